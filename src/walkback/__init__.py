@@ -1,0 +1,1 @@
+"""walkback: the toolkit for stack-trace tables."""

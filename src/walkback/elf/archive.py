@@ -1,0 +1,176 @@
+"""The members of an `ar` archive: GNU (System V), BSD and GNU thin archives.
+
+Layout as in <ar.h>: a magic line, then members at even offsets, each behind a header of 60 printable bytes.
+Symbol indexes and the table of long names are not members here. A member that is itself an archive is given
+as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from walkback.elf.file import map_file
+from walkback.errors import ElfError, UnreadableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from walkback.elf.file import Buffer
+
+ARMAG = b"!<arch>\n"
+ARMAG_THIN = b"!<thin>\n"
+AR_HEADER = struct.Struct("16s12s6s6s8s10s2s")
+ARFMAG = b"`\n"
+
+_BSD_INDEXES = {b"__.SYMDEF", b"__.SYMDEF SORTED", b"__.SYMDEF_64", b"__.SYMDEF_64 SORTED"}
+_INDEXES = frozenset({b"/", b"/SYM64/"} | _BSD_INDEXES)
+_LONG_NAMES = frozenset({b"//", b"ARFILENAMES/"})
+_LONGEST_NAME = 0x10000
+"""Names are file names or paths, far shorter than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One file in an archive."""
+
+    name: str
+    data: memoryview
+    offset: int
+    """Where its bytes begin in the archive; in a thin archive, which has none, where they would."""
+
+
+def is_archive(data: Buffer) -> bool:
+    """Whether these bytes begin as an archive does, thin or not."""
+    return bytes(data[:8]) in {ARMAG, ARMAG_THIN}
+
+
+def members(data: Buffer, name: str) -> Iterator[Member]:
+    """The members in their order; `name` is the archive's path, beside which a thin one finds its files."""
+    reader = _Reader(memoryview(data).cast("B"), name)
+    position = len(ARMAG)
+    while position < len(reader.data):
+        raw_name, start, size = reader.header(position)
+        if raw_name in _INDEXES:
+            position = _even(reader.end(start, size))
+        elif raw_name in _LONG_NAMES:
+            position = _even(reader.end(start, size))
+            reader.long_names = bytes(reader.data[start : start + size])
+        elif reader.thin:
+            position = start
+            yield reader.outside(raw_name, start, size)
+        else:
+            position = _even(reader.end(start, size))
+            member = reader.inside(raw_name, start, size)
+            if member is not None:
+                yield member
+
+
+def _even(offset: int) -> int:
+    return offset + offset % 2
+
+
+class _Reader:
+    def __init__(self, data: memoryview, name: str) -> None:
+        if not is_archive(data):
+            raise UnreadableError("this is not an archive", file=name)
+        self.data = data
+        self.name = name
+        self.thin = bytes(data[:8]) == ARMAG_THIN
+        self.long_names = b""
+
+    def error(self, message: str, offset: int) -> ElfError:
+        return ElfError(message, file=self.name, offset=offset)
+
+    def header(self, position: int) -> tuple[bytes, int, int]:
+        """The name as it is stored, where the contents begin and their size."""
+        if position + AR_HEADER.size > len(self.data):
+            raise self.error("the archive ends within a member's header", position)
+        name, _, _, _, _, size, magic = AR_HEADER.unpack_from(self.data, position)
+        digits = size.rstrip(b" ")
+        if magic != ARFMAG or not digits.isdigit():
+            raise self.error("this is not a member's header", position)
+        return name.rstrip(b" "), position + AR_HEADER.size, int(digits)
+
+    def end(self, start: int, size: int) -> int:
+        if start + size > len(self.data):
+            raise self.error(f"a member of {size:#x} bytes reaches beyond the end of the archive", start)
+        return start + size
+
+    def inside(self, raw_name: bytes, start: int, size: int) -> Member | None:
+        """A member whose contents are here; None if it is BSD's index under a long name."""
+        end = start + size
+        if raw_name.startswith(b"#1/"):  # BSD: the name stands before the contents
+            digits = raw_name[3:]
+            if not digits.isdigit() or int(digits) > min(size, _LONGEST_NAME):
+                raise self.error("the length of a member's name is wrong", start - AR_HEADER.size)
+            body = start + int(digits)
+            name = bytes(self.data[start:body]).rstrip(b"\0")
+            if name in _INDEXES:
+                return None
+            start = body
+        else:
+            name = self.member_name(raw_name, start)
+        return Member(_text(name), self.data[start:end], start)
+
+    def outside(self, raw_name: bytes, start: int, size: int) -> Member:
+        """A member of a thin archive: a file beside it, or a member of an archive beside it."""
+        reference, _, origin = raw_name.partition(b":") if raw_name.startswith(b"/") else (raw_name, b"", b"")
+        name = self.member_name(reference, start)
+        path = str(Path(self.name).parent / os.fsdecode(name))
+        try:
+            contents = map_file(path)
+        except UnreadableError as error:
+            text = f"member {_text(name)} of this thin archive: {error.message}"
+            raise self.error(text, start - AR_HEADER.size) from error
+        if origin:
+            return self.nested(contents, path, origin, start)
+        if len(contents) != size:
+            text = f"member {_text(name)} of this thin archive has {len(contents)} bytes instead of {size}"
+            raise self.error(text, start - AR_HEADER.size)
+        return Member(_text(name), contents, start)
+
+    def nested(self, contents: memoryview, path: str, origin: bytes, start: int) -> Member:
+        """`ar` puts the members of an ordinary archive into a thin one by the offsets of their headers."""
+        if not origin.isdigit() or not is_archive(contents):
+            raise self.error(f"{path} does not have the member that is wanted of it", start - AR_HEADER.size)
+        inner = _Reader(contents, path)
+        raw_name, body, size = inner.header(int(origin))
+        inner.end(body, size)
+        if inner.thin:
+            raise self.error(f"{path}: thin archives in thin archives are not read", start - AR_HEADER.size)
+        inner.long_names = next(inner.long_name_tables(), b"")
+        member = inner.inside(raw_name, body, size)
+        if member is None:
+            raise self.error(f"{path} has an index where a member is wanted of it", start - AR_HEADER.size)
+        return Member(member.name, member.data, start)
+
+    def long_name_tables(self) -> Iterator[bytes]:
+        """The table of long names, which stands before all members but the indexes."""
+        position = len(ARMAG)
+        while position < len(self.data):
+            raw_name, start, size = self.header(position)
+            position = _even(self.end(start, size))
+            if raw_name in _LONG_NAMES:
+                yield bytes(self.data[start : start + size])
+            elif raw_name not in _INDEXES:
+                return
+
+    def member_name(self, raw_name: bytes, start: int) -> bytes:
+        """A GNU name: `name/`, or `/offset` into the long names, which end with `/` and a newline."""
+        if not raw_name.startswith(b"/"):
+            return raw_name.removesuffix(b"/")
+        digits = raw_name[1:]
+        if digits.isdigit() and int(digits) < len(self.long_names):
+            offset = int(digits)
+            end = self.long_names.find(b"\n", offset, offset + _LONGEST_NAME)
+            if end >= 0:
+                return self.long_names[offset:end].removesuffix(b"/")
+        raise self.error(f"a member's name is {_text(raw_name)}, which leads nowhere", start - AR_HEADER.size)
+
+
+def _text(name: bytes) -> str:
+    return name.decode(errors="backslashreplace")

@@ -1,0 +1,359 @@
+"""One 64-bit ELF file as tables: sections, segments and symbols are NumPy structured arrays.
+
+Opening maps the file and reads its header; everything else is read when asked for, so that damage where
+nobody looks does no harm. Every offset, size and count is checked against the file before use, and what
+contradicts it is an `ElfError`. Follows the System V gABI, chapters "ELF Header", "Sections", "String Table",
+"Symbol Table" and "Program Header", with extended section numbering.
+
+A file that another program shortens while it is mapped cannot be defended against: the kernel then ends the
+process that reads the lost pages, as with every mapped file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import stat
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from walkback.elf import layout
+from walkback.errors import ElfError, UnreadableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+    Buffer = bytes | bytearray | memoryview | mmap.mmap
+    Shapes = dict[layout.ByteOrder, np.dtype[np.void]]
+    Table = npt.NDArray[np.void]
+
+SYMBOL_TABLE = np.dtype(
+    [
+        ("name_offset", "u4"),
+        ("section", "u4"),
+        ("value", "u8"),
+        ("size", "u8"),
+        ("info", "u1"),
+        ("other", "u1"),
+    ],
+    align=True,
+)
+"""A symbol as `ElfFile.symbols` gives it. `section` is the resolved number; the reserved ones (SHN_ABS and
+its like) are or-ed with `layout.SHN_RESERVED`, because real sections may have those numbers."""
+
+_SHORT_STRING = 128
+_FEW = 64
+_LONGEST_LABEL = 80
+
+
+def is_elf(data: Buffer) -> bool:
+    """Whether these bytes begin as an ELF file does."""
+    return bytes(data[:4]) == layout.ELF_MAGIC
+
+
+def map_file(path: str | os.PathLike[str]) -> memoryview:
+    """The contents of a regular file, read-only and read when touched."""
+    name = os.fspath(path)
+    try:
+        # Before opening, because opening a pipe waits and opening a device may act.
+        status = os.stat(path)  # noqa: PTH116 - three times as quick as Path.stat
+        if stat.S_ISDIR(status.st_mode):
+            raise UnreadableError("this is a directory", file=name)
+        if not stat.S_ISREG(status.st_mode):
+            raise UnreadableError("this is not a regular file", file=name)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            size = os.fstat(descriptor).st_size
+            if not size:
+                raise UnreadableError("the file is empty", file=name)
+            return memoryview(mmap.mmap(descriptor, size, access=mmap.ACCESS_READ))
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise UnreadableError(error.strerror or str(error), file=name) from error
+    except ValueError as error:  # a NUL in the path, or a file that shrank since it was measured
+        raise UnreadableError(str(error), file=name) from error
+
+
+class ElfFile:
+    """A 64-bit ELF file of either byte order and any machine, over its bytes.
+
+    The arrays and memory views that it gives stay valid after `close`: the mapping goes with the last one.
+    """
+
+    def __init__(self, data: Buffer, name: str) -> None:
+        self.name = name
+        self._data: memoryview | None = memoryview(data).cast("B")
+        ident = bytes(data[:16])
+        if not is_elf(ident):
+            raise UnreadableError("this is not an ELF file", file=name)
+        if len(ident) > layout.EI_CLASS and ident[layout.EI_CLASS] == layout.ELFCLASS32:
+            raise UnreadableError("32-bit ELF files are not supported", file=name)
+        if len(self.data) < layout.ELF_HEADER["little"].itemsize:
+            raise self._error("the file ends within its ELF header", 0)
+        if ident[layout.EI_CLASS] != layout.ELFCLASS64:
+            raise self._error(f"unknown ELF class {ident[layout.EI_CLASS]}", layout.EI_CLASS)
+        if ident[layout.EI_DATA] not in layout.BYTE_ORDERS:
+            raise self._error(f"unknown data encoding {ident[layout.EI_DATA]}", layout.EI_DATA)
+        self.byteorder = layout.BYTE_ORDERS[ident[layout.EI_DATA]]
+        header = np.frombuffer(self.data, layout.ELF_HEADER[self.byteorder], 1)[0]
+        _, self.type, self.machine, _, self.entry, *rest = header.item()
+        self._phoff, self._shoff, self.flags, _, self._phentsize, self._phnum, *rest = rest
+        self._shentsize, self._shnum, self._shstrndx = rest
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Map the file and read its header."""
+        return cls(map_file(path), os.fspath(path))
+
+    def close(self) -> None:
+        """Let go of the bytes; arrays and views given out before stay valid."""
+        self._data = None
+        self.__dict__.pop("sections", None)
+        self.__dict__.pop("segments", None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def data(self) -> memoryview:
+        """The whole file."""
+        if self._data is None:
+            raise ValueError(f"{self.name}: the file has been closed")
+        return self._data
+
+    @property
+    def is_relocatable(self) -> bool:
+        """An object file: addresses are offsets into its sections."""
+        return bool(self.type == layout.ET_REL)
+
+    # Headers
+
+    @cached_property
+    def sections(self) -> Table:
+        """The section headers, or an empty table if the file has none."""
+        count = self._shnum
+        if self._shoff == 0 and count:
+            raise self._error(f"{count} section headers, but no offset of them", 0x28)
+        if self._shoff and count == 0:  # extended numbering: section 0 has the count
+            count = int(self._section_zero["size"])
+        return self._headers("section", layout.SECTION_HEADER, self._shoff, count, self._shentsize)
+
+    @cached_property
+    def segments(self) -> Table:
+        """The program headers, or an empty table if the file has none."""
+        count = self._phnum
+        if count == layout.PN_XNUM and self._shoff:
+            count = int(self._section_zero["info"])
+        return self._headers("program", layout.PROGRAM_HEADER, self._phoff, count, self._phentsize)
+
+    @property
+    def _section_zero(self) -> np.void:
+        first: np.void = self._headers("section", layout.SECTION_HEADER, self._shoff, 1, self._shentsize)[0]
+        return first
+
+    def _headers(self, kind: str, shapes: Shapes, offset: int, count: int, entry_size: int) -> Table:
+        shape = shapes[self.byteorder]
+        if count and entry_size != shape.itemsize:
+            raise self._error(f"{kind} headers of {entry_size} bytes instead of {shape.itemsize}", 0)
+        if count and not self._holds(offset, count * shape.itemsize):
+            raise self._error(f"the {count} {kind} headers reach beyond the end of the file", offset)
+        return self._table(shapes, offset if count else 0, count)
+
+    def _table(self, shapes: Shapes, offset: int, count: int) -> Table:
+        """Entries in this machine's byte order; the place has been checked."""
+        shape = shapes[self.byteorder]
+        table = np.frombuffer(self.data, shape, count, offset)
+        return table.astype(shape.newbyteorder("="), copy=False)
+
+    # Sections
+
+    def section_name(self, index: int) -> str:
+        """The name of a section; empty if the file keeps no section names."""
+        offset = int(self._section(index)["name_offset"])
+        names = self._name_table
+        return self.string(names, offset) if names else ""
+
+    def section_names(self) -> list[str]:
+        """The names of all sections."""
+        names = self._name_table
+        if not names:
+            return [""] * len(self.sections)
+        return self.strings(names, self.sections["name_offset"].tolist())
+
+    def sections_named(self, name: str) -> list[int]:
+        """The numbers of the sections that have this name."""
+        names = self._name_table
+        if not names:
+            return []
+        found: list[int] = self.find_string(names, self.sections["name_offset"], name).tolist()
+        return found
+
+    def sections_of_type(self, kind: int) -> list[int]:
+        """The numbers of the sections of this SHT_ type."""
+        found: list[int] = np.flatnonzero(self.sections["type"] == np.uint32(kind)).tolist()
+        return found
+
+    def section_data(self, index: int) -> memoryview:
+        """The contents of a section; none for SHT_NOBITS, whose bytes are not in the file."""
+        _, kind, flags, _, offset, size, *_ = self._section(index).item()
+        if kind in {layout.SHT_NULL, layout.SHT_NOBITS}:
+            return self.data[:0]
+        if flags & layout.SHF_COMPRESSED:
+            raise self._section_error(index, "is compressed, and compressed sections are not read yet")
+        if not self._holds(offset, size):
+            place = f"({size:#x} bytes at {offset:#x})"
+            raise self._section_error(index, f"{place} reaches beyond the end of the file")
+        return self.data[offset : offset + size]
+
+    def segment_data(self, index: int) -> memoryview:
+        """The part of a segment that is in the file."""
+        if not 0 <= index < len(self.segments):
+            raise self._error(f"there is no segment {index}")
+        _, _, offset, _, _, size, *_ = self.segments[index].item()
+        if not self._holds(offset, size):
+            place = self._phoff + index * self._phentsize
+            text = f"segment {index} ({size:#x} bytes at {offset:#x}) reaches beyond the end of the file"
+            raise self._error(text, place)
+        return self.data[offset : offset + size]
+
+    def entries(self, index: int, shapes: Shapes) -> Table:
+        """The contents of a section as entries of a shape from `layout`, with which its header must agree."""
+        contents = self.section_data(index)
+        size = shapes[self.byteorder].itemsize
+        claimed = int(self.sections["entsize"][index])
+        if claimed != size:
+            raise self._section_error(index, f"has entries of {claimed} bytes instead of {size}")
+        if len(contents) % size:
+            raise self._section_error(index, f"has {len(contents)} bytes, not a multiple of {size}")
+        if not contents:
+            return self._table(shapes, 0, 0)
+        return self._table(shapes, int(self.sections["offset"][index]), len(contents) // size)
+
+    # Symbols
+
+    def symbols(self, index: int) -> Table:
+        """The entries of the symbol table in section `index`, as a table of `SYMBOL_TABLE`."""
+        if int(self._section(index)["type"]) not in {layout.SHT_SYMTAB, layout.SHT_DYNSYM}:
+            raise self._section_error(index, "is not a symbol table")
+        stored = self.entries(index, layout.SYMBOL)
+        table = np.zeros(len(stored), SYMBOL_TABLE)
+        for field in ("name_offset", "value", "size", "info", "other"):
+            table[field] = stored[field]
+        numbers = stored["shndx"].astype(np.uint32)
+        extended = numbers == layout.SHN_XINDEX
+        numbers[numbers >= layout.SHN_LORESERVE] |= np.uint32(layout.SHN_RESERVED)
+        if extended.any():
+            numbers[extended] = self._extended_numbers(index, len(stored))[extended]
+        table["section"] = numbers
+        return table
+
+    def _extended_numbers(self, symtab: int, count: int) -> npt.NDArray[np.uint32]:
+        """The section numbers of symbols that say SHN_XINDEX: a table beside the symbol table."""
+        for index in self.sections_of_type(layout.SHT_SYMTAB_SHNDX):
+            if int(self.sections["link"][index]) == symtab:
+                contents = self.section_data(index)
+                if len(contents) < 4 * count:
+                    raise self._section_error(index, f"is too short for {count} symbols")
+                numbers = np.frombuffer(contents, "<u4" if self.byteorder == "little" else ">u4", count)
+                return numbers.astype(np.uint32)
+        raise self._section_error(symtab, "uses SHN_XINDEX without a section of type SHT_SYMTAB_SHNDX")
+
+    # Strings
+
+    def string(self, strtab: int, offset: int) -> str:
+        """The string at this offset of the string table in section `strtab`."""
+        contents = self.section_data(strtab)
+        length = _SHORT_STRING
+        while 0 <= offset < len(contents):
+            part = bytes(contents[offset : offset + length])
+            end = part.find(0)
+            if end >= 0:
+                return part[:end].decode(errors="backslashreplace")
+            if offset + length >= len(contents):
+                break
+            length *= 4
+        raise self._no_string(strtab, offset)
+
+    def strings(self, strtab: int, offsets: Iterable[int]) -> list[str]:
+        """The strings at many offsets; quicker than one by one."""
+        contents = bytes(self.section_data(strtab))
+        # Strings may share their tails, but honest ones do not add up to many times the table.
+        budget = 16 * len(contents) + 0x10000
+        known: dict[int, str] = {}
+        result = []
+        for offset in offsets:
+            text = known.get(offset)
+            if text is None:
+                end = contents.find(0, offset) if 0 <= offset < len(contents) else -1
+                if end < 0:
+                    raise self._no_string(strtab, offset)
+                budget -= end - offset
+                if budget < 0:
+                    raise self._section_error(strtab, "holds strings that overlap beyond all measure")
+                text = known[offset] = contents[offset:end].decode(errors="backslashreplace")
+            result.append(text)
+        return result
+
+    def find_string(
+        self, strtab: int, offsets: npt.NDArray[np.uint32], text: str, ends: bytes = b"\0"
+    ) -> npt.NDArray[np.intp]:
+        """Which of the offsets are those of this string, without reading the others as text.
+
+        The string ends at NUL, or at any byte of `ends`.
+        """
+        wanted = text.encode(errors="surrogateescape")
+        contents = np.frombuffer(self.section_data(strtab), np.uint8)
+        found = np.flatnonzero(offsets.astype(np.int64) < len(contents) - len(wanted))
+        places = offsets[found].astype(np.int64)
+        after = contents[places + len(wanted)]  # the byte that tells the most
+        same = np.logical_or.reduce([after == byte for byte in ends])
+        found, places = found[same], places[same]
+        for byte in wanted:
+            if len(found) <= _FEW:
+                starts = offsets[found].tolist()
+                whole = [contents[start : start + len(wanted)].tobytes() == wanted for start in starts]
+                return found[np.array(whole, np.bool_)]
+            same = contents[places] == byte
+            found, places = found[same], places[same] + 1
+        return found
+
+    @property
+    def _name_table(self) -> int:
+        """The section that holds the names of sections, or SHN_UNDEF."""
+        if self._shstrndx == layout.SHN_XINDEX and len(self.sections):
+            return int(self.sections["link"][0])
+        return self._shstrndx if len(self.sections) else layout.SHN_UNDEF
+
+    # Checks and errors
+
+    def _holds(self, offset: int, size: int) -> bool:
+        return offset + size <= len(self.data)
+
+    def _section(self, index: int) -> np.void:
+        if not 0 <= index < len(self.sections):
+            raise self._error(f"there is no section {index}")
+        header: np.void = self.sections[index]
+        return header
+
+    def _error(self, message: str, offset: int | None = None) -> ElfError:
+        return ElfError(message, file=self.name, offset=offset)
+
+    def _section_error(self, index: int, message: str) -> ElfError:
+        """An error of the section, at its header; with its name unless that is part of the damage."""
+        label = f"section {index}"
+        if index != self._name_table:
+            with contextlib.suppress(ElfError):
+                label += f" {self.section_name(index)[:_LONGEST_LABEL]}".rstrip()
+        return self._error(f"{label} {message}", self._shoff + index * self._shentsize)
+
+    def _no_string(self, strtab: int, offset: int) -> ElfError:
+        return self._section_error(strtab, f"has no string that begins at {offset:#x} and ends within it")

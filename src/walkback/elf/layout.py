@@ -1,0 +1,150 @@
+"""Constants and on-disk shapes of 64-bit ELF, in the words of the System V gABI ("Object Files").
+
+The shapes are NumPy structured types, one for each byte order; field names are the specification's without
+their prefix (`sh_offset` is `offset`, and `sh_name`, an offset into a string table, is `name_offset`).
+Machine specific numbers come from the psABI supplements of AMD64, AArch64 and s390x.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+ByteOrder = Literal["little", "big"]
+
+ELF_MAGIC = b"\x7fELF"
+EI_CLASS, EI_DATA = 4, 5
+ELFCLASS32, ELFCLASS64 = 1, 2
+BYTE_ORDERS: dict[int, ByteOrder] = {1: "little", 2: "big"}
+"""EI_DATA: ELFDATA2LSB and ELFDATA2MSB."""
+
+ET_REL, ET_EXEC, ET_DYN, ET_CORE = 1, 2, 3, 4
+
+EM_MIPS, EM_S390, EM_X86_64, EM_AARCH64, EM_RISCV = 8, 22, 62, 183, 243
+
+SHN_UNDEF = 0
+SHN_LORESERVE = 0xFF00
+SHN_ABS = 0xFFF1
+SHN_COMMON = 0xFFF2
+SHN_XINDEX = 0xFFFF
+
+# A file with more than 0xff00 sections has real ones numbered like SHN_ABS. Tables of symbols therefore hold
+# 32-bit section numbers, in which the reserved ones have moved out of the way.
+SHN_RESERVED = 0xFFFF0000
+"""What is or-ed into a reserved section number that was read from 16 bits."""
+SECTION_ABS = SHN_RESERVED | SHN_ABS
+SECTION_COMMON = SHN_RESERVED | SHN_COMMON
+
+SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA = 0, 1, 2, 3, 4
+SHT_DYNAMIC, SHT_NOTE, SHT_NOBITS, SHT_REL, SHT_DYNSYM = 6, 7, 8, 9, 11
+SHT_GROUP, SHT_SYMTAB_SHNDX, SHT_RELR = 17, 18, 19
+SHT_CREL = 0x40000014
+SHT_GNU_SFRAME = 0x6FFFFFF4
+SHT_X86_64_UNWIND = 0x70000001
+
+SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR = 0x1, 0x2, 0x4
+SHF_MERGE, SHF_STRINGS, SHF_INFO_LINK, SHF_LINK_ORDER = 0x10, 0x20, 0x40, 0x80
+SHF_GROUP, SHF_TLS, SHF_COMPRESSED = 0x200, 0x400, 0x800
+
+PN_XNUM = 0xFFFF
+PT_NULL, PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE = 0, 1, 2, 3, 4
+PT_GNU_EH_FRAME = 0x6474E550
+PT_GNU_SFRAME = 0x6474E554
+PF_X, PF_W, PF_R = 1, 2, 4
+
+STB_LOCAL, STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 0, 1, 2, 10
+STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_SECTION, STT_FILE = 0, 1, 2, 3, 4
+STT_COMMON, STT_TLS, STT_GNU_IFUNC = 5, 6, 10
+
+R_X86_64_NONE, R_X86_64_PC32, R_X86_64_PC64 = 0, 2, 24
+R_AARCH64_NONE, R_AARCH64_NONE_WITHDRAWN = 0, 256
+R_AARCH64_PREL64, R_AARCH64_PREL32 = 260, 261
+R_390_NONE, R_390_PC32, R_390_PC64 = 0, 5, 23
+
+PC_RELATIVE: dict[tuple[int, int], int] = {
+    (EM_X86_64, R_X86_64_PC32): 4,
+    (EM_X86_64, R_X86_64_PC64): 8,
+    (EM_AARCH64, R_AARCH64_PREL32): 4,
+    (EM_AARCH64, R_AARCH64_PREL64): 8,
+    (EM_S390, R_390_PC32): 4,
+    (EM_S390, R_390_PC64): 8,
+}
+"""(e_machine, relocation type) of `S + A - P`, and the bytes it writes."""
+
+NO_RELOCATION = frozenset(
+    {
+        (EM_X86_64, R_X86_64_NONE),
+        (EM_AARCH64, R_AARCH64_NONE),
+        (EM_AARCH64, R_AARCH64_NONE_WITHDRAWN),
+        (EM_S390, R_390_NONE),
+    }
+)
+"""(e_machine, relocation type) of entries that do nothing."""
+
+
+def _shapes(fields: list[tuple[str, str]]) -> dict[ByteOrder, np.dtype[np.void]]:
+    shape = np.dtype(fields)
+    return {"little": shape.newbyteorder("<"), "big": shape.newbyteorder(">")}
+
+
+ELF_HEADER = _shapes(
+    [
+        ("ident", "V16"),
+        ("type", "u2"),
+        ("machine", "u2"),
+        ("version", "u4"),
+        ("entry", "u8"),
+        ("phoff", "u8"),
+        ("shoff", "u8"),
+        ("flags", "u4"),
+        ("ehsize", "u2"),
+        ("phentsize", "u2"),
+        ("phnum", "u2"),
+        ("shentsize", "u2"),
+        ("shnum", "u2"),
+        ("shstrndx", "u2"),
+    ]
+)
+
+SECTION_HEADER = _shapes(
+    [
+        ("name_offset", "u4"),
+        ("type", "u4"),
+        ("flags", "u8"),
+        ("addr", "u8"),
+        ("offset", "u8"),
+        ("size", "u8"),
+        ("link", "u4"),
+        ("info", "u4"),
+        ("addralign", "u8"),
+        ("entsize", "u8"),
+    ]
+)
+
+PROGRAM_HEADER = _shapes(
+    [
+        ("type", "u4"),
+        ("flags", "u4"),
+        ("offset", "u8"),
+        ("vaddr", "u8"),
+        ("paddr", "u8"),
+        ("filesz", "u8"),
+        ("memsz", "u8"),
+        ("align", "u8"),
+    ]
+)
+
+SYMBOL = _shapes(
+    [
+        ("name_offset", "u4"),
+        ("info", "u1"),
+        ("other", "u1"),
+        ("shndx", "u2"),
+        ("value", "u8"),
+        ("size", "u8"),
+    ]
+)
+
+REL = _shapes([("offset", "u8"), ("info", "u8")])
+RELA = _shapes([("offset", "u8"), ("info", "u8"), ("addend", "i8")])

@@ -1,0 +1,91 @@
+"""The relocations of one section, merged from every relocation section that names it.
+
+gABI, chapter "Relocation". Object files have them, and files linked with `--emit-relocs` keep them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from walkback.elf import layout
+from walkback.errors import ElfError, UnreadableError
+
+if TYPE_CHECKING:
+    from walkback.elf.file import ElfFile, Table
+
+RELOCATION_TABLE = np.dtype(
+    [
+        ("offset", "u8"),
+        ("addend", "i8"),
+        ("type", "u4"),
+        ("symbol", "u4"),
+        ("symtab", "u4"),
+        ("has_addend", "?"),
+    ],
+    align=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Relocations:
+    """What is to be relocated in one section."""
+
+    table: Table
+    """`RELOCATION_TABLE`, by `offset`, which counts from the start of the section in every kind of file.
+    `symbol` is an index into the symbol table in section `symtab`. Without `has_addend` the addend is what
+    stands in the place itself."""
+    sources: tuple[int, ...]
+    """The relocation sections it comes from."""
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+
+def relocations_for(elf: ElfFile, section_index: int) -> Relocations:
+    """All relocations of one section, ordered by offset; those of one place keep their order."""
+    sources = _sources(elf, section_index)
+    if not sources:
+        return Relocations(np.zeros(0, RELOCATION_TABLE), ())
+    if elf.machine == layout.EM_MIPS:
+        text = "relocations of MIPS files, which are laid out differently, are not read"
+        raise UnreadableError(text, file=elf.name)
+    # Sections that share bytes could otherwise make a small file fill the memory.
+    if sum(len(elf.section_data(source)) for source in sources) > len(elf.data):
+        raise ElfError(f"the relocation sections of section {section_index} overlap", file=elf.name)
+    table = np.concatenate([_read(elf, source) for source in sources])
+    if not elf.is_relocatable:
+        table["offset"] -= elf.sections["addr"][section_index]
+    if len(table) > 1 and (table["offset"][1:] < table["offset"][:-1]).any():
+        table = table[np.argsort(table["offset"], kind="stable")]
+    return Relocations(table, tuple(sources))
+
+
+def _sources(elf: ElfFile, section_index: int) -> list[int]:
+    """The relocation sections for this section; 0 in `sh_info` stands for no section."""
+    if not 0 < section_index < len(elf.sections):
+        return []
+    kinds = elf.sections["type"]
+    readable = (kinds == layout.SHT_RELA) | (kinds == layout.SHT_REL)
+    compact = kinds == layout.SHT_CREL
+    ours = elf.sections["info"] == np.uint32(section_index)
+    if (ours & compact).any():
+        text = f"section {section_index} has compact relocations (SHT_CREL), which are not read"
+        raise UnreadableError(text, file=elf.name)
+    return np.flatnonzero(ours & readable).tolist()
+
+
+def _read(elf: ElfFile, source: int) -> Table:
+    with_addend = int(elf.sections["type"][source]) == layout.SHT_RELA
+    stored = elf.entries(source, layout.RELA if with_addend else layout.REL)
+    table = np.zeros(len(stored), RELOCATION_TABLE)
+    table["offset"] = stored["offset"]
+    table["type"] = stored["info"] & np.uint64(0xFFFFFFFF)
+    table["symbol"] = stored["info"] >> np.uint64(32)
+    table["symtab"] = elf.sections["link"][source]
+    if with_addend:
+        table["addend"] = stored["addend"]
+        table["has_addend"] = True
+    return table

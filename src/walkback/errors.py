@@ -1,0 +1,75 @@
+"""Every way an input can be wrong.
+
+    WalkbackError
+    |-- UnreadableError        the file cannot be opened, or is not of a kind that is read here
+    |   `-- ElfError           an ELF file or archive whose structure contradicts itself
+    |-- MissingError           the file is sound and does not hold what was asked for
+    |-- SFrameError            bytes that break a rule of the SFrame format
+    `-- InexpressibleError     a rule or a function that the chosen format cannot say
+
+An error is one line: the file, the section and offset in it, the function, what is wrong, and the code of the
+rule that is broken. The code that notices knows the offset; the callers above it add the file and section with
+`within`.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+
+class WalkbackError(Exception):
+    """Base of all errors that an input can cause; `str()` of it is one line."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        section: str | None = None,
+        offset: int | None = None,
+        function: str | None = None,
+        rule: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.file = file
+        self.section = section
+        self.offset = offset
+        self.function = function
+        self.rule = rule
+
+    def within(self, *, file: str | None = None, section: str | None = None) -> Self:
+        """Fill in the place that the raising code did not know, and return the error."""
+        self.file = self.file or file
+        self.section = self.section or section
+        return self
+
+    def __str__(self) -> str:
+        place = self.section or ""
+        if self.offset is not None:
+            place += f"+{self.offset:#x}" if place else f"offset {self.offset:#x}"
+        parts = [part for part in (self.file, place, self.function, self.message) if part]
+        line = ": ".join(parts)
+        if self.rule:
+            line += f" [{self.rule}]"
+        return " ".join(line.splitlines())
+
+
+class UnreadableError(WalkbackError):
+    """The file cannot be opened, or is not of a kind that is read here."""
+
+
+class ElfError(UnreadableError):
+    """An ELF file or archive whose structure contradicts itself."""
+
+
+class MissingError(WalkbackError):
+    """The file is sound and does not hold what was asked for."""
+
+
+class SFrameError(WalkbackError):
+    """Bytes that break a rule of the SFrame format."""
+
+
+class InexpressibleError(WalkbackError):
+    """A rule or a function that the chosen format cannot say."""

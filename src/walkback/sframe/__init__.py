@@ -1,0 +1,1 @@
+"""The SFrame format."""

@@ -1,0 +1,216 @@
+"""Frame row entries to columns and back (compiled).
+
+A row is its start (1, 2 or 4 bytes) and its *shape*: the info byte and the data words after it. Equal shapes get one
+number while the rows are read (`walkback.intern`), so a million rows become a million pairs of start and number, and
+a few thousand shapes whose words are decoded once.
+
+Follows "SFrame FRE" of the SFrame specification, the same in versions 1 to 3.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.walkback.intern import Interner
+
+_SOUND = cython.declare(cython.int, 0)
+_CUT_OFF = cython.declare(cython.int, 1)
+_LOW_8 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+_BAD_WORD_SIZE = cython.declare(cython.int, 2)
+
+
+def decode_rows(buffer, end, position, count, width, fde_type, big):
+    """Read the rows of each function.
+
+    `position`, `count`, `width` and `fde_type` have one entry a function: where its first row stands, how many it claims,
+    the bytes of a row's start, and the kind that its words are to be read as. `position` becomes where reading stopped.
+
+    Returns (rows read per function, fault per function, start and shape per row, shapes' positions). The caller sees to
+    it that the sum of `count` is a reasonable size.
+    """
+    functions = len(position)
+    rows = int(count.sum())
+    got = np.zeros(functions, np.int64)
+    fault = np.zeros(functions, np.uint8)
+    row_start = np.empty(rows, np.uint32)
+    row_shape = np.empty(rows, np.uint32)
+    interner = Interner(buffer)
+    total = _decode(
+        interner,
+        memoryview(buffer),
+        end,
+        memoryview(position),
+        memoryview(count),
+        memoryview(width),
+        memoryview(fde_type),
+        big,
+        memoryview(got),
+        memoryview(fault),
+        memoryview(row_start),
+        memoryview(row_shape),
+    )
+    return got, fault, row_start[:total], row_shape[:total], interner.strings()
+
+
+@cython.cfunc
+@cython.boundscheck(True)
+@cython.wraparound(False)
+def _decode(
+    interner: Interner,
+    buffer: cython.const[cython.uchar][::1],
+    end: cython.Py_ssize_t,
+    position: cython.longlong[::1],
+    count: cython.longlong[::1],
+    width: cython.uchar[::1],
+    fde_type: cython.uchar[::1],
+    big: cython.bint,
+    got: cython.longlong[::1],
+    fault: cython.uchar[::1],
+    row_start: cython.uint[::1],
+    row_shape: cython.uint[::1],
+) -> cython.Py_ssize_t:
+    f: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    row: cython.Py_ssize_t = 0
+    pos: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+    length: cython.Py_ssize_t
+    size: cython.Py_ssize_t
+    start: cython.uint
+    info: cython.uint
+    problem: cython.int
+    with cython.nogil:
+        for f in range(position.shape[0]):
+            pos = position[f]
+            size = width[f]
+            problem = _SOUND
+            first = row
+            for j in range(count[f]):
+                if end - pos < size + 1:
+                    problem = _CUT_OFF
+                    break
+                if size == 1:
+                    start = buffer[pos]
+                elif size == 2:
+                    start = _u16(buffer, pos, big)
+                else:
+                    start = _u32(buffer, pos, big)
+                info = buffer[pos + size]
+                if (info >> 5) & 3 == 3:
+                    problem = _BAD_WORD_SIZE
+                    break
+                length = 1 + (((info >> 1) & 15) << ((info >> 5) & 3))
+                if end - pos - size < length:
+                    problem = _CUT_OFF
+                    break
+                row_start[row] = start
+                if length <= 7 and end - pos - size >= 8:
+                    row_shape[row] = interner.add_short(
+                        _load8(buffer, pos + size) & (_LOW_8 >> (64 - 8 * length)), pos + size, length, fde_type[f]
+                    )
+                else:
+                    row_shape[row] = interner.add(pos + size, length, fde_type[f])
+                row += 1
+                pos += size + length
+            position[f] = pos
+            got[f] = row - first
+            fault[f] = problem
+    return row
+
+
+def encode_rows(out, position, rows, width, row_start, row_shape, shape_bytes, shape_first, big):
+    """Write the rows of each function into `out`, from `position` on; the inverse of `decode_rows`.
+
+    Shape s is `shape_bytes[shape_first[s]:shape_first[s + 1]]`. Returns the number of the first row whose start does
+    not fit its width, or -1.
+    """
+    return _encode(
+        memoryview(out),
+        memoryview(position),
+        memoryview(rows),
+        memoryview(width),
+        memoryview(row_start),
+        memoryview(row_shape),
+        memoryview(shape_bytes),
+        memoryview(shape_first),
+        big,
+    )
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=False)
+def _encode(
+    out: cython.uchar[::1],
+    position: cython.const[cython.longlong][::1],
+    rows: cython.const[cython.longlong][::1],
+    width: cython.const[cython.uchar][::1],
+    row_start: cython.const[cython.uint][::1],
+    row_shape: cython.const[cython.uint][::1],
+    shape_bytes: cython.const[cython.uchar][::1],
+    shape_first: cython.const[cython.longlong][::1],
+    big: cython.bint,
+) -> cython.Py_ssize_t:
+    f: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    pos: cython.Py_ssize_t
+    size: cython.Py_ssize_t
+    shape: cython.Py_ssize_t
+    row: cython.Py_ssize_t = 0
+    start: cython.ulonglong
+    with cython.nogil:
+        for f in range(position.shape[0]):
+            pos = position[f]
+            size = width[f]
+            for j in range(rows[f]):
+                start = row_start[row]
+                if size < 4 and start >> (8 * size):
+                    return row
+                for i in range(size):
+                    if big:
+                        out[pos + i] = (start >> (8 * (size - 1 - i))) & 0xFF
+                    else:
+                        out[pos + i] = (start >> (8 * i)) & 0xFF
+                pos += size
+                shape = row_shape[row]
+                for i in range(shape_first[shape], shape_first[shape + 1]):
+                    out[pos] = shape_bytes[i]
+                    pos += 1
+                row += 1
+    return -1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=True)
+def _u16(buffer: cython.const[cython.uchar][::1], pos: cython.Py_ssize_t, big: cython.bint) -> cython.uint:
+    if big:
+        return (buffer[pos] << 8) | buffer[pos + 1]
+    return buffer[pos] | (buffer[pos + 1] << 8)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=True)
+def _u32(buffer: cython.const[cython.uchar][::1], pos: cython.Py_ssize_t, big: cython.bint) -> cython.uint:
+    high: cython.uint
+    low: cython.uint
+    if big:
+        high = _u16(buffer, pos, True)
+        low = _u16(buffer, pos + 2, True)
+    else:
+        low = _u16(buffer, pos, False)
+        high = _u16(buffer, pos + 2, False)
+    return (high << 16) | low
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.boundscheck(False)
+@cython.exceptval(check=True)
+def _load8(buffer: cython.const[cython.uchar][::1], pos: cython.Py_ssize_t) -> cython.ulonglong:
+    """Eight bytes, the first lowest; the caller knows that they are there. Compilers make one load of it."""
+    i: cython.Py_ssize_t
+    value: cython.ulonglong = 0
+    for i in range(8):
+        value |= cython.cast(cython.ulonglong, buffer[pos + i]) << (8 * i)
+    return value

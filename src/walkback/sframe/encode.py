@@ -1,0 +1,144 @@
+"""`Section` to bytes: the inverse of `decode`.
+
+What the section records is written where it records it, so `encode(decode(b)) == b`. Nothing is rounded or cut: a
+value that its field cannot hold raises `InexpressibleError`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from walkback.errors import InexpressibleError
+from walkback.sframe import _rows, layout
+from walkback.sframe.layout import ByteOrder
+from walkback.sframe.section import I64, U8, Section
+
+
+def encode(section: Section) -> bytes:
+    """The bytes of a section."""
+    faulty = np.flatnonzero(section.functions.fault)
+    if len(faulty):
+        message = "its rows could not be read, so they cannot be written"
+        raise InexpressibleError(message, function=f"function {faulty[0]}", rule="function-unreadable")
+    out = np.zeros(section.length, np.uint8)
+    for position, content in section.gaps:
+        out[position : position + len(content)] = np.frombuffer(content, np.uint8)
+    _put(out, 0, _header(section))
+    _put(out, layout.HEADER_SIZE, np.frombuffer(section.auxiliary, np.uint8))
+    _put(out, section.fde_start, _index(section))
+    _write_rows(section, out)
+    return out.tobytes()
+
+
+def with_byteorder(section: Section, order: ByteOrder) -> Section:
+    """The same section in the other byte order, for encoding. Gaps, whose meaning nobody knows, keep their bytes."""
+    return replace(section, byteorder=order)
+
+
+def _put(out: U8, position: int, part: npt.NDArray[np.generic]) -> None:
+    raw = part.reshape(-1).view(np.uint8)
+    if len(raw) and position + len(raw) > len(out):
+        message = f"{len(raw)} bytes at {position:#x} do not fit into the section of {len(out):#x} bytes"
+        raise InexpressibleError(message, offset=position, rule="section-length")
+    out[position : position + len(raw)] = raw
+
+
+def _header(section: Section) -> npt.NDArray[np.generic]:
+    values = {
+        "magic": layout.MAGIC,
+        "version": section.version,
+        "flags": section.flags,
+        "abi_arch": section.abi_arch,
+        "cfa_fixed_fp_offset": section.cfa_fixed_fp_offset,
+        "cfa_fixed_ra_offset": section.cfa_fixed_ra_offset,
+        "auxhdr_len": len(section.auxiliary),
+        "num_fdes": section.num_fdes,
+        "num_fres": section.num_fres,
+        "fre_len": section.fre_len,
+        "fdeoff": section.fdeoff,
+        "freoff": section.freoff,
+    }
+    header = np.zeros(1, layout.header_dtype(section.byteorder))
+    for name, value in values.items():
+        _fill(header, name, np.array([value], np.int64))
+    return header
+
+
+def _fill(table: npt.NDArray[np.void], name: str, column: npt.NDArray[np.generic]) -> None:
+    """Set a column, or name the first entry whose value the field cannot hold."""
+    table[name] = column.astype(table.dtype[name])
+    wrong = np.flatnonzero(table[name] != column)
+    if len(wrong):
+        size = 8 * table.dtype[name].itemsize
+        where = f"function {wrong[0]}: " if len(table) > 1 else ""
+        message = f"{where}{name} {column[wrong[0]]} does not fit into {size} bits"
+        raise InexpressibleError(message, rule="field-range")
+
+
+def _index(section: Section) -> npt.NDArray[np.generic]:
+    functions = section.functions
+    index = np.zeros(len(functions), layout.fde_dtype(section.version, section.byteorder))
+    for name in index.dtype.names or ():
+        _fill(index, name, getattr(functions, name))
+    return index
+
+
+def _write_rows(section: Section, out: U8) -> None:
+    functions = section.functions
+    position = section.fre_start + functions.fre_offset.astype(np.int64)
+    if section.version == 3:
+        attributes = np.zeros(len(functions), layout.attribute_dtype(section.byteorder))
+        for name in attributes.dtype.names or ():
+            _fill(attributes, name, getattr(functions, name))
+        raw = attributes.view(np.uint8).reshape(-1, layout.ATTRIBUTE_SIZE)
+        if len(position) and int(position.max()) + layout.ATTRIBUTE_SIZE > len(out):
+            message = "an attribute record would end after the section"
+            raise InexpressibleError(message, rule="section-length")
+        out[position[:, None] + np.arange(layout.ATTRIBUTE_SIZE)] = raw
+        position += layout.ATTRIBUTE_SIZE
+    width = np.array(layout.FRE_START_SIZES, np.uint8)[functions.fre_type]
+    shape_bytes, shape_first = shape_octets(section)
+    try:
+        wrong = _rows.encode_rows(
+            out,
+            position,
+            functions.rows,
+            width,
+            section.row_start,
+            section.row_shape,
+            shape_bytes,
+            shape_first,
+            section.byteorder == "big",
+        )
+    except IndexError:
+        message = "rows would end after the section"
+        raise InexpressibleError(message, rule="section-length") from None
+    if wrong >= 0:
+        message = f"row {wrong} starts at {section.row_start[wrong]:#x}, which its FRE type cannot hold"
+        raise InexpressibleError(message, rule="row-start-range")
+
+
+def shape_octets(section: Section) -> tuple[U8, I64]:
+    """The bytes of every shape one after the other, and where each begins."""
+    shapes = section.shapes
+    first = np.zeros(len(shapes) + 1, np.int64)
+    np.cumsum(shapes.length, out=first[1:])
+    octets = np.zeros(int(first[-1]), np.uint8)
+    octets[first[:-1]] = shapes.info
+    count = shapes.word_count.astype(np.int64)
+    prefix = "<" if section.byteorder == "little" else ">"
+    for size in layout.FRE_WORD_SIZES:
+        chosen = np.flatnonzero((shapes.word_size == size) & (count > 0))
+        n = count[chosen]
+        within = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
+        words = shapes.words[np.repeat(shapes.first_word[:-1][chosen], n) + within]
+        stored = words.astype(f"{prefix}i{size}")
+        if np.any(stored != words):
+            message = f"a data word does not fit into {8 * size} bits"
+            raise InexpressibleError(message, rule="word-range")
+        target = np.repeat(first[:-1][chosen] + 1, n) + within * size
+        octets[target[:, None] + np.arange(size)] = stored.view(np.uint8).reshape(-1, size)
+    return octets, first

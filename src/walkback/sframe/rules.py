@@ -1,0 +1,198 @@
+"""`Section` to `UnwindTable`: what the data words of each shape mean.
+
+Follows "ABI/arch-specific Definition" for default rows. Flex rows (version 3) and rows without words follow what GNU
+as writes and libsframe and Linux read; where the specification of version 3 differs from them (the position of the FP
+pair), the tools are right.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from walkback.arch import S390X, Machine
+from walkback.errors import InexpressibleError
+from walkback.intern import intern_records
+from walkback.sframe import layout
+from walkback.sframe.section import I64, Section
+from walkback.table import RULE, Kind, Reason, UnwindTable, inexpressible
+from walkback.table.rule import RuleArray
+
+Mask = npt.NDArray[np.bool_]
+
+
+def table(section: Section) -> UnwindTable:
+    """The neutral table of a section; its ranges and rows are the section's functions and rows.
+
+    A function whose rows cannot be relied on (unreadable, out of order, a repeating block of size 0) keeps its place
+    and gets inexpressible rules.
+    """
+    machine = section.machine
+    if machine is None:
+        message = f"ABI {section.abi_arch} is unknown, so its rows have no meaning"
+        raise InexpressibleError(message, offset=4, rule="header-abi")
+    functions = section.functions
+    reasons = _unreliable(section)
+    rules, shape_rule = _distinct(shape_rules(section, machine))
+    row_rule = shape_rule[section.row_shape].astype(np.uint32)
+    if reasons.any():
+        rules, row_rule = _without_unreliable(section, rules, row_rule, reasons)
+    code_section = section.code_section
+    return UnwindTable(
+        machine=machine,
+        range_section=np.full(len(functions), -1, np.int32) if code_section is None else code_section,
+        range_start=section.code_address,
+        range_size=functions.size.astype(np.uint64),
+        range_first_row=functions.first_row,
+        range_rows=functions.rows,
+        range_signal=section.signal,
+        range_pauth_key=functions.pauth_key,
+        range_block=section.block_size,
+        range_origin=np.arange(len(functions)),
+        row_offset=section.row_start,
+        row_rule=row_rule,
+        rules=rules,
+    )
+
+
+def shape_rules(section: Section, machine: Machine) -> RuleArray:
+    """The rule of every shape."""
+    shapes = section.shapes
+    rules = np.zeros(len(shapes), RULE)
+    rules["ra_signed"] = (shapes.info & layout.FRE_RA_MANGLED) != 0
+    fixed = (section.cfa_fixed_ra_offset, section.cfa_fixed_fp_offset)
+    words = [shapes.word(position) for position in range(6)]
+    count = shapes.word_count.astype(np.int64)
+    default = shapes.fde_type == layout.FDE_TYPE_DEFAULT
+    flex = shapes.fde_type == layout.FDE_TYPE_FLEX
+    _default_rules(rules, default, shapes.info, words, count, fixed, machine, section.version)
+    _flex_rules(rules, flex, shapes.word_size, words, count, fixed, machine)
+    outermost = (default | flex) & (count == 0)
+    for name in ("cfa", "ra", "fp"):
+        _set(rules, name, outermost, Kind.UNDEFINED)
+    rules["ra_signed"][outermost] = 0
+    rules[~(default | flex)] = np.array([inexpressible(Reason.UNKNOWN_FDE_TYPE).record()], RULE)
+    return rules
+
+
+def _set(rules: RuleArray, name: str, where: Mask, kind: Kind, register: Any = 0, offset: Any = 0) -> None:
+    """Give one part of the chosen rules; register and offset are scalars or columns of all rules."""
+    for field, value in (("kind", int(kind)), ("register", register), ("offset", offset)):
+        rules[name][field][where] = value[where] if isinstance(value, np.ndarray) else value
+
+
+def _default_rules(
+    rules: RuleArray,
+    default: Mask,
+    info: npt.NDArray[np.uint8],
+    words: list[I64],
+    count: I64,
+    fixed: tuple[int, int],
+    machine: Machine,
+    version: int,
+) -> None:
+    """CFA from SP or FP; then RA unless the header fixes it; then FP unless the header fixes it."""
+    base = np.where(info & 1 == layout.FRE_BASE_REG_SP, machine.sp, machine.fp)
+    _set(rules, "cfa", default, Kind.REGISTER, base, _cfa_offset(words[0], machine))
+    position = 1
+    for name, fixed_offset in (("ra", fixed[0]), ("fp", fixed[1])):
+        if fixed_offset:
+            _set(rules, name, default, Kind.AT_CFA, 0, fixed_offset)
+            continue
+        word = words[position]
+        there = default & (count > position)
+        if machine is S390X and name == "ra":
+            there &= word != 0  # padding: FP is saved and RA is not
+        _set(rules, name, there, Kind.AT_CFA, 0, word)
+        if machine is S390X and version == 2:
+            _set(rules, name, there & (word & 1 == 1), Kind.REGISTER, word >> 1)
+            rules[name]["offset"][there & (word & 1 == 1)] = 0
+        position += 1
+
+
+def _cfa_offset(word: I64, machine: Machine) -> I64:
+    """The s390x CFA offset is stored scaled down, in default and in flex rows."""
+    if machine is S390X:
+        return word * layout.S390X_CFA_OFFSET_ALIGNMENT_FACTOR + layout.S390X_CFA_OFFSET_ADJUSTMENT
+    return word
+
+
+def _flex_rules(
+    rules: RuleArray,
+    flex: Mask,
+    word_size: npt.NDArray[np.uint8],
+    words: list[I64],
+    count: I64,
+    fixed: tuple[int, int],
+    machine: Machine,
+) -> None:
+    """Pairs of control word and offset for CFA, RA and FP; a control word of 0 stands alone and means no rule."""
+    mask = (np.int64(1) << (8 * word_size.astype(np.int64))) - 1
+    table = np.stack(words) if words else np.zeros((6, 0), np.int64)
+    position = np.zeros(len(count), np.int64)
+    columns = np.arange(len(count))
+    for name, fixed_offset in (("cfa", 0), ("ra", fixed[0]), ("fp", fixed[1])):
+        if fixed_offset:
+            _set(rules, name, flex, Kind.AT_CFA, 0, fixed_offset)
+        there = flex & (position < count)
+        control = table[np.minimum(position, 5), columns] & mask
+        pair = there & (control != 0)
+        offset = table[np.minimum(position + 1, 5), columns]
+        if name == "cfa":
+            offset = _cfa_offset(offset, machine)
+        register = control >> layout.FLEX_REGISTER_SHIFT
+        by_register = control & layout.FLEX_REG != 0
+        deref = control & layout.FLEX_DEREF != 0
+        _set(rules, name, pair & by_register & ~deref, Kind.REGISTER, register, offset)
+        _set(rules, name, pair & by_register & deref, Kind.AT_REGISTER, register, offset)
+        _set(rules, name, pair & ~by_register & ~deref, Kind.CFA, 0, offset)
+        _set(rules, name, pair & ~by_register & deref, Kind.AT_CFA, 0, offset)
+        _set(rules, name, pair & (position + 1 >= count), Kind.INEXPRESSIBLE, 0, int(Reason.CUT_OFF))
+        if name == "cfa":
+            wrong = there & ~(pair & by_register)
+            _set(rules, name, wrong, Kind.INEXPRESSIBLE, 0, int(Reason.FLEX_CFA_WITHOUT_REGISTER))
+        position += np.where(control != 0, 2, 1)
+
+
+def _distinct(rules: RuleArray) -> tuple[RuleArray, npt.NDArray[np.int32]]:
+    """Shapes of different width can say the same: keep each rule once."""
+    first, numbers = intern_records(rules)
+    return rules[first], numbers
+
+
+def ordered(section: Section) -> Mask:
+    """For each function whether its rows are in order of their starts; equal starts are in order here."""
+    falling = np.zeros(len(section.row_start), np.bool_)
+    falling[1:] = section.row_start[1:] < section.row_start[:-1]
+    functions = section.functions
+    falling[functions.first_row[functions.rows > 0]] = False
+    sums = np.concatenate(([0], np.cumsum(falling)))
+    in_order: Mask = sums[functions.first_row + functions.rows] == sums[functions.first_row]
+    return in_order
+
+
+def _unreliable(section: Section) -> npt.NDArray[np.uint8]:
+    """A `Reason` for each function whose rows cannot be relied on, else 0."""
+    functions = section.functions
+    reasons = np.zeros(len(functions), np.uint8)
+    masked = functions.pc_type == layout.PC_TYPE_MASK
+    reasons[masked & (section.block_size == 0)] = Reason.NO_BLOCK_SIZE
+    reasons[~ordered(section)] = Reason.UNORDERED
+    reasons[functions.fault != 0] = Reason.UNREADABLE
+    return reasons
+
+
+def _without_unreliable(
+    section: Section, rules: RuleArray, row_rule: npt.NDArray[np.uint32], reasons: npt.NDArray[np.uint8]
+) -> tuple[RuleArray, npt.NDArray[np.uint32]]:
+    """Replace the rules of unreliable functions by their reason."""
+    numbers = np.zeros(int(reasons.max()) + 1, np.uint32)
+    extra = []
+    for reason in np.unique(reasons[reasons > 0]):
+        numbers[reason] = len(rules) + len(extra)
+        extra.append(inexpressible(Reason(int(reason))).record())
+    owner_reason = np.repeat(reasons, section.functions.rows)
+    row_rule = np.where(owner_reason > 0, numbers[owner_reason], row_rule)
+    return np.concatenate((rules, np.array(extra, RULE))), row_rule

@@ -1,0 +1,232 @@
+"""A section as its bytes say it: columns of functions, rows and shapes.
+
+`Section` is faithful: it keeps what the neutral table cannot hold (version, flags, sizes of fields, order and
+position of the rows, gaps, bytes after the end), so that encoding it gives the bytes it came from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from walkback.arch import Machine
+from walkback.sframe import layout
+from walkback.sframe.layout import ByteOrder
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+
+
+class Fault(IntEnum):
+    """Why the rows of a function could not all be read."""
+
+    NONE = 0
+    CUT_OFF = 1
+    """A row does not end inside the FRE sub-section."""
+    WORD_SIZE = 2
+    """A row's word size code is 3."""
+    FRE_TYPE = 3
+    """The FRE type is none of the three."""
+    ATTRIBUTE = 4
+    """The attribute record does not lie inside the FRE sub-section."""
+    SHARED = 5
+    """More rows are claimed than the sub-section has room for, because functions claim the same bytes."""
+
+
+@dataclass(slots=True)
+class Functions:
+    """The function index: one entry a function in each column, in the order of the index."""
+
+    start: I64
+    """As stored; `Section.code_address` has what it means."""
+    size: U32
+    fre_offset: U32
+    num_fres: U32
+    """As claimed; `rows` is how many could be read."""
+    info: U8
+    info2: U8
+    """Version 3 only, else 0."""
+    rep_size: U8
+    """Versions 2 and 3, else 0."""
+    padding: npt.NDArray[np.uint16]
+    """Version 2 only, else 0."""
+    first_row: I64
+    """Rows stand function by function, so this is the sum of `rows` before."""
+    rows: I64
+    fault: U8
+    fault_offset: I64
+    """Where reading stopped, in the section; meaningful where `fault` is not 0."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def fre_type(self) -> U8:
+        """Size code of the row starts."""
+        return self.info & 15
+
+    @property
+    def pc_type(self) -> U8:
+        """Incrementing, or masking in a repeating block."""
+        return (self.info >> layout.FDE_PC_TYPE_SHIFT) & 1
+
+    @property
+    def pauth_key(self) -> U8:
+        """AArch64: key A or B signs the return address."""
+        return (self.info >> layout.FDE_PAUTH_KEY_SHIFT) & 1
+
+    @property
+    def fde_type(self) -> U8:
+        """Default or flex; always default before version 3."""
+        return self.info2 & layout.FDE_TYPE_MASK
+
+
+@dataclass(slots=True)
+class Shapes:
+    """The distinct rows without their starts: how the data words are to be read, the info byte, the words."""
+
+    fde_type: U8
+    info: U8
+    first_word: I64
+    """One entry more than there are shapes: words of shape s are `words[first_word[s]:first_word[s + 1]]`."""
+    words: I32
+    """Sign-extended."""
+
+    def __len__(self) -> int:
+        return len(self.info)
+
+    @property
+    def word_count(self) -> U8:
+        """Data words of each shape."""
+        return (self.info >> 1) & 15
+
+    @property
+    def word_size(self) -> U8:
+        """Bytes of a data word of each shape."""
+        sizes: U8 = np.array((*layout.FRE_WORD_SIZES, 0), np.uint8)
+        return sizes[(self.info >> 5) & 3]
+
+    @property
+    def length(self) -> I64:
+        """Bytes of each shape: the info byte and the words."""
+        return 1 + self.word_count.astype(np.int64) * self.word_size
+
+    def word(self, position: int) -> I64:
+        """The word at this position of every shape; 0 where there are fewer."""
+        words = np.zeros(len(self), np.int64)
+        has = self.word_count > position
+        words[has] = self.words[self.first_word[:-1][has] + position]
+        return words
+
+
+@dataclass(slots=True)
+class Section:
+    """One SFrame section, or one complete piece of several that stand in one section."""
+
+    version: int
+    flags: int
+    abi_arch: int
+    cfa_fixed_fp_offset: int
+    cfa_fixed_ra_offset: int
+    auxiliary: bytes
+    """The auxiliary header."""
+    num_fdes: int
+    """As the header claims; `len(functions)` is how many there are."""
+    num_fres: int
+    fre_len: int
+    fdeoff: int
+    freoff: int
+    byteorder: ByteOrder
+    functions: Functions
+    row_start: U32
+    row_shape: U32
+    shapes: Shapes
+    length: int
+    """Bytes of the section, with all that follows the rows."""
+    gaps: tuple[tuple[int, bytes], ...] = ()
+    """Bytes that belong to no part: position and content."""
+    address: int = 0
+    """Where the section's first byte is loaded."""
+    code_section: I32 | None = None
+    """In relocatable files: the index of each function's text section."""
+    code_address: U64 = field(default_factory=lambda: np.zeros(0, np.uint64))
+    """Where each function starts: an address, or in relocatable files the offset in its text section."""
+
+    @property
+    def machine(self) -> Machine | None:
+        """The machine whose ABI gives the words their meaning; None for an unknown identifier."""
+        return layout.ABI_MACHINES.get(self.abi_arch)
+
+    @property
+    def sorted(self) -> bool:
+        """Whether the header says that the functions are in order of their starts."""
+        return bool(self.flags & layout.F_FDE_SORTED)
+
+    @property
+    def pcrel(self) -> bool:
+        """Whether a start counts from its own field."""
+        return bool(self.flags & layout.F_FDE_FUNC_START_PCREL)
+
+    @property
+    def header_end(self) -> int:
+        """Where the auxiliary header ends, and the offsets of the header count from."""
+        return layout.HEADER_SIZE + len(self.auxiliary)
+
+    @property
+    def fde_start(self) -> int:
+        """Position of the function index."""
+        return self.header_end + self.fdeoff
+
+    @property
+    def fre_start(self) -> int:
+        """Position of the FRE sub-section."""
+        return self.header_end + self.freoff
+
+    @property
+    def end(self) -> int:
+        """Where the FRE sub-section ends, by the header."""
+        return self.fre_start + self.fre_len
+
+    @property
+    def fde_size(self) -> int:
+        """Bytes of an entry of the index."""
+        return layout.fde_dtype(self.version, self.byteorder).itemsize
+
+    @property
+    def signal(self) -> npt.NDArray[np.bool_]:
+        """Which functions are signal frames: nothing before version 3 can say so."""
+        if self.version < 3:
+            return np.zeros(len(self.functions), np.bool_)
+        return (self.functions.info & layout.FDE_SIGNAL) != 0
+
+    @property
+    def block_size(self) -> U32:
+        """The size of each function's repeating block; 0 for functions that are none."""
+        masked = self.functions.pc_type == layout.PC_TYPE_MASK
+        if self.version == 1:
+            return np.where(masked, layout.V1_AMD64_REP_SIZE, 0).astype(np.uint32)
+        return np.where(masked, self.functions.rep_size, 0).astype(np.uint32)
+
+    def field_offset(self, function: int) -> int:
+        """Position of a function's start field, where relocations apply."""
+        return self.fde_start + function * self.fde_size
+
+    def row_offsets(self) -> I64:
+        """Position of every row in the section."""
+        functions = self.functions
+        width = np.array((*layout.FRE_START_SIZES, *(0,) * 13), np.int64)[functions.fre_type]
+        owner = np.repeat(np.arange(len(functions)), functions.rows)
+        length = width[owner] + self.shapes.length[self.row_shape]
+        before = np.cumsum(length) - length
+        base = self.fre_start + functions.fre_offset.astype(np.int64)
+        if self.version == 3:
+            base += layout.ATTRIBUTE_SIZE
+        has = functions.rows > 0
+        base[has] -= before[functions.first_row[has]]
+        return before + base[owner]

@@ -1,0 +1,222 @@
+"""Rules to data words: the inverse of `rules`, and the reasons why a version cannot say a rule.
+
+A rule is said in a default row where that is possible, in a flex row (version 3) where not. All rows of a function have
+the same type, so both codings of a rule are worked out, and the function chooses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from walkback.arch import S390X, Machine
+from walkback.sframe import layout
+from walkback.sframe.section import U8
+from walkback.table import Kind
+from walkback.table.rule import RuleArray
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Refusal(IntEnum):
+    """Why a version cannot say something, most telling first where several hold."""
+
+    NONE = 0
+    INEXPRESSIBLE = 1
+    OUTERMOST = 2
+    CFA_BASE = 3
+    CFA_KIND = 4
+    CFA_SCALE = 5
+    RA_PLACE = 6
+    RA_UNCHANGED = 7
+    RA_REGISTER = 8
+    FP_UNDEFINED = 9
+    FP_REGISTER = 10
+    FP_WITHOUT_RA = 11
+    FROM_CFA = 12
+    ODD_OFFSET = 13
+    ZERO_OFFSET = 14
+    RANGE = 15
+    CONTROL_RANGE = 16
+    SIGNAL = 17
+    BLOCK_SIZE = 18
+    FUNCTION_REACH = 19
+    FUNCTION_SIZE = 20
+    PAUTH_KEY = 21
+    BLOCK_ROWS = 22
+
+
+REFUSAL_WORDS: Final = {
+    Refusal.INEXPRESSIBLE: "a rule that is none of the kinds of the table",
+    Refusal.OUTERMOST: "an outermost frame, which version 1 cannot mark",
+    Refusal.CFA_BASE: "a CFA based on a register other than SP and FP",
+    Refusal.CFA_KIND: "a CFA that is read from memory, undefined or unchanged",
+    Refusal.CFA_SCALE: "a CFA offset that is not 160 and a multiple of 8",
+    Refusal.RA_PLACE: "a return address that is not at its fixed place",
+    Refusal.RA_UNCHANGED: "a return address in its register, where the format fixes it on the stack",
+    Refusal.RA_REGISTER: "a return address in or relative to a register",
+    Refusal.FP_UNDEFINED: "a frame pointer that cannot be found",
+    Refusal.FP_REGISTER: "a frame pointer in or relative to a register",
+    Refusal.FP_WITHOUT_RA: "a saved frame pointer while the return address is not saved",
+    Refusal.FROM_CFA: "a value that is the CFA plus an offset",
+    Refusal.ODD_OFFSET: "an odd offset, which would mean a register",
+    Refusal.ZERO_OFFSET: "a return address saved at the CFA itself, which would mean that it is not saved",
+    Refusal.RANGE: "an offset of more than 32 bits",
+    Refusal.CONTROL_RANGE: "a register number of more than 29 bits",
+    Refusal.SIGNAL: "a signal frame, which only version 3 can mark",
+    Refusal.BLOCK_SIZE: "a repeating block of this size",
+    Refusal.FUNCTION_REACH: "a function more than 2 GiB away",
+    Refusal.FUNCTION_SIZE: "a function of 4 GiB or more",
+    Refusal.PAUTH_KEY: "a pointer-authentication key, which only AArch64 has",
+    Refusal.BLOCK_ROWS: "a repeating block of more than 65535 rows",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """One way to say each of some rules: the words, how many, their size code, and why not."""
+
+    words: npt.NDArray[np.int64]
+    """Words of rule r: the first `count[r]` of column r."""
+    count: U8
+    size_code: U8
+    refusal: U8
+
+
+class _Writer:
+    """Appends words, rule by rule, in columns."""
+
+    def __init__(self, rules: int) -> None:
+        self.words = np.zeros((6, rules), np.int64)
+        self.bits = np.zeros((6, rules), np.uint8)
+        self.count = np.zeros(rules, np.uint8)
+        self.refusal = np.zeros(rules, np.uint8)
+
+    def append(self, where: Mask, value: npt.NDArray[np.int64], *, unsigned: bool = False) -> None:
+        """Give the chosen rules one more word."""
+        chosen = np.flatnonzero(where)
+        values = value[chosen]
+        self.words[self.count[chosen], chosen] = values
+        low, high = (0, 2) if unsigned else (1, 1)
+        code = np.full(len(chosen), 3, np.uint8)
+        for size_code, size in reversed(list(enumerate(layout.FRE_WORD_SIZES))):
+            bound = np.int64(1) << np.int64(8 * size - 1)
+            code[(values >= -bound * low) & (values < bound * high)] = size_code
+        self.bits[self.count[chosen], chosen] = code
+        self.count[chosen] += 1
+
+    def refuse(self, where: Mask, reason: Refusal) -> None:
+        """Note why the chosen rules cannot be said, unless a reason is noted already."""
+        self.refusal[where & (self.refusal == 0)] = reason
+
+    def coding(self) -> Coding:
+        """Words that need more than 32 bits refuse their rule."""
+        size_code = self.bits.max(axis=0, initial=0)
+        self.refuse(size_code == 3, Refusal.RANGE)
+        return Coding(self.words, self.count, np.minimum(size_code, 2).astype(np.uint8), self.refusal)
+
+
+def default_coding(rules: RuleArray, machine: Machine, version: int) -> Coding:
+    """How default rows say the rules."""
+    out = _Writer(len(rules))
+    outermost = _outermost(out, rules, version)
+    live = ~outermost
+    cfa, ra, fp = rules["cfa"], rules["ra"], rules["fp"]
+    out.refuse(live & (cfa["kind"] != Kind.REGISTER), Refusal.CFA_KIND)
+    out.refuse(live & (cfa["register"] != machine.sp) & (cfa["register"] != machine.fp), Refusal.CFA_BASE)
+    out.append(live, _cfa_word(out, live, cfa["offset"], machine))
+    register_words = machine is S390X and version == 2
+    fp_saved = live & (fp["kind"] != Kind.UNCHANGED)
+    if machine.ra_from_cfa:
+        out.refuse(live & (ra["kind"] == Kind.UNCHANGED), Refusal.RA_UNCHANGED)
+        at_place = (ra["kind"] == Kind.AT_CFA) & (ra["offset"] == machine.ra_from_cfa)
+        out.refuse(live & ~at_place, Refusal.RA_PLACE)
+    else:
+        saved = live & (ra["kind"] != Kind.UNCHANGED)
+        _default_word(out, saved, rules, "ra", register_words)
+        if machine is S390X:
+            out.refuse(saved & (ra["kind"] == Kind.AT_CFA) & (ra["offset"] == 0), Refusal.ZERO_OFFSET)
+            out.append(fp_saved & ~saved, np.zeros(len(rules), np.int64))
+        else:
+            out.refuse(fp_saved & ~saved, Refusal.FP_WITHOUT_RA)
+    _default_word(out, fp_saved, rules, "fp", register_words)
+    return out.coding()
+
+
+def _default_word(out: _Writer, where: Mask, rules: RuleArray, name: str, register_words: bool) -> None:
+    """The word of a saved return address or frame pointer: an offset from the CFA, or (s390x V2) a register."""
+    part = rules[name]
+    at_cfa = part["kind"] == Kind.AT_CFA
+    in_register = (part["kind"] == Kind.REGISTER) & (part["offset"] == 0) & register_words
+    out.refuse(where & (part["kind"] == Kind.UNDEFINED), Refusal.FP_UNDEFINED)
+    out.refuse(where & (part["kind"] == Kind.CFA), Refusal.FROM_CFA)
+    out.refuse(where & ~at_cfa & ~in_register, Refusal.RA_REGISTER if name == "ra" else Refusal.FP_REGISTER)
+    if register_words:
+        out.refuse(where & at_cfa & (part["offset"] & 1 == 1), Refusal.ODD_OFFSET)
+    register_word = (part["register"].astype(np.int64) << 1) | 1
+    out.append(where, np.where(in_register, register_word, part["offset"]))
+
+
+def flex_coding(rules: RuleArray, machine: Machine) -> Coding:
+    """How flex rows say the rules (version 3)."""
+    out = _Writer(len(rules))
+    live = ~_outermost(out, rules, 3)
+    cfa, ra, fp = rules["cfa"], rules["ra"], rules["fp"]
+    out.refuse(live & (cfa["kind"] != Kind.REGISTER) & (cfa["kind"] != Kind.AT_REGISTER), Refusal.CFA_KIND)
+    _pair(out, live, cfa, _cfa_word(out, live, cfa["offset"], machine))
+    if machine.ra_from_cfa:
+        out.refuse(live & (ra["kind"] == Kind.UNCHANGED), Refusal.RA_UNCHANGED)
+        implied = (ra["kind"] == Kind.AT_CFA) & (ra["offset"] == machine.ra_from_cfa)
+    else:
+        implied = ra["kind"] == Kind.UNCHANGED
+    fp_saved = live & (fp["kind"] != Kind.UNCHANGED)
+    out.append(implied & fp_saved, np.zeros(len(rules), np.int64))
+    for part, where in ((ra, live & ~implied), (fp, fp_saved)):
+        out.refuse(where & (part["kind"] == Kind.UNDEFINED), Refusal.FP_UNDEFINED)
+        out.refuse(where & (part["kind"] == Kind.CFA), Refusal.FROM_CFA)
+        _pair(out, where, part, part["offset"])
+    return out.coding()
+
+
+def _pair(out: _Writer, where: Mask, part: RuleArray, offset: npt.NDArray[np.int64]) -> None:
+    """A control word and its offset."""
+    kind = part["kind"]
+    by_register = (kind == Kind.REGISTER) | (kind == Kind.AT_REGISTER)
+    deref = (kind == Kind.AT_REGISTER) | (kind == Kind.AT_CFA)
+    register = np.where(by_register, part["register"], 0).astype(np.int64) << layout.FLEX_REGISTER_SHIFT
+    control = register | by_register * layout.FLEX_REG | deref * layout.FLEX_DEREF
+    out.refuse(where & (control >= 1 << 32), Refusal.CONTROL_RANGE)
+    out.append(where, control, unsigned=True)
+    out.append(where, offset)
+
+
+def _outermost(out: _Writer, rules: RuleArray, version: int) -> Mask:
+    """Rows without words; also refuses what has no words in any version."""
+    for name in ("cfa", "ra", "fp"):
+        out.refuse(rules[name]["kind"] == Kind.INEXPRESSIBLE, Refusal.INEXPRESSIBLE)
+    outermost: Mask = rules["ra"]["kind"] == Kind.UNDEFINED
+    if version == 1:
+        out.refuse(outermost, Refusal.OUTERMOST)
+    return outermost
+
+
+def _cfa_word(
+    out: _Writer, live: Mask, offset: npt.NDArray[np.int64], machine: Machine
+) -> npt.NDArray[np.int64]:
+    if machine is not S390X:
+        return offset
+    scaled = offset - layout.S390X_CFA_OFFSET_ADJUSTMENT
+    out.refuse(live & (scaled % layout.S390X_CFA_OFFSET_ALIGNMENT_FACTOR != 0), Refusal.CFA_SCALE)
+    return scaled // layout.S390X_CFA_OFFSET_ALIGNMENT_FACTOR
+
+
+def needs_sp_base(rules: RuleArray, machine: Machine) -> Mask:
+    """For the info byte of default rows: whether the CFA is based on SP."""
+    based: Mask = (rules["cfa"]["register"] == machine.sp) & (rules["cfa"]["kind"] == Kind.REGISTER)
+    return based
+
+

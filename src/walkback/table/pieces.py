@@ -1,0 +1,82 @@
+"""Ranges made disjoint and put in order, with a directory to start a search from."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+
+_LAST = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Disjoint intervals in order, each with the number of the range that holds in it."""
+
+    starts: U64
+    ends: U64
+    ranges: I64
+    directory: U32
+    """For each of equally wide buckets over the addresses, the first piece that ends in it or later; one more at the end."""
+    shift: int
+    """Bits of a bucket's width."""
+
+    @classmethod
+    def of(cls, starts: U64, sizes: U64, ranges: I64) -> Self:
+        """Of overlapping ranges the one that starts last holds, of those with one start the last given."""
+        ends = starts + np.minimum(sizes, np.uint64(_LAST) - starts)
+        order = np.argsort(starts, kind="stable")
+        order = order[ends[order] > starts[order]]
+        starts, ends, ranges = starts[order], ends[order], ranges[order].astype(np.int64)
+        if np.any(ends[:-1] > starts[1:]):
+            starts, ends, ranges = _without_overlap(starts, ends, ranges)
+        directory, shift = _directory(starts, ends)
+        return cls(starts, ends, ranges, directory, shift)
+
+
+def _directory(starts: U64, ends: U64) -> tuple[U32, int]:
+    if not len(starts):
+        return np.zeros(2, np.uint32), 0
+    span = int(ends[-1]) - int(starts[0])
+    buckets = 2 * len(starts)
+    shift = max(0, (span // buckets).bit_length())
+    edges = np.arange((span >> shift) + 1, dtype=np.uint64) << np.uint64(shift)
+    directory = np.searchsorted(ends, starts[0] + edges, "right").astype(np.uint32)
+    return np.append(directory, np.uint32(len(starts))), shift
+
+
+def _without_overlap(starts: U64, ends: U64, ranges: I64) -> tuple[U64, U64, I64]:
+    """Cut ranges where a later one begins, and go on with them where it ends."""
+    cut: list[tuple[int, int, int]] = []
+    open_ranges: list[tuple[int, int]] = []  # (-number, end): the top is the one that started last
+    position = 0
+
+    def advance(to: int) -> None:
+        nonlocal position
+        while open_ranges and position < to:
+            number, end = open_ranges[0]
+            if end <= position:
+                heapq.heappop(open_ranges)
+                continue
+            stop = min(end, to)
+            cut.append((position, stop, -number))
+            position = stop
+        position = max(position, to)
+
+    for number, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        advance(start)
+        heapq.heappush(open_ranges, (-number, end))
+    advance(int(ends.max()))
+    table = np.array(cut, np.uint64)
+    return (
+        np.ascontiguousarray(table[:, 0]),
+        np.ascontiguousarray(table[:, 1]),
+        ranges[table[:, 2].astype(np.int64)],
+    )

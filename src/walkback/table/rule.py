@@ -1,0 +1,205 @@
+"""Rules: how the CFA, the return address and the caller's frame pointer are found.
+
+In a table a rule is an entry of a structured array (`RULE`), and many rows share one. `Rule` and `Part` are the same
+for a person: made on the spot, printed and parsed in the field's notation, as in
+`CFA = rsp+16, RA = *(CFA-8), FP = *(CFA-16)`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from walkback.arch import Machine
+
+
+class Kind(IntEnum):
+    """How a value is found."""
+
+    UNCHANGED = 0
+    """The register still holds it."""
+    UNDEFINED = 1
+    """It cannot be found. Of the return address: this is the outermost frame."""
+    REGISTER = 2
+    """register + offset"""
+    AT_REGISTER = 3
+    """*(register + offset)"""
+    CFA = 4
+    """CFA + offset"""
+    AT_CFA = 5
+    """*(CFA + offset)"""
+    INEXPRESSIBLE = 6
+    """There is a rule, and it is none of these; the offset is a `Reason`."""
+
+
+class Reason(IntEnum):
+    """Why a rule is inexpressible."""
+
+    UNKNOWN_FDE_TYPE = 1
+    """SFrame V3: the function's type is neither default nor flex."""
+    FLEX_CFA_WITHOUT_REGISTER = 2
+    """SFrame V3: the CFA would be based on the CFA."""
+    CUT_OFF = 3
+    """The data words end inside a rule."""
+    NO_BLOCK_SIZE = 4
+    """A repeating block of size 0."""
+    UNREADABLE = 5
+    """The rows of the function cannot be read."""
+    UNORDERED = 6
+    """The rows of the function are not in order."""
+
+
+REASON_WORDS = {
+    Reason.UNKNOWN_FDE_TYPE: "the function type is unknown",
+    Reason.FLEX_CFA_WITHOUT_REGISTER: "the CFA has no base register",
+    Reason.CUT_OFF: "the data words end inside a rule",
+    Reason.NO_BLOCK_SIZE: "the repeating block has size 0",
+    Reason.UNREADABLE: "the rows cannot be read",
+    Reason.UNORDERED: "the rows are not in order",
+}
+
+PART = np.dtype([("kind", "u1"), ("register", "u4"), ("offset", "i8")])
+RULE = np.dtype([("cfa", PART), ("ra", PART), ("fp", PART), ("ra_signed", "u1")])
+"""One rule: three parts, and whether the return address carries a signature (AArch64)."""
+RuleArray = npt.NDArray[np.void]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How one value is found."""
+
+    kind: Kind = Kind.UNCHANGED
+    register: int = 0
+    offset: int = 0
+
+    def text(self, machine: Machine) -> str:
+        """In the field's notation: `rsp+16`, `*(CFA-8)`, `unchanged`."""
+        if self.kind is Kind.INEXPRESSIBLE:
+            return f"inexpressible ({REASON_WORDS[Reason(self.offset)]})"
+        if self.kind in {Kind.UNCHANGED, Kind.UNDEFINED}:
+            return self.kind.name.lower()
+        name = "CFA" if self.kind in {Kind.CFA, Kind.AT_CFA} else machine.register_name(self.register)
+        place = f"{name}{self.offset:+d}" if self.offset else name
+        return f"*({place})" if self.kind in {Kind.AT_REGISTER, Kind.AT_CFA} else place
+
+    @classmethod
+    def parse(cls, text: str, machine: Machine) -> Self:
+        """The inverse of `text`, for all but inexpressible parts."""
+        match = _PART.fullmatch(text.replace(" ", ""))
+        if not match:
+            message = f"not a rule: {text!r} (examples: rsp+16, *(CFA-8), r10, unchanged, undefined)"
+            raise ValueError(message)
+        word, at, at_offset, base, offset = match.groups()
+        if word:
+            return cls(Kind[word.upper()])
+        name, number = (at, at_offset) if at else (base, offset)
+        if name.lower() == "cfa":
+            return cls(Kind.AT_CFA if at else Kind.CFA, 0, int(number or 0))
+        return cls(
+            Kind.AT_REGISTER if at else Kind.REGISTER, _register(name.lower(), machine), int(number or 0)
+        )
+
+    def record(self) -> tuple[int, int, int]:
+        """As an entry of a `PART` array."""
+        return (int(self.kind), self.register, self.offset)
+
+
+_PART = re.compile(r"(unchanged|undefined)|\*\((\w+)([+-]\d+)?\)|(\w+)([+-]\d+)?", re.ASCII)
+
+
+def _register(name: str, machine: Machine) -> int:
+    if name in machine.register_names:
+        return machine.register_names.index(name)
+    number = {"sp": machine.sp, "fp": machine.fp, "ra": machine.ra, "lr": machine.ra}.get(name)
+    if number is not None:
+        return number
+    if re.fullmatch(r"r\d+", name):
+        return int(name[1:])
+    message = f"{machine.name} has no register {name!r}"
+    raise ValueError(message)
+
+
+UNCHANGED = Part()
+UNDEFINED = Part(Kind.UNDEFINED)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How to get from a frame to its caller's."""
+
+    cfa: Part
+    ra: Part = UNCHANGED
+    fp: Part = UNCHANGED
+    ra_signed: bool = False
+
+    @property
+    def outermost(self) -> bool:
+        """Whether there is no caller."""
+        return self.ra.kind is Kind.UNDEFINED
+
+    def text(self, machine: Machine) -> str:
+        """One line: `CFA = rsp+16, RA = *(CFA-8), FP unchanged`."""
+        if self == OUTERMOST:
+            return "outermost frame"
+        parts = [
+            f"{name} {part.text(machine)}"
+            if part.kind in {Kind.UNCHANGED, Kind.UNDEFINED, Kind.INEXPRESSIBLE}
+            else f"{name} = {part.text(machine)}"
+            for name, part in (("CFA", self.cfa), ("RA", self.ra), ("FP", self.fp))
+        ]
+        if self.ra_signed:
+            parts[1] += " signed"
+        return ", ".join(parts)
+
+    @classmethod
+    def parse(cls, text: str, machine: Machine) -> Self:
+        """The inverse of `text`. A part that is not named gets the machine's default."""
+        if text.strip() == "outermost frame":
+            return cls(UNDEFINED, UNDEFINED, UNDEFINED)
+        parts: dict[str, Part] = {}
+        signed = False
+        for clause in text.split(","):
+            match = re.fullmatch(r"\s*(CFA|RA|FP)\s*(?:=|\s)\s*(.+?)\s*", clause, re.IGNORECASE)
+            if not match:
+                message = f"not a clause of a rule: {clause.strip()!r} (CFA, RA or FP, then = and a rule)"
+                raise ValueError(message)
+            name, value = match[1].lower(), match[2]
+            if name == "ra" and value.endswith(" signed"):
+                signed, value = True, value.removesuffix(" signed")
+            parts[name] = Part.parse(value, machine)
+        if "cfa" not in parts:
+            message = f"a rule needs a CFA: {text!r}"
+            raise ValueError(message)
+        if "ra" not in parts and machine.ra_from_cfa:
+            parts["ra"] = Part(Kind.AT_CFA, 0, machine.ra_from_cfa)
+        return cls(**parts, ra_signed=signed)
+
+    @classmethod
+    def from_record(cls, record: Any) -> Self:
+        """From an entry of a `RULE` array."""
+        cfa, ra, fp, signed = record.item()
+        return cls(_part(cfa), _part(ra), _part(fp), bool(signed))
+
+    def record(self) -> tuple[Any, ...]:
+        """As an entry of a `RULE` array."""
+        return (self.cfa.record(), self.ra.record(), self.fp.record(), int(self.ra_signed))
+
+
+def _part(record: tuple[int, int, int]) -> Part:
+    kind, register, offset = record
+    return Part(Kind(kind), register, offset)
+
+
+OUTERMOST = Rule(UNDEFINED, UNDEFINED, UNDEFINED)
+"""No caller, and nothing else known."""
+
+
+def inexpressible(reason: Reason) -> Rule:
+    """A rule that only says why there is none."""
+    part = Part(Kind.INEXPRESSIBLE, 0, int(reason))
+    return Rule(part, part, part)

@@ -1,0 +1,130 @@
+"""`UnwindTable`: what every unwind format says, as columns.
+
+A *range* is what a format calls a function: code with rows. A *row* says which rule holds from its offset on. Rules
+are few and rows many, so a row holds the number of its rule. Nothing here knows any format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from walkback.arch import Machine
+from walkback.table import _search
+from walkback.table.pieces import Pieces
+from walkback.table.rule import RULE, Rule, RuleArray
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a table says of one address."""
+
+    range: int
+    """Number of the range in the table."""
+    row: int | None
+    """Number of the row; None when the range has no row that covers the address."""
+    start: int
+    """Where the range starts."""
+    size: int
+    offset: int
+    """The address from the start of the range, or from the start of the repeating block."""
+    signal: bool
+    """Whether the range is a signal frame."""
+    pauth_key: int
+    """AArch64: 0 for key A, 1 for key B."""
+    rule: Rule | None
+
+
+@dataclass(slots=True)
+class UnwindTable:
+    """Ranges of code, their rows, and the rules that the rows name."""
+
+    machine: Machine
+    range_section: I32
+    """In relocatable files the text section's index; -1 where addresses are absolute."""
+    range_start: U64
+    range_size: U64
+    range_first_row: I64
+    range_rows: I64
+    range_signal: npt.NDArray[np.bool_]
+    range_pauth_key: npt.NDArray[np.uint8]
+    range_block: U32
+    """Size of the repeating block (PLT); 0 for ordinary code."""
+    range_origin: I64
+    """Number of the function in the source."""
+    row_offset: U32
+    """From the start of the range, or of its repeating block."""
+    row_rule: U32
+    rules: RuleArray
+    """Distinct entries of dtype `RULE`."""
+    _pieces: dict[int, Pieces] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.range_start)
+
+    def rule(self, row: int) -> Rule:
+        """The rule of a row, for a person."""
+        return Rule.from_record(self.rules[self.row_rule[row]])
+
+    def rule_texts(self) -> Sequence[str]:
+        """The text of every distinct rule, by number."""
+        return [Rule.from_record(record).text(self.machine) for record in self.rules]
+
+    def find_many(self, pcs: npt.ArrayLike, *, section: int = -1) -> tuple[I64, I64]:
+        """Range and row for each program counter, -1 where there is none.
+
+        Where ranges overlap, the one that starts last holds, and of several with one start the last in the table that
+        is not empty.
+        """
+        wanted = np.ascontiguousarray(pcs, np.uint64)
+        pieces = self._pieces.get(section)
+        if pieces is None:
+            chosen = np.flatnonzero(self.range_section == section)
+            pieces = Pieces.of(self.range_start[chosen], self.range_size[chosen], chosen)
+            self._pieces[section] = pieces
+        return _search.find(
+            wanted.reshape(-1),
+            pieces.starts,
+            pieces.ends,
+            pieces.ranges,
+            pieces.directory,
+            pieces.shift,
+            self.range_start,
+            self.range_first_row,
+            self.range_rows,
+            self.range_block,
+            self.row_offset,
+        )
+
+    def find(self, pc: int, *, section: int = -1) -> Found | None:
+        """The range and rule that hold at one program counter; None outside of all ranges."""
+        if not 0 <= pc < 2**64:
+            return None
+        ranges, rows = self.find_many(np.array([pc], np.uint64), section=section)
+        index, row = int(ranges[0]), int(rows[0])
+        if index < 0:
+            return None
+        start, block = int(self.range_start[index]), int(self.range_block[index])
+        return Found(
+            range=index,
+            row=row if row >= 0 else None,
+            start=start,
+            size=int(self.range_size[index]),
+            offset=(pc - start) % block if block else pc - start,
+            signal=bool(self.range_signal[index]),
+            pauth_key=int(self.range_pauth_key[index]),
+            rule=self.rule(row) if row >= 0 else None,
+        )
+
+
+def rule_array(rules: Sequence[Rule]) -> RuleArray:
+    """Rules as an array of dtype `RULE`."""
+    return np.array([rule.record() for rule in rules], RULE)

@@ -1,0 +1,315 @@
+"""Brings the programs that the tests compare with into the git-ignored folder `.peers/` (`make peers`).
+
+What comes: GNU binutils 2.40, 2.44 and the newest, each for x86-64, AArch64 and s390x; the newest LLVM tools;
+cross compilers that turn C and C++ into assembly; libsframe with its headers. They are Debian packages,
+fetched from the mirror this machine already uses, checked against Debian's keyring, and unpacked into one root
+a suite; nothing is installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a program
+through its root's loader.
+
+Bare Python: this runs before any dependency is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import getpass
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+PEERS = Path(__file__).resolve().parent.parent / ".peers"
+COMPLETE = "complete.json"  # only a root that has it counts: it is written last, just before the rename
+LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
+LOADER = "ld-linux-x86-64.so.2"
+
+BINUTILS = ("binutils", "binutils-aarch64-linux-gnu", "binutils-s390x-linux-gnu")
+BINUTILS_TOOLS = (
+    *("addr2line", "ar", "as", "ld", "nm", "objcopy", "objdump", "ranlib", "readelf", "size", "strip"),
+)
+LLVM_TOOLS = (
+    *("ld.lld", "llvm-ar", "llvm-dwarfdump", "llvm-mc", "llvm-objcopy", "llvm-objdump"),
+    *("llvm-readelf", "llvm-readobj", "llvm-strip", "llvm-symbolizer"),
+)
+MACHINES = {"": "x86_64-linux-gnu", "aarch64-": "aarch64-linux-gnu", "s390x-": "s390x-linux-gnu"}
+
+# What no peer needs at run time: documents, static libraries, sanitizers, link-time optimisation, some tools.
+LEFT_OUT = (
+    *("./usr/share", "./etc", "./var", "*.a", "*.o", "./usr/lib/llvm-*/include"),
+    *("*/lto1", "*/lto-wrapper", "*-lto-dump-*", "*.gold", "*san.so.*", "*/llvm-exegesis", "*/obj2yaml"),
+)
+
+
+class FetchError(Exception):
+    """A suite could not be brought; the text is one line for people."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One Debian suite; its binutils wrappers end in `label`; `*` in a package name is the highest number."""
+
+    name: str
+    label: str
+    packages: tuple[str, ...]
+
+
+SUITES = (
+    Suite("bookworm", "2.40", (*BINUTILS, "g++-12-aarch64-linux-gnu", "g++-12-s390x-linux-gnu")),
+    Suite("trixie", "2.44", BINUTILS),
+    Suite("sid", "new", (*BINUTILS, "libsframe*", "libsframe-dev", "llvm-*", "lld-*")),
+)
+
+
+def say(text: str) -> None:
+    print(f"peers: {text}", flush=True)
+
+
+def output_of(*command: str, conf: Path | None = None) -> str:
+    """Standard output of a command; on failure its most telling line becomes the error."""
+    env = os.environ | {"LC_ALL": "C"} | ({"APT_CONFIG": str(conf)} if conf else {})
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        errors = [line.removeprefix("E: ") for line in lines if line.startswith("E: ")]
+        told = [*errors, *lines, f"exit status {done.returncode}"][0]
+        raise FetchError(f"{command[0]}: {told}")
+    return done.stdout
+
+
+def mirrors() -> list[str]:
+    """The addresses that serve this machine's own release, from its apt sources, fetched or not.
+
+    Others than Debian may be among them; those fail the check against Debian's keyring.
+    """
+    system = platform.freedesktop_os_release()
+    releases = {system.get("VERSION_CODENAME", ""), "oldstable", "stable", "testing", "unstable", "sid"}
+    listing = output_of(
+        "apt-get",
+        *("-o", "APT::Get::IndexTargets::ReleaseInfo=false", "indextargets"),
+        *("--format", "$(RELEASE) $(COMPONENT) $(REPO_URI)", "Identifier: Packages"),
+    )
+    found = [line.split(" ", 2) for line in listing.splitlines()]
+    return list(dict.fromkeys(uri for release, part, uri in found if release in releases and part == "main"))
+
+
+def keyring() -> Path:
+    keys = sorted(Path("/usr/share/keyrings").glob("debian-archive-keyring.*"))
+    if not keys:
+        raise FetchError("no debian-archive-keyring in /usr/share/keyrings; install the package of that name")
+    return keys[0]
+
+
+def apt_state(suite: Suite, mirror: str, folder: Path) -> Path:
+    """An apt of its own for one suite in an empty folder; returns its configuration.
+
+    Nothing of the system's configuration is read except how to reach the network, so that neither its pins,
+    its hooks nor its installed packages play a part.
+    """
+    for name in ("lists/partial", "cache/archives/partial"):
+        (folder / name).mkdir(parents=True)
+    (folder / "status").touch()
+    options = f"arch=amd64 signed-by={keyring()}"
+    (folder / "sources.list").write_text(f"deb [{options}] {mirror} {suite.name} main\n")
+    settings = {
+        "Dir::Etc::Main": "/dev/null",
+        "Dir::Etc::Parts": "/dev/null",
+        "Dir::Etc::SourceList": folder / "sources.list",
+        "Dir::Etc::SourceParts": "/dev/null",
+        "Dir::Etc::Preferences": "/dev/null",
+        "Dir::Etc::PreferencesParts": "/dev/null",
+        "Dir::State": folder,
+        "Dir::State::status": folder / "status",
+        "Dir::State::lists": folder / "lists",
+        "Dir::Cache": folder / "cache",
+        "APT::Architecture": "amd64",
+        "APT::Architectures": "amd64",
+        "APT::Install-Recommends": "false",
+        "APT::Sandbox::User": getpass.getuser(),
+        "APT::Update::Error-Mode": "any",
+        "Acquire::Languages": "none",
+        "Acquire::Retries": "2",
+        "Acquire::http::Timeout": "30",
+        "Debug::NoLocking": "true",
+    }
+    lines = [f'{name} "{value}";\n' for name, value in settings.items()]
+    conf = folder / "apt.conf"
+    conf.write_text(output_of("apt-config", "dump", "Acquire") + "".join(lines))
+    return conf
+
+
+def highest(name: str, known: list[str]) -> str:
+    """The package that a name with `*` means: the one with the highest number there."""
+    if "*" not in name:
+        return name
+    pattern = re.compile(re.escape(name).replace(r"\*", r"(\d+)"))
+    numbers = [int(match[1]) for match in map(pattern.fullmatch, known) if match]
+    if not numbers:
+        raise FetchError(f"no package is called {name}")
+    return name.replace("*", str(max(numbers)))
+
+
+def download(suite: Suite, folder: Path) -> list[Path]:
+    """The .deb files of a suite's packages with all they depend on, from the first mirror that has them."""
+    problem = "no apt source of this machine serves Debian main"
+    for mirror in mirrors():
+        shutil.rmtree(folder, ignore_errors=True)
+        conf = apt_state(suite, mirror, folder)
+        try:
+            output_of("apt-get", "-q", "update", conf=conf)
+            known = output_of("apt-cache", "pkgnames", conf=conf).split()
+            packages = [highest(name, known) for name in suite.packages]
+            output_of("apt-get", "-qy", "--download-only", "install", *packages, conf=conf)
+        except FetchError as error:
+            problem = str(error)
+            continue
+        return sorted((folder / "cache" / "archives").glob("*.deb"))
+    raise FetchError(f"{suite.name}: {problem}")
+
+
+def unpack(package: Path, root: Path) -> None:
+    excludes = [f"--exclude={pattern}" for pattern in LEFT_OUT]
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as tar:
+        done = subprocess.run(["tar", "-x", "-C", root, *excludes], stdin=tar.stdout, check=False)
+    if tar.returncode or done.returncode:
+        raise FetchError(f"{package.name} does not unpack")
+
+
+def bring(suite: Suite) -> None:
+    """Fetches one suite and gives its root its name only when it is whole."""
+    start = time.monotonic()
+    say(f"{suite.name}: fetching {', '.join(suite.packages)}")
+    new, old, root = (PEERS / name for name in (f"{suite.name}.new", f"{suite.name}.old", suite.name))
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    debs = download(suite, new / ".apt")
+    for deb in debs:
+        unpack(deb, new)
+    fields = [output_of("dpkg-deb", "--show", str(deb)).split() for deb in debs]
+    size = sum(deb.stat().st_size for deb in debs)
+    shutil.rmtree(new / ".apt")
+    (new / COMPLETE).write_text(json.dumps({"wanted": wanted(suite), "packages": dict(fields)}, indent=1))
+    os.sync()
+    shutil.rmtree(old, ignore_errors=True)
+    if root.exists():
+        root.rename(old)
+    new.rename(root)
+    shutil.rmtree(old, ignore_errors=True)
+    say(f"{suite.name}: {len(debs)} packages, {size / 1e6:.0f} MB, {time.monotonic() - start:.0f} s")
+
+
+def wanted(suite: Suite) -> list[str]:
+    """What decides whether a root is still the right one."""
+    return [*suite.packages, "without", *LEFT_OUT]
+
+
+def record(suite: Suite) -> dict[str, object] | None:
+    """What a root says it holds, or None where it is missing, cut short, or holds something else."""
+    try:
+        told = json.loads((PEERS / suite.name / COMPLETE).read_text())
+    except (OSError, ValueError):
+        return None
+    return told if isinstance(told, dict) and told.get("wanted") == wanted(suite) else None
+
+
+def script(root: str, program: Path, *first: str) -> str:
+    """A script that starts a root's program through that root's loader; `root` is relative to the script."""
+    base = PEERS / Path(root).name
+    folders = [name for name in LIBRARY_FOLDERS if (base / name).is_dir()]
+    library_path = ":".join(f"$root/{name}" for name in folders)
+    loader = next(f"{name}/{LOADER}" for name in folders if (base / name / LOADER).exists())
+    parts = [
+        f'"$root/{loader}" --inhibit-cache --library-path "{library_path}"',
+        f'"$root/{program.relative_to(base)}"',
+        *(f'"{word}"' for word in first),
+        '"$@"',
+    ]
+    return f"#!/bin/sh\nroot=${{0%/*}}/{root}\nexec {' '.join(parts)}\n"
+
+
+def binutils_scripts(suite: Suite) -> dict[str, str]:
+    root = PEERS / suite.name / "usr/bin"
+    return {
+        f"bin/{prefix}{tool}-{suite.label}": script(f"../{suite.name}", root / f"{machine}-{tool}")
+        for prefix, machine in MACHINES.items()
+        for tool in BINUTILS_TOOLS
+    }
+
+
+def llvm_scripts() -> dict[str, str]:
+    folder = next((PEERS / "sid/usr/lib").glob("llvm-*/bin"))
+    return {f"bin/{tool}": script("../sid", folder / tool) for tool in LLVM_TOOLS}
+
+
+def compiler_scripts() -> dict[str, str]:
+    """The cross compilers, for `-S` and `-E`: each driver gets its passes, wrapped too, by -B."""
+    scripts = {}
+    for prefix, machine in MACHINES.items():
+        if not prefix:
+            continue
+        passes = PEERS / "bookworm/usr/lib/gcc-cross" / machine / "12"
+        for name in ("cc1", "cc1plus"):
+            scripts[f"passes/{prefix}gcc/{name}"] = script("../../bookworm", passes / name)
+        for name in ("gcc", "g++"):
+            driver = PEERS / "bookworm/usr/bin" / f"{machine}-{name}-12"
+            scripts[f"bin/{prefix}{name}"] = script("../bookworm", driver, f"-B$root/../passes/{prefix}gcc/")
+    return scripts
+
+
+def write_scripts() -> int:
+    """Writes every wrapper that is not there as it should be, and removes those that no longer should be."""
+    scripts = llvm_scripts() | compiler_scripts()
+    for suite in SUITES:
+        scripts |= binutils_scripts(suite)
+    for name, text in scripts.items():
+        path = PEERS / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text() != text:
+            new = path.with_name(f".{path.name}")
+            new.write_text(text)
+            new.chmod(0o755)
+            new.rename(path)
+    for path in (PEERS / "bin").iterdir():
+        if f"bin/{path.name}" not in scripts:
+            path.unlink()
+    return len(scripts)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Bring the programs to compare with into .peers/.")
+    parser.add_argument("--refresh", action="store_true", help="fetch everything anew")
+    refresh: bool = parser.parse_args().refresh
+
+    missing = [tool for tool in ("apt-get", "dpkg-deb") if not shutil.which(tool)]
+    if missing or platform.machine() != "x86_64":
+        why = f"no {missing[0]} here" if missing else f"this is {platform.machine()}"
+        say(f"nothing brought: the peers are Debian programs for x86-64, and {why}; tests skip them")
+        return 0
+    PEERS.mkdir(exist_ok=True)
+    with (PEERS / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            for suite in SUITES:
+                if refresh or record(suite) is None:
+                    bring(suite)
+        except FetchError as error:
+            say(str(error))
+            return 1
+        count = write_scripts()
+        records = {suite.name: record(suite) for suite in SUITES}
+        stamp = PEERS / "peers.json"
+        text = json.dumps(records, indent=1) + "\n"
+        if not stamp.exists() or stamp.read_text() != text:
+            stamp.write_text(text)
+    say(f"{count} programs in {PEERS.name}/bin")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
