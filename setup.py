@@ -15,10 +15,17 @@ KERNELS = (
 )
 
 extensions = [
-    Extension(name, [f"src/{name.replace('.', '/')}.py"], extra_compile_args=["-O3"], optional=True)
-    for name in KERNELS
+    Extension(name, [f"src/{name.replace('.', '/')}.py"], extra_compile_args=["-O3"], optional=True) for name in KERNELS
 ]
 
-directives = {"language_level": 3, "boundscheck": True, "wraparound": False, "initializedcheck": False, "cdivision": True}
+directives = {
+    "language_level": 3,
+    "boundscheck": True,
+    "wraparound": False,
+    "initializedcheck": False,
+    "cdivision": True,
+}
 Shadow = None
-setup(ext_modules=cythonize(extensions, build_dir="build/cython", compiler_directives=directives, show_all_warnings=False))
+setup(
+    ext_modules=cythonize(extensions, build_dir="build/cython", compiler_directives=directives, show_all_warnings=False)
+)

@@ -7,7 +7,7 @@ reader is tested against the specification and not against itself.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 HEADER = {
     "e_type": (16, "H"),
@@ -78,7 +78,6 @@ class Image:
     data: bytearray
     labels: dict[str, int]
     order: str
-    patches: list[str] = field(default_factory=list)
 
     def patch(self, place: int, code: str, value: int) -> Image:
         struct.pack_into(self.order + code, self.data, place, value)

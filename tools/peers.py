@@ -2,9 +2,9 @@
 
 What comes: GNU binutils 2.40, 2.44 and the newest, each for x86-64, AArch64 and s390x; the newest LLVM tools;
 cross compilers that turn C and C++ into assembly; libsframe with its headers. They are Debian packages,
-fetched from the mirror this machine already uses, checked against Debian's keyring, and unpacked into one root
-a suite; nothing is installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a program
-through its root's loader.
+fetched from the mirror this machine already uses, checked against Debian's keyring, and unpacked into one
+root a suite; nothing is installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a
+program through its root's loader.
 
 Bare Python: this runs before any dependency is there.
 """
@@ -31,9 +31,7 @@ LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
 LOADER = "ld-linux-x86-64.so.2"
 
 BINUTILS = ("binutils", "binutils-aarch64-linux-gnu", "binutils-s390x-linux-gnu")
-BINUTILS_TOOLS = (
-    *("addr2line", "ar", "as", "ld", "nm", "objcopy", "objdump", "ranlib", "readelf", "size", "strip"),
-)
+BINUTILS_TOOLS = (*("addr2line", "ar", "as", "ld", "nm", "objcopy", "objdump", "ranlib", "readelf", "size", "strip"),)
 LLVM_TOOLS = (
     *("ld.lld", "llvm-ar", "llvm-dwarfdump", "llvm-mc", "llvm-objcopy", "llvm-objdump"),
     *("llvm-readelf", "llvm-readobj", "llvm-strip", "llvm-symbolizer"),

@@ -41,9 +41,11 @@ AMD64 = Machine(
     sp_from_cfa=0,
     entry_sp_to_cfa=8,
     ra_from_cfa=-8,
-    register_names=("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp")
-    + tuple(f"r{n}" for n in range(8, 16))
-    + ("rip",),
+    register_names=(
+        *("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp"),
+        *(f"r{n}" for n in range(8, 16)),
+        "rip",
+    ),
 )
 
 AARCH64 = Machine(
@@ -68,8 +70,10 @@ S390X = Machine(
     entry_sp_to_cfa=160,
     ra_from_cfa=0,
     # The even-odd order of the floating point registers is the ABI's.
-    register_names=tuple(f"r{n}" for n in range(16))
-    + tuple(f"f{n}" for n in (0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15)),
+    register_names=(
+        *(f"r{n}" for n in range(16)),
+        *(f"f{n}" for n in (0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15)),
+    ),
 )
 
 MACHINES = (AMD64, AARCH64, S390X)

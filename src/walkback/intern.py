@@ -93,7 +93,11 @@ class Interner:
     @cython.nogil
     @cython.exceptval(-1, check=False)
     def add_short(
-        self, value: cython.ulonglong, position: cython.Py_ssize_t, length: cython.Py_ssize_t, tag: cython.uint
+        self,
+        value: cython.ulonglong,
+        position: cython.Py_ssize_t,
+        length: cython.Py_ssize_t,
+        tag: cython.uint,
     ) -> cython.int:
         """The number of a string of 1 to 7 bytes whose bytes, the first lowest, are `value`."""
         key: cython.ulonglong = value | (cython.cast(cython.ulonglong, length | (tag << 3)) << 56)
@@ -105,9 +109,7 @@ class Interner:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1, check=False)
-    def _add_key(
-        self, key: cython.ulonglong, position: cython.Py_ssize_t, length: cython.Py_ssize_t
-    ) -> cython.int:
+    def _add_key(self, key: cython.ulonglong, position: cython.Py_ssize_t, length: cython.Py_ssize_t) -> cython.int:
         slot: cython.Py_ssize_t = self._slot(key)
         number: cython.int = self.slots[slot]
         while number >= 0:
@@ -143,9 +145,9 @@ class Interner:
                 return 0
         return 1
 
-    def strings(self):
-        """Position and length of each numbered string's first appearance."""
-        return np.asarray(self.positions)[: self.count].copy(), np.asarray(self.lengths)[: self.count].copy()
+    def first_positions(self):
+        """Where each numbered string stood first."""
+        return np.asarray(self.positions)[: self.count].copy()
 
 
 def intern_records(records):
@@ -154,7 +156,7 @@ def intern_records(records):
     numbers = np.empty(len(records), np.int32)
     interner = Interner(memoryview(records.tobytes()))
     _add_records(interner, width, memoryview(numbers))
-    return interner.strings()[0] // width, numbers
+    return interner.first_positions() // width, numbers
 
 
 @cython.cfunc

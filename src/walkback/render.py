@@ -1,1 +1,240 @@
-"""x"""
+"""Columns to text, quickly (compiled).
+
+A page is made of items, each with a head line, rows, and a foot line. A `Line` is a sequence of fields: constant
+text, a number from a column in some notation, or one of several texts chosen by a column. Texts are the rules that many
+rows share, so most of a page is copied and little is formatted.
+"""
+
+import cython
+import numpy as np
+
+_DIGITS = memoryview(b"0123456789abcdef0123456789ABCDEF")
+_BUFFER_SIZE = 1 << 18
+_WIDEST_NUMBER = 24
+
+_TEXT = cython.declare(cython.int, 0)
+_CHOICE = cython.declare(cython.int, 1)
+_DECIMAL = cython.declare(cython.int, 2)
+_UNSIGNED = cython.declare(cython.int, 3)
+_HEX = cython.declare(cython.int, 4)
+_HEX_UPPER = cython.declare(cython.int, 5)
+_HEX_16 = cython.declare(cython.int, 6)
+_TEN = cython.declare(cython.ulonglong, 10)
+
+NOTATIONS = {"decimal": 2, "unsigned": 3, "hex": 4, "HEX": 5, "hex16": 6}
+
+
+class Line:
+    """The fields of one kind of line, for all items or all rows."""
+
+    def __init__(self, *fields):
+        """Fields are `bytes`; (notation, column); or (texts, column), the column choosing a text.
+
+        Notations: "decimal" (signed), "unsigned", "hex" and "HEX" (no zeros before), "hex16" (16 digits).
+        """
+        ops, numbers, choices, texts = [], [], [], []
+        for field in fields:
+            if isinstance(field, bytes):
+                ops.append((0, len(texts)))
+                texts.append(field)
+            elif isinstance(field[0], str):
+                ops.append((NOTATIONS[field[0]], len(numbers)))
+                column = np.asarray(field[1])
+                numbers.append(column.view(np.int64) if column.dtype == np.uint64 else column.astype(np.int64))
+            else:
+                ops.append((1, len(choices)))
+                choices.append(np.asarray(field[1]).astype(np.int64) + len(texts))
+                texts.extend(field[0])
+        self.ops = np.array(ops, np.int32).reshape(-1)
+        self.numbers = _columns(numbers)
+        self.choices = _columns(choices)
+        lengths = np.array([len(text) for text in texts], np.int64)
+        self.text_first = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+        self.text = np.frombuffer(b"".join(texts) or b"\0", np.uint8)
+        longest = [len(field) for field in fields if isinstance(field, bytes)]
+        longest += [max(map(len, field[0]), default=0) for field in fields if isinstance(field, tuple)]
+        self.longest = sum(longest) + _WIDEST_NUMBER * len(numbers)
+
+    def parts(self):
+        """What the kernel reads."""
+        return self.ops, self.numbers, self.choices, self.text, self.text_first
+
+
+def _columns(columns):
+    if not columns:
+        return np.zeros((0, 0), np.int64)
+    return np.ascontiguousarray(np.stack(columns))
+
+
+def render(head, row, foot, first_row, rows, between=b""):
+    """Yield the text of all items, in pieces that are valid until the next one is asked for.
+
+    Item i has the rows from `first_row[i]` on, `rows[i]` of them; `between` stands between two rows.
+    """
+    size = max(_BUFFER_SIZE, head.longest, row.longest + len(between), foot.longest)
+    out = np.empty(size, np.uint8)
+    state = np.zeros(2, np.int64)
+    between = np.frombuffer(between or b"\0", np.uint8)[: len(between)]
+    while True:
+        length = _fill(out, state, *head.parts(), *row.parts(), *foot.parts(), first_row, rows, between, _DIGITS)
+        if not length:
+            return
+        yield memoryview(out)[:length]
+
+
+def _fill(
+    out: cython.uchar[::1],
+    state: cython.longlong[::1],
+    head_ops: cython.const[cython.int][::1],
+    head_numbers: cython.const[cython.longlong][:, ::1],
+    head_choices: cython.const[cython.longlong][:, ::1],
+    head_text: cython.const[cython.uchar][::1],
+    head_first: cython.const[cython.longlong][::1],
+    row_ops: cython.const[cython.int][::1],
+    row_numbers: cython.const[cython.longlong][:, ::1],
+    row_choices: cython.const[cython.longlong][:, ::1],
+    row_text: cython.const[cython.uchar][::1],
+    row_first: cython.const[cython.longlong][::1],
+    foot_ops: cython.const[cython.int][::1],
+    foot_numbers: cython.const[cython.longlong][:, ::1],
+    foot_choices: cython.const[cython.longlong][:, ::1],
+    foot_text: cython.const[cython.uchar][::1],
+    foot_first: cython.const[cython.longlong][::1],
+    first_row: cython.const[cython.longlong][::1],
+    rows: cython.const[cython.longlong][::1],
+    between: cython.const[cython.uchar][::1],
+    digits: cython.const[cython.uchar][::1],
+):
+    """Fill the buffer from where `state` (item, line of the item) stands; returns the bytes written."""
+    item: cython.Py_ssize_t = state[0]
+    line: cython.Py_ssize_t = state[1]
+    pos: cython.Py_ssize_t = 0
+    new: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        while item < rows.shape[0]:
+            if line == 0:
+                new = _put(out, pos, item, head_ops, head_numbers, head_choices, head_text, head_first, digits)
+            elif line <= rows[item]:
+                new = pos
+                if line > 1 and between.shape[0]:
+                    new = _copy(out, pos, between, 0, between.shape[0])
+                    if new < 0:
+                        break
+                i = first_row[item] + line - 1
+                new = _put(out, new, i, row_ops, row_numbers, row_choices, row_text, row_first, digits)
+            else:
+                new = _put(out, pos, item, foot_ops, foot_numbers, foot_choices, foot_text, foot_first, digits)
+            if new < 0:
+                break
+            pos = new
+            line += 1
+            if line == rows[item] + 2:
+                line = 0
+                item += 1
+    state[0] = item
+    state[1] = line
+    return pos
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(-2, check=False)
+def _put(
+    out: cython.uchar[::1],
+    pos: cython.Py_ssize_t,
+    index: cython.Py_ssize_t,
+    ops: cython.const[cython.int][::1],
+    numbers: cython.const[cython.longlong][:, ::1],
+    choices: cython.const[cython.longlong][:, ::1],
+    text: cython.const[cython.uchar][::1],
+    text_first: cython.const[cython.longlong][::1],
+    digits: cython.const[cython.uchar][::1],
+) -> cython.Py_ssize_t:
+    """Write one line; returns where it ends, or -1 if there is not enough room for it."""
+    field: cython.Py_ssize_t
+    op: cython.int
+    which: cython.Py_ssize_t
+    for field in range(ops.shape[0] // 2):
+        op = ops[2 * field]
+        which = ops[2 * field + 1]
+        if op <= _CHOICE:
+            if op == _CHOICE:
+                which = choices[which, index]
+            pos = _copy(out, pos, text, text_first[which], text_first[which + 1] - text_first[which])
+            if pos < 0:
+                return -1
+        else:
+            if out.shape[0] - pos < 24:
+                return -1
+            pos = _put_number(out, pos, numbers[which, index], op, digits)
+    return pos
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.boundscheck(False)
+@cython.exceptval(-2, check=False)
+def _copy(
+    out: cython.uchar[::1],
+    pos: cython.Py_ssize_t,
+    text: cython.const[cython.uchar][::1],
+    first: cython.Py_ssize_t,
+    length: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Copy bytes; returns where they end, or -1 if there is not enough room. One check serves all bytes."""
+    i: cython.Py_ssize_t
+    if length < 0 or out.shape[0] - pos < length or first < 0 or text.shape[0] - first < length:
+        return -1
+    for i in range(length):
+        out[pos + i] = text[first + i]
+    return pos + length
+
+
+@cython.cfunc
+@cython.nogil
+@cython.boundscheck(False)
+@cython.exceptval(-2, check=False)
+def _put_number(
+    out: cython.uchar[::1],
+    pos: cython.Py_ssize_t,
+    number: cython.longlong,
+    op: cython.int,
+    digits: cython.const[cython.uchar][::1],
+) -> cython.Py_ssize_t:
+    """Write a number; returns where it ends. The caller knows that there is room for 24 characters."""
+    value: cython.ulonglong = cython.cast(cython.ulonglong, number)
+    width: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    rest: cython.ulonglong
+    case: cython.Py_ssize_t = 0
+    if not cython.compiled and number < 0:
+        value = number + 2**64
+    if op >= _HEX:
+        width = 1
+        if op == _HEX_16:
+            width = 16
+        else:
+            rest = value >> 4
+            while rest:
+                width += 1
+                rest >>= 4
+        if op == _HEX_UPPER:
+            case = 16
+        for i in range(width):
+            out[pos + width - 1 - i] = digits[case + cython.cast(cython.Py_ssize_t, (value >> (4 * i)) & 15)]
+        return pos + width
+    if op == _DECIMAL and number < 0:
+        out[pos] = 45
+        pos += 1
+        value = cython.cast(cython.ulonglong, -number)
+    width = 1
+    rest = value // _TEN
+    while rest:
+        width += 1
+        rest //= _TEN
+    for i in range(width):
+        out[pos + width - 1 - i] = digits[cython.cast(cython.Py_ssize_t, value % _TEN)]
+        value //= _TEN
+    return pos + width

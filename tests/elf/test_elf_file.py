@@ -4,8 +4,8 @@ import sys
 
 import numpy as np
 import pytest
-from elfbuilder import ElfBuilder
 
+from elfbuilder import ElfBuilder
 from walkback.elf import ElfFile, is_elf, layout, map_file
 from walkback.errors import ElfError, UnreadableError
 
@@ -169,9 +169,7 @@ class TestSections:
         with pytest.raises(ElfError, match=r"section 3 \.sframe is compressed"):
             elf.section_data(3)
 
-    @pytest.mark.parametrize(
-        ("field", "value"), [("sh_offset", 1 << 63), ("sh_size", 2**64 - 1), ("sh_size", 1 << 20)]
-    )
+    @pytest.mark.parametrize(("field", "value"), [("sh_offset", 1 << 63), ("sh_size", 2**64 - 1), ("sh_size", 1 << 20)])
     def test_contents_beyond_the_end_are_an_error_at_the_header(self, field, value):
         image = example().build().section(3, field, value)
         elf = parse(image)
@@ -190,7 +188,7 @@ class TestSections:
 
     def test_a_name_outside_its_table_harms_no_other(self):
         elf = parse(example().build().section(1, "sh_name", 0x10000))
-        with pytest.raises(ElfError, match=r"\.shstrtab has no string that begins at 0x10000"):
+        with pytest.raises(ElfError, match="section 6 has no string that begins at 0x10000"):
             elf.section_name(1)
         assert elf.sections_named(".sframe") == [3]
         assert bytes(elf.section_data(1)) == b"\x90" * 40
@@ -248,7 +246,7 @@ class TestSegments:
     @pytest.mark.parametrize(("field", "value"), [("p_offset", 2**64 - 1), ("p_filesz", 2**64 - 1)])
     def test_contents_beyond_the_end_are_an_error(self, field, value):
         elf = parse(example().build().segment(1, field, value))
-        with pytest.raises(ElfError, match="segment 1 .*beyond the end"):
+        with pytest.raises(ElfError, match=r"segment 1 .*beyond the end"):
             elf.segment_data(1)
 
 
@@ -321,13 +319,15 @@ class TestStrings:
         for question in (lambda: elf.string(1, len(contents) and 1), lambda: elf.strings(1, [1])):
             with pytest.raises(ElfError, match=r"section 1 \.strtab has no string"):
                 question()
-        assert elf.find_string(1, np.array([0, 1, 2**32 - 1], np.uint32), "x").tolist() == []
+        for repeats in (1, 1000):
+            offsets = np.tile(np.array([0, 1, 2**32 - 1], np.uint32), repeats)
+            assert elf.find_string(1, offsets, "x").tolist() == []
 
     def test_overlapping_strings_do_not_multiply(self):
         elf = self.strtab(b"x" * 20_000 + b"\0")
         with pytest.raises(ElfError, match="overlap beyond all measure"):
             elf.strings(1, range(20_000))
-        assert len(elf.strings(1, range(19_000, 20_000))) == 1000
+        assert len(elf.strings(1, range(19_900, 20_000))) == 100
 
     def test_find_string_ends_where_it_is_told(self):
         elf = self.strtab(b"\0foo\0foo@V1\0foobar\0")

@@ -47,7 +47,8 @@ SYMBOL_TABLE = np.dtype(
 its like) are or-ed with `layout.SHN_RESERVED`, because real sections may have those numbers."""
 
 _SHORT_STRING = 128
-_FEW = 64
+_FEW = 256
+"""So many strings are compared sooner in Python than in NumPy."""
 _LONGEST_LABEL = 80
 
 
@@ -311,19 +312,18 @@ class ElfFile:
         The string ends at NUL, or at any byte of `ends`.
         """
         wanted = text.encode(errors="surrogateescape")
-        contents = np.frombuffer(self.section_data(strtab), np.uint8)
+        table = self.section_data(strtab)
+        whole = {wanted + bytes((end,)) for end in ends}
+        if len(offsets) <= _FEW:
+            length = len(wanted) + 1
+            same = [bytes(table[start : start + length]) in whole for start in offsets.tolist()]
+            return np.flatnonzero(same)
+        contents = np.frombuffer(table, np.uint8)
         found = np.flatnonzero(offsets.astype(np.int64) < len(contents) - len(wanted))
-        places = offsets[found].astype(np.int64)
-        after = contents[places + len(wanted)]  # the byte that tells the most
-        same = np.logical_or.reduce([after == byte for byte in ends])
-        found, places = found[same], places[same]
-        for byte in wanted:
-            if len(found) <= _FEW:
-                starts = offsets[found].tolist()
-                whole = [contents[start : start + len(wanted)].tobytes() == wanted for start in starts]
-                return found[np.array(whole, np.bool_)]
-            same = contents[places] == byte
-            found, places = found[same], places[same] + 1
+        for position in (len(wanted), *range(len(wanted))):  # its end first: that tells the most
+            possible = {string[position] for string in whole}
+            here = contents[offsets[found].astype(np.int64) + position]
+            found = found[np.logical_or.reduce([here == byte for byte in possible])]
         return found
 
     @property

@@ -20,8 +20,8 @@ _BAD_WORD_SIZE = cython.declare(cython.int, 2)
 def decode_rows(buffer, end, position, count, width, fde_type, big):
     """Read the rows of each function.
 
-    `position`, `count`, `width` and `fde_type` have one entry a function: where its first row stands, how many it claims,
-    the bytes of a row's start, and the kind that its words are to be read as. `position` becomes where reading stopped.
+    `position`, `count`, `width` and `fde_type` have one entry a function: where its first row stands, how many it
+    claims, the bytes of a row's start, and the kind that its words are to be read as. `position` becomes where reading stopped.
 
     Returns (rows read per function, fault per function, start and shape per row, shapes' positions). The caller sees to
     it that the sum of `count` is a reasonable size.
@@ -47,7 +47,7 @@ def decode_rows(buffer, end, position, count, width, fde_type, big):
         memoryview(row_start),
         memoryview(row_shape),
     )
-    return got, fault, row_start[:total], row_shape[:total], interner.strings()
+    return got, fault, row_start[:total], row_shape[:total], interner.first_positions()
 
 
 @cython.cfunc
@@ -104,7 +104,10 @@ def _decode(
                 row_start[row] = start
                 if length <= 7 and end - pos - size >= 8:
                     row_shape[row] = interner.add_short(
-                        _load8(buffer, pos + size) & (_LOW_8 >> (64 - 8 * length)), pos + size, length, fde_type[f]
+                        _load8(buffer, pos + size) & (_LOW_8 >> (64 - 8 * length)),
+                        pos + size,
+                        length,
+                        fde_type[f],
                     )
                 else:
                     row_shape[row] = interner.add(pos + size, length, fde_type[f])

@@ -13,10 +13,11 @@ from typing import Final
 
 import numpy as np
 
+from walkback.arrays import I64, U8
 from walkback.errors import SFrameError
 from walkback.sframe import _rows, layout
 from walkback.sframe.layout import ByteOrder
-from walkback.sframe.section import I64, U8, Fault, Functions, Section, Shapes
+from walkback.sframe.section import Fault, Functions, Section, Shapes, start_bases
 
 Buffer = bytes | bytearray | memoryview
 
@@ -116,7 +117,9 @@ def _header(view: memoryview) -> tuple[dict[str, int], ByteOrder]:
         raise SFrameError(message, offset=7, rule="header-auxiliary")
     table = end + header["fdeoff"] + header["num_fdes"] * layout.fde_dtype(header["version"], order).itemsize
     if header["num_fdes"] and table > len(view):
-        message = f"the index of {header['num_fdes']} functions would end at {table:#x}, the section ends at {len(view):#x}"
+        message = (
+            f"the index of {header['num_fdes']} functions would end at {table:#x}, the section ends at {len(view):#x}"
+        )
         raise SFrameError(message, offset=8, rule="index-bounds")
     rows = end + header["freoff"] + header["fre_len"]
     if rows > len(view):
@@ -158,10 +161,7 @@ def _body(view: memoryview, header: dict[str, int], order: ByteOrder, address: i
         length=len(view),
         address=address,
     )
-    base = np.uint64(address % 2**64)
-    if section.pcrel:
-        base = base + np.uint64(index_start) + np.arange(count, dtype=np.uint64) * np.uint64(dtype.itemsize)
-    section.code_address = functions.start.view(np.uint64) + base
+    section.code_address = functions.start.view(np.uint64) + start_bases(section)
     block_start = functions.fre_offset.astype(np.int64) + fre_start
     parts = [(0, header_end), (index_start, index_start + count * dtype.itemsize)]
     section.gaps = _gaps(view, parts, block_start, row_end)
@@ -184,9 +184,7 @@ def _functions(
         attributes = np.zeros(count, layout.attribute_dtype(order))
         there = position[~outside]
         raw = np.frombuffer(view, np.uint8)
-        attributes[~outside] = (
-            raw[there[:, None] + np.arange(layout.ATTRIBUTE_SIZE)].view(attributes.dtype).reshape(-1)
-        )
+        attributes[~outside] = raw[there[:, None] + np.arange(layout.ATTRIBUTE_SIZE)].view(attributes.dtype).reshape(-1)
     else:
         attributes = index
     names = attributes.dtype.names or ()
@@ -223,7 +221,7 @@ def _decode_rows(
     feasible[over] = 0
     _set_fault(functions, over & (claimed > 0), Fault.SHARED, position)
     width: U8 = np.array((*layout.FRE_START_SIZES, *(1,) * 13), np.uint8)[functions.fre_type]
-    rows, fault, row_start, row_shape, (at, length) = _rows.decode_rows(
+    rows, fault, row_start, row_shape, at = _rows.decode_rows(
         view, fre_end, position, feasible, width, functions.fde_type, order == "big"
     )
     _set_fault(functions, fault == 1, Fault.CUT_OFF, position)
@@ -233,7 +231,7 @@ def _decode_rows(
     fde_type = np.zeros(len(at), np.uint8)
     # All appearances of a shape have the same type, so any row's function tells it.
     fde_type[row_shape] = np.repeat(functions.fde_type, rows)
-    return row_start, row_shape, _shapes(view, at, length, fde_type, order), position
+    return row_start, row_shape, _shapes(view, at, fde_type, order), position
 
 
 def _set_fault(functions: Functions, where: np.ndarray, fault: Fault, offset: I64) -> None:
@@ -243,7 +241,7 @@ def _set_fault(functions: Functions, where: np.ndarray, fault: Fault, offset: I6
     functions.fault_offset[new] = offset[new]
 
 
-def _shapes(view: memoryview, at: I64, length: I64, fde_type: U8, order: ByteOrder) -> Shapes:
+def _shapes(view: memoryview, at: I64, fde_type: U8, order: ByteOrder) -> Shapes:
     """Decode the words of the distinct shapes."""
     raw = np.frombuffer(view, np.uint8)
     info = raw[at]
@@ -271,6 +269,4 @@ def _gaps(
     order = np.argsort(starts, kind="stable")
     starts, ends = starts[order], ends[order]
     covered = np.maximum.accumulate(np.concatenate(([0], ends[:-1])))
-    return tuple(
-        (int(covered[i]), bytes(view[covered[i] : starts[i]])) for i in np.flatnonzero(starts > covered)
-    )
+    return tuple((int(covered[i]), bytes(view[covered[i] : starts[i]])) for i in np.flatnonzero(starts > covered))

@@ -11,10 +11,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from walkback.arrays import I64, U8
 from walkback.errors import InexpressibleError
 from walkback.sframe import _rows, layout
 from walkback.sframe.layout import ByteOrder
-from walkback.sframe.section import I64, U8, Section
+from walkback.sframe.section import Section
 
 
 def encode(section: Section) -> bytes:

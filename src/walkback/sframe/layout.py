@@ -95,7 +95,7 @@ S390X_CFA_OFFSET_ALIGNMENT_FACTOR: Final = 8
 V3_MAX_FRES: Final = 0xFFFF
 """Rows that one function of version 3 can have: the count has 16 bits."""
 
-V1_AMD64_REP_SIZE: Final = 16
+V1_REP_SIZE: Final = 16
 """Version 1 carries no block size. Its only producer, GNU ld 2.40, made repeating blocks for `.plt` and `.plt.sec`,
 whose entries have 16 bytes; its own reader takes a row's start against the low 8 bits of the PC."""
 

@@ -10,17 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from walkback.arch import S390X, Machine
+from walkback.arrays import I32, I64, U8, U32, Bools
 from walkback.errors import InexpressibleError
 from walkback.intern import intern_records
 from walkback.sframe import layout
-from walkback.sframe.section import I64, Section
+from walkback.sframe.section import Section
 from walkback.table import RULE, Kind, Reason, UnwindTable, inexpressible
 from walkback.table.rule import RuleArray
-
-Mask = npt.NDArray[np.bool_]
 
 
 def table(section: Section) -> UnwindTable:
@@ -77,7 +75,7 @@ def shape_rules(section: Section, machine: Machine) -> RuleArray:
     return rules
 
 
-def _set(rules: RuleArray, name: str, where: Mask, kind: Kind, register: Any = 0, offset: Any = 0) -> None:
+def _set(rules: RuleArray, name: str, where: Bools, kind: Kind, register: Any = 0, offset: Any = 0) -> None:
     """Give one part of the chosen rules; register and offset are scalars or columns of all rules."""
     for field, value in (("kind", int(kind)), ("register", register), ("offset", offset)):
         rules[name][field][where] = value[where] if isinstance(value, np.ndarray) else value
@@ -85,8 +83,8 @@ def _set(rules: RuleArray, name: str, where: Mask, kind: Kind, register: Any = 0
 
 def _default_rules(
     rules: RuleArray,
-    default: Mask,
-    info: npt.NDArray[np.uint8],
+    default: Bools,
+    info: U8,
     words: list[I64],
     count: I64,
     fixed: tuple[int, int],
@@ -121,8 +119,8 @@ def _cfa_offset(word: I64, machine: Machine) -> I64:
 
 def _flex_rules(
     rules: RuleArray,
-    flex: Mask,
-    word_size: npt.NDArray[np.uint8],
+    flex: Bools,
+    word_size: U8,
     words: list[I64],
     count: I64,
     fixed: tuple[int, int],
@@ -156,24 +154,24 @@ def _flex_rules(
         position += np.where(control != 0, 2, 1)
 
 
-def _distinct(rules: RuleArray) -> tuple[RuleArray, npt.NDArray[np.int32]]:
+def _distinct(rules: RuleArray) -> tuple[RuleArray, I32]:
     """Shapes of different width can say the same: keep each rule once."""
     first, numbers = intern_records(rules)
     return rules[first], numbers
 
 
-def ordered(section: Section) -> Mask:
+def ordered(section: Section) -> Bools:
     """For each function whether its rows are in order of their starts; equal starts are in order here."""
     falling = np.zeros(len(section.row_start), np.bool_)
     falling[1:] = section.row_start[1:] < section.row_start[:-1]
     functions = section.functions
     falling[functions.first_row[functions.rows > 0]] = False
     sums = np.concatenate(([0], np.cumsum(falling)))
-    in_order: Mask = sums[functions.first_row + functions.rows] == sums[functions.first_row]
+    in_order: Bools = sums[functions.first_row + functions.rows] == sums[functions.first_row]
     return in_order
 
 
-def _unreliable(section: Section) -> npt.NDArray[np.uint8]:
+def _unreliable(section: Section) -> U8:
     """A `Reason` for each function whose rows cannot be relied on, else 0."""
     functions = section.functions
     reasons = np.zeros(len(functions), np.uint8)
@@ -184,12 +182,10 @@ def _unreliable(section: Section) -> npt.NDArray[np.uint8]:
     return reasons
 
 
-def _without_unreliable(
-    section: Section, rules: RuleArray, row_rule: npt.NDArray[np.uint32], reasons: npt.NDArray[np.uint8]
-) -> tuple[RuleArray, npt.NDArray[np.uint32]]:
+def _without_unreliable(section: Section, rules: RuleArray, row_rule: U32, reasons: U8) -> tuple[RuleArray, U32]:
     """Replace the rules of unreliable functions by their reason."""
     numbers = np.zeros(int(reasons.max()) + 1, np.uint32)
-    extra = []
+    extra: list[tuple[Any, ...]] = []
     for reason in np.unique(reasons[reasons > 0]):
         numbers[reason] = len(rules) + len(extra)
         extra.append(inexpressible(Reason(int(reason))).record())

@@ -10,17 +10,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
-import numpy.typing as npt
 
 from walkback.arch import Machine
+from walkback.arrays import I32, I64, U8, U16, U32, U64, Bools
 from walkback.sframe import layout
 from walkback.sframe.layout import ByteOrder
-
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
 
 
 class Fault(IntEnum):
@@ -54,7 +48,7 @@ class Functions:
     """Version 3 only, else 0."""
     rep_size: U8
     """Versions 2 and 3, else 0."""
-    padding: npt.NDArray[np.uint16]
+    padding: U16
     """Version 2 only, else 0."""
     first_row: I64
     """Rows stand function by function, so this is the sum of `rows` before."""
@@ -69,22 +63,22 @@ class Functions:
     @property
     def fre_type(self) -> U8:
         """Size code of the row starts."""
-        return self.info & 15
+        return self.info & np.uint8(15)
 
     @property
     def pc_type(self) -> U8:
         """Incrementing, or masking in a repeating block."""
-        return (self.info >> layout.FDE_PC_TYPE_SHIFT) & 1
+        return (self.info >> np.uint8(layout.FDE_PC_TYPE_SHIFT)) & np.uint8(1)
 
     @property
     def pauth_key(self) -> U8:
         """AArch64: key A or B signs the return address."""
-        return (self.info >> layout.FDE_PAUTH_KEY_SHIFT) & 1
+        return (self.info >> np.uint8(layout.FDE_PAUTH_KEY_SHIFT)) & np.uint8(1)
 
     @property
     def fde_type(self) -> U8:
         """Default or flex; always default before version 3."""
-        return self.info2 & layout.FDE_TYPE_MASK
+        return self.info2 & np.uint8(layout.FDE_TYPE_MASK)
 
 
 @dataclass(slots=True)
@@ -104,13 +98,14 @@ class Shapes:
     @property
     def word_count(self) -> U8:
         """Data words of each shape."""
-        return (self.info >> 1) & 15
+        return (self.info >> np.uint8(1)) & np.uint8(15)
 
     @property
     def word_size(self) -> U8:
         """Bytes of a data word of each shape."""
-        sizes: U8 = np.array((*layout.FRE_WORD_SIZES, 0), np.uint8)
-        return sizes[(self.info >> 5) & 3]
+        sizes = np.array((*layout.FRE_WORD_SIZES, 0), np.uint8)
+        chosen: U8 = sizes[(self.info >> 5) & 3]
+        return chosen
 
     @property
     def length(self) -> I64:
@@ -199,18 +194,19 @@ class Section:
         return layout.fde_dtype(self.version, self.byteorder).itemsize
 
     @property
-    def signal(self) -> npt.NDArray[np.bool_]:
+    def signal(self) -> Bools:
         """Which functions are signal frames: nothing before version 3 can say so."""
         if self.version < 3:
             return np.zeros(len(self.functions), np.bool_)
-        return (self.functions.info & layout.FDE_SIGNAL) != 0
+        marked: Bools = (self.functions.info & layout.FDE_SIGNAL) != 0
+        return marked
 
     @property
     def block_size(self) -> U32:
         """The size of each function's repeating block; 0 for functions that are none."""
         masked = self.functions.pc_type == layout.PC_TYPE_MASK
         if self.version == 1:
-            return np.where(masked, layout.V1_AMD64_REP_SIZE, 0).astype(np.uint32)
+            return np.where(masked, layout.V1_REP_SIZE, 0).astype(np.uint32)
         return np.where(masked, self.functions.rep_size, 0).astype(np.uint32)
 
     def field_offset(self, function: int) -> int:
@@ -229,4 +225,14 @@ class Section:
             base += layout.ATTRIBUTE_SIZE
         has = functions.rows > 0
         base[has] -= before[functions.first_row[has]]
-        return before + base[owner]
+        offsets: I64 = before + base[owner]
+        return offsets
+
+
+def start_bases(section: Section) -> U64:
+    """What each function's start field counts from: its own address, or the section's."""
+    base = np.full(len(section.functions), section.address % 2**64, np.uint64)
+    if section.pcrel:
+        base += np.uint64(section.fde_start)
+        base += np.arange(len(base), dtype=np.uint64) * np.uint64(section.fde_size)
+    return base

@@ -11,15 +11,12 @@ from enum import IntEnum
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from walkback.arch import S390X, Machine
+from walkback.arrays import I64, U8, Bools
 from walkback.sframe import layout
-from walkback.sframe.section import U8
 from walkback.table import Kind
 from walkback.table.rule import RuleArray
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Refusal(IntEnum):
@@ -80,7 +77,7 @@ REFUSAL_WORDS: Final = {
 class Coding:
     """One way to say each of some rules: the words, how many, their size code, and why not."""
 
-    words: npt.NDArray[np.int64]
+    words: I64
     """Words of rule r: the first `count[r]` of column r."""
     count: U8
     size_code: U8
@@ -96,7 +93,7 @@ class _Writer:
         self.count = np.zeros(rules, np.uint8)
         self.refusal = np.zeros(rules, np.uint8)
 
-    def append(self, where: Mask, value: npt.NDArray[np.int64], *, unsigned: bool = False) -> None:
+    def append(self, where: Bools, value: I64, *, unsigned: bool = False) -> None:
         """Give the chosen rules one more word."""
         chosen = np.flatnonzero(where)
         values = value[chosen]
@@ -109,7 +106,7 @@ class _Writer:
         self.bits[self.count[chosen], chosen] = code
         self.count[chosen] += 1
 
-    def refuse(self, where: Mask, reason: Refusal) -> None:
+    def refuse(self, where: Bools, reason: Refusal) -> None:
         """Note why the chosen rules cannot be said, unless a reason is noted already."""
         self.refusal[where & (self.refusal == 0)] = reason
 
@@ -147,7 +144,7 @@ def default_coding(rules: RuleArray, machine: Machine, version: int) -> Coding:
     return out.coding()
 
 
-def _default_word(out: _Writer, where: Mask, rules: RuleArray, name: str, register_words: bool) -> None:
+def _default_word(out: _Writer, where: Bools, rules: RuleArray, name: str, register_words: bool) -> None:
     """The word of a saved return address or frame pointer: an offset from the CFA, or (s390x V2) a register."""
     part = rules[name]
     at_cfa = part["kind"] == Kind.AT_CFA
@@ -182,7 +179,7 @@ def flex_coding(rules: RuleArray, machine: Machine) -> Coding:
     return out.coding()
 
 
-def _pair(out: _Writer, where: Mask, part: RuleArray, offset: npt.NDArray[np.int64]) -> None:
+def _pair(out: _Writer, where: Bools, part: RuleArray, offset: I64) -> None:
     """A control word and its offset."""
     kind = part["kind"]
     by_register = (kind == Kind.REGISTER) | (kind == Kind.AT_REGISTER)
@@ -194,19 +191,17 @@ def _pair(out: _Writer, where: Mask, part: RuleArray, offset: npt.NDArray[np.int
     out.append(where, offset)
 
 
-def _outermost(out: _Writer, rules: RuleArray, version: int) -> Mask:
+def _outermost(out: _Writer, rules: RuleArray, version: int) -> Bools:
     """Rows without words; also refuses what has no words in any version."""
     for name in ("cfa", "ra", "fp"):
         out.refuse(rules[name]["kind"] == Kind.INEXPRESSIBLE, Refusal.INEXPRESSIBLE)
-    outermost: Mask = rules["ra"]["kind"] == Kind.UNDEFINED
+    outermost: Bools = rules["ra"]["kind"] == Kind.UNDEFINED
     if version == 1:
         out.refuse(outermost, Refusal.OUTERMOST)
     return outermost
 
 
-def _cfa_word(
-    out: _Writer, live: Mask, offset: npt.NDArray[np.int64], machine: Machine
-) -> npt.NDArray[np.int64]:
+def _cfa_word(out: _Writer, live: Bools, offset: I64, machine: Machine) -> I64:
     if machine is not S390X:
         return offset
     scaled = offset - layout.S390X_CFA_OFFSET_ADJUSTMENT
@@ -214,9 +209,7 @@ def _cfa_word(
     return scaled // layout.S390X_CFA_OFFSET_ALIGNMENT_FACTOR
 
 
-def needs_sp_base(rules: RuleArray, machine: Machine) -> Mask:
+def needs_sp_base(rules: RuleArray, machine: Machine) -> Bools:
     """For the info byte of default rows: whether the CFA is based on SP."""
-    based: Mask = (rules["cfa"]["register"] == machine.sp) & (rules["cfa"]["kind"] == Kind.REGISTER)
+    based: Bools = (rules["cfa"]["register"] == machine.sp) & (rules["cfa"]["kind"] == Kind.REGISTER)
     return based
-
-

@@ -133,9 +133,7 @@ class SymbolIndex:
         rows = np.searchsorted(column, wanted).clip(max=len(column) - 1)
         return np.where(column[rows] == wanted, rows, -1)
 
-    def _rows_in_sections(
-        self, wanted: npt.NDArray[np.uint64], places: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.intp]:
+    def _rows_in_sections(self, wanted: npt.NDArray[np.uint64], places: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         """The row of each (section, address); the pairs become single numbers that are ordered alike."""
         sections, values, keys = self._keys
         section_number = self._rows_of(sections, places)
@@ -169,9 +167,7 @@ class SymbolIndex:
     def _ends(self) -> npt.NDArray[np.uint64]:
         """The first address behind each symbol; what runs over the end of the address space stops there."""
         values = self._symbols["value"]
-        ends: npt.NDArray[np.uint64] = values + np.minimum(
-            self._symbols["size"], np.uint64(_HIGHEST) - values
-        )
+        ends: npt.NDArray[np.uint64] = values + np.minimum(self._symbols["size"], np.uint64(_HIGHEST) - values)
         return ends
 
     @cached_property

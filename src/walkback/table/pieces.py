@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
+from walkback.arrays import I64, U32, U64
 
 _LAST = 2**64 - 1
 
@@ -24,7 +21,7 @@ class Pieces:
     ends: U64
     ranges: I64
     directory: U32
-    """For each of equally wide buckets over the addresses, the first piece that ends in it or later; one more at the end."""
+    """For each of equally wide buckets over the addresses the first piece that ends in it or later; and one more."""
     shift: int
     """Bits of a bucket's width."""
 

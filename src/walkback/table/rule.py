@@ -13,9 +13,9 @@ from enum import IntEnum
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from walkback.arch import Machine
+from walkback.arrays import Records
 
 
 class Kind(IntEnum):
@@ -66,7 +66,7 @@ REASON_WORDS = {
 PART = np.dtype([("kind", "u1"), ("register", "u4"), ("offset", "i8")])
 RULE = np.dtype([("cfa", PART), ("ra", PART), ("fp", PART), ("ra_signed", "u1")])
 """One rule: three parts, and whether the return address carries a signature (AArch64)."""
-RuleArray = npt.NDArray[np.void]
+RuleArray = Records
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +100,7 @@ class Part:
         name, number = (at, at_offset) if at else (base, offset)
         if name.lower() == "cfa":
             return cls(Kind.AT_CFA if at else Kind.CFA, 0, int(number or 0))
-        return cls(
-            Kind.AT_REGISTER if at else Kind.REGISTER, _register(name.lower(), machine), int(number or 0)
-        )
+        return cls(Kind.AT_REGISTER if at else Kind.REGISTER, _register(name.lower(), machine), int(number or 0))
 
     def record(self) -> tuple[int, int, int]:
         """As an entry of a `PART` array."""

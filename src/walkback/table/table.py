@@ -13,14 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from walkback.arch import Machine
+from walkback.arrays import I32, I64, U8, U32, U64, Bools
 from walkback.table import _search
 from walkback.table.pieces import Pieces
 from walkback.table.rule import RULE, Rule, RuleArray
-
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +50,8 @@ class UnwindTable:
     range_size: U64
     range_first_row: I64
     range_rows: I64
-    range_signal: npt.NDArray[np.bool_]
-    range_pauth_key: npt.NDArray[np.uint8]
+    range_signal: Bools
+    range_pauth_key: U8
     range_block: U32
     """Size of the repeating block (PLT); 0 for ordinary code."""
     range_origin: I64

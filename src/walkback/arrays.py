@@ -1,0 +1,18 @@
+"""Names for the array types that columns have."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Bools = npt.NDArray[np.bool_]
+U8 = npt.NDArray[np.uint8]
+U16 = npt.NDArray[np.uint16]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+Records = npt.NDArray[np.void]
+"""A structured array."""
+Numbers = npt.NDArray[Any]
+"""A column of whole numbers of any width."""

@@ -1,0 +1,13 @@
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from walkback.arrays import I64, Numbers
+
+_Field: TypeAlias = bytes | tuple[str, Numbers] | tuple[Sequence[bytes], Numbers]
+
+class Line:
+    def __init__(self, *fields: _Field) -> None: ...
+
+def render(
+    head: Line, row: Line, foot: Line, first_row: I64, rows: I64, between: bytes = b""
+) -> Iterator[memoryview]: ...

@@ -1,0 +1,16 @@
+from walkback.arrays import I64, U8, U32
+
+def decode_rows(
+    buffer: memoryview, end: int, position: I64, count: I64, width: U8, fde_type: U8, big: bool
+) -> tuple[I64, U8, U32, U32, I64]: ...
+def encode_rows(
+    out: U8,
+    position: I64,
+    rows: I64,
+    width: U8,
+    row_start: U32,
+    row_shape: U32,
+    shape_bytes: U8,
+    shape_first: I64,
+    big: bool,
+) -> int: ...

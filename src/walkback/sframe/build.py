@@ -1,0 +1,337 @@
+"""`UnwindTable` to `Section`: the smallest section that says what the table says.
+
+Row starts get the width that the largest needs, data words the width that the row needs. A function is coded with
+default rows if they can say all its rules, else (version 3) with flex rows, else it is refused with the reason. A
+function of more rows than an entry can count is split into several entries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from walkback.arch import AARCH64, AMD64, Machine
+from walkback.arrays import I32, I64, U8, U32, U64, Bools
+from walkback.errors import InexpressibleError
+from walkback.intern import intern_records
+from walkback.sframe import layout
+from walkback.sframe.layout import ByteOrder
+from walkback.sframe.section import Functions, Section, Shapes, start_bases
+from walkback.sframe.words import REFUSAL_WORDS, Coding, Refusal, default_coding, flex_coding, needs_sp_base
+from walkback.table import UnwindTable
+from walkback.table.rule import RuleArray
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A range of a table that a version cannot say."""
+
+    range: int
+    row: int | None
+    """The first row that cannot be said; None when it is something about the whole range."""
+    reason: Refusal
+
+    def text(self, table: UnwindTable) -> str:
+        """One line with the function and the reason."""
+        words = REFUSAL_WORDS[self.reason]
+        if self.row is None:
+            return words
+        return f"{words}: {table.rule(self.row).text(table.machine)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A section made from a table, and what had to be done for it."""
+
+    section: Section
+    refused: tuple[Refused, ...]
+    """Ranges that were left out."""
+    split: tuple[int, ...]
+    """Ranges that needed several entries."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """A table on its way to a section: the ranges that stay, as entries, and how their rows are coded."""
+
+    table: UnwindTable
+    machine: Machine
+    version: int
+    default: Coding
+    flex: Coding | None
+    is_flex: Bools
+    """For each range."""
+
+
+def build(
+    table: UnwindTable,
+    *,
+    version: int = 3,
+    pcrel: bool | None = None,
+    byteorder: ByteOrder | None = None,
+    address: int = 0,
+    frame_pointer: bool = False,
+    leave_out: bool = False,
+) -> Built:
+    """Make the section that says what the table says, for the place `address`.
+
+    Ranges with absolute addresses are sorted and their starts filled in. Ranges of relocatable files keep their order,
+    and their start fields are 0: `Section.code_section`, `code_address` and `field_offset` say what to relocate.
+    What the version cannot say raises `InexpressibleError`, or with `leave_out` is left out and returned.
+    `pcrel` is set by default where the version has it. `frame_pointer` sets the flag of versions 1 and 2.
+    """
+    if version not in layout.VERSIONS:
+        message = f"version {version} is not known; versions 1, 2 and 3 are"
+        raise InexpressibleError(message, rule="header-version")
+    flags = layout.F_FDE_FUNC_START_PCREL if (version > 1 if pcrel is None else pcrel) else 0
+    flags |= layout.F_FRAME_POINTER if frame_pointer else 0
+    if flags & ~layout.FLAGS_DEFINED[version]:
+        names = " and ".join(n for bit, n in layout.FLAG_NAMES.items() if flags & ~layout.FLAGS_DEFINED[version] & bit)
+        message = f"version {version} has no flag {names}"
+        raise InexpressibleError(message, rule="header-flags")
+    plan = _plan(table, version)
+    refused = _refusals(plan)
+    order = byteorder or ("big" if table.machine not in {AMD64, AARCH64} else "little")
+    linked = bool(np.all(table.range_section < 0))
+    while True:
+        if refused and not leave_out:
+            raise _refusal_error(table, refused, version)
+        keep = np.ones(len(table), np.bool_)
+        keep[[one.range for one in refused]] = False
+        entries, split = _entries(plan, keep, linked)
+        section = _lay_out(plan, entries, flags | (layout.F_FDE_SORTED if linked else 0), order, address, linked)
+        unreachable = _out_of_reach(section, entries) if linked else []
+        if not unreachable:
+            return Built(section, tuple(refused), tuple(split))
+        refused = [*refused, *unreachable]
+
+
+def refusals(table: UnwindTable, version: int) -> list[Refused]:
+    """What a version cannot say of a table, whatever the addresses."""
+    return _refusals(_plan(table, version))
+
+
+def _plan(table: UnwindTable, version: int) -> _Plan:
+    default = default_coding(table.rules, table.machine, version)
+    flex = flex_coding(table.rules, table.machine) if version == 3 else None
+    is_flex = np.zeros(len(table), np.bool_)
+    if flex is not None:
+        is_flex = (_rows_where(table, default.refusal != 0) > 0) & (_rows_where(table, flex.refusal != 0) == 0)
+    return _Plan(table, table.machine, version, default, flex, is_flex)
+
+
+def _rows_where(table: UnwindTable, chosen: Bools) -> I64:
+    """How many rows of each range have a chosen rule."""
+    sums = np.concatenate(([0], np.cumsum(chosen[table.row_rule])))
+    counts: I64 = sums[table.range_first_row + table.range_rows] - sums[table.range_first_row]
+    return counts
+
+
+def _refusals(plan: _Plan) -> list[Refused]:
+    """Ranges that cannot be said, each with its first reason."""
+    table = plan.table
+    # A range that even flex rows cannot say is told in the words of the richer coding.
+    best = (
+        plan.default.refusal
+        if plan.flex is None
+        else np.where(plan.default.refusal == 0, 0, np.where(plan.flex.refusal == 0, 0, plan.flex.refusal))
+    )
+    bad_row = best[table.row_rule]
+    if plan.flex is not None:
+        mixed = (_rows_where(table, plan.default.refusal != 0) > 0) & ~plan.is_flex
+        owner_mixed = np.repeat(mixed, table.range_rows)
+        rows = _row_numbers(table)
+        bad_row = np.zeros(len(table.row_rule), np.uint8)
+        bad_row[rows[owner_mixed]] = plan.flex.refusal[table.row_rule[rows[owner_mixed]]]
+    found: dict[int, Refused] = {}
+    for reason, where in _range_refusals(plan):
+        for index in np.flatnonzero(where).tolist():
+            found.setdefault(index, Refused(index, None, reason))
+    owner = np.repeat(np.arange(len(table)), table.range_rows)
+    rows = _row_numbers(table)
+    wrong = np.flatnonzero(bad_row[rows])
+    for index, first in zip(*np.unique(owner[wrong], return_index=True), strict=True):
+        row = int(rows[wrong[first]])
+        found.setdefault(int(index), Refused(int(index), row, Refusal(int(bad_row[row]))))
+    return [found[index] for index in sorted(found)]
+
+
+def _row_numbers(table: UnwindTable) -> I64:
+    """Numbers of the rows, range by range."""
+    first = np.cumsum(table.range_rows) - table.range_rows
+    return np.repeat(table.range_first_row - first, table.range_rows) + np.arange(int(table.range_rows.sum()))
+
+
+def _range_refusals(plan: _Plan) -> list[tuple[Refusal, Bools]]:
+    """What can be wrong with a range as a whole."""
+    table, version = plan.table, plan.version
+    block = table.range_block
+    largest_block = layout.V1_REP_SIZE if version == 1 else 0xFF
+    wrong_block = block > largest_block
+    if version == 1:
+        wrong_block |= (block > 0) & (block != layout.V1_REP_SIZE)
+    return [
+        (Refusal.SIGNAL, table.range_signal & (version < 3)),
+        (Refusal.BLOCK_SIZE, wrong_block),
+        (Refusal.FUNCTION_SIZE, table.range_size > 0xFFFFFFFF),
+        (Refusal.PAUTH_KEY, (table.range_pauth_key > 0) & (table.machine is not AARCH64)),
+    ]
+
+
+def _refusal_error(table: UnwindTable, refused: list[Refused], version: int) -> InexpressibleError:
+    first = refused[0]
+    more = f"; and {len(refused) - 1} functions more" if len(refused) > 1 else ""
+    return InexpressibleError(
+        f"version {version} cannot say {first.text(table)}{more}",
+        function=f"function {first.range} at {int(table.range_start[first.range]):#x}",
+        rule=first.reason.name.lower().replace("_", "-"),
+    )
+
+
+@dataclass(slots=True)
+class _Entries:
+    """The index entries to write: parts of ranges, in order."""
+
+    range: I64
+    start: U64
+    size: U64
+    first_row: I64
+    """In the table."""
+    rows: I64
+    row_base: U32
+    """Subtracted from the row offsets: not 0 in the second and later parts of a range."""
+
+
+def _entries(plan: _Plan, keep: Bools, linked: bool) -> tuple[_Entries, list[int]]:
+    """One entry a range, or as many as its rows need."""
+    table = plan.table
+    chosen = np.flatnonzero(keep)
+    if linked:
+        chosen = chosen[np.argsort(table.range_start[chosen], kind="stable")]
+    most = layout.V3_MAX_FRES if plan.version == 3 else 0xFFFFFFFF
+    parts = np.maximum(1, -(-table.range_rows[chosen] // most))
+    owner = np.repeat(chosen, parts)
+    part = np.arange(len(owner)) - np.repeat(np.cumsum(parts) - parts, parts)
+    first_row = table.range_first_row[owner] + part * most
+    rows = np.minimum(table.range_rows[owner] - part * most, most)
+    last = part == np.repeat(parts - 1, parts)
+    base = np.zeros(len(owner), np.uint32)
+    base[part > 0] = table.row_offset[first_row[part > 0]]
+    stop = table.range_size[owner].copy()
+    stop[~last] = table.row_offset[(first_row + rows)[~last]]
+    entries = _Entries(owner, table.range_start[owner] + base, stop - base, first_row, rows, base)
+    return entries, [int(index) for index in chosen[parts > 1]]
+
+
+def _lay_out(plan: _Plan, entries: _Entries, flags: int, order: ByteOrder, address: int, linked: bool) -> Section:
+    """Columns and positions of the section."""
+    table, version = plan.table, plan.version
+    owner = np.repeat(np.arange(len(entries.range)), entries.rows)
+    first = np.cumsum(entries.rows) - entries.rows
+    source = np.repeat(entries.first_row - first, entries.rows) + np.arange(int(entries.rows.sum()))
+    row_start = table.row_offset[source] - entries.row_base[owner]
+    row_shape, shapes = _shapes(plan, table.row_rule[source], plan.is_flex[entries.range][owner])
+    largest = np.zeros(len(entries.range), np.uint32)
+    np.maximum.at(largest, owner, row_start)
+    fre_type = (largest > 0xFF).astype(np.uint8) + (largest > 0xFFFF).astype(np.uint8)
+    block = table.range_block[entries.range]
+    info: U8 = fre_type | (block > 0).astype(np.uint8) << np.uint8(layout.FDE_PC_TYPE_SHIFT)
+    info |= table.range_pauth_key[entries.range] << np.uint8(layout.FDE_PAUTH_KEY_SHIFT)
+    if version == 3:
+        info |= table.range_signal[entries.range] * np.uint8(layout.FDE_SIGNAL)
+    head = layout.ATTRIBUTE_SIZE if version == 3 else 0
+    row_length = (1 << fre_type.astype(np.int64))[owner] + shapes.length[row_shape]
+    sums = np.concatenate(([0], np.cumsum(row_length)))
+    body = sums[first + entries.rows] - sums[first] + head
+    fre_offset = np.cumsum(body) - body
+    count = len(entries.range)
+    index_size = count * layout.fde_dtype(version, order).itemsize
+    fre_len = int(body.sum())
+    if fre_len > 0xFFFFFFFF:
+        message = f"the rows need {fre_len} bytes, and a section can count 4 GiB"
+        raise InexpressibleError(message, rule="field-range")
+    functions = Functions(
+        start=np.zeros(count, np.int64),
+        size=entries.size.astype(np.uint32),
+        fre_offset=fre_offset.astype(np.uint32),
+        num_fres=entries.rows.astype(np.uint32),
+        info=info,
+        info2=plan.is_flex[entries.range].astype(np.uint8),
+        rep_size=(block if version > 1 else np.zeros(count)).astype(np.uint8),
+        padding=np.zeros(count, np.uint16),
+        first_row=first,
+        rows=entries.rows,
+        fault=np.zeros(count, np.uint8),
+        fault_offset=np.zeros(count, np.int64),
+    )
+    section = Section(
+        version=version,
+        flags=flags,
+        abi_arch=abi_of(plan.machine, order),
+        cfa_fixed_fp_offset=0,
+        cfa_fixed_ra_offset=plan.machine.ra_from_cfa,
+        auxiliary=b"",
+        num_fdes=count,
+        num_fres=len(row_start),
+        fre_len=fre_len,
+        fdeoff=0,
+        freoff=index_size,
+        byteorder=order,
+        functions=functions,
+        row_start=row_start,
+        row_shape=row_shape,
+        shapes=shapes,
+        length=layout.HEADER_SIZE + index_size + fre_len,
+        address=address,
+        code_section=None if linked else table.range_section[entries.range],
+        code_address=entries.start,
+    )
+    if linked:
+        functions.start = (entries.start - start_bases(section)).view(np.int64)
+    return section
+
+
+def abi_of(machine: Machine, order: ByteOrder) -> int:
+    """The ABI identifier; the byte order tells the two of AArch64 apart."""
+    if machine is AARCH64 and order == "big":
+        return layout.ABI_AARCH64_ENDIAN_BIG
+    return next(abi for abi, known in reversed(layout.ABI_MACHINES.items()) if known is machine)
+
+
+def _out_of_reach(section: Section, entries: _Entries) -> list[Refused]:
+    """Versions 1 and 2 have 32 bits for a start."""
+    if section.version == 3:
+        return []
+    start = section.functions.start
+    far = (start < -(2**31)) | (start >= 2**31)
+    return [Refused(int(i), None, Refusal.FUNCTION_REACH) for i in np.unique(entries.range[far])]
+
+
+def _shapes(plan: _Plan, row_rule: U32, row_flex: Bools) -> tuple[U32, Shapes]:
+    """The distinct shapes that the rows need."""
+    pairs = row_rule.astype(np.int64) * 2 + row_flex
+    first, numbers = intern_records(pairs)
+    used = pairs[first]
+    rule, is_flex = used >> 1, (used & 1).astype(np.bool_)
+    rules: RuleArray = plan.table.rules
+    count, code = plan.default.count[rule], plan.default.size_code[rule]
+    words = plan.default.words[:, rule]
+    base = needs_sp_base(rules, plan.machine)[rule] & ~is_flex
+    if plan.flex is not None:
+        count = np.where(is_flex, plan.flex.count[rule], count)
+        code = np.where(is_flex, plan.flex.size_code[rule], code)
+        words = np.where(is_flex, plan.flex.words[:, rule], words)
+    signed = (rules["ra_signed"][rule] > 0) & (count > 0)
+    info: U8 = (base & (count > 0)) | count << 1 | code << 5 | signed * np.uint8(layout.FRE_RA_MANGLED)
+    first_word = np.zeros(len(used) + 1, np.int64)
+    np.cumsum(count, out=first_word[1:])
+    flat = words.T[np.arange(6) < count[:, None]]
+    size_of_word = np.repeat(code, count)
+    wrapped: I32 = np.select(
+        [size_of_word == 0, size_of_word == 1],
+        [flat.astype(np.int8).astype(np.int32), flat.astype(np.int16).astype(np.int32)],
+        flat.astype(np.int32),
+    )
+    shapes = Shapes(is_flex.astype(np.uint8), info.astype(np.uint8), first_word, wrapped)
+    return numbers.astype(np.uint32), shapes

@@ -1,0 +1,100 @@
+"""For those who make sections themselves: functions and rules in, bytes out.
+
+builder = SectionBuilder("AMD64")
+builder.function(0x1000, 32, ["CFA = rsp+8", (1, "CFA = rsp+16, FP = *(CFA-16)")])
+data = builder.encode(address=0x4000)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from walkback.arch import MACHINES, Machine
+from walkback.sframe.build import Built, build
+from walkback.sframe.encode import encode
+from walkback.table import Rule, UnwindTable, rule_array
+
+Row = str | Rule | tuple[int, str | Rule]
+"""A rule that holds from an offset on; without one, from the start of the function."""
+
+
+class SectionBuilder:
+    """Collects functions and makes a section of them."""
+
+    def __init__(self, machine: str | Machine) -> None:
+        if isinstance(machine, str):
+            known = {one.name.lower(): one for one in MACHINES}
+            if machine.lower() not in known:
+                message = f"unknown machine {machine!r}; known: {', '.join(one.name for one in MACHINES)}"
+                raise ValueError(message)
+            machine = known[machine.lower()]
+        self.machine = machine
+        self._functions: list[tuple[int, int, int, int, bool, int, int]] = []
+        self._row_offsets: list[int] = []
+        self._row_rules: list[int] = []
+        self._rules: dict[Rule, int] = {}
+
+    def function(
+        self,
+        start: int,
+        size: int,
+        rows: Iterable[Row],
+        *,
+        section: int = -1,
+        signal: bool = False,
+        pauth_key: str = "A",
+        block: int = 0,
+    ) -> None:
+        """Add a function with its rows in order.
+
+        `section` is the text section's index where `start` is an offset in it, for relocatable files. `block` is the
+        size of a block that repeats through the function, as in a PLT.
+        """
+        if pauth_key not in {"A", "B"}:
+            message = f"the key is A or B, not {pauth_key!r}"
+            raise ValueError(message)
+        first = len(self._row_offsets)
+        for row in rows:
+            offset, rule = row if isinstance(row, tuple) else (0, row)
+            if isinstance(rule, str):
+                rule = Rule.parse(rule, self.machine)
+            limit = block or size
+            if not 0 <= offset < max(limit, 1) or (len(self._row_offsets) > first and offset <= self._row_offsets[-1]):
+                message = f"a row at {offset} of a function of {limit} bytes: rows rise and lie inside"
+                raise ValueError(message)
+            self._row_offsets.append(offset)
+            self._row_rules.append(self._rules.setdefault(rule, len(self._rules)))
+        count = len(self._row_offsets) - first
+        self._functions.append((section, start, size, count, signal, "AB".index(pauth_key), block))
+
+    def table(self) -> UnwindTable:
+        """The functions as a neutral table."""
+        columns = np.array(self._functions, object).reshape(-1, 7).T
+        section, start, size, rows, signal, key, block = columns
+        count = rows.astype(np.int64)
+        return UnwindTable(
+            machine=self.machine,
+            range_section=section.astype(np.int32),
+            range_start=start.astype(np.uint64),
+            range_size=size.astype(np.uint64),
+            range_first_row=np.cumsum(count) - count,
+            range_rows=count,
+            range_signal=signal.astype(np.bool_),
+            range_pauth_key=key.astype(np.uint8),
+            range_block=block.astype(np.uint32),
+            range_origin=np.arange(len(count)),
+            row_offset=np.array(self._row_offsets, np.uint32),
+            row_rule=np.array(self._row_rules, np.uint32),
+            rules=rule_array(list(self._rules)),
+        )
+
+    def build(self, **options: Any) -> Built:
+        """The section; the options are those of `walkback.sframe.build.build`."""
+        return build(self.table(), **options)
+
+    def encode(self, **options: Any) -> bytes:
+        """The bytes of the section; the options are those of `walkback.sframe.build.build`."""
+        return encode(self.build(**options).section)

@@ -1,0 +1,219 @@
+"""Where SFrame sections are found: in ELF files, in members of archives, and as raw bytes.
+
+In an ELF file a section is found by its type, by its name, or, when the section headers are gone, by its segment. In a
+relocatable file the start fields are relocated and each function is placed in its text section; nothing else is
+relocated. In linked files the section's address is enough.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from walkback.arrays import I64, Bools
+from walkback.elf import ElfFile, is_archive, is_elf, map_file, members, relocations_for
+from walkback.elf import layout as elf_layout
+from walkback.errors import MissingError, SFrameError, UnreadableError, WalkbackError
+from walkback.sframe.decode import Buffer, pieces
+from walkback.sframe.section import Section
+from walkback.symbols import SymbolIndex
+
+SECTION_NAME = ".sframe"
+
+_NO_SECTION = 0
+"""The code section of a function that no relocation places: the index that ELF reserves for "none"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A relocation of the section that is not applied."""
+
+    offset: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One complete SFrame section at its place; a linker without knowledge of SFrame puts several into one."""
+
+    position: int
+    """From the start of the ELF section."""
+    section: Section
+
+
+@dataclass
+class Source:
+    """One place where SFrame data stands."""
+
+    file: str
+    """The path; for a member of an archive `archive(member)`."""
+    name: str
+    """Of the ELF section; `PT_GNU_SFRAME` when there are no section headers; empty for raw bytes."""
+    data: memoryview
+    address: int
+    elf: ElfFile | None = None
+    index: int | None = None
+    """Of the ELF section."""
+    strays: list[Stray] = field(default_factory=list)
+    """Relocations that could not be applied; known once the pieces are read."""
+
+    def pieces(self, *, faults: bool = False) -> Iterator[Piece]:
+        """Read what stands here; nothing for an empty section. `faults` as for `decode`."""
+        if not len(self.data):
+            return
+        try:
+            for position, section in pieces(self.data, address=self.address, faults=faults):
+                piece = Piece(position, section)
+                if self.relocatable:
+                    self._place(piece)
+                yield piece
+        except WalkbackError as error:
+            raise error.within(file=self.file, section=self.name) from None
+
+    @property
+    def relocatable(self) -> bool:
+        """Whether relocations give the functions their places."""
+        return self.elf is not None and self.elf.is_relocatable
+
+    @property
+    def file_offset(self) -> int | None:
+        """Where the section begins in its ELF file."""
+        if self.elf is None or self.index is None:
+            return None
+        return int(self.elf.sections["offset"][self.index])
+
+    @cached_property
+    def symbols(self) -> SymbolIndex | None:
+        """Names for the functions, if the file has any."""
+        return None if self.elf is None else SymbolIndex(self.elf)
+
+    def function_names(self, section: Section) -> list[str | None]:
+        """The symbol at each function's start; symbols that cannot be read name nothing."""
+        if self.symbols is None:
+            return [None] * len(section.functions)
+        try:
+            return self.symbols.names_at(section.code_address, section.code_section)
+        except UnreadableError:
+            return [None] * len(section.functions)
+
+    @cached_property
+    def relocations(self) -> np.ndarray:
+        """The relocations of the ELF section, by offset; applied only in relocatable files."""
+        assert self.elf is not None
+        assert self.index is not None
+        return relocations_for(self.elf, self.index).table
+
+    def _place(self, piece: Piece) -> None:
+        """Give each function of a relocatable file its text section and offset there."""
+        assert self.elf is not None
+        section, table = piece.section, self.relocations
+        count = len(section.functions)
+        section.code_section = np.full(count, _NO_SECTION, np.int32)
+        start = piece.position + section.fde_start
+        here = table[(table["offset"] >= piece.position) & (table["offset"] < piece.position + section.length)]
+        away = here["offset"].astype(np.int64) - start
+        function = away // section.fde_size
+        on_field = (away >= 0) & (away % section.fde_size == 0) & (function < count)
+        width = 8 if section.version == 3 else 4
+        right, idle = self._kinds(here["type"], width)
+        used = on_field & right
+        for offset in here["offset"][~on_field & ~idle].tolist():
+            self.strays.append(Stray(offset, "it is not on the start field of a function"))
+        for offset in here["offset"][on_field & ~idle & ~right].tolist():
+            self.strays.append(Stray(offset, f"its type does not write a PC-relative offset of {width} bytes"))
+        target, value, defined = self._targets(here)
+        used &= defined
+        stored = np.where(
+            here["has_addend"], here["addend"], section.functions.start[function.clip(0, max(count - 1, 0))]
+        )
+        section.code_section[function[used]] = target[used]
+        section.code_address[function[used]] = (value + stored)[used].view(np.uint64)
+
+    def _kinds(self, types: np.ndarray, width: int) -> tuple[Bools, Bools]:
+        """Which relocation types write `S + A - P` of this width, and which do nothing."""
+        assert self.elf is not None
+        machine = self.elf.machine
+        right = [kind for (em, kind), size in elf_layout.PC_RELATIVE.items() if em == machine and size == width]
+        idle = [kind for em, kind in elf_layout.NO_RELOCATION if em == machine]
+        return np.isin(types, right), np.isin(types, idle)
+
+    def _targets(self, table: np.ndarray) -> tuple[I64, I64, Bools]:
+        """Section, value and usability of each relocation's symbol."""
+        assert self.elf is not None
+        target, value = np.zeros(len(table), np.int64), np.zeros(len(table), np.int64)
+        usable = np.zeros(len(table), np.bool_)
+        for symtab in np.unique(table["symtab"]).tolist():
+            symbols = self.elf.symbols(symtab)
+            chosen = np.flatnonzero((table["symtab"] == symtab) & (table["symbol"] < len(symbols)))
+            one = symbols[table["symbol"][chosen]]
+            target[chosen], value[chosen] = one["section"], one["value"].view(np.int64)
+            usable[chosen] = (one["section"] > 0) & (one["section"] < len(self.elf.sections))
+        for offset in table["offset"][~usable & (table["symbol"] > 0)].tolist():
+            self.strays.append(Stray(int(offset), "its symbol is in no section of this file"))
+        return target, value, usable
+
+
+def sources(path: str | os.PathLike[str], *, section: str | None = None, address: int = 0) -> Iterator[Source]:
+    """The places in a file where SFrame data stands.
+
+    `section` chooses by name; `address` is where raw bytes are loaded. Raises `MissingError` if an ELF file or archive
+    has none, `UnreadableError` if the file is none of the three kinds.
+    """
+    name = os.fspath(path)
+    data = map_file(path)
+    found = False
+    if is_archive(data):
+        for member in members(data, name):
+            if is_elf(member.data):
+                for source in _in_elf(ElfFile(member.data, f"{name}({member.name})"), section):
+                    found = True
+                    yield source
+    elif is_elf(data):
+        for source in _in_elf(ElfFile(data, name), section):
+            found = True
+            yield source
+    elif bytes(data[:2]) in {b"\xe2\xde", b"\xde\xe2"}:
+        yield Source(name, "", data, address)
+        return
+    else:
+        message = "this is no ELF file, archive or SFrame section"
+        raise UnreadableError(message, file=name)
+    if not found:
+        raise MissingError(f"there is no {section or SECTION_NAME} section", file=name)
+
+
+def from_bytes(data: Buffer, *, address: int = 0, name: str = "<bytes>") -> Source:
+    """SFrame data in memory."""
+    return Source(name, "", memoryview(data).cast("B"), address)
+
+
+def _in_elf(elf: ElfFile, section: str | None) -> Iterator[Source]:
+    """By type and name; by segment where there are no section headers."""
+    if section is not None:
+        indices = elf.sections_named(section)
+    elif len(elf.sections):
+        indices = sorted({*elf.sections_of_type(elf_layout.SHT_GNU_SFRAME), *elf.sections_named(SECTION_NAME)})
+    else:
+        indices = []
+        for number in np.flatnonzero(elf.segments["type"] == elf_layout.PT_GNU_SFRAME).tolist():
+            data = _header_extent(elf.segment_data(number))
+            yield Source(elf.name, "PT_GNU_SFRAME", data, int(elf.segments["vaddr"][number]), elf)
+    for index in indices:
+        header = elf.sections[index]
+        if header["type"] == elf_layout.SHT_NOBITS:
+            message = "the section has no contents in this file (SHT_NOBITS); a debug file has them elsewhere"
+            raise MissingError(message, file=elf.name, section=elf.section_name(index))
+        yield Source(elf.name, elf.section_name(index), elf.section_data(index), int(header["addr"]), elf, index)
+
+
+def _header_extent(data: memoryview) -> memoryview:
+    """GNU ld makes the segment larger than the section in it; the header tells where it ends."""
+    try:
+        first = next(pieces(data, faults=True))[1]
+    except SFrameError:
+        return data
+    return data[: first.end]

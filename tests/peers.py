@@ -1,0 +1,37 @@
+"""Runs the real programs that tests compare with: `make peers` brings them, and without them those tests skip."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+BIN = Path(__file__).resolve().parent.parent / ".peers" / "bin"
+
+
+def have(name: str) -> bool:
+    return (BIN / name).exists()
+
+
+def peer(name: str) -> str:
+    """The path of a peer such as `readelf-2.40` or `aarch64-as-new`; call it inside a test or fixture."""
+    if not have(name):
+        reason = f"needs {name}: run `make peers`"
+        if os.environ.get("WALKBACK_PEERS") == "required":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return str(BIN / name)
+
+
+def run(
+    name: str, *args: str | PathLike[str], cwd: str | PathLike[str] | None = None, check: bool = False
+) -> subprocess.CompletedProcess[bytes]:
+    """Runs a peer to its end in the C locale; its output is kept as bytes."""
+    env = os.environ | {"LC_ALL": "C"}
+    return subprocess.run([peer(name), *args], cwd=cwd, env=env, capture_output=True, check=check)
