@@ -234,13 +234,13 @@ def folder_of_corpus() -> Path:
     for arch, producer in PAIRS:
         assembler(arch, producer)
     CACHE.mkdir(parents=True, exist_ok=True)
-    folder = CACHE / contents()
+    folder = CACHE / f"corpus-{contents()}"
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
-            for stale in CACHE.glob("[0-9a-f]*/"):
+            for stale in CACHE.glob("corpus-*"):
                 shutil.rmtree(stale)
-            new = Path(tempfile.mkdtemp(dir=CACHE))
+            new = Path(tempfile.mkdtemp(prefix="corpus-", dir=CACHE))
             build(new)
             new.rename(folder)
     return folder

@@ -21,10 +21,11 @@ def decode_rows(buffer, end, position, count, width, fde_type, big):
     """Read the rows of each function.
 
     `position`, `count`, `width` and `fde_type` have one entry a function: where its first row stands, how many it
-    claims, the bytes of a row's start, and the kind that its words are to be read as. `position` becomes where reading stopped.
+    claims, the bytes of a row's start, and the kind that its words are to be read as. `position` becomes where
+    reading stopped.
 
-    Returns (rows read per function, fault per function, start and shape per row, shapes' positions). The caller sees to
-    it that the sum of `count` is a reasonable size.
+    Returns (rows read per function, fault per function, start and shape per row, shapes' positions). The caller sees
+    to it that the sum of `count` is a reasonable size.
     """
     functions = len(position)
     rows = int(count.sum())

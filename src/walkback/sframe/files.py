@@ -19,8 +19,10 @@ from walkback.elf import ElfFile, is_archive, is_elf, map_file, members, relocat
 from walkback.elf import layout as elf_layout
 from walkback.errors import MissingError, SFrameError, UnreadableError, WalkbackError
 from walkback.sframe.decode import Buffer, pieces
+from walkback.sframe.rules import table
 from walkback.sframe.section import Section
 from walkback.symbols import SymbolIndex
+from walkback.table import UnwindTable
 
 SECTION_NAME = ".sframe"
 
@@ -36,13 +38,18 @@ class Stray:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Piece:
     """One complete SFrame section at its place; a linker without knowledge of SFrame puts several into one."""
 
     position: int
     """From the start of the ELF section."""
     section: Section
+
+    @cached_property
+    def table(self) -> UnwindTable:
+        """The neutral table of the section."""
+        return table(self.section)
 
 
 @dataclass
@@ -110,11 +117,11 @@ class Source:
     def _place(self, piece: Piece) -> None:
         """Give each function of a relocatable file its text section and offset there."""
         assert self.elf is not None
-        section, table = piece.section, self.relocations
+        section, entries = piece.section, self.relocations
         count = len(section.functions)
         section.code_section = np.full(count, _NO_SECTION, np.int32)
         start = piece.position + section.fde_start
-        here = table[(table["offset"] >= piece.position) & (table["offset"] < piece.position + section.length)]
+        here = entries[(entries["offset"] >= piece.position) & (entries["offset"] < piece.position + section.length)]
         away = here["offset"].astype(np.int64) - start
         function = away // section.fde_size
         on_field = (away >= 0) & (away % section.fde_size == 0) & (function < count)
@@ -141,18 +148,18 @@ class Source:
         idle = [kind for em, kind in elf_layout.NO_RELOCATION if em == machine]
         return np.isin(types, right), np.isin(types, idle)
 
-    def _targets(self, table: np.ndarray) -> tuple[I64, I64, Bools]:
+    def _targets(self, entries: np.ndarray) -> tuple[I64, I64, Bools]:
         """Section, value and usability of each relocation's symbol."""
         assert self.elf is not None
-        target, value = np.zeros(len(table), np.int64), np.zeros(len(table), np.int64)
-        usable = np.zeros(len(table), np.bool_)
-        for symtab in np.unique(table["symtab"]).tolist():
+        target, value = np.zeros(len(entries), np.int64), np.zeros(len(entries), np.int64)
+        usable = np.zeros(len(entries), np.bool_)
+        for symtab in np.unique(entries["symtab"]).tolist():
             symbols = self.elf.symbols(symtab)
-            chosen = np.flatnonzero((table["symtab"] == symtab) & (table["symbol"] < len(symbols)))
-            one = symbols[table["symbol"][chosen]]
+            chosen = np.flatnonzero((entries["symtab"] == symtab) & (entries["symbol"] < len(symbols)))
+            one = symbols[entries["symbol"][chosen]]
             target[chosen], value[chosen] = one["section"], one["value"].view(np.int64)
             usable[chosen] = (one["section"] > 0) & (one["section"] < len(self.elf.sections))
-        for offset in table["offset"][~usable & (table["symbol"] > 0)].tolist():
+        for offset in entries["offset"][~usable & (entries["symbol"] > 0)].tolist():
             self.strays.append(Stray(int(offset), "its symbol is in no section of this file"))
         return target, value, usable
 

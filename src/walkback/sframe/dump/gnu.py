@@ -87,7 +87,9 @@ def _shown_starts(view: View) -> U64:
         return section.functions.start.view(np.uint64)
     count = np.arange(len(starts), dtype=np.uint64)
     field = np.uint64(view.piece.position + section.fde_start) + count * np.uint64(section.fde_size)
-    return starts - field
+    relocated = True if section.code_section is None else section.code_section > 0
+    shown: U64 = np.where(relocated, starts - field, starts)
+    return shown
 
 
 def _heads() -> list[bytes]:

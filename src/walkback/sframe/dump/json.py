@@ -13,6 +13,7 @@ from walkback.render import Line, render
 from walkback.sframe import layout
 from walkback.sframe.decode import FAULT_WORDS
 from walkback.sframe.dump.view import View
+from walkback.sframe.files import Source
 from walkback.sframe.section import Fault
 from walkback.table import Kind, Part, Reason, Rule
 from walkback.table.rule import REASON_WORDS
@@ -116,3 +117,9 @@ def _shape_texts(view: View) -> list[bytes]:
             value |= rule_object(view.rules[shape], section.machine)
         texts.append(b", " + _line(value)[1:])
     return texts
+
+
+def empty(source: Source) -> bytes:
+    """The line for an empty section."""
+    value = {"type": "section", "file": source.file, "section": source.name, "address": source.address, "length": 0}
+    return _line(value) + b"\n"

@@ -22,12 +22,12 @@ _FLAG_WORDS = {
 _NO_WORDS = (Kind.UNCHANGED, Kind.UNDEFINED, Kind.INEXPRESSIBLE)
 
 
-def dump(view: View) -> Iterator[bytes | memoryview]:
-    """The facts of the section and every chosen function."""
+def dump(view: View, *, colour: bool = False) -> Iterator[bytes | memoryview]:
+    """The facts of the section and every chosen function; `colour` is for terminals."""
     section = view.section
     yield (_facts(view) + "\n").encode("utf-8", "surrogateescape")
     functions, chosen = section.functions, view.chosen
-    heads = [_head(view, function).encode("utf-8", "surrogateescape") for function in chosen.tolist()]
+    heads = [_head(view, function, colour).encode("utf-8", "surrogateescape") for function in chosen.tolist()]
     masked = functions.pc_type == layout.PC_TYPE_MASK
     addresses = view.row_addresses(section.code_address)
     row = Line(
@@ -80,14 +80,17 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _head(view: View, function: int) -> str:
+def _head(view: View, function: int, colour: bool) -> str:
     """Name, extent and properties of a function."""
     section = view.section
     functions = section.functions
     name = view.names[function]
     size = int(functions.size[function])
     words = [_count(size, "byte"), *_properties(section, function)]
-    text = f"\n{name or f'function {function}'}  {view.place(function)}, {', '.join(words)}\n"
+    title = name or f"function {function}"
+    if colour:
+        title = f"\x1b[1m{title}\x1b[0m"
+    text = f"\n{title}  {view.place(function)}, {', '.join(words)}\n"
     fault = Fault(int(functions.fault[function]))
     if fault:
         text += f"  ! {FAULT_WORDS[fault]} (at {int(functions.fault_offset[function]):#x})\n"

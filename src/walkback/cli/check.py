@@ -1,0 +1,117 @@
+"""`walkback check`: whether a section is right."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, FILE, JSON, SECTION, for_each_file
+
+if TYPE_CHECKING:
+    from walkback.sframe.check import Finding, Report
+
+
+@click.command()
+@FILE
+@click.option(
+    "--for",
+    "consumer",
+    type=click.Choice(["linux", "glibc", "gnu-ld"]),
+    help="Say whether this consumer would load the section.",
+)
+@click.option("--ignore", "ignored", multiple=True, metavar="CODE", help="Leave out the findings of a rule.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Findings listed of each rule."
+)
+@JSON
+@SECTION
+@ADDRESS
+@click.pass_context
+def check(
+    ctx: click.Context,
+    files: tuple[str, ...],
+    consumer: str | None,
+    ignored: tuple[str, ...],
+    limit: int,
+    as_json: bool,
+    section: str | None,
+    address: int,
+) -> None:
+    """Check SFrame sections against every rule of the format."""
+    from walkback.sframe.check import CODES
+    from walkback.sframe.check import check as check_file
+
+    unknown = set(ignored) - CODES.keys()
+    if unknown:
+        raise click.BadParameter(f"there is no rule {', '.join(sorted(unknown))}", param_hint="--ignore")
+
+    def work(file: str) -> int:
+        status = EXIT_FINE
+        for report in check_file(
+            file, section=section, address=address, consumer=consumer, listed=limit, ignored=ignored
+        ):
+            if as_json:
+                click.echo(json.dumps(_report_object(report)))
+            else:
+                _print_report(report, consumer)
+            if report.findings:
+                status = EXIT_FINDINGS
+        return status
+
+    ctx.exit(for_each_file(files, work))
+
+
+_COLOURS = {"broken": "red", "refused": "magenta", "wrong": "yellow", "odd": "cyan"}
+
+
+def _print_report(report: Report, consumer: str | None) -> None:
+    source = report.source
+    where = f"{source.file}: {source.name or 'section'}"
+    for finding in report.findings:
+        word = finding.severity.name.lower()
+        place = where if finding.offset is None else f"{where}+{finding.offset:#x}"
+        subject = _subject(finding)
+        click.echo(
+            f"{place}: {click.style(word, fg=_COLOURS[word])}: {subject}{': ' if subject else ''}"
+            f"{finding.message} [{finding.code}]"
+        )
+    for code, count in sorted(report.unlisted.items()):
+        click.echo(f"{where}: and {count} more [{code}]")
+    if not report.findings:
+        loads = f"; {consumer} would load it" if consumer else ""
+        size = "empty" if not len(source.data) else f"{report.functions} functions, {report.rows} rows"
+        click.echo(f"{where}: {size}: no findings{loads}")
+
+
+def _subject(finding: Finding) -> str:
+    """Function and row."""
+    parts = []
+    if finding.function is not None:
+        parts.append(f"function {finding.function}" + (f" ({finding.symbol})" if finding.symbol else ""))
+    if finding.row is not None:
+        parts.append(f"row {finding.row}")
+    return ", ".join(parts)
+
+
+def _report_object(report: Report) -> dict[str, Any]:
+    return {
+        "file": report.source.file,
+        "section": report.source.name,
+        "functions": report.functions,
+        "rows": report.rows,
+        "findings": [
+            {
+                "code": one.code,
+                "severity": one.severity.name.lower(),
+                "message": one.message,
+                "offset": one.offset,
+                "function": one.function,
+                "symbol": one.symbol,
+                "row": one.row,
+            }
+            for one in report.findings
+        ],
+        "unlisted": report.unlisted,
+    }

@@ -1,0 +1,74 @@
+"""The group of verbs, and what happens when something goes wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from importlib import import_module
+
+import click
+
+from walkback.cli.output import EXIT_UNREADABLE, EXIT_USAGE, complain
+
+VERBS = ("show", "check", "find")
+"""In the order of `--help`; each is the module of that name here, and the command in it."""
+
+_EXIT_INTERRUPTED = 130
+
+
+class _Verbs(click.Group):
+    """Imports a verb when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = getattr(import_module(f"walkback.cli.{cmd_name}"), cmd_name)
+        return command
+
+
+def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        from importlib.metadata import version
+
+        click.echo(f"walkback {version('walkback')}")
+        ctx.exit()
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version."
+)
+def cli() -> None:
+    """Read, check, explain and look up SFrame stack-trace tables.
+
+    A FILE is an ELF file, an archive, or raw section bytes.
+
+    Exit status: 0 fine, 1 findings or nothing found, 2 wrong usage, 3 input unreadable.
+    """
+
+
+def main() -> None:
+    """Run the command line, and end with its exit status."""
+    # A reader that has seen enough, as `head`, ends the command quietly.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        status = cli.main(standalone_mode=False)
+        sys.stdout.flush()
+    except click.UsageError as error:
+        error.show()
+        status = EXIT_USAGE
+    except click.ClickException as error:
+        complain(error.format_message())
+        status = EXIT_USAGE
+    except (click.Abort, KeyboardInterrupt):
+        status = _EXIT_INTERRUPTED
+    except OSError as error:
+        complain(f"cannot write the output: {error.strerror or error}")
+        status = EXIT_UNREADABLE
+        # What is still buffered cannot be written; without this Python would complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(status or 0)

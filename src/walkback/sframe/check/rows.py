@@ -1,0 +1,219 @@
+"""Rules about the rows: where they start, how many words they have, and whether what they say can be right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from walkback.arch import AARCH64, AMD64, S390X, Machine
+from walkback.arrays import I64, Bools
+from walkback.sframe import layout
+from walkback.sframe.check.findings import Findings
+from walkback.sframe.rules import shape_rules
+from walkback.sframe.section import Section
+from walkback.table import Kind, Reason
+from walkback.table.rule import RuleArray
+
+_LARGEST_REGISTER = {AMD64: 127, AARCH64: 127, S390X: 127}
+"""The numbers that the ABIs give to registers, vector and system ones included, are below 128."""
+
+
+class _Rows:
+    """Rows with their functions, positions worked out only if something is wrong."""
+
+    def __init__(self, section: Section, found: Findings) -> None:
+        self.section = section
+        self.found = found
+        self.owner: I64 = np.repeat(np.arange(len(section.functions)), section.functions.rows)
+        self._offsets: I64 | None = None
+
+    def offset(self, row: int) -> int:
+        """Position of a row in the section."""
+        if self._offsets is None:
+            self._offsets = self.section.row_offsets()
+        return int(self._offsets[row])
+
+    def report(self, code: str, breaches: Bools, message: Callable[[int], str]) -> None:
+        """Note a breach for each chosen row."""
+
+        def note(row: int) -> None:
+            function = int(self.owner[row])
+            number = row - int(self.section.functions.first_row[function])
+            self.found.add(code, message(row), offset=self.offset(row), function=function, row=number)
+
+        self.found.add_all(code, np.flatnonzero(breaches), note)
+
+    def report_shapes(self, code: str, breaches: Bools, message: Callable[[int], str]) -> None:
+        """Note a breach for each row that has a chosen shape."""
+        if breaches.any():
+            shape = self.section.row_shape
+            self.report(code, breaches[shape], lambda row: message(int(shape[row])))
+
+
+def check_rows(section: Section, found: Findings) -> None:
+    """All rules of this module."""
+    if not len(section.row_start):
+        return
+    rows = _Rows(section, found)
+    _starts(rows)
+    machine = section.machine
+    if machine is None:
+        return
+    rules = shape_rules(section, machine)
+    _words(rows, machine, rules)
+    _bits(rows, machine)
+    _values(rows, machine, rules)
+    _frame_pointer(rows, machine, rules)
+
+
+def _starts(rows: _Rows) -> None:
+    """Rising, and inside the function or the repeating block."""
+    section = rows.section
+    functions, start = section.functions, section.row_start
+    falling = np.zeros(len(start), np.bool_)
+    falling[1:] = (start[1:] <= start[:-1]) & (rows.owner[1:] == rows.owner[:-1])
+    rows.report(
+        "row-order", falling, lambda row: f"it starts at {start[row]:#x}, the one before it at {start[row - 1]:#x}"
+    )
+    masked = functions.pc_type == layout.PC_TYPE_MASK
+    limit = np.where(masked, section.block_size, functions.size).astype(np.int64)
+    limit = limit[rows.owner]
+
+    def place(row: int) -> str:
+        return f"it starts at {start[row]:#x} of {int(limit[row]):#x} bytes"
+
+    at_end = (start == limit) & ~masked[rows.owner]
+    rows.report("row-range", (start >= limit) & (limit > 0) & ~at_end, place)
+    # An empty function has its row at 0.
+    rows.report("row-at-end", at_end & (start > 0), place)
+
+
+def _words(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
+    """The number of words, and what flex rows make of them."""
+    section = rows.section
+    shapes = section.shapes
+    count = shapes.word_count.astype(np.int64)
+    default = shapes.fde_type == layout.FDE_TYPE_DEFAULT
+    flex = shapes.fde_type == layout.FDE_TYPE_FLEX
+    most = 3 - (section.cfa_fixed_ra_offset != 0) - (section.cfa_fixed_fp_offset != 0)
+    rows.report_shapes(
+        "row-extra-words",
+        default & (count > most),
+        lambda shape: f"{count[shape]} data words, of which {machine.name} gives a meaning to {most}",
+    )
+    if section.version == 1:
+        rows.report_shapes("row-no-words", count == 0, lambda _: "no data words")
+    used = flex_words_used(section)
+    rows.report_shapes(
+        "row-extra-words",
+        flex & (count > used),
+        lambda shape: f"{count[shape]} data words, and the rules take {used[shape]}",
+    )
+    cut = np.zeros(len(shapes), np.bool_)
+    for name in ("cfa", "ra", "fp"):
+        part = rules[name]
+        cut |= (part["kind"] == Kind.INEXPRESSIBLE) & (part["offset"] == Reason.CUT_OFF)
+    no_register = rules["cfa"]["kind"] == Kind.INEXPRESSIBLE
+    no_register &= rules["cfa"]["offset"] == Reason.FLEX_CFA_WITHOUT_REGISTER
+    rows.report_shapes("flex-words", flex & cut, lambda _: "the words end between a control word and its offset")
+    rows.report_shapes("flex-cfa", flex & no_register & ~cut, lambda _: "the CFA is based on no register")
+
+
+def flex_words_used(section: Section) -> I64:
+    """How many words of each flex shape its rules take."""
+    shapes = section.shapes
+    mask = (np.int64(1) << (8 * shapes.word_size.astype(np.int64))) - 1
+    position = np.zeros(len(shapes), np.int64)
+    words = np.stack([shapes.word(number) for number in range(6)]) if len(shapes) else np.zeros((6, 0), np.int64)
+    for _value in ("cfa", "ra", "fp"):
+        control = words[np.minimum(position, 5), np.arange(len(shapes))] & mask
+        there = position < shapes.word_count
+        position += np.where(there, np.where(control != 0, 2, 1), 0)
+    return position
+
+
+def _bits(rows: _Rows, machine: Machine) -> None:
+    """Bits that mean nothing where they stand."""
+    section = rows.section
+    shapes = section.shapes
+    flex = shapes.fde_type == layout.FDE_TYPE_FLEX
+    mangled = (shapes.info & layout.FRE_RA_MANGLED) != 0
+    if machine is not AARCH64:
+        rows.report_shapes("row-mangled", mangled, lambda _: f"a signed return address on {machine.name}")
+    empty = shapes.word_count == 0
+    unused = (flex & (shapes.info & 1 != 0)) | (empty & (shapes.info != 0) & ~mangled)
+    rows.report_shapes(
+        "row-bits", unused, lambda shape: f"info byte {int(shapes.info[shape]):#04x} has unused bits set"
+    )
+    wrong = np.zeros(len(shapes), np.bool_)
+    for shape in np.flatnonzero(flex & ~empty).tolist():
+        wrong[shape] = any(_odd_control(control) for control in _controls(section, shape))
+    rows.report_shapes("row-bits", wrong, lambda _: "a control word has unused bits set")
+
+
+def _controls(section: Section, shape: int) -> list[int]:
+    """The control words of a flex shape."""
+    shapes = section.shapes
+    words = shapes.words[shapes.first_word[shape] : shapes.first_word[shape + 1]].tolist()
+    mask = (1 << 8 * int(shapes.word_size[shape])) - 1
+    controls: list[int] = []
+    while words and len(controls) < 3:
+        controls.append(words.pop(0) & mask)
+        if controls[-1] and words:
+            words.pop(0)
+    return controls
+
+
+def _odd_control(control: int) -> bool:
+    """Bit 2, or a register number without a register."""
+    if control & layout.FLEX_UNUSED:
+        return True
+    return not control & layout.FLEX_REG and control >> layout.FLEX_REGISTER_SHIFT != 0
+
+
+def _values(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
+    """What a rule says."""
+    largest = _LARGEST_REGISTER[machine]
+    for name, label in (("cfa", "CFA"), ("ra", "return address"), ("fp", "frame pointer")):
+        part = rules[name]
+        based = (part["kind"] == Kind.REGISTER) | (part["kind"] == Kind.AT_REGISTER)
+
+        def register(shape: int, part: RuleArray = part, label: str = label) -> str:
+            return (
+                f"the {label} is based on register {int(part['register'][shape])}, which {machine.name} does not have"
+            )
+
+        rows.report_shapes("row-register", based & (part["register"] > largest), register)
+    cfa = rules["cfa"]
+    below = (cfa["kind"] == Kind.REGISTER) & (cfa["register"] == machine.sp) & (cfa["offset"] < 0)
+    rows.report_shapes("cfa-below-sp", below, lambda shape: f"the CFA is SP{int(cfa['offset'][shape]):+d}")
+    for name, label in (("ra", "return address"), ("fp", "frame pointer")):
+        part = rules[name]
+        above = (part["kind"] == Kind.AT_CFA) & (part["offset"] >= 0)
+
+        def saved(shape: int, part: RuleArray = part, label: str = label) -> str:
+            return f"the {label} would be saved at CFA{int(part['offset'][shape]):+d}, in the caller's frame"
+
+        rows.report_shapes("saved-above-cfa", above, saved)
+
+
+def _frame_pointer(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
+    """With the flag FRAME_POINTER, every function that makes a frame bases its CFA on the frame pointer."""
+    section = rows.section
+    if not section.flags & layout.F_FRAME_POINTER or section.version == 3:
+        return
+    cfa = rules["cfa"]
+    by_register = cfa["kind"] == Kind.REGISTER
+    framed = by_register & (cfa["register"] == machine.sp) & (cfa["offset"] > machine.entry_sp_to_cfa)
+    kept = by_register & (cfa["register"] == machine.fp)
+    count = len(section.functions)
+    ordinary = section.functions.pc_type == layout.PC_TYPE_INC
+    framed_rows = np.bincount(rows.owner, framed[section.row_shape], count)
+    kept_rows = np.bincount(rows.owner, kept[section.row_shape], count)
+
+    def note(function: int) -> None:
+        message = "it makes a frame without keeping the frame pointer, and the flag FRAME_POINTER promises that all do"
+        rows.found.add("frame-pointer-flag", message, offset=section.field_offset(function), function=function)
+
+    rows.found.add_all("frame-pointer-flag", np.flatnonzero(ordinary & (framed_rows > 0) & (kept_rows == 0)), note)

@@ -1,0 +1,160 @@
+"""Which rule holds at an address or symbol of a file.
+
+for match in lookup("a.out", "main+4"):
+    print(match.rule)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from walkback.arrays import I64
+from walkback.errors import MissingError, UnreadableError
+from walkback.sframe import layout
+from walkback.sframe.files import Piece, Source, sources
+from walkback.table import Found
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An address; in relocatable files an offset in a text section."""
+
+    address: int
+    section: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What a section says of one place."""
+
+    target: str
+    """What was asked for."""
+    place: Place
+    source: Source
+    piece: Piece
+    found: Found
+    row_offset: int | None
+    """Position of the row in the ELF section; None where the function has no row for the place."""
+    row_bytes: bytes
+
+    @property
+    def row(self) -> int | None:
+        """Number of the row in its function."""
+        if self.found.row is None:
+            return None
+        return self.found.row - int(self.piece.section.functions.first_row[self.found.range])
+
+    @property
+    def name(self) -> str | None:
+        """The symbol of the function."""
+        if self.source.symbols is None:
+            return None
+        try:
+            return self.source.symbols.name_at(self.found.start, self.place.section)
+        except UnreadableError:
+            return None
+
+
+def lookup(
+    path: str | os.PathLike[str], *targets: str, section: str | None = None, address: int = 0
+) -> Iterator[Match]:
+    """Look up addresses (`0x401136`), symbols (`main`, `main+4`) and offsets in sections (`.text+0x10`).
+
+    A target that several sections or symbols answer gives several matches, one that none answers none. Raises
+    `MissingError` at the end if there are symbols that the file does not have.
+    """
+    all_sources = [
+        (source, list(source.pieces(faults=True))) for source in sources(path, section=section, address=address)
+    ]
+    unknown = []
+    for target in targets:
+        known = False
+        for source, pieces in all_sources:
+            places = resolve(source, target)
+            known |= places is not None
+            for piece in pieces:
+                for place in places or ():
+                    match = find_in(source, piece, target, place)
+                    if match is not None:
+                        yield match
+        if not known:
+            unknown.append(target)
+    if unknown:
+        message = f"there is no symbol or section {', '.join(unknown)}"
+        raise MissingError(message, file=os.fspath(path))
+
+
+def resolve(source: Source, target: str) -> list[Place] | None:
+    """The places that a target means in one source; None if it is a name that the source does not know."""
+    named = _named(source, target, 0)
+    if named:
+        return named
+    number = _number(target)
+    if number is not None:
+        if not source.relocatable or source.elf is None:
+            return [Place(number)]
+        return [Place(number, index) for index in range(1, len(source.elf.sections))]
+    match = re.fullmatch(r"(.+?)\s*\+\s*(\w+)", target)
+    offset = _number(match[2]) if match else None
+    if match is None or offset is None:
+        return None
+    return _named(source, match[1], offset) or None
+
+
+def _number(text: str) -> int | None:
+    try:
+        number = int(text, 0)
+    except ValueError:
+        return None
+    return number if 0 <= number < 2**64 else None
+
+
+def _named(source: Source, name: str, offset: int) -> list[Place]:
+    """By symbol; in relocatable files also by section."""
+    if source.symbols is None or source.elf is None:
+        return []
+    try:
+        places = [Place((address + offset) % 2**64, section) for section, address in source.symbols.lookup(name)]
+        if not places and source.relocatable and name.startswith("."):
+            places = [Place(offset, index) for index in source.elf.sections_named(name)]
+    except UnreadableError:
+        return []
+    return list(dict.fromkeys(places))
+
+
+def find_in(source: Source, piece: Piece, target: str, place: Place) -> Match | None:
+    """The function and row of one piece that cover a place."""
+    section = piece.section
+    found = piece.table.find(place.address, section=place.section)
+    if found is None:
+        return None
+    if found.row is None:
+        return Match(target, place, source, piece, found, None, b"")
+    offset = piece.position + int(section.row_offsets()[found.row])
+    width = layout.FRE_START_SIZES[int(section.functions.fre_type[found.range])]
+    length = width + int(section.shapes.length[section.row_shape[found.row]])
+    return Match(target, place, source, piece, found, offset, bytes(source.data[offset : offset + length]))
+
+
+def choose(source: Source, piece: Piece, targets: tuple[str, ...]) -> tuple[I64, set[str]]:
+    """The functions of a piece that targets name or that cover them, and the targets that chose any."""
+    section = piece.section
+    start, size = section.code_address, section.functions.size.astype(np.uint64)
+    chosen = np.zeros(len(section.functions), np.bool_)
+    used = set()
+    for target in targets:
+        for place in resolve(source, target) or ():
+            here = np.ones(len(start), np.bool_)
+            if section.code_section is not None:
+                here = section.code_section == place.section
+            pc = np.uint64(place.address)
+            covering = here & ((pc == start) | ((pc > start) & (pc - start < size)))
+            if covering.any():
+                used.add(target)
+            chosen |= covering
+    return np.flatnonzero(chosen), used

@@ -1,0 +1,94 @@
+"""Runs the kernels both ways: compiled, as every run does, and as plain Python with `--interpreted`."""
+
+import os
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import FileFinder, SourceFileLoader
+from pathlib import Path
+
+import pytest
+
+KERNELS = ("walkback.intern", "walkback.render", "walkback.sframe._rows", "walkback.table._search")
+
+
+class SourceFinder(MetaPathFinder):
+    """Finds the modules of walkback as .py files, and so passes over the compiled ones that stand beside them."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        if not fullname.startswith("walkback.") or path is None:
+            return None
+        for folder in path:
+            spec = FileFinder(folder, (SourceFileLoader, [".py"])).find_spec(fullname)
+            if spec is not None:
+                return spec
+        return None
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--interpreted", action="store_true", help="run the kernels as plain Python, and only the tests marked kernel"
+    )
+
+
+def pytest_configure(config):
+    if not config.getoption("--interpreted"):
+        return
+    loaded = [name for name in KERNELS if name in sys.modules]
+    if loaded:
+        message = f"--interpreted comes too late: {', '.join(loaded)} is imported already"
+        raise pytest.UsageError(message)
+    sys.meta_path.insert(0, SourceFinder())
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--interpreted"):
+        return
+    others = [item for item in items if item.get_closest_marker("kernel") is None]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if item.get_closest_marker("kernel") is not None]
+
+
+def is_compiled(name: str) -> bool:
+    """Whether a kernel is, or would be, loaded from a compiled module; found out without running it."""
+    module = sys.modules.get(name)
+    if module is not None:
+        return not str(module.__file__).endswith(".py")
+    # `find_spec` would import the parent package, before the tests' own imports had a chance to fail in their place.
+    top = next((Path(folder) for folder in sys.path if (Path(folder or ".") / "walkback").is_dir()), None)
+    if top is None:
+        return False
+    folder, _, leaf = str(top.joinpath(*name.split("."))).rpartition("/")
+    spec = FileFinder(folder, *_loaders()).find_spec(leaf)
+    return spec is not None and not str(spec.origin).endswith(".py")
+
+
+def _loaders():
+    from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
+
+    return (ExtensionFileLoader, EXTENSION_SUFFIXES), (SourceFileLoader, [".py"])
+
+
+def pytest_report_header(config):
+    if config.getoption("--interpreted"):
+        return "walkback kernels: interpreted"
+    plain = [name for name in KERNELS if not is_compiled(name)]
+    return "walkback kernels: compiled" + (f", but interpreted: {', '.join(plain)}" if plain else "")
+
+
+@pytest.fixture(scope="session")
+def interpreted(request) -> bool:
+    """Whether the kernels run as plain Python: then a test may do less of the same."""
+    return request.config.getoption("--interpreted")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels_run_as_asked(request):
+    """In both runs the kernels are loaded from where they should be; WALKBACK_COMPILED=required allows no fallback."""
+    from importlib import import_module
+
+    if request.config.getoption("--interpreted"):
+        wrong = [name for name in KERNELS if str(import_module(name).__file__).endswith(".so")]
+        assert not wrong, f"compiled although interpreted was asked for: {wrong}"
+    elif os.environ.get("WALKBACK_COMPILED") == "required":
+        wrong = [name for name in KERNELS if str(import_module(name).__file__).endswith(".py")]
+        assert not wrong, f"not compiled: {wrong}"
