@@ -1,1 +1,100 @@
-"""walkback: the toolkit for stack-trace tables."""
+"""walkback: the toolkit for stack-trace tables.
+
+Everything public is here; a name is imported when it is first used, so that `import walkback` costs nothing.
+
+    import walkback
+
+    for source in walkback.sources("a.out"):
+        for piece in source.pieces():
+            print(piece.section.version, len(piece.section.functions))
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from walkback.errors import ElfError, InexpressibleError, MissingError, SFrameError, UnreadableError, WalkbackError
+    from walkback.sframe.build import Built, Refused, build, refusals
+    from walkback.sframe.builder import SectionBuilder
+    from walkback.sframe.check import CODES, Finding, Report, Severity, check, check_source
+    from walkback.sframe.decode import decode, pieces
+    from walkback.sframe.encode import encode, with_byteorder
+    from walkback.sframe.files import Piece, Source, from_bytes, sources
+    from walkback.sframe.lookup import Match, lookup
+    from walkback.sframe.rules import to_table
+    from walkback.sframe.section import Section
+    from walkback.table import Found, Kind, Part, Rule, UnwindTable
+
+_HOMES = {
+    "walkback.errors": (
+        "ElfError",
+        "InexpressibleError",
+        "MissingError",
+        "SFrameError",
+        "UnreadableError",
+        "WalkbackError",
+    ),
+    "walkback.sframe.build": ("Built", "Refused", "build", "refusals"),
+    "walkback.sframe.builder": ("SectionBuilder",),
+    "walkback.sframe.check": ("CODES", "Finding", "Report", "Severity", "check", "check_source"),
+    "walkback.sframe.decode": ("decode", "pieces"),
+    "walkback.sframe.encode": ("encode", "with_byteorder"),
+    "walkback.sframe.files": ("Piece", "Source", "from_bytes", "sources"),
+    "walkback.sframe.lookup": ("Match", "lookup"),
+    "walkback.sframe.rules": ("to_table",),
+    "walkback.sframe.section": ("Section",),
+    "walkback.table": ("Found", "Kind", "Part", "Rule", "UnwindTable"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "CODES",
+    "Built",
+    "ElfError",
+    "Finding",
+    "Found",
+    "InexpressibleError",
+    "Kind",
+    "Match",
+    "MissingError",
+    "Part",
+    "Piece",
+    "Refused",
+    "Report",
+    "Rule",
+    "SFrameError",
+    "Section",
+    "SectionBuilder",
+    "Severity",
+    "Source",
+    "UnreadableError",
+    "UnwindTable",
+    "WalkbackError",
+    "build",
+    "check",
+    "check_source",
+    "decode",
+    "encode",
+    "from_bytes",
+    "lookup",
+    "pieces",
+    "refusals",
+    "sources",
+    "to_table",
+    "with_byteorder",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        message = f"module 'walkback' has no attribute {name!r}"
+        raise AttributeError(message)
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -27,8 +27,10 @@ NOTATIONS = {"decimal": 2, "unsigned": 3, "hex": 4, "HEX": 5, "hex16": 6}
 class Line:
     """The fields of one kind of line, for all items or all rows."""
 
-    def __init__(self, *fields):
+    def __init__(self, *fields, start=0):
         """Fields are `bytes`; (notation, column); or (texts, column), the column choosing a text.
+
+        The columns begin with item or row `start`.
 
         Notations: "decimal" (signed), "unsigned", "hex" and "HEX" (no zeros before), "hex16" (16 digits).
         """
@@ -54,10 +56,13 @@ class Line:
         longest = [len(field) for field in fields if isinstance(field, bytes)]
         longest += [max(map(len, field[0]), default=0) for field in fields if isinstance(field, tuple)]
         self.longest = sum(longest) + _WIDEST_NUMBER * len(numbers)
+        self.start = start
+        columns = [len(column) for column in (*numbers, *choices)]
+        self.stop = start + min(columns) if columns else np.iinfo(np.int64).max
 
     def parts(self):
         """What the kernel reads."""
-        return self.ops, self.numbers, self.choices, self.text, self.text_first
+        return self.start, self.ops, self.numbers, self.choices, self.text, self.text_first
 
 
 def _columns(columns):
@@ -69,32 +74,43 @@ def _columns(columns):
 def render(head, row, foot, first_row, rows, between=b""):
     """Yield the text of all items, in pieces that are valid until the next one is asked for.
 
-    Item i has the rows from `first_row[i]` on, `rows[i]` of them; `between` stands between two rows.
+    Item i has the rows from `first_row[i]` on, `rows[i]` of them; `between` stands between two rows. `row` is the line
+    of all rows, or a function that gives a line of some rows from a wanted one on.
     """
-    size = max(_BUFFER_SIZE, head.longest, row.longest + len(between), foot.longest)
-    out = np.empty(size, np.uint8)
+    line = row if isinstance(row, Line) else None
+    out = np.empty(max(_BUFFER_SIZE, head.longest, foot.longest), np.uint8)
     state = np.zeros(2, np.int64)
     between = np.frombuffer(between or b"\0", np.uint8)[: len(between)]
-    while True:
-        length = _fill(out, state, *head.parts(), *row.parts(), *foot.parts(), first_row, rows, between, _DIGITS)
-        if not length:
-            return
-        yield memoryview(out)[:length]
+    while state[0] < len(rows):
+        wanted = int(first_row[state[0]] + state[1] - 1)
+        if line is None or (0 < state[1] <= rows[state[0]] and not line.start <= wanted < line.stop):
+            line = row(max(wanted, 0))
+        if len(out) < line.longest + len(between):
+            out = np.empty(line.longest + len(between), np.uint8)
+        length = _fill(
+            out, state, *head.parts(), *line.parts(), line.stop, *foot.parts(), first_row, rows, between, _DIGITS
+        )
+        if length:
+            yield memoryview(out)[:length]
 
 
 def _fill(
     out: cython.uchar[::1],
     state: cython.longlong[::1],
+    head_start: cython.Py_ssize_t,
     head_ops: cython.const[cython.int][::1],
     head_numbers: cython.const[cython.longlong][:, ::1],
     head_choices: cython.const[cython.longlong][:, ::1],
     head_text: cython.const[cython.uchar][::1],
     head_first: cython.const[cython.longlong][::1],
+    row_start: cython.Py_ssize_t,
     row_ops: cython.const[cython.int][::1],
     row_numbers: cython.const[cython.longlong][:, ::1],
     row_choices: cython.const[cython.longlong][:, ::1],
     row_text: cython.const[cython.uchar][::1],
     row_first: cython.const[cython.longlong][::1],
+    row_stop: cython.Py_ssize_t,
+    foot_start: cython.Py_ssize_t,
     foot_ops: cython.const[cython.int][::1],
     foot_numbers: cython.const[cython.longlong][:, ::1],
     foot_choices: cython.const[cython.longlong][:, ::1],
@@ -114,17 +130,23 @@ def _fill(
     with cython.nogil:
         while item < rows.shape[0]:
             if line == 0:
-                new = _put(out, pos, item, head_ops, head_numbers, head_choices, head_text, head_first, digits)
+                new = _put(
+                    out, pos, item - head_start, head_ops, head_numbers, head_choices, head_text, head_first, digits
+                )
             elif line <= rows[item]:
+                i = first_row[item] + line - 1
+                if i < row_start or i >= row_stop:
+                    break
                 new = pos
                 if line > 1 and between.shape[0]:
                     new = _copy(out, pos, between, 0, between.shape[0])
                     if new < 0:
                         break
-                i = first_row[item] + line - 1
-                new = _put(out, new, i, row_ops, row_numbers, row_choices, row_text, row_first, digits)
+                new = _put(out, new, i - row_start, row_ops, row_numbers, row_choices, row_text, row_first, digits)
             else:
-                new = _put(out, pos, item, foot_ops, foot_numbers, foot_choices, foot_text, foot_first, digits)
+                new = _put(
+                    out, pos, item - foot_start, foot_ops, foot_numbers, foot_choices, foot_text, foot_first, digits
+                )
             if new < 0:
                 break
             pos = new

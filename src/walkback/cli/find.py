@@ -42,12 +42,10 @@ def find(
 
 
 def _print_match(match: Match) -> None:
-    from walkback.sframe.dump.view import place_text
-
     section, found = match.piece.section, match.found
     name = match.name or f"function {found.range}"
     away = match.place.address - found.start
-    words = [place_text(match.source, section, found.range), f"{found.size} bytes"]
+    words = [match.source.place(match.place.section, found.start), f"{found.size} bytes"]
     words += ["signal frame"] if found.signal else []
     words += [f"blocks of {int(section.block_size[found.range])}"] if section.block_size[found.range] else []
     words += ["key B"] if found.pauth_key else []

@@ -53,6 +53,8 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line, and end with its exit status."""
+    # NumPy's linear algebra, which nothing here uses, would start a thread for each processor.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A reader that has seen enough, as `head`, ends the command quietly.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:

@@ -214,10 +214,10 @@ def _decode_rows(
     claimed = functions.num_fres.astype(np.int64)
     _set_fault(functions, functions.fre_type >= len(layout.FRE_START_SIZES), Fault.FRE_TYPE, position)
     claimed[functions.fault != 0] = 0
-    # A row has two bytes or more, so the cheapest test comes first: claims that cannot be true cost nothing.
+    # A row has two bytes or more, so claims that cannot be true cost nothing.
     too_many = claimed * 2 > fre_end - position
     feasible = np.where(too_many, np.maximum(fre_end - position, 0) // 2 + 1, claimed)
-    over = np.cumsum(feasible) > len(view)
+    over = np.cumsum(feasible) > len(view) // 2 + 1
     feasible[over] = 0
     _set_fault(functions, over & (claimed > 0), Fault.SHARED, position)
     width: U8 = np.array((*layout.FRE_START_SIZES, *(1,) * 13), np.uint8)[functions.fre_type]

@@ -19,7 +19,7 @@ from walkback.elf import ElfFile, is_archive, is_elf, map_file, members, relocat
 from walkback.elf import layout as elf_layout
 from walkback.errors import MissingError, SFrameError, UnreadableError, WalkbackError
 from walkback.sframe.decode import Buffer, pieces
-from walkback.sframe.rules import table
+from walkback.sframe.rules import to_table
 from walkback.sframe.section import Section
 from walkback.symbols import SymbolIndex
 from walkback.table import UnwindTable
@@ -49,7 +49,7 @@ class Piece:
     @cached_property
     def table(self) -> UnwindTable:
         """The neutral table of the section."""
-        return table(self.section)
+        return to_table(self.section)
 
 
 @dataclass
@@ -106,6 +106,16 @@ class Source:
             return self.symbols.names_at(section.code_address, section.code_section)
         except UnreadableError:
             return [None] * len(section.functions)
+
+    def code_section_name(self, index: int) -> str | None:
+        """The name of a text section; None for no section, and where there are only addresses."""
+        return None if self.elf is None or index <= 0 else self.elf.section_name(index)
+
+    def place(self, code_section: int, address: int) -> str:
+        """A place in the code, for a person: an address, or text section and offset."""
+        if not self.relocatable:
+            return f"{address:#x}"
+        return f"{self.code_section_name(code_section) or '(not relocated)'}+{address:#x}"
 
     @cached_property
     def relocations(self) -> np.ndarray:

@@ -7,6 +7,7 @@ pair), the tools are right.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,12 @@ from walkback.arrays import I32, I64, U8, U32, Bools
 from walkback.errors import InexpressibleError
 from walkback.intern import intern_records
 from walkback.sframe import layout
-from walkback.sframe.section import Section
+from walkback.sframe.section import Section, Shapes
 from walkback.table import RULE, Kind, Reason, UnwindTable, inexpressible
 from walkback.table.rule import RuleArray
 
 
-def table(section: Section) -> UnwindTable:
+def to_table(section: Section) -> UnwindTable:
     """The neutral table of a section; its ranges and rows are the section's functions and rows.
 
     A function whose rows cannot be relied on (unreadable, out of order, a repeating block of size 0) keeps its place
@@ -61,12 +62,13 @@ def shape_rules(section: Section, machine: Machine) -> RuleArray:
     rules = np.zeros(len(shapes), RULE)
     rules["ra_signed"] = (shapes.info & layout.FRE_RA_MANGLED) != 0
     fixed = (section.cfa_fixed_ra_offset, section.cfa_fixed_fp_offset)
-    words = [shapes.word(position) for position in range(6)]
+    words = [shapes.word(position) for position in range(3)]
     count = shapes.word_count.astype(np.int64)
     default = shapes.fde_type == layout.FDE_TYPE_DEFAULT
     flex = shapes.fde_type == layout.FDE_TYPE_FLEX
     _default_rules(rules, default, shapes.info, words, count, fixed, machine, section.version)
-    _flex_rules(rules, flex, shapes.word_size, words, count, fixed, machine)
+    if flex.any():
+        _flex_rules(rules, flex, shapes, fixed, machine)
     outermost = (default | flex) & (count == 0)
     for name in ("cfa", "ra", "fp"):
         _set(rules, name, outermost, Kind.UNDEFINED)
@@ -117,41 +119,54 @@ def _cfa_offset(word: I64, machine: Machine) -> I64:
     return word
 
 
-def _flex_rules(
-    rules: RuleArray,
-    flex: Bools,
-    word_size: U8,
-    words: list[I64],
-    count: I64,
-    fixed: tuple[int, int],
-    machine: Machine,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class FlexPair:
+    """One of the three rules of every flex shape, as stored."""
+
+    control: I64
+    """Unsigned; 0 is no rule and has no offset after it."""
+    offset: I64
+    there: Bools
+    """Whether there is a control word at all."""
+    cut: Bools
+    """Whether the words end between control word and offset."""
+
+
+def flex_pairs(shapes: Shapes) -> tuple[list[FlexPair], I64]:
+    """The words of every shape read as flex rules for CFA, RA and FP, and how many words they take."""
+    count = shapes.word_count.astype(np.int64)
+    mask = (np.int64(1) << (8 * shapes.word_size.astype(np.int64))) - 1
+    words = np.stack([shapes.word(position) for position in range(6)])
+    columns = np.arange(len(shapes))
+    position = np.zeros(len(shapes), np.int64)
+    pairs = []
+    for _ in range(3):
+        there = position < count
+        control = np.where(there, words[position.clip(0, 5), columns] & mask, 0)
+        offset = words[(position + 1).clip(0, 5), columns]
+        pairs.append(FlexPair(control, offset, there, (control != 0) & (position + 1 >= count)))
+        position = np.minimum(position + np.where(control != 0, 2, there), count)
+    return pairs, position
+
+
+def _flex_rules(rules: RuleArray, flex: Bools, shapes: Shapes, fixed: tuple[int, int], machine: Machine) -> None:
     """Pairs of control word and offset for CFA, RA and FP; a control word of 0 stands alone and means no rule."""
-    mask = (np.int64(1) << (8 * word_size.astype(np.int64))) - 1
-    table = np.stack(words) if words else np.zeros((6, 0), np.int64)
-    position = np.zeros(len(count), np.int64)
-    columns = np.arange(len(count))
-    for name, fixed_offset in (("cfa", 0), ("ra", fixed[0]), ("fp", fixed[1])):
+    pairs, _ = flex_pairs(shapes)
+    for name, fixed_offset, pair in zip(("cfa", "ra", "fp"), (0, *fixed), pairs, strict=True):
         if fixed_offset:
             _set(rules, name, flex, Kind.AT_CFA, 0, fixed_offset)
-        there = flex & (position < count)
-        control = table[np.minimum(position, 5), columns] & mask
-        pair = there & (control != 0)
-        offset = table[np.minimum(position + 1, 5), columns]
+        offset = _cfa_offset(pair.offset, machine) if name == "cfa" else pair.offset
+        register = pair.control >> layout.FLEX_REGISTER_SHIFT
+        by_register = pair.control & layout.FLEX_REG != 0
+        deref = pair.control & layout.FLEX_DEREF != 0
+        ruled = flex & (pair.control != 0)
+        _set(rules, name, ruled & by_register & ~deref, Kind.REGISTER, register, offset)
+        _set(rules, name, ruled & by_register & deref, Kind.AT_REGISTER, register, offset)
+        _set(rules, name, ruled & ~by_register & ~deref, Kind.CFA, 0, offset)
+        _set(rules, name, ruled & ~by_register & deref, Kind.AT_CFA, 0, offset)
         if name == "cfa":
-            offset = _cfa_offset(offset, machine)
-        register = control >> layout.FLEX_REGISTER_SHIFT
-        by_register = control & layout.FLEX_REG != 0
-        deref = control & layout.FLEX_DEREF != 0
-        _set(rules, name, pair & by_register & ~deref, Kind.REGISTER, register, offset)
-        _set(rules, name, pair & by_register & deref, Kind.AT_REGISTER, register, offset)
-        _set(rules, name, pair & ~by_register & ~deref, Kind.CFA, 0, offset)
-        _set(rules, name, pair & ~by_register & deref, Kind.AT_CFA, 0, offset)
-        _set(rules, name, pair & (position + 1 >= count), Kind.INEXPRESSIBLE, 0, int(Reason.CUT_OFF))
-        if name == "cfa":
-            wrong = there & ~(pair & by_register)
-            _set(rules, name, wrong, Kind.INEXPRESSIBLE, 0, int(Reason.FLEX_CFA_WITHOUT_REGISTER))
-        position += np.where(control != 0, 2, 1)
+            _set(rules, name, flex & ~by_register, Kind.INEXPRESSIBLE, 0, int(Reason.FLEX_CFA_WITHOUT_REGISTER))
+        _set(rules, name, flex & pair.cut, Kind.INEXPRESSIBLE, 0, int(Reason.CUT_OFF))
 
 
 def _distinct(rules: RuleArray) -> tuple[RuleArray, I32]:
@@ -192,3 +207,6 @@ def _without_unreliable(section: Section, rules: RuleArray, row_rule: U32, reaso
     owner_reason = np.repeat(reasons, section.functions.rows)
     row_rule = np.where(owner_reason > 0, numbers[owner_reason], row_rule)
     return np.concatenate((rules, np.array(extra, RULE))), row_rule
+
+
+table = to_table

@@ -19,12 +19,12 @@ from walkback.table import Kind
 
 def check_container(source: Source, pieces: list[Piece], found: Findings) -> None:
     """The ELF section and segment."""
-    elf = source.elf
-    if elf is None:
-        return
     for piece in pieces[1:]:
         message = f"another SFrame section begins at {piece.position:#x}; readers see only the first"
         found.add("section-pieces", message, offset=piece.position)
+    elf = source.elf
+    if elf is None:
+        return
     if source.index is not None:
         _section_header(source, elf, pieces, found)
     if not elf.is_relocatable and source.index is not None and len(source.data):

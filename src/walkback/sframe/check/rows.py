@@ -10,7 +10,7 @@ from walkback.arch import AARCH64, AMD64, S390X, Machine
 from walkback.arrays import I64, Bools
 from walkback.sframe import layout
 from walkback.sframe.check.findings import Findings
-from walkback.sframe.rules import shape_rules
+from walkback.sframe.rules import flex_pairs, shape_rules
 from walkback.sframe.section import Section
 from walkback.table import Kind, Reason
 from walkback.table.rule import RuleArray
@@ -104,12 +104,25 @@ def _words(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
     )
     if section.version == 1:
         rows.report_shapes("row-no-words", count == 0, lambda _: "no data words")
-    used = flex_words_used(section)
+    if flex.any():
+        _flex_words(rows, rules, flex)
+
+
+def _flex_words(rows: _Rows, rules: RuleArray, flex: Bools) -> None:
+    """The control words and offsets of flex rows."""
+    shapes = rows.section.shapes
+    count = shapes.word_count
+    pairs, used = flex_pairs(shapes)
     rows.report_shapes(
         "row-extra-words",
         flex & (count > used),
         lambda shape: f"{count[shape]} data words, and the rules take {used[shape]}",
     )
+    odd = np.zeros(len(shapes), np.bool_)
+    for pair in pairs:
+        register_without_use = (pair.control & layout.FLEX_REG == 0) & (pair.control >> layout.FLEX_REGISTER_SHIFT != 0)
+        odd |= (pair.control & layout.FLEX_UNUSED != 0) | register_without_use
+    rows.report_shapes("row-bits", flex & odd, lambda _: "a control word has unused bits set")
     cut = np.zeros(len(shapes), np.bool_)
     for name in ("cfa", "ra", "fp"):
         part = rules[name]
@@ -118,19 +131,6 @@ def _words(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
     no_register &= rules["cfa"]["offset"] == Reason.FLEX_CFA_WITHOUT_REGISTER
     rows.report_shapes("flex-words", flex & cut, lambda _: "the words end between a control word and its offset")
     rows.report_shapes("flex-cfa", flex & no_register & ~cut, lambda _: "the CFA is based on no register")
-
-
-def flex_words_used(section: Section) -> I64:
-    """How many words of each flex shape its rules take."""
-    shapes = section.shapes
-    mask = (np.int64(1) << (8 * shapes.word_size.astype(np.int64))) - 1
-    position = np.zeros(len(shapes), np.int64)
-    words = np.stack([shapes.word(number) for number in range(6)]) if len(shapes) else np.zeros((6, 0), np.int64)
-    for _value in ("cfa", "ra", "fp"):
-        control = words[np.minimum(position, 5), np.arange(len(shapes))] & mask
-        there = position < shapes.word_count
-        position += np.where(there, np.where(control != 0, 2, 1), 0)
-    return position
 
 
 def _bits(rows: _Rows, machine: Machine) -> None:
@@ -146,30 +146,6 @@ def _bits(rows: _Rows, machine: Machine) -> None:
     rows.report_shapes(
         "row-bits", unused, lambda shape: f"info byte {int(shapes.info[shape]):#04x} has unused bits set"
     )
-    wrong = np.zeros(len(shapes), np.bool_)
-    for shape in np.flatnonzero(flex & ~empty).tolist():
-        wrong[shape] = any(_odd_control(control) for control in _controls(section, shape))
-    rows.report_shapes("row-bits", wrong, lambda _: "a control word has unused bits set")
-
-
-def _controls(section: Section, shape: int) -> list[int]:
-    """The control words of a flex shape."""
-    shapes = section.shapes
-    words = shapes.words[shapes.first_word[shape] : shapes.first_word[shape + 1]].tolist()
-    mask = (1 << 8 * int(shapes.word_size[shape])) - 1
-    controls: list[int] = []
-    while words and len(controls) < 3:
-        controls.append(words.pop(0) & mask)
-        if controls[-1] and words:
-            words.pop(0)
-    return controls
-
-
-def _odd_control(control: int) -> bool:
-    """Bit 2, or a register number without a register."""
-    if control & layout.FLEX_UNUSED:
-        return True
-    return not control & layout.FLEX_REG and control >> layout.FLEX_REGISTER_SHIFT != 0
 
 
 def _values(rows: _Rows, machine: Machine, rules: RuleArray) -> None:

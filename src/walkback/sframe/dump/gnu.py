@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from walkback.arch import AARCH64, S390X
-from walkback.arrays import U64
-from walkback.render import Line, render
+from walkback.arrays import I64, U64, Numbers
+from walkback.render import Line
 from walkback.sframe import layout
 from walkback.sframe.dump.view import View
 from walkback.sframe.section import Section
@@ -25,25 +25,27 @@ def dump(view: View) -> Iterator[bytes | memoryview]:
     """The section header and every chosen function."""
     section = view.section
     yield _header(view).encode("utf-8", "surrogateescape")
-    functions, chosen = section.functions, view.chosen
     start = _shown_starts(view)
-    head = Line(
-        b"\n    func idx [",
-        ("decimal", chosen),
-        b"]: pc = 0x",
-        ("hex", start[chosen]),
-        b", size = ",
-        ("decimal", functions.size[chosen].astype(np.int32)),
-        b" bytes",
-        (_HEADS, _head_choice(section)[chosen]),
-    )
-    row = Line(
-        b"    ",
-        ("hex16", view.row_addresses(start)),
-        b"  ",
-        (_shape_texts(view), section.row_shape),
-    )
-    yield from render(head, row, Line(), functions.first_row[chosen], functions.rows[chosen])
+    addresses = view.row_addresses(start)
+    choice = _head_choice(section)
+
+    def head(functions: I64) -> Line:
+        size = section.functions.size[functions].astype(np.int32)
+        return Line(
+            b"\n    func idx [",
+            ("decimal", functions),
+            b"]: pc = 0x",
+            ("hex", start[functions]),
+            b", size = ",
+            ("decimal", size),
+            b" bytes",
+            (_HEADS, choice[functions]),
+        )
+
+    def row(rows: slice, texts: list[bytes], which: Numbers) -> Line:
+        return Line(b"    ", ("hex16", addresses[rows]), b"  ", (texts, which), start=rows.start)
+
+    yield from view.render(head, row, lambda shapes: [_shape_text(view, shape) for shape in shapes], Line())
 
 
 def _header(view: View) -> str:
@@ -119,23 +121,20 @@ def _head_choice(section: Section) -> np.ndarray:
     return choice
 
 
-def _shape_texts(view: View) -> list[bytes]:
-    """What stands after the address in the rows of each shape."""
+def _shape_text(view: View, shape: int) -> bytes:
+    """What stands after the address in the rows of a shape."""
     section, shapes = view.section, view.section.shapes
-    texts = []
-    for shape in range(len(shapes)):
-        words = view.shape_words(shape)
-        if not words and section.version > 1:
-            texts.append(b"RA undefined\n")
-            continue
-        info = int(shapes.info[shape])
-        flex = int(shapes.fde_type[shape]) == layout.FDE_TYPE_FLEX
-        read = _flex_columns if flex else _default_columns
-        cfa, fp, ra = read(section, info, words, int(shapes.word_size[shape]))
-        if info & layout.FRE_RA_MANGLED:
-            ra += "[s]"
-        texts.append(f"{cfa:<10}{fp:<10}{ra:<13}\n".encode())
-    return texts
+    words = view.shape_words(shape)
+    if not words and section.version > 1:
+        return b"RA undefined\n"
+    info = int(shapes.info[shape])
+    if int(shapes.fde_type[shape]) == layout.FDE_TYPE_FLEX:
+        cfa, fp, ra = _flex_columns(section, words, layout.FRE_WORD_SIZES[info >> 5 & 3])
+    else:
+        cfa, fp, ra = _default_columns(section, info, words)
+    if info & layout.FRE_RA_MANGLED:
+        ra += "[s]"
+    return f"{cfa:<10}{fp:<10}{ra:<13}\n".encode()
 
 
 def _cfa_offset(section: Section, word: int) -> int:
@@ -144,7 +143,7 @@ def _cfa_offset(section: Section, word: int) -> int:
     return word
 
 
-def _default_columns(section: Section, info: int, words: list[int], _word_size: int) -> tuple[str, str, str]:
+def _default_columns(section: Section, info: int, words: list[int]) -> tuple[str, str, str]:
     base = "sp" if info & 1 == layout.FRE_BASE_REG_SP else "fp"
     cfa = f"{base}+{_cfa_offset(section, words[0]) if words else 0}"
     fixed_ra = section.cfa_fixed_ra_offset != 0
@@ -169,7 +168,7 @@ def _saved(section: Section, word: int) -> str:
     return f"c{word:+d}"
 
 
-def _flex_columns(section: Section, _info: int, words: list[int], word_size: int) -> tuple[str, str, str]:
+def _flex_columns(section: Section, words: list[int], word_size: int) -> tuple[str, str, str]:
     mask = (1 << 8 * word_size) - 1
     rest = list(words)
     columns = {}

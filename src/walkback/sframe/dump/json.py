@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from walkback.arch import Machine
-from walkback.render import Line, render
+from walkback.arrays import I64, Numbers
+from walkback.render import Line
 from walkback.sframe import layout
 from walkback.sframe.decode import FAULT_WORDS
-from walkback.sframe.dump.view import View
+from walkback.sframe.dump.view import Entry, View
 from walkback.sframe.files import Source
-from walkback.sframe.section import Fault
 from walkback.table import Kind, Part, Reason, Rule
 from walkback.table.rule import REASON_WORDS
 
@@ -23,11 +23,18 @@ def dump(view: View) -> Iterator[bytes | memoryview]:
     """The section and every chosen function."""
     section = view.section
     yield _line(_facts(view)) + b"\n"
-    functions, chosen = section.functions, view.chosen
-    heads = [_line(_function(view, function))[:-1] + b', "rows": [' for function in chosen.tolist()]
-    row = Line(b'{"offset": ', ("unsigned", section.row_start), (_shape_texts(view), section.row_shape))
-    head = Line((heads, np.arange(len(heads))))
-    yield from render(head, row, Line(b"]}\n"), functions.first_row[chosen], functions.rows[chosen], b", ")
+
+    def head(functions: I64) -> Line:
+        heads = [_line(_function(entry))[:-1] + b', "rows": [' for entry in view.entries(functions)]
+        return Line((heads, np.arange(len(heads))))
+
+    def row(rows: slice, texts: list[bytes], which: Numbers) -> Line:
+        return Line(b'{"offset": ', ("unsigned", section.row_start[rows]), (texts, which), start=rows.start)
+
+    def texts(shapes: list[int]) -> list[bytes]:
+        return [_shape_text(view, shape) for shape in shapes]
+
+    yield from view.render(head, row, texts, Line(b"]}\n"), b", ")
 
 
 def _line(value: dict[str, Any]) -> bytes:
@@ -58,30 +65,25 @@ def _facts(view: View) -> dict[str, Any]:
     }
 
 
-def _function(view: View, function: int) -> dict[str, Any]:
-    section = view.section
-    functions = section.functions
-    code_section = None
-    if section.code_section is not None and view.source.elf is not None:
-        index = int(section.code_section[function])
-        code_section = view.source.elf.section_name(index) if index > 0 else None
-    fault = Fault(int(functions.fault[function]))
+def _function(entry: Entry) -> dict[str, Any]:
     return {
         "type": "function",
-        "index": function,
-        "name": view.names[function],
-        "code_section": code_section,
-        "start": int(section.code_address[function]),
-        "size": int(functions.size[function]),
-        "pc_type": "mask" if functions.pc_type[function] == layout.PC_TYPE_MASK else "inc",
-        "block_size": int(section.block_size[function]),
-        "fde_type": {0: "default", 1: "flex"}.get(int(functions.fde_type[function]), int(functions.fde_type[function])),
-        "signal": bool(section.signal[function]),
-        "pauth_key": "AB"[int(functions.pauth_key[function])],
-        "fre_type": int(functions.fre_type[function]),
-        "fre_offset": int(functions.fre_offset[function]),
-        "num_fres": int(functions.num_fres[function]),
-        "fault": FAULT_WORDS[fault] if fault else None,
+        "index": entry.number,
+        "name": entry.name,
+        "code_section": entry.code_section,
+        "start": entry.start,
+        "size": entry.size,
+        "pc_type": "mask" if entry.masked else "inc",
+        "block_size": entry.block_size,
+        "fde_type": {layout.FDE_TYPE_DEFAULT: "default", layout.FDE_TYPE_FLEX: "flex"}.get(
+            entry.fde_type, entry.fde_type
+        ),
+        "signal": entry.signal,
+        "pauth_key": "AB"[entry.pauth_key],
+        "fre_type": entry.fre_type,
+        "fre_offset": entry.fre_offset,
+        "num_fres": entry.num_fres,
+        "fault": FAULT_WORDS[entry.fault] if entry.fault else None,
     }
 
 
@@ -107,16 +109,14 @@ def rule_object(rule: Rule, machine: Machine) -> dict[str, Any]:
     }
 
 
-def _shape_texts(view: View) -> list[bytes]:
+def _shape_text(view: View, shape: int) -> bytes:
     """What stands after the offset of a row: its info byte and words, and the rule if the ABI is known."""
     section = view.section
-    texts = []
-    for shape in range(len(section.shapes)):
-        value: dict[str, Any] = {"info": int(section.shapes.info[shape]), "words": view.shape_words(shape)}
-        if view.rules is not None and section.machine is not None:
-            value |= rule_object(view.rules[shape], section.machine)
-        texts.append(b", " + _line(value)[1:])
-    return texts
+    value: dict[str, Any] = {"info": int(section.shapes.info[shape]), "words": view.shape_words(shape)}
+    rule = view.rule(shape)
+    if rule is not None and section.machine is not None:
+        value |= rule_object(rule, section.machine)
+    return b", " + _line(value)[1:]
 
 
 def empty(source: Source) -> bytes:

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from walkback.arrays import I64, Numbers
 from walkback.elf import layout as elf_layout
 from walkback.errors import InexpressibleError
-from walkback.render import Line, render
+from walkback.render import Line
 from walkback.sframe import layout
 from walkback.sframe.dump.view import View
 
@@ -41,15 +42,22 @@ def dump(view: View) -> Iterator[bytes | memoryview]:
         message = f"llvm-readobj prints version 2 only, and this is version {section.version}"
         raise InexpressibleError(message, file=view.source.file, section=view.source.name)
     yield _header(view).encode("utf-8", "surrogateescape")
-    functions, chosen = section.functions, view.chosen
-    row = Line(
-        b"        Frame Row Entry {\n          Start Address: 0x",
-        ("HEX", view.row_addresses(section.code_address)),
-        b"\n",
-        (_shape_texts(view), section.row_shape),
-        b"        }\n",
-    )
-    yield from render(_head(view), row, Line(b"      ]\n    }\n"), functions.first_row[chosen], functions.rows[chosen])
+    addresses = view.row_addresses(section.code_address)
+
+    def row(rows: slice, texts: list[bytes], which: Numbers) -> Line:
+        return Line(
+            b"        Frame Row Entry {\n          Start Address: 0x",
+            ("HEX", addresses[rows]),
+            b"\n",
+            (texts, which),
+            b"        }\n",
+            start=rows.start,
+        )
+
+    def texts(shapes: list[int]) -> list[bytes]:
+        return [_shape_text(view, shape) for shape in shapes]
+
+    yield from view.render(lambda functions: _head(view, functions), row, texts, Line(b"      ]\n    }\n"))
     yield b"  ]\n}\n"
 
 
@@ -79,10 +87,10 @@ def _header(view: View) -> str:
     )
 
 
-def _head(view: View) -> Line:
-    """The lines of a function before its rows."""
+def _head(view: View, chosen: I64) -> Line:
+    """The lines of some functions before their rows."""
     section = view.section
-    functions, chosen = section.functions, view.chosen
+    functions = section.functions
     fre_types = [f"Addr{size} (0x{code:X})" for code, size in enumerate(layout.FRE_START_SIZES)]
     fre_types += [f"0x{code:X}" for code in range(len(fre_types), 16)]
     keys = ["        PAuth Key: A (0x0)\n", "        PAuth Key: B (0x1)\n"]
@@ -97,7 +105,7 @@ def _head(view: View) -> Line:
         f"      Repetitive block size{'' if info >> 4 & 1 else ' (unused)'}: 0x"
         for info in range(256)
     ]
-    starts, closings, which = _start_texts(view)
+    starts, closings, which = _start_texts(view, chosen)
     return Line(
         b"    FuncDescEntry [",
         ("decimal", chosen),
@@ -121,14 +129,14 @@ def _head(view: View) -> Line:
     )
 
 
-def _start_texts(view: View) -> tuple[list[bytes], list[bytes], np.ndarray]:
+def _start_texts(view: View, chosen: I64) -> tuple[list[bytes], list[bytes], np.ndarray]:
     """What stands around a start address: in relocatable files the relocation and its symbol."""
     section, source = view.section, view.source
-    which = np.zeros(len(view.chosen), np.int64)
+    which = np.zeros(len(chosen), np.int64)
     starts, closings = [b": "], [b""]
     if not source.relocatable or source.elf is None:
         return starts, closings, which
-    field = view.piece.position + section.fde_start + view.chosen * section.fde_size
+    field = view.piece.position + section.fde_start + chosen * section.fde_size
     table = source.relocations
     at = np.searchsorted(table["offset"], field.astype(np.uint64))
     there = at < len(table)
@@ -156,29 +164,25 @@ def _symbol_name(view: View, symtab: int, symbol: int) -> str:
     return elf.string(int(elf.sections["link"][symtab]), int(entry["name_offset"]))
 
 
-def _shape_texts(view: View) -> list[bytes]:
-    section, shapes = view.section, view.section.shapes
-    fixed_ra = section.abi_arch == layout.ABI_AMD64_ENDIAN_LITTLE
+def _shape_text(view: View, shape: int) -> bytes:
+    """The lines of a row after its start."""
+    section = view.section
     known = section.abi_arch in _ABIS
-    texts = []
-    for shape in range(len(shapes)):
-        info, words = int(shapes.info[shape]), view.shape_words(shape)
-        code = info >> 5 & 3
-        size = f"B{layout.FRE_WORD_SIZES[code]} (0x{code:X})"
-        text = (
-            f"          Return Address Signed: {'Yes' if info & layout.FRE_RA_MANGLED else 'No'}\n"
-            f"          Offset Size: {size}\n"
-            f"          Base Register: {'SP (0x1)' if info & 1 else 'FP (0x0)'}\n"
-        )
-        if words:
-            text += f"          CFA Offset: {words.pop(0)}\n"
-        if fixed_ra:
-            text += f"          RA Offset: {section.cfa_fixed_ra_offset}\n"
-        elif known and words:
-            text += f"          RA Offset: {words.pop(0)}\n"
-        if known and words:
-            text += f"          FP Offset: {words.pop(0)}\n"
-        if words:
-            text += f"          Extra Offsets: [{', '.join(map(str, words))}]\n"
-        texts.append(text.encode())
-    return texts
+    info, words = int(section.shapes.info[shape]), view.shape_words(shape)
+    code = info >> 5 & 3
+    text = (
+        f"          Return Address Signed: {'Yes' if info & layout.FRE_RA_MANGLED else 'No'}\n"
+        f"          Offset Size: B{layout.FRE_WORD_SIZES[code]} (0x{code:X})\n"
+        f"          Base Register: {'SP (0x1)' if info & 1 else 'FP (0x0)'}\n"
+    )
+    if words:
+        text += f"          CFA Offset: {words.pop(0)}\n"
+    if section.abi_arch == layout.ABI_AMD64_ENDIAN_LITTLE:
+        text += f"          RA Offset: {section.cfa_fixed_ra_offset}\n"
+    elif known and words:
+        text += f"          RA Offset: {words.pop(0)}\n"
+    if known and words:
+        text += f"          FP Offset: {words.pop(0)}\n"
+    if words:
+        text += f"          Extra Offsets: [{', '.join(map(str, words))}]\n"
+    return text.encode()

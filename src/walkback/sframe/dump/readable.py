@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from walkback.arrays import U64, Numbers
-from walkback.render import Line, render
+from walkback.arch import Machine
+from walkback.arrays import I64, U64, Numbers
+from walkback.render import Line
 from walkback.sframe import layout
 from walkback.sframe.decode import FAULT_WORDS
-from walkback.sframe.dump.view import View
-from walkback.sframe.section import Fault, Section
+from walkback.sframe.dump.view import Entry, View
 from walkback.table import OUTERMOST, Kind, Part, Rule
 
 _FLAG_WORDS = {
@@ -26,18 +26,23 @@ def dump(view: View, *, colour: bool = False) -> Iterator[bytes | memoryview]:
     """The facts of the section and every chosen function; `colour` is for terminals."""
     section = view.section
     yield (_facts(view) + "\n").encode("utf-8", "surrogateescape")
-    functions, chosen = section.functions, view.chosen
-    heads = [_head(view, function, colour).encode("utf-8", "surrogateescape") for function in chosen.tolist()]
-    masked = functions.pc_type == layout.PC_TYPE_MASK
     addresses = view.row_addresses(section.code_address)
-    row = Line(
-        ([b"   0x", b"  +0x"], np.repeat(masked, functions.rows)),
-        ("hex", addresses),
-        _padding(addresses),
-        (_shape_texts(view), section.row_shape),
-    )
-    head = Line((heads, np.arange(len(heads))))
-    yield from render(head, row, Line(), functions.first_row[chosen], functions.rows[chosen])
+    masked = np.repeat(section.functions.pc_type == layout.PC_TYPE_MASK, section.functions.rows)
+
+    def head(functions: I64) -> Line:
+        heads = [_head(entry, colour).encode("utf-8", "surrogateescape") for entry in view.entries(functions)]
+        return Line((heads, np.arange(len(heads))))
+
+    def row(rows: slice, texts: list[bytes], which: Numbers) -> Line:
+        return Line(
+            ([b"   0x", b"  +0x"], masked[rows]),
+            ("hex", addresses[rows]),
+            _padding(addresses[rows]),
+            (texts, which),
+            start=rows.start,
+        )
+
+    yield from view.render(head, row, lambda shapes: _shape_texts(view, shapes), Line())
 
 
 def _padding(addresses: U64) -> tuple[list[bytes], Numbers]:
@@ -80,63 +85,43 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _head(view: View, function: int, colour: bool) -> str:
+def _head(entry: Entry, colour: bool) -> str:
     """Name, extent and properties of a function."""
-    section = view.section
-    functions = section.functions
-    name = view.names[function]
-    size = int(functions.size[function])
-    words = [_count(size, "byte"), *_properties(section, function)]
-    title = name or f"function {function}"
+    title = entry.name or f"function {entry.number}"
     if colour:
         title = f"\x1b[1m{title}\x1b[0m"
-    text = f"\n{title}  {view.place(function)}, {', '.join(words)}\n"
-    fault = Fault(int(functions.fault[function]))
-    if fault:
-        text += f"  ! {FAULT_WORDS[fault]} (at {int(functions.fault_offset[function]):#x})\n"
-    elif not functions.rows[function]:
+    words = [_count(entry.size, "byte")]
+    words += [f"repeating blocks of {entry.block_size}"] if entry.masked else []
+    words += ["signal frame"] if entry.signal else []
+    if entry.fde_type:
+        words.append("flex" if entry.fde_type == layout.FDE_TYPE_FLEX else f"unknown type {entry.fde_type}")
+    words += ["key B"] if entry.pauth_key else []
+    text = f"\n{title}  {entry.place}, {', '.join(words)}\n"
+    if entry.fault:
+        text += f"  ! {FAULT_WORDS[entry.fault]} (at {entry.fault_offset:#x})\n"
+    elif not entry.rows:
         text += "  no rows\n"
     return text
 
 
-def _properties(section: Section, function: int) -> list[str]:
-    """What is special about a function."""
-    functions = section.functions
-    words = []
-    if functions.pc_type[function] == layout.PC_TYPE_MASK:
-        words.append(f"repeating blocks of {int(section.block_size[function])}")
-    if section.signal[function]:
-        words.append("signal frame")
-    fde_type = int(functions.fde_type[function])
-    if fde_type == layout.FDE_TYPE_FLEX:
-        words.append("flex")
-    elif fde_type != layout.FDE_TYPE_DEFAULT:
-        words.append(f"unknown type {fde_type}")
-    if functions.pauth_key[function]:
-        words.append("key B")
-    return words
-
-
-def _shape_texts(view: View) -> list[bytes]:
-    """The rule of each shape, its parts in columns."""
-    if view.rules is None or view.section.machine is None:
-        section = view.section
-        return [
-            f"info {int(section.shapes.info[shape]):#04x}, words {view.shape_words(shape)}\n".encode()
-            for shape in range(len(section.shapes))
-        ]
+def _shape_texts(view: View, shapes: list[int]) -> list[bytes]:
+    """The rules of some shapes, their parts in columns."""
     machine = view.section.machine
+    if machine is None:
+        info = view.section.shapes.info
+        return [f"info {int(info[shape]):#04x}, words {view.shape_words(shape)}\n".encode() for shape in shapes]
+    columns = [_columns(view.rule(shape), machine) for shape in shapes]
+    wide = [max((len(one[column]) for one in columns), default=0) for column in (0, 1)]
+    return [f"{cfa:<{wide[0]}}  {ra:<{wide[1]}}  {fp}".rstrip().encode() + b"\n" for cfa, ra, fp in columns]
+
+
+def _columns(rule: Rule | None, machine: Machine) -> tuple[str, str, str]:
+    """The texts of CFA, RA and FP."""
+    if rule is None or rule == OUTERMOST:
+        return "outermost frame", "", ""
 
     def part(name: str, one: Part) -> str:
         return f"{name} {'' if one.kind in _NO_WORDS else '= '}{one.text(machine)}"
 
-    def columns(rule: Rule) -> tuple[str, str, str]:
-        signed = " signed" if rule.ra_signed else ""
-        return part("CFA", rule.cfa), part("RA", rule.ra) + signed, part("FP", rule.fp)
-
-    texts = [columns(rule) for rule in view.rules]
-    wide = [max((len(text[column]) for text in texts), default=0) for column in (0, 1)]
-    return [
-        b"outermost frame\n" if rule == OUTERMOST else f"{cfa:<{wide[0]}}  {ra:<{wide[1]}}  {fp}\n".encode()
-        for rule, (cfa, ra, fp) in zip(view.rules, texts, strict=True)
-    ]
+    signed = " signed" if rule.ra_signed else ""
+    return part("CFA", rule.cfa), part("RA", rule.ra) + signed, part("FP", rule.fp)

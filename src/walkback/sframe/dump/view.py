@@ -2,17 +2,50 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from walkback.arrays import I64, U64
+from walkback.arrays import I64, U64, Numbers
+from walkback.render import Line, render
 from walkback.sframe import layout
 from walkback.sframe.files import Piece, Source
 from walkback.sframe.rules import shape_rules
-from walkback.sframe.section import Section
+from walkback.sframe.section import Fault, Section
 from walkback.table import Rule
+from walkback.table.rule import RuleArray
+
+
+class Entry(NamedTuple):
+    """What stands in the index for one function."""
+
+    number: int
+    name: str | None
+    place: str
+    """For a person: an address, or text section and offset."""
+    code_section: str | None
+    start: int
+    size: int
+    block_size: int
+    """Of the repeating block; 0 for ordinary code."""
+    masked: bool
+    signal: bool
+    fde_type: int
+    pauth_key: int
+    fre_type: int
+    fre_offset: int
+    num_fres: int
+    rows: int
+    fault: Fault
+    fault_offset: int
+
+
+_PART = 1 << 14
+"""Functions, and rows where nearly every one has a shape of its own, that are made into text at a time."""
 
 
 @dataclass
@@ -40,12 +73,13 @@ class View:
         return self.source.function_names(self.section)
 
     @cached_property
-    def rules(self) -> list[Rule] | None:
-        """The rule of every shape; None where an unknown ABI gives the words no meaning."""
+    def _rules(self) -> RuleArray | None:
         machine = self.section.machine
-        if machine is None:
-            return None
-        return [Rule.from_record(record) for record in shape_rules(self.section, machine)]
+        return None if machine is None else shape_rules(self.section, machine)
+
+    def rule(self, shape: int) -> Rule | None:
+        """The rule of a shape; None where an unknown ABI gives the words no meaning."""
+        return None if self._rules is None else Rule.from_record(self._rules[shape])
 
     def row_addresses(self, start: U64) -> U64:
         """Each row's address, from its function's `start`; in repeating blocks its offset in the block."""
@@ -54,23 +88,64 @@ class View:
         addresses: U64 = np.repeat(base, functions.rows) + self.section.row_start.astype(np.uint64)
         return addresses
 
+    def render(
+        self,
+        head: Callable[[I64], Line],
+        row: Callable[[slice, list[bytes], Numbers], Line],
+        text: Callable[[list[int]], list[bytes]],
+        foot: Line,
+        between: bytes = b"",
+    ) -> Iterator[memoryview]:
+        """The text of the chosen functions.
+
+        `head` makes the line of some functions; `row` the line of some rows, from what `text` makes of their shapes
+        and the choice of each row. Where there are very many of either, they are made a part at a time.
+        """
+        section = self.section
+        functions = section.functions
+        step = len(section.row_start) if len(section.shapes) <= _PART else _PART
+
+        def rows_from(first: int) -> Line:
+            rows = slice(first - first % max(step, 1), first - first % max(step, 1) + step)
+            if step == len(section.row_start):
+                return row(rows, text(list(range(len(section.shapes)))), section.row_shape)
+            used, choice = np.unique(section.row_shape[rows], return_inverse=True)
+            return row(rows, text(used.tolist()), choice)
+
+        lines = functools.lru_cache(1)(rows_from)
+        for first in range(0, len(self.chosen), _PART):
+            part = self.chosen[first : first + _PART]
+            yield from render(head(part), lines, foot, functions.first_row[part], functions.rows[part], between)
+
     def shape_words(self, shape: int) -> list[int]:
         """The data words of a shape."""
         shapes = self.section.shapes
         words: list[int] = shapes.words[shapes.first_word[shape] : shapes.first_word[shape + 1]].tolist()
         return words
 
-    def place(self, function: int) -> str:
-        """Where a function starts, for a person: an address, or text section and offset."""
-        return place_text(self.source, self.section, function)
-
-
-def place_text(source: Source, section: Section, function: int) -> str:
-    """Where a function starts, for a person: an address, or text section and offset."""
-    address = int(section.code_address[function])
-    if section.code_section is None:
-        return f"{address:#x}"
-    index = int(section.code_section[function])
-    if source.elf is None or index <= 0:
-        return f"(not relocated)+{address:#x}"
-    return f"{source.elf.section_name(index)}+{address:#x}"
+    def entries(self, numbers: I64) -> Iterator[Entry]:
+        """The index entries of some functions."""
+        section = self.section
+        functions = section.functions
+        columns = (
+            section.code_address,
+            np.full(len(functions), -1, np.int32) if section.code_section is None else section.code_section,
+            functions.size,
+            section.block_size,
+            functions.pc_type == layout.PC_TYPE_MASK,
+            section.signal,
+            functions.fde_type,
+            functions.pauth_key,
+            functions.fre_type,
+            functions.fre_offset,
+            functions.num_fres,
+            functions.rows,
+            functions.fault,
+            functions.fault_offset,
+        )
+        for number, start, code_section, *rest, fault, fault_offset in zip(
+            numbers.tolist(), *(column[numbers].tolist() for column in columns), strict=True
+        ):
+            place = self.source.place(code_section, start)
+            name = self.source.code_section_name(code_section)
+            yield Entry._make((number, self.names[number], place, name, start, *rest, Fault(fault), fault_offset))
