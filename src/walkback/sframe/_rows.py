@@ -9,7 +9,11 @@ Follows "SFrame FRE" of the SFrame specification, the same in versions 1 to 3.
 
 import cython
 import numpy as np
-from cython.cimports.walkback.intern import Interner
+
+if cython.compiled:
+    from cython.cimports.walkback.intern import Interner
+else:
+    from walkback.intern import Interner
 
 _SOUND = cython.declare(cython.int, 0)
 _CUT_OFF = cython.declare(cython.int, 1)
