@@ -25,6 +25,8 @@ class Machine:
     """At a function's first instruction the CFA is the stack pointer plus this."""
     ra_from_cfa: int
     """Where a call puts the return address, from the CFA; 0 where it goes into a register."""
+    code_alignment: int
+    """Every instruction starts at a multiple of this."""
     register_names: tuple[str, ...]
 
     def register_name(self, number: int) -> str:
@@ -41,6 +43,7 @@ AMD64 = Machine(
     sp_from_cfa=0,
     entry_sp_to_cfa=8,
     ra_from_cfa=-8,
+    code_alignment=1,
     register_names=(
         *("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp"),
         *(f"r{n}" for n in range(8, 16)),
@@ -57,6 +60,7 @@ AARCH64 = Machine(
     sp_from_cfa=0,
     entry_sp_to_cfa=0,
     ra_from_cfa=0,
+    code_alignment=4,
     register_names=(*(f"x{n}" for n in range(31)), "sp"),
 )
 
@@ -70,6 +74,7 @@ S390X = Machine(
     entry_sp_to_cfa=160,
     ra_from_cfa=0,
     # The even-odd order of the floating point registers is the ABI's.
+    code_alignment=2,
     register_names=(
         *(f"r{n}" for n in range(16)),
         *(f"f{n}" for n in (0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15)),

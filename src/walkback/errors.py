@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import Self
 
+from walkback.text import printable
+
 
 class WalkbackError(Exception):
     """Base of all errors that an input can cause; `str()` of it is one line."""
@@ -52,7 +54,7 @@ class WalkbackError(Exception):
         line = ": ".join(parts)
         if self.rule:
             line += f" [{self.rule}]"
-        return " ".join(line.splitlines())
+        return printable(line)
 
 
 class UnreadableError(WalkbackError):

@@ -25,7 +25,7 @@ class Interner:
     """Numbers byte strings that stand in one buffer; a tag (0-31) keeps equal strings of different kinds apart.
 
     A string of at most 7 bytes is its own key: the bytes, and above them its length and tag. A longer one's key is a
-    hash of its bytes, with length 0.
+    hash of its bytes, with length 0. The tag is the highest 5 bits of either.
     """
 
     def __init__(self, buffer):
@@ -148,6 +148,10 @@ class Interner:
     def first_positions(self):
         """Where each numbered string stood first."""
         return np.asarray(self.positions)[: self.count].copy()
+
+    def first_tags(self):
+        """The tag of each numbered string."""
+        return (np.asarray(self.keys)[: self.count] >> np.uint64(59)).astype(np.uint8)
 
 
 def intern_records(records):

@@ -45,7 +45,7 @@ class Line:
                 numbers.append(column.view(np.int64) if column.dtype == np.uint64 else column.astype(np.int64))
             else:
                 ops.append((1, len(choices)))
-                choices.append(np.asarray(field[1]).astype(np.int64) + len(texts))
+                choices.append(np.add(field[1], len(texts), dtype=np.int64))
                 texts.extend(field[0])
         self.ops = np.array(ops, np.int32).reshape(-1)
         self.numbers = _columns(numbers)
@@ -68,7 +68,7 @@ class Line:
 def _columns(columns):
     if not columns:
         return np.zeros((0, 0), np.int64)
-    return np.ascontiguousarray(np.stack(columns))
+    return np.ascontiguousarray(columns[0][None] if len(columns) == 1 else np.stack(columns))
 
 
 def render(head, row, foot, first_row, rows, between=b""):

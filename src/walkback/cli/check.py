@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, FILE, JSON, SECTION, for_each_file
+from walkback.text import printable
 
 if TYPE_CHECKING:
     from walkback.sframe.check import Finding, Report
@@ -40,6 +40,8 @@ def check(
     address: int,
 ) -> None:
     """Check SFrame sections against every rule of the format."""
+    import json
+
     from walkback.sframe.check import CODES
     from walkback.sframe.check import check as check_file
 
@@ -55,7 +57,7 @@ def check(
             if as_json:
                 click.echo(json.dumps(_report_object(report)))
             else:
-                _print_report(report, consumer)
+                _print_report(report)
             if report.findings:
                 status = EXIT_FINDINGS
         return status
@@ -66,9 +68,9 @@ def check(
 _COLOURS = {"broken": "red", "refused": "magenta", "wrong": "yellow", "odd": "cyan"}
 
 
-def _print_report(report: Report, consumer: str | None) -> None:
+def _print_report(report: Report) -> None:
     source = report.source
-    where = f"{source.file}: {source.name or 'section'}"
+    where = printable(f"{source.file}: {source.name or 'section'}")
     for finding in report.findings:
         word = finding.severity.name.lower()
         place = where if finding.offset is None else f"{where}+{finding.offset:#x}"
@@ -80,16 +82,17 @@ def _print_report(report: Report, consumer: str | None) -> None:
     for code, count in sorted(report.unlisted.items()):
         click.echo(f"{where}: and {count} more [{code}]")
     if not report.findings:
-        loads = f"; {consumer} would load it" if consumer else ""
         size = "empty" if not len(source.data) else f"{report.functions} functions, {report.rows} rows"
-        click.echo(f"{where}: {size}: no findings{loads}")
+        click.echo(f"{where}: {size}: no findings")
+    if report.consumer:
+        click.echo(f"{where}: {report.consumer} would {'' if report.loads else 'not '}load it")
 
 
 def _subject(finding: Finding) -> str:
     """Function and row."""
     parts = []
     if finding.function is not None:
-        parts.append(f"function {finding.function}" + (f" ({finding.symbol})" if finding.symbol else ""))
+        parts.append(f"function {finding.function}" + (f" ({printable(finding.symbol)})" if finding.symbol else ""))
     if finding.row is not None:
         parts.append(f"row {finding.row}")
     return ", ".join(parts)
@@ -101,6 +104,8 @@ def _report_object(report: Report) -> dict[str, Any]:
         "section": report.source.name,
         "functions": report.functions,
         "rows": report.rows,
+        "consumer": report.consumer,
+        "loads": report.loads,
         "findings": [
             {
                 "code": one.code,

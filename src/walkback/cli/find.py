@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, SECTION, complain, for_each_file
+from walkback.text import printable
 
 if TYPE_CHECKING:
     from walkback.sframe.lookup import Match
@@ -24,6 +24,8 @@ def find(
     ctx: click.Context, file: str, targets: tuple[str, ...], as_json: bool, section: str | None, address: int
 ) -> None:
     """Look up the rule that holds at addresses and symbols."""
+    import json
+
     from walkback.sframe.lookup import lookup
 
     def work(file: str) -> int:
@@ -33,23 +35,33 @@ def find(
             if as_json:
                 click.echo(json.dumps(_match_object(match)))
             else:
-                _print_match(match)
+                _print_match(match, file)
         for target in missing:
-            complain(f"{file}: no function covers {target}")
+            complain(f"{file}: {_missing(file, target, section)}")
         return EXIT_FINDINGS if missing else EXIT_FINE
 
     ctx.exit(for_each_file([file], work))
 
 
-def _print_match(match: Match) -> None:
+def _missing(file: str, target: str, section: str | None) -> str:
+    """Why a target was not found."""
+    from walkback.sframe.files import sources
+    from walkback.sframe.lookup import resolve
+
+    known = any(resolve(source, target) for source in sources(file, section=section))
+    return f"no function covers {target}" if known else f"there is no symbol or section {target}"
+
+
+def _print_match(match: Match, file: str) -> None:
     section, found = match.piece.section, match.found
-    name = match.name or f"function {found.range}"
+    name = printable(match.name or f"function {found.range}")
     away = match.place.address - found.start
     words = [match.source.place(match.place.section, found.start), f"{found.size} bytes"]
     words += ["signal frame"] if found.signal else []
     words += [f"blocks of {int(section.block_size[found.range])}"] if section.block_size[found.range] else []
     words += ["key B"] if found.pauth_key else []
-    click.echo(f"{match.target}: {name}+{away:#x} (function {found.range}: {', '.join(words)})")
+    where = f" in {match.source.file}" if match.source.file != file else ""
+    click.echo(f"{match.target}{where}: {name}+{away:#x} (function {found.range}: {', '.join(words)})")
     if found.rule is None or match.row_offset is None or section.machine is None:
         click.echo("  no row holds here")
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -55,6 +56,11 @@ def main() -> None:
     """Run the command line, and end with its exit status."""
     # NumPy's linear algebra, which nothing here uses, would start a thread for each processor.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # File names can hold any bytes; they are printed as they are.
+        sys.stdout.reconfigure(errors="surrogateescape")
+    if sys.stdout is None:
+        sys.exit("walkback: standard output is closed")
     # A reader that has seen enough, as `head`, ends the command quietly.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import click
 
 from walkback.errors import MissingError, WalkbackError
+from walkback.text import printable
+
+Input = TypeVar("Input")
 
 EXIT_FINE = 0
 EXIT_FINDINGS = 1
@@ -40,8 +45,10 @@ ADDRESS = click.option(
 
 
 def complain(line: str) -> None:
-    """One line on standard error."""
-    click.echo(f"walkback: {line}", err=True)
+    """One line on standard error, after what was printed before."""
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+    click.echo(f"walkback: {printable(line)}", err=True)
 
 
 def write(parts: Iterable[bytes | memoryview]) -> None:
@@ -52,13 +59,14 @@ def write(parts: Iterable[bytes | memoryview]) -> None:
 
 
 def for_each_file(files: Iterable[str], work: Callable[[str], int]) -> int:
-    """Do the work for each file; an error is told and the next file taken. Returns the worst exit status."""
-    status = EXIT_FINE
-    for file in files:
-        try:
-            status = max(status, work(file))
-        except WalkbackError as error:
-            sys.stdout.flush()
-            complain(str(error.within(file=file)))
-            status = max(status, EXIT_FINDINGS if isinstance(error, MissingError) else EXIT_UNREADABLE)
-    return status
+    """Do the work for each file, whatever happens to the others. Returns the worst exit status."""
+    return max((guarded(work, file, file) for file in files), default=EXIT_FINE)
+
+
+def guarded(work: Callable[[Input], int], subject: Input, file: str) -> int:
+    """Do some work on an input; an error in it is told and becomes an exit status."""
+    try:
+        return work(subject)
+    except WalkbackError as error:
+        complain(str(error.within(file=file)))
+        return EXIT_FINDINGS if isinstance(error, MissingError) else EXIT_UNREADABLE

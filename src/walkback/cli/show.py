@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, FILE, JSON, SECTION, complain, for_each_file, write
+from walkback.cli.output import (
+    ADDRESS,
+    EXIT_FINDINGS,
+    EXIT_FINE,
+    FILE,
+    JSON,
+    SECTION,
+    complain,
+    for_each_file,
+    guarded,
+    write,
+)
 
 if TYPE_CHECKING:
     from walkback.sframe.files import Piece, Source
@@ -39,26 +50,40 @@ def show(
     address: int,
 ) -> None:
     """Print the functions and rules of SFrame sections."""
+    from walkback.elf import is_archive, map_file
     from walkback.sframe.files import sources
 
     if as_json:
         style = "json"
 
+    unused: set[str] = set()
+
+    def show_source(source: Source) -> int:
+        pieces = source.pieces(faults=True)
+        return max((_show_piece(source, piece, style, targets, unused) for piece in pieces), default=EXIT_FINE)
+
     def work(file: str) -> int:
-        unused, status = set(targets), EXIT_FINE
+        unused.update(targets)
+        status = EXIT_FINE
+        if style == "gnu" and len(files) > 1 and not is_archive(map_file(file)):
+            _name_file(file)
         for source in sources(file, section=section, address=address):
-            if style == "gnu" and (len(files) > 1 or source.file != file):
-                write([f"\nFile: {source.file}\n".encode("utf-8", "surrogateescape")])
+            if style == "gnu" and source.file != file:
+                _name_file(source.file)
             if not len(source.data):
                 _say_empty(source, style)
-            for piece in source.pieces(faults=True):
-                status = max(status, _show_piece(source, piece, style, targets, unused))
+            status = max(status, guarded(show_source, source, source.file))
         for target in sorted(unused):
             complain(f"{file}: no function of this section is or covers {target}")
             status = EXIT_FINDINGS
         return status
 
     ctx.exit(for_each_file(files, work))
+
+
+def _name_file(name: str) -> None:
+    """As readelf does before each of several files, and before members of archives."""
+    write([f"\nFile: {name}\n".encode("utf-8", "surrogateescape")])
 
 
 def _say_empty(source: Source, style: str) -> None:

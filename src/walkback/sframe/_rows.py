@@ -28,15 +28,15 @@ def decode_rows(buffer, end, position, count, width, fde_type, big):
     claims, the bytes of a row's start, and the kind that its words are to be read as. `position` becomes where
     reading stopped.
 
-    Returns (rows read per function, fault per function, start and shape per row, shapes' positions). The caller sees
-    to it that the sum of `count` is a reasonable size.
+    Returns (rows read per function, fault per function, start and shape per row, shapes' positions and kinds). The
+    caller sees to it that the sum of `count` is a reasonable size.
     """
     functions = len(position)
     rows = int(count.sum())
     got = np.zeros(functions, np.int64)
     fault = np.zeros(functions, np.uint8)
-    row_start = np.empty(rows, np.uint32)
-    row_shape = np.empty(rows, np.uint32)
+    # One allocation: large ones get large pages.
+    row_start, row_shape = np.empty((2, rows), np.uint32)
     interner = Interner(buffer)
     total = _decode(
         interner,
@@ -52,7 +52,7 @@ def decode_rows(buffer, end, position, count, width, fde_type, big):
         memoryview(row_start),
         memoryview(row_shape),
     )
-    return got, fault, row_start[:total], row_shape[:total], interner.first_positions()
+    return got, fault, row_start[:total], row_shape[:total], interner.first_positions(), interner.first_tags()
 
 
 @cython.cfunc

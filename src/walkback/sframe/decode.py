@@ -13,13 +13,16 @@ from typing import Final
 
 import numpy as np
 
-from walkback.arrays import I64, U8
+from walkback.arrays import I64, U8, U32
 from walkback.errors import SFrameError
 from walkback.sframe import _rows, layout
 from walkback.sframe.layout import ByteOrder
 from walkback.sframe.section import Fault, Functions, Section, Shapes, start_bases
 
 Buffer = bytes | bytearray | memoryview
+
+_SHARED_ROWS: Final = 1 << 16
+"""Rows that functions may share in the smallest section."""
 
 FAULT_WORDS: Final = {
     Fault.CUT_OFF: "a row runs over the end of the FRE sub-section",
@@ -73,7 +76,12 @@ def pieces(data: Buffer, *, address: int = 0, faults: bool = False) -> Iterator[
     while True:
         following = _next_piece(view, position)
         stop = len(view) if following is None else following
-        yield position, decode(view[position:stop], address=address + position, faults=faults)
+        try:
+            section = decode(view[position:stop], address=address + position, faults=faults)
+        except SFrameError as error:
+            error.offset = position + (error.offset or 0)
+            raise
+        yield position, section
         if following is None:
             return
         position = following
@@ -140,7 +148,11 @@ def _body(view: memoryview, header: dict[str, int], order: ByteOrder, address: i
     fre_start = header_end + header["freoff"]
     fre_end = fre_start + header["fre_len"]
     functions = _functions(view, index, version, order, fre_start, fre_end)
-    row_start, row_shape, shapes, row_end = _decode_rows(view, functions, version, order, fre_start, fre_end)
+    block_start = functions.fre_offset.astype(np.int64) + fre_start
+    info_offset = block_start + 2 if version == 3 else index_start + np.arange(count) * dtype.itemsize + 16
+    row_start, row_shape, shapes, row_end = _decode_rows(
+        view, functions, block_start, fre_end, info_offset, order, version
+    )
     section = Section(
         version=version,
         flags=header["flags"],
@@ -162,7 +174,6 @@ def _body(view: memoryview, header: dict[str, int], order: ByteOrder, address: i
         address=address,
     )
     section.code_address = functions.start.view(np.uint64) + start_bases(section)
-    block_start = functions.fre_offset.astype(np.int64) + fre_start
     parts = [(0, header_end), (index_start, index_start + count * dtype.itemsize)]
     section.gaps = _gaps(view, parts, block_start, row_end)
     return section
@@ -181,10 +192,8 @@ def _functions(
         outside = position + layout.ATTRIBUTE_SIZE > fre_end
         fault[outside] = Fault.ATTRIBUTE
         fault_offset[outside] = position[outside]
-        attributes = np.zeros(count, layout.attribute_dtype(order))
-        there = position[~outside]
-        raw = np.frombuffer(view, np.uint8)
-        attributes[~outside] = raw[there[:, None] + np.arange(layout.ATTRIBUTE_SIZE)].view(attributes.dtype).reshape(-1)
+        attributes = layout.attribute_bytes(view)[np.where(outside, 0, position)].view(layout.attribute_dtype(order))
+        attributes[outside] = 0
     else:
         attributes = index
     names = attributes.dtype.names or ()
@@ -205,37 +214,46 @@ def _functions(
 
 
 def _decode_rows(
-    view: memoryview, functions: Functions, version: int, order: ByteOrder, fre_start: int, fre_end: int
-) -> tuple[np.ndarray, np.ndarray, Shapes, I64]:
+    view: memoryview,
+    functions: Functions,
+    block_start: I64,
+    fre_end: int,
+    info_offset: I64,
+    order: ByteOrder,
+    version: int,
+) -> tuple[U32, U32, Shapes, I64]:
     """Read all rows; sets the row counts and faults of the functions. Also returns where each function's rows end."""
-    position = functions.fre_offset.astype(np.int64) + fre_start
-    if version == 3:
-        position += layout.ATTRIBUTE_SIZE
+    position = block_start + (layout.ATTRIBUTE_SIZE if version == 3 else 0)
     claimed = functions.num_fres.astype(np.int64)
-    _set_fault(functions, functions.fre_type >= len(layout.FRE_START_SIZES), Fault.FRE_TYPE, position)
+    _set_fault(functions, functions.fre_type >= len(layout.FRE_START_SIZES), Fault.FRE_TYPE, info_offset)
     claimed[functions.fault != 0] = 0
     # A row has two bytes or more, so claims that cannot be true cost nothing.
-    too_many = claimed * 2 > fre_end - position
-    feasible = np.where(too_many, np.maximum(fre_end - position, 0) // 2 + 1, claimed)
-    over = np.cumsum(feasible) > len(view) // 2 + 1
+    room = np.maximum(fre_end - position, 0) // 2
+    too_many = claimed > room
+    feasible = np.where(too_many, room + 1, claimed)
+    # Functions may share rows, but not so many that a small section fills the memory.
+    most = len(view) // 2 + _SHARED_ROWS
+    over = too_many & (np.cumsum(np.where(too_many, feasible, 0)) > most)
+    feasible[over] = 0
+    _set_fault(functions, over, Fault.CUT_OFF, position)
+    over = ~too_many & (np.cumsum(np.where(too_many, 0, feasible)) > most)
     feasible[over] = 0
     _set_fault(functions, over & (claimed > 0), Fault.SHARED, position)
     width: U8 = np.array((*layout.FRE_START_SIZES, *(1,) * 13), np.uint8)[functions.fre_type]
-    rows, fault, row_start, row_shape, at = _rows.decode_rows(
+    rows, fault, row_start, row_shape, at, fde_type = _rows.decode_rows(
         view, fre_end, position, feasible, width, functions.fde_type, order == "big"
     )
     _set_fault(functions, fault == 1, Fault.CUT_OFF, position)
     _set_fault(functions, fault == 2, Fault.WORD_SIZE, position)
     functions.rows = rows
     functions.first_row = np.cumsum(rows) - rows
-    fde_type = np.zeros(len(at), np.uint8)
-    # All appearances of a shape have the same type, so any row's function tells it.
-    fde_type[row_shape] = np.repeat(functions.fde_type, rows)
     return row_start, row_shape, _shapes(view, at, fde_type, order), position
 
 
 def _set_fault(functions: Functions, where: np.ndarray, fault: Fault, offset: I64) -> None:
     """Mark functions that have no fault yet."""
+    if not where.any():
+        return
     new = where & (functions.fault == 0)
     functions.fault[new] = fault
     functions.fault_offset[new] = offset[new]

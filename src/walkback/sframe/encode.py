@@ -94,11 +94,11 @@ def _write_rows(section: Section, out: U8) -> None:
         attributes = np.zeros(len(functions), layout.attribute_dtype(section.byteorder))
         for name in attributes.dtype.names or ():
             _fill(attributes, name, getattr(functions, name))
-        raw = attributes.view(np.uint8).reshape(-1, layout.ATTRIBUTE_SIZE)
         if len(position) and int(position.max()) + layout.ATTRIBUTE_SIZE > len(out):
             message = "an attribute record would end after the section"
             raise InexpressibleError(message, rule="section-length")
-        out[position[:, None] + np.arange(layout.ATTRIBUTE_SIZE)] = raw
+        if len(position):
+            layout.attribute_bytes(out)[position] = attributes.view(f"V{layout.ATTRIBUTE_SIZE}")
         position += layout.ATTRIBUTE_SIZE
     width = np.array(layout.FRE_START_SIZES, np.uint8)[functions.fre_type]
     shape_bytes, shape_first = shape_octets(section)

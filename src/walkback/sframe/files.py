@@ -17,6 +17,7 @@ import numpy as np
 from walkback.arrays import I64, Bools
 from walkback.elf import ElfFile, is_archive, is_elf, map_file, members, relocations_for
 from walkback.elf import layout as elf_layout
+from walkback.elf.archive import ARMAG_THIN
 from walkback.errors import MissingError, SFrameError, UnreadableError, WalkbackError
 from walkback.sframe.decode import Buffer, pieces
 from walkback.sframe.rules import to_table
@@ -70,6 +71,7 @@ class Source:
 
     def pieces(self, *, faults: bool = False) -> Iterator[Piece]:
         """Read what stands here; nothing for an empty section. `faults` as for `decode`."""
+        self.strays.clear()
         if not len(self.data):
             return
         try:
@@ -126,29 +128,33 @@ class Source:
 
     def _place(self, piece: Piece) -> None:
         """Give each function of a relocatable file its text section and offset there."""
-        assert self.elf is not None
         section, entries = piece.section, self.relocations
         count = len(section.functions)
         section.code_section = np.full(count, _NO_SECTION, np.int32)
-        start = piece.position + section.fde_start
-        here = entries[(entries["offset"] >= piece.position) & (entries["offset"] < piece.position + section.length)]
-        away = here["offset"].astype(np.int64) - start
+        width = 8 if section.version == 3 else 4
+        right, idle = self._kinds(entries["type"], width)
+        end = piece.position + section.length
+        last = end == len(self.data)
+        here = (entries["offset"] >= piece.position) & ((entries["offset"] < end) | last) & ~idle
+        entries, right = entries[here], right[here]
+        away = entries["offset"].astype(np.int64) - piece.position - section.fde_start
         function = away // section.fde_size
         on_field = (away >= 0) & (away % section.fde_size == 0) & (function < count)
-        width = 8 if section.version == 3 else 4
-        right, idle = self._kinds(here["type"], width)
-        used = on_field & right
-        for offset in here["offset"][~on_field & ~idle].tolist():
-            self.strays.append(Stray(offset, "it is not on the start field of a function"))
-        for offset in here["offset"][on_field & ~idle & ~right].tolist():
-            self.strays.append(Stray(offset, f"its type does not write a PC-relative offset of {width} bytes"))
-        target, value, defined = self._targets(here)
-        used &= defined
-        stored = np.where(
-            here["has_addend"], here["addend"], section.functions.start[function.clip(0, max(count - 1, 0))]
-        )
-        section.code_section[function[used]] = target[used]
-        section.code_address[function[used]] = (value + stored)[used].view(np.uint64)
+        self._note(entries, ~on_field, "it is not on the start field of a function")
+        self._note(entries, on_field & ~right, f"its type does not write a PC-relative offset of {width} bytes")
+        again = np.zeros(len(entries), np.bool_)
+        again[1:] = entries["offset"][1:] == entries["offset"][:-1]
+        self._note(entries, on_field & again, "it is not the only one on its field")
+        entries, function = entries[on_field & right], function[on_field & right]
+        target, value, defined = self._targets(entries)
+        self._note(entries, ~defined, "its symbol is in no section of this file")
+        stored = np.where(entries["has_addend"], entries["addend"], section.functions.start[function])
+        section.code_section[function[defined]] = target[defined]
+        section.code_address[function[defined]] = (value + stored)[defined].view(np.uint64)
+
+    def _note(self, entries: np.ndarray, chosen: Bools, reason: str) -> None:
+        """Keep the chosen relocations as strays."""
+        self.strays += [Stray(offset, reason) for offset in entries["offset"][chosen].tolist()]
 
     def _kinds(self, types: np.ndarray, width: int) -> tuple[Bools, Bools]:
         """Which relocation types write `S + A - P` of this width, and which do nothing."""
@@ -169,8 +175,6 @@ class Source:
             one = symbols[entries["symbol"][chosen]]
             target[chosen], value[chosen] = one["section"], one["value"].view(np.int64)
             usable[chosen] = (one["section"] > 0) & (one["section"] < len(self.elf.sections))
-        for offset in entries["offset"][~usable & (entries["symbol"] > 0)].tolist():
-            self.strays.append(Stray(int(offset), "its symbol is in no section of this file"))
         return target, value, usable
 
 
@@ -178,29 +182,45 @@ def sources(path: str | os.PathLike[str], *, section: str | None = None, address
     """The places in a file where SFrame data stands.
 
     `section` chooses by name; `address` is where raw bytes are loaded. Raises `MissingError` if an ELF file or archive
-    has none, `UnreadableError` if the file is none of the three kinds.
+    has none, `UnreadableError` if the file is none of the three kinds, and at the end if members of an archive cannot
+    be read.
     """
     name = os.fspath(path)
     data = map_file(path)
-    found = False
+    found: list[Source] | Iterator[Source]
     if is_archive(data):
-        for member in members(data, name):
-            if is_elf(member.data):
-                for source in _in_elf(ElfFile(member.data, f"{name}({member.name})"), section):
-                    found = True
-                    yield source
+        found = _in_archive(data, name, section)
     elif is_elf(data):
-        for source in _in_elf(ElfFile(data, name), section):
-            found = True
-            yield source
+        found = _in_elf(ElfFile(data, name), section)
     elif bytes(data[:2]) in {b"\xe2\xde", b"\xde\xe2"}:
-        yield Source(name, "", data, address)
-        return
+        found = [Source(name, "", data, address)]
     else:
         message = "this is no ELF file, archive or SFrame section"
         raise UnreadableError(message, file=name)
-    if not found:
+    empty = True
+    for source in found:
+        empty = False
+        yield source
+    if empty:
         raise MissingError(f"there is no {section or SECTION_NAME} section", file=name)
+
+
+def _in_archive(data: memoryview, name: str, section: str | None) -> Iterator[Source]:
+    """In every member; what is wrong with one does not hide those after it."""
+    brackets = "[]" if bytes(data[:8]) == ARMAG_THIN else "()"
+    errors: list[WalkbackError] = []
+    for member in members(data, name):
+        if not is_elf(member.data):
+            continue
+        file = f"{name}{brackets[0]}{member.name}{brackets[1]}"
+        try:
+            yield from _in_elf(ElfFile(member.data, file), section)
+        except WalkbackError as error:
+            errors.append(error.within(file=file))
+    if len(errors) > 1:
+        errors[0].message += f" (and {len(errors) - 1} members more cannot be read)"
+    if errors:
+        raise errors[0]
 
 
 def from_bytes(data: Buffer, *, address: int = 0, name: str = "<bytes>") -> Source:

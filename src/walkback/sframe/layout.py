@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from walkback.arch import AARCH64, AMD64, S390X, Machine
 
@@ -130,6 +131,11 @@ _ATTRIBUTE = [("num_fres", "u2"), ("info", "u1"), ("info2", "u1"), ("rep_size", 
 
 def _in_order(fields: list[tuple[str, str]], order: ByteOrder) -> np.dtype[np.void]:
     return np.dtype(fields).newbyteorder("<" if order == "little" else ">")
+
+
+def attribute_bytes(buffer: memoryview | npt.NDArray[np.uint8]) -> npt.NDArray[np.void]:
+    """The five bytes from every byte of a buffer on: chosen ones are copied whole, which copying fields is not."""
+    return np.ndarray((len(buffer) - ATTRIBUTE_SIZE + 1,), f"V{ATTRIBUTE_SIZE}", buffer, strides=(1,))
 
 
 def header_dtype(order: ByteOrder) -> np.dtype[np.void]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from walkback.arrays import I64
-from walkback.errors import MissingError, UnreadableError
+from walkback.errors import UnreadableError
 from walkback.sframe import layout
 from walkback.sframe.files import Piece, Source, sources
 from walkback.table import Found
@@ -65,32 +65,22 @@ def lookup(
 ) -> Iterator[Match]:
     """Look up addresses (`0x401136`), symbols (`main`, `main+4`) and offsets in sections (`.text+0x10`).
 
-    A target that several sections or symbols answer gives several matches, one that none answers none. Raises
-    `MissingError` at the end if there are symbols that the file does not have.
+    A target that several sections or symbols answer gives several matches, one that none answers none.
     """
     all_sources = [
         (source, list(source.pieces(faults=True))) for source in sources(path, section=section, address=address)
     ]
-    unknown = []
     for target in targets:
-        known = False
         for source, pieces in all_sources:
-            places = resolve(source, target)
-            known |= places is not None
-            for piece in pieces:
-                for place in places or ():
+            for place in resolve(source, target):
+                for piece in pieces:
                     match = find_in(source, piece, target, place)
                     if match is not None:
                         yield match
-        if not known:
-            unknown.append(target)
-    if unknown:
-        message = f"there is no symbol or section {', '.join(unknown)}"
-        raise MissingError(message, file=os.fspath(path))
 
 
-def resolve(source: Source, target: str) -> list[Place] | None:
-    """The places that a target means in one source; None if it is a name that the source does not know."""
+def resolve(source: Source, target: str) -> list[Place]:
+    """The places that a target means in one source; none if it is a name that the source does not know."""
     named = _named(source, target, 0)
     if named:
         return named
@@ -101,9 +91,7 @@ def resolve(source: Source, target: str) -> list[Place] | None:
         return [Place(number, index) for index in range(1, len(source.elf.sections))]
     match = re.fullmatch(r"(.+?)\s*\+\s*(\w+)", target)
     offset = _number(match[2]) if match else None
-    if match is None or offset is None:
-        return None
-    return _named(source, match[1], offset) or None
+    return [] if match is None or offset is None else _named(source, match[1], offset)
 
 
 def _number(text: str) -> int | None:
@@ -115,13 +103,16 @@ def _number(text: str) -> int | None:
 
 
 def _named(source: Source, name: str, offset: int) -> list[Place]:
-    """By symbol; in relocatable files also by section."""
+    """By symbol, or by section."""
     if source.symbols is None or source.elf is None:
         return []
     try:
         places = [Place((address + offset) % 2**64, section) for section, address in source.symbols.lookup(name)]
-        if not places and source.relocatable and name.startswith("."):
-            places = [Place(offset, index) for index in source.elf.sections_named(name)]
+        if not places:
+            addresses = source.elf.sections["addr"]
+            for index in source.elf.sections_named(name):
+                away = (int(addresses[index]) + offset) % 2**64
+                places.append(Place(offset, index) if source.relocatable else Place(away))
     except UnreadableError:
         return []
     return list(dict.fromkeys(places))
@@ -148,7 +139,7 @@ def choose(source: Source, piece: Piece, targets: tuple[str, ...]) -> tuple[I64,
     chosen = np.zeros(len(section.functions), np.bool_)
     used = set()
     for target in targets:
-        for place in resolve(source, target) or ():
+        for place in resolve(source, target):
             here = np.ones(len(start), np.bool_)
             if section.code_section is not None:
                 here = section.code_section == place.section

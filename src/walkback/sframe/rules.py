@@ -35,7 +35,7 @@ def to_table(section: Section) -> UnwindTable:
     functions = section.functions
     reasons = _unreliable(section)
     rules, shape_rule = _distinct(shape_rules(section, machine))
-    row_rule = shape_rule[section.row_shape].astype(np.uint32)
+    row_rule = shape_rule.astype(np.uint32)[section.row_shape]
     if reasons.any():
         rules, row_rule = _without_unreliable(section, rules, row_rule, reasons)
     code_section = section.code_section
@@ -181,6 +181,8 @@ def ordered(section: Section) -> Bools:
     falling[1:] = section.row_start[1:] < section.row_start[:-1]
     functions = section.functions
     falling[functions.first_row[functions.rows > 0]] = False
+    if not falling.any():
+        return np.ones(len(functions), np.bool_)
     sums = np.concatenate(([0], np.cumsum(falling)))
     in_order: Bools = sums[functions.first_row + functions.rows] == sums[functions.first_row]
     return in_order

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from walkback.errors import SFrameError
 from walkback.sframe.check.codes import CODES, Code, Severity
-from walkback.sframe.check.consumers import CONSUMERS
+from walkback.sframe.check.consumers import CONSUMERS, check_consumer
 from walkback.sframe.check.file import check_container, check_placed, check_strays
 from walkback.sframe.check.findings import LISTED, Finding, Findings
 from walkback.sframe.check.rows import check_rows
@@ -28,12 +28,21 @@ class Report:
     """What was found in one section."""
 
     source: Source
+    consumer: str | None
+    """The consumer asked about."""
     findings: list[Finding]
     """Worst first."""
     unlisted: dict[str, int]
     """How many more breaches of a rule there are than are listed."""
     functions: int
     rows: int
+
+    @property
+    def loads(self) -> bool | None:
+        """Whether the consumer would load the section; None if none was asked about."""
+        if self.consumer is None:
+            return None
+        return all(one.severity is not Severity.REFUSED for one in self.findings)
 
 
 def check(
@@ -70,16 +79,17 @@ def check_source(
             found.base = piece.position
             found.names = source.function_names(piece.section)
             _check_piece(source, piece, found)
-            if consumer is not None:
-                CONSUMERS[consumer](source, piece, found)
     except SFrameError as error:
         found.base, found.names = 0, []
         found.add(error.rule or "header-size", error.message, offset=error.offset)
     found.base, found.names = 0, []
     check_container(source, pieces, found)
     check_strays(source, found)
+    if consumer is not None:
+        check_consumer(consumer, source, pieces[0] if pieces else None, found)
     return Report(
         source,
+        consumer,
         found.sorted(),
         found.unlisted(),
         sum(len(piece.section.functions) for piece in pieces),
@@ -88,6 +98,6 @@ def check_source(
 
 
 def _check_piece(source: Source, piece: Piece, found: Findings) -> None:
-    check_structure(piece.section, found, linked=not source.relocatable)
+    check_structure(piece.section, found)
     check_rows(piece.section, found)
     check_placed(source, piece, found)

@@ -41,7 +41,7 @@ _BROKEN = (
     ("header-auxiliary", "The auxiliary header lies inside the section."),
     ("index-bounds", "The function index lies inside the section. GNU readelf crashes on one that does not."),
     ("rows-bounds", "The FRE sub-section lies inside the section."),
-    ("sections-overlap", "The function index and the FRE sub-section are different parts of the section."),
+    ("sections-overlap", "The function index and the FRE sub-section are different parts, the index first."),
     ("row-count", "The header's row count is the sum of the functions' counts; readers allocate by it."),
     ("function-fre-type", "Row starts have 1, 2 or 4 bytes. GNU readelf aborts on any other code."),
     ("function-type", "Version 3 knows default and flex functions; rows of another type have no meaning."),
@@ -71,6 +71,9 @@ _WRONG = (
     ("abi-machine", "The ABI of the section is that of the file's machine and byte order."),
     ("header-fixed-ra", "On AMD64 a call leaves the return address at CFA-8; on the other machines no place is fixed."),
     ("header-fixed-fp", "No ABI saves the frame pointer at a fixed place in every row."),
+    ("function-align", "On AArch64 and s390x functions start and end at whole instructions."),
+    ("row-align", "On AArch64 and s390x rows start at whole instructions."),
+    ("saved-together", "Return address and frame pointer are saved at different places."),
     (
         "frame-pointer-flag",
         "The flag FRAME_POINTER promises that all functions keep the frame pointer; a walker falls back on it.",
@@ -87,7 +90,7 @@ _WRONG = (
         "saved-above-cfa",
         "Registers are saved below the CFA. GNU as cuts wide offsets in flex rows to one byte: -200 becomes 56.",
     ),
-    ("cfa-below-sp", "The CFA is not below the stack pointer that it is counted from."),
+    ("cfa-below-sp", "The CFA is not below what a call leaves. GNU as 2.40 writes rsp+0 for a CFA in r10."),
     ("plt-got-row", "In `.plt.got` nothing is pushed before the jump: the CFA is rsp+8. GNU ld writes rsp+16."),
     (
         "section-pieces",
@@ -121,6 +124,9 @@ _ODD = (
     ("rows-gap", "Every byte of the FRE sub-section belongs to a function."),
     ("rows-same", "Functions that share their rows are readable, and no known producer writes them."),
     ("function-bits", "Unused bits of the info bytes are zero; the pointer-authentication key is AArch64's."),
+    ("function-remainder", "A function of repeating blocks has a whole number of them."),
+    ("saved-align", "Registers are saved at multiples of 8."),
+    ("fp-lost", "Where the CFA is based on FP, the caller's FP was saved. llvm-mc writes such a row without rules."),
     ("function-padding", "The padding of a version 2 entry is zero."),
     (
         "function-no-rows",
@@ -131,6 +137,7 @@ _ODD = (
 )
 
 _REFUSED = (
+    ("linux-unreadable", "Linux refuses a header that it cannot read."),
     ("linux-version", "Linux reads version 3."),
     ("linux-flags", "Linux wants SORTED and PCREL, and knows no other flag."),
     ("linux-auxiliary", "Linux refuses an auxiliary header."),
@@ -144,6 +151,7 @@ _REFUSED = (
     ),
     ("linux-flex", "Linux wants a register as the base of a flex row's CFA."),
     ("linux-segment", "The section must be loaded and pointed to by PT_GNU_SFRAME."),
+    ("glibc-unreadable", "The C library refuses a header that it cannot read."),
     ("glibc-version", "The C library (2.42 and later) reads version 2."),
     ("glibc-sorted", "The C library searches the index and wants SORTED."),
     ("glibc-segment", "The C library finds the section by PT_GNU_SFRAME."),
@@ -152,6 +160,7 @@ _REFUSED = (
         "The C library reads its own machine's byte order, and has walkers for AMD64, AArch64 and s390x.",
     ),
     ("glibc-rows", "The C library gives up on a function whose rows it cannot read."),
+    ("gnu-ld-unreadable", "GNU ld drops a section whose header it cannot read."),
     (
         "gnu-ld-type",
         "GNU ld takes SFrame input only from sections of type SHT_GNU_SFRAME, and drops others with exit status 0.",

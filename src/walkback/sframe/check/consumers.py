@@ -71,7 +71,7 @@ def check_gnu_ld(source: Source, piece: Piece, found: Findings) -> None:
         kind = int(elf.sections["type"][source.index])
         if kind != elf_layout.SHT_GNU_SFRAME:
             found.add("gnu-ld-type", f"the section's type is {kind:#x}, not SHT_GNU_SFRAME (0x6ffffff4)")
-        if {"relocation-missing", "relocation-stray"} & found.counts.keys():
+        if {"relocation-missing", "relocation-stray"} & found.broken:
             found.add("gnu-ld-relocations", "the relocations do not match the functions one to one")
     if section.version != 3:
         found.add("gnu-ld-version", f"this is version {section.version}", offset=2)
@@ -81,6 +81,18 @@ def check_gnu_ld(source: Source, piece: Piece, found: Findings) -> None:
     if machine is None or (elf is not None and machine.elf_machine != elf.machine):
         found.add("gnu-ld-abi", f"ABI {section.abi_arch}", offset=4)
     _follow(found, "gnu-ld-decode", {*_UNREADABLE, "header-flags", "sections-overlap"})
+
+
+def check_consumer(consumer: str, source: Source, piece: Piece | None, found: Findings) -> None:
+    """Add why a consumer would not load the section; `piece` is the first, the only one that readers see."""
+    if piece is not None:
+        CONSUMERS[consumer](source, piece, found)
+    elif len(source.data):
+        found.add(f"{consumer}-unreadable", "the header cannot be read")
+    elif consumer == "linux":
+        found.add("linux-empty", "the section is empty")
+    elif consumer == "glibc":
+        _segment(source, found, "glibc-segment")
 
 
 CONSUMERS: dict[str, Callable[[Source, Piece, Findings], None]] = {
@@ -102,7 +114,7 @@ def _rising(section: Section, found: Findings) -> None:
 
 def _follow(found: Findings, code: str, causes: set[str]) -> None:
     """One finding of the consumer for what the rules found already."""
-    present = sorted(causes & found.counts.keys())
+    present = sorted(causes & found.broken)
     if present:
         found.add(code, f"see {', '.join(present)}")
 

@@ -84,6 +84,9 @@ def _segment(source: Source, elf: ElfFile, found: Findings) -> None:
     for segment in segments:
         if int(segment["vaddr"]) != address:
             found.add("segment-place", f"PT_GNU_SFRAME is at {int(segment['vaddr']):#x}, the section at {address:#x}")
+        elif int(segment["offset"]) != int(header["offset"]):
+            place = f"{int(segment['offset']):#x}, the section's at {int(header['offset']):#x}"
+            found.add("segment-place", f"the contents of PT_GNU_SFRAME are at file offset {place}")
         elif int(segment["filesz"]) != size or int(segment["memsz"]) != size:
             wrong = int(segment["filesz"] if segment["filesz"] != size else segment["memsz"])
             found.add("segment-size", f"PT_GNU_SFRAME has {wrong:#x} bytes, the section {size:#x}")
@@ -137,8 +140,9 @@ def _in_segments(elf: ElfFile, start: np.ndarray, end: np.ndarray) -> Bools:
     code = segments[(segments["type"] == elf_layout.PT_LOAD) & ((segments["flags"] & elf_layout.PF_X) != 0)]
     inside = np.zeros(len(start), np.bool_)
     for segment in code:
-        low = segment["vaddr"]
-        inside |= (start >= low) & (end <= low + segment["memsz"]) & (end >= start)
+        low = int(segment["vaddr"])
+        high = min(low + int(segment["memsz"]), 2**64 - 1)
+        inside |= (start >= np.uint64(low)) & (end <= np.uint64(high)) & (end >= start)
     return inside
 
 
@@ -165,7 +169,11 @@ def _kept_relocations(source: Source, elf: ElfFile, piece: Piece, found: Finding
     chosen = np.flatnonzero(on_field)
     if not len(chosen):
         return
-    symbols = elf.symbols(int(table["symtab"][chosen[0]]))
+    try:
+        symbols = elf.symbols(int(table["symtab"][chosen[0]]))
+    except UnreadableError as error:
+        found.add("relocation-mismatch", f"the symbols of the kept relocations cannot be read: {error.message}")
+        return
     chosen = chosen[table["symbol"][chosen] < len(symbols)]
     value = symbols["value"][table["symbol"][chosen]] + table["addend"][chosen].view(np.uint64)
     wrong = chosen[value != section.code_address[function[chosen]]]
@@ -187,7 +195,7 @@ def _plt_got(elf: ElfFile, section: Section, found: Findings) -> None:
     functions = section.functions
     for index in elf.sections_named(".plt.got"):
         low, size = elf.sections["addr"][index], elf.sections["size"][index]
-        inside = (section.code_address >= low) & (section.code_address < low + size)
+        inside = (section.code_address >= low) & (section.code_address - low < size)
         for function in np.flatnonzero(inside & (functions.pc_type == layout.PC_TYPE_MASK)).tolist():
             if not functions.rows[function]:
                 continue

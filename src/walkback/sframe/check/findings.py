@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from walkback.arrays import Numbers
 from walkback.sframe.check.codes import CODES, Severity
 
@@ -38,6 +36,8 @@ class Findings:
     """Collects the findings of one section."""
 
     def __init__(self, listed: int = LISTED, ignored: frozenset[str] = frozenset()) -> None:
+        self.broken: set[str] = set()
+        """Rules that are broken, the ignored ones too: consumers do not ignore them."""
         self.counts: Counter[str] = Counter()
         self._found: list[Finding] = []
         self._listed = listed
@@ -57,6 +57,7 @@ class Findings:
         row: int | None = None,
     ) -> None:
         """Note one breach."""
+        self.broken.add(code)
         if code in self._ignored:
             return
         self.counts[code] += 1
@@ -67,13 +68,15 @@ class Findings:
 
     def add_all(self, code: str, breaches: Numbers, note: Callable[[int], None]) -> None:
         """Note a breach for each number, calling `note` (which calls `add`) only for those that are listed."""
+        if not len(breaches):
+            return
+        self.broken.add(code)
         if code in self._ignored:
             return
-        numbers = np.asarray(breaches)
         room = max(0, self._listed - self.counts[code])
-        for number in numbers[:room].tolist():
+        for number in breaches[:room].tolist():
             note(number)
-        self.counts[code] += max(0, len(numbers) - room)
+        self.counts[code] += max(0, len(breaches) - room)
 
     def sorted(self) -> list[Finding]:
         """Worst first, then in order of the section."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from walkback.arch import AARCH64, AMD64, S390X, Machine
+from walkback.arch import AARCH64, Machine
 from walkback.arrays import I64, Bools
 from walkback.sframe import layout
 from walkback.sframe.check.findings import Findings
@@ -15,7 +15,7 @@ from walkback.sframe.section import Section
 from walkback.table import Kind, Reason
 from walkback.table.rule import RuleArray
 
-_LARGEST_REGISTER = {AMD64: 127, AARCH64: 127, S390X: 127}
+_LARGEST_REGISTER = 127
 """The numbers that the ABIs give to registers, vector and system ones included, are below 128."""
 
 
@@ -79,14 +79,16 @@ def _starts(rows: _Rows) -> None:
     masked = functions.pc_type == layout.PC_TYPE_MASK
     limit = np.where(masked, section.block_size, functions.size).astype(np.int64)
     limit = limit[rows.owner]
+    in_block = masked[rows.owner]
 
     def place(row: int) -> str:
         return f"it starts at {start[row]:#x} of {int(limit[row]):#x} bytes"
 
-    at_end = (start == limit) & ~masked[rows.owner]
-    rows.report("row-range", (start >= limit) & (limit > 0) & ~at_end, place)
+    rows.report("row-range", np.where(in_block, (start >= limit) & (limit > 0), start > limit), place)
     # An empty function has its row at 0.
-    rows.report("row-at-end", at_end & (start > 0), place)
+    rows.report("row-at-end", (start == limit) & ~in_block & (start > 0), place)
+    unit = 1 if section.machine is None else section.machine.code_alignment
+    rows.report("row-align", start % np.uint32(unit) != 0, lambda row: f"it starts at {start[row]:#x}")
 
 
 def _words(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
@@ -142,7 +144,10 @@ def _bits(rows: _Rows, machine: Machine) -> None:
     if machine is not AARCH64:
         rows.report_shapes("row-mangled", mangled, lambda _: f"a signed return address on {machine.name}")
     empty = shapes.word_count == 0
-    unused = (flex & (shapes.info & 1 != 0)) | (empty & (shapes.info != 0) & ~mangled)
+    without_mangled = shapes.info & np.uint8(~layout.FRE_RA_MANGLED & 0xFF)
+    unused = (flex & (shapes.info & 1 != 0)) | (empty & (without_mangled != 0))
+    if machine is AARCH64:
+        unused |= empty & mangled
     rows.report_shapes(
         "row-bits", unused, lambda shape: f"info byte {int(shapes.info[shape]):#04x} has unused bits set"
     )
@@ -150,7 +155,6 @@ def _bits(rows: _Rows, machine: Machine) -> None:
 
 def _values(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
     """What a rule says."""
-    largest = _LARGEST_REGISTER[machine]
     for name, label in (("cfa", "CFA"), ("ra", "return address"), ("fp", "frame pointer")):
         part = rules[name]
         based = (part["kind"] == Kind.REGISTER) | (part["kind"] == Kind.AT_REGISTER)
@@ -160,10 +164,17 @@ def _values(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
                 f"the {label} is based on register {int(part['register'][shape])}, which {machine.name} does not have"
             )
 
-        rows.report_shapes("row-register", based & (part["register"] > largest), register)
+        rows.report_shapes("row-register", based & (part["register"] > _LARGEST_REGISTER), register)
     cfa = rules["cfa"]
-    below = (cfa["kind"] == Kind.REGISTER) & (cfa["register"] == machine.sp) & (cfa["offset"] < 0)
-    rows.report_shapes("cfa-below-sp", below, lambda shape: f"the CFA is SP{int(cfa['offset'][shape]):+d}")
+    from_sp = (cfa["kind"] == Kind.REGISTER) & (cfa["register"] == machine.sp)
+    below = from_sp & (cfa["offset"] < machine.entry_sp_to_cfa)
+    rows.report_shapes(
+        "cfa-below-sp",
+        below,
+        lambda shape: (
+            f"the CFA is SP{int(cfa['offset'][shape]):+d}, a call alone makes it SP{machine.entry_sp_to_cfa:+d}"
+        ),
+    )
     for name, label in (("ra", "return address"), ("fp", "frame pointer")):
         part = rules[name]
         above = (part["kind"] == Kind.AT_CFA) & (part["offset"] >= 0)
@@ -172,6 +183,22 @@ def _values(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
             return f"the {label} would be saved at CFA{int(part['offset'][shape]):+d}, in the caller's frame"
 
         rows.report_shapes("saved-above-cfa", above, saved)
+
+        def unaligned(shape: int, part: RuleArray = part, label: str = label) -> str:
+            return f"the {label} would be saved at CFA{int(part['offset'][shape]):+d}, no multiple of 8"
+
+        rows.report_shapes("saved-align", (part["kind"] == Kind.AT_CFA) & (part["offset"] % 8 != 0), unaligned)
+    ra, fp = rules["ra"], rules["fp"]
+    together = (ra["kind"] == Kind.AT_CFA) & (fp["kind"] == Kind.AT_CFA) & (ra["offset"] == fp["offset"])
+    rows.report_shapes(
+        "saved-together", together, lambda shape: f"both would be saved at CFA{int(ra['offset'][shape]):+d}"
+    )
+    from_fp = (cfa["kind"] == Kind.REGISTER) & (cfa["register"] == machine.fp)
+    rows.report_shapes(
+        "fp-lost",
+        from_fp & (fp["kind"] == Kind.UNCHANGED),
+        lambda _: "the CFA is based on the frame pointer, and the caller's frame pointer is said to be unchanged",
+    )
 
 
 def _frame_pointer(rows: _Rows, machine: Machine, rules: RuleArray) -> None:

@@ -12,15 +12,14 @@ from walkback.sframe.decode import FAULT_WORDS, fault_rule
 from walkback.sframe.section import Fault, Section
 
 
-def check_structure(section: Section, found: Findings, *, linked: bool) -> None:
-    """All rules of this module; `linked` tells whether starts are final."""
+def check_structure(section: Section, found: Findings) -> None:
+    """All rules of this module."""
     _header(section, found)
     _parts(section, found)
     _functions(section, found)
     _faults(section, found)
     _blocks(section, found)
-    if linked:
-        _order(section, found)
+    _order(section, found)
 
 
 def _header(section: Section, found: Findings) -> None:
@@ -99,6 +98,7 @@ def _functions(section: Section, found: Findings) -> None:
 
     masked = functions.pc_type == layout.PC_TYPE_MASK
     found.add_all("function-block", np.flatnonzero(masked & (section.block_size == 0)), block)
+    _alignment(section, found)
 
     def no_rows(function: int) -> None:
         found.add("function-no-rows", "no rows", offset=section.field_offset(function), function=function)
@@ -112,6 +112,26 @@ def _functions(section: Section, found: Findings) -> None:
 
     beyond = (functions.fre_offset.astype(np.int64) > section.fre_len) & (functions.fault == 0)
     found.add_all("function-offset", np.flatnonzero(beyond), outside)
+
+
+def _alignment(section: Section, found: Findings) -> None:
+    """Functions are whole instructions, and repeating blocks fill theirs."""
+    functions = section.functions
+    unit = 1 if section.machine is None else section.machine.code_alignment
+
+    def aligned(function: int) -> None:
+        message = f"it starts at {int(section.code_address[function]):#x} and has {int(functions.size[function])} bytes"
+        found.add("function-align", message, offset=section.field_offset(function), function=function)
+
+    wrong = (section.code_address % np.uint64(unit) != 0) | (functions.size % np.uint32(unit) != 0)
+    found.add_all("function-align", np.flatnonzero(wrong), aligned)
+
+    def remainder(function: int) -> None:
+        message = f"{int(functions.size[function])} bytes are not whole blocks of {int(section.block_size[function])}"
+        found.add("function-remainder", message, offset=_info_offset(section, function), function=function)
+
+    block = np.maximum(section.block_size, 1)
+    found.add_all("function-remainder", np.flatnonzero(functions.size % block), remainder)
 
 
 def _second_info(section: Section, found: Findings) -> None:
@@ -190,12 +210,15 @@ def row_lengths(section: Section) -> np.ndarray:
 
 
 def _order(section: Section, found: Findings) -> None:
-    """Sorted if promised, and no address twice."""
+    """Sorted if promised, and no address twice; in relocatable files within each text section."""
     functions = section.functions
-    start = section.code_address
-    if section.sorted or section.version == 1:
+    start, place = section.code_address, section.code_section
+    if section.sorted or (section.version == 1 and place is None):
         # By address, not by the stored number: with PCREL the two orders differ.
-        falling = np.flatnonzero(start[1:] < start[:-1]) + 1
+        falls = start[1:] < start[:-1]
+        if place is not None:
+            falls &= (place[1:] == place[:-1]) & (place[1:] > 0)
+        falling = np.flatnonzero(falls) + 1
 
         def unsorted(function: int) -> None:
             message = f"it starts at {int(start[function]):#x}, the one before it at {int(start[function - 1]):#x}"
@@ -225,16 +248,18 @@ def _overlaps(section: Section) -> tuple[Bools, Bools, np.ndarray]:
     count = len(start)
     overlapping, duplicate = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     before = np.zeros(count, np.int64)
-    order = np.argsort(start, kind="stable")
-    order = order[size[order] > 0]
-    if len(order) < 2:
-        return overlapping, duplicate, before
+    place = np.zeros(count, np.int32) if section.code_section is None else section.code_section
+    placed = size > 0 if section.code_section is None else (size > 0) & (place > 0)
+    order = np.lexsort((start, place))
+    order = order[placed[order]]
     end = start + np.minimum(size, np.uint64(2**64 - 1) - start)
-    reach = np.maximum.accumulate(end[order])
-    furthest = np.maximum.accumulate(np.where(end[order] == reach, np.arange(len(order)), 0))
-    wrong = start[order[1:]] < reach[:-1]
-    same = (start[order[1:]] == start[order[:-1]]) & (size[order[1:]] == size[order[:-1]])
-    overlapping[order[1:][wrong & ~same]] = True
-    duplicate[order[1:][same]] = True
-    before[order[1:]] = order[np.where(same, np.arange(len(order) - 1), furthest[:-1])]
+    firsts = np.flatnonzero(np.diff(place[order], prepend=-1))
+    for one in np.split(order, firsts[1:]) if len(order) > 1 else ():
+        reach = np.maximum.accumulate(end[one])
+        furthest = np.maximum.accumulate(np.where(end[one] == reach, np.arange(len(one)), 0))
+        wrong = start[one[1:]] < reach[:-1]
+        same = (start[one[1:]] == start[one[:-1]]) & (size[one[1:]] == size[one[:-1]])
+        overlapping[one[1:][wrong & ~same]] = True
+        duplicate[one[1:][same]] = True
+        before[one[1:]] = one[np.where(same, np.arange(len(one) - 1), furthest[:-1])]
     return overlapping, duplicate, before

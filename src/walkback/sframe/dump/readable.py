@@ -13,6 +13,7 @@ from walkback.sframe import layout
 from walkback.sframe.decode import FAULT_WORDS
 from walkback.sframe.dump.view import Entry, View
 from walkback.table import OUTERMOST, Kind, Part, Rule
+from walkback.text import printable
 
 _FLAG_WORDS = {
     layout.F_FDE_SORTED: "sorted",
@@ -66,7 +67,7 @@ def _facts(view: View) -> str:
     if section.machine is not None and layout.ABI_BYTE_ORDERS[section.abi_arch] != section.byteorder:
         abi += f", stored {section.byteorder}-endian"
     lines = [
-        f"{source.file}: {where} at {section.address:#x}, {section.length} bytes",
+        f"{printable(source.file)}: {where} at {section.address:#x}, {section.length} bytes",
         f"  SFrame version {section.version}, {abi}" + (f"; {', '.join(words)}" if words else ""),
     ]
     for name, offset in (("RA", section.cfa_fixed_ra_offset), ("FP", section.cfa_fixed_fp_offset)):
@@ -87,7 +88,7 @@ def _count(number: int, noun: str) -> str:
 
 def _head(entry: Entry, colour: bool) -> str:
     """Name, extent and properties of a function."""
-    title = entry.name or f"function {entry.number}"
+    title = printable(entry.name or f"function {entry.number}")
     if colour:
         title = f"\x1b[1m{title}\x1b[0m"
     words = [_count(entry.size, "byte")]
@@ -111,7 +112,7 @@ def _shape_texts(view: View, shapes: list[int]) -> list[bytes]:
         info = view.section.shapes.info
         return [f"info {int(info[shape]):#04x}, words {view.shape_words(shape)}\n".encode() for shape in shapes]
     columns = [_columns(view.rule(shape), machine) for shape in shapes]
-    wide = [max((len(one[column]) for one in columns), default=0) for column in (0, 1)]
+    wide = [max((len(one[column]) for one in columns if one[1]), default=0) for column in (0, 1)]
     return [f"{cfa:<{wide[0]}}  {ra:<{wide[1]}}  {fp}".rstrip().encode() + b"\n" for cfa, ra, fp in columns]
 
 

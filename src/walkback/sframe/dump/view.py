@@ -85,7 +85,8 @@ class View:
         """Each row's address, from its function's `start`; in repeating blocks its offset in the block."""
         functions = self.section.functions
         base = np.where(functions.pc_type == layout.PC_TYPE_MASK, np.uint64(0), start)
-        addresses: U64 = np.repeat(base, functions.rows) + self.section.row_start.astype(np.uint64)
+        addresses: U64 = np.repeat(base, functions.rows)
+        addresses += self.section.row_start
         return addresses
 
     def render(

@@ -1,0 +1,10 @@
+"""Text that is safe to print."""
+
+from __future__ import annotations
+
+_ESCAPES = {number: f"\\x{number:02x}" for number in (*range(0x20), *range(0x7F, 0xA0))}
+
+
+def printable(text: str) -> str:
+    """Names come from files: what would move the cursor or colour the screen is spelled out."""
+    return text.translate(_ESCAPES)

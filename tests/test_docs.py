@@ -1,0 +1,198 @@
+"""Every example in the documents is run, in a folder with the files that they speak of.
+
+A fenced block marked `console` has commands behind `$ `, each followed by what it prints: standard output, standard
+error and, if there is any of that, `[exit status N]`. A block marked `python` is executed; the blocks of a document
+share their names. What it prints stands in a block marked `output` behind it. `...` stands for any text, and one blank
+for any number of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from elfbuilder import ElfBuilder
+from sframebuilder import SFrameBuilder
+from test_files import GNU_SFRAME, PT_GNU_SFRAME, SFRAME, SIZE, TEXT, archive, placing, relocatable, small, written
+from walkback import SectionBuilder
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+WITH_EXAMPLES = {"README.md", "api.md", "cli.md", "findings.md"}
+FUNCTIONS = (("_start", 0, SIZE), ("main", SIZE, 2 * SIZE), ("compute", 3 * SIZE, SIZE))
+
+
+@dataclass
+class Block:
+    """A fenced block: what it is marked as, its text, and the line it begins at."""
+
+    kind: str
+    text: str
+    line: int
+
+
+def blocks(document: Path) -> list[Block]:
+    text = document.read_text()
+    found = re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [Block(match[1], match[2], text.count("\n", 0, match.start()) + 1) for match in found]
+
+
+def a_program() -> bytes:
+    """The section of `a.out`, made as the README says."""
+    frame = ["CFA = rsp+8", (1, "CFA = rsp+16, FP = *(CFA-16)"), (4, "CFA = rbp+16, FP = *(CFA-16)")]
+    builder = SectionBuilder("AMD64")
+    builder.function(TEXT, SIZE, ["outermost frame"])
+    builder.function(TEXT + SIZE, 2 * SIZE, [*frame, (31, "CFA = rsp+8, FP = *(CFA-16)")])
+    builder.function(TEXT + 3 * SIZE, SIZE, frame)
+    return builder.encode(address=SFRAME)
+
+
+def program(section: bytes, functions) -> ElfBuilder:
+    elf = ElfBuilder(kind=2)
+    text = elf.code(".text", 0x100, TEXT)
+    elf.segment(1, ".text", flags=5, vaddr=TEXT)
+    elf.section(".sframe", section, kind=GNU_SFRAME, flags=2, addr=SFRAME)
+    elf.segment(1, ".sframe", vaddr=SFRAME)
+    elf.segment(PT_GNU_SFRAME, ".sframe", vaddr=SFRAME)
+    table = elf.symtab()
+    for name, start, size in functions:
+        elf.symbol(table, name, TEXT + start, section=text, size=size)
+    return elf
+
+
+def damaged() -> SFrameBuilder:
+    builder = small(num_fres=13)
+    builder.functions[1].rows[1].words = [16, 8]
+    return builder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files that the documents speak of."""
+    written(tmp_path, program(a_program(), FUNCTIONS), "a.out")
+    written(tmp_path, program(damaged().bytes(), [("compute", SIZE, SIZE)]), "damaged.so")
+    one = written(tmp_path, relocatable(small(), placing(3)), "one.o")
+    two = written(tmp_path, relocatable(small(2), placing(2)), "two.o")
+    archive(tmp_path, "libcalls.a", one, two)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def matches(expected: str, told: str) -> bool:
+    """Whether it is what is expected; a line of `...` stands for any lines, within a line for any text."""
+    pattern = ""
+    for line in expected.rstrip("\n").split("\n"):
+        if line == "...":
+            pattern += r"(?:.*\n)*"
+        else:
+            pattern += ".*".join(re.escape(part) for part in blanks(line).split("...")) + r"\n"
+    return re.fullmatch(pattern, blanks(told).rstrip("\n") + "\n") is not None
+
+
+def blanks(text: str) -> str:
+    """One for any number of them, and none at the ends of lines."""
+    return re.sub(r" +$", "", re.sub(r" +", " ", text), flags=re.MULTILINE)
+
+
+def commands(block: Block) -> list[tuple[str, str]]:
+    """Each command with what it should print."""
+    parts = re.split(r"^\$ (.*)\n", block.text, flags=re.MULTILINE)
+    assert not parts[0].strip(), f"line {block.line}: text before the first command"
+    return list(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def run(command: str) -> str:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-c", command], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+    )
+    status = f"[exit status {done.returncode}]\n" if done.returncode and done.stderr else ""
+    return done.stdout + done.stderr + status
+
+
+@pytest.mark.parametrize("document", [one for one in DOCUMENTS if one.name in WITH_EXAMPLES], ids=lambda one: one.name)
+def test_every_example_does_what_it_says(document: Path, folder: Path) -> None:
+    names: dict[str, object] = {}
+    found = blocks(document)
+    for block, following in zip(found, [*found[1:], Block("", "", 0)], strict=True):
+        place = f"{document.name}, line {block.line}"
+        if block.kind == "console":
+            for command, expected in commands(block):
+                told = run(command)
+                assert matches(expected, told), f"{place}: $ {command}\n{told}"
+        elif block.kind == "python":
+            told_to = io.StringIO()
+            with contextlib.redirect_stdout(told_to):
+                exec(compile(block.text, place, "exec"), names)
+            expected = following.text if following.kind == "output" else ""
+            told = told_to.getvalue()
+            assert matches(expected, told), f"{place}:\n{told}"
+
+
+def test_documents_with_examples_are_known() -> None:
+    kinds = {one.name: {block.kind for block in blocks(one)} for one in DOCUMENTS}
+    assert {name for name, here in kinds.items() if here & {"console", "python"}} == WITH_EXAMPLES
+    assert set().union(*kinds.values()) <= {"console", "python", "output", "sh", "text"}
+
+
+def test_what_stands_in_make_blocks_are_targets() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for document in DOCUMENTS:
+        for block in blocks(document):
+            if block.kind == "sh":
+                assert set(re.findall(r"^make ([\w-]+)", block.text, re.MULTILINE)) <= targets
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda one: one.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        assert (document.parent / target.partition("#")[0]).exists(), target
+    for target in re.findall(r"`((?:docs|tests|src|tools|bench)/[\w/.-]+)`", text):
+        assert (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda one: one.name)
+def test_lines_are_short_and_paths_relative(document: Path) -> None:
+    inside = False
+    for number, line in enumerate(document.read_text().splitlines(), 1):
+        inside ^= line.startswith("```")
+        assert inside or line.startswith("|") or len(line) <= 125, f"line {number}"
+        assert not re.search(r"(?<![\w/.])/(?:home|root|work|usr|tmp)/", line), f"line {number}"
+
+
+@pytest.mark.parametrize("verb", ["show", "check", "find"])
+def test_every_option_of_a_verb_is_documented(verb: str) -> None:
+    text = (ROOT / "docs" / "cli.md").read_text()
+    common, _, rest = text.partition("\n## `walkback show`")
+    own = f"## `walkback show`{rest}".partition(f"## `walkback {verb}`")[2].partition("\n## ")[0]
+    told = run(f"walkback {verb} --help")
+    options = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", told, re.MULTILINE))
+    assert options
+    for option in options:
+        assert f"`{option}" in common + own
+
+
+def test_the_demo_runs_with_and_without_an_assembler_that_writes_sframe(tmp_path: Path) -> None:
+    for compiler in ("gcc", "false"):
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["sh", ROOT / "tools" / "demo.sh"],
+            env={**os.environ, "PATH": path, "CC": compiler},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        for verb in ("show", "check", "find"):
+            assert f"$ walkback {verb} " in done.stdout
+        assert "CFA = rsp+16" in done.stdout
+        assert not re.search(r"/(?:home|root|work|tmp)/", done.stdout)

@@ -1,0 +1,84 @@
+"""What is public: the names of each package, what importing costs, and that every name is documented and typed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import walkback
+
+ROOT = Path(__file__).resolve().parents[1]
+PUBLIC = {
+    "walkback": """
+        CODES Built ElfError Finding Found InexpressibleError Kind Match MissingError Part Piece Refused Report Rule
+        SFrameError Section SectionBuilder Severity Source UnreadableError UnwindTable WalkbackError build check
+        check_source decode encode from_bytes lookup pieces refusals sources to_table with_byteorder
+    """,
+    "walkback.table": "OUTERMOST RULE Found Kind Part Reason Rule UnwindTable inexpressible rule_array",
+    "walkback.elf": """
+        RELOCATION_TABLE SYMBOL_TABLE ElfFile Member Relocations is_archive is_elf map_file members relocations_for
+    """,
+    "walkback.symbols": "SymbolIndex",
+    "walkback.cli": "main",
+    "walkback.sframe.check": "CODES CONSUMERS LISTED Code Finding Report Severity check check_source",
+    "walkback.sframe.dump": "View",
+}
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_public_names_are_these(package: str) -> None:
+    module = import_module(package)
+    assert sorted(module.__all__) == sorted(PUBLIC[package].split())
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+
+
+def test_other_names_do_not_exist() -> None:
+    with pytest.raises(AttributeError, match="module 'walkback' has no attribute 'frobnicate'"):
+        walkback.frobnicate  # noqa: B018
+    assert set(walkback.__all__) <= set(dir(walkback))
+
+
+def test_every_public_name_is_documented() -> None:
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", (ROOT / "docs" / "api.md").read_text()))))
+    assert set(walkback.__all__) <= words
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    assert [name for name in walkback.__all__ if name != "CODES" and not getattr(walkback, name).__doc__] == []
+
+
+def imported_by(code: str) -> set[str]:
+    """The modules that the code loads."""
+    code += "\nimport sys\nprint(*sys.modules)"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    modules = imported_by("import walkback")
+    assert not modules & {"numpy", "click", "Cython", "cython"}
+    assert {name for name in modules if name.startswith("walkback")} == {"walkback"}
+    assert "numpy" in imported_by("import walkback; walkback.decode")
+
+
+def test_help_loads_no_numpy() -> None:
+    for args in (["--help"], ["show", "--help"], ["check", "--help"], ["find", "--help"]):
+        code = (
+            "import contextlib\nfrom walkback.cli.main import cli\n"
+            f"with contextlib.redirect_stdout(None):\n    cli({args}, standalone_mode=False)"
+        )
+        assert "numpy" not in imported_by(code)
+
+
+def test_the_package_is_typed() -> None:
+    package = Path(walkback.__file__).parent
+    assert (package / "py.typed").exists()
+    kernels = re.findall(r'"(walkback\.[\w.]+)"', (ROOT / "setup.py").read_text().partition(")")[0])
+    assert kernels
+    for kernel in kernels:
+        assert (package.parent / (kernel.replace(".", "/") + ".pyi")).exists()
