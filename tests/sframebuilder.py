@@ -1,7 +1,7 @@
 """Assembles SFrame sections field by field, for tests.
 
-It shares no code with walkback: the layouts are those of the specifications, by `struct`. Every field can be overridden,
-so what it makes need not be valid, and every field has a label that tells where it stands.
+It shares no code with walkback: the layouts are those of the specifications, by `struct`. Every field can be
+overridden, so what it makes need not be valid, and every field has a label that tells where it stands.
 
     section = SFrameBuilder(3)
     section.function(0x1000, 32, [row(0, 3, [8]), row(1, 5, [16, -16])])
@@ -52,7 +52,9 @@ class Row:
     """Signed or unsigned: what fits the word size."""
 
 
-def row(start: int, base_or_info: int, words=(), *, size: int = 1, mangled: bool = False, info: int | None = None) -> Row:
+def row(
+    start: int, base_or_info: int, words=(), *, size: int = 1, mangled: bool = False, info: int | None = None
+) -> Row:
     """A row whose info byte has its parts: base register 0 or 1 (FP, SP), the number of words, their size, mangled."""
     words = list(words)
     if info is None:
@@ -161,7 +163,7 @@ class SFrameBuilder:
         labels |= {"auxiliary": 28, "index": fde_start, "rows": fre_start, "end": len(out)}
         return bytes(out + self.tail), labels
 
-    def bytes(self) -> bytes:
+    def encode(self) -> bytes:
         return self.assemble()[0]
 
     def _pack(self, fields, values, prefix, position, labels) -> bytes:

@@ -155,10 +155,13 @@ def _start_texts(view: View, chosen: I64) -> tuple[list[bytes], list[bytes], np.
 
 
 def _symbol_name(view: View, symtab: int, symbol: int) -> str:
-    """A symbol's name; a section symbol has its section's."""
+    """A symbol's name; a section symbol has its section's. Damaged files can name one that there is not."""
     elf = view.source.elf
     assert elf is not None
-    entry = elf.symbols(symtab)[symbol]
+    symbols = elf.symbols(symtab)
+    if symbol >= len(symbols):
+        return f"<symbol {symbol}>"
+    entry = symbols[symbol]
     if int(entry["info"]) & 15 == elf_layout.STT_SECTION:
         return elf.section_name(int(entry["section"]))
     return elf.string(int(elf.sections["link"][symtab]), int(entry["name_offset"]))
