@@ -163,9 +163,6 @@ class SFrameBuilder:
         labels |= {"auxiliary": 28, "index": fde_start, "rows": fre_start, "end": len(out)}
         return bytes(out + self.tail), labels
 
-    def encode(self) -> bytes:
-        return self.assemble()[0]
-
     def _pack(self, fields, values, prefix, position, labels) -> bytes:
         mark = "<" if self.order == "little" else ">"
         out = b""
@@ -228,3 +225,6 @@ class SFrameBuilder:
             }
             out += self._pack(_FDE[self.version], values, f"fde{number}.", position, labels)
         return out
+
+    def bytes(self) -> bytes:
+        return self.assemble()[0]

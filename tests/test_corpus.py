@@ -308,7 +308,7 @@ def test_an_object_of_version_2_is_printed_as_readelf_does(abi: int, flags: int,
         function.raw = 0
     elf = ElfBuilder("little" if abi == AARCH64 else "big", 22 if abi == S390X else 183, 1)
     code = elf.code(".text", 0x20000)
-    section = elf.section(".sframe", builder.encode(), kind=GNU_SFRAME, flags=2)
+    section = elf.section(".sframe", builder.bytes(), kind=GNU_SFRAME, flags=2)
     table = elf.symtab()
     symbol = elf.symbol(table, "", 0, section=code, kind=3, binding=0)
     kind = 5 if abi == S390X else 261

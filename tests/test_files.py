@@ -98,7 +98,7 @@ def unplaced(builder: SFrameBuilder) -> bytes:
     builder.flags = PCREL if builder.version == 3 else 0
     for function in builder.functions:
         function.raw = 0 if function.raw is None else function.raw
-    return builder.encode()
+    return builder.bytes()
 
 
 def written(folder: Path, content: ElfBuilder | Image | bytes, name: str = "file") -> Path:

@@ -62,7 +62,8 @@ class Line:
 
     def parts(self):
         """What the kernel reads."""
-        return self.start, self.ops, self.numbers, self.choices, self.text, self.text_first
+        columns = (self.ops, self.numbers, self.choices, self.text, self.text_first)
+        return self.start, *map(memoryview, columns)
 
 
 def _columns(columns):
@@ -88,7 +89,16 @@ def render(head, row, foot, first_row, rows, between=b""):
         if len(out) < line.longest + len(between):
             out = np.empty(line.longest + len(between), np.uint8)
         length = _fill(
-            out, state, *head.parts(), *line.parts(), line.stop, *foot.parts(), first_row, rows, between, _DIGITS
+            memoryview(out),
+            memoryview(state),
+            *head.parts(),
+            *line.parts(),
+            line.stop,
+            *foot.parts(),
+            memoryview(first_row),
+            memoryview(rows),
+            memoryview(between),
+            _DIGITS,
         )
         if length:
             yield memoryview(out)[:length]

@@ -18,6 +18,7 @@ else:
 _SOUND = cython.declare(cython.int, 0)
 _CUT_OFF = cython.declare(cython.int, 1)
 _LOW_8 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+_SIGN_32 = cython.declare(cython.longlong, 0x80000000)
 _BAD_WORD_SIZE = cython.declare(cython.int, 2)
 
 
@@ -183,6 +184,100 @@ def _encode(
                     out[pos] = shape_bytes[i]
                     pos += 1
                 row += 1
+    return -1
+
+
+def decode_words(buffer, positions, big):
+    """The info byte of the shapes at these positions, where the words of each begin (and one more), and all words.
+
+    The shapes have been read before, so they lie inside the buffer and have a word size.
+    """
+    info = np.frombuffer(buffer, np.uint8)[positions]
+    first_word = np.zeros(len(positions) + 1, np.int64)
+    np.cumsum((info >> 1) & 15, out=first_word[1:])
+    words = np.empty(int(first_word[-1]), np.int32)
+    _decode_words(memoryview(buffer), memoryview(positions), memoryview(info), big, memoryview(words))
+    return info, first_word, words
+
+
+@cython.cfunc
+def _decode_words(
+    buffer: cython.const[cython.uchar][::1],
+    positions: cython.const[cython.longlong][::1],
+    info: cython.const[cython.uchar][::1],
+    big: cython.bint,
+    words: cython.int[::1],
+) -> cython.int:
+    shape: cython.Py_ssize_t
+    pos: cython.Py_ssize_t
+    word: cython.Py_ssize_t = 0
+    number: cython.int
+    value: cython.longlong
+    code: cython.int
+    with cython.nogil:
+        for shape in range(positions.shape[0]):
+            pos = positions[shape] + 1
+            code = (info[shape] >> 5) & 3
+            for number in range((info[shape] >> 1) & 15):
+                if code == 0:
+                    value = buffer[pos]
+                    value -= (value & 0x80) << 1
+                elif code == 1:
+                    value = _u16(buffer, pos, big)
+                    value -= (value & 0x8000) << 1
+                else:
+                    value = _u32(buffer, pos, big)
+                    value -= (value & _SIGN_32) << 1
+                words[word] = cython.cast(cython.int, value)
+                word += 1
+                pos += 1 << code
+    return 0
+
+
+def encode_words(out, first, info, first_word, words, big):
+    """Write info byte and words of each shape at `first`; returns the first word that its size cannot hold, or -1."""
+    return _encode_words(
+        memoryview(out),
+        memoryview(first),
+        memoryview(info),
+        memoryview(first_word),
+        memoryview(words),
+        big,
+    )
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=False)
+def _encode_words(
+    out: cython.uchar[::1],
+    first: cython.const[cython.longlong][::1],
+    info: cython.const[cython.uchar][::1],
+    first_word: cython.const[cython.longlong][::1],
+    words: cython.const[cython.int][::1],
+    big: cython.bint,
+) -> cython.Py_ssize_t:
+    shape: cython.Py_ssize_t
+    word: cython.Py_ssize_t
+    pos: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    size: cython.Py_ssize_t
+    value: cython.longlong
+    with cython.nogil:
+        for shape in range(info.shape[0]):
+            pos = first[shape]
+            out[pos] = info[shape]
+            pos += 1
+            size = 1 << ((info[shape] >> 5) & 3)
+            for word in range(first_word[shape], first_word[shape + 1]):
+                value = words[word]
+                if size < 4 and (value >> (8 * size - 1)) != (value >> 63):
+                    return word
+                for i in range(size):
+                    if big:
+                        out[pos + i] = (value >> (8 * (size - 1 - i))) & 0xFF
+                    else:
+                        out[pos + i] = (value >> (8 * i)) & 0xFF
+                pos += size
     return -1
 
 

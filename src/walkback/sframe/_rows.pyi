@@ -1,4 +1,4 @@
-from walkback.arrays import I64, U8, U32
+from walkback.arrays import I32, I64, U8, U32
 
 def decode_rows(
     buffer: memoryview, end: int, position: I64, count: I64, width: U8, fde_type: U8, big: bool
@@ -14,3 +14,5 @@ def encode_rows(
     shape_first: I64,
     big: bool,
 ) -> int: ...
+def decode_words(buffer: memoryview, positions: I64, big: bool) -> tuple[U8, I64, I32]: ...
+def encode_words(out: U8, first: I64, info: U8, first_word: I64, words: I32, big: bool) -> int: ...

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.arch import AARCH64, AMD64, Machine
+from walkback.arch import AARCH64, AMD64, S390X, Machine
 from walkback.arrays import I32, I64, U8, U32, U64, Bools
 from walkback.errors import InexpressibleError
 from walkback.intern import intern_records
@@ -84,6 +84,9 @@ def build(
     if version not in layout.VERSIONS:
         message = f"version {version} is not known; versions 1, 2 and 3 are"
         raise InexpressibleError(message, rule="header-version")
+    if version == 1 and table.machine is S390X:
+        message = "version 1 does not know s390x"
+        raise InexpressibleError(message, rule="header-abi")
     flags = layout.F_FDE_FUNC_START_PCREL if (version > 1 if pcrel is None else pcrel) else 0
     flags |= layout.F_FRAME_POINTER if frame_pointer else 0
     if flags & ~layout.FLAGS_DEFINED[version]:
@@ -131,29 +134,20 @@ def _rows_where(table: UnwindTable, chosen: Bools) -> I64:
 def _refusals(plan: _Plan) -> list[Refused]:
     """Ranges that cannot be said, each with its first reason."""
     table = plan.table
-    # A range that even flex rows cannot say is told in the words of the richer coding.
-    best = (
-        plan.default.refusal
-        if plan.flex is None
-        else np.where(plan.default.refusal == 0, 0, np.where(plan.flex.refusal == 0, 0, plan.flex.refusal))
-    )
-    bad_row = best[table.row_rule]
-    if plan.flex is not None:
-        mixed = (_rows_where(table, plan.default.refusal != 0) > 0) & ~plan.is_flex
-        owner_mixed = np.repeat(mixed, table.range_rows)
-        rows = _row_numbers(table)
-        bad_row = np.zeros(len(table.row_rule), np.uint8)
-        bad_row[rows[owner_mixed]] = plan.flex.refusal[table.row_rule[rows[owner_mixed]]]
     found: dict[int, Refused] = {}
     for reason, where in _range_refusals(plan):
         for index in np.flatnonzero(where).tolist():
             found.setdefault(index, Refused(index, None, reason))
+    # A range that flex rows cannot say either is told in the words of the richer coding.
+    coding = plan.flex or plan.default
     owner = np.repeat(np.arange(len(table)), table.range_rows)
     rows = _row_numbers(table)
-    wrong = np.flatnonzero(bad_row[rows])
+    needs_more = (_rows_where(table, plan.default.refusal != 0) > 0) & ~plan.is_flex
+    reasons = np.where(needs_more[owner], coding.refusal[table.row_rule[rows]], 0)
+    wrong = np.flatnonzero(reasons)
     for index, first in zip(*np.unique(owner[wrong], return_index=True), strict=True):
-        row = int(rows[wrong[first]])
-        found.setdefault(int(index), Refused(int(index), row, Refusal(int(bad_row[row]))))
+        row = int(wrong[first])
+        found.setdefault(int(index), Refused(int(index), int(rows[row]), Refusal(int(reasons[row]))))
     return [found[index] for index in sorted(found)]
 
 
@@ -174,6 +168,7 @@ def _range_refusals(plan: _Plan) -> list[tuple[Refusal, Bools]]:
     return [
         (Refusal.SIGNAL, table.range_signal & (version < 3)),
         (Refusal.BLOCK_SIZE, wrong_block),
+        (Refusal.BLOCK_ROWS, (block > 0) & (table.range_rows > layout.V3_MAX_FRES) & (version == 3)),
         (Refusal.FUNCTION_SIZE, table.range_size > 0xFFFFFFFF),
         (Refusal.PAUTH_KEY, (table.range_pauth_key > 0) & (table.machine is not AARCH64)),
     ]
@@ -181,7 +176,8 @@ def _range_refusals(plan: _Plan) -> list[tuple[Refusal, Bools]]:
 
 def _refusal_error(table: UnwindTable, refused: list[Refused], version: int) -> InexpressibleError:
     first = refused[0]
-    more = f"; and {len(refused) - 1} functions more" if len(refused) > 1 else ""
+    others = len(refused) - 1
+    more = f"; and {others} function{'s' if others > 1 else ''} more" if others else ""
     return InexpressibleError(
         f"version {version} cannot say {first.text(table)}{more}",
         function=f"function {first.range} at {int(table.range_start[first.range]):#x}",

@@ -56,12 +56,16 @@ class SectionBuilder:
         if pauth_key not in {"A", "B"}:
             message = f"the key is A or B, not {pauth_key!r}"
             raise ValueError(message)
+        if not (0 <= start < 2**64 and 0 <= size <= 2**64 - start and size < 2**64):
+            message = f"a function of {size} bytes at {start:#x} does not lie inside 64 bits of addresses"
+            raise ValueError(message)
         first = len(self._row_offsets)
         for row in rows:
             offset, rule = row if isinstance(row, tuple) else (0, row)
             if isinstance(rule, str):
                 rule = Rule.parse(rule, self.machine)
-            limit = block or size
+            _check_range(rule)
+            limit = min(block or size, 2**32)
             if not 0 <= offset < max(limit, 1) or (len(self._row_offsets) > first and offset <= self._row_offsets[-1]):
                 message = f"a row at {offset} of a function of {limit} bytes: rows rise and lie inside"
                 raise ValueError(message)
@@ -98,3 +102,11 @@ class SectionBuilder:
     def encode(self, **options: Any) -> bytes:
         """The bytes of the section; the options are those of `walkback.sframe.build.build`."""
         return encode(self.build(**options).section)
+
+
+def _check_range(rule: Rule) -> None:
+    """A table has 32 bits for a register and 64 for an offset."""
+    for part in (rule.cfa, rule.ra, rule.fp):
+        if not (0 <= part.register < 2**32 and -(2**63) <= part.offset < 2**63):
+            message = f"register {part.register} or offset {part.offset} is out of range"
+            raise ValueError(message)

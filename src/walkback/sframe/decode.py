@@ -9,9 +9,10 @@ faults unless told otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from walkback.arrays import I64, U8, U32
 from walkback.errors import SFrameError
@@ -90,10 +91,12 @@ def pieces(data: Buffer, *, address: int = 0, faults: bool = False) -> Iterator[
 def _next_piece(view: memoryview, position: int) -> int | None:
     """Where the next header stands after the section at `position`, if there is one."""
     try:
-        header, _ = _header(view[position:])
+        header, order = _header(view[position:])
     except SFrameError:
         return None
-    end = layout.HEADER_SIZE + header["auxhdr_len"] + header["freoff"] + header["fre_len"]
+    parts = layout.HEADER_SIZE + header["auxhdr_len"]
+    index_size = header["num_fdes"] * layout.fde_dtype(header["version"], order).itemsize
+    end = parts + max(header["fdeoff"] + index_size, header["freoff"] + header["fre_len"])
     for pad in range(8):
         start = position + end + pad
         if start + layout.HEADER_SIZE > len(view):
@@ -184,8 +187,7 @@ def _functions(
 ) -> Functions:
     """The columns of the index, in version 3 with those of the attribute records."""
     count = len(index)
-    zeros = np.zeros(count, np.uint8)
-    fault = zeros.copy()
+    fault = np.zeros(count, np.uint8)
     fault_offset = np.zeros(count, np.int64)
     if version == 3:
         position = index["fre_offset"].astype(np.int64) + fre_start
@@ -197,15 +199,19 @@ def _functions(
     else:
         attributes = index
     names = attributes.dtype.names or ()
+
+    def column(name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        return attributes[name].astype(dtype) if name in names else np.zeros(count, dtype)
+
     return Functions(
         start=index["start"].astype(np.int64),
         size=index["size"].astype(np.uint32),
         fre_offset=index["fre_offset"].astype(np.uint32),
-        num_fres=attributes["num_fres"].astype(np.uint32),
-        info=np.ascontiguousarray(attributes["info"]),
-        info2=np.ascontiguousarray(attributes["info2"]) if "info2" in names else zeros,
-        rep_size=np.ascontiguousarray(attributes["rep_size"]) if "rep_size" in names else zeros,
-        padding=attributes["padding"].astype(np.uint16) if "padding" in names else zeros.astype(np.uint16),
+        num_fres=column("num_fres", np.uint32),
+        info=column("info", np.uint8),
+        info2=column("info2", np.uint8),
+        rep_size=column("rep_size", np.uint8),
+        padding=column("padding", np.uint16),
         first_row=np.zeros(count, np.int64),
         rows=np.zeros(count, np.int64),
         fault=fault,
@@ -247,7 +253,7 @@ def _decode_rows(
     _set_fault(functions, fault == 2, Fault.WORD_SIZE, position)
     functions.rows = rows
     functions.first_row = np.cumsum(rows) - rows
-    return row_start, row_shape, _shapes(view, at, fde_type, order), position
+    return row_start, row_shape, Shapes(fde_type, *_rows.decode_words(view, at, order == "big")), position
 
 
 def _set_fault(functions: Functions, where: np.ndarray, fault: Fault, offset: I64) -> None:
@@ -257,25 +263,6 @@ def _set_fault(functions: Functions, where: np.ndarray, fault: Fault, offset: I6
     new = where & (functions.fault == 0)
     functions.fault[new] = fault
     functions.fault_offset[new] = offset[new]
-
-
-def _shapes(view: memoryview, at: I64, fde_type: U8, order: ByteOrder) -> Shapes:
-    """Decode the words of the distinct shapes."""
-    raw = np.frombuffer(view, np.uint8)
-    info = raw[at]
-    count = ((info >> 1) & 15).astype(np.int64)
-    first_word = np.zeros(len(at) + 1, np.int64)
-    np.cumsum(count, out=first_word[1:])
-    words = np.zeros(int(first_word[-1]), np.int32)
-    for code, size in enumerate(layout.FRE_WORD_SIZES):
-        chosen = np.flatnonzero(((info >> 5) & 3 == code) & (count > 0))
-        n = count[chosen]
-        within = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
-        source = np.repeat(at[chosen] + 1, n) + within * size
-        octets = raw[source[:, None] + np.arange(size)]
-        values = octets.view(np.dtype(f"{'<' if order == 'little' else '>'}i{size}")).reshape(-1)
-        words[np.repeat(first_word[chosen], n) + within] = values
-    return Shapes(fde_type, info, first_word, words)
 
 
 def _gaps(

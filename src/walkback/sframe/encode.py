@@ -101,7 +101,7 @@ def _write_rows(section: Section, out: U8) -> None:
             layout.attribute_bytes(out)[position] = attributes.view(f"V{layout.ATTRIBUTE_SIZE}")
         position += layout.ATTRIBUTE_SIZE
     width = np.array(layout.FRE_START_SIZES, np.uint8)[functions.fre_type]
-    shape_bytes, shape_first = shape_octets(section)
+    shape_bytes, shape_first = _shape_octets(section)
     try:
         wrong = _rows.encode_rows(
             out,
@@ -122,24 +122,14 @@ def _write_rows(section: Section, out: U8) -> None:
         raise InexpressibleError(message, rule="row-start-range")
 
 
-def shape_octets(section: Section) -> tuple[U8, I64]:
+def _shape_octets(section: Section) -> tuple[U8, I64]:
     """The bytes of every shape one after the other, and where each begins."""
     shapes = section.shapes
     first = np.zeros(len(shapes) + 1, np.int64)
     np.cumsum(shapes.length, out=first[1:])
     octets = np.zeros(int(first[-1]), np.uint8)
-    octets[first[:-1]] = shapes.info
-    count = shapes.word_count.astype(np.int64)
-    prefix = "<" if section.byteorder == "little" else ">"
-    for size in layout.FRE_WORD_SIZES:
-        chosen = np.flatnonzero((shapes.word_size == size) & (count > 0))
-        n = count[chosen]
-        within = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
-        words = shapes.words[np.repeat(shapes.first_word[:-1][chosen], n) + within]
-        stored = words.astype(f"{prefix}i{size}")
-        if np.any(stored != words):
-            message = f"a data word does not fit into {8 * size} bits"
-            raise InexpressibleError(message, rule="word-range")
-        target = np.repeat(first[:-1][chosen] + 1, n) + within * size
-        octets[target[:, None] + np.arange(size)] = stored.view(np.uint8).reshape(-1, size)
+    wrong = _rows.encode_words(octets, first, shapes.info, shapes.first_word, shapes.words, section.byteorder == "big")
+    if wrong >= 0:
+        message = f"data word {int(shapes.words[wrong])} does not fit its size"
+        raise InexpressibleError(message, rule="word-range")
     return octets, first

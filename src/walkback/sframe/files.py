@@ -86,7 +86,7 @@ class Source:
     @property
     def relocatable(self) -> bool:
         """Whether relocations give the functions their places."""
-        return self.elf is not None and self.elf.is_relocatable
+        return self.elf is not None and self.index is not None and self.elf.is_relocatable
 
     @property
     def file_offset(self) -> int | None:

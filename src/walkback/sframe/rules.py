@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from walkback.arch import S390X, Machine
+from walkback.arch import AARCH64, S390X, Machine
 from walkback.arrays import I32, I64, U8, U32, Bools
 from walkback.errors import InexpressibleError
 from walkback.intern import intern_records
@@ -47,7 +47,7 @@ def to_table(section: Section) -> UnwindTable:
         range_first_row=functions.first_row,
         range_rows=functions.rows,
         range_signal=section.signal,
-        range_pauth_key=functions.pauth_key,
+        range_pauth_key=functions.pauth_key if machine is AARCH64 else np.zeros(len(functions), np.uint8),
         range_block=section.block_size,
         range_origin=np.arange(len(functions)),
         row_offset=section.row_start,
@@ -209,6 +209,3 @@ def _without_unreliable(section: Section, rules: RuleArray, row_rule: U32, reaso
     owner_reason = np.repeat(reasons, section.functions.rows)
     row_rule = np.where(owner_reason > 0, numbers[owner_reason], row_rule)
     return np.concatenate((rules, np.array(extra, RULE))), row_rule
-
-
-table = to_table

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from walkback.arch import S390X, Machine
+from walkback.arch import AARCH64, S390X, Machine
 from walkback.arrays import I64, U8, Bools
 from walkback.sframe import layout
 from walkback.table import Kind
@@ -45,13 +45,14 @@ class Refusal(IntEnum):
     FUNCTION_SIZE = 20
     PAUTH_KEY = 21
     BLOCK_ROWS = 22
+    RA_SIGNED = 23
 
 
 REFUSAL_WORDS: Final = {
     Refusal.INEXPRESSIBLE: "a rule that is none of the kinds of the table",
     Refusal.OUTERMOST: "an outermost frame, which version 1 cannot mark",
     Refusal.CFA_BASE: "a CFA based on a register other than SP and FP",
-    Refusal.CFA_KIND: "a CFA that is read from memory, undefined or unchanged",
+    Refusal.CFA_KIND: "a CFA found in a way that the version has no words for",
     Refusal.CFA_SCALE: "a CFA offset that is not 160 and a multiple of 8",
     Refusal.RA_PLACE: "a return address that is not at its fixed place",
     Refusal.RA_UNCHANGED: "a return address in its register, where the format fixes it on the stack",
@@ -69,6 +70,7 @@ REFUSAL_WORDS: Final = {
     Refusal.FUNCTION_REACH: "a function more than 2 GiB away",
     Refusal.FUNCTION_SIZE: "a function of 4 GiB or more",
     Refusal.PAUTH_KEY: "a pointer-authentication key, which only AArch64 has",
+    Refusal.RA_SIGNED: "a signed return address, which only AArch64 has",
     Refusal.BLOCK_ROWS: "a repeating block of more than 65535 rows",
 }
 
@@ -120,7 +122,7 @@ class _Writer:
 def default_coding(rules: RuleArray, machine: Machine, version: int) -> Coding:
     """How default rows say the rules."""
     out = _Writer(len(rules))
-    outermost = _outermost(out, rules, version)
+    outermost = _outermost(out, rules, machine, version)
     live = ~outermost
     cfa, ra, fp = rules["cfa"], rules["ra"], rules["fp"]
     out.refuse(live & (cfa["kind"] != Kind.REGISTER), Refusal.CFA_KIND)
@@ -161,7 +163,7 @@ def _default_word(out: _Writer, where: Bools, rules: RuleArray, name: str, regis
 def flex_coding(rules: RuleArray, machine: Machine) -> Coding:
     """How flex rows say the rules (version 3)."""
     out = _Writer(len(rules))
-    live = ~_outermost(out, rules, 3)
+    live = ~_outermost(out, rules, machine, 3)
     cfa, ra, fp = rules["cfa"], rules["ra"], rules["fp"]
     out.refuse(live & (cfa["kind"] != Kind.REGISTER) & (cfa["kind"] != Kind.AT_REGISTER), Refusal.CFA_KIND)
     _pair(out, live, cfa, _cfa_word(out, live, cfa["offset"], machine))
@@ -191,10 +193,11 @@ def _pair(out: _Writer, where: Bools, part: RuleArray, offset: I64) -> None:
     out.append(where, offset)
 
 
-def _outermost(out: _Writer, rules: RuleArray, version: int) -> Bools:
+def _outermost(out: _Writer, rules: RuleArray, machine: Machine, version: int) -> Bools:
     """Rows without words; also refuses what has no words in any version."""
     for name in ("cfa", "ra", "fp"):
         out.refuse(rules[name]["kind"] == Kind.INEXPRESSIBLE, Refusal.INEXPRESSIBLE)
+    out.refuse((rules["ra_signed"] > 0) & (machine is not AARCH64), Refusal.RA_SIGNED)
     outermost: Bools = rules["ra"]["kind"] == Kind.UNDEFINED
     if version == 1:
         out.refuse(outermost, Refusal.OUTERMOST)

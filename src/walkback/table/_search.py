@@ -8,18 +8,18 @@ import cython
 import numpy as np
 
 
-def find(pcs, starts, ends, ranges, directory, shift, range_start, first_row, rows, block, row_offset):
+def find(pcs, starts, lasts, ranges, directory, shift, range_start, first_row, rows, block, row_offset):
     """For each program counter its range and row, -1 where there is none.
 
-    `starts`, `ends` and `ranges` describe the disjoint pieces; `directory[b]` is the first piece that ends in bucket
-    b or after it. The other columns are those of the table.
+    `starts`, `lasts` (inclusive) and `ranges` describe the disjoint pieces; `directory[b]` is the first piece that ends
+    in bucket b or after it. The other columns are those of the table.
     """
     found_range = np.empty(len(pcs), np.int64)
     found_row = np.empty(len(pcs), np.int64)
     _find(
         memoryview(pcs),
         memoryview(starts),
-        memoryview(ends),
+        memoryview(lasts),
         memoryview(ranges),
         memoryview(directory),
         shift,
@@ -38,7 +38,7 @@ def find(pcs, starts, ends, ranges, directory, shift, range_start, first_row, ro
 def _find(
     pcs: cython.const[cython.ulonglong][::1],
     starts: cython.const[cython.ulonglong][::1],
-    ends: cython.const[cython.ulonglong][::1],
+    lasts: cython.const[cython.ulonglong][::1],
     ranges: cython.const[cython.longlong][::1],
     directory: cython.const[cython.uint][::1],
     shift: cython.int,
@@ -63,7 +63,7 @@ def _find(
     with cython.nogil:
         if pieces:
             base = starts[0]
-            last = ends[pieces - 1]
+            last = lasts[pieces - 1]
         else:
             base = 1
             last = 0
@@ -71,7 +71,7 @@ def _find(
             pc = pcs[i]
             found_range[i] = -1
             found_row[i] = -1
-            if pc < base or pc >= last:
+            if pc < base or pc > last:
                 continue
             low = directory[(pc - base) >> shift]
             high = cython.cast(cython.Py_ssize_t, directory[((pc - base) >> shift) + 1]) + 1
@@ -80,7 +80,7 @@ def _find(
             # The first piece that ends after pc is in [low, high).
             while low < high:
                 middle = (low + high) >> 1
-                if ends[middle] > pc:
+                if lasts[middle] >= pc:
                     high = middle
                 else:
                     low = middle + 1

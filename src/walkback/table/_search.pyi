@@ -3,7 +3,7 @@ from walkback.arrays import I64, U32, U64
 def find(
     pcs: U64,
     starts: U64,
-    ends: U64,
+    lasts: U64,
     ranges: I64,
     directory: U32,
     shift: int,

@@ -18,7 +18,8 @@ class Pieces:
     """Disjoint intervals in order, each with the number of the range that holds in it."""
 
     starts: U64
-    ends: U64
+    lasts: U64
+    """The last address of each: an end can be one more than 64 bits hold."""
     ranges: I64
     directory: U32
     """For each of equally wide buckets over the addresses the first piece that ends in it or later; and one more."""
@@ -28,28 +29,28 @@ class Pieces:
     @classmethod
     def of(cls, starts: U64, sizes: U64, ranges: I64) -> Self:
         """Of overlapping ranges the one that starts last holds, of those with one start the last given."""
-        ends = starts + np.minimum(sizes, np.uint64(_LAST) - starts)
         order = np.argsort(starts, kind="stable")
-        order = order[ends[order] > starts[order]]
-        starts, ends, ranges = starts[order], ends[order], ranges[order].astype(np.int64)
-        if np.any(ends[:-1] > starts[1:]):
-            starts, ends, ranges = _without_overlap(starts, ends, ranges)
-        directory, shift = _directory(starts, ends)
-        return cls(starts, ends, ranges, directory, shift)
+        order = order[sizes[order] > 0]
+        starts, sizes, ranges = starts[order], sizes[order], ranges[order].astype(np.int64)
+        lasts = starts + np.minimum(sizes - np.uint64(1), np.uint64(_LAST) - starts)
+        if np.any(lasts[:-1] >= starts[1:]):
+            starts, lasts, ranges = _without_overlap(starts, lasts, ranges)
+        directory, shift = _directory(starts, lasts)
+        return cls(starts, lasts, ranges, directory, shift)
 
 
-def _directory(starts: U64, ends: U64) -> tuple[U32, int]:
+def _directory(starts: U64, lasts: U64) -> tuple[U32, int]:
     if not len(starts):
         return np.zeros(2, np.uint32), 0
-    span = int(ends[-1]) - int(starts[0])
+    span = int(lasts[-1]) - int(starts[0])
     buckets = 2 * len(starts)
     shift = max(0, (span // buckets).bit_length())
     edges = np.arange((span >> shift) + 1, dtype=np.uint64) << np.uint64(shift)
-    directory = np.searchsorted(ends, starts[0] + edges, "right").astype(np.uint32)
+    directory = np.searchsorted(lasts, starts[0] + edges, "left").astype(np.uint32)
     return np.append(directory, np.uint32(len(starts))), shift
 
 
-def _without_overlap(starts: U64, ends: U64, ranges: I64) -> tuple[U64, U64, I64]:
+def _without_overlap(starts: U64, lasts: U64, ranges: I64) -> tuple[U64, U64, I64]:
     """Cut ranges where a later one begins, and go on with them where it ends."""
     cut: list[tuple[int, int, int]] = []
     open_ranges: list[tuple[int, int]] = []  # (-number, end): the top is the one that started last
@@ -67,13 +68,13 @@ def _without_overlap(starts: U64, ends: U64, ranges: I64) -> tuple[U64, U64, I64
             position = stop
         position = max(position, to)
 
-    for number, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+    for number, (start, last) in enumerate(zip(starts.tolist(), lasts.tolist(), strict=True)):
         advance(start)
-        heapq.heappush(open_ranges, (-number, end))
-    advance(int(ends.max()))
-    table = np.array(cut, np.uint64)
+        heapq.heappush(open_ranges, (-number, last + 1))
+    advance(int(lasts.max()) + 1)
+    first, end, number_of = zip(*cut, strict=True)
     return (
-        np.ascontiguousarray(table[:, 0]),
-        np.ascontiguousarray(table[:, 1]),
-        ranges[table[:, 2].astype(np.int64)],
+        np.array(first, np.uint64),
+        np.array([one - 1 for one in end], np.uint64),
+        ranges[np.array(number_of)],
     )

@@ -167,6 +167,9 @@ class Rule:
                 message = f"not a clause of a rule: {clause.strip()!r} (CFA, RA or FP, then = and a rule)"
                 raise ValueError(message)
             name, value = match[1].lower(), match[2]
+            if name in parts:
+                message = f"{match[1].upper()} is said twice: {text!r}"
+                raise ValueError(message)
             if name == "ra" and value.endswith(" signed"):
                 signed, value = True, value.removesuffix(" signed")
             parts[name] = Part.parse(value, machine)

@@ -89,7 +89,7 @@ class UnwindTable:
         return _search.find(
             wanted.reshape(-1),
             pieces.starts,
-            pieces.ends,
+            pieces.lasts,
             pieces.ranges,
             pieces.directory,
             pieces.shift,

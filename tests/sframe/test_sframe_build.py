@@ -1,0 +1,389 @@
+"""What is put into a section comes out of it: at every address the same rule, in every version, wherever it stands."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from walkback.arch import AARCH64, AMD64, S390X
+from walkback.errors import InexpressibleError
+from walkback.sframe.build import build
+from walkback.sframe.builder import SectionBuilder
+from walkback.sframe.decode import decode
+from walkback.sframe.encode import encode
+from walkback.sframe.rules import to_table
+from walkback.sframe.words import Refusal
+from walkback.table import OUTERMOST, Kind, Part, Rule
+
+pytestmark = pytest.mark.kernel
+
+TOP = 2**64
+WIDE = st.one_of(
+    st.integers(-128, 127),
+    st.sampled_from([-129, 128, -(2**15), 2**15 - 1, -(2**15) - 1, 2**15, -(2**31), 2**31 - 1]),
+    st.integers(-(2**31), 2**31 - 1),
+)
+REGISTER = st.one_of(st.integers(0, 40), st.sampled_from([2**13 - 1, 2**13, 2**29 - 1]))
+ABSENT = st.just(Part())
+
+
+def at_cfa(offsets):
+    return st.builds(Part, st.just(Kind.AT_CFA), st.just(0), offsets)
+
+
+def based(kinds, registers, offsets):
+    return st.builds(Part, st.sampled_from(kinds), registers, offsets)
+
+
+ANY = st.one_of(at_cfa(WIDE), based([Kind.REGISTER, Kind.AT_REGISTER], REGISTER, WIDE))
+SAVED = at_cfa(WIDE)
+
+
+def default_rules(machine, version):
+    """Rules that default rows can say."""
+    base = st.sampled_from([machine.sp, machine.fp])
+    if machine is AMD64:
+        fixed = st.just(Part(Kind.AT_CFA, 0, -8))
+        return st.builds(Rule, based([Kind.REGISTER], base, WIDE), fixed, st.one_of(ABSENT, SAVED))
+    if machine is AARCH64:
+        cfa = based([Kind.REGISTER], base, WIDE)
+        return st.one_of(
+            st.builds(Rule, cfa, ABSENT, ABSENT, st.booleans()),
+            st.builds(Rule, cfa, SAVED, st.one_of(ABSENT, SAVED), st.booleans()),
+        )
+    scaled = WIDE.map(lambda word: 8 * word + 160)
+    cfa = based([Kind.REGISTER], base, scaled)
+    even = WIDE.map(lambda word: word & ~1) if version == 2 else WIDE
+    fp = at_cfa(even)
+    ra = at_cfa(even.filter(bool))
+    if version == 2:
+        register = based([Kind.REGISTER], st.one_of(st.integers(0, 40), st.just(2**30 - 1)), st.just(0))
+        ra, fp = st.one_of(ra, register), st.one_of(fp, register)
+    return st.builds(Rule, cfa, st.one_of(ABSENT, ra), st.one_of(ABSENT, fp))
+
+
+def flex_rules(machine):
+    """Rules that flex rows can say."""
+    offsets = WIDE.map(lambda word: 8 * word + 160) if machine is S390X else WIDE
+    cfa = based([Kind.REGISTER, Kind.AT_REGISTER], REGISTER, offsets)
+    ra = ANY if machine is AMD64 else st.one_of(ABSENT, ANY)
+    signed = st.booleans() if machine is AARCH64 else st.just(False)
+    return st.builds(Rule, cfa, ra, st.one_of(ABSENT, ANY), signed)
+
+
+def rules_of(machine, version):
+    rules = [default_rules(machine, version)]
+    if version > 1:
+        rules.append(st.just(OUTERMOST))
+    if version == 3:
+        rules.append(flex_rules(machine))
+    return st.one_of(rules)
+
+
+KINDS = [(AMD64, 1), (AMD64, 2), (AMD64, 3), (AARCH64, 1), (AARCH64, 2), (AARCH64, 3), (S390X, 2), (S390X, 3)]
+
+
+@st.composite
+def function_lists(draw, machine, version, starts, sizes):
+    """Disjoint functions: (start, size, rows, options)."""
+    functions = []
+    taken = []
+    palette = draw(st.lists(rules_of(machine, version), min_size=1, max_size=4))
+    for _ in range(draw(st.integers(0, 4))):
+        start, size = draw(starts), draw(sizes)
+        if start + size >= TOP or any(start < end and first < start + max(size, 1) for first, end in taken):
+            continue
+        taken.append((start, start + max(size, 1)))
+        options = {}
+        if draw(st.integers(0, 3)) == 0:
+            options["block"] = 16 if version == 1 else draw(st.integers(1, 255))
+        if machine is AARCH64:
+            options["pauth_key"] = draw(st.sampled_from("AB"))
+        if version == 3:
+            options["signal"] = draw(st.booleans())
+        limit = options.get("block") or size
+        places = st.one_of(st.integers(0, max(limit - 1, 0)), st.integers(0, min(max(limit - 1, 0), 300)))
+        offsets = sorted(draw(st.sets(places, max_size=4)))
+        functions.append((start, size, [(at, draw(st.sampled_from(palette))) for at in offsets], options))
+    return functions
+
+
+def model(functions, pc):
+    """(function, rule) at an address, by searching everything."""
+    for number, (start, size, rows, options) in enumerate(functions):
+        if start <= pc < start + size:
+            offset = (pc - start) % options["block"] if options.get("block") else pc - start
+            held = [rule for at, rule in rows if at <= offset]
+            return number, held[-1] if held else None
+    return None
+
+
+def places_of(functions):
+    places = set()
+    for start, size, rows, options in functions:
+        block = options.get("block") or 0
+        for at in (0, size, *(at for at, _ in rows), *(at + block for at, _ in rows), block):
+            places |= {start + at - 1, start + at, start + at + 1}
+    return sorted(pc for pc in places if 0 <= pc < TOP - 1)
+
+
+def compare(functions, table):
+    """The table says what the functions say; its ranges may be in another order."""
+    for pc in places_of(functions):
+        expected, found = model(functions, pc), table.find(pc)
+        if expected is None:
+            assert found is None
+            continue
+        start, size, _, options = functions[expected[0]]
+        assert (found.start, found.size, found.rule) == (start, size, expected[1])
+        assert found.signal == options.get("signal", False)
+        assert found.pauth_key == "AB".index(options.get("pauth_key", "A"))
+
+
+def collect(machine, functions):
+    builder = SectionBuilder(machine)
+    for start, size, rows, options in functions:
+        builder.function(start, size, rows, **options)
+    return builder
+
+
+def check(machine, version, functions, **options):
+    builder = collect(machine, functions)
+    compare(functions, builder.table())
+    built = builder.build(version=version, **options)
+    assert (built.refused, built.split) == ((), ())
+    data = encode(built.section)
+    section = decode(data, address=options.get("address", 0))
+    assert encode(section) == data
+    assert section.gaps == ()
+    assert section.code_address.tolist() == built.section.code_address.tolist() == sorted(f[0] for f in functions)
+    compare(functions, to_table(section))
+    check_minimal(section)
+    return section
+
+
+def check_minimal(section):
+    """No field is wider than it has to be, and the header counts right."""
+    shapes = section.shapes
+    for shape in range(len(shapes)):
+        words = shapes.words[shapes.first_word[shape] : shapes.first_word[shape + 1]].tolist()
+        size, flex = int(shapes.word_size[shape]), shapes.fde_type[shape] == 1
+        if size == 1:
+            continue
+        half = 8 * (size // 2)
+        control = control_positions(words) if flex else set()
+        fits = [
+            0 <= word % (1 << 8 * size) < 1 << half if n in control else -(1 << half - 1) <= word < 1 << half - 1
+            for n, word in enumerate(words)
+        ]
+        assert not all(fits)
+    functions = section.functions
+    for number in range(len(functions)):
+        first, rows = int(functions.first_row[number]), int(functions.rows[number])
+        largest = int(section.row_start[first : first + rows].max(initial=0))
+        assert functions.fre_type[number] == (largest > 0xFF) + (largest > 0xFFFF)
+    assert (section.num_fdes, section.num_fres) == (len(functions), len(section.row_start))
+    assert section.length == section.end
+
+
+def control_positions(words):
+    positions, at = set(), 0
+    while at < len(words):
+        positions.add(at)
+        at += 2 if words[at] else 1
+    return positions
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_near_functions(data):
+    machine, version = data.draw(st.sampled_from(KINDS))
+    starts, sizes = st.integers(0x1000, 0x8000), st.one_of(st.integers(0, 400), st.integers(0, 0x20000))
+    functions = data.draw(function_lists(machine, version, starts, sizes))
+    pcrel = data.draw(st.sampled_from([None, False] if version == 1 else [None, False, True]))
+    order = data.draw(st.sampled_from([None, "little", "big"]))
+    address = data.draw(st.sampled_from([0, 0x400, 0x1234, 0x20000, 0x7FFF0000]))
+    check(machine, version, functions, pcrel=pcrel, byteorder=order, address=address)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_functions_anywhere(data):
+    machine = data.draw(st.sampled_from([AMD64, AARCH64, S390X]))
+    anywhere = st.one_of(
+        st.integers(0, TOP - 1),
+        st.integers(TOP - 500, TOP - 1),
+        st.integers(2**63 - 200, 2**63 + 200),
+        st.integers(0, 99),
+    )
+    sizes = st.one_of(st.integers(0, 400), st.integers(0, 2**32 - 1))
+    functions = data.draw(function_lists(machine, 3, anywhere, sizes))
+    check(machine, 3, functions, address=data.draw(anywhere), pcrel=data.draw(st.sampled_from([None, False])))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_reach_of_32_bits(data):
+    """A function near enough is written, around the end of the address space too; one farther away is refused."""
+    version = data.draw(st.sampled_from([1, 2]))
+    pcrel = version == 2 and data.draw(st.booleans())
+    address = data.draw(st.sampled_from([0, 2**31, 2**40, 2**63, TOP - 2**12]))
+    edge = data.draw(st.sampled_from([-(2**31), 2**31 - 1]))
+    away = edge + data.draw(st.integers(-2, 2))
+    start = (address + (28 if pcrel else 0) + away) % TOP
+    assume(start < TOP - 16)
+    functions = [(start, 8, [(0, Rule(Part(Kind.REGISTER, 7, 8), Part(Kind.AT_CFA, 0, -8)))], {})]
+    if -(2**31) <= away < 2**31:
+        check(AMD64, version, functions, address=address, pcrel=pcrel)
+    else:
+        with pytest.raises(InexpressibleError, match="more than 2 GiB away") as error:
+            collect(AMD64, functions).build(version=version, address=address, pcrel=pcrel)
+        assert error.value.rule == "function-reach"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_from_version_to_version(data):
+    """A table read from one version and written in another that can say it stays the same."""
+    machine, version = data.draw(st.sampled_from([one for one in KINDS if one[1] < 3]))
+    functions = data.draw(function_lists(machine, version, st.integers(0, 0x4000), st.integers(0, 400)))
+    functions.sort(key=lambda one: one[:2])
+    table = to_table(decode(collect(machine, functions).encode(version=version)))
+    for other in (2, 3) if machine is S390X else (1, 2, 3):
+        built = build(table, version=other, leave_out=True)
+        left_out = {one.range: one.reason for one in built.refused}
+        # the words of s390x in version 2 have room for larger register numbers than control words
+        reasons = {Refusal.OUTERMOST, Refusal.BLOCK_SIZE} if other < version else {Refusal.CONTROL_RANGE}
+        assert set(left_out.values()) <= reasons
+        compare(
+            [one for number, one in enumerate(functions) if number not in left_out],
+            to_table(decode(encode(built.section))),
+        )
+
+
+@pytest.mark.parametrize("order", ["little", "big"])
+def test_byte_order_and_abi(order):
+    for machine, abi in ((AMD64, 3), (AARCH64, 1 if order == "big" else 2), (S390X, 4)):
+        section = SectionBuilder(machine).build(byteorder=order).section
+        assert (section.abi_arch, section.byteorder) == (abi, order)
+    assert [SectionBuilder(machine).build().section.byteorder for machine in (AMD64, AARCH64, S390X)] == [
+        *("little", "little", "big")
+    ]
+
+
+def test_header_that_is_written():
+    builder = SectionBuilder("amd64")
+    builder.function(0x2000, 16, ["CFA = rsp+8"])
+    builder.function(0x1000, 16, ["CFA = rsp+8", (1, "CFA = rsp+16, FP = *(CFA-16)")])
+    data = builder.encode(address=0x4000)
+    assert data[:28] == bytes.fromhex("e2de0305 0300f800 02000000 03000000") + bytes([20, *[0] * 7, 32, 0, 0, 0])
+    assert [one.flags for one in (builder.build(version=n).section for n in (1, 2, 3))] == [1, 5, 5]
+    assert builder.build(version=2, pcrel=False, frame_pointer=True).section.flags == 3
+    # rows follow in the order of the index
+    assert decode(data, address=0x4000).functions.fre_offset.tolist() == [0, 12]
+    assert data[60:] == bytes.fromhex("0200000000 00 03 08 01 05 10 f00100000000 00 03 08")
+
+
+@pytest.mark.parametrize(("version", "options"), [(1, {"pcrel": True}), (3, {"frame_pointer": True}), (0, {}), (4, {})])
+def test_flags_and_versions_that_there_are_not(version, options):
+    with pytest.raises(InexpressibleError) as error:
+        SectionBuilder(AMD64).build(version=version, **options)
+    assert error.value.rule == ("header-flags" if options else "header-version")
+
+
+def test_relocatable_files_keep_their_order_and_have_no_starts():
+    builder = SectionBuilder(AARCH64)
+    for section, start in ((5, 0x20), (2, 0), (5, 0)):
+        builder.function(start, 16, [f"CFA = sp+{section + start}"], section=section)
+    for version in (1, 2, 3):
+        built = builder.build(version=version).section
+        assert not built.sorted
+        assert built.functions.start.tolist() == [0, 0, 0]
+        assert built.code_section.tolist() == [5, 2, 5]
+        assert built.code_address.tolist() == [0x20, 0, 0]
+        section = decode(encode(built))
+        section.code_section, section.code_address = built.code_section, built.code_address
+        table = to_table(section)
+        assert [table.find(at, section=where).rule.cfa.offset for where, at in ((5, 0x20), (2, 0), (5, 0))] == [
+            37,
+            2,
+            5,
+        ]
+
+
+@pytest.mark.parametrize("rows", [65535, 65536, 65547, 2 * 65535 + 1])
+def test_functions_of_very_many_rows_are_split(rows, interpreted):
+    if interpreted and rows > 65547:
+        pytest.skip("the same, slower")
+    builder = SectionBuilder(AMD64)
+    builder.function(0x1000, 16, ["CFA = rsp+8"])
+    builder.function(
+        0x10000,
+        3 * rows + 5,
+        [(3 * n + 2, Rule(Part(Kind.REGISTER, 7, 8 * (n % 7)), Part(Kind.AT_CFA, 0, -8))) for n in range(rows)],
+        signal=True,
+    )
+    built = builder.build(address=0x8000)
+    parts = -(-rows // 65535)
+    assert built.split == ((1,) if parts > 1 else ())
+    section = decode(encode(built.section), address=0x8000)
+    assert section.functions.rows.tolist() == [1, *[65535] * (rows // 65535), *([rows % 65535] if rows % 65535 else [])]
+    assert section.code_address.tolist() == [0x1000, 0x10000, *[0x10000 + 3 * 65535 * n + 2 for n in range(1, parts)]]
+    assert int(section.functions.size[1:].sum()) == 3 * rows + 5
+    assert section.signal.tolist() == [False, *[True] * parts]
+    table, before = to_table(section), builder.table()
+    pcs = np.arange(0x10000, 0x10000 + 3 * rows + 6, 7 if interpreted else 1, np.uint64)
+    new, old = table.find_many(pcs)[1], before.find_many(pcs)[1]
+    assert np.array_equal(new, old)
+    assert np.array_equal(table.rules[table.row_rule]["cfa"]["offset"], before.rules[before.row_rule]["cfa"]["offset"])
+    # the other versions count rows in 32 bits
+    assert builder.build(version=2, address=0x8000, leave_out=True).split == ()
+
+
+def test_equal_rules_share_a_shape():
+    builder = SectionBuilder(AMD64)
+    for n in range(300):
+        builder.function(n * 16, 16, ["CFA = rsp+8", (1, "CFA = rsp+16"), (9, "CFA = rsp+8")])
+    assert len(builder.build().section.shapes) == 2
+    assert len(decode(builder.encode()).shapes) == 2
+
+
+def test_one_row_that_needs_flex_makes_the_function_flex():
+    builder = SectionBuilder(AMD64)
+    builder.function(0, 16, ["CFA = rsp+8", (1, "CFA = r10")])
+    builder.function(16, 16, ["CFA = rsp+8"])
+    section = builder.build().section
+    assert section.functions.fde_type.tolist() == [1, 0]
+    assert section.shapes.info.tolist() == [0x04, 0x04, 0x03]
+
+
+def test_drap_is_written_as_the_assembler_writes_it():
+    builder = SectionBuilder(AMD64)
+    saved = "CFA = r10, FP = *(rbp)"
+    rows = ["CFA = rsp+8", (5, "CFA = r10"), (17, saved), (19, "CFA = *(rbp-8), FP = *(rbp)"), (22, saved)]
+    builder.function(0, 28, [*rows, (27, "CFA = rsp+8, FP = *(rbp)")], section=1)
+    assert builder.encode() == bytes.fromhex(
+        "e2de03040300f800 0100000006000000 29000000000000001000000000000000000000001c00000000000000"
+        "0600000100 00043908 05045100 110a5100003300 130a33f8003300 160a5100003300 1b0a39080033 00"
+    )
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(1, "CFA = rsp"), (1, "CFA = rsp")],
+        [(2, "CFA = rsp"), (1, "CFA = rsp")],
+        [(-1, "CFA = rsp")],
+        [(16, "CFA = rsp")],
+    ],
+)
+def test_rows_rise_and_lie_inside(rows):
+    with pytest.raises(ValueError, match="rows rise and lie inside"):
+        SectionBuilder(AMD64).function(0, 16, rows)
+
+
+def test_machines_and_keys_that_there_are_not():
+    with pytest.raises(ValueError, match="unknown machine 'vax'"):
+        SectionBuilder("vax")
+    with pytest.raises(ValueError, match="the key is A or B"):
+        SectionBuilder(AARCH64).function(0, 16, [], pauth_key="C")

@@ -1,0 +1,133 @@
+"""Rules as text and as records, there and back."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from walkback.arch import AARCH64, AMD64, MACHINES, S390X
+from walkback.table import OUTERMOST, RULE, Kind, Part, Reason, Rule, inexpressible, rule_array
+
+OFFSETS = st.one_of(st.integers(-300, 300), st.sampled_from([-(2**63), 2**63 - 1, -(2**31), 2**31]))
+REGISTERS = st.one_of(st.integers(0, 70), st.sampled_from([2**29 - 1, 2**32 - 1]))
+PARTS = st.one_of(
+    st.just(Part()),
+    st.just(Part(Kind.UNDEFINED)),
+    st.builds(Part, st.sampled_from([Kind.REGISTER, Kind.AT_REGISTER]), REGISTERS, OFFSETS),
+    st.builds(Part, st.sampled_from([Kind.CFA, Kind.AT_CFA]), st.just(0), OFFSETS),
+)
+RULES = st.builds(Rule, PARTS, PARTS, PARTS, st.booleans())
+
+
+@given(RULES, st.sampled_from(MACHINES))
+def test_text_there_and_back(rule, machine):
+    assert Rule.parse(rule.text(machine), machine) == rule
+
+
+@given(RULES)
+def test_record_there_and_back(rule):
+    array = rule_array([rule, OUTERMOST])
+    assert array.dtype == RULE
+    assert Rule.from_record(array[0]) == rule
+    assert Rule.from_record(array[1]) == OUTERMOST
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
+@pytest.mark.parametrize("number", [*range(40), 2**32 - 1])
+def test_register_names(machine, number):
+    part = Part(Kind.AT_REGISTER, number, -8)
+    assert Part.parse(part.text(machine), machine) == part
+    assert Part.parse(f"*(r{number}-8)", machine).register == number or f"r{number}" in machine.register_names
+
+
+@pytest.mark.parametrize(
+    ("machine", "text", "register"),
+    [
+        (AMD64, "sp", 7),
+        (AMD64, "fp", 6),
+        (AMD64, "ra", 16),
+        (AARCH64, "lr", 30),
+        (AARCH64, "fp", 29),
+        (S390X, "sp", 15),
+    ],
+)
+def test_aliases(machine, text, register):
+    assert Part.parse(text, machine) == Part(Kind.REGISTER, register, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("CFA = rsp+8", Rule(Part(Kind.REGISTER, 7, 8), Part(Kind.AT_CFA, 0, -8))),
+        (
+            "cfa=rsp + 8,fp = *( CFA - 16 )",
+            Rule(Part(Kind.REGISTER, 7, 8), Part(Kind.AT_CFA, 0, -8), Part(Kind.AT_CFA, 0, -16)),
+        ),
+        ("CFA rsp, RA unchanged", Rule(Part(Kind.REGISTER, 7, 0))),
+        ("CFA = *(RBP), RA = CFA+8", Rule(Part(Kind.AT_REGISTER, 6, 0), Part(Kind.CFA, 0, 8))),
+        (" outermost frame ", OUTERMOST),
+    ],
+)
+def test_notation(text, rule):
+    assert Rule.parse(text, AMD64) == rule
+
+
+def test_the_default_return_address_is_the_machines():
+    assert Rule.parse("CFA = sp", AARCH64).ra == Part()
+    assert Rule.parse("CFA = r15+160", S390X).ra == Part()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            "RA = *(CFA-8)",
+            "CFA",
+            "CFA =",
+            "CFA = ",
+            "CFA = nothing+8",
+            "CFA = rsp+",
+            "CFA = rsp+8+8",
+            "CFA = *(rsp+8",
+        ),
+        *(
+            "CFA = rsp+0x8",
+            "CFA = rsp+8; FP = rbp",
+            "SP = rsp",
+            "CFA = undefined+8",
+            "CFA = *(unchanged)",
+            "CFA = 8",
+            "CFA = -8",
+        ),
+        *("CFA = inexpressible (cut)", "CFA = rsp+8,", "CFA = rsp+٨"),
+    ],
+)
+def test_what_is_no_rule(text):
+    with pytest.raises(ValueError, match=r"not a (rule|clause)|needs a CFA|has no register"):
+        Rule.parse(text, AMD64)
+
+
+def test_a_part_may_be_said_once():
+    with pytest.raises(ValueError, match="FP"):
+        Rule.parse("CFA = rsp+8, FP = rbp, FP = rbx", AMD64)
+
+
+def test_outermost():
+    assert OUTERMOST.outermost
+    assert OUTERMOST.text(AMD64) == "outermost frame"
+    assert Rule(Part(Kind.REGISTER, 7, 8), Part(Kind.UNDEFINED)).outermost
+    assert not Rule(Part(Kind.REGISTER, 7, 8)).outermost
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_has_words(reason):
+    rule = inexpressible(reason)
+    assert rule.text(AMD64).count("inexpressible (") == 3
+    assert Rule.from_record(rule_array([rule])[0]) == rule
+
+
+def test_no_rules():
+    assert rule_array([]).dtype == RULE
+    assert len(rule_array([])) == 0
+    assert np.array_equal(rule_array([]), np.zeros(0, RULE))
