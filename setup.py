@@ -4,8 +4,6 @@ A kernel is an ordinary module in Cython's pure-Python mode. One that cannot be 
 and runs interpreted: slower, with the same answers.
 """
 
-from pathlib import Path
-
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -22,28 +20,25 @@ KERNELS = (
 class BuildWherePossible(build_ext):
     """Goes on without what the machine cannot compile."""
 
+    def build_extensions(self) -> None:
+        """Compile all; what comes after, copying and installing, sees those that could be."""
+        self.not_compiled: list[Extension] = []
+        super().build_extensions()
+        self.extensions = [ext for ext in self.extensions if ext not in self.not_compiled]
+
     def build_extension(self, ext: Extension) -> None:
         """Compile one kernel, or say that it will run interpreted."""
         try:
             super().build_extension(ext)
         except (CCompilerError, ExecError, PlatformError, OSError) as error:
             self.warn(f"{ext.name} is not compiled and will run interpreted: {error}")
-
-    def copy_extensions_to_source(self) -> None:
-        """For an editable install: only what was compiled."""
-        self.extensions = [ext for ext in self.extensions if self._compiled(ext)]
-        super().copy_extensions_to_source()
-
-    def get_outputs(self) -> list[str]:
-        """Only what was compiled is installed."""
-        return [self.get_ext_fullpath(ext.name) for ext in self.extensions if self._compiled(ext)]
-
-    def _compiled(self, ext: Extension) -> bool:
-        return Path(self.get_ext_fullpath(ext.name)).exists()
+            self.not_compiled.append(ext)
 
 
-extensions = [Extension(name, [f"src/{name.replace('.', '/')}.py"], extra_compile_args=["-O3"]) for name in KERNELS]
-directives = {
+KERNEL_EXTENSIONS = [
+    Extension(name, [f"src/{name.replace('.', '/')}.py"], extra_compile_args=["-O3"]) for name in KERNELS
+]
+DIRECTIVES = {
     "boundscheck": True,
     "cdivision": True,
     "initializedcheck": False,
@@ -53,5 +48,5 @@ directives = {
 
 setup(
     cmdclass={"build_ext": BuildWherePossible},
-    ext_modules=cythonize(extensions, build_dir="build/cython", compiler_directives=directives),
+    ext_modules=cythonize(KERNEL_EXTENSIONS, build_dir="build/cython", compiler_directives=DIRECTIVES),
 )
