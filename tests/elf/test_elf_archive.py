@@ -113,7 +113,7 @@ class TestThin:
             ("sub/b.o", 8, "No such file"),
             ("sub", 8, "directory"),
             ("sub/a.o", 9, "has 8 bytes instead of 9"),
-            ("a\0b", 8, "null byte"),
+            ("a\0b", 8, "null"),
             ("/dev/zero", 8, "not a regular file"),
         ],
     )

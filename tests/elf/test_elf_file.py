@@ -93,7 +93,7 @@ class TestOpening:
         (tmp_path / "empty").touch()
         with pytest.raises(UnreadableError, match="empty"):
             ElfFile.open(str(tmp_path / "empty"))
-        with pytest.raises(UnreadableError, match="null byte"):
+        with pytest.raises(UnreadableError, match="null"):
             map_file("a\0b")
 
     def test_a_pipe_is_refused_without_waiting(self, tmp_path):

@@ -195,7 +195,7 @@ def decode_words(buffer, positions, big):
     info = np.frombuffer(buffer, np.uint8)[positions]
     first_word = np.zeros(len(positions) + 1, np.int64)
     np.cumsum((info >> 1) & 15, out=first_word[1:])
-    words = np.empty(int(first_word[-1]), np.int32)
+    words = np.empty(int(first_word[len(positions)]), np.int32)
     _decode_words(memoryview(buffer), memoryview(positions), memoryview(info), big, memoryview(words))
     return info, first_word, words
 
