@@ -387,3 +387,12 @@ def test_machines_and_keys_that_there_are_not():
         SectionBuilder("vax")
     with pytest.raises(ValueError, match="the key is A or B"):
         SectionBuilder(AARCH64).function(0, 16, [], pauth_key="C")
+
+
+def test_a_refused_function_leaves_nothing_behind():
+    builder = SectionBuilder(AMD64)
+    with pytest.raises(ValueError, match="rows rise"):
+        builder.function(0x1000, 32, ["CFA = rsp+8", (99, "CFA = rbp+16")])
+    builder.function(0x2000, 32, ["CFA = rsp+24"])
+    assert len(builder.table()) == 1
+    assert builder.table().find(0x2000).rule.text(AMD64) == "CFA = rsp+24, RA = *(CFA-8), FP unchanged"

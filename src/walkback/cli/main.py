@@ -60,7 +60,8 @@ def main() -> None:
         # File names can hold any bytes; they are printed as they are.
         sys.stdout.reconfigure(errors="surrogateescape")
     if sys.stdout is None:
-        sys.exit("walkback: standard output is closed")
+        complain("standard output is closed")
+        sys.exit(EXIT_UNREADABLE)
     # A reader that has seen enough, as `head`, ends the command quietly.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:

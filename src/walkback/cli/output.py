@@ -46,9 +46,10 @@ ADDRESS = click.option(
 
 def complain(line: str) -> None:
     """One line on standard error, after what was printed before."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, AttributeError):
         sys.stdout.flush()
-    click.echo(f"walkback: {printable(line)}", err=True)
+    with contextlib.suppress(OSError):
+        click.echo(f"walkback: {printable(line)}", err=True)
 
 
 def write(parts: Iterable[bytes | memoryview]) -> None:
@@ -70,3 +71,6 @@ def guarded(work: Callable[[Input], int], subject: Input, file: str) -> int:
     except WalkbackError as error:
         complain(str(error.within(file=file)))
         return EXIT_FINDINGS if isinstance(error, MissingError) else EXIT_UNREADABLE
+    except MemoryError:
+        complain(f"{file}: there is not enough memory for this file")
+        return EXIT_UNREADABLE

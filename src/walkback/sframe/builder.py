@@ -59,20 +59,23 @@ class SectionBuilder:
         if not (0 <= start < 2**64 and 0 <= size <= 2**64 - start and size < 2**64):
             message = f"a function of {size} bytes at {start:#x} does not lie inside 64 bits of addresses"
             raise ValueError(message)
-        first = len(self._row_offsets)
+        offsets: list[int] = []
+        rules: list[Rule] = []
         for row in rows:
             offset, rule = row if isinstance(row, tuple) else (0, row)
             if isinstance(rule, str):
                 rule = Rule.parse(rule, self.machine)
             _check_range(rule)
             limit = min(block or size, 2**32)
-            if not 0 <= offset < max(limit, 1) or (len(self._row_offsets) > first and offset <= self._row_offsets[-1]):
+            if not 0 <= offset < max(limit, 1) or (offsets and offset <= offsets[-1]):
                 message = f"a row at {offset} of a function of {limit} bytes: rows rise and lie inside"
                 raise ValueError(message)
-            self._row_offsets.append(offset)
-            self._row_rules.append(self._rules.setdefault(rule, len(self._rules)))
-        count = len(self._row_offsets) - first
-        self._functions.append((section, start, size, count, signal, "AB".index(pauth_key), block))
+            offsets.append(offset)
+            rules.append(rule)
+        # Nothing is kept of a function that is refused.
+        self._row_offsets += offsets
+        self._row_rules += [self._rules.setdefault(rule, len(self._rules)) for rule in rules]
+        self._functions.append((section, start, size, len(offsets), signal, "AB".index(pauth_key), block))
 
     def table(self) -> UnwindTable:
         """The functions as a neutral table."""
