@@ -56,11 +56,11 @@ def _print_match(match: Match, file: str) -> None:
     section, found = match.piece.section, match.found
     name = printable(match.name or f"function {found.range}")
     away = match.place.address - found.start
-    words = [match.source.place(match.place.section, found.start), f"{found.size} bytes"]
+    words = [printable(match.source.place(match.place.section, found.start)), f"{found.size} bytes"]
     words += ["signal frame"] if found.signal else []
     words += [f"blocks of {int(section.block_size[found.range])}"] if section.block_size[found.range] else []
     words += ["key B"] if found.pauth_key else []
-    where = f" in {match.source.file}" if match.source.file != file else ""
+    where = f" in {printable(match.source.file)}" if match.source.file != file else ""
     click.echo(f"{match.target}{where}: {name}+{away:#x} (function {found.range}: {', '.join(words)})")
     if found.rule is None or match.row_offset is None or section.machine is None:
         click.echo("  no row holds here")
@@ -72,7 +72,7 @@ def _print_match(match: Match, file: str) -> None:
     ]
     click.echo(f"  kind, register, offset: {'; '.join(numbers)}")
     start = int(section.row_start[found.row])
-    place = f"{match.source.name or 'section'}+{match.row_offset:#x}"
+    place = f"{printable(match.source.name) or 'section'}+{match.row_offset:#x}"
     click.echo(f"  row {match.row}, from +{start:#x} on, at {place}: {match.row_bytes.hex(' ')}")
 
 

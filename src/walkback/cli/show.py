@@ -19,6 +19,7 @@ from walkback.cli.output import (
     guarded,
     write,
 )
+from walkback.text import printable
 
 if TYPE_CHECKING:
     from walkback.sframe.files import Piece, Source
@@ -95,7 +96,9 @@ def _say_empty(source: Source, style: str) -> None:
 
         write([empty(source)])
     else:
-        write([f"{source.file}: {source.name} section at {source.address:#x} is empty\n".encode()])
+        write(
+            [f"{printable(source.file)}: {printable(source.name)} section at {source.address:#x} is empty\n".encode()]
+        )
 
 
 def _show_piece(source: Source, piece: Piece, style: str, targets: tuple[str, ...], unused: set[str]) -> int:

@@ -58,7 +58,7 @@ def members(data: Buffer, name: str) -> Iterator[Member]:
             position = _even(reader.end(start, size))
         elif raw_name in _LONG_NAMES:
             position = _even(reader.end(start, size))
-            reader.long_names = bytes(reader.data[start : start + size])
+            reader.long_names = reader.data[start : start + size]
         elif reader.thin:
             position = start
             yield reader.outside(raw_name, start, size)
@@ -80,7 +80,7 @@ class _Reader:
         self.data = data
         self.name = name
         self.thin = bytes(data[:8]) == ARMAG_THIN
-        self.long_names = b""
+        self.long_names = memoryview(b"")
 
     def error(self, message: str, offset: int) -> ElfError:
         return ElfError(message, file=self.name, offset=offset)
@@ -142,20 +142,20 @@ class _Reader:
         inner.end(body, size)
         if inner.thin:
             raise self.error(f"{path}: thin archives in thin archives are not read", start - AR_HEADER.size)
-        inner.long_names = next(inner.long_name_tables(), b"")
+        inner.long_names = next(inner.long_name_tables(), memoryview(b""))
         member = inner.inside(raw_name, body, size)
         if member is None:
             raise self.error(f"{path} has an index where a member is wanted of it", start - AR_HEADER.size)
         return Member(member.name, member.data, start)
 
-    def long_name_tables(self) -> Iterator[bytes]:
+    def long_name_tables(self) -> Iterator[memoryview]:
         """The table of long names, which stands before all members but the indexes."""
         position = len(ARMAG)
         while position < len(self.data):
             raw_name, start, size = self.header(position)
             position = _even(self.end(start, size))
             if raw_name in _LONG_NAMES:
-                yield bytes(self.data[start : start + size])
+                yield self.data[start : start + size]
             elif raw_name not in _INDEXES:
                 return
 
@@ -166,9 +166,9 @@ class _Reader:
         digits = raw_name[1:]
         if digits.isdigit() and int(digits) < len(self.long_names):
             offset = int(digits)
-            end = self.long_names.find(b"\n", offset, offset + _LONGEST_NAME)
-            if end >= 0:
-                return self.long_names[offset:end].removesuffix(b"/")
+            name, newline, _ = bytes(self.long_names[offset : offset + _LONGEST_NAME]).partition(b"\n")
+            if newline:
+                return name.removesuffix(b"/")
         raise self.error(f"a member's name is {_text(raw_name)}, which leads nowhere", start - AR_HEADER.size)
 
 

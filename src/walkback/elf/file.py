@@ -286,21 +286,28 @@ class ElfFile:
 
     def strings(self, strtab: int, offsets: Iterable[int]) -> list[str]:
         """The strings at many offsets; quicker than one by one."""
-        contents = bytes(self.section_data(strtab))
+        wanted = list(offsets)
+        table = self.section_data(strtab)
+        # A few strings are not worth a copy of the whole table.
+        contents = bytes(table) if len(table) < 1000 * len(wanted) else None
         # Strings may share their tails, but honest ones do not add up to many times the table.
-        budget = 16 * len(contents) + 0x10000
+        budget = 16 * len(table) + 0x10000
         known: dict[int, str] = {}
         result = []
-        for offset in offsets:
+        for offset in wanted:
             text = known.get(offset)
             if text is None:
-                end = contents.find(0, offset) if 0 <= offset < len(contents) else -1
-                if end < 0:
-                    raise self._no_string(strtab, offset)
-                budget -= end - offset
+                if contents is None:
+                    text = self.string(strtab, offset)
+                else:
+                    end = contents.find(0, offset) if 0 <= offset < len(contents) else -1
+                    if end < 0:
+                        raise self._no_string(strtab, offset)
+                    text = contents[offset:end].decode(errors="backslashreplace")
+                known[offset] = text
+                budget -= len(text)
                 if budget < 0:
                     raise self._section_error(strtab, "holds strings that overlap beyond all measure")
-                text = known[offset] = contents[offset:end].decode(errors="backslashreplace")
             result.append(text)
         return result
 

@@ -267,11 +267,11 @@ def _set_fault(functions: Functions, where: np.ndarray, fault: Fault, offset: I6
 
 def _gaps(
     view: memoryview, parts: list[tuple[int, int]], block_start: I64, block_end: I64
-) -> tuple[tuple[int, bytes], ...]:
+) -> tuple[tuple[int, memoryview], ...]:
     """The bytes that no part covers."""
     starts = np.concatenate(([part[0] for part in parts], block_start, [len(view)])).astype(np.int64)
     ends = np.concatenate(([part[1] for part in parts], block_end, [len(view)])).astype(np.int64)
     order = np.argsort(starts, kind="stable")
     starts, ends = starts[order], ends[order]
     covered = np.maximum.accumulate(np.concatenate(([0], ends[:-1])))
-    return tuple((int(covered[i]), bytes(view[covered[i] : starts[i]])) for i in np.flatnonzero(starts > covered))
+    return tuple((int(covered[i]), view[covered[i] : starts[i]].toreadonly()) for i in np.flatnonzero(starts > covered))

@@ -217,8 +217,13 @@ def _in_archive(data: memoryview, name: str, section: str | None) -> Iterator[So
             yield from _in_elf(ElfFile(member.data, file), section)
         except WalkbackError as error:
             errors.append(error.within(file=file))
+    _raise_first(errors, "members")
+
+
+def _raise_first(errors: list[WalkbackError], what: str) -> None:
+    """What was kept back so that the others could be read; the first stands for all."""
     if len(errors) > 1:
-        errors[0].message += f" (and {len(errors) - 1} members more cannot be read)"
+        errors[0].message += f" (and {len(errors) - 1} {what} more cannot be read)"
     if errors:
         raise errors[0]
 
@@ -239,12 +244,19 @@ def _in_elf(elf: ElfFile, section: str | None) -> Iterator[Source]:
         for number in np.flatnonzero(elf.segments["type"] == elf_layout.PT_GNU_SFRAME).tolist():
             data = _header_extent(elf.segment_data(number))
             yield Source(elf.name, "PT_GNU_SFRAME", data, int(elf.segments["vaddr"][number]), elf)
+    errors: list[WalkbackError] = []
     for index in indices:
-        header = elf.sections[index]
-        if header["type"] == elf_layout.SHT_NOBITS:
-            message = "the section has no contents in this file (SHT_NOBITS); a debug file has them elsewhere"
-            raise MissingError(message, file=elf.name, section=elf.section_name(index))
-        yield Source(elf.name, elf.section_name(index), elf.section_data(index), int(header["addr"]), elf, index)
+        header, name = elf.sections[index], elf.section_name(index)
+        try:
+            if header["type"] == elf_layout.SHT_NOBITS:
+                message = "the section has no contents in this file (SHT_NOBITS); a debug file has them elsewhere"
+                raise MissingError(message, file=elf.name, section=name)
+            data = elf.section_data(index)
+        except WalkbackError as error:
+            errors.append(error)
+            continue
+        yield Source(elf.name, name, data, int(header["addr"]), elf, index)
+    _raise_first(errors, "sections")
 
 
 def _header_extent(data: memoryview) -> memoryview:
@@ -253,4 +265,4 @@ def _header_extent(data: memoryview) -> memoryview:
         first = next(pieces(data, faults=True))[1]
     except SFrameError:
         return data
-    return data[: first.end]
+    return data[: max(first.end, first.fde_end)]

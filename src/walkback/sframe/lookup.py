@@ -67,16 +67,16 @@ def lookup(
 
     A target that several sections or symbols answer gives several matches, one that none answers none.
     """
-    all_sources = [
-        (source, list(source.pieces(faults=True))) for source in sources(path, section=section, address=address)
-    ]
+    matches: dict[str, list[Match]] = {target: [] for target in targets}
+    # File by file, so that of an archive only the members that answer stay open.
+    for source in sources(path, section=section, address=address):
+        for piece in source.pieces(faults=True):
+            for target in matches:
+                places = resolve(source, target)
+                found = (find_in(source, piece, target, place) for place in places)
+                matches[target] += [match for match in found if match is not None]
     for target in targets:
-        for source, pieces in all_sources:
-            for place in resolve(source, target):
-                for piece in pieces:
-                    match = find_in(source, piece, target, place)
-                    if match is not None:
-                        yield match
+        yield from matches[target]
 
 
 def resolve(source: Source, target: str) -> list[Place]:
@@ -126,7 +126,7 @@ def find_in(source: Source, piece: Piece, target: str, place: Place) -> Match | 
         return None
     if found.row is None:
         return Match(target, place, source, piece, found, None, b"")
-    offset = piece.position + int(section.row_offsets()[found.row])
+    offset = piece.position + section.row_offset(found.range, found.row)
     width = layout.FRE_START_SIZES[int(section.functions.fre_type[found.range])]
     length = width + int(section.shapes.length[section.row_shape[found.row]])
     return Match(target, place, source, piece, found, offset, bytes(source.data[offset : offset + length]))

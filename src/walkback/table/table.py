@@ -62,6 +62,7 @@ class UnwindTable:
     rules: RuleArray
     """Distinct entries of dtype `RULE`."""
     _pieces: dict[int, Pieces] = field(default_factory=dict, repr=False)
+    _by_section: tuple[I32, I64] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.range_start)
@@ -83,7 +84,7 @@ class UnwindTable:
         wanted = np.ascontiguousarray(pcs, np.uint64)
         pieces = self._pieces.get(section)
         if pieces is None:
-            chosen = np.flatnonzero(self.range_section == section)
+            chosen = self._ranges_of(section)
             pieces = Pieces.of(self.range_start[chosen], self.range_size[chosen], chosen)
             self._pieces[section] = pieces
         return _search.find(
@@ -99,6 +100,15 @@ class UnwindTable:
             self.range_block,
             self.row_offset,
         )
+
+    def _ranges_of(self, section: int) -> I64:
+        """The ranges in one text section; there can be as many sections as ranges."""
+        if self._by_section is None:
+            order = np.argsort(self.range_section, kind="stable")
+            self._by_section = (self.range_section[order], order)
+        sections, order = self._by_section
+        first, last = np.searchsorted(sections, [section, section + 1])
+        return order[first:last]
 
     def find(self, pc: int, *, section: int = -1) -> Found | None:
         """The range and rule that hold at one program counter; None outside of all ranges."""

@@ -79,6 +79,8 @@ def check_source(
             found.base = piece.position
             found.names = source.function_names(piece.section)
             _check_piece(source, piece, found)
+            if len(pieces) == 1:
+                found.broken_first = set(found.broken)
     except SFrameError as error:
         found.base, found.names = 0, []
         found.add(error.rule or "header-size", error.message, offset=error.offset)

@@ -114,7 +114,7 @@ def _rising(section: Section, found: Findings) -> None:
 
 def _follow(found: Findings, code: str, causes: set[str]) -> None:
     """One finding of the consumer for what the rules found already."""
-    present = sorted(causes & found.broken)
+    present = sorted(causes & found.broken_first)
     if present:
         found.add(code, f"see {', '.join(present)}")
 

@@ -42,6 +42,8 @@ class Findings:
         self._found: list[Finding] = []
         self._listed = listed
         self._ignored = ignored
+        self.broken_first: set[str] = set()
+        """Those that were broken when the first piece had been looked at: consumers see no other."""
         self.base = 0
         """Position of the piece looked at; offsets are given from its start."""
         self.names: list[str | None] = []

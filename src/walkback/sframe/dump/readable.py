@@ -67,7 +67,7 @@ def _facts(view: View) -> str:
     if section.machine is not None and layout.ABI_BYTE_ORDERS[section.abi_arch] != section.byteorder:
         abi += f", stored {section.byteorder}-endian"
     lines = [
-        f"{printable(source.file)}: {where} at {section.address:#x}, {section.length} bytes",
+        f"{printable(source.file)}: {printable(where)} at {section.address:#x}, {section.length} bytes",
         f"  SFrame version {section.version}, {abi}" + (f"; {', '.join(words)}" if words else ""),
     ]
     for name, offset in (("RA", section.cfa_fixed_ra_offset), ("FP", section.cfa_fixed_fp_offset)):
@@ -97,7 +97,7 @@ def _head(entry: Entry, colour: bool) -> str:
     if entry.fde_type:
         words.append("flex" if entry.fde_type == layout.FDE_TYPE_FLEX else f"unknown type {entry.fde_type}")
     words += ["key B"] if entry.pauth_key else []
-    text = f"\n{title}  {entry.place}, {', '.join(words)}\n"
+    text = f"\n{title}  {printable(entry.place)}, {', '.join(words)}\n"
     if entry.fault:
         text += f"  ! {FAULT_WORDS[entry.fault]} (at {entry.fault_offset:#x})\n"
     elif not entry.rows:
