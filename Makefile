@@ -19,6 +19,8 @@ install: .venv/installed
 
 .venv/installed: .venv/dependencies setup.py $(KERNELS) $(wildcard src/walkback/*.pxd)
 	$(BIN)/python -m pip install --quiet --editable .
+	@for kernel in $(KERNELS:.py=); do \
+		ls $$kernel.*.so >/dev/null 2>&1 || echo "$$kernel.py is not compiled and runs interpreted"; done
 	touch $@
 
 demo: install

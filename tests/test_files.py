@@ -348,3 +348,15 @@ def test_addresses_at_the_end_of_the_address_space_do_not_overflow(tmp_path: Pat
     assert piece.section.code_address[0] == TEXT
     found = piece.table.find_many(np.array([TEXT, TEXT + 3 * SIZE - 1, TEXT + 3 * SIZE], np.uint64))
     assert found[0].tolist() == [0, 2, -1]
+
+
+def test_a_path_may_be_bytes(tmp_path: Path) -> None:
+    path = written(tmp_path, linked(small().bytes()))
+    (source,) = sources(bytes(path))
+    assert source.file == str(path)
+
+
+def test_a_consumer_that_there_is_not(tmp_path: Path) -> None:
+    (source,) = sources(written(tmp_path, linked(small().bytes())))
+    with pytest.raises(ValueError, match="there is no consumer 'bsd'"):
+        check_source(source, consumer="bsd")

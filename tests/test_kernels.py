@@ -24,8 +24,11 @@ def kernels() -> list[Path]:
 def test_no_kernel_counts_from_the_end(path: Path) -> None:
     """Kernels are compiled without wrap-around: a negative index reads another place, or raises, by version."""
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.UnaryOp):
-            assert not isinstance(node.slice.op, ast.USub), f"{path.name}, line {node.lineno}"
+        if isinstance(node, ast.Subscript):
+            bounds = [node.slice.lower, node.slice.upper] if isinstance(node.slice, ast.Slice) else [node.slice]
+            for bound in bounds:
+                counted = isinstance(bound, ast.UnaryOp) and isinstance(bound.op, ast.USub)
+                assert not counted, f"{path.name}, line {node.lineno}"
 
 
 @pytest.mark.parametrize("path", kernels(), ids=lambda path: path.stem)

@@ -15,9 +15,10 @@ import walkback
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = {
     "walkback": """
-        CODES Built ElfError Finding Found InexpressibleError Kind Match MissingError Part Piece Refused Report Rule
-        SFrameError Section SectionBuilder Severity Source UnreadableError UnwindTable WalkbackError build check
-        check_source decode encode from_bytes lookup pieces refusals sources to_table with_byteorder
+        CODES Built Code ElfError Finding Found Functions InexpressibleError Kind Machine Match MissingError Part Piece
+        Place Reason Refusal Refused Report Rule SFrameError Section SectionBuilder Severity Shapes Source Stray
+        UnreadableError UnwindTable WalkbackError build check check_source decode encode from_bytes lookup pieces
+        refusals sources to_table with_byteorder
     """,
     "walkback.table": "OUTERMOST RULE Found Kind Part Reason Rule UnwindTable inexpressible rule_array",
     "walkback.elf": """

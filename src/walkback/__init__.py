@@ -15,19 +15,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from walkback.arch import Machine
     from walkback.errors import ElfError, InexpressibleError, MissingError, SFrameError, UnreadableError, WalkbackError
     from walkback.sframe.build import Built, Refused, build, refusals
     from walkback.sframe.builder import SectionBuilder
     from walkback.sframe.check import CODES, Finding, Report, Severity, check, check_source
+    from walkback.sframe.check.codes import Code
     from walkback.sframe.decode import decode, pieces
     from walkback.sframe.encode import encode, with_byteorder
-    from walkback.sframe.files import Piece, Source, from_bytes, sources
-    from walkback.sframe.lookup import Match, lookup
+    from walkback.sframe.files import Piece, Source, Stray, from_bytes, sources
+    from walkback.sframe.lookup import Match, Place, lookup
     from walkback.sframe.rules import to_table
-    from walkback.sframe.section import Section
-    from walkback.table import Found, Kind, Part, Rule, UnwindTable
+    from walkback.sframe.section import Functions, Section, Shapes
+    from walkback.sframe.words import Refusal
+    from walkback.table import Found, Kind, Part, Reason, Rule, UnwindTable
 
 _HOMES = {
+    "walkback.arch": ("Machine",),
     "walkback.errors": (
         "ElfError",
         "InexpressibleError",
@@ -39,28 +43,36 @@ _HOMES = {
     "walkback.sframe.build": ("Built", "Refused", "build", "refusals"),
     "walkback.sframe.builder": ("SectionBuilder",),
     "walkback.sframe.check": ("CODES", "Finding", "Report", "Severity", "check", "check_source"),
+    "walkback.sframe.check.codes": ("Code",),
     "walkback.sframe.decode": ("decode", "pieces"),
     "walkback.sframe.encode": ("encode", "with_byteorder"),
-    "walkback.sframe.files": ("Piece", "Source", "from_bytes", "sources"),
-    "walkback.sframe.lookup": ("Match", "lookup"),
+    "walkback.sframe.files": ("Piece", "Source", "Stray", "from_bytes", "sources"),
+    "walkback.sframe.lookup": ("Match", "Place", "lookup"),
     "walkback.sframe.rules": ("to_table",),
-    "walkback.sframe.section": ("Section",),
-    "walkback.table": ("Found", "Kind", "Part", "Rule", "UnwindTable"),
+    "walkback.sframe.section": ("Functions", "Section", "Shapes"),
+    "walkback.sframe.words": ("Refusal",),
+    "walkback.table": ("Found", "Kind", "Part", "Reason", "Rule", "UnwindTable"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CODES",
     "Built",
+    "Code",
     "ElfError",
     "Finding",
     "Found",
+    "Functions",
     "InexpressibleError",
     "Kind",
+    "Machine",
     "Match",
     "MissingError",
     "Part",
     "Piece",
+    "Place",
+    "Reason",
+    "Refusal",
     "Refused",
     "Report",
     "Rule",
@@ -68,7 +80,9 @@ __all__ = [
     "Section",
     "SectionBuilder",
     "Severity",
+    "Shapes",
     "Source",
+    "Stray",
     "UnreadableError",
     "UnwindTable",
     "WalkbackError",

@@ -73,9 +73,9 @@ S390X = Machine(
     sp_from_cfa=-160,
     entry_sp_to_cfa=160,
     ra_from_cfa=0,
-    # The even-odd order of the floating point registers is the ABI's.
     code_alignment=2,
     register_names=(
+        # The even-odd order of the floating point registers is the ABI's.
         *(f"r{n}" for n in range(16)),
         *(f"f{n}" for n in (0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15)),
     ),

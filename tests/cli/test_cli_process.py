@@ -92,6 +92,8 @@ def test_the_version_is_that_of_the_package() -> None:
         ["check", "--limit", "0", "x"],
         ["check", "--ignore", "no-such-rule", "x"],
         ["find", "x"],
+        ["find", "x", ""],
+        ["show", "--json", "--format", "gnu", "x"],
     ],
 )
 def test_wrong_usage_is_2_without_a_traceback(args: list[str]) -> None:
@@ -313,6 +315,16 @@ def test_an_empty_section_is_sound(tmp_path: Path) -> None:
     status, line = told(on("find", path))
     assert status == 1
     assert "no function covers f1" in line
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_option_that_would_say_nothing_is_wrong_usage(verb: str, tmp_path: Path, library: Path) -> None:
+    raw = written(tmp_path, small().bytes(), "raw.sframe")
+    rest = ["0"] if verb == "find" else []
+    for file, option, value in ((library, "--address", "0"), (raw, "--section", ".sframe")):
+        done = run(verb, str(file), *rest, option, value)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert f"{option} is for ".encode() in done.stderr
 
 
 def test_raw_bytes_are_placed_by_the_address(tmp_path: Path) -> None:

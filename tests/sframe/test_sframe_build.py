@@ -1,5 +1,7 @@
 """What is put into a section comes out of it: at every address the same rule, in every version, wherever it stands."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -7,10 +9,10 @@ from hypothesis import strategies as st
 
 from walkback.arch import AARCH64, AMD64, S390X
 from walkback.errors import InexpressibleError
-from walkback.sframe.build import build
+from walkback.sframe.build import build, refusals
 from walkback.sframe.builder import SectionBuilder
 from walkback.sframe.decode import decode
-from walkback.sframe.encode import encode
+from walkback.sframe.encode import encode, with_byteorder
 from walkback.sframe.rules import to_table
 from walkback.sframe.words import Refusal
 from walkback.table import OUTERMOST, Kind, Part, Rule
@@ -396,3 +398,58 @@ def test_a_refused_function_leaves_nothing_behind():
     builder.function(0x2000, 32, ["CFA = rsp+24"])
     assert len(builder.table()) == 1
     assert builder.table().find(0x2000).rule.text(AMD64) == "CFA = rsp+24, RA = *(CFA-8), FP unchanged"
+
+
+@pytest.mark.parametrize(("section", "block"), [(-2, 0), (2**31, 0), (-1, -16), (-1, 2**32)])
+def test_text_sections_and_blocks_that_there_are_not(section, block):
+    with pytest.raises(ValueError, match="out of range"):
+        SectionBuilder(AMD64).function(0, 16, ["CFA = rsp+8"], section=section, block=block)
+
+
+def test_functions_with_addresses_and_in_text_sections_do_not_mix():
+    builder = SectionBuilder(AMD64)
+    builder.function(0, 16, ["CFA = rsp+8"])
+    builder.function(0, 16, ["CFA = rsp+8"], section=1)
+    with pytest.raises(ValueError, match="do not go into one section"):
+        builder.build()
+
+
+def test_byte_orders_and_versions_that_there_are_not():
+    builder = SectionBuilder(AMD64)
+    builder.function(0, 16, ["CFA = rsp+8"])
+    with pytest.raises(ValueError, match="not 'middle'"):
+        builder.build(byteorder="middle")
+    with pytest.raises(ValueError, match="not 'middle'"):
+        with_byteorder(builder.build().section, "middle")
+    for call in (refusals, lambda table, version: build(table, version=version)):
+        with pytest.raises(InexpressibleError, match="version 7 is not known"):
+            call(builder.table(), 7)
+        with pytest.raises(InexpressibleError, match="version 1 does not know s390x"):
+            call(SectionBuilder(S390X).table(), 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"length": 1 << 60}, {"length": 27}, {"length": -1}, {"version": 9}, {"num_fdes": 1 << 40}, {"fdeoff": -9}],
+)
+def test_a_section_that_contradicts_itself_is_not_written(change):
+    builder = SectionBuilder(AMD64)
+    builder.function(0, 16, ["CFA = rsp+8"])
+    with pytest.raises(InexpressibleError):
+        encode(replace(builder.build().section, **change))
+
+
+def test_an_outermost_row_that_loses_its_cfa_is_told():
+    builder = SectionBuilder(AMD64)
+    builder.function(0, 16, ["outermost frame"])
+    builder.function(16, 16, ["CFA = rsp+8, RA undefined"])
+    builder.function(32, 16, ["CFA = rsp+8"])
+    assert builder.build().outermost == (1,)
+
+
+def test_what_was_refused_is_told_in_the_order_of_the_table():
+    builder = SectionBuilder(AMD64)
+    builder.function(1 << 40, 16, ["CFA = rsp+8"])
+    builder.function(16, 16, ["CFA = r10"])
+    refused = builder.build(version=2, leave_out=True).refused
+    assert [(one.range, one.reason.name) for one in refused] == [(0, "FUNCTION_REACH"), (1, "CFA_BASE")]

@@ -233,3 +233,16 @@ def test_rule_texts():
     table = make([(0, 16, [0, 8], 0)])
     assert table.rule_texts() == ["CFA = rsp, RA unchanged, FP unchanged", "CFA = rsp+1, RA unchanged, FP unchanged"]
     assert table.rule(1).cfa.offset == 1
+
+
+def test_program_counters_are_integers_of_any_size_and_shape():
+    table = make([(100, 10, [0], 0), (2**64 - 10, 10, [0], 0)])
+    for pcs in ([[100, 2**64 - 1], [-1, 2**64]], np.array([[100, 2**64 - 1], [-1, 2**64]], object)):
+        assert table.find_many(pcs)[0].tolist() == [[0, 1], [-1, -1]]
+    assert table.find_many(np.array([-10, 100], np.int64))[1].tolist() == [-1, 0]
+    assert table.find_many(100)[0].tolist() == 0
+    for pcs in ([100.5], np.array([100.0]), ["100"]):
+        with pytest.raises(TypeError):
+            table.find_many(pcs)
+    with pytest.raises(TypeError):
+        table.find(100.5)

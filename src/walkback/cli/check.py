@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, FILE, JSON, SECTION, for_each_file
+from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, FILE, JSON, SECTION, check_options, for_each_file
 from walkback.text import printable
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def check(
     limit: int,
     as_json: bool,
     section: str | None,
-    address: int,
+    address: int | None,
 ) -> None:
     """Check SFrame sections against every rule of the format."""
     import json
@@ -49,10 +49,12 @@ def check(
     if unknown:
         raise click.BadParameter(f"there is no rule {', '.join(sorted(unknown))}", param_hint="--ignore")
 
+    check_options(files, section, address)
+
     def work(file: str) -> int:
         status = EXIT_FINE
         for report in check_file(
-            file, section=section, address=address, consumer=consumer, listed=limit, ignored=ignored
+            file, section=section, address=address or 0, consumer=consumer, listed=limit, ignored=ignored
         ):
             if as_json:
                 click.echo(json.dumps(_report_object(report)))

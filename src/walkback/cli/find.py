@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, SECTION, complain, for_each_file
+from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, SECTION, check_options, complain, for_each_file
 from walkback.text import printable
 
 if TYPE_CHECKING:
@@ -21,16 +21,21 @@ if TYPE_CHECKING:
 @ADDRESS
 @click.pass_context
 def find(
-    ctx: click.Context, file: str, targets: tuple[str, ...], as_json: bool, section: str | None, address: int
+    ctx: click.Context, file: str, targets: tuple[str, ...], as_json: bool, section: str | None, address: int | None
 ) -> None:
     """Look up the rule that holds at addresses and symbols."""
     import json
 
     from walkback.sframe.lookup import lookup
 
+    if "" in targets:
+        message = "a target is an address, a symbol or an offset, not an empty string"
+        raise click.UsageError(message)
+    check_options([file], section, address)
+
     def work(file: str) -> int:
         missing = dict.fromkeys(targets)
-        for match in lookup(file, *targets, section=section, address=address):
+        for match in lookup(file, *targets, section=section, address=address or 0):
             missing.pop(match.target, None)
             if as_json:
                 click.echo(json.dumps(_match_object(match)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import signal
@@ -68,7 +69,8 @@ def main() -> None:
         status = cli.main(standalone_mode=False)
         sys.stdout.flush()
     except click.UsageError as error:
-        error.show()
+        with contextlib.suppress(OSError):
+            error.show()
         status = EXIT_USAGE
     except click.ClickException as error:
         complain(error.format_message())

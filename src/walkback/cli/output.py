@@ -24,6 +24,24 @@ SECTION = click.option("--section", metavar="NAME", help="Take the ELF section o
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 
 
+def check_options(files: Iterable[str], section: str | None, address: int | None) -> None:
+    """Refuse `--section` for raw section bytes and `--address` for ELF files and archives: they would say nothing."""
+    from walkback.elf import is_archive, is_elf, map_file
+
+    for file in files:
+        try:
+            data = map_file(file)
+        except WalkbackError:
+            continue  # the verb tells what is wrong
+        raw = not is_elf(data) and not is_archive(data)
+        if raw and section is not None:
+            message = f"--section is for ELF files and archives, and {printable(file)} is neither"
+            raise click.UsageError(message)
+        if not raw and address is not None:
+            message = f"--address is for raw section bytes, and {printable(file)} has addresses of its own"
+            raise click.UsageError(message)
+
+
 class Address(click.ParamType[int]):
     """A number in decimal, or with 0x in hexadecimal."""
 
@@ -40,7 +58,7 @@ class Address(click.ParamType[int]):
 
 
 ADDRESS = click.option(
-    "--address", type=Address(), default=0, metavar="A", help="Where raw section bytes are loaded. [default: 0]"
+    "--address", type=Address(), metavar="A", help="Where raw section bytes are loaded. [default: 0]"
 )
 
 

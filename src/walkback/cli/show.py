@@ -14,6 +14,7 @@ from walkback.cli.output import (
     FILE,
     JSON,
     SECTION,
+    check_options,
     complain,
     for_each_file,
     guarded,
@@ -48,13 +49,17 @@ def show(
     as_json: bool,
     targets: tuple[str, ...],
     section: str | None,
-    address: int,
+    address: int | None,
 ) -> None:
     """Print the functions and rules of SFrame sections."""
     from walkback.elf import is_archive, map_file
     from walkback.sframe.files import sources
 
+    check_options(files, section, address)
     if as_json:
+        if ctx.get_parameter_source("style") is not click.core.ParameterSource.DEFAULT:
+            message = "--json and --format exclude each other"
+            raise click.UsageError(message)
         style = "json"
 
     unused: set[str] = set()
@@ -68,7 +73,7 @@ def show(
         status = EXIT_FINE
         if style == "gnu" and len(files) > 1 and not is_archive(map_file(file)):
             _name_file(file)
-        for source in sources(file, section=section, address=address):
+        for source in sources(file, section=section, address=address or 0):
             if style == "gnu" and source.file != file:
                 _name_file(source.file)
             if not len(source.data):

@@ -59,7 +59,7 @@ def is_elf(data: Buffer) -> bool:
 
 def map_file(path: str | os.PathLike[str]) -> memoryview:
     """The contents of a regular file, read-only and read when touched."""
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     try:
         # Before opening, because opening a pipe waits and opening a device may act.
         status = os.stat(path)  # noqa: PTH116 - three times as quick as Path.stat
@@ -110,7 +110,7 @@ class ElfFile:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Map the file and read its header."""
-        return cls(map_file(path), os.fspath(path))
+        return cls(map_file(path), os.fsdecode(path))
 
     def close(self) -> None:
         """Let go of the bytes; arrays and views given out before stay valid."""

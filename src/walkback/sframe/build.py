@@ -19,7 +19,7 @@ from walkback.sframe import layout
 from walkback.sframe.layout import ByteOrder
 from walkback.sframe.section import Functions, Section, Shapes, start_bases
 from walkback.sframe.words import REFUSAL_WORDS, Coding, Refusal, default_coding, flex_coding, needs_sp_base
-from walkback.table import UnwindTable
+from walkback.table import Kind, UnwindTable
 from walkback.table.rule import RuleArray
 
 
@@ -49,6 +49,8 @@ class Built:
     """Ranges that were left out."""
     split: tuple[int, ...]
     """Ranges that needed several entries."""
+    outermost: tuple[int, ...]
+    """Ranges with a row that is outermost and yet has a CFA: the section keeps of it that it is outermost."""
 
 
 @dataclass(slots=True)
@@ -81,22 +83,23 @@ def build(
     What the version cannot say raises `InexpressibleError`, or with `leave_out` is left out and returned.
     `pcrel` is set by default where the version has it. `frame_pointer` sets the flag of versions 1 and 2.
     """
-    if version not in layout.VERSIONS:
-        message = f"version {version} is not known; versions 1, 2 and 3 are"
-        raise InexpressibleError(message, rule="header-version")
-    if version == 1 and table.machine is S390X:
-        message = "version 1 does not know s390x"
-        raise InexpressibleError(message, rule="header-abi")
+    if byteorder not in {None, *layout.BYTE_ORDERS}:
+        message = f"the byte order is little or big, not {byteorder!r}"
+        raise ValueError(message)
+    placed = table.range_section >= 0
+    linked = not placed.any()
+    if not linked and not placed.all():
+        message = "ranges with absolute addresses and ranges in text sections do not go into one section"
+        raise ValueError(message)
+    plan = _plan(table, version)
     flags = layout.F_FDE_FUNC_START_PCREL if (version > 1 if pcrel is None else pcrel) else 0
     flags |= layout.F_FRAME_POINTER if frame_pointer else 0
     if flags & ~layout.FLAGS_DEFINED[version]:
         names = " and ".join(n for bit, n in layout.FLAG_NAMES.items() if flags & ~layout.FLAGS_DEFINED[version] & bit)
         message = f"version {version} has no flag {names}"
         raise InexpressibleError(message, rule="header-flags")
-    plan = _plan(table, version)
     refused = _refusals(plan)
     order = byteorder or ("big" if table.machine not in {AMD64, AARCH64} else "little")
-    linked = bool(np.all(table.range_section < 0))
     while True:
         if refused and not leave_out:
             raise _refusal_error(table, refused, version)
@@ -106,8 +109,14 @@ def build(
         section = _lay_out(plan, entries, flags | (layout.F_FDE_SORTED if linked else 0), order, address, linked)
         unreachable = _out_of_reach(section, entries) if linked else []
         if not unreachable:
-            return Built(section, tuple(refused), tuple(split))
-        refused = [*refused, *unreachable]
+            return Built(section, tuple(refused), tuple(split), _with_bare_rows(table, keep))
+        refused = sorted([*refused, *unreachable], key=lambda one: one.range)
+
+
+def _with_bare_rows(table: UnwindTable, keep: Bools) -> tuple[int, ...]:
+    """The ranges that lose the CFA of an outermost row, which has no words."""
+    bare = (table.rules["ra"]["kind"] == Kind.UNDEFINED) & (table.rules["cfa"]["kind"] != Kind.UNDEFINED)
+    return tuple(np.flatnonzero(keep & (_rows_where(table, bare) > 0)).tolist())
 
 
 def refusals(table: UnwindTable, version: int) -> list[Refused]:
@@ -116,6 +125,12 @@ def refusals(table: UnwindTable, version: int) -> list[Refused]:
 
 
 def _plan(table: UnwindTable, version: int) -> _Plan:
+    if version not in layout.VERSIONS:
+        message = f"version {version} is not known; versions 1, 2 and 3 are"
+        raise InexpressibleError(message, rule="header-version")
+    if version == 1 and table.machine is S390X:
+        message = "version 1 does not know s390x"
+        raise InexpressibleError(message, rule="header-abi")
     default = default_coding(table.rules, table.machine, version)
     flex = flex_coding(table.rules, table.machine) if version == 3 else None
     is_flex = np.zeros(len(table), np.bool_)

@@ -59,6 +59,9 @@ class SectionBuilder:
         if not (0 <= start < 2**64 and 0 <= size <= 2**64 - start and size < 2**64):
             message = f"a function of {size} bytes at {start:#x} does not lie inside 64 bits of addresses"
             raise ValueError(message)
+        if not (-1 <= section < 2**31 and 0 <= block < 2**32):
+            message = f"section {section} or block size {block} is out of range"
+            raise ValueError(message)
         offsets: list[int] = []
         rules: list[Rule] = []
         for row in rows:

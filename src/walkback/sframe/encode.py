@@ -20,13 +20,19 @@ from walkback.sframe.section import Section
 
 def encode(section: Section) -> bytes:
     """The bytes of a section."""
+    if section.version not in layout.VERSIONS:
+        message = f"version {section.version} is not known; versions 1, 2 and 3 are"
+        raise InexpressibleError(message, rule="header-version")
     faulty = np.flatnonzero(section.functions.fault)
     if len(faulty):
         message = "its rows could not be read, so they cannot be written"
         raise InexpressibleError(message, function=f"function {faulty[0]}", rule="function-unreadable")
+    if not 0 <= section.length <= _content(section):
+        message = f"the section would have {section.length} bytes and contents for at most {_content(section)}"
+        raise InexpressibleError(message, rule="section-length")
     out = np.zeros(section.length, np.uint8)
     for position, content in section.gaps:
-        out[position : position + len(content)] = np.frombuffer(content, np.uint8)
+        _put(out, position, np.frombuffer(content, np.uint8))
     _put(out, 0, _header(section))
     _put(out, layout.HEADER_SIZE, np.frombuffer(section.auxiliary, np.uint8))
     _put(out, section.fde_start, _index(section))
@@ -36,12 +42,22 @@ def encode(section: Section) -> bytes:
 
 def with_byteorder(section: Section, order: ByteOrder) -> Section:
     """The same section in the other byte order, for encoding. Gaps, whose meaning nobody knows, keep their bytes."""
+    if order not in layout.BYTE_ORDERS:
+        message = f"the byte order is little or big, not {order!r}"
+        raise ValueError(message)
     return replace(section, byteorder=order)
+
+
+def _content(section: Section) -> int:
+    """How many bytes the parts of the section have; parts can share bytes."""
+    index = len(section.functions) * (section.fde_size + layout.ATTRIBUTE_SIZE)
+    rows = 4 * len(section.row_shape) + int(section.shapes.length[section.row_shape].sum())
+    return section.header_end + index + rows + sum(len(content) for _, content in section.gaps)
 
 
 def _put(out: U8, position: int, part: npt.NDArray[np.generic]) -> None:
     raw = part.reshape(-1).view(np.uint8)
-    if len(raw) and position + len(raw) > len(out):
+    if len(raw) and not 0 <= position <= len(out) - len(raw):
         message = f"{len(raw)} bytes at {position:#x} do not fit into the section of {len(out):#x} bytes"
         raise InexpressibleError(message, offset=position, rule="section-length")
     out[position : position + len(raw)] = raw

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from walkback.arrays import I64, Bools
+from walkback.arrays import Bools, Records
 from walkback.elf import ElfFile, is_archive, is_elf, map_file, members, relocations_for
 from walkback.elf import layout as elf_layout
 from walkback.elf.archive import ARMAG_THIN
@@ -128,15 +128,18 @@ class Source:
 
     def _place(self, piece: Piece) -> None:
         """Give each function of a relocatable file its text section and offset there."""
-        section, entries = piece.section, self.relocations
+        section, end = piece.section, piece.position + piece.section.length
         count = len(section.functions)
         section.code_section = np.full(count, _NO_SECTION, np.int32)
+        # Section by section this must not cost more than the relocations of the section: a linker that knows nothing
+        # of SFrame concatenates thousands.
+        all_entries, all_targets = self.relocations, self.relocation_targets
+        first, stop = np.searchsorted(all_entries["offset"], np.array([piece.position, end], np.uint64)).tolist()
+        stop = len(all_entries) if end == len(self.data) else stop
+        entries, targets = all_entries[first:stop], all_targets[first:stop]
         width = 8 if section.version == 3 else 4
         right, idle = self._kinds(entries["type"], width)
-        end = piece.position + section.length
-        last = end == len(self.data)
-        here = (entries["offset"] >= piece.position) & ((entries["offset"] < end) | last) & ~idle
-        entries, right = entries[here], right[here]
+        entries, targets, right = entries[~idle], targets[~idle], right[~idle]
         away = entries["offset"].astype(np.int64) - piece.position - section.fde_start
         function = away // section.fde_size
         on_field = (away >= 0) & (away % section.fde_size == 0) & (function < count)
@@ -145,12 +148,12 @@ class Source:
         again = np.zeros(len(entries), np.bool_)
         again[1:] = entries["offset"][1:] == entries["offset"][:-1]
         self._note(entries, on_field & again, "it is not the only one on its field")
-        entries, function = entries[on_field & right], function[on_field & right]
-        target, value, defined = self._targets(entries)
+        entries, targets, function = (column[on_field & right] for column in (entries, targets, function))
+        defined = targets["section"] > 0
         self._note(entries, ~defined, "its symbol is in no section of this file")
         stored = np.where(entries["has_addend"], entries["addend"], section.functions.start[function])
-        section.code_section[function[defined]] = target[defined]
-        section.code_address[function[defined]] = (value + stored)[defined].view(np.uint64)
+        section.code_section[function[defined]] = targets["section"][defined]
+        section.code_address[function[defined]] = (targets["value"] + stored)[defined].view(np.uint64)
 
     def _note(self, entries: np.ndarray, chosen: Bools, reason: str) -> None:
         """Keep the chosen relocations as strays."""
@@ -164,18 +167,20 @@ class Source:
         idle = [kind for em, kind in elf_layout.NO_RELOCATION if em == machine]
         return np.isin(types, right), np.isin(types, idle)
 
-    def _targets(self, entries: np.ndarray) -> tuple[I64, I64, Bools]:
-        """Section, value and usability of each relocation's symbol."""
+    @cached_property
+    def relocation_targets(self) -> Records:
+        """Section and value of each relocation's symbol: section 0 if it is in none of this file, -1 without symbol."""
         assert self.elf is not None
-        target, value = np.zeros(len(entries), np.int64), np.zeros(len(entries), np.int64)
-        usable = np.zeros(len(entries), np.bool_)
+        entries = self.relocations
+        targets = np.zeros(len(entries), [("section", np.int64), ("value", np.int64)])
+        targets["section"] = -1
         for symtab in np.unique(entries["symtab"]).tolist():
             symbols = self.elf.symbols(symtab)
             chosen = np.flatnonzero((entries["symtab"] == symtab) & (entries["symbol"] < len(symbols)))
             one = symbols[entries["symbol"][chosen]]
-            target[chosen], value[chosen] = one["section"], one["value"].view(np.int64)
-            usable[chosen] = (one["section"] > 0) & (one["section"] < len(self.elf.sections))
-        return target, value, usable
+            targets["section"][chosen] = np.where(one["section"] < len(self.elf.sections), one["section"], 0)
+            targets["value"][chosen] = one["value"].view(np.int64)
+        return targets
 
 
 def sources(path: str | os.PathLike[str], *, section: str | None = None, address: int = 0) -> Iterator[Source]:
@@ -185,7 +190,7 @@ def sources(path: str | os.PathLike[str], *, section: str | None = None, address
     has none, `UnreadableError` if the file is none of the three kinds, and at the end if members of an archive cannot
     be read.
     """
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     data = map_file(path)
     found: list[Source] | Iterator[Source]
     if is_archive(data):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from walkback.arch import AARCH64, AMD64, S390X, Machine
 
 ByteOrder = Literal["little", "big"]
+BYTE_ORDERS: Final = ("little", "big")
 
 MAGIC: Final = 0xDEE2
 VERSIONS: Final = (1, 2, 3)

@@ -65,18 +65,17 @@ def lookup(
 ) -> Iterator[Match]:
     """Look up addresses (`0x401136`), symbols (`main`, `main+4`) and offsets in sections (`.text+0x10`).
 
-    A target that several sections or symbols answer gives several matches, one that none answers none.
+    A target that several sections or symbols answer gives several matches, one that none answers none. The matches come
+    section by section, as they are read, and of one section in the order of the targets.
     """
-    matches: dict[str, list[Match]] = {target: [] for target in targets}
-    # File by file, so that of an archive only the members that answer stay open.
     for source in sources(path, section=section, address=address):
+        places = {target: resolve(source, target) for target in targets}
         for piece in source.pieces(faults=True):
-            for target in matches:
-                places = resolve(source, target)
-                found = (find_in(source, piece, target, place) for place in places)
-                matches[target] += [match for match in found if match is not None]
-    for target in targets:
-        yield from matches[target]
+            for target in places:
+                for place in places[target]:
+                    match = find_in(source, piece, target, place)
+                    if match is not None:
+                        yield match
 
 
 def resolve(source: Source, target: str) -> list[Place]:

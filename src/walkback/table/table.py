@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import index
 
 import numpy as np
 import numpy.typing as npt
@@ -81,14 +82,29 @@ class UnwindTable:
         Where ranges overlap, the one that starts last holds, and of several with one start the last in the table that
         is not empty.
         """
-        wanted = np.ascontiguousarray(pcs, np.uint64)
+        # A list goes through objects, because NumPy makes floats of small and large integers together.
+        wanted = np.asarray(pcs, None if isinstance(pcs, np.ndarray) else object)
+        if wanted.dtype.kind not in "iuO":
+            message = f"program counters are integers, not {wanted.dtype}"
+            raise TypeError(message)
+        flat = wanted.reshape(-1)
+        outside = np.zeros(len(flat), np.bool_)
+        if wanted.dtype.kind != "u":
+            numbers = flat if wanted.dtype.kind == "i" else np.array([index(pc) for pc in flat.tolist()], object)
+            outside = ((numbers < 0) | (numbers >= 2**64)).astype(np.bool_)
+            flat = np.where(outside, 0, numbers)
+        ranges, rows = self._find(np.ascontiguousarray(flat, np.uint64), section)
+        ranges[outside] = rows[outside] = -1
+        return ranges.reshape(wanted.shape), rows.reshape(wanted.shape)
+
+    def _find(self, wanted: U64, section: int) -> tuple[I64, I64]:
         pieces = self._pieces.get(section)
         if pieces is None:
             chosen = self._ranges_of(section)
             pieces = Pieces.of(self.range_start[chosen], self.range_size[chosen], chosen)
             self._pieces[section] = pieces
         return _search.find(
-            wanted.reshape(-1),
+            wanted,
             pieces.starts,
             pieces.lasts,
             pieces.ranges,
@@ -112,21 +128,21 @@ class UnwindTable:
 
     def find(self, pc: int, *, section: int = -1) -> Found | None:
         """The range and rule that hold at one program counter; None outside of all ranges."""
-        if not 0 <= pc < 2**64:
+        if not 0 <= index(pc) < 2**64:
             return None
-        ranges, rows = self.find_many(np.array([pc], np.uint64), section=section)
-        index, row = int(ranges[0]), int(rows[0])
-        if index < 0:
+        ranges, rows = self._find(np.array([pc], np.uint64), section)
+        number, row = int(ranges[0]), int(rows[0])
+        if number < 0:
             return None
-        start, block = int(self.range_start[index]), int(self.range_block[index])
+        start, block = int(self.range_start[number]), int(self.range_block[number])
         return Found(
-            range=index,
+            range=number,
             row=row if row >= 0 else None,
             start=start,
-            size=int(self.range_size[index]),
+            size=int(self.range_size[number]),
             offset=(pc - start) % block if block else pc - start,
-            signal=bool(self.range_signal[index]),
-            pauth_key=int(self.range_pauth_key[index]),
+            signal=bool(self.range_signal[number]),
+            pauth_key=int(self.range_pauth_key[number]),
             rule=self.rule(row) if row >= 0 else None,
         )
 

@@ -71,6 +71,9 @@ def check_source(
     if unknown:
         message = f"there is no rule {', '.join(sorted(unknown))}"
         raise ValueError(message)
+    if consumer is not None and consumer not in CONSUMERS:
+        message = f"there is no consumer {consumer!r}; known: {', '.join(CONSUMERS)}"
+        raise ValueError(message)
     found = Findings(listed, frozenset(ignored))
     pieces: list[Piece] = []
     try:

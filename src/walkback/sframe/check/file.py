@@ -158,30 +158,27 @@ def _unrelocated(section: Section, found: Findings) -> None:
 
 def _kept_relocations(source: Source, elf: ElfFile, piece: Piece, found: Findings) -> None:
     """A linked file can keep its relocations; they should still say where the functions are."""
-    section, table = piece.section, source.relocations
+    section = piece.section
+    try:
+        table, targets = source.relocations, source.relocation_targets
+    except UnreadableError as error:
+        found.add("relocation-mismatch", f"the kept relocations cannot be read: {error.message}")
+        return
     kinds = [kind for (em, kind) in elf_layout.PC_RELATIVE if em == elf.machine]
-    table = table[np.isin(table["type"], kinds)]
+    chosen = np.isin(table["type"], kinds)
+    table, targets = table[chosen], targets[chosen]
     away = table["offset"].astype(np.int64) - piece.position - section.fde_start
     function = away // section.fde_size
     on_field = (away >= 0) & (away % section.fde_size == 0) & (function < len(section.functions))
     for entry in table[~on_field & (away >= 0) & (away < section.length)][:1]:
         found.add("relocation-mismatch", "a kept relocation is on no start field", offset=int(entry["offset"]))
-    chosen = np.flatnonzero(on_field)
-    if not len(chosen):
-        return
-    try:
-        symbols = elf.symbols(int(table["symtab"][chosen[0]]))
-    except UnreadableError as error:
-        found.add("relocation-mismatch", f"the symbols of the kept relocations cannot be read: {error.message}")
-        return
-    chosen = chosen[table["symbol"][chosen] < len(symbols)]
-    value = symbols["value"][table["symbol"][chosen]] + table["addend"][chosen].view(np.uint64)
-    wrong = chosen[value != section.code_address[function[chosen]]]
-    says = dict(zip(chosen.tolist(), value.tolist(), strict=True))
+    says = (targets["value"] + table["addend"]).view(np.uint64)
+    known = np.flatnonzero(on_field & (targets["section"] >= 0))
+    wrong = known[says[known] != section.code_address[function[known]]]
 
     def note(number: int) -> None:
         which = int(function[number])
-        message = f"the kept relocation says {says[number]:#x}, the field {int(section.code_address[which]):#x}"
+        message = f"the kept relocation says {int(says[number]):#x}, the field {int(section.code_address[which]):#x}"
         found.add("relocation-mismatch", message, offset=section.field_offset(which), function=which)
 
     found.add_all("relocation-mismatch", wrong, note)
