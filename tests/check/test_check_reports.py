@@ -291,3 +291,10 @@ def test_a_segment_or_section_at_the_end_of_the_address_space_is_no_trouble(what
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         of_file(tmp_path, image)
+
+
+def test_bytes_between_the_rows_and_behind_them_are_two_findings() -> None:
+    source = from_bytes(small(functions=1, fre_len=25).bytes() + bytes(15))
+    found = {one.code: one.message for one in check_source(source).findings}
+    assert found["rows-gap"] == "5 bytes of the FRE sub-section belong to no function"
+    assert found["section-tail"] == "10 bytes follow the FRE sub-section"

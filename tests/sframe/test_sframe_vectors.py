@@ -759,7 +759,7 @@ def test_gaps_and_tail_are_kept(version):
     builder.function(0x200, 8, [row(0, 1, [16])])
     data, _ = builder.assemble()
     section = decode(data)
-    assert [content for _, content in section.gaps] == [b"one", b"twothree", b"four"]
+    assert [content for _, content in section.gaps] == [b"one", b"two", b"three", b"four"]
     assert all(data[position : position + len(content)] == content for position, content in section.gaps)
     assert encode(section) == data
     assert section.length == section.end + 4

@@ -66,7 +66,7 @@ def _print_match(match: Match, file: str) -> None:
     words += [f"blocks of {int(section.block_size[found.range])}"] if section.block_size[found.range] else []
     words += ["key B"] if found.pauth_key else []
     where = f" in {printable(match.source.file)}" if match.source.file != file else ""
-    click.echo(f"{match.target}{where}: {name}+{away:#x} (function {found.range}: {', '.join(words)})")
+    click.echo(f"{printable(match.target)}{where}: {name}+{away:#x} (function {found.range}: {', '.join(words)})")
     if found.rule is None or match.row_offset is None or section.machine is None:
         click.echo("  no row holds here")
         return

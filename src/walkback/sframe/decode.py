@@ -81,6 +81,8 @@ def pieces(data: Buffer, *, address: int = 0, faults: bool = False) -> Iterator[
             section = decode(view[position:stop], address=address + position, faults=faults)
         except SFrameError as error:
             error.offset = position + (error.offset or 0)
+            if position:
+                error.message = f"in the further section at {position:#x}, {error.message}"
             raise
         yield position, section
         if following is None:
@@ -177,7 +179,9 @@ def _body(view: memoryview, header: dict[str, int], order: ByteOrder, address: i
         address=address,
     )
     section.code_address = functions.start.view(np.uint64) + start_bases(section)
-    parts = [(0, header_end), (index_start, index_start + count * dtype.itemsize)]
+    # The borders of the rows are parts without bytes, so that no gap reaches over them.
+    borders = [(fre_start, fre_start), (fre_end, fre_end)]
+    parts = [(0, header_end), (index_start, index_start + count * dtype.itemsize), *borders]
     section.gaps = _gaps(view, parts, block_start, row_end)
     return section
 

@@ -80,7 +80,7 @@ class Source:
                 if self.relocatable:
                     self._place(piece)
                 yield piece
-        except WalkbackError as error:
+        except SFrameError as error:
             raise error.within(file=self.file, section=self.name) from None
 
     @property

@@ -71,8 +71,8 @@ def lookup(
     for source in sources(path, section=section, address=address):
         places = {target: resolve(source, target) for target in targets}
         for piece in source.pieces(faults=True):
-            for target in places:
-                for place in places[target]:
+            for target, meant in places.items():
+                for place in meant:
                     match = find_in(source, piece, target, place)
                     if match is not None:
                         yield match

@@ -71,6 +71,7 @@ def check_gnu_ld(source: Source, piece: Piece, found: Findings) -> None:
         kind = int(elf.sections["type"][source.index])
         if kind != elf_layout.SHT_GNU_SFRAME:
             found.add("gnu-ld-type", f"the section's type is {kind:#x}, not SHT_GNU_SFRAME (0x6ffffff4)")
+        # The linker takes all relocations of the ELF section for those of the one header that it reads.
         if {"relocation-missing", "relocation-stray"} & found.broken:
             found.add("gnu-ld-relocations", "the relocations do not match the functions one to one")
     if section.version != 3:
