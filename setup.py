@@ -10,6 +10,9 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import CCompilerError, ExecError, PlatformError
 
 KERNELS = (
+    "walkback.cursor",
+    "walkback.dwarf._entries",
+    "walkback.dwarf._program",
     "walkback.intern",
     "walkback.render",
     "walkback.sframe._rows",

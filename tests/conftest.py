@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-KERNELS = ("walkback.intern", "walkback.render", "walkback.sframe._rows", "walkback.table._search")
+KERNELS = (
+    "walkback.cursor",
+    "walkback.dwarf._entries",
+    "walkback.dwarf._program",
+    "walkback.intern",
+    "walkback.render",
+    "walkback.sframe._rows",
+    "walkback.table._search",
+)
 
 
 class SourceFinder(MetaPathFinder):

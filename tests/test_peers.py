@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from corpus import PREFIXES, PRODUCERS, corpus, failures, gas_object
-from peers import have, peer, run
+from peers import BIN, have, peer, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,6 +75,18 @@ def test_cross_compilers_write_assembly_with_cfi(arch: str, language: str, tmp_p
     source.write_text("#include <stdlib.h>\nint f(int n) { return abs(n) + rand(); }\n")
     done = run(f"{arch}-{language}", "-O2", "-S", "-o", "-", source, check=True)
     assert b".cfi_def_cfa_offset" in done.stdout
+
+
+@pytest.mark.parametrize(("arch", "folder"), [("aarch64", "arm64"), ("s390x", "s390x")])
+def test_programs_of_other_machines_run_under_emulation(arch: str, folder: str) -> None:
+    program = BIN.parent / folder / "usr/bin/python3.13"
+    done = run(f"qemu-{arch}", "-L", BIN.parent / folder, program, "-S", "-c", "import os; print(os.uname().machine)")
+    assert done.stdout.decode().split() == [arch]
+
+
+@pytest.mark.parametrize("name", ["eu-addr2line", "eu-elflint", "eu-readelf", "eu-strip"])
+def test_elfutils_run(name: str) -> None:
+    assert b"elfutils" in run(name, "--version", check=True).stdout
 
 
 class TestCorpus:

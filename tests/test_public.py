@@ -22,7 +22,8 @@ PUBLIC = {
     """,
     "walkback.table": "OUTERMOST RULE Found Kind Part Reason Rule UnwindTable inexpressible rule_array",
     "walkback.elf": """
-        RELOCATION_TABLE SYMBOL_TABLE ElfFile Member Relocations is_archive is_elf map_file members relocations_for
+        DEBUG_ROOTS RELOCATION_TABLE RELOCATION_TARGET SYMBOL_TABLE DebugLink ElfFile Member Note Relocated Relocations
+        debug_data debug_file debug_link elf_files is_archive is_elf map_file members relocated relocations_for
     """,
     "walkback.symbols": "SymbolIndex",
     "walkback.cli": "main",

@@ -5,7 +5,9 @@
     |   `-- ElfError           an ELF file or archive whose structure contradicts itself
     |-- MissingError           the file is sound and does not hold what was asked for
     |-- SFrameError            bytes that break a rule of the SFrame format
-    `-- InexpressibleError     a rule or a function that the chosen format cannot say
+    |-- DwarfError             call frame information that breaks a rule of its format
+    |-- InexpressibleError     a rule or a function that the chosen format cannot say
+    `-- GraftError             a file that a section cannot be put into or taken out of
 
 An error is one line: the file, the section and offset in it, the function, what is wrong, and the code of the
 rule that is broken. The code that notices knows the offset; the callers above it add the file and section with
@@ -73,5 +75,13 @@ class SFrameError(WalkbackError):
     """Bytes that break a rule of the SFrame format."""
 
 
+class DwarfError(WalkbackError):
+    """Call frame information that breaks a rule of its format."""
+
+
 class InexpressibleError(WalkbackError):
     """A rule or a function that the chosen format cannot say."""
+
+
+class GraftError(WalkbackError):
+    """A file that a section cannot be put into or taken out of."""

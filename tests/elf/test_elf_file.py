@@ -164,11 +164,6 @@ class TestSections:
     def test_section_zero_has_no_contents_though_its_size_counts_sections(self):
         assert parse(example(extended=True).build()).section_data(0).nbytes == 0
 
-    def test_a_compressed_section_says_so(self):
-        elf = parse(example().build().section(3, "sh_flags", layout.SHF_COMPRESSED))
-        with pytest.raises(ElfError, match=r"section 3 \.sframe is compressed"):
-            elf.section_data(3)
-
     @pytest.mark.parametrize(("field", "value"), [("sh_offset", 1 << 63), ("sh_size", 2**64 - 1), ("sh_size", 1 << 20)])
     def test_contents_beyond_the_end_are_an_error_at_the_header(self, field, value):
         image = example().build().section(3, field, value)
@@ -248,6 +243,60 @@ class TestSegments:
         elf = parse(example().build().segment(1, field, value))
         with pytest.raises(ElfError, match=r"segment 1 .*beyond the end"):
             elf.segment_data(1)
+
+
+class TestMemory:
+    def elf(self, order="little", **patches) -> ElfFile:
+        """Two loaded segments, the second larger in memory than in the file, and one that is not loaded."""
+        builder = ElfBuilder(order, kind=layout.ET_DYN)
+        builder.section(".text", bytes(range(0x40)), flags=6, addr=0x1000)
+        builder.section(".data", b"0123456789abcdef", flags=3, addr=0x3000)
+        builder.segment(layout.PT_NOTE, ".data", vaddr=0x9000)
+        builder.segment(layout.PT_LOAD, ".text", flags=layout.PF_R | layout.PF_X, vaddr=0x1000)
+        builder.segment(layout.PT_LOAD, ".data", flags=layout.PF_R | layout.PF_W, vaddr=0x3000)
+        image = builder.build().segment(2, "p_memsz", 0x1000)
+        for field, value in patches.items():
+            image.segment(1, field, value)
+        return parse(image)
+
+    @ORDERS
+    def test_bytes_are_found_by_their_address(self, order):
+        elf = self.elf(order)
+        assert bytes(elf.mapped_data(0x1000, 4)) == b"\0\1\2\3"
+        assert bytes(elf.mapped_data(0x103F, 1)) == b"\x3f"
+        assert bytes(elf.mapped_data(0x3004, 12)) == bytes(elf.mapped_data(0x3004)) == b"456789abcdef"
+        assert bytes(elf.mapped_data(0x3004, 0)) == b""
+
+    def test_they_are_not_copied(self):
+        elf = self.elf()
+        assert elf.mapped_data(0x1000).obj is elf.data.obj
+
+    @pytest.mark.parametrize(
+        ("address", "size"),
+        [
+            (0xFFF, 4), (0x1040, 1), (0x1000, 0x41), (0x1001, 0x40), (0x3010, 1), (0x300F, 2), (0x9000, 1), (0, 1),
+            (-1, 1), (2**64, 1), (0x1000, 2**64), (0x5000, 0),
+        ],
+    )  # fmt: skip
+    def test_what_is_not_in_the_file_is_an_error(self, address, size):
+        with pytest.raises(ElfError, match=f"no segment of this file loads {size:#x} bytes at address {address:#x}"):
+            self.elf().mapped_data(address, size)
+
+    def test_a_segment_beyond_the_end_of_the_file_is_an_error(self):
+        with pytest.raises(ElfError, match=r"segment 1 .* beyond the end"):
+            self.elf(p_offset=2**63).mapped_data(0x1000, 4)
+
+    def test_an_object_file_has_no_addresses(self):
+        with pytest.raises(ElfError, match=r"no segment of this file loads address 0x0"):
+            parse(ElfBuilder(kind=layout.ET_REL).build()).mapped_data(0)
+
+    def test_executable_ranges_are_those_of_the_segments_in_memory(self):
+        start, end = self.elf(p_memsz=0x800).executable_ranges()
+        assert (start.tolist(), end.tolist()) == ([0x1000], [0x1800])
+        start, end = self.elf(p_vaddr=2**64 - 16, p_memsz=2**64 - 1).executable_ranges()
+        assert (start.tolist(), end.tolist()) == ([2**64 - 16], [2**64 - 1])
+        start, end = self.elf(p_flags=layout.PF_R).executable_ranges()
+        assert len(start) == len(end) == 0
 
 
 class TestSymbols:

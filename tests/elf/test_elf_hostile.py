@@ -1,12 +1,15 @@
 """Damaged files raise ElfError or UnreadableError, whatever is asked of them, and nothing else."""
 
+import lzma
 import random
+import struct
 import tracemalloc
+import zlib
 
 import pytest
 
 from elfbuilder import HEADER, SECTION, SEGMENT, ElfBuilder
-from walkback.elf import ElfFile, layout, relocations_for
+from walkback.elf import ElfFile, debug_data, debug_file, layout, relocations_for
 from walkback.errors import UnreadableError
 from walkback.symbols import SymbolIndex
 
@@ -24,7 +27,7 @@ def example(order: str, *, extended: bool) -> ElfBuilder:
     builder.symbol(symtab, "label@@V1", 32, section=text, kind=0)
     builder.relocations(frames, symtab, [(0, 261, 1, 4), (8, 260, 2, 0)])
     builder.relocations(frames, symtab, [(4, 261, 1, 0)], addends=False)
-    builder.segment(1, ".text")
+    builder.segment(1, ".text", flags=5)
     builder.segment(layout.PT_GNU_SFRAME, ".sframe")
     return builder
 
@@ -39,14 +42,39 @@ def questions(elf: ElfFile):
         yield lambda index=index: elf.section_data(index)
         yield lambda index=index: elf.symbols(index)
         yield lambda index=index: relocations_for(elf, index)
+        yield lambda index=index: relocations_for(elf, index).targets(elf)
     for index in range(3):
         yield lambda index=index: elf.segment_data(index)
+    yield lambda: elf.mapped_data(0, 16)
+    yield elf.executable_ranges
+    yield lambda: list(elf.notes())
+    yield lambda: elf.build_id
+    yield lambda: debug_data(elf)
+    yield lambda: debug_file(elf, ("/nowhere",))
     symbols = SymbolIndex(elf)
     yield lambda: symbols.name_at(0, 1)
     yield lambda: symbols.describe(40, 1)
     yield lambda: symbols.describe(2**64 - 1, 1)
     yield lambda: symbols.names_at(elf.sections["addr"], elf.sections["info"])
     yield lambda: symbols.lookup("label")
+
+
+def stripped(order: str) -> ElfBuilder:
+    """With everything that a stripped file has: notes, a link, and its symbols compressed."""
+    inner = ElfBuilder(order, kind=3)
+    inner.symbol(inner.symtab(), "hidden", 0x1000, section=inner.code(addr=0x1000))
+    builder = ElfBuilder(order, kind=3)
+    builder.code(addr=0x1000)
+    name = struct.pack(("<" if order == "little" else ">") + "III4s8s", 4, 8, 3, b"GNU", b"build-id")
+    builder.section(".note.gnu.build-id", name, kind=7, addralign=4)
+    builder.section(".gnu_debuglink", b"hostile\0" + bytes(4))
+    builder.section(".gnu_debugdata", lzma.compress(bytes(inner.build())))
+    header = struct.pack(("<" if order == "little" else ">") + "IIQQ", 1, 0, 100, 1)
+    builder.section(".debug_frame", header + zlib.compress(bytes(100)), flags=layout.SHF_COMPRESSED)
+    builder.section(".zdebug_frame", b"ZLIB" + bytes(7) + b"\x64" + zlib.compress(bytes(100)))
+    builder.segment(1, ".text", flags=5, vaddr=0x1000)
+    builder.segment(4, ".note.gnu.build-id")
+    return builder
 
 
 def ask_everything(data: bytes) -> int:
@@ -108,6 +136,27 @@ def test_random_damage(order):
         for _ in range(chance.randint(1, 8)):
             data[chance.randrange(len(data))] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
         ask_everything(bytes(data))
+
+
+@CASES
+def test_random_damage_of_a_stripped_file(order):
+    chance = random.Random(order)
+    original = bytes(stripped(order).build())
+    usual = ask_everything(original)
+    damaged = 0
+    for _ in range(1000):
+        data = bytearray(original)
+        for _ in range(chance.randint(1, 8)):
+            data[chance.randrange(len(data))] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
+        damaged += ask_everything(bytes(data)) != usual
+    assert damaged > 300
+
+
+@CASES
+def test_every_truncation_of_a_stripped_file(order):
+    data = bytes(stripped(order).build())
+    for length in range(0, len(data), 3):
+        assert ask_everything(data[:length]) > 0
 
 
 def test_claimed_sizes_do_not_decide_allocations():

@@ -86,6 +86,23 @@ def test_sections_and_symbols_are_those_of_lief(path):
 
 
 @FILES
+def test_memory_is_that_of_lief(path):
+    lief = pytest.importorskip("lief")
+    theirs = lief.ELF.parse(str(path))
+    with ElfFile.open(path) as elf:
+        start, end = elf.executable_ranges()
+        executable = [s for s in theirs.segments if s.type == s.TYPE.LOAD and s.has(s.FLAGS.X)]
+        assert start.tolist() == [s.virtual_address for s in executable]
+        assert end.tolist() == [s.virtual_address + s.virtual_size for s in executable]
+        for address in start.tolist():
+            assert bytes(elf.mapped_data(address, 64)) == bytes(theirs.get_content_from_virtual_address(address, 64))
+        frames = np.flatnonzero(elf.segments["type"] == layout.PT_GNU_EH_FRAME).tolist()
+        for index in frames:
+            segment = elf.segments[index]
+            assert elf.mapped_data(int(segment["vaddr"]), int(segment["filesz"])) == elf.segment_data(index)
+
+
+@FILES
 def test_a_function_has_one_of_its_names(path):
     elffile = pytest.importorskip("elftools.elf.elffile")
     with path.open("rb") as file, ElfFile.open(path) as elf:
@@ -95,7 +112,7 @@ def test_a_function_has_one_of_its_names(path):
             if symbol["st_info"]["type"] in {"STT_FUNC", "STT_LOOS"} and symbol["st_shndx"] != "SHN_UNDEF":
                 place = symbol["st_shndx"] if elf.is_relocatable else -1
                 names.setdefault((place, symbol["st_value"]), set()).add(symbol.name)
-        index = SymbolIndex(elf)
+        index = SymbolIndex(elf, debug_roots=())
         for (section, address), known in names.items():
             name = index.name_at(address, section)
             assert name in known
@@ -141,6 +158,28 @@ def test_relocations_are_those_of_pyelftools(objects, name):
             assert found.table.tolist() == sorted(expected, key=lambda entry: entry[0])
             compared += len(found)
         assert compared > 8
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", ["a.o", "a.out"])
+def test_targets_of_relocations_are_those_of_pyelftools(objects, name):
+    elffile = pytest.importorskip("elftools.elf.elffile")
+    with (objects / name).open("rb") as file, ElfFile.open(objects / name) as elf:
+        theirs = elffile.ELFFile(file)
+        compared = 0
+        for section in theirs.iter_sections("SHT_RELA"):
+            if not section["sh_info"]:
+                continue
+            symtab = theirs.get_section(section["sh_link"])
+            expected = []
+            for relocation in sorted(section.iter_relocations(), key=lambda entry: entry["r_offset"]):
+                symbol = symtab.get_symbol(relocation["r_info_sym"])
+                number = symbol["st_shndx"]
+                expected.append((number if isinstance(number, int) else 0, symbol["st_value"]))
+            targets = relocations_for(elf, section["sh_info"]).targets(elf)
+            assert targets.tolist() == expected
+            compared += len({section for section, _ in expected})
+        assert compared > 4
 
 
 @needs_gcc

@@ -107,3 +107,47 @@ def test_relocations_of_mips_are_refused():
     builder.relocations(target, symtab, [(0, 2, 1, 0)])
     with pytest.raises(UnreadableError, match="MIPS"):
         relocations_for(parse(builder.build()), target)
+
+
+class TestTargets:
+    @ORDERS
+    def test_each_is_the_section_and_value_of_its_symbol(self, order):
+        builder, target, symtab = start(order)
+        text = builder.code()
+        for value, section in ((0x10, text), (0, 0), (5, layout.SHN_ABS), (8, layout.SHN_COMMON), (2**64 - 1, text)):
+            builder.symbol(symtab, f"s{value}", value, section=section)
+        builder.symbol(symtab, "lost", 7, section=99)
+        builder.relocations(target, symtab, [(8 * number, 2, number, -4) for number in range(7)])
+        elf = parse(builder.build())
+        targets = relocations_for(elf, target).targets(elf)
+        assert targets["section"].tolist() == [0, text, 0, 0, 0, text, 0]
+        assert targets["value"].tolist() == [0, 0x10, 0, 5, 8, -1, 7]
+
+    def test_without_a_symbol_there_is_none(self):
+        builder, target, symtab = start()
+        builder.relocations(target, symtab, [(0, 2, 1, 0), (8, 2, 2**32 - 1, 0)])
+        elf = parse(builder.build())
+        assert relocations_for(elf, target).targets(elf).tolist() == [(-1, 0), (-1, 0)]
+
+    def test_each_relocation_section_has_its_own_symbol_table(self):
+        builder, target, symtab = start()
+        text = builder.code()
+        dynsym = builder.symtab(".dynsym", 11)
+        builder.symbol(symtab, "a", 1, section=text)
+        builder.symbol(dynsym, "b", 2, section=target)
+        builder.relocations(target, symtab, [(8, 2, 1, 0)])
+        builder.relocations(target, dynsym, [(0, 2, 1, 0)], name=".rela.other")
+        elf = parse(builder.build())
+        assert relocations_for(elf, target).targets(elf).tolist() == [(target, 2), (text, 1)]
+
+    def test_no_relocations_have_no_targets(self):
+        builder, target, _ = start()
+        elf = parse(builder.build())
+        assert relocations_for(elf, target).targets(elf).tolist() == []
+
+    def test_a_link_to_no_symbol_table_is_an_error(self):
+        builder, target, symtab = start()
+        source = builder.relocations(target, symtab, [(8, 2, 1, 0)])
+        elf = parse(builder.build().section(source, "sh_link", target))
+        with pytest.raises(ElfError, match="is not a symbol table"):
+            relocations_for(elf, target).targets(elf)

@@ -1,18 +1,32 @@
-"""Reading ELF files and archives."""
+"""Reading ELF files and archives, and finding the debug files of stripped ones."""
 
 from walkback.elf.archive import Member, is_archive, members
+from walkback.elf.debugfiles import DEBUG_ROOTS, DebugLink, debug_data, debug_file, debug_link
 from walkback.elf.file import SYMBOL_TABLE, ElfFile, is_elf, map_file
-from walkback.elf.relocations import RELOCATION_TABLE, Relocations, relocations_for
+from walkback.elf.inputs import elf_files
+from walkback.elf.notes import Note
+from walkback.elf.relocated import Relocated, relocated
+from walkback.elf.relocations import RELOCATION_TABLE, RELOCATION_TARGET, Relocations, relocations_for
 
 __all__ = [
+    "DEBUG_ROOTS",
     "RELOCATION_TABLE",
+    "RELOCATION_TARGET",
     "SYMBOL_TABLE",
+    "DebugLink",
     "ElfFile",
     "Member",
+    "Note",
+    "Relocated",
     "Relocations",
+    "debug_data",
+    "debug_file",
+    "debug_link",
+    "elf_files",
     "is_archive",
     "is_elf",
     "map_file",
     "members",
+    "relocated",
     "relocations_for",
 ]

@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from walkback.elf import layout
+from walkback.elf import layout, stringtable
+from walkback.elf.compressed import decompress, decompress_gnu, has_gnu_magic, limit_of
+from walkback.elf.notes import Note, find_build_id, read_notes
 from walkback.errors import ElfError, UnreadableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
 
@@ -46,9 +48,6 @@ SYMBOL_TABLE = np.dtype(
 """A symbol as `ElfFile.symbols` gives it. `section` is the resolved number; the reserved ones (SHN_ABS and
 its like) are or-ed with `layout.SHN_RESERVED`, because real sections may have those numbers."""
 
-_SHORT_STRING = 128
-_FEW = 256
-"""So many strings are compared sooner in Python than in NumPy."""
 _LONGEST_LABEL = 80
 
 
@@ -87,9 +86,12 @@ class ElfFile:
     The arrays and memory views that it gives stay valid after `close`: the mapping goes with the last one.
     """
 
-    def __init__(self, data: Buffer, name: str) -> None:
+    def __init__(self, data: Buffer, name: str, *, limit: int | None = None) -> None:
+        """`limit` is to how many bytes its compressed sections may come; without it, so many as go with its size."""
         self.name = name
         self._data: memoryview | None = memoryview(data).cast("B")
+        self._decompressed: dict[int, memoryview] = {}
+        self._room = limit_of(len(self.data)) if limit is None else limit
         ident = bytes(data[:16])
         if not is_elf(ident):
             raise UnreadableError("this is not an ELF file", file=name)
@@ -115,6 +117,7 @@ class ElfFile:
     def close(self) -> None:
         """Let go of the bytes; arrays and views given out before stay valid."""
         self._data = None
+        self._decompressed.clear()
         self.__dict__.pop("sections", None)
         self.__dict__.pop("segments", None)
 
@@ -167,12 +170,13 @@ class ElfFile:
             raise self._error(f"{kind} headers of {entry_size} bytes instead of {shape.itemsize}", 0)
         if count and not self._holds(offset, count * shape.itemsize):
             raise self._error(f"the {count} {kind} headers reach beyond the end of the file", offset)
-        return self._table(shapes, offset if count else 0, count)
+        start = offset if count else 0
+        return self._table(shapes, self.data[start : start + count * shape.itemsize])
 
-    def _table(self, shapes: Shapes, offset: int, count: int) -> Table:
-        """Entries in this machine's byte order; the place has been checked."""
+    def _table(self, shapes: Shapes, contents: memoryview) -> Table:
+        """Entries in this machine's byte order."""
         shape = shapes[self.byteorder]
-        table = np.frombuffer(self.data, shape, count, offset)
+        table = np.frombuffer(contents, shape)
         return table.astype(shape.newbyteorder("="), copy=False)
 
     # Sections
@@ -204,16 +208,57 @@ class ElfFile:
         return found
 
     def section_data(self, index: int) -> memoryview:
-        """The contents of a section; none for SHT_NOBITS, whose bytes are not in the file."""
+        """The contents of a section, decompressed; none for SHT_NOBITS, whose bytes are not in the file."""
         _, kind, flags, _, offset, size, *_ = self._section(index).item()
         if kind in {layout.SHT_NULL, layout.SHT_NOBITS}:
             return self.data[:0]
-        if flags & layout.SHF_COMPRESSED:
-            raise self._section_error(index, "is compressed, and compressed sections are not read yet")
         if not self._holds(offset, size):
             place = f"({size:#x} bytes at {offset:#x})"
             raise self._section_error(index, f"{place} reaches beyond the end of the file")
-        return self.data[offset : offset + size]
+        stored = self.data[offset : offset + size]
+        if flags & layout.SHF_COMPRESSED or (has_gnu_magic(stored) and self._is_zdebug(index)):
+            return self._decompress(index, stored, gnu=not flags & layout.SHF_COMPRESSED)
+        return stored
+
+    def _is_zdebug(self, index: int) -> bool:
+        return index != self._name_table and self.section_name(index).startswith(".zdebug_")
+
+    def _decompress(self, index: int, stored: memoryview, *, gnu: bool) -> memoryview:
+        """Once only; and many sections over the same bytes must not come to more than honest ones would."""
+        known = self._decompressed.get(index)
+        if known is not None:
+            return known
+        try:
+            contents = decompress_gnu(stored, self._room) if gnu else decompress(stored, self.byteorder, self._room)
+        except ElfError as error:
+            raise self._section_error(index, error.message) from None
+        self._room -= len(contents)
+        self._decompressed[index] = memoryview(contents)
+        return self._decompressed[index]
+
+    # Notes
+
+    def notes(self) -> Iterator[Note]:
+        """The notes of all sections; of all segments where no section has notes.
+
+        Sections go first because the segments of a separate debug file describe another file.
+        """
+        sections = self.sections_of_type(layout.SHT_NOTE)
+        for index in sections:
+            place, alignment = int(self.sections["offset"][index]), int(self.sections["addralign"][index])
+            yield from read_notes(self.section_data(index), self.byteorder, alignment, (self.name, place))
+        if sections:
+            return
+        for index in np.flatnonzero(self.segments["type"] == layout.PT_NOTE).tolist():
+            place, alignment = int(self.segments["offset"][index]), int(self.segments["align"][index])
+            yield from read_notes(self.segment_data(index), self.byteorder, alignment, (self.name, place))
+
+    @cached_property
+    def build_id(self) -> bytes | None:
+        """What the linker wrote to tell this file from all others, if it did."""
+        return find_build_id(self.notes())
+
+    # Segments
 
     def segment_data(self, index: int) -> memoryview:
         """The part of a segment that is in the file."""
@@ -226,6 +271,24 @@ class ElfFile:
             raise self._error(text, place)
         return self.data[offset : offset + size]
 
+    def mapped_data(self, address: int, size: int | None = None) -> memoryview:
+        """The bytes that a PT_LOAD segment brings to an address; up to the end of what it brings without a size."""
+        for index in np.flatnonzero(self.segments["type"] == layout.PT_LOAD).tolist():
+            away = address - int(self.segments["vaddr"][index])
+            if 0 <= away < int(self.segments["filesz"][index]):
+                contents = self.segment_data(index)[away:]
+                if size is None or size <= len(contents):
+                    return contents[:size]
+        wanted = "" if size is None else f"{size:#x} bytes at "
+        raise self._error(f"no segment of this file loads {wanted}address {address:#x}")
+
+    def executable_ranges(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """Where executable PT_LOAD segments begin and end in memory, in their order; none in an object file."""
+        chosen = (self.segments["type"] == layout.PT_LOAD) & ((self.segments["flags"] & layout.PF_X) != 0)
+        start, size = self.segments["vaddr"][chosen], self.segments["memsz"][chosen]
+        # What would run over the end of the address space stops there.
+        return start, start + np.minimum(size, np.uint64(2**64 - 1) - start)
+
     def entries(self, index: int, shapes: Shapes) -> Table:
         """The contents of a section as entries of a shape from `layout`, with which its header must agree."""
         contents = self.section_data(index)
@@ -235,9 +298,7 @@ class ElfFile:
             raise self._section_error(index, f"has entries of {claimed} bytes instead of {size}")
         if len(contents) % size:
             raise self._section_error(index, f"has {len(contents)} bytes, not a multiple of {size}")
-        if not contents:
-            return self._table(shapes, 0, 0)
-        return self._table(shapes, int(self.sections["offset"][index]), len(contents) // size)
+        return self._table(shapes, contents)
 
     # Symbols
 
@@ -272,44 +333,19 @@ class ElfFile:
 
     def string(self, strtab: int, offset: int) -> str:
         """The string at this offset of the string table in section `strtab`."""
-        contents = self.section_data(strtab)
-        length = _SHORT_STRING
-        while 0 <= offset < len(contents):
-            part = bytes(contents[offset : offset + length])
-            end = part.find(0)
-            if end >= 0:
-                return part[:end].decode(errors="backslashreplace")
-            if offset + length >= len(contents):
-                break
-            length *= 4
-        raise self._no_string(strtab, offset)
+        table = self.section_data(strtab)
+        try:
+            return stringtable.string(table, offset)
+        except ElfError as error:
+            raise self._section_error(strtab, error.message) from None
 
     def strings(self, strtab: int, offsets: Iterable[int]) -> list[str]:
         """The strings at many offsets; quicker than one by one."""
-        wanted = list(offsets)
         table = self.section_data(strtab)
-        # A few strings are not worth a copy of the whole table.
-        contents = bytes(table) if len(table) < 1000 * len(wanted) else None
-        # Strings may share their tails, but honest ones do not add up to many times the table.
-        budget = 16 * len(table) + 0x10000
-        known: dict[int, str] = {}
-        result = []
-        for offset in wanted:
-            text = known.get(offset)
-            if text is None:
-                if contents is None:
-                    text = self.string(strtab, offset)
-                else:
-                    end = contents.find(0, offset) if 0 <= offset < len(contents) else -1
-                    if end < 0:
-                        raise self._no_string(strtab, offset)
-                    text = contents[offset:end].decode(errors="backslashreplace")
-                known[offset] = text
-                budget -= len(text)
-                if budget < 0:
-                    raise self._section_error(strtab, "holds strings that overlap beyond all measure")
-            result.append(text)
-        return result
+        try:
+            return stringtable.strings(table, offsets)
+        except ElfError as error:
+            raise self._section_error(strtab, error.message) from None
 
     def find_string(
         self, strtab: int, offsets: npt.NDArray[np.uint32], text: str, ends: bytes = b"\0"
@@ -318,20 +354,7 @@ class ElfFile:
 
         The string ends at NUL, or at any byte of `ends`.
         """
-        wanted = text.encode(errors="surrogateescape")
-        table = self.section_data(strtab)
-        whole = {wanted + bytes((end,)) for end in ends}
-        if len(offsets) <= _FEW:
-            length = len(wanted) + 1
-            same = [bytes(table[start : start + length]) in whole for start in offsets.tolist()]
-            return np.flatnonzero(same)
-        contents = np.frombuffer(table, np.uint8)
-        found = np.flatnonzero(offsets.astype(np.int64) < len(contents) - len(wanted))
-        for position in (len(wanted), *range(len(wanted))):  # its end first: that tells the most
-            possible = {string[position] for string in whole}
-            here = contents[offsets[found].astype(np.int64) + position]
-            found = found[np.logical_or.reduce([here == byte for byte in possible])]
-        return found
+        return stringtable.find_string(self.section_data(strtab), offsets, text, ends)
 
     @property
     def _name_table(self) -> int:
@@ -361,6 +384,3 @@ class ElfFile:
             with contextlib.suppress(ElfError):
                 label += f" {self.section_name(index)[:_LONGEST_LABEL]}".rstrip()
         return self._error(f"{label} {message}", self._shoff + index * self._shentsize)
-
-    def _no_string(self, strtab: int, offset: int) -> ElfError:
-        return self._section_error(strtab, f"has no string that begins at {offset:#x} and ends within it")

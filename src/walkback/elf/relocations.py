@@ -28,6 +28,10 @@ RELOCATION_TABLE = np.dtype(
     align=True,
 )
 
+RELOCATION_TARGET = np.dtype([("section", "i8"), ("value", "i8")])
+"""Where the symbol of a relocation is. `section` is 0 if it is in no section of this file: undefined, absolute or
+common; and -1 if there is no such symbol."""
+
 
 @dataclass(frozen=True, slots=True)
 class Relocations:
@@ -42,6 +46,18 @@ class Relocations:
 
     def __len__(self) -> int:
         return len(self.table)
+
+    def targets(self, elf: ElfFile) -> Table:
+        """A `RELOCATION_TARGET` for each relocation, by the symbol tables of the file they were read from."""
+        targets = np.zeros(len(self.table), RELOCATION_TARGET)
+        targets["section"] = -1
+        for symtab in np.unique(self.table["symtab"]).tolist():
+            symbols = elf.symbols(symtab)
+            chosen = np.flatnonzero((self.table["symtab"] == symtab) & (self.table["symbol"] < len(symbols)))
+            named = symbols[self.table["symbol"][chosen]]
+            targets["section"][chosen] = np.where(named["section"] < len(elf.sections), named["section"], 0)
+            targets["value"][chosen] = named["value"].view(np.int64)
+        return targets
 
 
 def relocations_for(elf: ElfFile, section_index: int) -> Relocations:

@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 
 from walkback.arrays import Bools, Records
-from walkback.elf import ElfFile, is_archive, is_elf, map_file, members, relocations_for
+from walkback.elf import ElfFile, Relocations, elf_files, is_archive, is_elf, map_file, relocations_for
 from walkback.elf import layout as elf_layout
-from walkback.elf.archive import ARMAG_THIN
+from walkback.elf.inputs import raise_first
 from walkback.errors import MissingError, SFrameError, UnreadableError, WalkbackError
 from walkback.sframe.decode import Buffer, pieces
 from walkback.sframe.rules import to_table
@@ -120,11 +120,15 @@ class Source:
         return f"{self.code_section_name(code_section) or '(not relocated)'}+{address:#x}"
 
     @cached_property
-    def relocations(self) -> np.ndarray:
-        """The relocations of the ELF section, by offset; applied only in relocatable files."""
+    def _relocations(self) -> Relocations:
         assert self.elf is not None
         assert self.index is not None
-        return relocations_for(self.elf, self.index).table
+        return relocations_for(self.elf, self.index)
+
+    @property
+    def relocations(self) -> np.ndarray:
+        """The relocations of the ELF section, by offset; applied only in relocatable files."""
+        return self._relocations.table
 
     def _place(self, piece: Piece) -> None:
         """Give each function of a relocatable file its text section and offset there."""
@@ -169,18 +173,9 @@ class Source:
 
     @cached_property
     def relocation_targets(self) -> Records:
-        """Section and value of each relocation's symbol: section 0 if it is in none of this file, -1 without symbol."""
+        """Section and value of each relocation's symbol: a table of `RELOCATION_TARGET`."""
         assert self.elf is not None
-        entries = self.relocations
-        targets = np.zeros(len(entries), [("section", np.int64), ("value", np.int64)])
-        targets["section"] = -1
-        for symtab in np.unique(entries["symtab"]).tolist():
-            symbols = self.elf.symbols(symtab)
-            chosen = np.flatnonzero((entries["symtab"] == symtab) & (entries["symbol"] < len(symbols)))
-            one = symbols[entries["symbol"][chosen]]
-            targets["section"][chosen] = np.where(one["section"] < len(self.elf.sections), one["section"], 0)
-            targets["value"][chosen] = one["value"].view(np.int64)
-        return targets
+        return self._relocations.targets(self.elf)
 
 
 def sources(path: str | os.PathLike[str], *, section: str | None = None, address: int = 0) -> Iterator[Source]:
@@ -193,10 +188,8 @@ def sources(path: str | os.PathLike[str], *, section: str | None = None, address
     name = os.fsdecode(path)
     data = map_file(path)
     found: list[Source] | Iterator[Source]
-    if is_archive(data):
-        found = _in_archive(data, name, section)
-    elif is_elf(data):
-        found = _in_elf(ElfFile(data, name), section)
+    if is_archive(data) or is_elf(data):
+        found = _in_files(data, name, section)
     elif bytes(data[:2]) in {b"\xe2\xde", b"\xde\xe2"}:
         found = [Source(name, "", data, address)]
     else:
@@ -210,27 +203,18 @@ def sources(path: str | os.PathLike[str], *, section: str | None = None, address
         raise MissingError(f"there is no {section or SECTION_NAME} section", file=name)
 
 
-def _in_archive(data: memoryview, name: str, section: str | None) -> Iterator[Source]:
-    """In every member; what is wrong with one does not hide those after it."""
-    brackets = "[]" if bytes(data[:8]) == ARMAG_THIN else "()"
+def _in_files(data: memoryview, name: str, section: str | None) -> Iterator[Source]:
+    """In the ELF file, or in every member of an archive; what is wrong with one does not hide those after it."""
     errors: list[WalkbackError] = []
-    for member in members(data, name):
-        if not is_elf(member.data):
-            continue
-        file = f"{name}{brackets[0]}{member.name}{brackets[1]}"
-        try:
-            yield from _in_elf(ElfFile(member.data, file), section)
-        except WalkbackError as error:
-            errors.append(error.within(file=file))
-    _raise_first(errors, "members")
-
-
-def _raise_first(errors: list[WalkbackError], what: str) -> None:
-    """What was kept back so that the others could be read; the first stands for all."""
-    if len(errors) > 1:
-        errors[0].message += f" (and {len(errors) - 1} {what} more cannot be read)"
-    if errors:
-        raise errors[0]
+    try:
+        for elf in elf_files(data, name):
+            try:
+                yield from _in_elf(elf, section)
+            except WalkbackError as error:
+                errors.append(error.within(file=elf.name))
+    except WalkbackError as error:
+        errors.append(error)
+    raise_first(errors, "files")
 
 
 def from_bytes(data: Buffer, *, address: int = 0, name: str = "<bytes>") -> Source:
@@ -261,7 +245,7 @@ def _in_elf(elf: ElfFile, section: str | None) -> Iterator[Source]:
             errors.append(error)
             continue
         yield Source(elf.name, name, data, int(header["addr"]), elf, index)
-    _raise_first(errors, "sections")
+    raise_first(errors, "sections")
 
 
 def _header_extent(data: memoryview) -> memoryview:

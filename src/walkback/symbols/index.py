@@ -6,6 +6,10 @@ section, but not AArch64's and RISC-V's mapping symbols (`$x`, `$d`) nor the ass
 Which of several at one address gives it its name: functions before untyped symbols; then sized before
 unsized; then global, weak, local; then `.symtab` before `.dynsym`; then the first in its table.
 
+A file without `.symtab` has its names from `.dynsym` and from the `.symtab` of its separate debug file or, if that
+is not found, of its `.gnu_debugdata`; these are looked for when the first name is asked for, and rank as if they were
+the file's own. Where they are missing or broken they are not used. Object files have none.
+
 In an object file an address is an offset into a section, so its key is (section, address); in every other
 file the section plays no part and is -1.
 """
@@ -17,31 +21,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from walkback.elf import layout
+from walkback.elf import DEBUG_ROOTS
+from walkback.symbols.tables import CODE_SYMBOLS, code_symbols, symbol_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import os
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
     from walkback.elf.file import ElfFile, Table
-
-_CODE_SYMBOLS = np.dtype(
-    [
-        ("section", "i8"),
-        ("value", "u8"),
-        ("size", "u8"),
-        ("name_offset", "u4"),
-        ("strtab", "u4"),
-        ("defined_in", "u4"),
-        ("rank", "u1"),
-    ],
-    align=True,
-)
-
-_BINDING_RANK = np.full(16, 2, np.uint8)
-_BINDING_RANK[layout.STB_GLOBAL] = _BINDING_RANK[layout.STB_GNU_UNIQUE] = 0
-_BINDING_RANK[layout.STB_WEAK] = 1
+    from walkback.symbols.tables import SymbolTable
 
 _HIGHEST = 2**64 - 1
 
@@ -49,8 +39,10 @@ _HIGHEST = 2**64 - 1
 class SymbolIndex:
     """The code symbols of one file; the tables are read when first asked for something."""
 
-    def __init__(self, elf: ElfFile) -> None:
+    def __init__(self, elf: ElfFile, debug_roots: Sequence[str | os.PathLike[str]] = DEBUG_ROOTS) -> None:
+        """`debug_roots` are the folders that hold separate debug files."""
         self._elf = elf
+        self._debug_roots = debug_roots
         self._by_section = elf.is_relocatable
         self._names: dict[int, str] = {}
         self._spans: dict[int, tuple[int, int]] = {}
@@ -102,9 +94,9 @@ class SymbolIndex:
         """(section, address) of every definition of code with this name, with or without `@VERSION`."""
         symbols = self._all
         found: set[tuple[int, int]] = set()
-        for strtab in np.unique(symbols["strtab"]).tolist():
-            ours = symbols[symbols["strtab"] == strtab]
-            rows = self._elf.find_string(strtab, ours["name_offset"], name, b"\0@")
+        for number, (elf, _, strtab) in enumerate(self._tables):
+            ours = symbols[symbols["table"] == number]
+            rows = elf.find_string(strtab, ours["name_offset"], name, b"\0@")
             found.update(zip(ours["section"][rows].tolist(), ours["value"][rows].tolist(), strict=True))
         return sorted(found)
 
@@ -157,9 +149,10 @@ class SymbolIndex:
         """Whether the symbol has no size and its section goes on to this address."""
         symbol = self._symbols[row]
         number = int(symbol["defined_in"])
-        if symbol["size"] or number >= len(self._elf.sections):
+        sections = self._tables[int(symbol["table"])][0].sections
+        if symbol["size"] or number >= len(sections):
             return False
-        section = self._elf.sections[number]
+        section = sections[number]
         start = 0 if self._by_section else int(section["addr"])
         return address < start + int(section["size"])
 
@@ -182,15 +175,16 @@ class SymbolIndex:
         name = self._names.get(row)
         if name is None:
             symbol = self._symbols[row]
-            name = self._names[row] = self._elf.string(int(symbol["strtab"]), int(symbol["name_offset"]))
+            elf, _, strtab = self._tables[int(symbol["table"])]
+            name = self._names[row] = elf.string(strtab, int(symbol["name_offset"]))
         return name
 
     def _decode(self, rows: npt.NDArray[np.intp]) -> None:
         """Read the names of these rows that have not been read before."""
         new = np.array([row for row in rows.tolist() if row not in self._names], np.intp)
-        for strtab in np.unique(self._symbols["strtab"][new]).tolist():
-            ours = new[self._symbols["strtab"][new] == strtab]
-            names = self._elf.strings(strtab, self._symbols["name_offset"][ours].tolist())
+        for number, (elf, _, strtab) in enumerate(self._tables):
+            ours = new[self._symbols["table"][new] == number]
+            names = elf.strings(strtab, self._symbols["name_offset"][ours].tolist())
             self._names.update(zip(ours.tolist(), names, strict=True))
 
     # Building
@@ -209,54 +203,9 @@ class SymbolIndex:
     @cached_property
     def _all(self) -> Table:
         """All code symbols in the order of their tables."""
-        tables = list(self._tables())
-        return np.concatenate(tables) if tables else np.zeros(0, _CODE_SYMBOLS)
+        tables = [code_symbols(table, number) for number, table in enumerate(self._tables)]
+        return np.concatenate(tables) if tables else np.zeros(0, CODE_SYMBOLS)
 
-    def _tables(self) -> Iterator[Table]:
-        for kind in (layout.SHT_SYMTAB, layout.SHT_DYNSYM):
-            for index in self._elf.sections_of_type(kind)[:1]:  # the specification allows one of each
-                yield self._code_symbols(index)
-
-    def _code_symbols(self, index: int) -> Table:
-        symbols = self._elf.symbols(index)
-        strtab = int(self._elf.sections["link"][index])
-        kinds, bindings = symbols["info"] & 15, symbols["info"] >> 4
-        functions = (kinds == layout.STT_FUNC) | (kinds == layout.STT_GNU_IFUNC)
-        defined = symbols["section"] != layout.SHN_UNDEF
-        defined &= symbols["section"] != np.uint32(layout.SECTION_COMMON)
-        if self._by_section:
-            defined &= symbols["section"] < len(self._elf.sections)
-        labels = (kinds == layout.STT_NOTYPE) & self._in_code(symbols["section"])
-        chosen = np.flatnonzero(defined & (functions | labels))
-        chosen = chosen[self._is_name(strtab, symbols["name_offset"][chosen], functions[chosen])]
-        code = np.zeros(len(chosen), _CODE_SYMBOLS)
-        for field in ("value", "size", "name_offset"):
-            code[field] = symbols[field][chosen]
-        code["defined_in"] = symbols["section"][chosen]
-        code["section"] = code["defined_in"] if self._by_section else -1
-        code["strtab"] = strtab
-        code["rank"] = 6 * ~functions[chosen] + 3 * (code["size"] == 0) + _BINDING_RANK[bindings[chosen]]
-        return code
-
-    def _in_code(self, numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-        executable = (self._elf.sections["flags"] & np.uint64(layout.SHF_EXECINSTR)) != 0
-        known = numbers < len(executable)
-        in_code: npt.NDArray[np.bool_] = known & executable[np.where(known, numbers, 0)]
-        return in_code
-
-    def _is_name(
-        self, strtab: int, offsets: npt.NDArray[np.uint32], functions: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.bool_]:
-        """Which of these name code; one that lies outside its table passes until somebody reads it."""
-        contents = np.frombuffer(self._elf.section_data(strtab), np.uint8)
-        inside = offsets.astype(np.int64) + 1 < len(contents)
-        places = np.where(inside, offsets, 0).astype(np.int64)
-        if not inside.any():
-            return np.ones(len(offsets), np.bool_)
-        first, second = contents[places], contents[places + 1]
-        hidden = (first == ord(".")) & (second == ord("L"))
-        if self._elf.machine in {layout.EM_AARCH64, layout.EM_RISCV}:
-            hidden |= (first == ord("$")) & ((second == ord("x")) | (second == ord("d")))
-        unnamed = first == 0
-        named: npt.NDArray[np.bool_] = ~(inside & (unnamed | (hidden & ~functions)))
-        return named
+    @cached_property
+    def _tables(self) -> list[SymbolTable]:
+        return symbol_tables(self._elf, self._debug_roots)

@@ -52,6 +52,18 @@ class Reason(IntEnum):
     """The rows of the function cannot be read."""
     UNORDERED = 6
     """The rows of the function are not in order."""
+    NO_CFA = 7
+    """Nothing says how the CFA is found."""
+    EXPRESSION = 8
+    """A DWARF expression that is no rule of the table."""
+    TOO_LARGE = 9
+    """A register number or an offset beyond all use."""
+    STACK_POINTER = 10
+    """The caller's stack pointer is not where the ABI has it."""
+    SIGNED_WITH_PC = 11
+    """AArch64: the return address is signed with the place of the instruction that signed it."""
+    STEPS = 12
+    """The CFA changes within blocks that do not begin where the code does."""
 
 
 REASON_WORDS = {
@@ -61,6 +73,12 @@ REASON_WORDS = {
     Reason.NO_BLOCK_SIZE: "the repeating block has size 0",
     Reason.UNREADABLE: "the rows cannot be read",
     Reason.UNORDERED: "the rows are not in order",
+    Reason.NO_CFA: "nothing says how the CFA is found",
+    Reason.EXPRESSION: "an expression that is no rule of the table",
+    Reason.TOO_LARGE: "a register number or offset beyond all use",
+    Reason.STACK_POINTER: "the caller's stack pointer is not where the ABI has it",
+    Reason.SIGNED_WITH_PC: "the return address is signed with the place of the signing",
+    Reason.STEPS: "the CFA changes within blocks that are not aligned",
 }
 
 PART = np.dtype([("kind", "u1"), ("register", "u4"), ("offset", "i8")])

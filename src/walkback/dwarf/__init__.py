@@ -1,0 +1,1 @@
+"""Call frame information: `.eh_frame` and `.debug_frame`."""

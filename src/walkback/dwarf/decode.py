@@ -1,0 +1,108 @@
+"""Bytes of `.eh_frame` and `.debug_frame` to `Frames`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from walkback.arch import AARCH64, Machine
+from walkback.dwarf import _entries, _program
+from walkback.dwarf.expressions import ByteOrder
+from walkback.dwarf.frames import Cies, Fdes, Frames
+from walkback.dwarf.layout import DW_EH_PE_INDIRECT, DW_EH_PE_OMIT, FAULT_WORDS, Fault
+from walkback.errors import DwarfError
+
+Buffer = bytes | bytearray | memoryview
+
+
+def decode(
+    data: Buffer,
+    machine: Machine,
+    *,
+    address: int = 0,
+    eh: bool = True,
+    byteorder: ByteOrder = "little",
+    text: int = 0,
+    got: int = 0,
+    pointer_at: Callable[[int], int | None] = lambda _: None,
+    faults: bool = False,
+) -> Frames:
+    """Read a section that is loaded at `address`, and run its programs.
+
+    `text` and `got` are what starts with those encodings count from; `pointer_at` gives the pointer that stands at an
+    address, for indirect starts. The first FDE that cannot be read raises `DwarfError`; with `faults` it keeps its
+    place, its fault and the rows before the fault.
+    """
+    view = memoryview(data).cast("B")
+    big = byteorder == "big"
+    position, end, fields, names, stop = _entries.scan(view, eh, big)
+    is_cie = names < 0
+    cies = Cies.zeros(int(is_cie.sum()), position=position[is_cie], end=end[is_cie], fields=fields[is_cie])
+    _entries.read_cies(view, big, address, cies)
+    is_fde = ~is_cie
+    fdes = Fdes.zeros(int(is_fde.sum()), position=position[is_fde], end=end[is_fde], fields=fields[is_fde])
+    _name_cies(fdes, cies, names[is_fde])
+    _entries.read_fdes(view, big, address, text, got, cies, fdes)
+    _follow_indirect(fdes, cies, pointer_at)
+    rows, row_offset, row_rule, row_touched, words = _program.interpret(
+        view, big, address, cies, fdes, machine, machine is AARCH64
+    )
+    fdes.rows = rows
+    fdes.first_row = np.cumsum(rows) - rows
+    frames = Frames(
+        machine=machine,
+        data=view,
+        address=address,
+        byteorder=byteorder,
+        eh=eh,
+        cies=cies,
+        fdes=fdes,
+        row_offset=row_offset,
+        row_rule=row_rule,
+        row_touched=row_touched,
+        rule_words=words,
+        stop=None if stop < 0 else stop,
+        code_section=np.full(len(fdes), -1, np.int32),
+    )
+    if not faults:
+        _raise_fault(frames)
+    return frames
+
+
+def _name_cies(fdes: Fdes, cies: Cies, pointers: np.ndarray) -> None:
+    """Turn the pointers of FDEs into numbers of CIEs."""
+    if not len(cies):
+        fdes.fault[:] = Fault.CIE_POINTER
+        return
+    number = np.searchsorted(cies.position, pointers).clip(0, len(cies) - 1)
+    fdes.fault[cies.position[number] != pointers] = Fault.CIE_POINTER
+    fdes.cie = number
+
+
+def _follow_indirect(fdes: Fdes, cies: Cies, pointer_at: Callable[[int], int | None]) -> None:
+    """Starts that say where a pointer stands."""
+    if not len(cies):
+        return
+    encoding = cies.fde_encoding[fdes.cie]
+    chosen = (encoding & DW_EH_PE_INDIRECT != 0) & (encoding != DW_EH_PE_OMIT) & (fdes.fault == 0)
+    for index in np.flatnonzero(chosen).tolist():
+        value = pointer_at(int(fdes.start[index]))
+        if value is None:
+            fdes.fault[index] = Fault.INDIRECT
+        else:
+            fdes.start[index] = value
+
+
+def _raise_fault(frames: Frames) -> None:
+    if frames.stop is not None:
+        message = "an entry reaches beyond the end of the section"
+        raise DwarfError(message, offset=frames.stop, rule="cfi-length")
+    wrong = np.flatnonzero(frames.fdes.fault)
+    if len(wrong):
+        first = int(wrong[0])
+        fault = Fault(int(frames.fdes.fault[first]))
+        rule = "cfi-" + fault.name.lower().replace("_", "-")
+        raise DwarfError(
+            FAULT_WORDS[fault], offset=int(frames.fdes.position[first]), function=f"FDE {first}", rule=rule
+        )

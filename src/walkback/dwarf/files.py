@@ -1,0 +1,150 @@
+"""Where call frame information is found: `.eh_frame` and `.debug_frame` of ELF files.
+
+`.eh_frame` is found by its name, by the type that the AMD64 ABI gives it, or, when the section headers are gone, by way
+of `.eh_frame_hdr` and its segment. In a relocatable file the relocations are applied, and each function is placed in
+its text section.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from walkback.arch import MACHINES, Machine
+from walkback.dwarf import layout
+from walkback.dwarf.decode import decode
+from walkback.dwarf.frames import Frames
+from walkback.dwarf.header import frame_place
+from walkback.dwarf.rules import to_table
+from walkback.elf import ElfFile, elf_files, map_file, relocated
+from walkback.elf import layout as elf_layout
+from walkback.errors import MissingError, UnreadableError, WalkbackError
+from walkback.table import UnwindTable
+
+
+@dataclass
+class FrameSource:
+    """One section of call frame information."""
+
+    elf: ElfFile
+    name: str
+    """Of the section; `PT_GNU_EH_FRAME` when there are no section headers."""
+    data: memoryview
+    address: int
+    index: int | None = None
+    """Of the section."""
+
+    @property
+    def file(self) -> str:
+        """The path; for a member of an archive `archive(member)`."""
+        return self.elf.name
+
+    @property
+    def machine(self) -> Machine:
+        """The machine whose registers the rules name."""
+        return machine_of(self.elf)
+
+    @cached_property
+    def frames(self) -> Frames:
+        """What the section says; of FDEs that cannot be read their faults."""
+        try:
+            return self._decoded()
+        except WalkbackError as error:
+            raise error.within(file=self.file, section=self.name) from None
+
+    def _decoded(self) -> Frames:
+        elf, data, moved = self.elf, self.data, None
+        if elf.is_relocatable and self.index is not None:
+            moved = relocated(elf, self.index)
+            data = moved.data
+        frames = decode(
+            data,
+            self.machine,
+            address=self.address,
+            eh=self.name != layout.DEBUG_FRAME,
+            byteorder=elf.byteorder,
+            text=_address_of(elf, ".text"),
+            got=_address_of(elf, ".got.plt") or _address_of(elf, ".got"),
+            pointer_at=self._pointer_at,
+            faults=True,
+        )
+        if moved is not None:
+            frames.code_section = moved.section_at(frames.fdes.start_field)
+            frames.fdes.fault[(frames.code_section == 0) & (frames.fdes.fault == 0)] = layout.Fault.RELOCATION
+        return frames
+
+    def _pointer_at(self, address: int) -> int | None:
+        """The pointer that the file has at an address; one that is written when the file is loaded is not known."""
+        try:
+            stored = bytes(self.elf.mapped_data(address, 8))
+        except UnreadableError:
+            return None
+        return int.from_bytes(stored, self.elf.byteorder) or None
+
+    @cached_property
+    def table(self) -> UnwindTable:
+        """The neutral table of the section."""
+        return to_table(self.frames)
+
+
+def machine_of(elf: ElfFile) -> Machine:
+    """The machine of a file; another than those that SFrame knows is refused."""
+    for machine in MACHINES:
+        if machine.elf_machine == elf.machine:
+            return machine
+    known = ", ".join(machine.name for machine in MACHINES)
+    message = f"e_machine {elf.machine} is none of the machines whose stacks are known here: {known}"
+    raise UnreadableError(message, file=elf.name)
+
+
+def frame_sources(elf: ElfFile, *, section: str | None = None) -> Iterator[FrameSource]:
+    """The sections of call frame information in one ELF file, `.eh_frame` first; `section` chooses by name."""
+    if section is None and not len(elf.sections):
+        yield from _by_segment(elf)
+        return
+    if section is None:
+        by_type = elf.sections_of_type(elf_layout.SHT_X86_64_UNWIND) if elf.machine == elf_layout.EM_X86_64 else []
+        indices = sorted({*elf.sections_named(layout.EH_FRAME), *by_type})
+        indices += [*elf.sections_named(layout.DEBUG_FRAME), *elf.sections_named(".zdebug_frame")]
+    else:
+        indices = elf.sections_named(section)
+    for index in indices:
+        header = elf.sections[index]
+        # A separate debug file has the header of `.eh_frame` without its contents.
+        if header["type"] == elf_layout.SHT_NOBITS or not header["size"]:
+            continue
+        name = elf.section_name(index).replace(".zdebug", ".debug")
+        yield FrameSource(elf, name, elf.section_data(index), int(header["addr"]), index)
+
+
+def _by_segment(elf: ElfFile) -> Iterator[FrameSource]:
+    for number in np.flatnonzero(elf.segments["type"] == elf_layout.PT_GNU_EH_FRAME).tolist():
+        place = frame_place(elf.segment_data(number), int(elf.segments["vaddr"][number]), elf.byteorder)
+        if place is not None:
+            yield FrameSource(elf, "PT_GNU_EH_FRAME", elf.mapped_data(place), place)
+
+
+def _address_of(elf: ElfFile, name: str) -> int:
+    """The address of a section, or 0."""
+    found = elf.sections_named(name)
+    return int(elf.sections["addr"][found[0]]) if found else 0
+
+
+def cfi_sources(path: str | os.PathLike[str], *, section: str | None = None) -> Iterator[FrameSource]:
+    """The sections of call frame information of a file or of the members of an archive.
+
+    Raises `MissingError` if there is none.
+    """
+    name = os.fsdecode(path)
+    empty = True
+    for elf in elf_files(map_file(path), name):
+        for source in frame_sources(elf, section=section):
+            empty = False
+            yield source
+    if empty:
+        message = f"there is no {section or f'{layout.EH_FRAME} or {layout.DEBUG_FRAME}'} section"
+        raise MissingError(message, file=name)

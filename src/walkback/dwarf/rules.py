@@ -1,0 +1,173 @@
+"""`Frames` to `UnwindTable`: what the rules of call frame information mean in the words of the table."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from walkback.arch import S390X, Machine
+from walkback.arrays import I64, U32, U64, Bools
+from walkback.dwarf.blocks import with_blocks
+from walkback.dwarf.expressions import Steps, block_at, part_of, steps, value
+from walkback.dwarf.frames import Frames
+from walkback.table import RULE, Kind, Part, Reason, UnwindTable, inexpressible
+from walkback.table.rule import RuleArray
+
+FLAG_SIGNED = 1
+FLAG_SIGNED_WITH_PC = 2
+RA_COLUMN_SHIFT = 8
+
+
+class RuleKind(IntEnum):
+    """The kinds that the words of `Frames.rule_words` have."""
+
+    UNSPECIFIED = 0
+    UNDEFINED = 1
+    SAME_VALUE = 2
+    REGISTER = 3
+    AT_CFA = 4
+    CFA = 5
+    AT_EXPRESSION = 6
+    EXPRESSION = 7
+    TOO_LARGE = 8
+
+
+def to_table(frames: Frames, *, as_written: bool = False) -> UnwindTable:
+    """The neutral table of a section; a range is an FDE.
+
+    With `as_written` there are only the rows that an assembler would write to SFrame: those where an instruction set
+    something. An FDE that cannot be read keeps its place and gets one inexpressible row.
+    """
+    fdes, cies = frames.fdes, frames.cies
+    rules, stepped = _rules(frames)
+    kept = (frames.row_touched != 0) if as_written else np.ones(len(frames.row_offset), np.bool_)
+    first_row, rows = _counts(fdes.first_row, fdes.rows, kept)
+    row_rule, row_offset = frames.row_rule[kept], frames.row_offset[kept]
+    faulty = fdes.fault != 0
+    if faulty.any():
+        rules, row_rule, row_offset = _with_unreadable(rules, row_rule, row_offset)
+        first_row[faulty], rows[faulty] = len(row_rule) - 1, 1
+    cie = fdes.cie
+    table = UnwindTable(
+        machine=frames.machine,
+        range_section=frames.code_section,
+        range_start=fdes.start,
+        range_size=fdes.size,
+        range_first_row=first_row,
+        range_rows=rows,
+        range_signal=_of_cie(cies.signal, cie).astype(np.bool_),
+        range_pauth_key=_of_cie(cies.b_key, cie),
+        range_block=np.zeros(len(fdes), np.uint32),
+        range_origin=np.arange(len(fdes)),
+        row_offset=row_offset,
+        row_rule=row_rule,
+        rules=rules,
+    )
+    return with_blocks(table, stepped) if stepped else table
+
+
+def _of_cie(column: np.ndarray, cie: I64) -> np.ndarray:
+    return column[cie] if len(column) else np.zeros(len(cie), column.dtype)
+
+
+def _counts(first_row: I64, rows: I64, kept: Bools) -> tuple[I64, I64]:
+    """First row and number of rows of each range, of the rows that are kept."""
+    before = np.concatenate(([0], np.cumsum(kept)))
+    first = before[first_row]
+    return first, before[first_row + rows] - first
+
+
+def _with_unreadable(rules: RuleArray, row_rule: U32, row_offset: U32) -> tuple[RuleArray, U32, U32]:
+    """One more row at offset 0, without a rule, for all ranges that cannot be read."""
+    reason = np.array([inexpressible(Reason.UNREADABLE).record()], RULE)
+    return (
+        np.concatenate((rules, reason)),
+        np.append(row_rule, np.uint32(len(rules))),
+        np.append(row_offset, np.uint32(0)),
+    )
+
+
+def _rules(frames: Frames) -> tuple[RuleArray, dict[int, Steps]]:
+    """The rule of each number, and the CFA of those that have steps."""
+    words, machine = frames.rule_words, frames.machine
+    rules = np.zeros(len(words), RULE)
+    column = (words[:, 4] >> np.uint64(RA_COLUMN_SHIFT)).astype(np.uint32)
+    _fill(rules["cfa"], words[:, 0], frames, Reason.NO_CFA)
+    _fill(rules["ra"], words[:, 1], frames, None)
+    _fill(rules["fp"], words[:, 2], frames, None)
+    elsewhere = (rules["ra"]["kind"] == Kind.UNCHANGED) & (column != machine.ra)
+    _put(rules["ra"], elsewhere, Kind.REGISTER, column, 0)
+    stack = np.zeros(len(words), RULE["cfa"])
+    _fill(stack, words[:, 3], frames, None)
+    _refuse(rules, ~_sp_as_usual(stack, words[:, 3], rules, machine), Reason.STACK_POINTER)
+    rules["ra_signed"] = words[:, 4] & np.uint64(FLAG_SIGNED)
+    _refuse(rules, words[:, 4] & np.uint64(FLAG_SIGNED_WITH_PC) != 0, Reason.SIGNED_WITH_PC)
+    stepped = {}
+    for number in np.flatnonzero(_kinds(words[:, 0]) == RuleKind.EXPRESSION).tolist():
+        found = steps(_expression(frames, words[number, 0]), machine.ra, frames.byteorder)
+        if found is not None:
+            stepped[number] = found
+    return rules, stepped
+
+
+def _kinds(words: U64) -> np.ndarray:
+    return words & np.uint64(15)
+
+
+def _offsets(words: U64) -> I64:
+    offsets: I64 = words.view(np.int64) >> np.int64(20)
+    return offsets
+
+
+def _fill(parts: np.ndarray, words: U64, frames: Frames, unspecified: Reason | None) -> None:
+    """What the words of one register mean."""
+    words = np.ascontiguousarray(words)
+    kinds, offsets = _kinds(words), _offsets(words)
+    registers = (words >> np.uint64(4)).astype(np.uint32) & np.uint32(0xFFFF)
+    if unspecified is not None:
+        _put(parts, kinds == RuleKind.UNSPECIFIED, Kind.INEXPRESSIBLE, 0, int(unspecified))
+    _put(parts, kinds == RuleKind.UNDEFINED, Kind.UNDEFINED, 0, 0)
+    _put(parts, kinds == RuleKind.REGISTER, Kind.REGISTER, registers, offsets)
+    _put(parts, kinds == RuleKind.AT_CFA, Kind.AT_CFA, 0, offsets)
+    _put(parts, kinds == RuleKind.CFA, Kind.CFA, 0, offsets)
+    _put(parts, kinds == RuleKind.TOO_LARGE, Kind.INEXPRESSIBLE, 0, int(Reason.TOO_LARGE))
+    is_cfa = unspecified is not None
+    known: dict[tuple[bytes, bool], Part] = {}
+    for number in np.flatnonzero((kinds == RuleKind.EXPRESSION) | (kinds == RuleKind.AT_EXPRESSION)).tolist():
+        location = int(kinds[number]) == RuleKind.AT_EXPRESSION
+        data = _expression(frames, words[number])
+        part = known.get((data, location))
+        if part is None:
+            found = part_of(value(data, frames.byteorder, cfa=not is_cfa), location=location)
+            part = known[data, location] = found or Part(Kind.INEXPRESSIBLE, 0, int(Reason.EXPRESSION))
+        parts[number] = part.record()
+
+
+def _put(parts: np.ndarray, where: Bools, kind: Kind, register: Any, offset: Any) -> None:
+    """Give the chosen parts a rule; register and offset are scalars or columns of all."""
+    for name, column in (("kind", int(kind)), ("register", register), ("offset", offset)):
+        parts[name][where] = column[where] if isinstance(column, np.ndarray) else column
+
+
+def _refuse(rules: RuleArray, where: Bools, reason: Reason) -> None:
+    rules[where] = np.array([inexpressible(reason).record()], RULE)
+
+
+def _expression(frames: Frames, word: np.uint64) -> bytes:
+    return block_at(frames.data, int(word) >> 20)
+
+
+def _sp_as_usual(stack: np.ndarray, words: U64, rules: RuleArray, machine: Machine) -> Bools:
+    """Where the caller's stack pointer is what the ABI makes of the CFA, whatever else says so."""
+    kinds = _kinds(words)
+    usual: Bools = kinds == RuleKind.UNSPECIFIED
+    usual |= (stack["kind"] == Kind.CFA) & (stack["offset"] == machine.sp_from_cfa)
+    if machine.sp_from_cfa == 0:
+        same = np.logical_and.reduce([stack[name] == rules["cfa"][name] for name in ("kind", "register", "offset")])
+        usual |= (kinds != RuleKind.SAME_VALUE) & same
+    if machine is S390X:
+        # The ABI saves the stack pointer like any other register; its saved value is no other.
+        usual |= (stack["kind"] == Kind.AT_CFA) | (stack["kind"] == Kind.REGISTER)
+    return usual

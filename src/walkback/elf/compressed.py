@@ -1,0 +1,128 @@
+"""Compressed contents, of three kinds.
+
+Sections with SHF_COMPRESSED (gABI, chapter "Section Compression") use zlib or zstd; the `.zdebug_*` sections that GNU
+tools wrote before there was that flag, zlib; and `.gnu_debugdata` is an xz stream.
+
+What comes out never decides how much memory is taken: it grows as the stream goes on, up to what the input
+claims, and what a file may decompress to is bounded by its own size. The errors here do not know the file and
+section; `ElfFile` adds them.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from walkback.elf import layout
+from walkback.errors import ElfError, UnreadableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_GNU_MAGIC = b"ZLIB"
+_GNU_HEADER = 12
+"""The magic, then the size in 8 bytes, most significant first in every file."""
+
+_HARMLESS = 64 << 20
+_RATIO = 100
+"""Debug information shrinks to a third or a tenth. zlib can do 1032:1 and zstd 32768:1, and bombs do."""
+_STEP = 1 << 20
+_XZ_MEMORY = 128 << 20
+"""Enough for the decoder of `xz -9`, which takes 65 MiB."""
+
+
+def limit_of(file_size: int) -> int:
+    """To how many bytes all compressed contents of a file of this size may come."""
+    return _HARMLESS + _RATIO * file_size
+
+
+def has_gnu_magic(stored: memoryview) -> bool:
+    """Whether a section begins as `.zdebug_*` sections do."""
+    return bytes(stored[: len(_GNU_MAGIC)]) == _GNU_MAGIC
+
+
+def decompress(stored: memoryview, byteorder: layout.ByteOrder, limit: int) -> bytes:
+    """The contents of a section with SHF_COMPRESSED, which begins with an Elf64_Chdr."""
+    shape = layout.COMPRESSION_HEADER[byteorder]
+    if len(stored) < shape.itemsize:
+        raise ElfError("is compressed, and ends within its compression header")
+    method, _, size, _ = np.frombuffer(stored, shape, 1)[0].item()
+    readers = {layout.ELFCOMPRESS_ZLIB: _read_zlib, layout.ELFCOMPRESS_ZSTD: _read_zstd}
+    if method not in readers:
+        raise ElfError(f"is compressed by an unknown method ({method:#x})")
+    return _checked(readers[method], stored[shape.itemsize :], size, limit)
+
+
+def decompress_gnu(stored: memoryview, limit: int) -> bytes:
+    """The contents of a `.zdebug_*` section."""
+    if len(stored) < _GNU_HEADER:
+        raise ElfError("is compressed, and ends within its compression header")
+    size = int.from_bytes(stored[len(_GNU_MAGIC) : _GNU_HEADER], "big")
+    return _checked(_read_zlib, stored[_GNU_HEADER:], size, limit)
+
+
+def decompress_xz(stored: memoryview, limit: int) -> bytes:
+    """What an xz stream holds; the stream does not say in front how much that is."""
+    try:
+        import lzma
+    except ImportError as error:  # some builds of Python have none
+        raise UnreadableError("is compressed with xz, and this Python has no lzma module") from error
+    decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+    try:
+        contents = decoder.decompress(stored, limit + 1)
+    except lzma.LZMAError as error:
+        raise ElfError(f"holds a broken xz stream: {error}") from error
+    if len(contents) > limit:
+        raise ElfError(f"decompresses to more than {limit} bytes, which is more than this file may")
+    if not decoder.eof:
+        raise ElfError("ends within its xz stream")
+    return contents
+
+
+def _checked(read: Callable[[memoryview, int], bytes], stream: memoryview, size: int, limit: int) -> bytes:
+    """All of the stream, if it holds as much as the header claims and that is not too much."""
+    if size > limit:
+        raise ElfError(f"is compressed and claims {size} bytes, of at most {limit} that this file may decompress to")
+    contents = read(stream, size + 1)
+    if len(contents) > size:
+        raise ElfError(f"is compressed and holds more than the {size} bytes that its header claims")
+    if len(contents) < size:
+        raise ElfError(f"is compressed and holds {len(contents)} bytes instead of {size}")
+    return contents
+
+
+def _read_zlib(stream: memoryview, most: int) -> bytes:
+    decoder = zlib.decompressobj()
+    try:
+        contents = decoder.decompress(stream, most)
+    except zlib.error as error:
+        raise ElfError(f"holds a broken zlib stream: {error}") from error
+    if not decoder.eof and len(contents) < most:
+        raise ElfError("ends within its zlib stream")
+    return contents
+
+
+def _read_zstd(stream: memoryview, most: int) -> bytes:
+    """The contents of all frames, of which there may be several."""
+    if sys.version_info >= (3, 14):
+        from io import BytesIO
+
+        from compression import zstd
+
+        reader = zstd.ZstdFile(BytesIO(stream))
+        errors = (zstd.ZstdError, EOFError)
+    else:
+        import zstandard
+
+        reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+        errors = (zstandard.ZstdError,)
+    contents = bytearray()
+    try:
+        while len(contents) < most and (part := reader.read(min(_STEP, most - len(contents)))):
+            contents += part
+    except errors as error:
+        raise ElfError(f"holds a broken zstd stream: {error}") from error
+    return bytes(contents)

@@ -1,0 +1,129 @@
+"""A file is replaced whole or stays as it is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from walkback.replace import replace_file
+
+PARTS = [b"new ", memoryview(b"contents"), b""]
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    path = tmp_path / "target"
+    path.write_bytes(b"old")
+    return path
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_the_contents_are_the_parts_and_nothing_is_left_beside(target: Path) -> None:
+    replace_file(target, PARTS)
+    assert target.read_bytes() == b"new contents"
+    assert list(target.parent.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("bits", [0o755, 0o600, 0o4755, 0o444])
+def test_mode_and_owner_stay(target: Path, bits: int) -> None:
+    target.chmod(bits)
+    before = target.stat()
+    replace_file(target, PARTS)
+    after = target.stat()
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+    assert after.st_ino != before.st_ino
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_the_owner_of_somebody_elses_file_stays(target: Path) -> None:
+    os.chown(target, 1234, 2345)
+    target.chmod(0o6755)
+    replace_file(target, PARTS)
+    assert (target.stat().st_uid, target.stat().st_gid, mode(target)) == (1234, 2345, 0o6755)
+
+
+def test_extended_attributes_stay(target: Path) -> None:
+    try:
+        os.setxattr(target, "user.walkback", b"kept")
+    except OSError:
+        pytest.skip("no extended attributes here")
+    replace_file(target, PARTS)
+    assert os.getxattr(target, "user.walkback") == b"kept"
+
+
+@pytest.mark.parametrize(
+    ("umask", "like", "expected"), [(0o022, None, 0o644), (0o027, 0o755, 0o750), (0, 0o4755, 0o755)]
+)
+def test_a_new_file_has_the_mode_of_its_source_less_the_umask(
+    tmp_path: Path, umask: int, like: int | None, expected: int
+) -> None:
+    source = tmp_path / "source"
+    source.touch()
+    source.chmod(like or 0)
+    former = os.umask(umask)
+    try:
+        replace_file(tmp_path / "new", PARTS, like=None if like is None else source)
+    finally:
+        os.umask(former)
+    assert mode(tmp_path / "new") == expected
+
+
+def test_a_symbolic_link_stays_and_its_target_is_replaced(target: Path) -> None:
+    link = target.parent / "link"
+    link.symlink_to("target")
+    replace_file(link, PARTS)
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new contents"
+    dangling = target.parent / "dangling"
+    dangling.symlink_to("later")
+    replace_file(dangling, PARTS)
+    assert (target.parent / "later").read_bytes() == b"new contents"
+
+
+def test_whoever_has_the_old_file_open_keeps_it(target: Path) -> None:
+    with target.open("rb") as old:
+        replace_file(target, PARTS)
+        assert old.read() == b"old"
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, MemoryError])
+def test_an_error_on_the_way_leaves_the_old_file(target: Path, error: type[BaseException]) -> None:
+    def parts():
+        yield b"half"
+        raise error
+
+    with pytest.raises(error):
+        replace_file(target, parts())
+    assert target.read_bytes() == b"old"
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_a_folder_that_is_not_there_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        replace_file(tmp_path / "nowhere" / "file", PARTS)
+
+
+def test_a_device_is_written_to() -> None:
+    replace_file("/dev/null", PARTS)
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_killed_process_leaves_the_old_file(target: Path) -> None:
+    script = (
+        "import sys, time; from walkback.replace import replace_file\n"
+        "def parts():\n    yield b'x' * 100000\n    print('half', flush=True)\n    time.sleep(60)\n"
+        "replace_file(sys.argv[1], parts())"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, target], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"half\n"
+        process.send_signal(signal.SIGKILL)
+    assert target.read_bytes() == b"old"
