@@ -1,10 +1,11 @@
 """Brings the programs that the tests compare with into the git-ignored folder `.peers/` (`make peers`).
 
 What comes: GNU binutils 2.40, 2.44 and the newest, each for x86-64, AArch64 and s390x; the newest LLVM tools;
-cross compilers that turn C and C++ into assembly; libsframe with its headers. They are Debian packages,
-fetched from the mirror this machine already uses, checked against Debian's keyring, and unpacked into one
-root a suite; nothing is installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a
-program through its root's loader.
+cross compilers that turn C and C++ into assembly; libsframe with its headers; elfutils; and QEMU's user-mode
+emulation with programs of AArch64 and s390x to run under it. They are Debian packages, fetched from the mirror
+this machine already uses, checked against Debian's keyring, and unpacked into one root a set; nothing is
+installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a program through its root's
+loader; the roots of the other machines are for the emulation's `-L`.
 
 Bare Python: this runs before any dependency is there.
 """
@@ -36,6 +37,10 @@ LLVM_TOOLS = (
     *("ld.lld", "llvm-ar", "llvm-dwarfdump", "llvm-mc", "llvm-objcopy", "llvm-objdump"),
     *("llvm-readelf", "llvm-readobj", "llvm-strip", "llvm-symbolizer"),
 )
+EMULATORS = ("qemu-x86_64", "qemu-aarch64", "qemu-s390x")
+ELFUTILS = ("eu-addr2line", "eu-elflint", "eu-readelf", "eu-strip")
+OTHER_EMULATORS = ("*/bin/qemu-[!asx]*", "*/bin/qemu-alpha", "*/bin/qemu-arm*", "*/bin/qemu-sh4*", "*/bin/qemu-sparc*")
+FOREIGN = ("libc6", "libgcc-s1", "dash", "coreutils", "python3.13-minimal", "busybox-static")
 MACHINES = {"": "x86_64-linux-gnu", "aarch64-": "aarch64-linux-gnu", "s390x-": "s390x-linux-gnu"}
 
 # What no peer needs at run time: documents, static libraries, sanitizers, link-time optimisation, some tools.
@@ -51,17 +56,28 @@ class FetchError(Exception):
 
 @dataclass(frozen=True)
 class Suite:
-    """One Debian suite; its binutils wrappers end in `label`; `*` in a package name is the highest number."""
+    """Packages of one Debian release in a root of this name; `*` in a package name is the highest number.
+
+    Where it has binutils, their wrappers end in `label`.
+    """
 
     name: str
     label: str
     packages: tuple[str, ...]
+    release: str = ""
+    """The Debian release, where that is not the name."""
+    architecture: str = "amd64"
+    left_out: tuple[str, ...] = ()
+    """Besides LEFT_OUT."""
 
 
 SUITES = (
     Suite("bookworm", "2.40", (*BINUTILS, "g++-12-aarch64-linux-gnu", "g++-12-s390x-linux-gnu")),
     Suite("trixie", "2.44", BINUTILS),
     Suite("sid", "new", (*BINUTILS, "libsframe*", "libsframe-dev", "llvm-*", "lld-*")),
+    Suite("tools", "", ("qemu-user", "elfutils"), release="trixie", left_out=OTHER_EMULATORS),
+    Suite("arm64", "", FOREIGN, release="trixie", architecture="arm64"),
+    Suite("s390x", "", FOREIGN, release="trixie", architecture="s390x"),
 )
 
 
@@ -113,8 +129,8 @@ def apt_state(suite: Suite, mirror: str, folder: Path) -> Path:
     for name in ("lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True)
     (folder / "status").touch()
-    options = f"arch=amd64 signed-by={keyring()}"
-    (folder / "sources.list").write_text(f"deb [{options}] {mirror} {suite.name} main\n")
+    options = f"arch={suite.architecture} signed-by={keyring()}"
+    (folder / "sources.list").write_text(f"deb [{options}] {mirror} {suite.release or suite.name} main\n")
     settings = {
         "Dir::Etc::Main": "/dev/null",
         "Dir::Etc::Parts": "/dev/null",
@@ -126,8 +142,8 @@ def apt_state(suite: Suite, mirror: str, folder: Path) -> Path:
         "Dir::State::status": folder / "status",
         "Dir::State::lists": folder / "lists",
         "Dir::Cache": folder / "cache",
-        "APT::Architecture": "amd64",
-        "APT::Architectures": "amd64",
+        "APT::Architecture": suite.architecture,
+        "APT::Architectures": suite.architecture,
         "APT::Install-Recommends": "false",
         "APT::Sandbox::User": getpass.getuser(),
         "APT::Update::Error-Mode": "any",
@@ -171,8 +187,8 @@ def download(suite: Suite, folder: Path) -> list[Path]:
     raise FetchError(f"{suite.name}: {problem}")
 
 
-def unpack(package: Path, root: Path) -> None:
-    excludes = [f"--exclude={pattern}" for pattern in LEFT_OUT]
+def unpack(package: Path, root: Path, left_out: tuple[str, ...]) -> None:
+    excludes = [f"--exclude={pattern}" for pattern in left_out]
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as tar:
         done = subprocess.run(["tar", "-x", "-C", root, *excludes], stdin=tar.stdout, check=False)
     if tar.returncode or done.returncode:
@@ -188,7 +204,9 @@ def bring(suite: Suite) -> None:
     new.mkdir(parents=True)
     debs = download(suite, new / ".apt")
     for deb in debs:
-        unpack(deb, new)
+        unpack(deb, new, (*LEFT_OUT, *suite.left_out))
+    if not (new / "lib").exists():  # programs name their loader there
+        (new / "lib").symlink_to("usr/lib")
     fields = [output_of("dpkg-deb", "--show", str(deb)).split() for deb in debs]
     size = sum(deb.stat().st_size for deb in debs)
     shutil.rmtree(new / ".apt")
@@ -204,7 +222,7 @@ def bring(suite: Suite) -> None:
 
 def wanted(suite: Suite) -> list[str]:
     """What decides whether a root is still the right one."""
-    return [*suite.packages, "without", *LEFT_OUT]
+    return [*suite.packages, "without", *LEFT_OUT, *suite.left_out]
 
 
 def record(suite: Suite) -> dict[str, object] | None:
@@ -240,6 +258,11 @@ def binutils_scripts(suite: Suite) -> dict[str, str]:
     }
 
 
+def tool_scripts() -> dict[str, str]:
+    folder = PEERS / "tools/usr/bin"
+    return {f"bin/{name}": script("../tools", folder / name) for name in (*EMULATORS, *ELFUTILS)}
+
+
 def llvm_scripts() -> dict[str, str]:
     folder = next((PEERS / "sid/usr/lib").glob("llvm-*/bin"))
     return {f"bin/{tool}": script("../sid", folder / tool) for tool in LLVM_TOOLS}
@@ -262,9 +285,10 @@ def compiler_scripts() -> dict[str, str]:
 
 def write_scripts() -> int:
     """Writes every wrapper that is not there as it should be, and removes those that no longer should be."""
-    scripts = llvm_scripts() | compiler_scripts()
+    scripts = llvm_scripts() | compiler_scripts() | tool_scripts()
     for suite in SUITES:
-        scripts |= binutils_scripts(suite)
+        if suite.label:
+            scripts |= binutils_scripts(suite)
     for name, text in scripts.items():
         path = PEERS / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -300,7 +324,7 @@ def main() -> int:
             say(str(error))
             return 1
         count = write_scripts()
-        records = {suite.name: record(suite) for suite in SUITES}
+        records = {suite.name: record(suite) for suite in SUITES if suite.label}  # what made the corpus
         stamp = PEERS / "peers.json"
         text = json.dumps(records, indent=1) + "\n"
         if not stamp.exists() or stamp.read_text() != text:

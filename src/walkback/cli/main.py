@@ -13,7 +13,7 @@ import click
 
 from walkback.cli.output import EXIT_UNREADABLE, EXIT_USAGE, complain
 
-VERBS = ("show", "check", "find")
+VERBS = ("show", "check", "find", "derive", "compare", "add", "drop")
 """In the order of `--help`; each is the module of that name here, and the command in it."""
 
 _EXIT_INTERRUPTED = 130

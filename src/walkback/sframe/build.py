@@ -64,6 +64,7 @@ class _Plan:
     flex: Coding | None
     is_flex: Bools
     """For each range."""
+    width_by_size: bool = False
 
 
 def build(
@@ -75,13 +76,15 @@ def build(
     address: int = 0,
     frame_pointer: bool = False,
     leave_out: bool = False,
+    width_by_size: bool = False,
 ) -> Built:
     """Make the section that says what the table says, for the place `address`.
 
     Ranges with absolute addresses are sorted and their starts filled in. Ranges of relocatable files keep their order,
     and their start fields are 0: `Section.code_section`, `code_address` and `field_offset` say what to relocate.
     What the version cannot say raises `InexpressibleError`, or with `leave_out` is left out and returned.
-    `pcrel` is set by default where the version has it. `frame_pointer` sets the flag of versions 1 and 2.
+    `pcrel` is set by default where the version has it. `frame_pointer` sets the flag of versions 1 and 2. With
+    `width_by_size` row starts have the width that the function's size needs, as GNU as chooses it.
     """
     if byteorder not in {None, *layout.BYTE_ORDERS}:
         message = f"the byte order is little or big, not {byteorder!r}"
@@ -92,6 +95,7 @@ def build(
         message = "ranges with absolute addresses and ranges in text sections do not go into one section"
         raise ValueError(message)
     plan = _plan(table, version)
+    plan.width_by_size = width_by_size
     flags = layout.F_FDE_FUNC_START_PCREL if (version > 1 if pcrel is None else pcrel) else 0
     flags |= layout.F_FRAME_POINTER if frame_pointer else 0
     if flags & ~layout.FLAGS_DEFINED[version]:
@@ -116,7 +120,7 @@ def build(
 def _with_bare_rows(table: UnwindTable, keep: Bools) -> tuple[int, ...]:
     """The ranges that lose the CFA of an outermost row, which has no words."""
     bare = (table.rules["ra"]["kind"] == Kind.UNDEFINED) & (table.rules["cfa"]["kind"] != Kind.UNDEFINED)
-    return tuple(np.flatnonzero(keep & (_rows_where(table, bare) > 0)).tolist())
+    return tuple(np.flatnonzero(keep & (table.rows_where(bare) > 0)).tolist())
 
 
 def refusals(table: UnwindTable, version: int) -> list[Refused]:
@@ -135,15 +139,8 @@ def _plan(table: UnwindTable, version: int) -> _Plan:
     flex = flex_coding(table.rules, table.machine) if version == 3 else None
     is_flex = np.zeros(len(table), np.bool_)
     if flex is not None:
-        is_flex = (_rows_where(table, default.refusal != 0) > 0) & (_rows_where(table, flex.refusal != 0) == 0)
+        is_flex = (table.rows_where(default.refusal != 0) > 0) & (table.rows_where(flex.refusal != 0) == 0)
     return _Plan(table, table.machine, version, default, flex, is_flex)
-
-
-def _rows_where(table: UnwindTable, chosen: Bools) -> I64:
-    """How many rows of each range have a chosen rule."""
-    sums = np.concatenate(([0], np.cumsum(chosen[table.row_rule])))
-    counts: I64 = sums[table.range_first_row + table.range_rows] - sums[table.range_first_row]
-    return counts
 
 
 def _refusals(plan: _Plan) -> list[Refused]:
@@ -157,7 +154,7 @@ def _refusals(plan: _Plan) -> list[Refused]:
     coding = plan.flex or plan.default
     owner = np.repeat(np.arange(len(table)), table.range_rows)
     rows = _row_numbers(table)
-    needs_more = (_rows_where(table, plan.default.refusal != 0) > 0) & ~plan.is_flex
+    needs_more = (table.rows_where(plan.default.refusal != 0) > 0) & ~plan.is_flex
     reasons = np.where(needs_more[owner], coding.refusal[table.row_rule[rows]], 0)
     wrong = np.flatnonzero(reasons)
     for index, first in zip(*np.unique(owner[wrong], return_index=True), strict=True):
@@ -243,8 +240,10 @@ def _lay_out(plan: _Plan, entries: _Entries, flags: int, order: ByteOrder, addre
     source = np.repeat(entries.first_row - first, entries.rows) + np.arange(int(entries.rows.sum()))
     row_start = table.row_offset[source] - entries.row_base[owner]
     row_shape, shapes = _shapes(plan, table.row_rule[source], plan.is_flex[entries.range][owner])
-    largest = np.zeros(len(entries.range), np.uint32)
+    largest = np.zeros(len(entries.range), np.uint64)
     np.maximum.at(largest, owner, row_start)
+    if plan.width_by_size:
+        largest = entries.size
     fre_type = (largest > 0xFF).astype(np.uint8) + (largest > 0xFFFF).astype(np.uint8)
     block = table.range_block[entries.range]
     info: U8 = fre_type | (block > 0).astype(np.uint8) << np.uint8(layout.FDE_PC_TYPE_SHIFT)

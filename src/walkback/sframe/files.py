@@ -209,7 +209,7 @@ def _in_files(data: memoryview, name: str, section: str | None) -> Iterator[Sour
     try:
         for elf in elf_files(data, name):
             try:
-                yield from _in_elf(elf, section)
+                yield from sources_of(elf, section=section)
             except WalkbackError as error:
                 errors.append(error.within(file=elf.name))
     except WalkbackError as error:
@@ -222,8 +222,11 @@ def from_bytes(data: Buffer, *, address: int = 0, name: str = "<bytes>") -> Sour
     return Source(name, "", memoryview(data).cast("B"), address)
 
 
-def _in_elf(elf: ElfFile, section: str | None) -> Iterator[Source]:
-    """By type and name; by segment where there are no section headers."""
+def sources_of(elf: ElfFile, *, section: str | None = None) -> Iterator[Source]:
+    """The places in one ELF file where SFrame data stands; none is no error.
+
+    By type and name; by segment where there are no section headers.
+    """
     if section is not None:
         indices = elf.sections_named(section)
     elif len(elf.sections):

@@ -1,10 +1,11 @@
 """The neutral table in the middle: every format is a codec to or from it."""
 
-from walkback.table.rule import OUTERMOST, RULE, Kind, Part, Reason, Rule, inexpressible
-from walkback.table.table import Found, UnwindTable, rule_array
+from walkback.table.rule import OUTERMOST, REASON_WORDS, RULE, Kind, Part, Reason, Rule, inexpressible
+from walkback.table.table import Found, UnwindTable, joined, rule_array
 
 __all__ = [
     "OUTERMOST",
+    "REASON_WORDS",
     "RULE",
     "Found",
     "Kind",
@@ -13,5 +14,6 @@ __all__ = [
     "Rule",
     "UnwindTable",
     "inexpressible",
+    "joined",
     "rule_array",
 ]

@@ -7,8 +7,9 @@ are few and rows many, so a row holds the number of its rule. Nothing here knows
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from operator import index
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from walkback.arch import Machine
 from walkback.arrays import I32, I64, U8, U32, U64, Bools
 from walkback.table import _search
 from walkback.table.pieces import Pieces
-from walkback.table.rule import RULE, Rule, RuleArray
+from walkback.table.rule import RULE, Kind, Rule, RuleArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,27 @@ class UnwindTable:
     def rule_texts(self) -> Sequence[str]:
         """The text of every distinct rule, by number."""
         return [Rule.from_record(record).text(self.machine) for record in self.rules]
+
+    def frameless(self) -> Bools:
+        """Which ranges make a frame and never base the CFA on the frame pointer; repeating blocks do not count."""
+        cfa = self.rules["cfa"]
+        by_register = cfa["kind"] == Kind.REGISTER
+        framed = by_register & (cfa["register"] == self.machine.sp) & (cfa["offset"] > self.machine.entry_sp_to_cfa)
+        kept = by_register & (cfa["register"] == self.machine.fp)
+        lost: Bools = (self.rows_where(framed) > 0) & (self.rows_where(kept) == 0) & (self.range_block == 0)
+        return lost
+
+    def rows_where(self, chosen: Bools) -> I64:
+        """How many rows of each range have a chosen rule; `chosen` has an element for each of `rules`."""
+        sums = np.concatenate(([0], np.cumsum(chosen[self.row_rule])))
+        counts: I64 = sums[self.range_first_row + self.range_rows] - sums[self.range_first_row]
+        return counts
+
+    def chosen(self, ranges: I64) -> Self:
+        """The table of some ranges only; their rows stay where they are."""
+        names = [one.name for one in fields(self) if one.name.startswith("range_")]
+        columns = {name: getattr(self, name)[ranges] for name in names}
+        return replace(self, **columns, _pieces={}, _by_section=None)
 
     def find_many(self, pcs: npt.ArrayLike, *, section: int = -1) -> tuple[I64, I64]:
         """Range and row for each program counter, -1 where there is none.
@@ -150,3 +172,27 @@ class UnwindTable:
 def rule_array(rules: Sequence[Rule]) -> RuleArray:
     """Rules as an array of dtype `RULE`."""
     return np.array([rule.record() for rule in rules], RULE)
+
+
+def joined(tables: Sequence[UnwindTable]) -> UnwindTable:
+    """Several tables of one file as one; `range_origin` still counts in each."""
+    if len(tables) == 1:
+        return tables[0]
+    rows = np.cumsum([0, *(len(one.row_offset) for one in tables)])
+    rules = np.cumsum([0, *(len(one.rules) for one in tables)])
+    names = [one.name for one in fields(UnwindTable) if one.name.startswith("range_")]
+    columns: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in tables]) for name in names}
+    columns["range_first_row"] = np.concatenate(
+        [one.range_first_row + first for one, first in zip(tables, rows[:-1], strict=True)]
+    )
+    return replace(
+        tables[0],
+        row_offset=np.concatenate([one.row_offset for one in tables]),
+        row_rule=np.concatenate(
+            [one.row_rule + np.uint32(first) for one, first in zip(tables, rules[:-1].tolist(), strict=True)]
+        ),
+        rules=np.concatenate([one.rules for one in tables]),
+        **columns,
+        _pieces={},
+        _by_section=None,
+    )

@@ -10,7 +10,7 @@ from walkback.arch import AARCH64, Machine
 from walkback.arrays import I64, Bools
 from walkback.sframe import layout
 from walkback.sframe.check.findings import Findings
-from walkback.sframe.rules import flex_pairs, shape_rules
+from walkback.sframe.rules import flex_pairs, shape_rules, to_table
 from walkback.sframe.section import Section
 from walkback.table import Kind, Reason
 from walkback.table.rule import RuleArray
@@ -64,7 +64,7 @@ def check_rows(section: Section, found: Findings) -> None:
     _words(rows, machine, rules)
     _bits(rows, machine)
     _values(rows, machine, rules)
-    _frame_pointer(rows, machine, rules)
+    _frame_pointer(rows)
 
 
 def _starts(rows: _Rows) -> None:
@@ -201,22 +201,14 @@ def _values(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
     )
 
 
-def _frame_pointer(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
+def _frame_pointer(rows: _Rows) -> None:
     """With the flag FRAME_POINTER, every function that makes a frame bases its CFA on the frame pointer."""
     section = rows.section
     if not section.flags & layout.F_FRAME_POINTER or section.version == 3:
         return
-    cfa = rules["cfa"]
-    by_register = cfa["kind"] == Kind.REGISTER
-    framed = by_register & (cfa["register"] == machine.sp) & (cfa["offset"] > machine.entry_sp_to_cfa)
-    kept = by_register & (cfa["register"] == machine.fp)
-    count = len(section.functions)
-    ordinary = section.functions.pc_type == layout.PC_TYPE_INC
-    framed_rows = np.bincount(rows.owner, framed[section.row_shape], count)
-    kept_rows = np.bincount(rows.owner, kept[section.row_shape], count)
 
     def note(function: int) -> None:
         message = "it makes a frame without keeping the frame pointer, and the flag FRAME_POINTER promises that all do"
         rows.found.add("frame-pointer-flag", message, offset=section.field_offset(function), function=function)
 
-    rows.found.add_all("frame-pointer-flag", np.flatnonzero(ordinary & (framed_rows > 0) & (kept_rows == 0)), note)
+    rows.found.add_all("frame-pointer-flag", np.flatnonzero(to_table(section).frameless()), note)

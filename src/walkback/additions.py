@@ -1,0 +1,82 @@
+"""SFrame put into finished files and taken out again: derived, proved, and only then written.
+
+added = add("a.out", "a.out.sframe")
+print(added.derived.covered, "functions at", hex(added.address))
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from walkback import graft
+from walkback.compare import Comparison
+from walkback.derivation import Derived, derive
+from walkback.elf import ElfFile
+from walkback.errors import GraftError
+from walkback.replace import replace_file
+from walkback.sframe.check import Severity, check_source
+from walkback.sframe.files import sources_of
+
+CONSUMER_VERSIONS = {"linux": 3, "glibc": 2}
+"""The version that each consumer reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What was put into a file."""
+
+    derived: Derived
+    proof: Comparison
+    address: int
+    """Where the section is loaded; 0 in relocatable files."""
+    notes: list[str]
+    """What had to be done besides."""
+
+
+def add(
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    version: int | None = None,
+    consumer: str | None = None,
+    section: str | None = None,
+) -> Added:
+    """Derive the section of a file, prove it, and write a copy of the file that has it.
+
+    The copy takes the place of the file unless there is an `output`. `consumer` ("linux" or "glibc") chooses the
+    version that it reads; what it would reject raises `GraftError`, and so does a section that is not proved. Then
+    nothing is written.
+    """
+    if consumer is not None and consumer not in CONSUMER_VERSIONS:
+        message = f"there is no consumer {consumer!r}; known: {', '.join(CONSUMER_VERSIONS)}"
+        raise ValueError(message)
+    with ElfFile.open(path) as elf:
+        derived = derive(elf, version=version or CONSUMER_VERSIONS.get(consumer or "", 3), section=section)
+        proof = derived.proof()
+        if not proof.equal:
+            message = "the derived section does not say what the call frame information says; nothing is written"
+            raise GraftError(message, file=elf.name)
+        if elf.is_relocatable:
+            grafted = graft.add_to_object(elf, derived.contents, derived.relocations())
+        else:
+            grafted = graft.add(elf, derived.contents_at, len(derived.contents))
+        if consumer is not None:
+            _check(b"".join(grafted.parts), elf.name, consumer)
+        replace_file(path if output is None else output, grafted.parts, like=path)
+        return Added(derived, proof, grafted.address, grafted.notes)
+
+
+def _check(data: bytes, name: str, consumer: str) -> None:
+    """Raise an error if the consumer would not load the section."""
+    for source in sources_of(ElfFile(data, name)):
+        for finding in check_source(source, consumer=consumer).findings:
+            if finding.severity in {Severity.REFUSED, Severity.BROKEN}:
+                message = f"{consumer} would not load the section: {finding.message}"
+                raise GraftError(message, file=name, section=source.name, offset=finding.offset, rule=finding.code)
+
+
+def drop(path: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> None:
+    """Write a copy of a file without its SFrame section; it takes the place of the file unless there is an `output`."""
+    with ElfFile.open(path) as elf:
+        replace_file(path if output is None else output, graft.drop(elf), like=path)

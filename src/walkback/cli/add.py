@@ -1,0 +1,57 @@
+"""`walkback add`: a finished file gets its SFrame section."""
+
+from __future__ import annotations
+
+import click
+
+from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, for_each_file
+
+
+@click.command()
+@click.argument("file", type=click.Path())
+@click.option("-o", "--output", type=click.Path(), help="Write a copy instead of replacing the file.")
+@click.option("--version", type=click.IntRange(1, 3), help="Version of SFrame to write. [default: 3]")
+@click.option(
+    "--for",
+    "consumer",
+    type=click.Choice(["linux", "glibc"]),
+    help="Write the version that this consumer reads; refuse what it would reject.",
+)
+@click.option("--section", metavar="NAME", help="Take the call frame information of this section.")
+@STRICT
+@LIMIT
+@JSON
+@click.pass_context
+def add(
+    ctx: click.Context,
+    file: str,
+    output: str | None,
+    version: int | None,
+    consumer: str | None,
+    section: str | None,
+    strict: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Derive the SFrame section of a file, prove it, and put it into the file."""
+    import json
+
+    from walkback.additions import add as add_section
+
+    if version is not None and consumer is not None:
+        message = "--version and --for exclude each other"
+        raise click.UsageError(message)
+
+    def work(file: str) -> int:
+        added = add_section(file, output, version=version, consumer=consumer, section=section)
+        if as_json:
+            click.echo(json.dumps({**derived_object(added.derived), "type": "added", "notes": added.notes}))
+        else:
+            print_derived(added.derived, limit)
+            click.echo(f"  proved: the same rule at every address; written to {output or file}")
+            for note in added.notes:
+                click.echo(f"  note: {note}")
+        return EXIT_FINDINGS if strict and added.derived.uncovered else EXIT_FINE
+
+    ctx.exit(for_each_file([file], work))

@@ -1,0 +1,83 @@
+"""How the verbs tell what a derived section covers, and what not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from walkback.text import printable
+
+if TYPE_CHECKING:
+    from walkback.derivation import Derived
+
+LIMIT = click.option(
+    "--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Places listed of each kind."
+)
+STRICT = click.option("--strict", is_flag=True, help="Exit 1 also if a function is not covered.")
+
+
+def percent(part: int, whole: int) -> str:
+    """A share, for a person."""
+    if part == whole:
+        return "100 %"
+    return f"{min(100 * part / whole, 99.999):.3f} %"
+
+
+def print_derived(derived: Derived, limit: int) -> None:
+    """What was made, what it covers, and what not with the reasons."""
+    source, section = derived.source, derived.section
+    click.echo(
+        f"{printable(source.file)}: {printable(source.name)} has {len(source.data)} bytes; SFrame version "
+        f"{section.version} for {section.address:#x} takes {len(derived.contents)}"
+    )
+    functions = f"{derived.covered} of {derived.functions} functions"
+    share = percent(derived.covered_bytes, derived.code_bytes) if derived.code_bytes else "no code"
+    click.echo(f"  covered: {functions}, {derived.covered_bytes} of {derived.code_bytes} bytes of code ({share})")
+    for one in derived.uncovered[:limit]:
+        click.echo(f"  not covered: {_place(derived, one.section, one.start, one.name, one.size)}: {one.reason}")
+    if len(derived.uncovered) > limit:
+        click.echo(f"  and {len(derived.uncovered) - limit} more that are not covered")
+    for count, words in (
+        (derived.dead, "describe code that is not in the file"),
+        (derived.empty, "describe no code"),
+        (derived.shadowed, "describe code for which others hold"),
+    ):
+        if count:
+            click.echo(f"  left out: {count} FDEs {words}")
+
+
+def _place(derived: Derived, section: int, start: int, name: str | None, size: int) -> str:
+    elf = derived.source.elf
+    place = f"{start:#x}" if section < 0 else f"{elf.section_name(section)}+{start:#x}"
+    return printable(f"{place} {name} ({size} bytes)" if name else f"{place} ({size} bytes)")
+
+
+def derived_object(derived: Derived) -> dict[str, Any]:
+    """The same as a JSON object."""
+    return {
+        "type": "derived",
+        "file": derived.source.file,
+        "source": derived.source.name,
+        "source_bytes": len(derived.source.data),
+        "version": derived.section.version,
+        "address": derived.section.address,
+        "bytes": len(derived.contents),
+        "functions": derived.functions,
+        "covered": derived.covered,
+        "code_bytes": derived.code_bytes,
+        "covered_bytes": derived.covered_bytes,
+        "dead": derived.dead,
+        "empty": derived.empty,
+        "shadowed": derived.shadowed,
+        "uncovered": [
+            {
+                "section": derived.source.elf.section_name(one.section) if one.section >= 0 else None,
+                "start": one.start,
+                "size": one.size,
+                "name": one.name,
+                "reason": one.reason,
+            }
+            for one in derived.uncovered
+        ],
+    }

@@ -1,0 +1,79 @@
+"""`walkback derive`: SFrame from the call frame information of a finished file."""
+
+from __future__ import annotations
+
+import click
+
+from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
+from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
+
+_VERSION = click.option(
+    "--version", type=click.IntRange(1, 3), default=3, show_default=True, help="Version of SFrame to write."
+)
+
+
+@click.command()
+@click.argument("file", type=click.Path())
+@click.option("-o", "--output", required=True, type=click.Path(), help="Where the bytes of the section go.")
+@_VERSION
+@ADDRESS
+@click.option("--relocs", type=click.Path(), help="Where the relocations of an object's section go, as JSON.")
+@click.option(
+    "--rows",
+    type=click.Choice(["merged", "as-written"]),
+    default="merged",
+    show_default=True,
+    help="Rows that say something new, or a row wherever an assembler would write one.",
+)
+@click.option("--section", metavar="NAME", help="Take the call frame information of this section.")
+@STRICT
+@LIMIT
+@JSON
+@click.pass_context
+def derive(
+    ctx: click.Context,
+    file: str,
+    output: str,
+    version: int,
+    address: int | None,
+    relocs: str | None,
+    rows: str,
+    section: str | None,
+    strict: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Make the SFrame section that says what .eh_frame or .debug_frame says.
+
+    The bytes are for the address where `walkback add` would put them, or for --address. They are written only when they
+    are proved to say the same.
+    """
+    import json
+
+    from walkback.derivation import derive as derive_file
+    from walkback.elf import ElfFile
+    from walkback.replace import replace_file
+
+    def work(file: str) -> int:
+        with ElfFile.open(file) as elf:
+            if elf.is_relocatable and address is not None:
+                message = "--address is for linked files; in an object the linker places the section"
+                raise click.UsageError(message)
+            if relocs is not None and not elf.is_relocatable:
+                message = "--relocs is for objects; in a linked file there is nothing to relocate"
+                raise click.UsageError(message)
+            made = derive_file(elf, version=version, address=address, as_written=rows == "as-written", section=section)
+            if not made.proof().equal:
+                complain(f"{file}: the derived section does not say what {made.source.name} says; nothing is written")
+                return EXIT_FINDINGS
+            if relocs is not None:
+                lines = [json.dumps(one) + "\n" for one in made.relocation_objects()]
+                replace_file(relocs, ["".join(lines).encode()])
+            replace_file(output, [made.contents])
+            if as_json:
+                click.echo(json.dumps(derived_object(made)))
+            else:
+                print_derived(made, limit)
+            return EXIT_FINDINGS if strict and made.uncovered else EXIT_FINE
+
+    ctx.exit(for_each_file([file], work))

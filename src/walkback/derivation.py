@@ -1,0 +1,233 @@
+"""SFrame for a file that has none: made from the call frame information that it carries, and proved equal to it.
+
+made = derive(ElfFile.open("a.out"))
+print(made.covered, "of", made.functions, "functions")
+
+Functions are sorted. Where FDEs overlap the one that starts last holds, of those with one start the last in the file.
+FDEs of code that is not in the file (left over from what the linker dropped) are left out and counted. What the version
+cannot say is left out by whole functions, each with its reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from walkback.arrays import Bools
+from walkback.compare import Comparison, compare
+from walkback.dwarf.files import FrameSource, frame_sources
+from walkback.dwarf.layout import FAULT_WORDS, Fault
+from walkback.dwarf.rules import to_table
+from walkback.elf import ElfFile
+from walkback.elf import layout as elf_layout
+from walkback.errors import MissingError
+from walkback.graft import SECTION_RELOCATION, planned_address
+from walkback.sframe.build import Built, Refused, build
+from walkback.sframe.decode import decode
+from walkback.sframe.encode import encode
+from walkback.sframe.rules import to_table as sframe_table
+from walkback.sframe.section import Section
+from walkback.symbols import SymbolIndex
+from walkback.table import REASON_WORDS, Kind, Reason, UnwindTable, joined
+from walkback.table.settle import settled
+
+
+@dataclass(frozen=True, slots=True)
+class Uncovered:
+    """A function that the section does not have."""
+
+    section: int
+    """In relocatable files the text section's index; else -1."""
+    start: int
+    size: int
+    name: str | None
+    fde: int
+    """The number of its FDE."""
+    reason: str
+
+
+@dataclass(slots=True)
+class Derived:
+    """A section made from call frame information."""
+
+    source: FrameSource
+    """The section it was made from."""
+    table: UnwindTable
+    """What was to be said."""
+    built: Built
+    contents: bytes
+    uncovered: list[Uncovered]
+    """In order of their places."""
+    dead: int
+    """How many FDEs describe code that is not in the file."""
+    empty: int
+    """How many FDEs describe no code."""
+    shadowed: int
+    """How many FDEs have all their code described by others that hold there."""
+
+    @property
+    def section(self) -> Section:
+        """The section as columns."""
+        return self.built.section
+
+    @property
+    def functions(self) -> int:
+        """How many FDEs there are to be said."""
+        return len(np.unique(self.table.range_origin))
+
+    @property
+    def covered(self) -> int:
+        """How many of them the section has whole."""
+        return self.functions - len({one.fde for one in self.uncovered})
+
+    @property
+    def code_bytes(self) -> int:
+        """Bytes of the code of all functions."""
+        return int(self.table.range_size.sum())
+
+    @property
+    def covered_bytes(self) -> int:
+        """Bytes of the code that the section covers."""
+        return self.code_bytes - sum(one.size for one in self.uncovered)
+
+    def contents_at(self, address: int) -> bytes:
+        """The bytes of the section, which stands at the address that it was made for."""
+        if address != self.section.address:
+            message = f"the section was made for {self.section.address:#x}, not for {address:#x}"
+            raise ValueError(message)
+        return self.contents
+
+    def proof(self) -> Comparison:
+        """Compare what the bytes of the section say with what the call frame information says."""
+        said = decode(self.contents, address=self.section.address)
+        said.code_section = self.section.code_section
+        if said.code_section is not None:
+            said.code_address = self.section.code_address
+        return compare(self.table, sframe_table(said))
+
+    def relocations(self) -> np.ndarray:
+        """Of a relocatable file: where its linker has to write starts, a table of `SECTION_RELOCATION`."""
+        section = self.section
+        assert section.code_section is not None
+        count = len(section.functions)
+        table = np.zeros(count, SECTION_RELOCATION)
+        table["offset"] = section.fde_start + np.arange(count) * section.fde_size
+        table["addend"] = section.code_address.view(np.int64)
+        table["section"] = section.code_section
+        width = 8 if section.version == 3 else 4
+        machine = self.source.elf.machine
+        table["type"] = next(
+            kind for (em, kind), size in elf_layout.PC_RELATIVE.items() if (em, size) == (machine, width)
+        )
+        return table
+
+    def relocation_objects(self) -> list[dict[str, Any]]:
+        """The relocations in words, for JSON."""
+        elf = self.source.elf
+        return [
+            {"offset": offset, "type": kind, "section": elf.section_name(section), "index": section, "addend": addend}
+            for offset, addend, kind, section in self.relocations().tolist()
+        ]
+
+
+def derive(
+    elf: ElfFile, *, version: int = 3, address: int | None = None, as_written: bool = False, section: str | None = None
+) -> Derived:
+    """Make the section for a file.
+
+    `address` is where it will stand; without one it is the place where `graft.add` would put it. `as_written` keeps a
+    row wherever an assembler would have written one, and functions in their order. `section` chooses the call frame
+    information by the name of its section; without one it is `.eh_frame`, or where there is none `.debug_frame`.
+    """
+    found = list(frame_sources(elf, section=section))
+    if not found:
+        message = f"there is no {section or '.eh_frame or .debug_frame'} section"
+        raise MissingError(message, file=elf.name)
+    chosen = [one for one in found if one.name == found[0].name]
+    first_fde = np.cumsum([0, *(len(one.frames.fdes) for one in chosen)])
+    table = joined([to_table(one.frames, as_written=as_written) for one in chosen])
+    table.range_origin += np.repeat(first_fde[:-1], np.diff(first_fde)) if len(chosen) > 1 else 0
+    live, some = _live(elf, table), table.range_size > 0
+    kept = table.chosen(np.flatnonzero(live & (some | as_written)))
+    said = kept if as_written else settled(kept, merge=True)
+    built = _build(elf, said, version, address, as_written)
+    faults = np.concatenate([one.frames.fdes.fault for one in chosen])
+    return Derived(
+        source=chosen[0],
+        table=said,
+        built=built,
+        contents=encode(built.section),
+        uncovered=_uncovered(elf, said, built.refused, faults),
+        dead=int((~live).sum()),
+        empty=int((live & ~some).sum()),
+        shadowed=len(np.setdiff1d(table.range_origin[live & some], said.range_origin)),
+    )
+
+
+def _live(elf: ElfFile, table: UnwindTable) -> Bools:
+    """Which ranges describe code of the file; those that cannot be read stay, to be told."""
+    if elf.is_relocatable:
+        return np.ones(len(table), np.bool_)
+    starts, ends = elf.executable_ranges()
+    live = np.zeros(len(table), np.bool_)
+    for start, end in zip(starts, ends, strict=True):
+        live |= (table.range_start >= start) & (table.range_start < end)
+    return live
+
+
+def _build(elf: ElfFile, table: UnwindTable, version: int, address: int | None, as_written: bool) -> Built:
+    """The section for its place, which can depend on its size."""
+
+    def at(place: int) -> Built:
+        return build(
+            table,
+            version=version,
+            byteorder=elf.byteorder,
+            address=place,
+            frame_pointer=version < 3 and not table.frameless().any(),
+            leave_out=True,
+            width_by_size=as_written,
+        )
+
+    if elf.is_relocatable or address is not None:
+        return at(address or 0)
+    place = planned_address(elf, 0)
+    built = at(place)
+    while (following := planned_address(elf, built.section.length)) != place:
+        place = following
+        built = at(place)
+    return built
+
+
+def _uncovered(elf: ElfFile, table: UnwindTable, refused: tuple[Refused, ...], faults: np.ndarray) -> list[Uncovered]:
+    """What was refused, with names and reasons."""
+    if not refused:
+        return []
+    ranges = np.array([one.range for one in refused])
+    names = SymbolIndex(elf).names_at(table.range_start[ranges], table.range_section[ranges])
+    found = [
+        Uncovered(
+            section=int(table.range_section[one.range]),
+            start=int(table.range_start[one.range]),
+            size=int(table.range_size[one.range]),
+            name=name,
+            fde=int(table.range_origin[one.range]),
+            reason=_reason(table, one, Fault(int(faults[table.range_origin[one.range]]))),
+        )
+        for one, name in zip(refused, names, strict=True)
+    ]
+    return sorted(found, key=lambda one: (one.section, one.start))
+
+
+def _reason(table: UnwindTable, refused: Refused, fault: Fault) -> str:
+    """Why the section does not have a range."""
+    if fault:
+        return FAULT_WORDS[fault]
+    if refused.row is not None:
+        record = table.rules[table.row_rule[refused.row]]
+        for part in ("cfa", "ra", "fp"):
+            if record[part]["kind"] == Kind.INEXPRESSIBLE:
+                return REASON_WORDS[Reason(int(record[part]["offset"]))]
+    return refused.text(table)

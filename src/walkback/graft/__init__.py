@@ -1,0 +1,10 @@
+"""Grafting: putting an `.sframe` section into a finished ELF file, and taking it out again.
+
+Knows ELF and nothing of SFrame: the section is bytes that somebody else makes for an address.
+"""
+
+from walkback.graft.add import Grafted, add, planned_address
+from walkback.graft.drop import drop, is_grafted
+from walkback.graft.objects import SECTION_RELOCATION, add_to_object
+
+__all__ = ["SECTION_RELOCATION", "Grafted", "add", "add_to_object", "drop", "is_grafted", "planned_address"]

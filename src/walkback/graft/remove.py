@@ -1,0 +1,102 @@
+"""Removing section headers: every number of a section, wherever it stands, has to follow.
+
+Those places are `sh_link`, `sh_info` of relocations and of sections with SHF_INFO_LINK, the members of groups, the
+symbols with their extended numbers, and `e_shstrndx`. A symbol of a section that goes becomes an absolute 0 without a
+type, so that the numbers of symbols stay.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from walkback.elf import layout
+from walkback.errors import GraftError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from walkback.elf import ElfFile
+    from walkback.elf.write import Draft, Headers
+
+_SYMBOLS = (layout.SHT_SYMTAB, layout.SHT_DYNSYM)
+_RELOCATIONS = (layout.SHT_REL, layout.SHT_RELA, layout.SHT_CREL)
+
+
+def remove_sections(elf: ElfFile, headers: Headers, draft: Draft, removed: Sequence[int]) -> None:
+    """Take headers out of the table in `headers`, and change the contents that number sections in `draft`."""
+    table = headers.sections
+    if not len(removed):
+        return
+    if headers.names in removed:
+        raise GraftError("the names of sections are in the section to be taken out", file=elf.name)
+    stays = np.ones(len(table), bool)
+    stays[list(removed)] = False
+    numbers = np.where(stays, np.cumsum(stays) - 1, 0).astype(np.uint32)
+    symtabs = np.flatnonzero(np.isin(table["type"], _SYMBOLS)).tolist()
+    groups = np.flatnonzero(table["type"] == layout.SHT_GROUP).tolist()
+    check_apart(elf, [*symtabs, *groups])
+    for index in symtabs:
+        _renumber_symbols(elf, draft, index, numbers)
+    for index in groups:
+        _renumber_group(elf, headers, draft, index, numbers)
+    numbered = np.isin(table["type"], _RELOCATIONS) | ((table["flags"] & np.uint64(layout.SHF_INFO_LINK)) != 0)
+    table["link"] = _renumber(table["link"], numbers)
+    table["info"] = np.where(numbered, _renumber(table["info"], numbers), table["info"])
+    headers.names = int(numbers[headers.names])
+    headers.sections = table[stays]
+
+
+def check_apart(elf: ElfFile, sections: Sequence[int]) -> None:
+    """Sections that are to be rewritten must not share bytes, or a small file could take for ever."""
+    if sum(elf.sections["size"][list(sections)].tolist()) > len(elf.data):
+        raise GraftError("sections of this file overlap", file=elf.name)
+
+
+def _renumber(values: npt.NDArray[np.uint32], numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """The new numbers; what is no number of a section stays."""
+    real = values < len(numbers)
+    renumbered: npt.NDArray[np.uint32] = np.where(real, numbers[np.where(real, values, 0)], values)
+    return renumbered
+
+
+def _renumber_symbols(elf: ElfFile, draft: Draft, symtab: int, numbers: npt.NDArray[np.uint32]) -> None:
+    stored = elf.entries(symtab, layout.SYMBOL).copy()
+    extended = stored["shndx"] == layout.SHN_XINDEX
+    former = elf.symbols(symtab)["section"]
+    real = (former > 0) & (former < len(numbers))
+    lost = real & (numbers[np.where(real, former, 0)] == 0)
+    new = _renumber(former, numbers)
+    plain = real & ~extended & ~lost
+    stored["shndx"][plain] = new[plain]
+    for field, value in (("shndx", layout.SHN_ABS), ("value", 0), ("size", 0)):
+        stored[field][lost] = value
+    stored["info"][lost] &= 0xF0
+    place = int(elf.sections["offset"][symtab])
+    draft.write(place, stored.astype(layout.SYMBOL[elf.byteorder]).tobytes())
+    if extended.any():
+        _write_extended(elf, draft, symtab, np.where(extended & ~lost, new, 0))
+
+
+def _write_extended(elf: ElfFile, draft: Draft, symtab: int, numbers: npt.NDArray[np.uint32]) -> None:
+    for index in elf.sections_of_type(layout.SHT_SYMTAB_SHNDX):
+        if int(elf.sections["link"][index]) == symtab:
+            shape = "<u4" if elf.byteorder == "little" else ">u4"
+            draft.write(int(elf.sections["offset"][index]), numbers.astype(shape).tobytes())
+            return
+
+
+def _renumber_group(elf: ElfFile, headers: Headers, draft: Draft, group: int, numbers: npt.NDArray[np.uint32]) -> None:
+    """The flags of a group stay; a member that goes makes it shorter."""
+    contents = elf.section_data(group)
+    shape = np.dtype("<u4" if elf.byteorder == "little" else ">u4")
+    words = np.frombuffer(contents, shape, len(contents) // 4).astype(np.uint32)
+    if not len(words):
+        return
+    members = _renumber(words[1:], numbers)
+    kept = np.concatenate([words[:1], members[members != 0]]).astype(shape).tobytes()
+    draft.write(int(elf.sections["offset"][group]), kept.ljust(len(contents), b"\0"))
+    headers.sections["size"][group] = len(kept)

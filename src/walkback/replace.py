@@ -1,0 +1,93 @@
+"""Writing a file whole or not at all.
+
+The contents go to a temporary file beside the target, are synced, and take the target's name in one step. Whoever has
+the former file open or runs it keeps it. Killed at any moment, the target is either the old file or the new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_NEW_FILE = 0o666
+
+
+def replace_file(
+    path: str | os.PathLike[str], parts: Iterable[bytes | memoryview], *, like: str | os.PathLike[str] | None = None
+) -> None:
+    """Make these parts, one after the other, the contents of a file.
+
+    A file that is there keeps its mode, its owner where that is allowed, and its extended attributes. A new one gets
+    the mode of `like`, or that of any new file, less the umask. A symbolic link stays one, and what it leads to is
+    replaced. What is no regular file, such as a pipe or a device, is written to. Raises OSError.
+    """
+    target = Path(os.path.realpath(path))
+    former = None
+    with contextlib.suppress(FileNotFoundError):
+        former = target.stat()
+    if former is not None and not stat.S_ISREG(former.st_mode):
+        with target.open("wb", buffering=0) as device:
+            _write(device.fileno(), parts)
+        return
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+    try:
+        try:
+            _write(descriptor, parts)
+            if former is not None:
+                _keep(descriptor, former, target)
+            else:
+                mode = _NEW_FILE if like is None else Path(like).stat().st_mode & 0o777
+                os.fchmod(descriptor, mode & ~_umask())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(name, target)  # noqa: PTH105 - both are names, and one of them no Path
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)  # noqa: PTH108
+        raise
+    _sync_folder(target.parent)
+
+
+def _write(descriptor: int, parts: Iterable[bytes | memoryview]) -> None:
+    for part in parts:
+        rest = memoryview(part)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+
+
+def _keep(descriptor: int, former: os.stat_result, target: Path) -> None:
+    """Make the new file what the former one was, apart from its contents."""
+    mode = stat.S_IMODE(former.st_mode)
+    try:
+        os.fchown(descriptor, former.st_uid, former.st_gid)
+    except OSError:
+        mode &= ~(stat.S_ISUID | stat.S_ISGID)  # of another owner these would mean something else
+    with contextlib.suppress(OSError):  # a file system without them
+        for attribute in os.listxattr(target):
+            with contextlib.suppress(OSError):  # one that only the system may set
+                os.setxattr(descriptor, attribute, os.getxattr(target, attribute))
+    os.fchmod(descriptor, mode)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """The new name has to reach the disk too; where folders cannot be synced, it will in time."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
