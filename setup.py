@@ -12,11 +12,13 @@ from setuptools.errors import CCompilerError, ExecError, PlatformError
 KERNELS = (
     "walkback.cursor",
     "walkback.dwarf._entries",
+    "walkback.dwarf._others",
     "walkback.dwarf._program",
     "walkback.intern",
     "walkback.render",
     "walkback.sframe._rows",
     "walkback.table._search",
+    "walkback.table._walk",
 )
 
 

@@ -12,58 +12,21 @@ import platform
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from inputs import CACHE, PEERS, Input, inputs
+from frames import frames, over_everything
+from inputs import CACHE, Input, inputs
+from measure import LIBRARIES, LOADER, READELF, SID, WALKBACK, Figure, alternate, fastest, process
 from walkback.sframe.decode import decode
 from walkback.sframe.encode import encode, with_byteorder
 from walkback.sframe.rules import to_table
 from walkback.table import UnwindTable
 
-SID = PEERS / "sid" / "usr"
-LIBRARIES = SID / "lib" / "x86_64-linux-gnu"
-LOADER = LIBRARIES / "ld-linux-x86-64.so.2"
-READELF = (LOADER, "--inhibit-cache", "--library-path", LIBRARIES, SID / "bin" / "x86_64-linux-gnu-readelf", "--sframe")
-WALKBACK = Path(sys.executable).with_name("walkback")
-
 LOOKUPS = 1_000_000
 COLUMNS = ("what", "walkback", "peer", "which is", "ratio", "at most", "holds")
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One line of the table: what walkback takes, what its peer takes, and the largest fine ratio of the two."""
-
-    what: str
-    ours: float
-    theirs: float
-    unit: str
-    peer: str
-    limit: float
-    most: float | None = None
-    """If the target is not about the ratio: the most that walkback may take."""
-
-    @property
-    def holds(self) -> bool:
-        """Whether the target is met."""
-        return self.ours <= (self.limit * self.theirs if self.most is None else self.most)
-
-    def cells(self) -> tuple[str, ...]:
-        """The texts of the columns."""
-        return (
-            self.what,
-            f"{self.ours:.3g} {self.unit}",
-            f"{self.theirs:.3g} {self.unit}",
-            self.peer,
-            f"{self.ours / self.theirs:.2f}",
-            f"{self.limit:.2f}" if self.most is None else f"{self.most:.3g} {self.unit}",
-            "yes" if self.holds else "NO",
-        )
 
 
 def main() -> None:
@@ -77,10 +40,12 @@ def main() -> None:
     for one in made:
         for measure in (decoding, foreign_order, encoding, finding, printing):
             figures.extend(measure(one, peer, options.rounds))
+    figures.extend(frames(options.rounds))
     figures.append(starting(20))
     print(_conditions(made[-1]))
     rows = [COLUMNS, *(figure.cells() for figure in figures)]
     print(_markdown(rows) if options.markdown else _aligned(rows))
+    print(f"\n{over_everything()}")
     sys.exit(0 if all(figure.holds for figure in figures) else 1)
 
 
@@ -92,10 +57,10 @@ def decoding(one: Input, peer: Path, rounds: int) -> Iterator[Figure]:
     data = one.section.read_bytes()
     if one.version == 1:  # libsframe reads no version 1
         return
-    columns, rules, visited = _alternate(
+    columns, rules, visited = alternate(
         rounds,
-        lambda: _fastest(lambda: decode(data)),
-        lambda: _fastest(lambda: to_table(decode(data))),
+        lambda: fastest(lambda: decode(data)),
+        lambda: fastest(lambda: to_table(decode(data))),
         lambda: _peer_time(peer, "visit", one.section),
     )
     ours = to_table(decode(data))
@@ -110,9 +75,7 @@ def foreign_order(one: Input, _peer: Path, rounds: int) -> Iterator[Figure]:
     """A section of the other byte order against the same of this machine's."""
     data = one.section.read_bytes()
     foreign = encode(with_byteorder(decode(data), "big" if sys.byteorder == "little" else "little"))
-    other, native = _alternate(
-        rounds, lambda: _fastest(lambda: decode(foreign)), lambda: _fastest(lambda: decode(data))
-    )
+    other, native = alternate(rounds, lambda: fastest(lambda: decode(foreign)), lambda: fastest(lambda: decode(data)))
     yield Figure(f"decode V{one.version}, foreign", other * 1e3, native * 1e3, "ms", "native order", 1.2)
 
 
@@ -121,7 +84,7 @@ def encoding(one: Input, _peer: Path, rounds: int) -> Iterator[Figure]:
     data = one.section.read_bytes()
     section = decode(data)
     assert encode(section) == data
-    out, back = _alternate(rounds, lambda: _fastest(lambda: encode(section)), lambda: _fastest(lambda: decode(data)))
+    out, back = alternate(rounds, lambda: fastest(lambda: encode(section)), lambda: fastest(lambda: decode(data)))
     yield Figure(f"encode V{one.version}", out * 1e3, back * 1e3, "ms", "decode", 2)
 
 
@@ -141,9 +104,9 @@ def finding(one: Input, peer: Path, rounds: int) -> Iterator[Figure]:
     relative.tofile(asked)
     offsets = unwind.rules["cfa"]["offset"][unwind.row_rule[rows]]
     _agree(_peer_answer(peer, "find", one.section, asked), len(rows), offsets.sum())
-    ours, theirs = _alternate(
+    ours, theirs = alternate(
         rounds,
-        lambda: _fastest(lambda: unwind.find_many(pcs)),
+        lambda: fastest(lambda: unwind.find_many(pcs)),
         lambda: _peer_time(peer, "find", one.section, asked),
     )
     scale = 1e9 / len(pcs)
@@ -155,10 +118,10 @@ def printing(one: Input, _peer: Path, rounds: int) -> Iterator[Figure]:
     if one.version == 1:  # the newest readelf reads no version 1
         return
     ours = (WALKBACK, "show", "--format", "gnu", one.library)
-    theirs = (*READELF, one.library)
+    theirs = (*READELF, "--sframe", one.library)
     texts = (CACHE / "walkback.txt", CACHE / "readelf.txt")
-    shown, read = _alternate(rounds, lambda: _process(ours, texts[0])[0], lambda: _process(theirs, texts[1])[0])
-    memory, their_memory = _process(ours, texts[0])[1], _process(theirs, texts[1])[1]
+    shown, read = alternate(rounds, lambda: process(ours, texts[0])[0], lambda: process(theirs, texts[1])[0])
+    memory, their_memory = process(ours, texts[0])[1], process(theirs, texts[1])[1]
     if texts[0].read_bytes().strip() != texts[1].read_bytes().strip():
         message = f"{texts[0]} and {texts[1]} differ"
         raise AssertionError(message)
@@ -174,38 +137,13 @@ def starting(rounds: int) -> Figure:
     ours: list[float] = []
     bare: list[float] = []
     for _ in range(rounds):
-        ours.append(_process((WALKBACK, "--help"))[0] * 1e3)
-        bare.append(_process((sys.executable, "-c", "pass"))[0] * 1e3)
+        ours.append(process((WALKBACK, "--help"))[0] * 1e3)
+        bare.append(process((sys.executable, "-c", "pass"))[0] * 1e3)
     base = statistics.median(bare)
     return Figure("--help", statistics.median(ours), base, "ms", "python -c pass", 1, base + 60)
 
 
-# How they are measured
-
-
-def _alternate(rounds: int, *works: Callable[[], float]) -> list[float]:
-    """The fastest of each, of rounds in which each has its turn."""
-    return [min(times) for times in zip(*([work() for work in works] for _ in range(rounds)), strict=True)]
-
-
-def _fastest(work: Callable[[], object], times: int = 3) -> float:
-    """Seconds of the fastest of a few runs in a row: the peer's program runs as many in its turn."""
-    seconds = []
-    for _ in range(times):
-        start = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
-
-
-def _process(command: tuple[str | Path, ...], output: Path = Path(os.devnull)) -> tuple[float, float]:
-    """Seconds and peak megabytes of a process that writes to a file."""
-    helper = Path(__file__).with_name("process.py")
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", helper, output, *command], check=True, stdout=subprocess.PIPE, text=True
-    )
-    seconds, kibibytes = done.stdout.split()
-    return float(seconds), int(kibibytes) * 1024 / 1e6
+# The peer's program
 
 
 def _compile_peer() -> Path:

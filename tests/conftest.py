@@ -11,11 +11,13 @@ import pytest
 KERNELS = (
     "walkback.cursor",
     "walkback.dwarf._entries",
+    "walkback.dwarf._others",
     "walkback.dwarf._program",
     "walkback.intern",
     "walkback.render",
     "walkback.sframe._rows",
     "walkback.table._search",
+    "walkback.table._walk",
 )
 
 

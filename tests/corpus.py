@@ -138,12 +138,20 @@ def compilations(arch: str) -> list[Job]:
     """The C and C++ sources to assembly."""
     levels = (*LEVELS, *PROTECTED.get(arch, ()))
     wanted = [(SOURCES / name, level) for name in ("plain.c", "shapes.cc") for level in levels]
+    wanted += [(SOURCES / "amalgamated.c", level) for level in LEVELS[:3]]
     wanted += [(SOURCES / "large.c", "-O0"), (SOURCES / "large.c", "-O2"), (SOURCES / "calls.c", "-O2")]
     wanted += [(source, "-O2") for source in sorted(CASES.glob(f"{arch}-*.cc"))]
     jobs = []
     for source, options in wanted:
         path = Path(arch, "assembly", f"{source.name}{options.replace(' ', '')}.s")
-        flags = (*options.split(), "-fPIC", "-fasynchronous-unwind-tables", "-fno-use-cxa-atexit")
+        flags = (
+            *options.split(),
+            "-idirafter",
+            str(BIN.parent / "bookworm" / "usr" / "include"),
+            "-fPIC",
+            "-fasynchronous-unwind-tables",
+            "-fno-use-cxa-atexit",
+        )
         command = (compiler(arch, source), *flags, "-S", "-o", str(path), str(source))
         sample = Sample(path, arch, "", "assembly", f"{source.name} {options}")
         jobs.append(Job(sample, command))

@@ -15,12 +15,17 @@ import walkback
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = {
     "walkback": """
-        CODES Built Code ElfError Finding Found Functions InexpressibleError Kind Machine Match MissingError Part Piece
-        Place Reason Refusal Refused Report Rule SFrameError Section SectionBuilder Severity Shapes Source Stray
-        UnreadableError UnwindTable WalkbackError build check check_source decode encode from_bytes lookup pieces
-        refusals sources to_table with_byteorder
+        CODES Added Built Code Comparison Derived DwarfError ElfError ElfFile ExistingSize Finding Found
+        FrameSource Functions GraftError InexpressibleError Kind Machine Match MissingError Pair Part Parts
+        Piece Place Reason Refusal Refused Replacement Report Rule SFrameError Section SectionBuilder Severity
+        Shapes Sizes Source Stray Stretch Uncovered UnreadableError UnwindTable Verdict VersionSize
+        WalkbackError add build cfi_sources check check_source compare decode derive drop encode from_bytes
+        lookup measure pairs pieces refusals sources to_table total_size with_byteorder
     """,
-    "walkback.table": "OUTERMOST RULE Found Kind Part Reason Rule UnwindTable inexpressible rule_array",
+    "walkback.graft": "SECTION_RELOCATION Grafted add add_to_object drop is_grafted planned_address",
+    "walkback.table": """
+        OUTERMOST REASON_WORDS RULE Found Kind Part Reason Rule UnwindTable inexpressible joined rule_array
+    """,
     "walkback.elf": """
         DEBUG_ROOTS RELOCATION_TABLE RELOCATION_TARGET SYMBOL_TABLE DebugLink ElfFile Member Note Relocated Relocations
         debug_data debug_file debug_link elf_files is_archive is_elf map_file members relocated relocations_for

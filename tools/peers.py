@@ -72,7 +72,7 @@ class Suite:
 
 
 SUITES = (
-    Suite("bookworm", "2.40", (*BINUTILS, "g++-12-aarch64-linux-gnu", "g++-12-s390x-linux-gnu")),
+    Suite("bookworm", "2.40", (*BINUTILS, "g++-12-aarch64-linux-gnu", "g++-12-s390x-linux-gnu", "libstb-dev")),
     Suite("trixie", "2.44", BINUTILS),
     Suite("sid", "new", (*BINUTILS, "libsframe*", "libsframe-dev", "llvm-*", "lld-*")),
     Suite("tools", "", ("qemu-user", "elfutils"), release="trixie", left_out=OTHER_EMULATORS),

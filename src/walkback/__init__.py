@@ -15,8 +15,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from walkback.additions import Added, add, drop
     from walkback.arch import Machine
-    from walkback.errors import ElfError, InexpressibleError, MissingError, SFrameError, UnreadableError, WalkbackError
+    from walkback.comparison import Comparison, Stretch, Verdict, compare
+    from walkback.derivation import Derived, Uncovered, derive
+    from walkback.dwarf.files import FrameSource, cfi_sources
+    from walkback.elf import ElfFile
+    from walkback.errors import (
+        DwarfError,
+        ElfError,
+        GraftError,
+        InexpressibleError,
+        MissingError,
+        SFrameError,
+        UnreadableError,
+        WalkbackError,
+    )
     from walkback.sframe.build import Built, Refused, build, refusals
     from walkback.sframe.builder import SectionBuilder
     from walkback.sframe.check import CODES, Finding, Report, Severity, check, check_source
@@ -28,11 +42,20 @@ if TYPE_CHECKING:
     from walkback.sframe.rules import to_table
     from walkback.sframe.section import Functions, Section, Shapes
     from walkback.sframe.words import Refusal
+    from walkback.sizes import ExistingSize, Parts, Replacement, Sizes, VersionSize, measure, total_size
     from walkback.table import Found, Kind, Part, Reason, Rule, UnwindTable
+    from walkback.tables import Pair, pairs
 
 _HOMES = {
+    "walkback.additions": ("Added", "add", "drop"),
     "walkback.arch": ("Machine",),
+    "walkback.comparison": ("Comparison", "Stretch", "Verdict", "compare"),
+    "walkback.derivation": ("Derived", "Uncovered", "derive"),
+    "walkback.dwarf.files": ("FrameSource", "cfi_sources"),
+    "walkback.elf": ("ElfFile",),
     "walkback.errors": (
+        "DwarfError",
+        "GraftError",
         "ElfError",
         "InexpressibleError",
         "MissingError",
@@ -51,29 +74,50 @@ _HOMES = {
     "walkback.sframe.rules": ("to_table",),
     "walkback.sframe.section": ("Functions", "Section", "Shapes"),
     "walkback.sframe.words": ("Refusal",),
+    "walkback.tables": ("Pair", "pairs"),
+    "walkback.sizes": (
+        "ExistingSize",
+        "Parts",
+        "Replacement",
+        "Sizes",
+        "VersionSize",
+        "measure",
+        "total_size",
+    ),
     "walkback.table": ("Found", "Kind", "Part", "Reason", "Rule", "UnwindTable"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CODES",
+    "Added",
     "Built",
     "Code",
+    "Comparison",
+    "Derived",
+    "DwarfError",
     "ElfError",
+    "ElfFile",
+    "ExistingSize",
     "Finding",
     "Found",
+    "FrameSource",
     "Functions",
+    "GraftError",
     "InexpressibleError",
     "Kind",
     "Machine",
     "Match",
     "MissingError",
+    "Pair",
     "Part",
+    "Parts",
     "Piece",
     "Place",
     "Reason",
     "Refusal",
     "Refused",
+    "Replacement",
     "Report",
     "Rule",
     "SFrameError",
@@ -81,22 +125,35 @@ __all__ = [
     "SectionBuilder",
     "Severity",
     "Shapes",
+    "Sizes",
     "Source",
     "Stray",
+    "Stretch",
+    "Uncovered",
     "UnreadableError",
     "UnwindTable",
+    "Verdict",
+    "VersionSize",
     "WalkbackError",
+    "add",
     "build",
+    "cfi_sources",
     "check",
     "check_source",
+    "compare",
     "decode",
+    "derive",
+    "drop",
     "encode",
     "from_bytes",
     "lookup",
+    "measure",
+    "pairs",
     "pieces",
     "refusals",
     "sources",
     "to_table",
+    "total_size",
     "with_byteorder",
 ]
 

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 
 from walkback import graft
-from walkback.compare import Comparison
+from walkback.comparison import Comparison
 from walkback.derivation import Derived, derive
 from walkback.elf import ElfFile
 from walkback.errors import GraftError

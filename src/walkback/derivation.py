@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from walkback.arrays import Bools
-from walkback.compare import Comparison, compare
+from walkback.arrays import I64, Bools
+from walkback.comparison import Comparison, compare
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.dwarf.layout import FAULT_WORDS, Fault
 from walkback.dwarf.rules import to_table
 from walkback.elf import ElfFile
 from walkback.elf import layout as elf_layout
-from walkback.errors import MissingError
+from walkback.errors import GraftError, MissingError
 from walkback.graft import SECTION_RELOCATION, planned_address
 from walkback.sframe.build import Built, Refused, build
 from walkback.sframe.decode import decode
@@ -32,6 +32,8 @@ from walkback.sframe.section import Section
 from walkback.symbols import SymbolIndex
 from walkback.table import REASON_WORDS, Kind, Reason, UnwindTable, joined
 from walkback.table.settle import settled
+
+_PAGE = 0x1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,8 @@ def derive(
 ) -> Derived:
     """Make the section for a file.
 
-    `address` is where it will stand; without one it is the place where `graft.add` would put it. `as_written` keeps a
+    `address` is where it will stand; without one it is the place where `graft.add` would put it, or where that would
+    refuse the file the first page behind all that is loaded. `as_written` keeps a
     row wherever an assembler would have written one, and functions in their order. `section` chooses the call frame
     information by the name of its section; without one it is `.eh_frame`, or where there is none `.debug_frame`.
     """
@@ -162,8 +165,16 @@ def derive(
         uncovered=_uncovered(elf, said, built.refused, faults),
         dead=int((~live).sum()),
         empty=int((live & ~some).sum()),
-        shadowed=len(np.setdiff1d(table.range_origin[live & some], said.range_origin)),
+        shadowed=_count_missing(table.range_origin[live & some], said.range_origin),
     )
+
+
+def _count_missing(wanted: I64, there: I64) -> int:
+    """How many numbers are wanted and not there."""
+    missing = np.zeros(int(max(wanted.max(initial=0), there.max(initial=0))) + 1, np.bool_)
+    missing[wanted] = True
+    missing[there] = False
+    return int(missing.sum())
 
 
 def _live(elf: ElfFile, table: UnwindTable) -> Bools:
@@ -186,19 +197,30 @@ def _build(elf: ElfFile, table: UnwindTable, version: int, address: int | None, 
             version=version,
             byteorder=elf.byteorder,
             address=place,
-            frame_pointer=version < 3 and not table.frameless().any(),
+            frame_pointer=version < 3 and not as_written and not table.frameless().any(),
             leave_out=True,
             width_by_size=as_written,
         )
 
     if elf.is_relocatable or address is not None:
         return at(address or 0)
-    place = planned_address(elf, 0)
-    built = at(place)
-    while (following := planned_address(elf, built.section.length)) != place:
-        place = following
+    try:
+        place = planned_address(elf, 0)
         built = at(place)
+        while (following := planned_address(elf, built.section.length)) != place:
+            place = following
+            built = at(place)
+    except GraftError:
+        # It cannot be put into this file, and can be used beside it.
+        return at(_behind(elf))
     return built
+
+
+def _behind(elf: ElfFile) -> int:
+    """The first page behind all that is loaded."""
+    loads = elf.segments[elf.segments["type"] == elf_layout.PT_LOAD]
+    end = max((int(one["vaddr"]) + int(one["memsz"]) for one in loads), default=0)
+    return min(-(-end // _PAGE) * _PAGE, 2**63)
 
 
 def _uncovered(elf: ElfFile, table: UnwindTable, refused: tuple[Refused, ...], faults: np.ndarray) -> list[Uncovered]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from walkback.compare import Comparison, Stretch, compare
+from walkback.comparison import Comparison, Stretch, compare
 from walkback.dwarf.files import frame_sources
 from walkback.elf import ElfFile, elf_files, is_archive, is_elf, map_file
 from walkback.errors import MissingError, UnreadableError
@@ -45,9 +45,9 @@ class Pair:
         return SymbolIndex(self.elf)
 
     def name_of(self, stretch: Stretch) -> str | None:
-        """The symbol that holds a stretch; symbols that cannot be read name nothing."""
+        """The symbol that holds a stretch, and how far behind it that begins; none if symbols cannot be read."""
         try:
-            return self._symbols.name_at(stretch.start, stretch.section)
+            return self._symbols.describe(stretch.start, stretch.section)
         except UnreadableError:
             return None
 

@@ -11,7 +11,7 @@ from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, for_each_file
 from walkback.text import printable
 
 if TYPE_CHECKING:
-    from walkback.compare import Stretch, Verdict
+    from walkback.comparison import Stretch, Verdict
     from walkback.tables import Pair
 
 
@@ -41,7 +41,7 @@ def compare(
     """
     import json
 
-    from walkback.compare import Verdict
+    from walkback.comparison import Verdict
     from walkback.tables import pairs
 
     def work(file: str) -> int:
@@ -61,7 +61,7 @@ def compare(
 
 
 def _titles(pair: Pair) -> list[tuple[Verdict, str]]:
-    from walkback.compare import Verdict
+    from walkback.comparison import Verdict
 
     return [
         (Verdict.EQUAL, "the same rule"),
@@ -73,7 +73,7 @@ def _titles(pair: Pair) -> list[tuple[Verdict, str]]:
 
 
 def _print(pair: Pair, limit: int) -> None:
-    from walkback.compare import Verdict
+    from walkback.comparison import Verdict
 
     click.echo(printable(f"{pair.file}: {pair.one} and {pair.other}"))
     for verdict, title in _titles(pair):
@@ -99,7 +99,7 @@ def _place(pair: Pair, stretch: Stretch) -> str:
 
 
 def _rules(stretch: Stretch) -> str:
-    from walkback.compare import Verdict
+    from walkback.comparison import Verdict
 
     if stretch.verdict is Verdict.ONLY_OTHER:
         return stretch.other
@@ -109,7 +109,7 @@ def _rules(stretch: Stretch) -> str:
 
 
 def _objects(pair: Pair) -> list[dict[str, Any]]:
-    from walkback.compare import Verdict
+    from walkback.comparison import Verdict
 
     summary: dict[str, Any] = {"type": "comparison", "file": pair.file, "one": pair.one, "other": pair.other}
     for verdict, _ in _titles(pair):

@@ -13,7 +13,7 @@ import click
 
 from walkback.cli.output import EXIT_UNREADABLE, EXIT_USAGE, complain
 
-VERBS = ("show", "check", "find", "derive", "compare", "add", "drop")
+VERBS = ("show", "check", "find", "derive", "compare", "size", "add", "drop")
 """In the order of `--help`; each is the module of that name here, and the command in it."""
 
 _EXIT_INTERRUPTED = 130
@@ -45,11 +45,10 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version."
 )
 def cli() -> None:
-    """Read, check, explain and look up SFrame stack-trace tables.
+    """Make, prove, measure, read, check and look up SFrame stack-trace tables.
 
-    A FILE is an ELF file, an archive, or raw section bytes.
-
-    Exit status: 0 fine, 1 findings or nothing found, 2 wrong usage, 3 input unreadable.
+    Exit status: 0 fine, 1 findings, differences or nothing found,
+    2 wrong usage, 3 input unreadable.
     """
 
 

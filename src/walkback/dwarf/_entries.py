@@ -152,13 +152,12 @@ def _read_cies(
                 continue
             letters = cursor.pos
             letter = cython.cast(cython.int, cursor.fixed(1))
-            if letter == ord("e") and cursor.fixed(1) == ord("h") and cursor.fixed(1) == 0:
-                letters = cursor.pos - 1  # the old "eh": a pointer stands here
-                cursor.fixed(8)
-                letter = 0
-            else:
-                while letter and not cursor.failed:
-                    letter = cython.cast(cython.int, cursor.fixed(1))
+            while letter and not cursor.failed:
+                letter = cython.cast(cython.int, cursor.fixed(1))
+            if cursor.pos - letters == 3 and cursor.buffer[letters] == ord("e"):
+                if cursor.buffer[letters + 1] == ord("h"):
+                    letters += 2  # the old "eh": a pointer stands here
+                    cursor.fixed(8)
             if version[i] == 4:
                 address_size[i] = cursor.fixed(1)
                 if cursor.fixed(1) and not cursor.failed:

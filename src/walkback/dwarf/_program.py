@@ -25,6 +25,8 @@ WORDS = 5
 _WORD = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _OFFSET_MASK = cython.declare(cython.ulonglong, 0xFFFFFFFFFFF)
 _LARGEST = cython.declare(cython.longlong, 0x7FFFFFFFFFF)
+_DEEPEST = cython.declare(cython.Py_ssize_t, 0x10000)
+"""Remembered states: what is hostile must not fill the memory."""
 _LAST_ROW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 _NOWHERE = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
@@ -39,6 +41,7 @@ _AT_EXPRESSION = cython.declare(cython.ulonglong, 6)
 _EXPRESSION = cython.declare(cython.ulonglong, 7)
 _TOO_LARGE = cython.declare(cython.ulonglong, 8)
 
+_STATE_WORDS = cython.declare(cython.Py_ssize_t, 8)
 _SIGNED = cython.declare(cython.ulonglong, 1)
 _SIGNED_WITH_PC = cython.declare(cython.ulonglong, 2)
 
@@ -47,6 +50,7 @@ _CIE_FAULT = cython.declare(cython.int, 6)
 _INSTRUCTION = cython.declare(cython.int, 8)
 _RESTORE = cython.declare(cython.int, 9)
 _LOCATION = cython.declare(cython.int, 10)
+_INDIRECT = cython.declare(cython.int, 12)
 
 _SEEDS = [int.from_bytes(os.urandom(8), "little") | 1 for _ in range(WORDS)]
 
@@ -87,8 +91,13 @@ class Rules:
 
     @cython.cfunc
     def _free_slot(self, number: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        words = self.words[number]
-        slot: cython.Py_ssize_t = self._slot(words[0], words[1], words[2], words[3], words[4])
+        slot: cython.Py_ssize_t = self._slot(
+            self.words[number, 0],
+            self.words[number, 1],
+            self.words[number, 2],
+            self.words[number, 3],
+            self.words[number, 4],
+        )
         while self.slots[slot] >= 0:
             slot = (slot + 1) & self.mask
         return slot
@@ -180,10 +189,13 @@ class State:
     encoding: cython.int
     address_size: cython.int
     address: cython.ulonglong
+    text: cython.ulonglong
+    got: cython.ulonglong
     # What holds now
     cfa_kind: cython.ulonglong
     cfa_register: cython.ulonglong
     cfa_offset: cython.longlong
+    cfa_expression: cython.longlong
     ra: cython.ulonglong
     fp: cython.ulonglong
     sp: cython.ulonglong
@@ -206,7 +218,7 @@ class State:
         self.fp_register = fp
         self.ra_register = _NOWHERE
         self.is_aarch64 = is_aarch64
-        self.remembered = memoryview(np.zeros((16, 7), np.uint64))
+        self.remembered = memoryview(np.zeros((16, _STATE_WORDS), np.uint64))
         self.depth = 0
 
     @cython.cfunc
@@ -217,6 +229,7 @@ class State:
         self.cfa_kind = _UNSPECIFIED
         self.cfa_register = 0
         self.cfa_offset = 0
+        self.cfa_expression = 0
         self.ra = self.fp = self.sp = self.flags = 0
         self.initial_ra = self.initial_fp = self.initial_sp = 0
         self.touched = False
@@ -228,10 +241,11 @@ class State:
     @cython.exceptval(-1, check=False)
     def set(self, register: cython.ulonglong, word: cython.ulonglong) -> cython.int:
         """Give a register its rule; of one that is not followed nothing is kept."""
+        # The column of the return address can be that of the frame pointer.
         if register == self.ra_register:
             self.ra = word
             self.touched = True
-        elif register == self.fp_register:
+        if register == self.fp_register:
             self.fp = word
             self.touched = True
         elif register == self.sp_register:
@@ -264,6 +278,7 @@ class State:
         self.remembered[self.depth, 4] = self.fp
         self.remembered[self.depth, 5] = self.sp
         self.remembered[self.depth, 6] = self.flags
+        self.remembered[self.depth, 7] = cython.cast(cython.ulonglong, self.cfa_expression)
         self.depth += 1
         return 0
 
@@ -272,7 +287,7 @@ class State:
     @cython.exceptval(-1, check=False)
     def _grow(self) -> cython.int:
         """Make room for more states."""
-        more = np.zeros((2 * self.depth, 7), np.uint64)
+        more = np.zeros((2 * self.depth, _STATE_WORDS), np.uint64)
         more[: self.depth] = np.asarray(self.remembered)
         self.remembered = memoryview(more)
         return 0
@@ -289,6 +304,7 @@ class State:
         self.fp = self.remembered[self.depth, 4]
         self.sp = self.remembered[self.depth, 5]
         self.flags = self.remembered[self.depth, 6]
+        self.cfa_expression = as_signed(self.remembered[self.depth, 7])
         self.touched = True
         return 0
 
@@ -297,10 +313,13 @@ class State:
     @cython.exceptval(-1, check=False)
     def emit(self, location: cython.ulonglong) -> cython.int:
         """End the row that began at a location."""
+        cfa: cython.ulonglong
+        if self.cfa_kind == _EXPRESSION:
+            cfa = word(_EXPRESSION, 0, self.cfa_expression)
+        else:
+            cfa = word(self.cfa_kind, self.cfa_register, self.cfa_offset)
         self.row_offset[self.rows] = cython.cast(cython.uint, location)
-        self.row_rule[self.rows] = self.rules.add(
-            word(self.cfa_kind, self.cfa_register, self.cfa_offset), self.ra, self.fp, self.sp, self.flags
-        )
+        self.row_rule[self.rows] = self.rules.add(cfa, self.ra, self.fp, self.sp, self.flags)
         self.row_touched[self.rows] = self.touched
         self.rows += 1
         self.touched = False
@@ -350,9 +369,13 @@ class State:
             elif byte == 0x1D:  # MIPS_advance_loc8
                 delta = (cursor.fixed(8) * self.code_align) & _WORD
             elif byte == 0x01:  # set_loc
-                delta = pointer(cursor, self.encoding, self.address_size, self.address, 0, 0, start)
+                if self.encoding & 0x80:
+                    return _INDIRECT
+                delta = pointer(cursor, self.encoding, self.address_size, self.address, self.text, self.got, start)
                 delta = (delta - start - location) & _WORD
             elif byte == 0x0A:
+                if self.depth >= _DEEPEST:
+                    return _INSTRUCTION
                 self.remember()
             elif byte == 0x0B:
                 if not self.depth:
@@ -371,9 +394,9 @@ class State:
                 self.cfa_offset = self.scaled(cursor.sleb())
                 self.touched = True
             elif byte == 0x0F:  # def_cfa_expression
+                # Register and offset stay: an instruction that changes one of them goes on from the other.
                 self.cfa_kind = _EXPRESSION
-                self.cfa_register = 0
-                self.cfa_offset = cursor.pos
+                self.cfa_expression = cursor.pos
                 self.touched = True
                 skip(cursor, cursor.uleb())
             elif byte == 0x10 or byte == 0x16:  # expression, val_expression
@@ -469,24 +492,26 @@ def _column(register: cython.ulonglong) -> cython.ulonglong:
     return register << 8
 
 
-def interpret(buffer, big, address, cies, fdes, machine, is_aarch64):
+def interpret(buffer, big, address, text, got, cies, fdes, machine, is_aarch64):
     """Run all programs: (rows of each FDE, offset, rule number and touched mark of each row, words of each rule).
 
     Faults are put into the columns of CIEs and FDEs; of a program with a fault the rows before it are there. A row is
     touched if an instruction set something that is followed; GNU as makes rows only of such.
     """
-    # A row needs an instruction, or an FDE.
-    most = int(np.maximum(fdes.end - fdes.program, 0).sum()) + len(fdes)
+    # A row needs an instruction, or an FDE; one with a fault has none.
+    most = int(np.maximum(fdes.end - fdes.program, 0)[fdes.fault == 0].sum()) + len(fdes)
     row_offset = np.empty(most, np.uint32)
     row_rule = np.empty(most, np.uint32)
     row_touched = np.empty(most, np.uint8)
     rows = np.zeros(len(fdes), np.int64)
     state = State(row_offset, row_rule, row_touched, machine.sp, machine.fp, is_aarch64)
     state.address = address
+    state.text = text
+    state.got = got
     total = _interpret(
         state,
         Cursor(buffer, big),
-        memoryview(np.zeros((len(cies), 7), np.uint64)),
+        memoryview(np.zeros((len(cies), _STATE_WORDS), np.uint64)),
         memoryview(cies.program),
         memoryview(cies.end),
         memoryview(cies.code_align),
@@ -542,7 +567,7 @@ def _interpret(
             state.address_size = address_size[c]
             cie_fault[c] = state.run(cursor, cie_program[c], cie_end[c], 0, False)
             state.remember()
-            for i in range(7):
+            for i in range(_STATE_WORDS):
                 states[c, i] = state.remembered[state.depth - 1, i]
         for f in range(cie.shape[0]):
             first = state.rows
@@ -553,7 +578,7 @@ def _interpret(
                 fault[f] = _CIE_FAULT
                 continue
             state.depth = 1
-            for i in range(7):
+            for i in range(_STATE_WORDS):
                 state.remembered[0, i] = states[c, i]
             state.recall()
             state.initial_ra = state.ra

@@ -7,5 +7,13 @@ from walkback.dwarf.frames import Cies, Fdes
 WORDS: int
 
 def interpret(
-    buffer: Any, big: bool, address: int, cies: Cies, fdes: Fdes, machine: Machine, is_aarch64: bool
+    buffer: Any,
+    big: bool,
+    address: int,
+    text: int,
+    got: int,
+    cies: Cies,
+    fdes: Fdes,
+    machine: Machine,
+    is_aarch64: bool,
 ) -> tuple[I64, U32, U32, U8, U64]: ...

@@ -32,8 +32,8 @@ def with_blocks(table: UnwindTable, stepped: dict[int, Steps]) -> UnwindTable:
                 rows.append((at, number))
     keep = np.ones(len(table), np.bool_)
     keep[affected] = False
-    source, offset, sizes, blocks, first, count = np.array(ranges, np.int64).T
-    origin = np.concatenate((np.flatnonzero(keep), source))
+    source, offset, sizes, blocks, first, count = np.array(ranges, np.uint64).T
+    origin = np.concatenate((np.flatnonzero(keep), source.astype(np.int64)))
     order = np.argsort(origin, kind="stable")
     new_rows = np.array(rows, np.uint32).reshape(-1, 2)
 
@@ -44,7 +44,7 @@ def with_blocks(table: UnwindTable, stepped: dict[int, Steps]) -> UnwindTable:
     return replace(
         table,
         range_section=table.range_section[origin][order],
-        range_start=joined(table.range_start, table.range_start[source] + offset.astype(np.uint64)),
+        range_start=joined(table.range_start, table.range_start[source] + offset),
         range_size=joined(table.range_size, sizes),
         range_first_row=joined(table.range_first_row, first),
         range_rows=joined(table.range_rows, count),
@@ -88,4 +88,4 @@ def _parts(table: UnwindTable, index: int, stepped: dict[int, Steps]) -> list[tu
             parts[-1] = (begin, length + end - offset, 0, [*before, (offset - begin, own[0][1])])
         else:
             parts.append((offset, end - offset, block, own))
-    return parts
+    return parts or [(0, size, 0, [])]

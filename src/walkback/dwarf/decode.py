@@ -46,7 +46,7 @@ def decode(
     _entries.read_fdes(view, big, address, text, got, cies, fdes)
     _follow_indirect(fdes, cies, pointer_at)
     rows, row_offset, row_rule, row_touched, words = _program.interpret(
-        view, big, address, cies, fdes, machine, machine is AARCH64
+        view, big, address, text, got, cies, fdes, machine, machine is AARCH64
     )
     fdes.rows = rows
     fdes.first_row = np.cumsum(rows) - rows

@@ -64,7 +64,7 @@ def steps(data: bytes, pc_register: int, byteorder: ByteOrder) -> Steps | None:
     base, pc, mask, _, start, _, shift, _, _ = (numbers for _, numbers in operations)
     wanted = [dw.DW_OP_BREG0, dw.DW_OP_BREG0, dw.DW_OP_CONSTU, dw.DW_OP_AND, dw.DW_OP_CONSTU]
     wanted += [dw.DW_OP_GE, dw.DW_OP_CONSTU, dw.DW_OP_SHL, dw.DW_OP_PLUS]
-    if codes != wanted or pc != (pc_register, 0) or shift[0] > 16:
+    if codes != wanted or pc != (pc_register, 0) or not 0 <= shift[0] <= 16 or not _in_range(*base):
         return None
     block = mask[0] + 1
     if block & mask[0] or not 0 < start[0] < block <= 1 << 16:
@@ -88,7 +88,7 @@ def value(data: bytes, byteorder: ByteOrder, *, cfa: bool) -> Value | None:
 
 def part_of(result: Value | None, *, location: bool) -> Part | None:
     """The rule that a value, or the place where the value is stored, means."""
-    if result is None or result.register == NO_REGISTER or not -(1 << 63) <= result.offset < 1 << 63:
+    if result is None or result.register == NO_REGISTER or not _in_range(result.register, result.offset):
         return None
     if location and result.loaded:
         return None
@@ -96,6 +96,11 @@ def part_of(result: Value | None, *, location: bool) -> Part | None:
     if result.register == CFA_REGISTER:
         return Part(Kind.AT_CFA if stored else Kind.CFA, 0, result.offset)
     return Part(Kind.AT_REGISTER if stored else Kind.REGISTER, result.register, result.offset)
+
+
+def _in_range(register: int, offset: int) -> bool:
+    """Whether the kernel would have kept them; other numbers are beyond all use."""
+    return register < 1 << 16 and abs(offset) < 1 << 43
 
 
 def _apply(stack: list[Value], code: int, numbers: tuple[int, ...]) -> None:
@@ -139,6 +144,8 @@ def _operations(data: bytes, byteorder: ByteOrder) -> list[tuple[int, tuple[int,
     """The operations with their operands: every constant as DW_OP_constu, every register as DW_OP_breg0."""
     found: list[tuple[int, tuple[int, ...]]] = []
     position = 0
+    if len(data) > _LONGEST:
+        return None
     try:
         while position < len(data):
             code = data[position]
@@ -171,7 +178,7 @@ def _operations(data: bytes, byteorder: ByteOrder) -> list[tuple[int, tuple[int,
     return found
 
 
-def _leb(data: bytes, position: int, *, signed: bool) -> tuple[int, int]:
+def _leb(data: bytes | memoryview, position: int, *, signed: bool) -> tuple[int, int]:
     """A LEB128 number and where it ends; raises IndexError if it does not."""
     number = shift = 0
     while True:
@@ -187,8 +194,6 @@ def _leb(data: bytes, position: int, *, signed: bool) -> tuple[int, int]:
 
 
 def block_at(data: memoryview, position: int) -> bytes:
-    """The bytes of the expression whose length stands at a position."""
-    head = bytes(data[position : position + 10])
-    size, used = _leb(head, 0, signed=False)
-    start = position + used
-    return bytes(data[start : start + min(size, _LONGEST)])
+    """The bytes of the expression whose length stands at a position; enough to see that one is too long."""
+    size, start = _leb(data, position, signed=False)
+    return bytes(data[start : start + min(size, _LONGEST + 1)])

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -18,10 +19,11 @@ from walkback.arch import MACHINES, Machine
 from walkback.dwarf import layout
 from walkback.dwarf.decode import decode
 from walkback.dwarf.frames import Frames
-from walkback.dwarf.header import frame_place
+from walkback.dwarf.header import frame_place, last_entry
 from walkback.dwarf.rules import to_table
 from walkback.elf import ElfFile, elf_files, map_file, relocated
 from walkback.elf import layout as elf_layout
+from walkback.elf.inputs import raise_first
 from walkback.errors import MissingError, UnreadableError, WalkbackError
 from walkback.table import UnwindTable
 
@@ -108,7 +110,8 @@ def frame_sources(elf: ElfFile, *, section: str | None = None) -> Iterator[Frame
         return
     if section is None:
         by_type = elf.sections_of_type(elf_layout.SHT_X86_64_UNWIND) if elf.machine == elf_layout.EM_X86_64 else []
-        indices = sorted({*elf.sections_named(layout.EH_FRAME), *by_type})
+        index_of = set(elf.sections_named(layout.EH_FRAME_HDR))  # which some linkers give the same type
+        indices = sorted({*elf.sections_named(layout.EH_FRAME), *by_type} - index_of)
         indices += [*elf.sections_named(layout.DEBUG_FRAME), *elf.sections_named(".zdebug_frame")]
     else:
         indices = elf.sections_named(section)
@@ -123,9 +126,19 @@ def frame_sources(elf: ElfFile, *, section: str | None = None) -> Iterator[Frame
 
 def _by_segment(elf: ElfFile) -> Iterator[FrameSource]:
     for number in np.flatnonzero(elf.segments["type"] == elf_layout.PT_GNU_EH_FRAME).tolist():
-        place = frame_place(elf.segment_data(number), int(elf.segments["vaddr"][number]), elf.byteorder)
+        header, address = elf.segment_data(number), int(elf.segments["vaddr"][number])
+        place = frame_place(header, address, elf.byteorder)
         if place is not None:
-            yield FrameSource(elf, "PT_GNU_EH_FRAME", elf.mapped_data(place), place)
+            data = elf.mapped_data(place)
+            last = last_entry(header, address, elf.byteorder)
+            yield FrameSource(elf, "PT_GNU_EH_FRAME", _up_to(data, last - place, elf.byteorder), place)
+
+
+def _up_to(data: memoryview, last: int, byteorder: Literal["little", "big"]) -> memoryview:
+    """The bytes up to the end of the entry at `last`; all of them if that is none."""
+    if not 0 <= last <= len(data) - 4:
+        return data
+    return data[: last + 4 + int.from_bytes(data[last : last + 4], byteorder)]
 
 
 def _address_of(elf: ElfFile, name: str) -> int:
@@ -141,10 +154,15 @@ def cfi_sources(path: str | os.PathLike[str], *, section: str | None = None) -> 
     """
     name = os.fsdecode(path)
     empty = True
+    errors: list[WalkbackError] = []
     for elf in elf_files(map_file(path), name):
-        for source in frame_sources(elf, section=section):
-            empty = False
-            yield source
+        try:
+            for source in frame_sources(elf, section=section):
+                empty = False
+                yield source
+        except WalkbackError as error:
+            errors.append(error.within(file=elf.name))
+    raise_first(errors, "files")
     if empty:
         message = f"there is no {section or f'{layout.EH_FRAME} or {layout.DEBUG_FRAME}'} section"
         raise MissingError(message, file=name)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from walkback.arch import S390X, Machine
+from walkback.arch import AMD64, S390X, Machine
 from walkback.arrays import I64, U32, U64, Bools
 from walkback.dwarf.blocks import with_blocks
 from walkback.dwarf.expressions import Steps, block_at, part_of, steps, value
 from walkback.dwarf.frames import Frames
+from walkback.intern import intern_records
 from walkback.table import RULE, Kind, Part, Reason, UnwindTable, inexpressible
 from walkback.table.rule import RuleArray
 
 FLAG_SIGNED = 1
 FLAG_SIGNED_WITH_PC = 2
 RA_COLUMN_SHIFT = 8
+NO_COLUMN = 0xFFFF
+"""What stands for columns beyond all use."""
 
 
 class RuleKind(IntEnum):
@@ -37,12 +41,12 @@ class RuleKind(IntEnum):
 def to_table(frames: Frames, *, as_written: bool = False) -> UnwindTable:
     """The neutral table of a section; a range is an FDE.
 
-    With `as_written` there are only the rows that an assembler would write to SFrame: those where an instruction set
-    something. An FDE that cannot be read keeps its place and gets one inexpressible row.
+    With `as_written` there are only the rows that GNU as would write to SFrame. An FDE that cannot be read keeps its
+    place and gets one inexpressible row.
     """
     fdes, cies = frames.fdes, frames.cies
     rules, stepped = _rules(frames)
-    kept = (frames.row_touched != 0) if as_written else np.ones(len(frames.row_offset), np.bool_)
+    kept = _written(frames) if as_written else np.ones(len(frames.row_offset), np.bool_)
     first_row, rows = _counts(fdes.first_row, fdes.rows, kept)
     row_rule, row_offset = frames.row_rule[kept], frames.row_offset[kept]
     faulty = fdes.fault != 0
@@ -65,11 +69,23 @@ def to_table(frames: Frames, *, as_written: bool = False) -> UnwindTable:
         row_rule=row_rule,
         rules=rules,
     )
-    return with_blocks(table, stepped) if stepped else table
+    if stepped:
+        table = with_blocks(table, stepped)
+    # Programs can say the same in different words.
+    first, numbers = intern_records(table.rules)
+    return replace(table, rules=table.rules[first], row_rule=numbers.astype(np.uint32)[table.row_rule])
 
 
 def _of_cie(column: np.ndarray, cie: I64) -> np.ndarray:
     return column[cie] if len(column) else np.zeros(len(cie), column.dtype)
+
+
+def _written(frames: Frames) -> Bools:
+    """The rows of GNU as: those where an instruction set something that is followed, and the last of each FDE."""
+    fdes = frames.fdes
+    written: Bools = frames.row_touched != 0
+    written[(fdes.first_row + fdes.rows - 1)[fdes.rows > 1]] = True
+    return written
 
 
 def _counts(first_row: I64, rows: I64, kept: Bools) -> tuple[I64, I64]:
@@ -101,10 +117,14 @@ def _rules(frames: Frames) -> tuple[RuleArray, dict[int, Steps]]:
     _put(rules["ra"], elsewhere, Kind.REGISTER, column, 0)
     stack = np.zeros(len(words), RULE["cfa"])
     _fill(stack, words[:, 3], frames, None)
+    _refuse(rules, column == NO_COLUMN, Reason.TOO_LARGE)
     _refuse(rules, ~_sp_as_usual(stack, words[:, 3], rules, machine), Reason.STACK_POINTER)
     rules["ra_signed"] = words[:, 4] & np.uint64(FLAG_SIGNED)
     _refuse(rules, words[:, 4] & np.uint64(FLAG_SIGNED_WITH_PC) != 0, Reason.SIGNED_WITH_PC)
-    stepped = {}
+    stepped: dict[int, Steps] = {}
+    if machine is not AMD64:
+        # Elsewhere the column of the return address is not the program counter.
+        return rules, stepped
     for number in np.flatnonzero(_kinds(words[:, 0]) == RuleKind.EXPRESSION).tolist():
         found = steps(_expression(frames, words[number, 0]), machine.ra, frames.byteorder)
         if found is not None:

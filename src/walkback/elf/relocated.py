@@ -47,7 +47,7 @@ def relocated(elf: ElfFile, index: int) -> Relocated:
             if machine != elf.machine:
                 continue
             chosen = (table["type"] == kind) & (targets["section"] > 0)
-            chosen &= table["offset"].astype(np.int64) <= len(contents) - width
+            chosen &= table["offset"] < np.uint64(max(0, len(contents) - width + 1))
             chosen[1:] &= table["offset"][1:] != table["offset"][:-1]
             places = table["offset"][chosen].astype(np.int64)
             octets = places[:, None] + np.arange(width)

@@ -241,7 +241,9 @@ def _lay_out(plan: _Plan, entries: _Entries, flags: int, order: ByteOrder, addre
     row_start = table.row_offset[source] - entries.row_base[owner]
     row_shape, shapes = _shapes(plan, table.row_rule[source], plan.is_flex[entries.range][owner])
     largest = np.zeros(len(entries.range), np.uint64)
-    np.maximum.at(largest, owner, row_start)
+    has = entries.rows > 0
+    if len(row_start):
+        largest[has] = np.maximum.reduceat(row_start, first[has])
     if plan.width_by_size:
         largest = entries.size
     fre_type = (largest > 0xFF).astype(np.uint8) + (largest > 0xFFFF).astype(np.uint8)

@@ -1,8 +1,8 @@
 """Do two tables say the same? The rule of one against the rule of the other at every address where either changes.
 
-report = compare(one, other)
-for part in report.differences:
-    print(hex(part.start), part.one, part.other)
+comparison = compare(one, other)
+for stretch in comparison.stretches(Verdict.DIFFERENT):
+    print(hex(stretch.start), stretch.one, stretch.other)
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from enum import IntEnum
 
 import numpy as np
 
-from walkback.arrays import I32, I64, U64
+from walkback.arrays import I32, I64, U8, U64
 from walkback.errors import InexpressibleError
 from walkback.intern import intern_records
-from walkback.table import OUTERMOST, RULE, Kind, Rule, UnwindTable
+from walkback.table import OUTERMOST, REASON_WORDS, RULE, Kind, Reason, Rule, UnwindTable, _walk
 from walkback.table.rule import RuleArray
-from walkback.table.settle import Course, course, settled
+from walkback.table.settle import Disjoint, disjoint
+
+_MOST_BLOCK_ROWS = 1 << 20
+"""Changes that repeating blocks may make; real ones are procedure linkage tables."""
 
 
 class Verdict(IntEnum):
@@ -52,11 +55,15 @@ class Stretch:
 
 @dataclass(slots=True)
 class Comparison:
-    """What two tables say of all addresses that either has."""
+    """What two tables say of all addresses that either has; columns of all stretches whose rules are not equal."""
 
     one: UnwindTable
-    """The first table, settled."""
     other: UnwindTable
+    bytes_of: U64
+    """Bytes of code for each verdict."""
+    verdicts_one: U8
+    """For each range of the first table the verdicts that it has, as bits."""
+    verdicts_other: U8
     section: I32
     start: U64
     size: U64
@@ -65,27 +72,26 @@ class Comparison:
     """The rule's number in its table, -1 for none."""
     rule_other: I64
     range_one: I64
-    """The number of the range in the settled table, -1 for none."""
+    """The number of the range in its table, -1 for none."""
     range_other: I64
 
     @property
     def equal(self) -> bool:
         """Whether no address has two different rules."""
-        return not bool((self.verdict == Verdict.DIFFERENT).any())
+        return not self.bytes_of[Verdict.DIFFERENT]
 
     def code_bytes(self, verdict: Verdict) -> int:
         """How much code has a verdict."""
-        return int(self.size[self.verdict == verdict].sum())
+        return int(self.bytes_of[verdict])
 
     def ranges(self, verdict: Verdict) -> int:
-        """How many ranges of the first table (of the other, where only that has a rule) have such code."""
-        origin = self._origin(self.other, self.range_other) if verdict == Verdict.ONLY_OTHER else None
-        if origin is None:
-            origin = self._origin(self.one, self.range_one)
-        return len(np.unique(origin[self.verdict == verdict]))
+        """How many functions have such code: of the first table, or of the other where only that has a rule."""
+        only_other = verdict == Verdict.ONLY_OTHER
+        table, bits = (self.other, self.verdicts_other) if only_other else (self.one, self.verdicts_one)
+        return len(np.unique(table.range_origin[bits & (1 << verdict) != 0]))
 
     def stretches(self, verdict: Verdict) -> Iterator[Stretch]:
-        """The stretches with a verdict; neighbours in which the same two rules hold are one."""
+        """The stretches with a verdict, but EQUAL; neighbours in which the same two rules hold are one."""
         chosen = np.flatnonzero(self.verdict == verdict)
         new = np.ones(len(chosen), np.bool_)
         columns = (self.rule_one, self.rule_other, self.range_one, self.range_other, self.section)
@@ -108,12 +114,6 @@ class Comparison:
             range_other=_origin_of(self.other, int(self.range_other[index])),
         )
 
-    @staticmethod
-    def _origin(table: UnwindTable, ranges: I64) -> I64:
-        if not len(table):
-            return ranges
-        return np.where(ranges >= 0, table.range_origin[ranges], -1)
-
 
 def _origin_of(table: UnwindTable, number: int) -> int | None:
     return int(table.range_origin[number]) if number >= 0 else None
@@ -124,6 +124,8 @@ def _words(table: UnwindTable, number: int, rule: int) -> str:
     if rule < 0:
         return "no rule"
     found = Rule.from_record(table.rules[rule])
+    if found.cfa.kind is Kind.INEXPRESSIBLE and found.cfa == found.ra == found.fp:
+        return f"no rule: {REASON_WORDS[Reason(found.cfa.offset)]}"
     text = found.text(table.machine)
     marks = ["signal frame"] if table.range_signal[number] else []
     marks += ["key B"] if found.ra_signed and table.range_pauth_key[number] else []
@@ -135,69 +137,51 @@ def compare(one: UnwindTable, other: UnwindTable) -> Comparison:
     if one.machine is not other.machine:
         message = f"a table for {one.machine.name} cannot be compared with one for {other.machine.name}"
         raise InexpressibleError(message)
-    tables = (settled(one), settled(other))
-    courses = (course(tables[0]), course(tables[1]))
-    meanings = _meanings(tables, courses)
-    section = np.concatenate([each.section for each in courses])
-    address = np.concatenate([each.address for each in courses])
-    which = np.repeat([0, 1], [len(each.address) for each in courses])
-    order = np.lexsort((address, section))
-    section, address, which = section[order], address[order], which[order]
-    # What each table says at each of the addresses: its last entry at or before it.
-    entry = [np.cumsum(which == number) - 1 for number in (0, 1)]
-    stays = np.ones(len(order), np.bool_)
-    stays[:-1] = (section[1:] != section[:-1]) | (address[1:] != address[:-1])
-    section, address = section[stays], address[stays]
-    entry = [column[stays] for column in entry]
-    size = np.zeros(len(address), np.uint64)
-    size[:-1] = np.where(section[1:] == section[:-1], address[1:] - address[:-1], np.uint64(0))
-    rules = [_at(each.rule, number) for each, number in zip(courses, entry, strict=True)]
-    ranges = [_at(each.range, number) for each, number in zip(courses, entry, strict=True)]
-    meaning = [_at(each, number) for each, number in zip(meanings, entry, strict=True)]
-    verdict = np.select(
-        [(meaning[0] < 0) & (meaning[1] < 0), meaning[1] < 0, meaning[0] < 0, meaning[0] == meaning[1]],
-        [Verdict.NEITHER, Verdict.ONLY_ONE, Verdict.ONLY_OTHER, Verdict.EQUAL],
-        Verdict.DIFFERENT,
-    )
-    some = (size > 0) & ((ranges[0] >= 0) | (ranges[1] >= 0))
+    tables = (one, other)
+    pieces = [disjoint(table) for table in tables]
+    for each, table in zip(pieces, tables, strict=True):
+        _check_blocks(each, table)
+    numbers, bytes_of, verdicts_one, verdicts_other = _walk.compare(pieces, tables, _meanings(tables))
+    section, start, size, verdict, rule_one, rule_other, range_one, range_other = numbers.T.copy()
     return Comparison(
-        one=tables[0],
-        other=tables[1],
-        section=section[some],
-        start=address[some],
-        size=size[some],
-        verdict=verdict.astype(np.int64)[some],
-        rule_one=rules[0][some],
-        rule_other=rules[1][some],
-        range_one=ranges[0][some],
-        range_other=ranges[1][some],
+        one=one,
+        other=other,
+        bytes_of=bytes_of,
+        verdicts_one=verdicts_one,
+        verdicts_other=verdicts_other,
+        section=section.astype(np.int32),
+        start=start.view(np.uint64),
+        size=size.view(np.uint64),
+        verdict=verdict,
+        rule_one=rule_one,
+        rule_other=rule_other,
+        range_one=range_one,
+        range_other=range_other,
     )
 
 
-def _at(column: I64, number: I64) -> I64:
-    """The entry of each number; -1 before the first."""
-    if not len(column):
-        return np.full(len(number), -1, np.int64)
-    return np.where(number >= 0, column[number], -1)
+def _check_blocks(pieces: Disjoint, table: UnwindTable) -> None:
+    """A few bytes can claim blocks without end."""
+    _, start, last, source = pieces
+    block = table.range_block[source].astype(np.uint64)
+    chosen = np.flatnonzero(block)
+    changes = (last[chosen] - start[chosen]) // block[chosen]
+    many = np.minimum(changes, np.uint64(_MOST_BLOCK_ROWS)) * (table.range_rows[source[chosen]] + 1).astype(np.uint64)
+    if int(many.sum()) > _MOST_BLOCK_ROWS:
+        message = f"repeating blocks of more than {_MOST_BLOCK_ROWS} rows are not compared"
+        raise InexpressibleError(message, rule="block-rows")
 
 
-def _meanings(tables: tuple[UnwindTable, UnwindTable], courses: tuple[Course, Course]) -> list[I64]:
-    """A number for what each entry means, equal for equal meanings in both tables; -1 for no rule."""
+def _meanings(tables: tuple[UnwindTable, UnwindTable]) -> list[tuple[I64, U8, U8, U8]]:
+    """For each table a number for what each rule means, equal for equal meanings in both; -1 for no rule. And marks."""
     rules = [_plain(table.rules) for table in tables]
     _, numbers = intern_records(np.concatenate(rules))
     both = np.split(numbers.astype(np.int64), [len(rules[0])])
     meanings = []
-    for table, path, number, plain in zip(tables, courses, both, rules, strict=True):
-        if not len(plain):
-            meanings.append(np.full(len(path.rule), -1, np.int64))
-            continue
-        signed = plain["ra_signed"][path.rule] > 0
-        marks = np.zeros(len(path.rule), np.int64)
-        if len(table):
-            marks = 2 * table.range_signal[path.range] + (table.range_pauth_key[path.range] & signed)
+    for table, number, plain in zip(tables, both, rules, strict=True):
         unsaid = np.logical_or.reduce([plain[part]["kind"] == Kind.INEXPRESSIBLE for part in ("cfa", "ra", "fp")])
-        nothing = (path.rule < 0) | unsaid[path.rule]
-        meanings.append(np.where(nothing, -1, 4 * number[path.rule] + marks))
+        marks = (plain["ra_signed"].copy(), table.range_signal.astype(np.uint8), table.range_pauth_key)
+        meanings.append((np.where(unsaid, -1, number), *marks))
     return meanings
 
 
