@@ -8,17 +8,9 @@ from pathlib import Path
 
 import pytest
 
-KERNELS = (
-    "walkback.cursor",
-    "walkback.dwarf._entries",
-    "walkback.dwarf._others",
-    "walkback.dwarf._program",
-    "walkback.intern",
-    "walkback.render",
-    "walkback.sframe._rows",
-    "walkback.table._search",
-    "walkback.table._walk",
-)
+from kernels import kernels
+
+KERNELS = kernels()
 
 
 class SourceFinder(MetaPathFinder):

@@ -7,20 +7,12 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from kernels import ROOT, kernels
+
+SOURCES = [ROOT / "src" / f"{name.replace('.', '/')}.py" for name in kernels()]
 
 
-def kernels() -> list[Path]:
-    tree = ast.parse((ROOT / "setup.py").read_text())
-    (names,) = (
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "KERNELS"
-    )
-    return [ROOT / "src" / f"{name.replace('.', '/')}.py" for name in names]
-
-
-@pytest.mark.parametrize("path", kernels(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
 def test_no_kernel_counts_from_the_end(path: Path) -> None:
     """Kernels are compiled without wrap-around: a negative index reads another place, or raises, by version."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -31,6 +23,6 @@ def test_no_kernel_counts_from_the_end(path: Path) -> None:
                 assert not counted, f"{path.name}, line {node.lineno}"
 
 
-@pytest.mark.parametrize("path", kernels(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
 def test_every_kernel_has_its_types_beside_it(path: Path) -> None:
     assert path.with_suffix(".pyi").exists()
