@@ -12,6 +12,7 @@ from setuptools.errors import CCompilerError, ExecError, PlatformError
 KERNELS = (
     "walkback.cursor",
     "walkback.dwarf._entries",
+    "walkback.dwarf._instruction",
     "walkback.dwarf._others",
     "walkback.dwarf._program",
     "walkback.intern",

@@ -12,7 +12,6 @@ import pytest
 from cfibuilder import ABSPTR, DATAREL, PCREL, SDATA4, TEXTREL, UDATA4, CfiBuilder, cfa, expr
 from corpus import corpus
 from walkback.arch import AARCH64, AMD64
-from walkback.dwarf import _others
 from walkback.dwarf.decode import decode
 from walkback.dwarf.files import cfi_sources
 from walkback.dwarf.others import REGISTERS, OtherRule, expression_at, rule_expressions, side_table
@@ -214,13 +213,6 @@ def test_long_trails_of_states_take_no_time():
     builder.fde(builder.cie(cfa(START)), 0x1000, 0x10000, program)
     others = side_table(decode(builder.bytes(), AMD64))
     assert others.rules(int(others.row_set[0])) == RBX_SAVED
-
-
-def test_kinds_have_one_number_each(interpreted):
-    if not interpreted:
-        pytest.skip("compiled constants cannot be seen")
-    for kind in (one for one in RuleKind if RuleKind.UNSPECIFIED < one < RuleKind.TOO_LARGE):
-        assert getattr(_others, f"_{kind.name}") == kind
 
 
 def test_damaged_sections_are_read_or_refused(interpreted):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -492,15 +493,34 @@ def constants(path: Path) -> dict[str, int]:
 
 def test_the_kernels_have_the_numbers_of_the_enumerations():
     folder = Path(rules.__file__).parent
-    for name in ("_entries", "_program"):
-        held = constants(folder / f"{name}.py")
-        faults = {key: value for key, value in held.items() if key in Fault.__members__}
-        assert faults == {key: Fault[key] for key in faults}
-        assert len(faults) >= 5
-    kinds = {key: value for key, value in constants(folder / "_program.py").items() if key in RuleKind.__members__}
-    assert kinds == {kind.name: kind for kind in RuleKind}
-    held = constants(folder / "_program.py")
-    assert (held["SIGNED"], held["SIGNED_WITH_PC"]) == (rules.FLAG_SIGNED, rules.FLAG_SIGNED_WITH_PC)
+    held = {name: constants(folder / f"{name}.py") for name in ("_entries", "_instruction", "_program", "_others")}
+    for name, faults in (("_entries", set(Fault.__members__)), ("_program", {"CIE_FAULT", "INSTRUCTION", "LOCATION"})):
+        found = {key: value for key, value in held[name].items() if key in faults}
+        assert found == {key: Fault[key] for key in found}
+        assert len(found) >= 3
+    assert held["_program"]["NOT_REMEMBERED"] == Fault.RESTORE
+    assert held["_program"]["INDIRECT"] == Fault.INDIRECT
+    for name in ("_instruction", "_program"):
+        kinds = {key: value for key, value in held[name].items() if key in RuleKind.__members__}
+        assert kinds == {key: RuleKind[key] for key in kinds}
+    both = {**held["_instruction"], **held["_program"]}
+    assert {kind.name for kind in RuleKind} <= set(both)
+    assert (both["SIGNED"], both["SIGNED_WITH_PC"]) == (rules.FLAG_SIGNED, rules.FLAG_SIGNED_WITH_PC)
+
+
+def test_the_kernels_agree_about_actions():
+    folder = Path(rules.__file__).parent
+    actions = dict(
+        itertools.islice(
+            itertools.dropwhile(lambda one: one[0] != "NOTHING", constants(folder / "_instruction.py").items()), 14
+        )
+    )
+    assert list(actions.values()) == list(range(14))
+    actions["SET_LOC_INDIRECT"] = actions.pop("INDIRECT")
+    for name in ("_program", "_others"):
+        shared = {key: value for key, value in constants(folder / f"{name}.py").items() if key in actions}
+        assert shared == {key: actions[key] for key in shared}
+        assert len(shared) >= 6
 
 
 def test_every_fault_has_its_words():

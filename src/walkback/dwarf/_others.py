@@ -11,11 +11,11 @@ import cython
 import numpy as np
 
 if cython.compiled:
-    from cython.cimports.walkback.cursor import Cursor, as_signed
-    from cython.cimports.walkback.dwarf._entries import pointer
+    from cython.cimports.walkback.cursor import Cursor
+    from cython.cimports.walkback.dwarf._instruction import Instruction
 else:
-    from walkback.cursor import Cursor, as_signed
-    from walkback.dwarf._entries import pointer
+    from walkback.cursor import Cursor
+    from walkback.dwarf._instruction import Instruction
 
 REGISTERS = 256
 """Registers are followed that have lower numbers; those of all machines here have."""
@@ -23,14 +23,13 @@ REGISTERS = 256
 _REGISTERS = cython.declare(cython.Py_ssize_t, 256)
 _WORD = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
-# Those of `rules.RuleKind`; a test holds them together.
-_UNDEFINED = cython.declare(cython.int, 1)
-_SAME_VALUE = cython.declare(cython.int, 2)
-_REGISTER = cython.declare(cython.int, 3)
-_AT_CFA = cython.declare(cython.int, 4)
-_CFA = cython.declare(cython.int, 5)
-_AT_EXPRESSION = cython.declare(cython.int, 6)
-_EXPRESSION = cython.declare(cython.int, 7)
+# Those of `_instruction`.
+_ADVANCE = cython.declare(cython.int, 1)
+_RULE = cython.declare(cython.int, 2)
+_RESTORE = cython.declare(cython.int, 3)
+_REMEMBER = cython.declare(cython.int, 4)
+_RECALL = cython.declare(cython.int, 5)
+_WRONG = cython.declare(cython.int, 12)
 
 _FULL = cython.declare(cython.int, -2)
 
@@ -76,15 +75,10 @@ class Sets:
     ra_register: cython.ulonglong
     sp_register: cython.ulonglong
     fp_register: cython.ulonglong
-    code_align: cython.ulonglong
-    data_align: cython.longlong
-    encoding: cython.int
-    address_size: cython.int
-    address: cython.ulonglong
     beyond: cython.Py_ssize_t
     """How many instructions were for registers that are not followed."""
 
-    def __init__(self, most, changes, sp, fp, address):
+    def __init__(self, most, changes, sp, fp):
         self.kinds = memoryview(np.zeros(REGISTERS, np.uint8))
         self.operands = memoryview(np.zeros(REGISTERS, np.int64))
         self.initial_kinds = memoryview(np.zeros(REGISTERS, np.uint8))
@@ -105,7 +99,6 @@ class Sets:
         self._spread()
         self.sp_register = sp
         self.fp_register = fp
-        self.address = address
 
     def all(self):
         """(Where each set begins, register, kind, operand of each entry)."""
@@ -330,34 +323,13 @@ class Sets:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
-    def scaled(self, factored: cython.ulonglong) -> cython.longlong:
-        """An offset, from its factored form."""
-        align: cython.ulonglong = cython.cast(cython.ulonglong, self.data_align & _WORD)
-        return as_signed(((factored & _WORD) * align) & _WORD)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def target(self, cursor: Cursor, start_field: cython.Py_ssize_t, start: cython.ulonglong) -> cython.ulonglong:
-        """Where `set_loc` goes. What its encoding counts from is seen from the start, which has the same."""
-        pos: cython.Py_ssize_t = cursor.pos
-        base: cython.ulonglong
-        cursor.pos = start_field
-        base = pointer(cursor, self.encoding, self.address_size, self.address, 0, 0, 0)
-        base = (start - base) & _WORD
-        cursor.pos = pos
-        return pointer(cursor, self.encoding, self.address_size, self.address, base, base, start)
-
-    @cython.cfunc
-    @cython.nogil
     @cython.exceptval(-1, check=False)
     def run(
         self,
+        instruction: Instruction,
         cursor: Cursor,
         begin: cython.Py_ssize_t,
         end: cython.Py_ssize_t,
-        start_field: cython.Py_ssize_t,
         start: cython.ulonglong,
         row: cython.Py_ssize_t,
         rows: cython.Py_ssize_t,
@@ -365,88 +337,36 @@ class Sets:
     ) -> cython.int:
         """Run a program that has so many rows, the first with this number; a CIE has none. Returns `_FULL` or 0."""
         last: cython.Py_ssize_t = row + rows
-        location: cython.ulonglong = start
-        delta: cython.ulonglong
-        byte: cython.int
-        low: cython.ulonglong
-        register: cython.ulonglong
-        size: cython.ulonglong
+        location: cython.ulonglong = 0
+        action: cython.int
         number: cython.int
         cursor.move(begin, end)
-        while cursor.pos < cursor.end and not cursor.failed:
-            byte = cursor.buffer[cursor.pos]
-            cursor.pos += 1
-            low = byte & 0x3F
-            delta = 0
-            if byte >= 0xC0:
-                self.restore(low)
-            elif byte >= 0x80:
-                size = cursor.uleb()
-                self.set(low, _AT_CFA, self.scaled(size))
-            elif byte >= 0x40:
-                delta = (low * self.code_align) & _WORD
-            elif byte == 0 or byte == 0x2D or byte == 0x2C:  # nop, negate_ra_state
-                continue
-            elif byte == 0x02 or byte == 0x03 or byte == 0x04:  # advance_loc1, 2, 4
-                delta = (cursor.fixed(1 << (byte - 2)) * self.code_align) & _WORD
-            elif byte == 0x1D:  # MIPS_advance_loc8
-                delta = (cursor.fixed(8) * self.code_align) & _WORD
-            elif byte == 0x01:  # set_loc
-                delta = (self.target(cursor, start_field, start) - location) & _WORD
-            elif byte == 0x0A:  # remember_state
+        while cursor.pos < cursor.end:
+            action = instruction.read(cursor, start, location)
+            if cursor.failed or action >= _WRONG:
+                break
+            if action == _ADVANCE:
+                if instruction.delta and rows:
+                    if row == last:
+                        return 0
+                    number = self.named()
+                    if number < 0:
+                        return _FULL
+                    row_set[row] = cython.cast(cython.uint, number)
+                    row += 1
+                    location = (location + instruction.delta) & _WORD
+            elif action == _RULE:
+                self.set(instruction.register, instruction.kind, instruction.operand)
+            elif action == _RESTORE:
+                self.restore(instruction.register)
+            elif action == _REMEMBER:
                 self.marks[self.depth] = self.changes
                 self.depth += 1
-            elif byte == 0x0B:  # restore_state
+            elif action == _RECALL:
                 if not self.depth:
                     break
                 self.depth -= 1
                 self.go_back(self.marks[self.depth])
-            elif byte == 0x0C or byte == 0x12:  # def_cfa, def_cfa_sf
-                cursor.uleb()
-                cursor.uleb()
-            elif byte == 0x0D or byte == 0x0E or byte == 0x13 or byte == 0x2E:  # one number that is not followed
-                cursor.uleb()
-            elif byte == 0x0F:  # def_cfa_expression
-                skip(cursor, cursor.uleb())
-            elif byte == 0x10 or byte == 0x16:  # expression, val_expression
-                register = cursor.uleb()
-                self.set(register, _AT_EXPRESSION if byte == 0x10 else _EXPRESSION, cursor.pos)
-                skip(cursor, cursor.uleb())
-            elif byte == 0x05 or byte == 0x2F:  # offset_extended, GNU_negative_offset_extended
-                register = cursor.uleb()
-                size = cursor.uleb()
-                if byte == 0x2F:
-                    size = (-size) & _WORD
-                self.set(register, _AT_CFA, self.scaled(size))
-            elif byte == 0x14:  # val_offset
-                register = cursor.uleb()
-                size = cursor.uleb()
-                self.set(register, _CFA, self.scaled(size))
-            elif byte == 0x11 or byte == 0x15:  # offset_extended_sf, val_offset_sf
-                register = cursor.uleb()
-                size = cython.cast(cython.ulonglong, cursor.sleb() & _WORD)
-                self.set(register, _AT_CFA if byte == 0x11 else _CFA, self.scaled(size))
-            elif byte == 0x06:  # restore_extended
-                self.restore(cursor.uleb())
-            elif byte == 0x07:
-                self.set(cursor.uleb(), _UNDEFINED, 0)
-            elif byte == 0x08:
-                self.set(cursor.uleb(), _SAME_VALUE, 0)
-            elif byte == 0x09:  # register
-                register = cursor.uleb()
-                size = cursor.uleb()
-                self.set(register, _REGISTER, as_signed(size))
-            else:
-                break
-            if delta and rows:
-                if row == last:
-                    return 0
-                number = self.named()
-                if number < 0:
-                    return _FULL
-                row_set[row] = cython.cast(cython.uint, number)
-                row += 1
-                location = (location + delta) & _WORD
         if row < last:
             number = self.named()
             if number < 0:
@@ -455,19 +375,7 @@ class Sets:
         return 0
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(-1, check=False)
-def skip(cursor: Cursor, size: cython.ulonglong) -> cython.int:
-    """Go past a block of bytes."""
-    if size > cython.cast(cython.ulonglong, cursor.end - cursor.pos):
-        cursor.failed = True
-    else:
-        cursor.pos += cython.cast(cython.Py_ssize_t, size)
-    return 0
-
-
-def read(buffer, big, address, cies, fdes, machine, most):
+def read(buffer, big, address, text, got, cies, fdes, machine, is_aarch64, most):
     """Run all programs: (set of each row, the columns of `Sets.all`, instructions beyond, FDE where room ended or -1).
 
     Their rows are known, and those of a program with a fault are the rows before it. At most `most` entries are kept.
@@ -477,9 +385,10 @@ def read(buffer, big, address, cies, fdes, machine, most):
     changes = 1 + max(
         (int((columns.end - columns.program).max()) for columns in (cies, fdes) if len(columns)), default=0
     )
-    sets = Sets(most, changes, machine.sp, machine.fp, address)
+    sets = Sets(most, changes, machine.sp, machine.fp)
     stop = _read(
         sets,
+        Instruction(address, text, got, is_aarch64),
         Cursor(buffer, big),
         memoryview(np.zeros(len(cies), np.int32)),
         memoryview(cies.program),
@@ -491,7 +400,6 @@ def read(buffer, big, address, cies, fdes, machine, most):
         memoryview(cies.address_size),
         memoryview(cies.fault),
         memoryview(fdes.cie),
-        memoryview(fdes.start_field),
         memoryview(fdes.start),
         memoryview(fdes.program),
         memoryview(fdes.end),
@@ -505,6 +413,7 @@ def read(buffer, big, address, cies, fdes, machine, most):
 @cython.cfunc
 def _read(
     sets: Sets,
+    instruction: Instruction,
     cursor: Cursor,
     cie_set: cython.int[::1],
     cie_program: cython.const[cython.longlong][::1],
@@ -516,7 +425,6 @@ def _read(
     address_size: cython.const[cython.uchar][::1],
     cie_fault: cython.const[cython.uchar][::1],
     cie: cython.const[cython.longlong][::1],
-    start_field: cython.const[cython.longlong][::1],
     start: cython.const[cython.ulonglong][::1],
     program: cython.const[cython.longlong][::1],
     end: cython.const[cython.longlong][::1],
@@ -531,28 +439,22 @@ def _read(
         for c in range(cie_program.shape[0]):
             if cie_fault[c]:
                 continue
-            sets.code_align = code_align[c]
-            sets.data_align = data_align[c]
+            instruction.use(code_align[c], data_align[c], encoding[c], address_size[c])
             sets.ra_register = ra_column[c]
-            sets.encoding = encoding[c]
-            sets.address_size = address_size[c]
             sets.begin(0)
-            sets.run(cursor, cie_program[c], cie_end[c], 0, 0, 0, 0, row_set)
+            sets.run(instruction, cursor, cie_program[c], cie_end[c], 0, 0, 0, row_set)
             cie_set[c] = sets.named()
         for f in range(cie.shape[0]):
             if not rows[f]:
                 continue
             c = cie[f]
-            sets.code_align = code_align[c]
-            sets.data_align = data_align[c]
+            instruction.use(code_align[c], data_align[c], encoding[c], address_size[c])
             sets.ra_register = ra_column[c]
-            sets.encoding = encoding[c]
-            sets.address_size = address_size[c]
             if cie_set[c] < 0:
                 stop = f
                 break
             sets.begin(cie_set[c])
-            if sets.run(cursor, program[f], end[f], start_field[f], start[f], first_row[f], rows[f], row_set):
+            if sets.run(instruction, cursor, program[f], end[f], start[f], first_row[f], rows[f], row_set):
                 stop = f
                 break
     return stop

@@ -7,5 +7,14 @@ from walkback.dwarf.frames import Cies, Fdes
 REGISTERS: int
 
 def read(
-    buffer: Any, big: bool, address: int, cies: Cies, fdes: Fdes, machine: Machine, most: int
+    buffer: Any,
+    big: bool,
+    address: int,
+    text: int,
+    got: int,
+    cies: Cies,
+    fdes: Fdes,
+    machine: Machine,
+    is_aarch64: bool,
+    most: int,
 ) -> tuple[U32, tuple[I64, U16, U8, I64], int, int]: ...

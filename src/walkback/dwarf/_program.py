@@ -15,10 +15,10 @@ import numpy as np
 
 if cython.compiled:
     from cython.cimports.walkback.cursor import Cursor, as_signed
-    from cython.cimports.walkback.dwarf._entries import pointer
+    from cython.cimports.walkback.dwarf._instruction import Instruction
 else:
     from walkback.cursor import Cursor, as_signed
-    from walkback.dwarf._entries import pointer
+    from walkback.dwarf._instruction import Instruction
 
 WORDS = 5
 
@@ -32,23 +32,33 @@ _NOWHERE = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 # Those of `rules.RuleKind`; a test holds them together.
 _UNSPECIFIED = cython.declare(cython.ulonglong, 0)
-_UNDEFINED = cython.declare(cython.ulonglong, 1)
-_SAME_VALUE = cython.declare(cython.ulonglong, 2)
 _REGISTER = cython.declare(cython.ulonglong, 3)
-_AT_CFA = cython.declare(cython.ulonglong, 4)
-_CFA = cython.declare(cython.ulonglong, 5)
-_AT_EXPRESSION = cython.declare(cython.ulonglong, 6)
 _EXPRESSION = cython.declare(cython.ulonglong, 7)
 _TOO_LARGE = cython.declare(cython.ulonglong, 8)
 
 _STATE_WORDS = cython.declare(cython.Py_ssize_t, 8)
+# Those of `_instruction`.
+_ADVANCE = cython.declare(cython.int, 1)
+_RULE = cython.declare(cython.int, 2)
+_RESTORE = cython.declare(cython.int, 3)
+_REMEMBER = cython.declare(cython.int, 4)
+_RECALL = cython.declare(cython.int, 5)
+_SET_CFA = cython.declare(cython.int, 6)
+_CFA_REGISTER = cython.declare(cython.int, 7)
+_CFA_OFFSET = cython.declare(cython.int, 8)
+_CFA_EXPRESSION = cython.declare(cython.int, 9)
+_SIGN = cython.declare(cython.int, 10)
+_SIGN_WITH_PC = cython.declare(cython.int, 11)
+_WRONG = cython.declare(cython.int, 12)
+_SET_LOC_INDIRECT = cython.declare(cython.int, 13)
+
 _SIGNED = cython.declare(cython.ulonglong, 1)
 _SIGNED_WITH_PC = cython.declare(cython.ulonglong, 2)
 
 # Those of `layout.Fault`.
 _CIE_FAULT = cython.declare(cython.int, 6)
 _INSTRUCTION = cython.declare(cython.int, 8)
-_RESTORE = cython.declare(cython.int, 9)
+_NOT_REMEMBERED = cython.declare(cython.int, 9)
 _LOCATION = cython.declare(cython.int, 10)
 _INDIRECT = cython.declare(cython.int, 12)
 
@@ -182,15 +192,6 @@ class State:
     fp_register: cython.ulonglong
     sp_register: cython.ulonglong
     ra_register: cython.ulonglong
-    is_aarch64: cython.bint
-    # Of the CIE
-    code_align: cython.ulonglong
-    data_align: cython.longlong
-    encoding: cython.int
-    address_size: cython.int
-    address: cython.ulonglong
-    text: cython.ulonglong
-    got: cython.ulonglong
     # What holds now
     cfa_kind: cython.ulonglong
     cfa_register: cython.ulonglong
@@ -208,7 +209,7 @@ class State:
     remembered: cython.ulonglong[:, ::1]
     depth: cython.Py_ssize_t
 
-    def __init__(self, row_offset, row_rule, row_touched, sp, fp, is_aarch64):
+    def __init__(self, row_offset, row_rule, row_touched, sp, fp):
         self.rules = Rules()
         self.row_offset = memoryview(row_offset)
         self.row_rule = memoryview(row_rule)
@@ -217,7 +218,6 @@ class State:
         self.sp_register = sp
         self.fp_register = fp
         self.ra_register = _NOWHERE
-        self.is_aarch64 = is_aarch64
         self.remembered = memoryview(np.zeros((16, _STATE_WORDS), np.uint64))
         self.depth = 0
 
@@ -330,6 +330,7 @@ class State:
     @cython.exceptval(-1, check=False)
     def run(
         self,
+        instruction: Instruction,
         cursor: Cursor,
         begin: cython.Py_ssize_t,
         end: cython.Py_ssize_t,
@@ -338,137 +339,69 @@ class State:
     ) -> cython.int:
         """Run a program; returns a fault or 0. In an FDE every place where the location moves on ends a row."""
         location: cython.ulonglong = 0
-        delta: cython.ulonglong
-        byte: cython.int
-        low: cython.ulonglong
-        register: cython.ulonglong
-        size: cython.ulonglong
+        action: cython.int
         cursor.move(begin, end)
         while cursor.pos < cursor.end:
-            byte = cursor.buffer[cursor.pos]
-            cursor.pos += 1
-            low = byte & 0x3F
-            delta = 0
-            if byte >= 0xC0:
-                self.restore(low)
-            elif byte >= 0x80:
-                self.set(low, word(_AT_CFA, 0, self.scaled(cursor.uleb())))
-            elif byte >= 0x40:
-                delta = (low * self.code_align) & _WORD
-            elif byte == 0x0E:  # def_cfa_offset
-                self.cfa_offset = as_signed(cursor.uleb())
+            action = instruction.read(cursor, start, location)
+            if cursor.failed:
+                return _INSTRUCTION
+            if action == _ADVANCE:
+                if instruction.delta and is_fde:
+                    if instruction.delta > _LAST_ROW or location + instruction.delta > _LAST_ROW:
+                        return _LOCATION
+                    self.emit(location)
+                    location += instruction.delta
+            elif action == _RULE:
+                self.set(instruction.register, _word_of(instruction))
+            elif action == _CFA_OFFSET:
+                self.cfa_offset = instruction.operand
                 self.touched = True
-            elif byte == 0:
-                continue
-            elif byte == 0x02:  # advance_loc1
-                delta = (cursor.fixed(1) * self.code_align) & _WORD
-            elif byte == 0x03:  # advance_loc2
-                delta = (cursor.fixed(2) * self.code_align) & _WORD
-            elif byte == 0x04:  # advance_loc4
-                delta = (cursor.fixed(4) * self.code_align) & _WORD
-            elif byte == 0x1D:  # MIPS_advance_loc8
-                delta = (cursor.fixed(8) * self.code_align) & _WORD
-            elif byte == 0x01:  # set_loc
-                if self.encoding & 0x80:
-                    return _INDIRECT
-                delta = pointer(cursor, self.encoding, self.address_size, self.address, self.text, self.got, start)
-                delta = (delta - start - location) & _WORD
-            elif byte == 0x0A:
+            elif action == _RESTORE:
+                self.restore(instruction.register)
+            elif action == _SET_CFA or action == _CFA_REGISTER:
+                self.cfa_kind = _REGISTER
+                self.cfa_register = instruction.register
+                if action == _SET_CFA:
+                    self.cfa_offset = instruction.operand
+                self.touched = True
+            elif action == _CFA_EXPRESSION:
+                # Register and offset stay: an instruction that changes one of them goes on from the other.
+                self.cfa_kind = _EXPRESSION
+                self.cfa_expression = instruction.operand
+                self.touched = True
+            elif action == _REMEMBER:
                 if self.depth >= _DEEPEST:
                     return _INSTRUCTION
                 self.remember()
-            elif byte == 0x0B:
+            elif action == _RECALL:
                 if not self.depth:
-                    return _RESTORE
+                    return _NOT_REMEMBERED
                 self.recall()
-            elif byte == 0x0C or byte == 0x12:  # def_cfa, def_cfa_sf
-                self.cfa_kind = _REGISTER
-                self.cfa_register = cursor.uleb()
-                self.cfa_offset = as_signed(cursor.uleb()) if byte == 0x0C else self.scaled(cursor.sleb())
-                self.touched = True
-            elif byte == 0x0D:  # def_cfa_register
-                self.cfa_kind = _REGISTER
-                self.cfa_register = cursor.uleb()
-                self.touched = True
-            elif byte == 0x13:  # def_cfa_offset_sf
-                self.cfa_offset = self.scaled(cursor.sleb())
-                self.touched = True
-            elif byte == 0x0F:  # def_cfa_expression
-                # Register and offset stay: an instruction that changes one of them goes on from the other.
-                self.cfa_kind = _EXPRESSION
-                self.cfa_expression = cursor.pos
-                self.touched = True
-                skip(cursor, cursor.uleb())
-            elif byte == 0x10 or byte == 0x16:  # expression, val_expression
-                register = cursor.uleb()
-                self.set(register, word(_AT_EXPRESSION if byte == 0x10 else _EXPRESSION, 0, cursor.pos))
-                skip(cursor, cursor.uleb())
-            elif byte == 0x05 or byte == 0x2F:  # offset_extended, GNU_negative_offset_extended
-                register = cursor.uleb()
-                size = cursor.uleb()
-                if byte == 0x2F:
-                    size = (-size) & _WORD
-                self.set(register, word(_AT_CFA, 0, self.scaled(size)))
-            elif byte == 0x11:  # offset_extended_sf
-                register = cursor.uleb()
-                self.set(register, word(_AT_CFA, 0, self.scaled(cursor.sleb())))
-            elif byte == 0x14:  # val_offset
-                register = cursor.uleb()
-                self.set(register, word(_CFA, 0, self.scaled(cursor.uleb())))
-            elif byte == 0x15:  # val_offset_sf
-                register = cursor.uleb()
-                self.set(register, word(_CFA, 0, self.scaled(cursor.sleb())))
-            elif byte == 0x06:  # restore_extended
-                self.restore(cursor.uleb())
-            elif byte == 0x07:
-                self.set(cursor.uleb(), word(_UNDEFINED, 0, 0))
-            elif byte == 0x08:
-                self.set(cursor.uleb(), word(_SAME_VALUE, 0, 0))
-            elif byte == 0x09:  # register
-                register = cursor.uleb()
-                self.set(register, word(_REGISTER, cursor.uleb(), 0))
-            elif byte == 0x2D:  # GNU_window_save, which on AArch64 is negate_ra_state
-                if not self.is_aarch64:
-                    return _INSTRUCTION
+            elif action == _SIGN:
                 self.flags = (self.flags ^ _SIGNED) & ~_SIGNED_WITH_PC & _WORD
                 self.touched = True
-            elif byte == 0x2C and self.is_aarch64:  # negate_ra_state_with_pc
+            elif action == _SIGN_WITH_PC:
                 self.flags = (self.flags ^ _SIGNED) | _SIGNED_WITH_PC
                 self.touched = True
-            elif byte == 0x2E:  # GNU_args_size: for landing pads
-                cursor.uleb()
-            else:
+            elif action == _SET_LOC_INDIRECT:
+                return _INDIRECT
+            elif action == _WRONG:
                 return _INSTRUCTION
-            if cursor.failed:
-                return _INSTRUCTION
-            if delta and is_fde:
-                if delta > _LAST_ROW or location + delta > _LAST_ROW:
-                    return _LOCATION
-                self.emit(location)
-                location += delta
         if is_fde:
             self.emit(location)
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def scaled(self, factored: cython.ulonglong) -> cython.longlong:
-        """An offset, from its factored form."""
-        align: cython.ulonglong = cython.cast(cython.ulonglong, self.data_align & _WORD)
-        return as_signed(((factored & _WORD) * align) & _WORD)
-
 
 @cython.cfunc
+@cython.inline
 @cython.nogil
-@cython.exceptval(-1, check=False)
-def skip(cursor: Cursor, size: cython.ulonglong) -> cython.int:
-    """Go past a block of bytes."""
-    if size > cython.cast(cython.ulonglong, cursor.end - cursor.pos):
-        cursor.failed = True
-    else:
-        cursor.pos += cython.cast(cython.Py_ssize_t, size)
-    return 0
+@cython.exceptval(check=False)
+def _word_of(instruction: Instruction) -> cython.ulonglong:
+    """The rule that an instruction gives to a register."""
+    kind: cython.ulonglong = cython.cast(cython.ulonglong, instruction.kind)
+    if kind == _REGISTER:
+        return word(kind, cython.cast(cython.ulonglong, instruction.operand & _WORD), 0)
+    return word(kind, 0, instruction.operand)
 
 
 @cython.cfunc
@@ -504,12 +437,10 @@ def interpret(buffer, big, address, text, got, cies, fdes, machine, is_aarch64):
     row_rule = np.empty(most, np.uint32)
     row_touched = np.empty(most, np.uint8)
     rows = np.zeros(len(fdes), np.int64)
-    state = State(row_offset, row_rule, row_touched, machine.sp, machine.fp, is_aarch64)
-    state.address = address
-    state.text = text
-    state.got = got
+    state = State(row_offset, row_rule, row_touched, machine.sp, machine.fp)
     total = _interpret(
         state,
+        Instruction(address, text, got, is_aarch64),
         Cursor(buffer, big),
         memoryview(np.zeros((len(cies), _STATE_WORDS), np.uint64)),
         memoryview(cies.program),
@@ -533,6 +464,7 @@ def interpret(buffer, big, address, text, got, cies, fdes, machine, is_aarch64):
 @cython.cfunc
 def _interpret(
     state: State,
+    instruction: Instruction,
     cursor: Cursor,
     states: cython.ulonglong[:, ::1],
     cie_program: cython.const[cython.longlong][::1],
@@ -559,13 +491,10 @@ def _interpret(
             if cie_fault[c]:
                 continue
             state.clear()
-            state.code_align = code_align[c]
-            state.data_align = data_align[c]
+            instruction.use(code_align[c], data_align[c], encoding[c], address_size[c])
             state.ra_register = ra_column[c]
             state.flags = _column(ra_column[c])
-            state.encoding = encoding[c]
-            state.address_size = address_size[c]
-            cie_fault[c] = state.run(cursor, cie_program[c], cie_end[c], 0, False)
+            cie_fault[c] = state.run(instruction, cursor, cie_program[c], cie_end[c], 0, False)
             state.remember()
             for i in range(_STATE_WORDS):
                 states[c, i] = state.remembered[state.depth - 1, i]
@@ -584,13 +513,10 @@ def _interpret(
             state.initial_ra = state.ra
             state.initial_fp = state.fp
             state.initial_sp = state.sp
-            state.code_align = code_align[c]
-            state.data_align = data_align[c]
+            instruction.use(code_align[c], data_align[c], encoding[c], address_size[c])
             state.ra_register = ra_column[c]
-            state.encoding = encoding[c]
-            state.address_size = address_size[c]
             # What the CIE says of nothing that is followed makes no row by itself.
             state.touched = state.cfa_kind != _UNSPECIFIED or state.ra != 0 or state.fp != 0
-            fault[f] = state.run(cursor, program[f], end[f], start[f], True)
+            fault[f] = state.run(instruction, cursor, program[f], end[f], start[f], True)
             rows[f] = state.rows - first
     return state.rows

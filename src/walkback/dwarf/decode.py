@@ -54,6 +54,8 @@ def decode(
         machine=machine,
         data=view,
         address=address,
+        text=text,
+        got=got,
         byteorder=byteorder,
         eh=eh,
         cies=cies,

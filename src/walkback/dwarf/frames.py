@@ -91,6 +91,9 @@ class Frames:
     data: memoryview
     """Of a relocatable file, with the relocations applied."""
     address: int
+    text: int
+    got: int
+    """What pointers of those encodings count from."""
     byteorder: ByteOrder
     eh: bool
     """`.eh_frame`, not `.debug_frame`."""

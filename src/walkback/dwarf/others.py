@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from walkback.arch import AARCH64
 from walkback.arrays import I64, U8, U16, U32, Bools
 from walkback.dwarf import _others
 from walkback.dwarf.frames import Frames
@@ -83,7 +84,16 @@ def side_table(frames: Frames) -> SideTable:
     """
     most = _FEW_ENTRIES + _ENTRIES_PER_ROW * len(frames.row_offset)
     row_set, (first, register, kind, operand), unknown, stop = _others.read(
-        frames.data, frames.byteorder == "big", frames.address, frames.cies, frames.fdes, frames.machine, most
+        frames.data,
+        frames.byteorder == "big",
+        frames.address,
+        frames.text,
+        frames.got,
+        frames.cies,
+        frames.fdes,
+        frames.machine,
+        frames.machine is AARCH64,
+        most,
     )
     if stop >= 0:
         message = f"the rows have more than {most} different rules of other registers"

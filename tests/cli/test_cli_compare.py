@@ -1,0 +1,405 @@
+"""`walkback compare`: what it tells of what is the same, different or in one table only, and its exit statuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_cli_derive import AWKWARD, SPELLED, derived, hello_object, narrow, patched, program, shell, spoilt, whole
+from test_cli_names import lines
+from test_cli_process import run as process
+from test_cli_process import told
+from test_cli_verbs import documented, run
+from test_cli_verbs import objects as parts
+
+from elfbuilder import ElfBuilder
+from test_files import archive, written
+
+LEAP = "leap (3 bytes): CFA = rsp+8, RA = *(CFA-8), FP unchanged"
+UNSAID = "leap+0x3 (6 bytes): no rule"
+REASON = "the caller's stack pointer is not where the ABI has it"
+ADDRESS = 0x500000
+BUG = pytest.mark.xfail(strict=True, reason="a known bug")
+PUSHED = bytes.fromhex("01 03 10")
+"""Of the rows of `main` the one behind the push: its start, its info byte and its CFA, rsp+16."""
+
+
+def added(path: Path) -> Path:
+    """A copy with its SFrame."""
+    output = path.with_name(f"{path.name}.new")
+    assert run("add", path, "-o", output).exit_code == 0
+    return output
+
+
+@pytest.fixture
+def hello(tmp_path: Path) -> Path:
+    return program(tmp_path)
+
+
+@pytest.fixture
+def both(hello: Path) -> Path:
+    return added(hello)
+
+
+@pytest.fixture
+def wrong(both: Path) -> Path:
+    """In which SFrame has another CFA for 6 bytes of `main`."""
+    data = both.read_bytes()
+    assert data.count(PUSHED) == 1
+    return written(both.parent, data.replace(PUSHED, PUSHED[:2] + b"\x18"), "wrong")
+
+
+@pytest.fixture
+def raw(hello: Path) -> Path:
+    """The bytes of the section for `ADDRESS`."""
+    return written(hello.parent, derived(hello, "--address", ADDRESS), "raw.sframe")
+
+
+def objects(*args: object) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run("compare", *args, "--json").stdout.splitlines()]
+
+
+def counts(*args: object) -> dict[str, int]:
+    """Bytes of code by verdict, where there are some."""
+    summary = objects(*args)[0]
+    verdicts = ("equal", "different", "only_one", "only_other", "neither")
+    return {verdict: summary[verdict]["bytes"] for verdict in verdicts if summary[verdict]["bytes"]}
+
+
+SAME = {"equal": 35, "only_one": 3, "neither": 6}
+
+
+# What it tells
+
+
+def test_a_file_is_compared_with_its_own_section(both):
+    done = run("compare", both)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert re.sub(r"0x[0-9a-f]{6,}", "0x...", done.stdout) == (
+        f"{both}: .eh_frame and .sframe\n"
+        "  the same rule: 3 functions, 35 bytes of code\n"
+        "  only in .eh_frame: 1 functions, 3 bytes of code\n"
+        f"    0x... {LEAP}\n"
+        "  no rule in either: 1 functions, 6 bytes of code\n"
+        f"    0x... {UNSAID}: {REASON}\n"
+    )
+
+
+def test_a_difference_is_told_with_both_rules_and_1(wrong):
+    done = run("compare", wrong)
+    assert (done.exit_code, done.stderr) == (1, "")
+    assert (
+        "  the same rule: 3 functions, 29 bytes of code\n  different rules: 1 functions, 6 bytes of code\n"
+        in done.stdout
+    )
+    assert re.search(
+        r"^    0x[0-9a-f]+ main\+0x1 \(6 bytes\): CFA = rsp\+16, RA = \*\(CFA-8\), FP unchanged"
+        r" \| CFA = rsp\+24, RA = \*\(CFA-8\), FP unchanged$",
+        done.stdout,
+        re.MULTILINE,
+    )
+
+
+def test_in_an_object_a_place_has_its_section(tmp_path):
+    section = derived(hello_object(tmp_path))
+    path = written(tmp_path, section, "raw")
+    text = run("compare", tmp_path / "hello.o", f"{path}@0").stdout
+    assert f"    .text+0x23 {LEAP}\n" in text
+    found = objects(tmp_path / "hello.o", f"{path}@0")
+    assert {one["section"] for one in found if one["type"] == "stretch" and one["verdict"] == "only_one"} == {".text"}
+
+
+@pytest.mark.parametrize(("limit", "more"), [(0, 9), (2, 7), (9, 0), (None, 0)])
+def test_the_limit_bounds_what_is_listed_of_each_kind(hello, raw, limit, more):
+    options = [] if limit is None else ["--limit", limit]
+    text = run("compare", hello, f"{raw}@0", *options).stdout
+    listed = re.search(r"  only in \.eh_frame: .*\n((?:    .*\n)*)", text)[1].splitlines()
+    assert len(listed) == 9 - more + bool(more)
+    assert (listed[-1] == f"    and {more} more") == bool(more)
+    assert len(objects(hello, f"{raw}@0", *options)) == 1 + 9 + 8 + 1
+
+
+# JSON
+
+
+def test_json_is_the_comparison_and_then_each_stretch_that_is_not_equal(both):
+    summary, only, neither = objects(both)
+    starts = only.pop("start"), neither.pop("start")
+    assert starts[1] == starts[0] + 3
+    nothing = {"functions": 0, "bytes": 0}
+    assert summary == {
+        "type": "comparison",
+        "file": str(both),
+        "one": ".eh_frame",
+        "other": ".sframe",
+        "equal": {"functions": 3, "bytes": 35},
+        "different": nothing,
+        "only_one": {"functions": 1, "bytes": 3},
+        "only_other": nothing,
+        "neither": {"functions": 1, "bytes": 6},
+    }
+    rule = LEAP.partition(": ")[2]
+    place = {"type": "stretch", "section": None}
+    assert only == place | {"verdict": "only_one", "size": 3, "name": "leap", "one": rule, "other": "no rule"}
+    unsaid = {"one": f"no rule: {REASON}", "other": "no rule"}
+    assert neither == place | {"verdict": "neither", "size": 6, "name": "leap+0x3", **unsaid}
+
+
+def test_json_has_the_documented_keys(both, wrong):
+    found = [*objects(both), *objects(wrong)]
+    assert {key for one in parts(found) for key in one} == documented("compare") | {"functions", "bytes"}
+    assert [one["verdict"] for one in found[4:]] == ["different", "only_one", "neither"]
+
+
+# Which tables
+
+
+def test_another_file_gives_its_sframe_and_without_one_its_call_frame_information(hello, both):
+    for other, section, expected in ((both, ".sframe", SAME), (hello, ".eh_frame", {"equal": 38, "neither": 6})):
+        assert objects(hello, other)[0]["other"] == f"{other} {section}"
+        assert counts(hello, other) == expected
+
+
+def test_a_file_without_call_frame_information_gives_its_sframe(both, wrong):
+    image = both.read_bytes()
+    bare = written(both.parent, image.replace(b".eh_frame\0", b".eh_other\0"), "bare")
+    assert objects(bare, wrong)[0]["one"] == ".sframe"
+    assert counts(bare, wrong) == {"equal": 29, "different": 6}
+
+
+@pytest.mark.parametrize(
+    ("options", "one", "other", "expected"),
+    [
+        (["--section", ".eh_frame"], ".eh_frame", ".sframe", SAME),
+        (["--section", ".sframe"], ".sframe", ".sframe", {"equal": 35}),
+        (["--other-section", ".eh_frame"], ".eh_frame", ".eh_frame", {"equal": 38, "neither": 6}),
+        (
+            ["--section", ".sframe", "--other-section", ".eh_frame"],
+            ".sframe",
+            ".eh_frame",
+            {"equal": 35, "only_other": 3, "neither": 6},
+        ),
+    ],
+)
+def test_sections_are_chosen_by_name(both, options, one, other, expected):
+    summary = objects(both, *options)[0]
+    assert (summary["one"], summary["other"]) == (one, other)
+    assert counts(both, *options) == expected
+    assert objects(both, both, *options)[0]["other"] == f"{both} {other}"
+
+
+def test_what_only_the_other_has_is_told_with_its_rule(both):
+    text = run("compare", both, "--section", ".sframe", "--other-section", ".eh_frame").stdout
+    assert re.search(rf"  only in \.eh_frame: 1 functions, 3 bytes of code\n    0x[0-9a-f]+ {re.escape(LEAP)}\n", text)
+
+
+@pytest.mark.parametrize("address", [hex(ADDRESS), str(ADDRESS), hex(ADDRESS).replace("x", "X")])
+def test_raw_bytes_have_their_address_behind_an_at_sign(hello, raw, address):
+    assert objects(hello, f"{raw}@{address}")[0]["other"] == f"{raw}@{address}"
+    assert counts(hello, f"{raw}@{address}") == SAME
+
+
+def test_raw_bytes_at_a_wrong_address_are_different_or_say_nothing_of_the_code(hello, raw):
+    near, far = f"{raw}@{ADDRESS + 1}", f"{raw}@0"
+    assert run("compare", hello, near).exit_code == 1
+    assert counts(hello, near)["different"] > 0
+    assert counts(hello, far) == {"only_one": 38, "only_other": 35, "neither": 6}
+    assert run("compare", hello, far, "--strict").exit_code == 1
+
+
+def test_a_file_whose_name_has_an_at_sign_is_that_file(hello, both):
+    named = both.rename(both.with_name("hello@0x10"))
+    assert counts(hello, named) == SAME
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        pytest.param("010", marks=BUG),
+        pytest.param("0x10000000000000000", marks=BUG),
+        pytest.param("1" * 5000, marks=BUG, id="digits"),
+        "-1",
+        "0x",
+        "here",
+        "",
+    ],
+)
+def test_what_is_no_address_is_one_line(hello, raw, address):
+    done = process("compare", hello, f"{raw}@{address}")
+    assert (done.returncode in {2, 3}, done.stdout) == (True, b"")
+    assert b"Traceback" not in done.stderr
+
+
+# Archives
+
+
+@pytest.fixture
+def members(tmp_path: Path) -> tuple[Path, Path]:
+    """Two objects with both tables."""
+    one = added(whole(tmp_path, linked=False)).rename(tmp_path / "one.o")
+    return one, written(tmp_path, one.read_bytes(), "two.o")
+
+
+def test_members_of_an_archive_are_compared_each_with_itself_and_named(tmp_path, members):
+    path = archive(tmp_path, "all.a", *members)
+    done = run("compare", path, "--strict")
+    assert (done.exit_code, done.stderr) == (0, "")
+    expected = "".join(
+        f"{path}({one.name}): .eh_frame and .sframe\n  the same rule: 3 functions, 35 bytes of code\n"
+        for one in members
+    )
+    assert done.stdout == expected
+    assert [one["file"] for one in objects(path)] == [f"{path}({one.name})" for one in members]
+
+
+def test_a_difference_in_any_member_is_1(tmp_path, members):
+    data = members[0].read_bytes()
+    members[0].write_bytes(data.replace(PUSHED, PUSHED[:2] + b"\x18"))
+    path = archive(tmp_path, "all.a", *members)
+    done = run("compare", path)
+    assert (done.exit_code, done.stdout.count("different rules")) == (1, 1)
+    assert f"{path}(two.o): " in done.stdout
+
+
+def test_an_archive_without_two_tables_is_one_line_and_1(tmp_path):
+    path = archive(tmp_path, "all.a", hello_object(tmp_path))
+    done = run("compare", path)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == f"walkback: {path}: there are not two tables to compare\n"
+
+
+@pytest.mark.parametrize("order", [pytest.param(1, marks=BUG), -1])
+def test_a_member_that_cannot_be_read_hides_no_other(tmp_path, members, order):
+    data = members[0].read_bytes()
+    at = data.index(b"\xe2\xde\x03") + 8
+    members[0].write_bytes(data[:at] + b"\x63" + data[at + 1 :])
+    path = archive(tmp_path, "all.a", *members[::order])
+    done = run("compare", path)
+    assert done.exit_code == 3
+    assert done.stderr.startswith(f"walkback: {path}(one.o): .sframe+0x8: ")
+    assert f"{path}(two.o): .eh_frame and .sframe\n" in done.stdout
+
+
+# Exit statuses
+
+
+def test_strict_is_1_if_only_one_of_the_two_has_a_rule(both, tmp_path):
+    assert run("compare", both, "--strict").exit_code == 1
+    assert run("compare", both, "--strict", "--section", ".sframe", "--other-section", ".eh_frame").exit_code == 1
+    assert run("compare", both, "--strict", "--section", ".sframe").exit_code == 0
+    assert run("compare", added(whole(tmp_path)), "--strict").exit_code == 0
+
+
+def refused(path: Path) -> list[tuple[str, Path]]:
+    folder = path.parent
+    return [
+        ("No such file or directory", folder / "missing"),
+        ("this is a directory", folder),
+        ("the file is empty", written(folder, b"", "empty")),
+        ("this is no", written(folder, b"some text\n", "text")),
+        ("32-bit ELF files are not supported", narrow(path)),
+        (".eh_frame: e_machine 99 is none", patched(path, "e_machine", 99)),
+    ]
+
+
+def test_what_cannot_be_read_is_one_line_that_names_the_file_and_3(hello):
+    for message, path in refused(hello):
+        for command in ([path], [path, hello], [hello, path]):
+            done = run("compare", *command)
+            assert (done.exit_code, done.stdout) == (3, "")
+            assert done.stderr.startswith(f"walkback: {path}: {message[:7]}")
+            assert done.stderr.count("\n") == 1
+
+
+def test_raw_bytes_that_cannot_be_read_are_one_line_and_3(hello, raw):
+    text = written(hello.parent, b"some text\n", "text")
+    for path in (text, hello.parent / "missing"):
+        done = run("compare", hello, f"{path}@0x1000")
+        assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (3, "", 1)
+        assert done.stderr.startswith(f"walkback: {path}: ")
+    damaged = bytearray(raw.read_bytes())
+    damaged[8] = 99
+    raw.write_bytes(damaged)
+    done = run("compare", hello, f"{raw}@{ADDRESS}")
+    assert (done.exit_code, done.stderr.count("\n")) == (3, 1)
+    assert "[index-bounds]" in done.stderr
+
+
+def test_without_two_tables_it_is_one_line_and_1(hello, both):
+    bare = written(hello.parent, ElfBuilder(kind=3), "bare")
+    missing = "there are not two tables to compare"
+    for command, path, message in (
+        ([hello], hello, missing),
+        ([bare], bare, missing),
+        ([bare, hello], bare, missing),
+        ([hello, bare], bare, "there is no unwind table"),
+        ([both, "--section", ".sframe.cold"], both, missing),
+        ([both, "--other-section", ".sframe.cold"], both, missing),
+        ([hello, both, "--other-section", ".sframe.cold"], both, "there is no .sframe.cold"),
+    ):
+        done = run("compare", *command)
+        assert (done.exit_code, done.stdout, done.stderr) == (1, "", f"walkback: {path}: {message}\n")
+
+
+def test_files_of_different_machines_are_one_line_and_3(hello):
+    done = run("compare", hello, patched(hello, "e_machine", 183))
+    assert (done.exit_code, done.stdout) == (3, "")
+    message = "a table for AMD64 cannot be compared with one for AArch64"
+    assert done.stderr == f"walkback: {hello}: {message}\n"
+
+
+@pytest.mark.parametrize(
+    "args", [[], ["x", "y", "z"], ["x", "--limit", "-1"], ["x", "--limit", "all"], ["x", "--address", "0"]]
+)
+def test_wrong_usage_is_2(args):
+    done = run("compare", *args)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr
+
+
+# Standard output
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
+@pytest.mark.parametrize(
+    ("redirection", "message"),
+    [(">&-", "standard output is closed"), (">/dev/full", "cannot write the output: No space left on device")],
+)
+def test_output_that_is_closed_or_full_is_one_line_and_3(both, options, redirection, message):
+    assert told(shell("", "compare", both, *options, redirection=redirection)) == (3, message)
+
+
+# Names
+
+
+def awkward(folder: Path, *, with_section: bool = True) -> Path:
+    path = spoilt(program(folder, name=AWKWARD))
+    return added(path) if with_section else path
+
+
+def test_names_of_files_and_symbols_spoil_no_line(tmp_path):
+    path = awkward(tmp_path)
+    text = lines(process("compare", path).stdout)
+    assert text[0] == f"{tmp_path}/two\\x0alines\\x07.new: .eh_frame and .sframe"
+    assert f" {SPELLED} (3 bytes): " in text[3]
+    text = lines(process("compare", path, path).stdout)
+    assert text[0].endswith(" and " + text[0].partition(": ")[0] + " .sframe")
+
+
+def test_json_has_every_name_whole_in_one_line(tmp_path):
+    path = awkward(tmp_path)
+    *text, end = lines(process("compare", path, path, "--json").stdout)
+    summary, only, _ = map(json.loads, text)
+    assert (summary["file"], summary["other"], end) == (str(path), f"{path} .sframe", "")
+    assert only["name"] in {"l\n\x07\\xff", "l\n\x07\udcff"}
+
+
+def test_an_error_about_such_a_name_is_one_line(tmp_path):
+    path = awkward(tmp_path, with_section=False)
+    name = f"{tmp_path}/two\\x0alines\\x07"
+    assert told(process("compare", path)) == (1, f"{name}: there are not two tables to compare")
+    path.write_bytes(b"text")
+    assert told(process("compare", path))[1].startswith(f"{name}: this is no")
