@@ -51,20 +51,21 @@ def add(
     if consumer is not None and consumer not in CONSUMER_VERSIONS:
         message = f"there is no consumer {consumer!r}; known: {', '.join(CONSUMER_VERSIONS)}"
         raise ValueError(message)
-    with ElfFile.open(path) as elf:
-        derived = derive(elf, version=version or CONSUMER_VERSIONS.get(consumer or "", 3), section=section)
-        proof = derived.proof()
-        if not proof.equal:
-            message = "the derived section does not say what the call frame information says; nothing is written"
-            raise GraftError(message, file=elf.name)
-        if elf.is_relocatable:
-            grafted = graft.add_to_object(elf, derived.contents, derived.relocations())
-        else:
-            grafted = graft.add(elf, derived.contents_at, len(derived.contents))
-        if consumer is not None:
-            _check(b"".join(grafted.parts), elf.name, consumer)
-        replace_file(path if output is None else output, grafted.parts, like=path)
-        return Added(derived, proof, grafted.address, grafted.notes)
+    # It stays open: names and sections are asked for when the result is told.
+    elf = ElfFile.open(path)
+    derived = derive(elf, version=version or CONSUMER_VERSIONS.get(consumer or "", 3), section=section)
+    proof = derived.proof()
+    if not proof.equal:
+        message = "the derived section does not say what the call frame information says; nothing is written"
+        raise GraftError(message, file=elf.name)
+    if elf.is_relocatable:
+        grafted = graft.add_to_object(elf, derived.contents, derived.relocations())
+    else:
+        grafted = graft.add(elf, derived.contents_at, len(derived.contents))
+    if consumer is not None:
+        _check(b"".join(grafted.parts), elf.name, consumer)
+    replace_file(path if output is None else output, grafted.parts, like=path)
+    return Added(derived, proof, grafted.address, grafted.notes)
 
 
 def _check(data: bytes, name: str, consumer: str) -> None:

@@ -85,10 +85,10 @@ class Comparison:
         return int(self.bytes_of[verdict])
 
     def ranges(self, verdict: Verdict) -> int:
-        """How many functions have such code: of the first table, or of the other where only that has a rule."""
-        only_other = verdict == Verdict.ONLY_OTHER
-        table, bits = (self.other, self.verdicts_other) if only_other else (self.one, self.verdicts_one)
-        return len(np.unique(table.range_origin[bits & (1 << verdict) != 0]))
+        """How many functions have such code: of the first table, or if it has none of the other."""
+        sides = ((self.one, self.verdicts_one), (self.other, self.verdicts_other))
+        counts = [len(np.unique(table.range_origin[bits & (1 << verdict) != 0])) for table, bits in sides]
+        return counts[1] if verdict == Verdict.ONLY_OTHER else counts[0] or counts[1]
 
     def stretches(self, verdict: Verdict) -> Iterator[Stretch]:
         """The stretches with a verdict, but EQUAL; neighbours in which the same two rules hold are one."""

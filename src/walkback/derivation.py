@@ -66,6 +66,8 @@ class Derived:
     """How many FDEs describe code that is not in the file."""
     empty: int
     """How many FDEs describe no code."""
+    unreadable: int
+    """How many FDEs cannot be read so far that their code is known; each is among the uncovered, with no size."""
     shadowed: int
     """How many FDEs have all their code described by others that hold there."""
 
@@ -77,7 +79,7 @@ class Derived:
     @property
     def functions(self) -> int:
         """How many FDEs there are to be said."""
-        return len(np.unique(self.table.range_origin))
+        return len(np.unique(self.table.range_origin)) + self.unreadable
 
     @property
     def covered(self) -> int:
@@ -152,19 +154,21 @@ def derive(
     first_fde = np.cumsum([0, *(len(one.frames.fdes) for one in chosen)])
     table = joined([to_table(one.frames, as_written=as_written) for one in chosen])
     table.range_origin += np.repeat(first_fde[:-1], np.diff(first_fde)) if len(chosen) > 1 else 0
-    live, some = _live(elf, table), table.range_size > 0
+    faults = np.concatenate([one.frames.fdes.fault for one in chosen])
+    unplaced = (faults[table.range_origin] > 0) & (table.range_size == 0)
+    live, some = _live(elf, table) | unplaced, table.range_size > 0
     kept = table.chosen(np.flatnonzero(live & (some | as_written)))
     said = kept if as_written else settled(kept, merge=True)
     built = _build(elf, said, version, address, as_written)
-    faults = np.concatenate([one.frames.fdes.fault for one in chosen])
     return Derived(
         source=chosen[0],
         table=said,
         built=built,
         contents=encode(built.section),
-        uncovered=_uncovered(elf, said, built.refused, faults),
+        uncovered=[*_uncovered(elf, said, built.refused, faults), *_unplaced(table.range_origin[unplaced], faults)],
         dead=int((~live).sum()),
-        empty=int((live & ~some).sum()),
+        empty=int((live & ~some & ~unplaced).sum()),
+        unreadable=int(unplaced.sum()),
         shadowed=_count_missing(table.range_origin[live & some], said.range_origin),
     )
 
@@ -241,6 +245,16 @@ def _uncovered(elf: ElfFile, table: UnwindTable, refused: tuple[Refused, ...], f
         for one, name in zip(refused, names, strict=True)
     ]
     return sorted(found, key=lambda one: (one.section, one.start))
+
+
+def _unplaced(fdes: I64, faults: np.ndarray) -> list[Uncovered]:
+    """FDEs whose code is not known, because they cannot be read."""
+    return [
+        Uncovered(
+            section=-1, start=0, size=0, name=None, fde=fde, reason=f"FDE {fde}: {FAULT_WORDS[Fault(int(faults[fde]))]}"
+        )
+        for fde in fdes.tolist()
+    ]
 
 
 def _reason(table: UnwindTable, refused: Refused, fault: Fault) -> str:

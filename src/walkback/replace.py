@@ -26,17 +26,66 @@ def replace_file(
 
     A file that is there keeps its mode, its owner where that is allowed, and its extended attributes. A new one gets
     the mode of `like`, or that of any new file, less the umask. A symbolic link stays one, and what it leads to is
-    replaced. What is no regular file, such as a pipe or a device, is written to. Raises OSError.
+    replaced. What is no regular file, such as a pipe or a device, is written to, and so is what a name such as
+    /dev/stdout stands for. Raises OSError, which names the path.
     """
-    target = Path(os.path.realpath(path))
+    replace_files([(path, parts)], like=like)
+
+
+def replace_files(
+    files: Iterable[tuple[str | os.PathLike[str], Iterable[bytes | memoryview]]],
+    *,
+    like: str | os.PathLike[str] | None = None,
+) -> None:
+    """The same for several files: none takes its name before all are written."""
+    ready: list[tuple[str, Path]] = []
+    try:
+        for path, parts in files:
+            name = os.fsdecode(path)
+            try:
+                if _is_stream(name):
+                    _write_stream(name, parts)
+                else:
+                    ready.append(_prepare(Path(os.path.realpath(name)), parts, like))
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, name) from None
+        for temporary, target in ready:
+            os.replace(temporary, target)  # noqa: PTH105 - both are names, and one of them no Path
+            _sync_folder(target.parent)
+    except BaseException:
+        for temporary, _ in ready:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)  # noqa: PTH108
+        raise
+
+
+def _is_stream(name: str) -> bool:
+    """Whether something is written to and not replaced."""
+    if name.startswith(("/dev/", "/proc/")):
+        return True
+    try:
+        return not stat.S_ISREG(os.stat(name).st_mode)  # noqa: PTH116
+    except FileNotFoundError:
+        return False
+
+
+def _write_stream(name: str, parts: Iterable[bytes | memoryview]) -> None:
+    # At its end: an output that is redirected to a file may hold something already.
+    descriptor = os.open(name, os.O_WRONLY | os.O_APPEND)
+    try:
+        _write(descriptor, parts)
+    finally:
+        os.close(descriptor)
+
+
+def _prepare(
+    target: Path, parts: Iterable[bytes | memoryview], like: str | os.PathLike[str] | None
+) -> tuple[str, Path]:
+    """Write a temporary file beside the target; returns its name, and the target."""
     former = None
     with contextlib.suppress(FileNotFoundError):
         former = target.stat()
-    if former is not None and not stat.S_ISREG(former.st_mode):
-        with target.open("wb", buffering=0) as device:
-            _write(device.fileno(), parts)
-        return
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+    descriptor, name = tempfile.mkstemp(prefix=".walkback-", dir=target.parent)
     try:
         try:
             _write(descriptor, parts)
@@ -48,12 +97,11 @@ def replace_file(
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.replace(name, target)  # noqa: PTH105 - both are names, and one of them no Path
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)  # noqa: PTH108
         raise
-    _sync_folder(target.parent)
+    return name, target
 
 
 def _write(descriptor: int, parts: Iterable[bytes | memoryview]) -> None:

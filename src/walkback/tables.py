@@ -11,7 +11,8 @@ from functools import cached_property
 from walkback.comparison import Comparison, Stretch, compare
 from walkback.dwarf.files import frame_sources
 from walkback.elf import ElfFile, elf_files, is_archive, is_elf, map_file
-from walkback.errors import MissingError, UnreadableError
+from walkback.elf.inputs import raise_first
+from walkback.errors import MissingError, UnreadableError, WalkbackError
 from walkback.sframe.files import sources, sources_of
 from walkback.symbols import SymbolIndex
 from walkback.table import UnwindTable, joined
@@ -94,22 +95,29 @@ def pairs(
     if not is_elf(data) and not is_archive(data):
         message = "this is no ELF file or archive"
         raise UnreadableError(message, file=name)
+    two = None if other is None else _other(os.fsdecode(other), other_section)
     some = False
+    errors: list[WalkbackError] = []
     for elf in elf_files(data, name):
-        one = _first(elf, section, frames_first=True)
-        if other is not None and one is not None:
-            two: Named | None = _other(os.fsdecode(other), other_section)
-        elif other_section is None and section is None:
-            two = sframe_table(elf)
-        else:
-            two = _first(elf, other_section, frames_first=False)
-        if one is None or two is None:
-            continue
-        some = True
-        yield Pair(elf, one.name, two.name, compare(one.table, two.table))
+        try:
+            one = _first(elf, section, frames_first=True)
+            other_table = two or _own_other(elf, section, other_section)
+            if one is not None and other_table is not None:
+                some = True
+                yield Pair(elf, one.name, other_table.name, compare(one.table, other_table.table))
+        except WalkbackError as error:
+            errors.append(error.within(file=elf.name))
+    raise_first(errors, "files")
     if not some:
         message = "there are not two tables to compare"
         raise MissingError(message, file=name)
+
+
+def _own_other(elf: ElfFile, section: str | None, other_section: str | None) -> Named | None:
+    """The second table, where it is of the same file."""
+    if section is None and other_section is None:
+        return sframe_table(elf)
+    return _first(elf, other_section, frames_first=False)
 
 
 def _first(elf: ElfFile, section: str | None, *, frames_first: bool) -> Named | None:
@@ -122,11 +130,29 @@ def _first(elf: ElfFile, section: str | None, *, frames_first: bool) -> Named | 
     return sframe_table(elf) or call_frame_table(elf)
 
 
+def split_address(text: str) -> tuple[str, int | None]:
+    """A path and the address behind its `@`, if there is one and no file of the whole name.
+
+    Raises ValueError for an address that is none.
+    """
+    path, at, number = text.rpartition("@")
+    if not at or os.path.lexists(text):
+        return text, None
+    if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[1-9][0-9]{0,19}|0", number) is None or int(number, 0) >= 2**64:
+        message = f"{number!r} is not an address; examples: 4096, 0x1000"
+        raise ValueError(message)
+    return path, int(number, 0)
+
+
 def _other(other: str, section: str | None) -> Named:
     """The second table, from another file."""
-    raw = re.fullmatch(r"(.+)@(0[xX][0-9a-fA-F]+|\d+)", other)
-    if raw is not None and not os.path.lexists(other):
-        tables = [piece.table for source in sources(raw[1], address=int(raw[2], 0)) for piece in source.pieces()]
+    path, address = split_address(other)
+    if address is not None:
+        data = map_file(path)
+        if is_elf(data) or is_archive(data):
+            message = f"an address is for raw section bytes, and {path} has addresses of its own"
+            raise ValueError(message)
+        tables = [piece.table for source in sources(path, address=address) for piece in source.pieces(faults=True)]
         return Named(other, joined(tables))
     found = _first(ElfFile.open(other), section, frames_first=False)
     if found is None:

@@ -6,6 +6,7 @@ import click
 
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, for_each_file
+from walkback.text import printable
 
 
 @click.command()
@@ -49,7 +50,7 @@ def add(
             click.echo(json.dumps({**derived_object(added.derived), "type": "added", "notes": added.notes}))
         else:
             print_derived(added.derived, limit)
-            click.echo(f"  proved: the same rule at every address; written to {output or file}")
+            click.echo(f"  proved: the same rule at every address; written to {printable(output or file)}")
             for note in added.notes:
                 click.echo(f"  note: {note}")
         return EXIT_FINDINGS if strict and added.derived.uncovered else EXIT_FINE

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.cli.coverage import LIMIT, STRICT
-from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, for_each_file
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
 from walkback.text import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from walkback.comparison import Stretch, Verdict
     from walkback.tables import Pair
 
@@ -44,9 +46,11 @@ def compare(
     from walkback.comparison import Verdict
     from walkback.tables import pairs
 
+    _check_other(other, other_section)
+
     def work(file: str) -> int:
         status = EXIT_FINE
-        for pair in pairs(file, other, section=section, other_section=other_section):
+        for pair in compared(file):
             if as_json:
                 for value in _objects(pair):
                     click.echo(json.dumps(value))
@@ -55,9 +59,31 @@ def compare(
             uncovered = pair.comparison.code_bytes(Verdict.ONLY_ONE) + pair.comparison.code_bytes(Verdict.ONLY_OTHER)
             if not pair.comparison.equal or (strict and uncovered):
                 status = EXIT_FINDINGS
+            if uncovered and not pair.comparison.code_bytes(Verdict.EQUAL) and pair.comparison.equal:
+                complain(f"{pair.file}: the two describe no code in common")
+                status = EXIT_FINDINGS
         return status
 
+    def compared(file: str) -> Iterator[Pair]:
+        try:
+            yield from pairs(file, other, section=section, other_section=other_section)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+
     ctx.exit(for_each_file([file], work))
+
+
+def _check_other(other: str | None, section: str | None) -> None:
+    """Refuse an address that is none, and a section of raw bytes."""
+    from walkback.tables import split_address
+
+    try:
+        address = split_address(other)[1] if other is not None else None
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if address is not None and section is not None:
+        message = "--other-section is for ELF files, and raw section bytes have none"
+        raise click.UsageError(message)
 
 
 def _titles(pair: Pair) -> list[tuple[Verdict, str]]:

@@ -35,7 +35,8 @@ def print_derived(derived: Derived, limit: int) -> None:
     share = percent(derived.covered_bytes, derived.code_bytes) if derived.code_bytes else "no code"
     click.echo(f"  covered: {functions}, {derived.covered_bytes} of {derived.code_bytes} bytes of code ({share})")
     for one in derived.uncovered[:limit]:
-        click.echo(f"  not covered: {_place(derived, one.section, one.start, one.name, one.size)}: {one.reason}")
+        place = _place(derived, one.section, one.start, one.name, one.size) if one.size else "unknown place"
+        click.echo(f"  not covered: {place}: {one.reason}")
     if len(derived.uncovered) > limit:
         click.echo(f"  and {len(derived.uncovered) - limit} more that are not covered")
     for count, words in (

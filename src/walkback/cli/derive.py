@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
+from pathlib import Path
+
 import click
 
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
 from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
+
+_STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+"""Outputs on which the account of what was made must not follow the bytes."""
 
 _VERSION = click.option(
     "--version", type=click.IntRange(1, 3), default=3, show_default=True, help="Version of SFrame to write."
@@ -52,7 +60,15 @@ def derive(
 
     from walkback.derivation import derive as derive_file
     from walkback.elf import ElfFile
-    from walkback.replace import replace_file
+    from walkback.replace import replace_files
+
+    for one, words in ((output, "the section"), (relocs, "the relocations")):
+        if one is not None and _same(one, file):
+            message = f"{words} would take the place of the file"
+            raise click.UsageError(message)
+    if relocs is not None and _same(relocs, output):
+        message = "the section and the relocations go to one file"
+        raise click.UsageError(message)
 
     def work(file: str) -> int:
         with ElfFile.open(file) as elf:
@@ -66,14 +82,24 @@ def derive(
             if not made.proof().equal:
                 complain(f"{file}: the derived section does not say what {made.source.name} says; nothing is written")
                 return EXIT_FINDINGS
+            outputs = [(output, [made.contents])]
             if relocs is not None:
                 lines = [json.dumps(one) + "\n" for one in made.relocation_objects()]
-                replace_file(relocs, ["".join(lines).encode()])
-            replace_file(output, [made.contents])
-            if as_json:
-                click.echo(json.dumps(derived_object(made)))
-            else:
-                print_derived(made, limit)
+                outputs.append((relocs, ["".join(lines).encode()]))
+            replace_files(outputs)
+            with contextlib.redirect_stdout(sys.stderr if output in _STDOUT else sys.stdout):
+                if as_json:
+                    click.echo(json.dumps(derived_object(made)))
+                else:
+                    print_derived(made, limit)
             return EXIT_FINDINGS if strict and made.uncovered else EXIT_FINE
 
     ctx.exit(for_each_file([file], work))
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two names stand for one file."""
+    try:
+        return Path(one).samefile(other)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(other)

@@ -52,6 +52,11 @@ def cli() -> None:
     """
 
 
+def _end(number: int, _frame: object) -> None:
+    """End as an exit does, which takes temporary files away."""
+    sys.exit(128 + number)
+
+
 def main() -> None:
     """Run the command line, and end with its exit status."""
     # NumPy's linear algebra, which nothing here uses, would start a thread for each processor.
@@ -64,6 +69,7 @@ def main() -> None:
         sys.exit(EXIT_UNREADABLE)
     # A reader that has seen enough, as `head`, ends the command quietly.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, _end)
     try:
         status = cli.main(standalone_mode=False)
         sys.stdout.flush()
@@ -77,7 +83,8 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         status = _EXIT_INTERRUPTED
     except OSError as error:
-        complain(f"cannot write the output: {error.strerror or error}")
+        where = error.filename if isinstance(error.filename, str) else "the output"
+        complain(f"cannot write {where}: {error.strerror or error}")
         status = EXIT_UNREADABLE
         # What is still buffered cannot be written; without this Python would complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

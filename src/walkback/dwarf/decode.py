@@ -96,10 +96,15 @@ def _follow_indirect(fdes: Fdes, cies: Cies, pointer_at: Callable[[int], int | N
             fdes.start[index] = value
 
 
-def _raise_fault(frames: Frames) -> None:
+def check_length(frames: Frames) -> None:
+    """Raise an error if an entry reaches beyond the end of the section."""
     if frames.stop is not None:
         message = "an entry reaches beyond the end of the section"
         raise DwarfError(message, offset=frames.stop, rule="cfi-length")
+
+
+def _raise_fault(frames: Frames) -> None:
+    check_length(frames)
     wrong = np.flatnonzero(frames.fdes.fault)
     if len(wrong):
         first = int(wrong[0])

@@ -17,7 +17,7 @@ import numpy as np
 
 from walkback.arch import MACHINES, Machine
 from walkback.dwarf import layout
-from walkback.dwarf.decode import decode
+from walkback.dwarf.decode import check_length, decode
 from walkback.dwarf.frames import Frames
 from walkback.dwarf.header import frame_place, last_entry
 from walkback.dwarf.rules import to_table
@@ -52,9 +52,14 @@ class FrameSource:
 
     @cached_property
     def frames(self) -> Frames:
-        """What the section says; of FDEs that cannot be read their faults."""
+        """What the section says; of FDEs that cannot be read their faults.
+
+        An entry that reaches beyond the end of the section raises `DwarfError`: nobody knows what stands behind it.
+        """
         try:
-            return self._decoded()
+            frames = self._decoded()
+            check_length(frames)
+            return frames
         except WalkbackError as error:
             raise error.within(file=self.file, section=self.name) from None
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from walkback.elf import layout
 from walkback.elf.file import map_file
 from walkback.errors import ElfError, UnreadableError
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     from walkback.elf.file import Buffer
 
-ARMAG = b"!<arch>\n"
-ARMAG_THIN = b"!<thin>\n"
 AR_HEADER = struct.Struct("16s12s6s6s8s10s2s")
 ARFMAG = b"`\n"
 
@@ -45,13 +44,13 @@ class Member:
 
 def is_archive(data: Buffer) -> bool:
     """Whether these bytes begin as an archive does, thin or not."""
-    return bytes(data[:8]) in {ARMAG, ARMAG_THIN}
+    return bytes(data[:8]) in {layout.ARMAG, layout.ARMAG_THIN}
 
 
 def members(data: Buffer, name: str) -> Iterator[Member]:
     """The members in their order; `name` is the archive's path, beside which a thin one finds its files."""
     reader = _Reader(memoryview(data).cast("B"), name)
-    position = len(ARMAG)
+    position = len(layout.ARMAG)
     while position < len(reader.data):
         raw_name, start, size = reader.header(position)
         if raw_name in _INDEXES:
@@ -79,7 +78,7 @@ class _Reader:
             raise UnreadableError("this is not an archive", file=name)
         self.data = data
         self.name = name
-        self.thin = bytes(data[:8]) == ARMAG_THIN
+        self.thin = bytes(data[:8]) == layout.ARMAG_THIN
         self.long_names = memoryview(b"")
 
     def error(self, message: str, offset: int) -> ElfError:
@@ -150,7 +149,7 @@ class _Reader:
 
     def long_name_tables(self) -> Iterator[memoryview]:
         """The table of long names, which stands before all members but the indexes."""
-        position = len(ARMAG)
+        position = len(layout.ARMAG)
         while position < len(self.data):
             raw_name, start, size = self.header(position)
             position = _even(self.end(start, size))

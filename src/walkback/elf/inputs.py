@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from walkback.elf.archive import ARMAG_THIN, is_archive, members
+from walkback.elf import layout
+from walkback.elf.archive import is_archive, members
 from walkback.elf.file import ElfFile, is_elf
 from walkback.errors import WalkbackError
 
@@ -20,7 +21,7 @@ def elf_files(data: memoryview, name: str) -> Iterator[ElfFile]:
     if not is_archive(data):
         yield ElfFile(data, name)
         return
-    brackets = "[]" if bytes(data[:8]) == ARMAG_THIN else "()"
+    brackets = "[]" if bytes(data[:8]) == layout.ARMAG_THIN else "()"
     errors: list[WalkbackError] = []
     for member in members(data, name):
         if is_elf(member.data):

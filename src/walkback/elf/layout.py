@@ -14,6 +14,8 @@ import numpy as np
 ByteOrder = Literal["little", "big"]
 
 ELF_MAGIC = b"\x7fELF"
+ARMAG, ARMAG_THIN = b"!<arch>\n", b"!<thin>\n"
+"""What archives begin with."""
 EI_CLASS, EI_DATA = 4, 5
 ELFCLASS32, ELFCLASS64 = 1, 2
 BYTE_ORDERS: dict[int, ByteOrder] = {1: "little", 2: "big"}
