@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from walkback.arrays import I64, Bools
+from walkback.arrays import I64
 from walkback.comparison import Comparison, compare
-from walkback.dwarf.files import FrameSource, frame_sources
+from walkback.dwarf.files import FrameSource, frame_sources, in_code
 from walkback.dwarf.layout import FAULT_WORDS, Fault
 from walkback.dwarf.rules import to_table
 from walkback.elf import ElfFile
 from walkback.elf import layout as elf_layout
-from walkback.errors import GraftError, MissingError
+from walkback.errors import GraftError, MissingError, UnreadableError
 from walkback.graft import SECTION_RELOCATION, planned_address
 from walkback.sframe.build import Built, Refused, build
 from walkback.sframe.decode import decode
@@ -156,7 +156,7 @@ def derive(
     table.range_origin += np.repeat(first_fde[:-1], np.diff(first_fde)) if len(chosen) > 1 else 0
     faults = np.concatenate([one.frames.fdes.fault for one in chosen])
     unplaced = (faults[table.range_origin] > 0) & (table.range_size == 0)
-    live, some = _live(elf, table) | unplaced, table.range_size > 0
+    live, some = in_code(elf, table) | unplaced, table.range_size > 0
     kept = table.chosen(np.flatnonzero(live & (some | as_written)))
     said = kept if as_written else settled(kept, merge=True)
     built = _build(elf, said, version, address, as_written)
@@ -181,17 +181,6 @@ def _count_missing(wanted: I64, there: I64) -> int:
     return int(missing.sum())
 
 
-def _live(elf: ElfFile, table: UnwindTable) -> Bools:
-    """Which ranges describe code of the file; those that cannot be read stay, to be told."""
-    if elf.is_relocatable:
-        return np.ones(len(table), np.bool_)
-    starts, ends = elf.executable_ranges()
-    live = np.zeros(len(table), np.bool_)
-    for start, end in zip(starts, ends, strict=True):
-        live |= (table.range_start >= start) & (table.range_start < end)
-    return live
-
-
 def _build(elf: ElfFile, table: UnwindTable, version: int, address: int | None, as_written: bool) -> Built:
     """The section for its place, which can depend on its size."""
 
@@ -204,6 +193,7 @@ def _build(elf: ElfFile, table: UnwindTable, version: int, address: int | None, 
             frame_pointer=version < 3 and not as_written and not table.frameless().any(),
             leave_out=True,
             width_by_size=as_written,
+            linked=not elf.is_relocatable,
         )
 
     if elf.is_relocatable or address is not None:
@@ -214,7 +204,7 @@ def _build(elf: ElfFile, table: UnwindTable, version: int, address: int | None, 
         while (following := planned_address(elf, built.section.length)) != place:
             place = following
             built = at(place)
-    except GraftError:
+    except (GraftError, UnreadableError):
         # It cannot be put into this file, and can be used beside it.
         return at(_behind(elf))
     return built

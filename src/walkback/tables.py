@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from walkback.comparison import Comparison, Stretch, compare
-from walkback.dwarf.files import frame_sources
+from walkback.dwarf.files import frame_sources, in_code
 from walkback.elf import ElfFile, elf_files, is_archive, is_elf, map_file
 from walkback.elf.inputs import raise_first
 from walkback.errors import MissingError, UnreadableError, WalkbackError
@@ -24,6 +27,8 @@ class Named:
 
     name: str
     table: UnwindTable
+    elf: ElfFile | None = None
+    """Of another file than that compared with."""
 
 
 @dataclass
@@ -53,13 +58,14 @@ class Pair:
             return None
 
     def section_name(self, section: int) -> str | None:
-        """The name of a text section of a relocatable file."""
-        return self.elf.section_name(section) if section > 0 else None
+        """The name of a text section of a relocatable file; None for one that only the other file has."""
+        return self.elf.section_name(section) if 0 < section < len(self.elf.sections) else None
 
     def place(self, section: int, address: int) -> str:
         """A place in the code, for a person."""
-        name = self.section_name(section)
-        return f"{name}+{address:#x}" if name else f"{address:#x}"
+        if section < 0:
+            return f"{address:#x}"
+        return f"{self.section_name(section) or '(a section of the other file)'}+{address:#x}"
 
 
 def call_frame_table(elf: ElfFile, *, section: str | None = None) -> Named | None:
@@ -68,7 +74,8 @@ def call_frame_table(elf: ElfFile, *, section: str | None = None) -> Named | Non
     if not found:
         return None
     name = found[0].name
-    return Named(name, joined([one.table for one in found if one.name == name]))
+    table = joined([one.table for one in found if one.name == name])
+    return Named(name, table.chosen(np.flatnonzero(in_code(elf, table))))
 
 
 def sframe_table(elf: ElfFile, *, section: str | None = None) -> Named | None:
@@ -100,8 +107,10 @@ def pairs(
     errors: list[WalkbackError] = []
     for elf in elf_files(data, name):
         try:
-            one = _first(elf, section, frames_first=True)
-            other_table = two or _own_other(elf, section, other_section)
+            if two is None:
+                one, other_table = _own(elf, section, other_section)
+            else:
+                one, other_table = _first(elf, section, frames_first=True), _beside(two, elf)
             if one is not None and other_table is not None:
                 some = True
                 yield Pair(elf, one.name, other_table.name, compare(one.table, other_table.table))
@@ -113,11 +122,40 @@ def pairs(
         raise MissingError(message, file=name)
 
 
-def _own_other(elf: ElfFile, section: str | None, other_section: str | None) -> Named | None:
-    """The second table, where it is of the same file."""
+def _own(elf: ElfFile, section: str | None, other_section: str | None) -> tuple[Named | None, Named | None]:
+    """Two tables of one file: its call frame information and its SFrame, where no section is named."""
     if section is None and other_section is None:
-        return sframe_table(elf)
-    return _first(elf, other_section, frames_first=False)
+        return call_frame_table(elf), sframe_table(elf)
+    return _first(elf, section, frames_first=True), _first(elf, other_section, frames_first=False)
+
+
+def _beside(other: Named, elf: ElfFile) -> Named:
+    """A table of another file, with the numbers that its text sections have in this one.
+
+    Sections are the same if they have the same name, and of several the same place among them.
+    """
+    if other.elf is None or other.elf.is_relocatable != elf.is_relocatable:
+        if other.elf is not None or elf.is_relocatable:
+            message = "a relocatable file can only be compared with another"
+            raise UnreadableError(message, file=elf.name)
+        return other
+    if not elf.is_relocatable:
+        return other
+    here = {key: number for number, key in enumerate(_numbered(elf))}
+    beyond = len(here)
+    numbers = np.array([here.get(key, beyond + number) for number, key in enumerate(_numbered(other.elf))], np.int32)
+    table = replace(other.table, range_section=numbers[other.table.range_section], _pieces={}, _by_section=None)
+    return Named(other.name, table, other.elf)
+
+
+def _numbered(elf: ElfFile) -> list[tuple[str, int]]:
+    """The name of each section, and how many before it have the same."""
+    seen: Counter[str] = Counter()
+    keys = []
+    for name in elf.section_names():
+        keys.append((name, seen[name]))
+        seen[name] += 1
+    return keys
 
 
 def _first(elf: ElfFile, section: str | None, *, frames_first: bool) -> Named | None:
@@ -154,8 +192,9 @@ def _other(other: str, section: str | None) -> Named:
             raise ValueError(message)
         tables = [piece.table for source in sources(path, address=address) for piece in source.pieces(faults=True)]
         return Named(other, joined(tables))
-    found = _first(ElfFile.open(other), section, frames_first=False)
+    elf = ElfFile.open(other)
+    found = _first(elf, section, frames_first=False)
     if found is None:
         message = f"there is no {section or 'unwind table'}"
         raise MissingError(message, file=other)
-    return Named(f"{other} {found.name}", found.table)
+    return Named(f"{other} {found.name}", found.table, elf)

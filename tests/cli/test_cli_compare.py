@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +103,35 @@ def test_a_difference_is_told_with_both_rules_and_1(wrong):
     )
 
 
+def test_bytes_without_relocations_are_not_compared_with_an_object(tmp_path):
+    path = written(tmp_path, derived(hello_object(tmp_path)), "raw")
+    done = run("compare", tmp_path / "hello.o", f"{path}@0")
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert done.stderr.endswith("a relocatable file can only be compared with another\n")
+
+
+def test_sections_of_two_objects_are_matched_by_name(tmp_path):
+    path = added(hello_object(tmp_path))
+    other = tmp_path / "other.o"
+    source = tmp_path / "other.s"
+    source.write_text('\t.section .before,"ax"\n\tnop\n' + Path(__file__).parents[1].joinpath("hello.s").read_text())
+    subprocess.run(["gcc", "-c", "-o", other, source], check=True)
+    assert counts(other, path) == SAME
+
+
+def test_one_table_is_not_compared_with_itself(tmp_path):
+    path = added(hello_object(tmp_path))
+    subprocess.run(["objcopy", "--remove-section=.eh_frame", path], check=True)
+    done = run("compare", path)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == f"walkback: {path}: there are not two tables to compare\n"
+
+
 def test_in_an_object_a_place_has_its_section(tmp_path):
-    section = derived(hello_object(tmp_path))
-    path = written(tmp_path, section, "raw")
-    text = run("compare", tmp_path / "hello.o", f"{path}@0").stdout
+    path = added(hello_object(tmp_path))
+    text = run("compare", path).stdout
     assert f"    .text+0x23 {LEAP}\n" in text
-    found = objects(tmp_path / "hello.o", f"{path}@0")
+    found = objects(path)
     assert {one["section"] for one in found if one["type"] == "stretch" and one["verdict"] == "only_one"} == {".text"}
 
 

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from walkback.arch import MACHINES, Machine
+from walkback.arrays import Bools
 from walkback.dwarf import layout
 from walkback.dwarf.decode import check_length, decode
 from walkback.dwarf.frames import Frames
@@ -96,6 +97,16 @@ class FrameSource:
     def table(self) -> UnwindTable:
         """The neutral table of the section."""
         return to_table(self.frames)
+
+
+def in_code(elf: ElfFile, table: UnwindTable) -> Bools:
+    """Which ranges describe code of the file; a linker that drops code can leave their FDEs."""
+    if elf.is_relocatable:
+        return np.ones(len(table), np.bool_)
+    live = np.zeros(len(table), np.bool_)
+    for start, end in zip(*elf.executable_ranges(), strict=True):
+        live |= (table.range_start >= start) & (table.range_start < end)
+    return live
 
 
 def machine_of(elf: ElfFile) -> Machine:

@@ -38,6 +38,7 @@ _LOWEST_ADDRESS = 0x10000
 """Linux lets nobody map anything below (vm.mmap_min_addr)."""
 _ADDRESS_END = 1 << 47
 _LARGEST_DISTANCE = 1 << 24
+_CHUNK = 1 << 20
 _LARGEST_HOLE = 1 << 24
 """More zeros than this are not put into a file to keep file offsets and addresses in step."""
 
@@ -241,8 +242,9 @@ def appended(elf: ElfFile, headers: Headers) -> int:
     for table, length in ((elf.sections[elf.sections["type"] != layout.SHT_NOBITS], "size"), (elf.segments, "filesz")):
         ends = [start + size for start, size in zip(table["offset"].tolist(), table[length].tolist(), strict=True)]
         end = max([end, *(one for one in ends if one <= len(elf.data))])
-    rest = elf.data[end:]
-    return len(rest) if any(rest) else 0
+    rest = np.frombuffer(elf.data, np.uint8)[end:]
+    parts = (rest[start : start + _CHUNK] for start in range(0, len(rest), _CHUNK))
+    return len(rest) if any(part.any() for part in parts) else 0
 
 
 def _about_appended(elf: ElfFile, headers: Headers) -> list[str]:

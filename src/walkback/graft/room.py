@@ -1,8 +1,9 @@
 """Room for more program headers where they are: right behind the table.
 
-What stands there has to give way. `.interp`, notes, and what the program reaches only through its dynamic section
-(hash tables, dynamic symbols) may move to another address, since all that leads to them is found and changed. The
-build ID stays within the first page, where kernels and readers of core files look for it: it only moves up.
+What stands there has to give way. `.interp`, the usual notes, and what the program reaches only through its dynamic
+section (hash tables, dynamic symbols) may move to another address, since all that leads to them is found and changed.
+What a symbol or a relocation points into stays: the program may look at it. The build ID stays within the first page,
+where kernels and readers of core files look for it: it only moves up.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from walkback.elf.write import HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE, align
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from walkback.arrays import U64
     from walkback.elf import ElfFile
     from walkback.elf.write import Headers
 
@@ -31,6 +33,12 @@ _ADDRESS_TAGS = (
     *(layout.DT_PLTGOT, layout.DT_INIT, layout.DT_FINI, layout.DT_REL, layout.DT_JMPREL, layout.DT_RELR),
     *(layout.DT_INIT_ARRAY, layout.DT_FINI_ARRAY, layout.DT_PREINIT_ARRAY),
 )
+_NOTES = (".note.ABI-tag", ".note.gnu.build-id", ".note.gnu.property", ".note.package", ".note.go.buildid")
+"""Notes that kernels, loaders and tools find by their segment."""
+_UNUSED_SYMBOLS = ("__abi_tag",)
+"""Symbols of the C library's start-up code that no code looks at."""
+_RELATIVE = {layout.EM_X86_64: 8, layout.EM_AARCH64: 1027, layout.EM_S390: 12}
+"""The relocation that adds the base to its addend, R_*_RELATIVE."""
 _MOVABLE_SEGMENTS = (layout.PT_INTERP, layout.PT_NOTE, layout.PT_GNU_PROPERTY)
 _MOST_MOVES = 32
 _ABOUT_OTHERS = (layout.PT_NULL, layout.PT_LOAD, layout.PT_PHDR)
@@ -75,7 +83,7 @@ def find_room(elf: ElfFile, headers: Headers, count: int) -> Room | None:
         return None  # what stands there is not known
     limit = _limit(elf, table, old_end)
     near = _build_id_offset(elf)
-    reached = _reached(elf)
+    reached, pointed = _reached(elf), _pointed_at(elf)
     away: list[Block] = []
     up: list[Block] = []
     free: list[tuple[int, int]] = []
@@ -87,7 +95,7 @@ def find_room(elf: ElfFile, headers: Headers, count: int) -> Room | None:
         free.append((position, start))
         if _fits(elf, up, new_end, start) is not None:
             break
-        if start == limit or len(away) == _MOST_MOVES or not _is_movable(elf, block, reached):
+        if start == limit or len(away) == _MOST_MOVES or not _is_movable(elf, block, reached, pointed):
             return None
         (up if near is not None and block.start <= near < block.end else away).append(block)
         position = block.end
@@ -135,6 +143,24 @@ def dynamic_entries(elf: ElfFile) -> tuple[int, np.ndarray[tuple[int], np.dtype[
     return 0, np.zeros(0, shape)
 
 
+def _pointed_at(elf: ElfFile) -> U64:
+    """Addresses that symbols and relocations say, in order; apart from those of symbols that stand for a section."""
+    found = [np.zeros(0, np.uint64)]
+    for kind in (layout.SHT_SYMTAB, layout.SHT_DYNSYM):
+        for index in elf.sections_of_type(kind):
+            symbols = elf.symbols(index)
+            defined = (symbols["section"] > 0) & (symbols["section"] < len(elf.sections))
+            named = symbols[defined & ((symbols["info"] & 15) <= layout.STT_FUNC)]
+            strtab = int(elf.sections["link"][index])
+            unused = [elf.find_string(strtab, named["name_offset"], name) for name in _UNUSED_SYMBOLS]
+            found.append(np.delete(named["value"], np.concatenate(unused)))
+    for index in elf.sections_of_type(layout.SHT_RELA):
+        entries = elf.entries(index, layout.RELA)
+        relative = entries["info"] & np.uint64(0xFFFFFFFF) == np.uint64(_RELATIVE.get(elf.machine, 0))
+        found.append(entries["addend"][relative].view(np.uint64))
+    return np.sort(np.concatenate(found))
+
+
 def _blocks(elf: ElfFile, headers: Headers, position: int) -> Iterator[Block]:
     """All that stands in the file from here on, in order."""
     block: Block | None = None
@@ -174,7 +200,7 @@ def _pieces(elf: ElfFile, headers: Headers) -> Iterator[Block]:
             yield Block(start, start + (SECTION_SIZE * count if start else HEADER_SIZE), fixed=True)
 
 
-def _is_movable(elf: ElfFile, block: Block, reached: dict[int, list[int]]) -> bool:
+def _is_movable(elf: ElfFile, block: Block, reached: dict[int, list[int]], pointed: U64) -> bool:
     """Whether every way that leads to a block is known and can be changed."""
     if block.fixed or not block.sections or block.end > len(elf.data):
         return False
@@ -184,6 +210,10 @@ def _is_movable(elf: ElfFile, block: Block, reached: dict[int, list[int]]) -> bo
         align_ & (align_ - 1) for align_ in elf.sections["addralign"][block.sections].tolist()
     ):
         return False
+    (distance,) = distances
+    low, high = distance + block.start, distance + block.end
+    if np.searchsorted(pointed, np.uint64(low)) != np.searchsorted(pointed, np.uint64(high)):
+        return False
     return all(_may_leave(elf, index, block, reached) for index in block.sections)
 
 
@@ -191,7 +221,9 @@ def _may_leave(elf: ElfFile, index: int, block: Block, reached: dict[int, list[i
     _, kind, flags, address, _, size, *_ = elf.sections[index].item()
     if not flags & layout.SHF_ALLOC or flags & _FIXED_FLAGS or alignment_of(elf, block) > 0x1000:
         return False
-    if kind == layout.SHT_NOTE or layout.PT_INTERP in elf.segments["type"][block.segments]:
+    if kind == layout.SHT_NOTE:
+        return elf.section_name(index) in _NOTES
+    if layout.PT_INTERP in elf.segments["type"][block.segments]:
         return True
     inside = any(address < value < address + size for value in reached)
     tags = reached.get(address, [])
@@ -210,4 +242,5 @@ def _fits(elf: ElfFile, up: list[Block], position: int, limit: int) -> list[int]
 
 def _is_filler(contents: memoryview) -> bool:
     """Whether these bytes, which belong to nothing, also hold nothing: one byte over and over, mostly 0."""
-    return len(contents) < 2 or bytes(contents) == bytes(contents[:1]) * len(contents)
+    octets = np.frombuffer(contents, np.uint8)
+    return not len(octets) or not (octets != octets[0]).any()

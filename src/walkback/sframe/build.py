@@ -77,6 +77,7 @@ def build(
     frame_pointer: bool = False,
     leave_out: bool = False,
     width_by_size: bool = False,
+    linked: bool | None = None,
 ) -> Built:
     """Make the section that says what the table says, for the place `address`.
 
@@ -84,14 +85,16 @@ def build(
     and their start fields are 0: `Section.code_section`, `code_address` and `field_offset` say what to relocate.
     What the version cannot say raises `InexpressibleError`, or with `leave_out` is left out and returned.
     `pcrel` is set by default where the version has it. `frame_pointer` sets the flag of versions 1 and 2. With
-    `width_by_size` row starts have the width that the function's size needs, as GNU as chooses it.
+    `width_by_size` row starts have the width that the function's size needs, as GNU as chooses it. `linked` tells
+    whether addresses are absolute; without it the ranges do, and of no ranges it is so.
     """
     if byteorder not in {None, *layout.BYTE_ORDERS}:
         message = f"the byte order is little or big, not {byteorder!r}"
         raise ValueError(message)
     placed = table.range_section >= 0
-    linked = not placed.any()
-    if not linked and not placed.all():
+    if linked is None:
+        linked = not placed.any()
+    if not np.all(placed != linked):
         message = "ranges with absolute addresses and ranges in text sections do not go into one section"
         raise ValueError(message)
     plan = _plan(table, version)
