@@ -38,7 +38,8 @@ _LOWEST_ADDRESS = 0x10000
 """Linux lets nobody map anything below (vm.mmap_min_addr)."""
 _ADDRESS_END = 1 << 47
 _LARGEST_DISTANCE = 1 << 24
-_CHUNK = 1 << 20
+_MOST_PADDING = 1 << 24
+"""Zeros behind everything are padding; more than these are data, whatever they are."""
 _LARGEST_HOLE = 1 << 24
 """More zeros than this are not put into a file to keep file offsets and addresses in step."""
 
@@ -236,15 +237,14 @@ def _behind(elf: ElfFile, headers: Headers, loads: Table, size: int) -> Plan:
 
 
 def appended(elf: ElfFile, headers: Headers) -> int:
-    """How many bytes follow all that the headers tell of; 0 if they are zeros."""
+    """How many bytes follow all that the headers tell of; 0 if they are padding."""
     end = headers.sections_offset + SECTION_SIZE * len(headers.sections)
     end = max(end, headers.segments_offset + SEGMENT_SIZE * len(headers.segments))
     for table, length in ((elf.sections[elf.sections["type"] != layout.SHT_NOBITS], "size"), (elf.segments, "filesz")):
         ends = [start + size for start, size in zip(table["offset"].tolist(), table[length].tolist(), strict=True)]
         end = max([end, *(one for one in ends if one <= len(elf.data))])
     rest = np.frombuffer(elf.data, np.uint8)[end:]
-    parts = (rest[start : start + _CHUNK] for start in range(0, len(rest), _CHUNK))
-    return len(rest) if any(part.any() for part in parts) else 0
+    return len(rest) if len(rest) > _MOST_PADDING or rest.any() else 0
 
 
 def _about_appended(elf: ElfFile, headers: Headers) -> list[str]:
