@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_cli_derive import AWKWARD, SPELLED, derived, hello_object, narrow, patched, program, shell, spoilt, whole
+from hello import AWKWARD, SPELLED, derived, hello_object, narrow, patched, program, shell, spoilt, whole
 from test_cli_names import lines
 from test_cli_process import run as process
 from test_cli_process import told

@@ -1,144 +1,42 @@
-"""`walkback derive`, `add` and `drop`: what they tell, what they write, and that a refusal or an error writes nothing.
-
-The programs that other tests need are made here too: `hello` and `hello_object` of `tests/hello.s`, whose last function
-SFrame cannot say, and `whole`, the same without that one.
-"""
+"""`walkback derive`, `add` and `drop`: what they tell, what they write, and that a refusal or an error writes nothing."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import shutil
-import signal
-import stat
 import subprocess
-import sys
-import tempfile
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hello import (
+    AWKWARD,
+    LEAP,
+    SOURCE,
+    SPELLED,
+    derived,
+    hello_object,
+    library,
+    mode,
+    narrow,
+    patched,
+    program,
+    section_of,
+    snapshot,
+    spoilt,
+    whole,
+    writing,
+)
 from test_cli_names import lines
-from test_cli_process import WALKBACK, told
 from test_cli_process import run as process
+from test_cli_process import told
 from test_cli_verbs import DOCS, documented, run
 
-from cfibuilder import CfiBuilder, cfa, expr
-from elfbuilder import HEADER, ElfBuilder
+from cfibuilder import cfa, expr
+from elfbuilder import ElfBuilder
 from test_files import archive, written
 from walkback.elf import ElfFile, layout
-
-SOURCE = (Path(__file__).resolve().parents[1] / "hello.s").read_text()
-LEAP = "leap (9 bytes): the caller's stack pointer is not where the ABI has it"
-SPOILT, SPELLED = b"l\n\x07\xff", "l\\x0a\\x07\\xff"
-"""A symbol with a new line, a bell and a byte that is no UTF-8; Click would take a colour out of itself."""
-AWKWARD = "two\nlines\x07"
-
-
-# Files
-
-
-@cache
-def assembled(source: str, *options: str) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        command = ["gcc", *options, "-x", "assembler", "-", "-o", f"{folder}/file"]
-        subprocess.run(command, input=source.encode(), check=True)
-        return Path(folder, "file").read_bytes()
-
-
-def program(folder: Path, source: str = SOURCE, name: str = "hello") -> Path:
-    path = written(folder, assembled(source, "-nostdlib", "-static"), name)
-    path.chmod(0o755)
-    return path
-
-
-def hello_object(folder: Path, name: str = "hello.o") -> Path:
-    return written(folder, assembled(SOURCE, "-c"), name)
-
-
-def whole(folder: Path, *, linked: bool = True) -> Path:
-    """All of whose functions every version can say."""
-    source = SOURCE.partition("\t.type\tleap")[0].replace("\t.cfi_undefined rip\n", "")
-    return program(folder, source, "whole") if linked else written(folder, assembled(source, "-c"), "whole.o")
-
-
-def patched(path: Path, name: str, value: int) -> Path:
-    """A copy with another field in its ELF header."""
-    offset, code = HEADER[name]
-    data = bytearray(path.read_bytes())
-    size = {"H": 2, "I": 4, "Q": 8}[code]
-    data[offset : offset + size] = value.to_bytes(size, "little")
-    return written(path.parent, bytes(data), f"{path.name}-{name}-{value}")
-
-
-def narrow(path: Path) -> Path:
-    """A copy that says that it is a 32-bit file."""
-    data = bytearray(path.read_bytes())
-    data[4] = 1
-    return written(path.parent, bytes(data), f"{path.name}-32")
-
-
-def spoilt(path: Path, old: bytes = b"leap", new: bytes = SPOILT) -> Path:
-    """The same file with another name in it."""
-    data = path.read_bytes()
-    assert (data.count(old), len(old)) == (1, len(new))
-    path.write_bytes(data.replace(old, new))
-    return path
-
-
-def library(folder: Path, *functions: tuple[int, int, bytes]) -> Path:
-    """A shared library with code from 0x1000 to 0x2000 and FDEs (start, size, program)."""
-    section = CfiBuilder(address=0x2000)
-    cie = section.cie(cfa("def_cfa 7 8; offset 16 1"))
-    for function in functions:
-        section.fde(cie, *function)
-    elf = ElfBuilder(kind=3)
-    elf.code(".text", 0x1000, 0x1000)
-    elf.segment(1, ".text", flags=5, vaddr=0x1000)
-    elf.section(".eh_frame", section.bytes(), flags=2, addr=0x2000)
-    elf.segment(1, ".eh_frame", vaddr=0x2000)
-    return written(folder, elf, "library.so")
-
-
-@pytest.fixture
-def hello(tmp_path: Path) -> Path:
-    return program(tmp_path)
-
-
-def snapshot(folder: Path) -> dict[Path, bytes | None]:
-    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
-
-
-def mode(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
-
-
-def section_of(path: Path) -> bytes:
-    with ElfFile.open(path) as elf:
-        (index,) = elf.sections_named(".sframe")
-        return bytes(elf.section_data(index))
-
-
-def derived(path: Path, *options: object) -> bytes:
-    """What `derive` writes."""
-    output = path.parent / "derived"
-    assert run("derive", path, "-o", output, *options).exit_code == 0
-    return output.read_bytes()
-
-
-def writing(verb: str, path: Path, *output: object) -> list[object]:
-    """The command that makes the verb write: to the output, or in place."""
-    if verb == "drop":
-        assert run("add", path).exit_code == 0
-    return [verb, path, *(("-o", *output) if output else ())]
-
-
-def shell(setup: str, *args: object, redirection: str = "") -> subprocess.CompletedProcess[bytes]:
-    command = ["sh", "-c", f'{setup} exec "$0" "$@" {redirection}', WALKBACK, *map(os.fspath, args)]
-    return subprocess.run(command, capture_output=True, check=False, timeout=60)
-
 
 # What they tell
 
@@ -486,188 +384,6 @@ def test_drop_gives_back_what_was_there_before_add(hello):
 def test_the_program_still_runs(hello):
     assert run("add", hello).exit_code == 0
     assert subprocess.run([hello], check=False).returncode == 0
-
-
-# Modes and links
-
-
-@pytest.mark.parametrize("verb", ["add", "drop"])
-def test_a_file_changed_in_place_keeps_its_mode_and_a_link_stays_one(hello, verb):
-    command = writing(verb, hello)
-    before = hello.read_bytes()
-    hello.chmod(0o710)
-    link = hello.parent / "link"
-    link.symlink_to("hello")
-    assert run(verb, link, *command[2:]).exit_code == 0
-    assert link.is_symlink()
-    assert mode(hello) == 0o710
-    assert hello.read_bytes() != before
-    assert set(hello.parent.iterdir()) == {hello, link}
-
-
-@pytest.mark.parametrize("verb", ["derive", "add", "drop"])
-def test_an_output_that_is_there_keeps_its_mode_and_a_link_stays_one(hello, verb):
-    output, link = hello.parent / "output", hello.parent / "link"
-    output.touch()
-    output.chmod(0o604)
-    link.symlink_to(output)
-    command = writing(verb, hello, link)
-    before = hello.read_bytes()
-    assert run(*command).exit_code == 0
-    assert link.is_symlink()
-    assert mode(output) == 0o604
-    assert output.stat().st_size > 0
-    assert hello.read_bytes() == before
-
-
-@pytest.mark.parametrize(("verb", "bits"), [("derive", 0o640), ("add", 0o750), ("drop", 0o750)])
-def test_a_new_output_is_a_plain_file_or_as_the_program_less_the_umask(hello, verb, bits):
-    command = writing(verb, hello, hello.parent / "output")
-    former = os.umask(0o027)
-    try:
-        assert run(*command).exit_code == 0
-    finally:
-        os.umask(former)
-    assert mode(hello.parent / "output") == bits
-
-
-# Output that cannot be written
-
-
-@pytest.mark.parametrize("output", ["nowhere/file", "folder", "/dev/full"])
-@pytest.mark.parametrize("verb", ["derive", "add", "drop"])
-def test_an_output_that_cannot_be_written_is_one_line_and_3(hello, verb, output):
-    (hello.parent / "folder").mkdir()
-    command = writing(verb, hello, hello.parent / output)
-    before = snapshot(hello.parent)
-    status, line = told(process(*command))
-    assert (status, line.startswith(f"cannot write {hello.parent / output}: ")) == (3, True)
-    assert snapshot(hello.parent) == before
-
-
-def without_privilege() -> list[str]:
-    """What makes a command heed permissions even if root runs it."""
-    if os.geteuid() != 0:
-        return []
-    prefix = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
-    if not shutil.which("setpriv") or subprocess.run([*prefix, "true"], check=False).returncode:
-        pytest.skip("root may write everywhere")
-    return prefix
-
-
-@pytest.mark.parametrize("verb", ["derive", "add", "drop"])
-def test_a_folder_that_may_not_be_written_is_one_line_and_3_and_nothing_is_left(hello, verb):
-    folder = hello.parent / "folder"
-    folder.mkdir()
-    target = Path(shutil.copy(hello, folder))
-    command = writing(verb, target) if verb != "derive" else ["derive", hello, "-o", target]
-    before = snapshot(folder)
-    folder.chmod(0o555)
-    try:
-        args = [*without_privilege(), str(WALKBACK), *map(os.fspath, command)]
-        status, line = told(subprocess.run(args, capture_output=True, check=False))
-    finally:
-        folder.chmod(0o755)
-    assert (status, line) == (3, f"cannot write {target}: Permission denied")
-    assert snapshot(folder) == before
-
-
-@pytest.mark.parametrize("verb", ["derive", "add", "drop"])
-def test_a_full_disk_is_one_line_and_3_and_the_old_file_stays(hello, verb):
-    target = Path(shutil.copy(hello, hello.with_name("target")))
-    command = writing(verb, target) if verb != "derive" else ["derive", hello, "-o", target]
-    before = snapshot(hello.parent)
-    status, line = told(shell("trap '' XFSZ; ulimit -f 0;", *command))
-    assert (status, line) == (3, f"cannot write {target}: File too large")
-    assert snapshot(hello.parent) == before
-
-
-SLOW = """
-import os, time
-def stop(_):
-    print("writing", flush=True)
-    time.sleep(60)
-os.fsync = stop
-from walkback.cli import main
-main()
-"""
-
-
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_while_it_writes_leaves_the_old_file_and_nothing_else(hello, number, status):
-    before = snapshot(hello.parent)
-    command = [sys.executable, "-c", SLOW, "add", hello]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        assert running.stdout.readline() == b"writing\n"
-        running.send_signal(number)
-        _, complaint = running.communicate(timeout=30)
-    assert (running.returncode, complaint.strip()) == (status, b"")
-    assert snapshot(hello.parent) == before
-
-
-@pytest.mark.parametrize("target", ["in place", "output"])
-def test_a_running_program_is_replaced_and_goes_on(tmp_path, target):
-    sleep = tmp_path / "sleep"
-    shutil.copy(shutil.which("sleep"), sleep)
-    options = [] if target == "in place" else ["-o", sleep]
-    source = sleep if target == "in place" else shutil.which("sleep")
-    with subprocess.Popen([sleep, "60"]) as running:
-        try:
-            done = run("add", source, *options)
-            assert (done.exit_code, done.stderr) == (0, "")
-            assert running.poll() is None
-        finally:
-            running.kill()
-    assert section_of(sleep)
-    assert subprocess.run([sleep, "0"], check=False).returncode == 0
-
-
-def test_relocations_are_not_left_behind_if_the_section_cannot_be_written(tmp_path):
-    path = hello_object(tmp_path)
-    status, _ = told(process("derive", path, "--relocs", tmp_path / "relocs", "-o", tmp_path / "nowhere" / "s"))
-    assert status == 3
-    assert set(tmp_path.iterdir()) == {path}
-
-
-# Standard output
-
-
-def test_bytes_to_standard_output_that_is_a_file_are_only_these(hello):
-    output = hello.parent / "stdout"
-    with output.open("wb") as file:
-        assert process("derive", hello, "-o", "/dev/stdout", stdout=file).returncode == 0
-    assert output.read_bytes() == derived(hello)
-
-
-def test_bytes_to_standard_output_that_is_a_pipe_come_through(hello):
-    done = process("derive", hello, "-o", "/dev/stdout")
-    assert (done.returncode, done.stdout) == (0, derived(hello))
-    assert b"  covered: 3 of 4 functions" in done.stderr
-
-
-def test_bytes_to_a_named_pipe_are_only_these(hello):
-    expected = derived(hello)
-    fifo = hello.parent / "fifo"
-    os.mkfifo(fifo)
-    with subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE) as reader:
-        assert process("derive", hello, "-o", fifo).returncode == 0
-        assert reader.communicate(timeout=30)[0] == expected
-    assert fifo.is_fifo()
-
-
-@pytest.mark.parametrize("verb", ["derive", "add", "drop"])
-def test_a_closed_standard_output_is_one_line_and_3_and_nothing_is_written(hello, verb):
-    command = writing(verb, hello, hello.parent / "output")
-    before = snapshot(hello.parent)
-    assert told(shell("", *command, redirection=">&-")) == (3, "standard output is closed")
-    assert snapshot(hello.parent) == before
-
-
-@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
-@pytest.mark.parametrize("verb", ["derive", "add"])
-def test_a_full_standard_output_is_one_line_and_3(hello, verb, options):
-    done = shell("", verb, hello, "-o", hello.parent / "output", *options, redirection=">/dev/full")
-    assert told(done) == (3, "cannot write the output: No space left on device")
 
 
 # Names
