@@ -1,4 +1,4 @@
-"""`walkback derive`, `add` and `drop`: what they tell, what they write, and that a refusal or an error writes nothing."""
+"""`walkback derive`, `add` and `drop`: what they tell and write, and that a refusal or an error writes nothing."""
 
 from __future__ import annotations
 
