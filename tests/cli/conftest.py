@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hello import program
 
 
 @pytest.fixture
 def hello(tmp_path: Path) -> Path:
+    # Late: with --interpreted nothing of the package may be imported before the tests are.
+    from hello import program
+
     return program(tmp_path)
