@@ -38,7 +38,7 @@ def replace_files(
     like: str | os.PathLike[str] | None = None,
 ) -> None:
     """The same for several files: none takes its name before all are written."""
-    ready: list[tuple[str, Path]] = []
+    ready: list[tuple[Path, Path]] = []
     try:
         for path, parts in files:
             name = os.fsdecode(path)
@@ -50,12 +50,12 @@ def replace_files(
             except OSError as error:
                 raise OSError(error.errno, error.strerror, name) from None
         for temporary, target in ready:
-            os.replace(temporary, target)  # noqa: PTH105 - both are names, and one of them no Path
+            temporary.replace(target)
             _sync_folder(target.parent)
     except BaseException:
         for temporary, _ in ready:
             with contextlib.suppress(OSError):
-                os.unlink(temporary)  # noqa: PTH108
+                temporary.unlink()
         raise
 
 
@@ -64,7 +64,7 @@ def _is_stream(name: str) -> bool:
     if name.startswith(("/dev/", "/proc/")):
         return True
     try:
-        return not stat.S_ISREG(os.stat(name).st_mode)  # noqa: PTH116
+        return not stat.S_ISREG(Path(name).stat().st_mode)
     except FileNotFoundError:
         return False
 
@@ -80,12 +80,13 @@ def _write_stream(name: str, parts: Iterable[bytes | memoryview]) -> None:
 
 def _prepare(
     target: Path, parts: Iterable[bytes | memoryview], like: str | os.PathLike[str] | None
-) -> tuple[str, Path]:
-    """Write a temporary file beside the target; returns its name, and the target."""
+) -> tuple[Path, Path]:
+    """Write a temporary file beside the target; returns both."""
     former = None
     with contextlib.suppress(FileNotFoundError):
         former = target.stat()
     descriptor, name = tempfile.mkstemp(prefix=".walkback-", dir=target.parent)
+    temporary = Path(name)
     try:
         try:
             _write(descriptor, parts)
@@ -99,9 +100,9 @@ def _prepare(
             os.close(descriptor)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(name)  # noqa: PTH108
+            temporary.unlink()
         raise
-    return name, target
+    return temporary, target
 
 
 def _write(descriptor: int, parts: Iterable[bytes | memoryview]) -> None:
