@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,6 +28,22 @@ KNOWN_FAILURES = (
     ("program-discard.so", "unrecognized option '--discard-sframe'"),
     ("far-text", "relocation truncated to fit"),
 )
+# Prints the version of a section, and how many functions it has.
+COUNT = """
+#include <sframe-api.h>
+#include <stdio.h>
+int main (int count, char **words)
+{
+  static char bytes[4096];
+  int error = 0;
+  size_t size = fread (bytes, 1, sizeof bytes, fopen (words[1], "rb"));
+  sframe_decoder_ctx *context = sframe_decode (bytes, size, &error);
+  if (!context)
+    return puts (sframe_errmsg (error)), 1;
+  printf ("%d %d\\n", sframe_decoder_get_version (context), (int) sframe_decoder_get_num_fidx (context));
+  return 0;
+}
+"""
 
 pytestmark = pytest.mark.peers
 
@@ -41,13 +58,41 @@ def test_a_missing_peer_skips_and_fails_where_peers_are_required(monkeypatch: py
         peer("readelf-0.1")
 
 
-@pytest.mark.parametrize("arch", PREFIXES)
-@pytest.mark.parametrize("version", ["2.40", "2.44", "new"])
+@pytest.mark.parametrize(
+    ("arch", "version"),
+    [("amd64", "2.35"), *((arch, version) for version in ("2.40", "2.44", "new") for arch in PREFIXES)],
+)
 def test_binutils_are_of_the_version_in_their_names(arch: str, version: str) -> None:
     for name in TOOLS:
         told = run(f"{PREFIXES[arch]}{name}-{version}", "--version", check=True).stdout.split(b"\n")[0]
         number = tuple(map(int, told.split()[-1].split(b".")[:2]))
         assert number >= (2, 46) if version == "new" else number == tuple(map(int, version.split(".")))
+
+
+@pytest.mark.parametrize("version", ["2.40", "2.44"])
+def test_gold_is_of_the_version_in_its_name(version: str) -> None:
+    told = run(f"gold-{version}", "--version", check=True).stdout.decode().split("\n")[0]
+    assert told.startswith("GNU gold (")
+    assert f" {version})" in told
+
+
+def test_mold_is_the_newest() -> None:
+    name, version, *_ = run("mold", "--version", check=True).stdout.decode().split()
+    assert name == "mold"
+    assert int(version.split(".")[0]) >= 3
+
+
+@pytest.mark.parametrize("name", ["mold", "gold-2.40", "gold-2.44", "ld-2.35"])
+def test_linkers_that_make_no_corpus_link(name: str, tmp_path: Path) -> None:
+    run(name, "-shared", "-o", tmp_path / "f.so", gas_object("f: ret\n"), check=True)
+    assert b"DYN" in run("readelf-new", "-h", tmp_path / "f.so", check=True).stdout
+
+
+def test_assembler_2_35_knows_nothing_of_sframe(tmp_path: Path) -> None:
+    (tmp_path / "f.s").write_text("f: .cfi_startproc\nret\n.cfi_endproc\n")
+    done = run("as-2.35", "--gsframe", "-o", tmp_path / "f.o", tmp_path / "f.s")
+    assert done.returncode == 1
+    assert b"unrecognized option '--gsframe'" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["llvm-mc", "llvm-objcopy", "llvm-readobj", "llvm-ar", "ld.lld"])
@@ -66,6 +111,30 @@ def test_readelf_dumps_what_its_assembler_wrote(arch: str, version: str) -> None
     assert expected in done.stdout.decode()
     assert "sp+176" in done.stdout.decode()
     assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("root", "library", "version"), [("trixie", "libsframe.so.1", "2.44"), ("sid", "libsframe.so.3", "new")]
+)
+def test_a_program_on_libsframe_compiles_and_reads_what_its_assembler_wrote(
+    root: str, library: str, version: str, tmp_path: Path
+) -> None:
+    section = tmp_path / "section"
+    text = "f: .cfi_startproc\nret\n.cfi_endproc\ng: .cfi_startproc\nret\n.cfi_endproc\n"
+    path = gas_object(text, version=version)
+    run(f"objcopy-{version}", "-O", "binary", "--only-section=.sframe", path, section, check=True)
+    # The newest headers want macros of a header that their package does not have.
+    (tmp_path / "ansidecl.h").write_text(
+        "#define ATTRIBUTE_PACKED __attribute__ ((packed))\n#define ATTRIBUTE_UNUSED __attribute__ ((unused))\n"
+    )
+    (tmp_path / "count.c").write_text(COUNT)
+    folder = BIN.parent / root / "usr/lib/x86_64-linux-gnu"
+    link = f"-Wl,--allow-shlib-undefined,-rpath,{folder},--dynamic-linker,{folder / 'ld-linux-x86-64.so.2'}"
+    include = (f"-I{tmp_path}", "-idirafter", str(BIN.parent / root / "usr/include"))
+    command = ["gcc", *include, "-o", tmp_path / "count", tmp_path / "count.c", folder / library, link]
+    subprocess.run(command, check=True)
+    done = subprocess.run([tmp_path / "count", section], capture_output=True, check=True)
+    assert done.stdout.decode() == {"trixie": "2 2\n", "sid": "3 2\n"}[root]
 
 
 @pytest.mark.parametrize("language", ["gcc", "g++"])

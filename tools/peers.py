@@ -1,11 +1,12 @@
 """Brings the programs that the tests compare with into the git-ignored folder `.peers/` (`make peers`).
 
-What comes: GNU binutils 2.40, 2.44 and the newest, each for x86-64, AArch64 and s390x; the newest LLVM tools;
-cross compilers that turn C and C++ into assembly; libsframe with its headers; elfutils; and QEMU's user-mode
-emulation with programs of AArch64 and s390x to run under it. They are Debian packages, fetched from the mirror
-this machine already uses, checked against Debian's keyring, and unpacked into one root a set; nothing is
-installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a program through its root's
-loader; the roots of the other machines are for the emulation's `-L`.
+What comes: GNU binutils 2.40, 2.44 and the newest, each for x86-64, AArch64 and s390x, and 2.35, which knows nothing
+of SFrame, for x86-64; GNU gold 2.40 and 2.44, the last; the newest mold and LLVM tools; cross compilers that turn C
+and C++ into assembly; libsframe of 2.44 and the newest with their headers; elfutils; and QEMU's user-mode emulation
+with programs of AArch64 and s390x to run under it. They are Debian packages, fetched from the mirror this machine
+already uses, checked against Debian's keyring, and unpacked into one root a set; nothing is installed. Each root has
+its own C library, so a wrapper in `.peers/bin/` starts a program through its root's loader; the roots of the other
+machines are for the emulation's `-L`.
 
 Bare Python: this runs before any dependency is there.
 """
@@ -33,6 +34,11 @@ LOADER = "ld-linux-x86-64.so.2"
 
 BINUTILS = ("binutils", "binutils-aarch64-linux-gnu", "binutils-s390x-linux-gnu")
 BINUTILS_TOOLS = (*("addr2line", "ar", "as", "ld", "nm", "objcopy", "objdump", "ranlib", "readelf", "size", "strip"),)
+LINKERS = {  # besides GNU ld and lld: name, root, program
+    "gold-2.40": ("bookworm", "x86_64-linux-gnu-ld.gold"),
+    "gold-2.44": ("trixie", "x86_64-linux-gnu-ld.gold"),
+    "mold": ("sid", "mold"),
+}
 LLVM_TOOLS = (
     *("ld.lld", "llvm-ar", "llvm-dwarfdump", "llvm-mc", "llvm-objcopy", "llvm-objdump"),
     *("llvm-readelf", "llvm-readobj", "llvm-strip", "llvm-symbolizer"),
@@ -46,7 +52,8 @@ MACHINES = {"": "x86_64-linux-gnu", "aarch64-": "aarch64-linux-gnu", "s390x-": "
 # What no peer needs at run time: documents, static libraries, sanitizers, link-time optimisation, some tools.
 LEFT_OUT = (
     *("./usr/share", "./etc", "./var", "*.a", "*.o", "./usr/lib/llvm-*/include"),
-    *("*/lto1", "*/lto-wrapper", "*-lto-dump-*", "*.gold", "*san.so.*", "*/llvm-exegesis", "*/obj2yaml"),
+    *("*/lto1", "*/lto-wrapper", "*-lto-dump-*", "*/aarch64-*.gold", "*/s390x-*.gold", "*san.so.*"),
+    *("*/llvm-exegesis", "*/obj2yaml"),
 )
 
 
@@ -69,16 +76,20 @@ class Suite:
     architecture: str = "amd64"
     left_out: tuple[str, ...] = ()
     """Besides LEFT_OUT."""
+    binutils_for: tuple[str, ...] = tuple(MACHINES)
+    """The machines, by prefix, for which it has binutils, where it has any."""
 
 
 SUITES = (
+    Suite("bullseye", "2.35", ("binutils",), left_out=("*.gold", "*gconv*"), binutils_for=("",)),
     Suite("bookworm", "2.40", (*BINUTILS, "g++-12-aarch64-linux-gnu", "g++-12-s390x-linux-gnu", "libstb-dev")),
-    Suite("trixie", "2.44", BINUTILS),
-    Suite("sid", "new", (*BINUTILS, "libsframe*", "libsframe-dev", "llvm-*", "lld-*")),
+    Suite("trixie", "2.44", (*BINUTILS, "binutils-gold-x86-64-linux-gnu", "libsframe1", "binutils-dev")),
+    Suite("sid", "new", (*BINUTILS, "mold", "libsframe*", "libsframe-dev", "llvm-*", "lld-*")),
     Suite("tools", "", ("qemu-user", "elfutils"), release="trixie", left_out=OTHER_EMULATORS),
     Suite("arm64", "", FOREIGN, release="trixie", architecture="arm64"),
     Suite("s390x", "", FOREIGN, release="trixie", architecture="s390x"),
 )
+CORPUS = ("bookworm", "trixie", "sid")  # the roots with the programs that make the tests' corpus
 
 
 def say(text: str) -> None:
@@ -254,7 +265,15 @@ def binutils_scripts(suite: Suite) -> dict[str, str]:
     return {
         f"bin/{prefix}{tool}-{suite.label}": script(f"../{suite.name}", root / f"{machine}-{tool}")
         for prefix, machine in MACHINES.items()
+        if prefix in suite.binutils_for
         for tool in BINUTILS_TOOLS
+    }
+
+
+def linker_scripts() -> dict[str, str]:
+    return {
+        f"bin/{name}": script(f"../{root}", PEERS / root / "usr/bin" / program)
+        for name, (root, program) in LINKERS.items()
     }
 
 
@@ -285,7 +304,7 @@ def compiler_scripts() -> dict[str, str]:
 
 def write_scripts() -> int:
     """Writes every wrapper that is not there as it should be, and removes those that no longer should be."""
-    scripts = llvm_scripts() | compiler_scripts() | tool_scripts()
+    scripts = linker_scripts() | llvm_scripts() | compiler_scripts() | tool_scripts()
     for suite in SUITES:
         if suite.label:
             scripts |= binutils_scripts(suite)
@@ -324,7 +343,7 @@ def main() -> int:
             say(str(error))
             return 1
         count = write_scripts()
-        records = {suite.name: record(suite) for suite in SUITES if suite.label}  # what made the corpus
+        records = {suite.name: record(suite) for suite in SUITES if suite.name in CORPUS}
         stamp = PEERS / "peers.json"
         text = json.dumps(records, indent=1) + "\n"
         if not stamp.exists() or stamp.read_text() != text:
