@@ -54,7 +54,7 @@ def inputs() -> list[Input]:
         folder.mkdir(parents=True)
         assembly = folder / "functions.s"
         with assembly.open("w") as file:
-            file.writelines(_assembly(FUNCTIONS))
+            file.writelines(functions(FUNCTIONS))
         for version in TOOLS:
             _make(folder, assembly, version)
         assembly.unlink()
@@ -78,7 +78,7 @@ def _input(folder: Path, version: int) -> Input:
     return Input(version, library, folder / f"v{version}.bin", source.address)
 
 
-def _assembly(count: int) -> Iterator[str]:
+def functions(count: int) -> Iterator[str]:
     """The functions, of several kinds in a fixed mixture."""
     rng = random.Random(20)
     yield "\t.text\n"

@@ -19,6 +19,7 @@ import numpy as np
 
 from frames import frames, over_everything
 from inputs import CACHE, Input, inputs
+from linking import linking
 from measure import LIBRARIES, LOADER, READELF, SID, WALKBACK, Figure, alternate, fastest, process
 from walkback.sframe.decode import decode
 from walkback.sframe.encode import encode, with_byteorder
@@ -41,6 +42,7 @@ def main() -> None:
         for measure in (decoding, foreign_order, encoding, finding, printing):
             figures.extend(measure(one, peer, options.rounds))
     figures.extend(frames(options.rounds))
+    figures.extend(linking(options.rounds))
     figures.append(starting(20))
     print(_conditions(made[-1]))
     rows = [COLUMNS, *(figure.cells() for figure in figures)]

@@ -12,9 +12,8 @@ import numpy as np
 from peers import BIN, peer, run
 from walkback import SectionBuilder
 from walkback.arch import MACHINES
-from walkback.elf import ElfFile, layout
+from walkback.elf import SECTION_RELOCATION, ElfFile, layout
 from walkback.graft import Grafted, add, add_to_object, drop
-from walkback.graft.objects import SECTION_RELOCATION
 from walkback.replace import replace_file
 
 if TYPE_CHECKING:
@@ -95,20 +94,25 @@ def ungraft(source: Path, target: Path) -> None:
         replace_file(target, drop(elf), like=source)
 
 
+def section_of_object(elf: ElfFile, sections: list[int]) -> tuple[bytes, np.ndarray]:
+    """A section in which each of these text sections is one function, and its relocations."""
+    machine = next(one for one in MACHINES if one.elf_machine == elf.machine)
+    builder = SectionBuilder(machine)
+    for index in sections:
+        builder.function(0, int(elf.sections["size"][index]), [ENTRY_RULES[machine.name]], section=index)
+    section = builder.build().section
+    table = np.zeros(len(section.code_section), SECTION_RELOCATION)
+    table["offset"] = [section.field_offset(number) for number in range(len(table))]
+    table["type"] = PC64[elf.machine]
+    table["section"] = section.code_section
+    return builder.encode(), table
+
+
 def graft_object(source: Path, target: Path) -> Grafted:
     """Writes a copy of an object in which each text section is one function."""
     with ElfFile.open(source) as elf:
-        machine = next(one for one in MACHINES if one.elf_machine == elf.machine)
-        builder = SectionBuilder(machine)
         code = (elf.sections["flags"] & layout.SHF_EXECINSTR != 0) & (elf.sections["size"] > 0)
-        for index in np.flatnonzero(code).tolist():
-            builder.function(0, int(elf.sections["size"][index]), [ENTRY_RULES[machine.name]], section=index)
-        section = builder.build().section
-        table = np.zeros(len(section.code_section), SECTION_RELOCATION)
-        table["offset"] = [section.field_offset(number) for number in range(len(table))]
-        table["type"] = PC64[elf.machine]
-        table["section"] = section.code_section
-        grafted = add_to_object(elf, builder.encode(), table)
+        grafted = add_to_object(elf, *section_of_object(elf, np.flatnonzero(code).tolist()))
         replace_file(target, grafted.parts, like=source)
     return grafted
 

@@ -12,6 +12,7 @@ import contextlib
 import io
 import os
 import re
+import struct
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -20,9 +21,24 @@ from pathlib import Path
 import pytest
 
 from elfbuilder import ElfBuilder
-from sframebuilder import SFrameBuilder
-from test_files import GNU_SFRAME, PT_GNU_SFRAME, SFRAME, SIZE, TEXT, archive, placing, relocatable, small, written
+from sframebuilder import PCREL, SFrameBuilder, row
+from test_files import (
+    GNU_SFRAME,
+    PC64,
+    PT_GNU_SFRAME,
+    SFRAME,
+    SIZE,
+    TEXT,
+    archive,
+    linked,
+    placing,
+    relocatable,
+    small,
+    unplaced,
+    written,
+)
 from walkback import SectionBuilder
+from walkback.cli.main import VERBS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -74,6 +90,45 @@ def damaged() -> SFrameBuilder:
     return builder
 
 
+def with_a_signal_frame() -> ElfBuilder:
+    builder = small()
+    builder.function(TEXT + 3 * SIZE, SIZE, [row(0, 1, [8])], signal=True)
+    return linked(builder.bytes())
+
+
+def concatenated() -> ElfBuilder:
+    """A program as from a linker that knows nothing of SFrame: of two objects; with a program header to spare."""
+    first = small(functions=2, flags=PCREL).bytes()
+    first += bytes(-len(first) % 8)
+    second = small(functions=3, flags=PCREL, address=SFRAME + len(first))
+    del second.functions[:2]
+    elf = linked(first + second.bytes(), segment=False)
+    elf.segment(0, ".sframe")
+    return elf
+
+
+def joined() -> ElfBuilder:
+    """An object as from `ld.lld -r`: its section is those of two objects."""
+    first = unplaced(small(2, 2))
+    first += bytes(-len(first) % 8)
+    places = [(offset + len(first), kind, symbol, addend + 2 * SIZE) for offset, kind, symbol, addend in placing(2, 1)]
+    return relocatable(first + unplaced(small(2, 1)), [*placing(2, 2), *places])
+
+
+def with_a_group() -> ElfBuilder:
+    """An object whose section tells of `.text` and of an inline function's, which is in a group."""
+    elf = relocatable(small(functions=2), placing(3, 1))
+    table = next(iter(elf.symbol_tables))
+    group = elf.section(".group", kind=17, link=table, entsize=4)
+    text = elf.section(".text.inline", bytes(SIZE), flags=0x206)
+    symbol = elf.symbol(table, "inline", 0, section=text, size=SIZE, binding=2)
+    (relocations,) = (one for one in elf.sections if one.name == ".rela.sframe")
+    relocations.data += struct.pack("<QQq", 0x1C + 16, symbol << 32 | PC64, 0)
+    elf.sections[group].data = struct.pack("<II", 1, text)
+    elf.sections[group].fields["sh_info"] = symbol
+    return elf
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files that the documents speak of."""
@@ -82,6 +137,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     one = written(tmp_path, relocatable(small(), placing(3)), "one.o")
     two = written(tmp_path, relocatable(small(2), placing(2)), "two.o")
     archive(tmp_path, "libcalls.a", one, two)
+    written(tmp_path, with_a_signal_frame(), "signal.so")
+    written(tmp_path, concatenated(), "concatenated")
+    written(tmp_path, joined(), "joined.o")
+    written(tmp_path, with_a_group(), "inline.o")
     subprocess.run(["gcc", "-nostdlib", "-static", "-o", "hello", ROOT / "tests" / "hello.s"], cwd=tmp_path, check=True)
     subprocess.run(["gcc", "-c", "-o", "hello.o", ROOT / "tests" / "hello.s"], cwd=tmp_path, check=True)
     monkeypatch.chdir(tmp_path)
@@ -171,7 +230,7 @@ def test_lines_are_short_and_paths_relative(document: Path) -> None:
         assert not re.search(r"(?<![\w/.])/(?:home|root|work|usr|tmp)/", line), f"line {number}"
 
 
-@pytest.mark.parametrize("verb", ["show", "check", "find", "derive", "compare", "size", "add", "drop"])
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_option_of_a_verb_is_documented(verb: str) -> None:
     text = (ROOT / "docs" / "cli.md").read_text()
     common, _, rest = text.partition("\n## `walkback show`")

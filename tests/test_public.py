@@ -15,19 +15,23 @@ import walkback
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = {
     "walkback": """
-        CODES Added Built Code Comparison Derived DwarfError ElfError ElfFile ExistingSize Finding Found
-        FrameSource Functions GraftError InexpressibleError Kind Machine Match MissingError Pair Part Parts
-        Piece Place Reason Refusal Refused Replacement Report Rule SFrameError Section SectionBuilder Severity
-        Shapes Sizes Source Stray Stretch Uncovered UnreadableError UnwindTable Verdict VersionSize
-        WalkbackError add build cfi_sources check check_source compare decode derive drop encode from_bytes
-        lookup measure pairs pieces refusals sources to_table total_size with_byteorder
+        Added Built CODES Code Comparison Converted Derived DwarfError ElfError ElfFile ExistingSize Finding
+        Fixed Found FrameSource Functions GraftError IncompleteError InexpressibleError Kind LeftOut Linked
+        Machine Match MissingError Pair Part Parts Piece Place Reason Refusal Refused Replacement Report Rule
+        SFrameError Section SectionBuilder Severity Shapes Sizes Source Split Stray Stretch Uncovered
+        UnreadableError UnwindTable Verdict VersionSize WalkbackError add build cfi_sources check check_source
+        compare convert decode derive drop encode fix from_bytes link link_object lookup measure pairs pieces
+        refusals sources split to_table total_size with_byteorder
     """,
-    "walkback.graft": "SECTION_RELOCATION Grafted add add_to_object drop is_grafted planned_address",
+    "walkback.graft": """
+        Grafted ObjectSection add add_to_object drop is_grafted planned_address rewrite rewrite_address set_sections
+    """,
     "walkback.table": """
         OUTERMOST REASON_WORDS RULE Found Kind Part Reason Rule UnwindTable inexpressible joined rule_array
     """,
     "walkback.elf": """
-        DEBUG_ROOTS RELOCATION_TABLE RELOCATION_TARGET SYMBOL_TABLE DebugLink ElfFile Member Note Relocated Relocations
+        DEBUG_ROOTS RELOCATION_TABLE RELOCATION_TARGET SECTION_RELOCATION SYMBOL_TABLE
+        DebugLink ElfFile Member Note Relocated Relocations
         debug_data debug_file debug_link elf_files is_archive is_elf map_file members relocated relocations_for
     """,
     "walkback.symbols": "SymbolIndex",

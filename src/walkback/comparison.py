@@ -139,9 +139,12 @@ def compare(one: UnwindTable, other: UnwindTable) -> Comparison:
         raise InexpressibleError(message)
     tables = (one, other)
     pieces = [disjoint(table) for table in tables]
+    meanings = _meanings(tables)
+    if _alike(tables, pieces, meanings):
+        return _equal(one, other)
     for each, table in zip(pieces, tables, strict=True):
         _check_blocks(each, table)
-    numbers, bytes_of, verdicts_one, verdicts_other = _walk.compare(pieces, tables, _meanings(tables))
+    numbers, bytes_of, verdicts_one, verdicts_other = _walk.compare(pieces, tables, meanings)
     section, start, size, verdict, rule_one, rule_other, range_one, range_other = numbers.T.copy()
     return Comparison(
         one=one,
@@ -158,6 +161,37 @@ def compare(one: UnwindTable, other: UnwindTable) -> Comparison:
         range_one=range_one,
         range_other=range_other,
     )
+
+
+def _alike(
+    tables: tuple[UnwindTable, UnwindTable], pieces: list[Disjoint], meanings: list[tuple[I64, U8, U8, U8]]
+) -> bool:
+    """Whether two tables say the same in the same words, which is quicker to see than to walk through.
+
+    Only of tables whose ranges are disjoint and have a rule from their start on.
+    """
+    one, other = tables
+    names = ("section", "start", "size", "first_row", "rows", "block", "signal", "pauth_key")
+    columns = [(getattr(one, f"range_{name}"), getattr(other, f"range_{name}")) for name in names]
+    columns.append((one.row_offset, other.row_offset))
+    if len(pieces[0][0]) < len(one) or not all(np.array_equal(*pair) for pair in columns):
+        return False
+    if not one.range_rows.all() or one.row_offset[one.range_first_row].any():
+        return False
+    numbers = [meaning[0].astype(np.int32) for meaning in meanings]
+    if min(int(number.min(initial=0)) for number in numbers) < 0:
+        return False
+    return np.array_equal(numbers[0][one.row_rule], numbers[1][other.row_rule])
+
+
+def _equal(one: UnwindTable, other: UnwindTable) -> Comparison:
+    """What is found of tables that say the same everywhere."""
+    bytes_of = np.zeros(len(Verdict), np.uint64)
+    bytes_of[Verdict.EQUAL] = one.range_size.sum()
+    verdicts = np.full(len(one), 1 << Verdict.EQUAL, np.uint8)
+    places, numbers = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+    none = (np.zeros(0, np.int32), places, places, *(numbers,) * 5)
+    return Comparison(one, other, bytes_of, verdicts, verdicts.copy(), *none)
 
 
 def _check_blocks(pieces: Disjoint, table: UnwindTable) -> None:

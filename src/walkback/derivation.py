@@ -23,14 +23,15 @@ from walkback.dwarf.rules import to_table
 from walkback.elf import ElfFile
 from walkback.elf import layout as elf_layout
 from walkback.errors import GraftError, MissingError, UnreadableError
-from walkback.graft import SECTION_RELOCATION, planned_address
+from walkback.graft import planned_address
 from walkback.sframe.build import Built, Refused, build
 from walkback.sframe.decode import decode
 from walkback.sframe.encode import encode
+from walkback.sframe.relocations import section_relocations
 from walkback.sframe.rules import to_table as sframe_table
 from walkback.sframe.section import Section
 from walkback.symbols import SymbolIndex
-from walkback.table import REASON_WORDS, Kind, Reason, UnwindTable, joined
+from walkback.table import UnwindTable, joined
 from walkback.table.settle import settled
 
 _PAGE = 0x1000
@@ -113,19 +114,7 @@ class Derived:
 
     def relocations(self) -> np.ndarray:
         """Of a relocatable file: where its linker has to write starts, a table of `SECTION_RELOCATION`."""
-        section = self.section
-        assert section.code_section is not None
-        count = len(section.functions)
-        table = np.zeros(count, SECTION_RELOCATION)
-        table["offset"] = section.fde_start + np.arange(count) * section.fde_size
-        table["addend"] = section.code_address.view(np.int64)
-        table["section"] = section.code_section
-        width = 8 if section.version == 3 else 4
-        machine = self.source.elf.machine
-        table["type"] = next(
-            kind for (em, kind), size in elf_layout.PC_RELATIVE.items() if (em, size) == (machine, width)
-        )
-        return table
+        return section_relocations(self.section, self.source.elf)
 
     def relocation_objects(self) -> list[dict[str, Any]]:
         """The relocations in words, for JSON."""
@@ -249,11 +238,4 @@ def _unplaced(fdes: I64, faults: np.ndarray) -> list[Uncovered]:
 
 def _reason(table: UnwindTable, refused: Refused, fault: Fault) -> str:
     """Why the section does not have a range."""
-    if fault:
-        return FAULT_WORDS[fault]
-    if refused.row is not None:
-        record = table.rules[table.row_rule[refused.row]]
-        for part in ("cfa", "ra", "fp"):
-            if record[part]["kind"] == Kind.INEXPRESSIBLE:
-                return REASON_WORDS[Reason(int(record[part]["offset"]))]
-    return refused.text(table)
+    return FAULT_WORDS[fault] if fault else refused.text(table)

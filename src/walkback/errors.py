@@ -7,6 +7,7 @@
     |-- SFrameError            bytes that break a rule of the SFrame format
     |-- DwarfError             call frame information that breaks a rule of its format
     |-- InexpressibleError     a rule or a function that the chosen format cannot say
+    |   `-- IncompleteError    several functions, each with its reason
     `-- GraftError             a file that a section cannot be put into or taken out of
 
 An error is one line: the file, the section and offset in it, the function, what is wrong, and the code of the
@@ -16,6 +17,8 @@ rule that is broken. The code that notices knows the offset; the callers above i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Self
 
 from walkback.text import printable
@@ -81,6 +84,33 @@ class DwarfError(WalkbackError):
 
 class InexpressibleError(WalkbackError):
     """A rule or a function that the chosen format cannot say."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A function that a result does not have, or would not have."""
+
+    file: str
+    section: str | None
+    """In relocatable files the name of the text section; None where `start` is an address."""
+    start: int
+    size: int
+    name: str | None
+    reason: str
+
+    @property
+    def place(self) -> str:
+        """Where it is, for a person."""
+        where = f"{self.start:#x}" if self.section is None else f"{self.section}+{self.start:#x}"
+        return f"{where} {self.name} ({self.size} bytes)" if self.name else f"{where} ({self.size} bytes)"
+
+
+class IncompleteError(InexpressibleError):
+    """Functions that a result would not have; nothing is written."""
+
+    def __init__(self, message: str, left_out: Sequence[LeftOut], *, file: str | None = None) -> None:
+        super().__init__(message, file=file)
+        self.left_out = left_out
 
 
 class GraftError(WalkbackError):

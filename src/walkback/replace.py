@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,8 +84,7 @@ def _prepare(
     former = None
     with contextlib.suppress(FileNotFoundError):
         former = target.stat()
-    descriptor, name = tempfile.mkstemp(prefix=".walkback-", dir=target.parent)
-    temporary = Path(name)
+    descriptor, temporary = _temporary(target.parent)
     try:
         try:
             _write(descriptor, parts)
@@ -103,6 +101,14 @@ def _prepare(
             temporary.unlink()
         raise
     return temporary, target
+
+
+def _temporary(folder: Path) -> tuple[int, Path]:
+    """A new file that nobody else can read."""
+    while True:
+        path = folder / f".walkback-{os.urandom(6).hex()}"
+        with contextlib.suppress(FileExistsError):
+            return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), path
 
 
 def _write(descriptor: int, parts: Iterable[bytes | memoryview]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ import numpy as np
 from walkback.comparison import Comparison, Stretch, compare
 from walkback.dwarf.files import frame_sources, in_code
 from walkback.elf import ElfFile, elf_files, is_archive, is_elf, map_file
-from walkback.elf.inputs import raise_first
+from walkback.elf.inputs import raise_first, split_address
 from walkback.errors import MissingError, UnreadableError, WalkbackError
 from walkback.sframe.files import sources, sources_of
 from walkback.symbols import SymbolIndex
@@ -166,20 +165,6 @@ def _first(elf: ElfFile, section: str | None, *, frames_first: bool) -> Named | 
     if frames_first:
         return call_frame_table(elf) or sframe_table(elf)
     return sframe_table(elf) or call_frame_table(elf)
-
-
-def split_address(text: str) -> tuple[str, int | None]:
-    """A path and the address behind its `@`, if there is one and no file of the whole name.
-
-    Raises ValueError for an address that is none.
-    """
-    path, at, number = text.rpartition("@")
-    if not at or os.path.lexists(text):
-        return text, None
-    if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[1-9][0-9]{0,19}|0", number) is None or int(number, 0) >= 2**64:
-        message = f"{number!r} is not an address; examples: 4096, 0x1000"
-        raise ValueError(message)
-    return path, int(number, 0)
 
 
 def _other(other: str, section: str | None) -> Named:

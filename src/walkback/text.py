@@ -1,4 +1,4 @@
-"""Text that is safe to print."""
+"""Text for people."""
 
 from __future__ import annotations
 
@@ -8,3 +8,8 @@ _ESCAPES = {number: f"\\x{number:02x}" for number in (*range(0x20), *range(0x7F,
 def printable(text: str) -> str:
     """Names come from files: what would move the cursor or colour the screen is spelled out."""
     return text.translate(_ESCAPES)
+
+
+def counted(count: int, noun: str) -> str:
+    """So many of something."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -17,7 +17,7 @@ from test_files import SFRAME, archive, linked, placing, relocatable, small, wri
 
 WALKBACK = Path(sys.executable).with_name("walkback")
 VERBS = ("show", "check", "find")
-ALL_VERBS = (*VERBS, "derive", "compare", "size", "add", "drop")
+ALL_VERBS = (*VERBS, "derive", "compare", "size", "add", "drop", "convert", "link", "fix", "split")
 NEWEST_VERB_TARGET = {"find": ["f1"]}
 
 

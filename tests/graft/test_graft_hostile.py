@@ -15,9 +15,18 @@ import pytest
 
 from elfbuilder import HEADER, SECTION, SEGMENT, ElfBuilder
 from grafting import PROGRAMS, compiled
-from walkback.elf import ElfFile, layout
+from walkback.elf import SECTION_RELOCATION, ElfFile, layout
 from walkback.errors import WalkbackError
-from walkback.graft import SECTION_RELOCATION, add, add_to_object, drop, planned_address
+from walkback.graft import (
+    ObjectSection,
+    add,
+    add_to_object,
+    drop,
+    planned_address,
+    rewrite,
+    rewrite_address,
+    set_sections,
+)
 
 COUNT = int(os.environ.get("WALKBACK_SOAK", "0")) or 1500
 VALUES = [0, 1, 2, 7, 24, 56, 63, 64, 65, 0x318, 0x1000, 0xFFFF, 2**31, 2**32 - 1, 2**47, 2**63, 2**64 - 64, 2**64 - 1]
@@ -31,7 +40,11 @@ def try_all(data: bytes) -> None:
         lambda elf: add(elf, lambda _: bytes(SIZE), SIZE).parts,
         lambda elf: planned_address(elf, SIZE) and [],
         drop,
+        lambda elf: rewrite(elf, lambda _: bytes(SIZE // 2), SIZE // 2).parts,
+        lambda elf: rewrite_address(elf, SIZE) and [],
         lambda elf: add_to_object(elf, bytes(SIZE), relocations).parts,
+        lambda elf: set_sections(elf, [ObjectSection(bytes(SIZE), relocations, link_order=1)] * 2),
+        lambda elf: set_sections(elf, [ObjectSection(bytes(SIZE), relocations, group=6)]),
     ):
         try:
             parts = work(ElfFile(data, "name"))
@@ -70,6 +83,23 @@ def damage(data: bytearray, fields: list[tuple[int, str]], chance: random.Random
                 struct.pack_into(f"<{code}", data, offset, value % (1 << WIDTHS[code]))
 
 
+def grouped() -> bytes:
+    """An object with a group, a section in it without local symbol, and numbers in a table of their own."""
+    builder = ElfBuilder(extended=True)
+    builder.section(".text", bytes(32), flags=6)
+    builder.section(".text.inline", bytes(32), flags=0x206)
+    symtab = builder.symtab()
+    builder.symbol(symtab, "local", 0, section=1, binding=0)
+    builder.symbol(symtab, "inline", 0, section=2)
+    builder.sections[symtab].fields["sh_info"] = 2
+    builder.relocations(1, symtab, [(8, 1, 1, 0), (16, 1, 2, 0)])
+    words = np.array([1, 2, 7], "<u4").tobytes()
+    group = builder.section(".group", words, kind=layout.SHT_GROUP, link=symtab, info=2, entsize=4)
+    builder.section(".sframe", bytes(64), kind=layout.SHT_GNU_SFRAME, flags=0x202)
+    assert group == 6
+    return bytes(builder.build())
+
+
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     folder = tmp_path_factory.mktemp("programs")
@@ -79,7 +109,8 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     found.append((folder / "object.o").read_bytes())
     grafted = [b"".join(add(ElfFile(data, ""), lambda _: bytes(SIZE), SIZE).parts) for data in found[:2]]
     relocations = np.array([(28, 0, 24, 1)], SECTION_RELOCATION)
-    return [*found, *grafted, b"".join(add_to_object(ElfFile(found[3], ""), bytes(SIZE), relocations).parts)]
+    added = b"".join(add_to_object(ElfFile(found[3], ""), bytes(SIZE), relocations).parts)
+    return [*found, *grafted, added, grouped()]
 
 
 def test_damaged_files_are_refused_or_done(samples: list[bytes]) -> None:
@@ -105,6 +136,15 @@ def test_damaged_records_are_not_followed(samples: list[bytes]) -> None:
         struct.pack_into("<Q", damaged, min(place, len(damaged) - 8), chance.choice(VALUES))
         try_all(bytes(damaged))
     assert len(former) < len(grafted)
+
+
+def test_a_section_may_claim_to_end_behind_all_addresses(samples: list[bytes]) -> None:
+    elf = ElfFile(samples[0], "")
+    for index in range(len(elf.sections)):
+        for address in (2**64 - 8, 0):
+            data = bytearray(samples[0])
+            struct.pack_into("<Q", data, int.from_bytes(data[40:48], "little") + 64 * index + 16, address)
+            try_all(bytes(data))
 
 
 def test_a_claimed_alignment_does_not_fill_the_memory() -> None:

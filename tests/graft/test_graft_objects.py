@@ -13,9 +13,9 @@ from elfbuilder import ElfBuilder
 from grafting import elflint, graft_object, linker_folder, output_of, ungraft
 from peers import peer, run
 from walkback import check_source, decode, sources
-from walkback.elf import ElfFile, layout, relocations_for
+from walkback.elf import SECTION_RELOCATION, ElfFile, layout, relocations_for
 from walkback.errors import GraftError
-from walkback.graft import SECTION_RELOCATION, add_to_object
+from walkback.graft import add_to_object
 
 SOURCE = Path(__file__).resolve().parent / "objects.c"
 

@@ -356,7 +356,7 @@ def test_one_row_that_needs_flex_makes_the_function_flex():
     builder.function(16, 16, ["CFA = rsp+8"])
     section = builder.build().section
     assert section.functions.fde_type.tolist() == [1, 0]
-    assert section.shapes.info.tolist() == [0x04, 0x04, 0x03]
+    assert section.shapes.info[section.row_shape].tolist() == [0x04, 0x04, 0x03]
 
 
 def test_drap_is_written_as_the_assembler_writes_it():

@@ -75,7 +75,7 @@ def compare(
 
 def _check_other(other: str | None, section: str | None) -> None:
     """Refuse an address that is none, and a section of raw bytes."""
-    from walkback.tables import split_address
+    from walkback.elf.inputs import split_address
 
     try:
         address = split_address(other)[1] if other is not None else None

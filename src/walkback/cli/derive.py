@@ -10,10 +10,7 @@ from pathlib import Path
 import click
 
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
-from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
-
-_STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
-"""Outputs on which the account of what was made must not follow the bytes."""
+from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, STDOUT, complain, for_each_file
 
 _VERSION = click.option(
     "--version", type=click.IntRange(1, 3), default=3, show_default=True, help="Version of SFrame to write."
@@ -87,7 +84,7 @@ def derive(
                 lines = [json.dumps(one) + "\n" for one in made.relocation_objects()]
                 outputs.append((relocs, ["".join(lines).encode()]))
             replace_files(outputs)
-            with contextlib.redirect_stdout(sys.stderr if output in _STDOUT else sys.stdout):
+            with contextlib.redirect_stdout(sys.stderr if output in STDOUT else sys.stdout):
                 if as_json:
                     click.echo(json.dumps(derived_object(made)))
                 else:

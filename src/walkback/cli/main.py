@@ -13,7 +13,7 @@ import click
 
 from walkback.cli.output import EXIT_UNREADABLE, EXIT_USAGE, complain
 
-VERBS = ("show", "check", "find", "derive", "compare", "size", "add", "drop")
+VERBS = ("show", "check", "find", "derive", "compare", "size", "add", "drop", "convert", "link", "fix", "split")
 """In the order of `--help`; each is the module of that name here, and the command in it."""
 
 _EXIT_INTERRUPTED = 130
@@ -45,7 +45,7 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version."
 )
 def cli() -> None:
-    """Make, prove, measure, read, check and look up SFrame stack-trace tables.
+    """Make, prove, convert, link, read, check, measure and look up SFrame stack-trace tables.
 
     Exit status: 0 fine, 1 findings, differences or nothing found,
     2 wrong usage, 3 input unreadable.

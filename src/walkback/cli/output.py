@@ -19,6 +19,9 @@ EXIT_FINDINGS = 1
 EXIT_USAGE = 2
 EXIT_UNREADABLE = 3
 
+STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+"""Outputs on which an account of what was written must not follow the bytes."""
+
 FILE = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
 SECTION = click.option("--section", metavar="NAME", help="Take the ELF section of this name.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
@@ -39,6 +42,17 @@ def check_options(files: Iterable[str], section: str | None, address: int | None
             raise click.UsageError(message)
         if not raw and address is not None:
             message = f"--address is for raw section bytes, and {printable(file)} has addresses of its own"
+            raise click.UsageError(message)
+
+
+def check_raw(file: str, option: str) -> None:
+    """Refuse an option that is for raw section bytes."""
+    from walkback.elf import is_archive, is_elf, map_file
+
+    with contextlib.suppress(WalkbackError):  # the verb tells what is wrong
+        data = map_file(file)
+        if is_elf(data) or is_archive(data):
+            message = f"{option} is for raw section bytes, and {printable(file)} has its own"
             raise click.UsageError(message)
 
 

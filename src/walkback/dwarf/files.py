@@ -103,10 +103,7 @@ def in_code(elf: ElfFile, table: UnwindTable) -> Bools:
     """Which ranges describe code of the file; a linker that drops code can leave their FDEs."""
     if elf.is_relocatable:
         return np.ones(len(table), np.bool_)
-    live = np.zeros(len(table), np.bool_)
-    for start, end in zip(*elf.executable_ranges(), strict=True):
-        live |= (table.range_start >= start) & (table.range_start < end)
-    return live
+    return elf.is_code(table.range_start)
 
 
 def machine_of(elf: ElfFile) -> Machine:

@@ -6,12 +6,19 @@ from walkback.elf.file import SYMBOL_TABLE, ElfFile, is_elf, map_file
 from walkback.elf.inputs import elf_files
 from walkback.elf.notes import Note
 from walkback.elf.relocated import Relocated, relocated
-from walkback.elf.relocations import RELOCATION_TABLE, RELOCATION_TARGET, Relocations, relocations_for
+from walkback.elf.relocations import (
+    RELOCATION_TABLE,
+    RELOCATION_TARGET,
+    SECTION_RELOCATION,
+    Relocations,
+    relocations_for,
+)
 
 __all__ = [
     "DEBUG_ROOTS",
     "RELOCATION_TABLE",
     "RELOCATION_TARGET",
+    "SECTION_RELOCATION",
     "SYMBOL_TABLE",
     "DebugLink",
     "ElfFile",

@@ -40,6 +40,18 @@ class Member:
     data: memoryview
     offset: int
     """Where its bytes begin in the archive; in a thin archive, which has none, where they would."""
+    header: int
+    """Where the header before it begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolIndex:
+    """The index of the symbols that members define; an archive may have several."""
+
+    name: str
+    """`/` and `/SYM64/` of System V, `__.SYMDEF`, `__.SYMDEF_64` and their kin of BSD."""
+    data: memoryview
+    offset: int
 
 
 def is_archive(data: Buffer) -> bool:
@@ -49,12 +61,18 @@ def is_archive(data: Buffer) -> bool:
 
 def members(data: Buffer, name: str) -> Iterator[Member]:
     """The members in their order; `name` is the archive's path, beside which a thin one finds its files."""
+    return (entry for entry in entries(data, name) if isinstance(entry, Member))
+
+
+def entries(data: Buffer, name: str) -> Iterator[Member | SymbolIndex]:
+    """The members, and the indexes between them."""
     reader = _Reader(memoryview(data).cast("B"), name)
     position = len(layout.ARMAG)
     while position < len(reader.data):
         raw_name, start, size = reader.header(position)
         if raw_name in _INDEXES:
             position = _even(reader.end(start, size))
+            yield SymbolIndex(_text(raw_name), reader.data[start : start + size], start)
         elif raw_name in _LONG_NAMES:
             position = _even(reader.end(start, size))
             reader.long_names = reader.data[start : start + size]
@@ -63,9 +81,7 @@ def members(data: Buffer, name: str) -> Iterator[Member]:
             yield reader.outside(raw_name, start, size)
         else:
             position = _even(reader.end(start, size))
-            member = reader.inside(raw_name, start, size)
-            if member is not None:
-                yield member
+            yield reader.inside(raw_name, start, size)
 
 
 def _even(offset: int) -> int:
@@ -99,38 +115,38 @@ class _Reader:
             raise self.error(f"a member of {size:#x} bytes reaches beyond the end of the archive", start)
         return start + size
 
-    def inside(self, raw_name: bytes, start: int, size: int) -> Member | None:
-        """A member whose contents are here; None if it is BSD's index under a long name."""
-        end = start + size
+    def inside(self, raw_name: bytes, start: int, size: int) -> Member | SymbolIndex:
+        """A member whose contents are here; or BSD's index under a long name."""
+        header, end = start - AR_HEADER.size, start + size
         if raw_name.startswith(b"#1/"):  # BSD: the name stands before the contents
             digits = raw_name[3:]
             if not digits.isdigit() or int(digits) > min(size, _LONGEST_NAME):
-                raise self.error("the length of a member's name is wrong", start - AR_HEADER.size)
+                raise self.error("the length of a member's name is wrong", header)
             body = start + int(digits)
             name = bytes(self.data[start:body]).rstrip(b"\0")
             if name in _INDEXES:
-                return None
+                return SymbolIndex(_text(name), self.data[body:end], body)
             start = body
         else:
             name = self.member_name(raw_name, start)
-        return Member(_text(name), self.data[start:end], start)
+        return Member(_text(name), self.data[start:end], start, header)
 
     def outside(self, raw_name: bytes, start: int, size: int) -> Member:
         """A member of a thin archive: a file beside it, or a member of an archive beside it."""
         reference, _, origin = raw_name.partition(b":") if raw_name.startswith(b"/") else (raw_name, b"", b"")
-        name = self.member_name(reference, start)
+        name, header = self.member_name(reference, start), start - AR_HEADER.size
         path = str(Path(self.name).parent / os.fsdecode(name))
         try:
             contents = map_file(path)
         except UnreadableError as error:
             text = f"member {_text(name)} of this thin archive: {error.message}"
-            raise self.error(text, start - AR_HEADER.size) from error
+            raise self.error(text, header) from error
         if origin:
             return self.nested(contents, path, origin, start)
         if len(contents) != size:
             text = f"member {_text(name)} of this thin archive has {len(contents)} bytes instead of {size}"
-            raise self.error(text, start - AR_HEADER.size)
-        return Member(_text(name), contents, start)
+            raise self.error(text, header)
+        return Member(_text(name), contents, start, header)
 
     def nested(self, contents: memoryview, path: str, origin: bytes, start: int) -> Member:
         """`ar` puts the members of an ordinary archive into a thin one by the offsets of their headers."""
@@ -143,9 +159,9 @@ class _Reader:
             raise self.error(f"{path}: thin archives in thin archives are not read", start - AR_HEADER.size)
         inner.long_names = next(inner.long_name_tables(), memoryview(b""))
         member = inner.inside(raw_name, body, size)
-        if member is None:
+        if isinstance(member, SymbolIndex):
             raise self.error(f"{path} has an index where a member is wanted of it", start - AR_HEADER.size)
-        return Member(member.name, member.data, start)
+        return Member(member.name, member.data, start, start - AR_HEADER.size)
 
     def long_name_tables(self) -> Iterator[memoryview]:
         """The table of long names, which stands before all members but the indexes."""

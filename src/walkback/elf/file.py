@@ -291,6 +291,13 @@ class ElfFile:
         # What would run over the end of the address space stops there.
         return start, start + np.minimum(size, np.uint64(2**64 - 1) - start)
 
+    def is_code(self, addresses: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """Which addresses lie in executable segments."""
+        inside = np.zeros(len(addresses), np.bool_)
+        for start, end in zip(*self.executable_ranges(), strict=True):
+            inside |= (addresses >= start) & (addresses < end)
+        return inside
+
     def entries(self, index: int, shapes: Shapes) -> Table:
         """The contents of a section as entries of a shape from `layout`, with which its header must agree."""
         contents = self.section_data(index)

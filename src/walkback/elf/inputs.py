@@ -1,7 +1,9 @@
-"""The ELF files that a path stands for: the file itself, or the members of an archive."""
+"""What a path stands for: an ELF file or the members of an archive, or raw bytes at an address."""
 
 from __future__ import annotations
 
+import os
+import re
 from typing import TYPE_CHECKING
 
 from walkback.elf import layout
@@ -38,3 +40,17 @@ def raise_first(errors: list[WalkbackError], what: str) -> None:
         errors[0].message += f" (and {len(errors) - 1} {what} more cannot be read)"
     if errors:
         raise errors[0]
+
+
+def split_address(text: str) -> tuple[str, int | None]:
+    """A path and the address behind its `@`, if there is one and no file of the whole name.
+
+    Raises ValueError for an address that is none.
+    """
+    path, at, number = text.rpartition("@")
+    if not at or os.path.lexists(text):
+        return text, None
+    if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[1-9][0-9]{0,19}|0", number) is None or int(number, 0) >= 2**64:
+        message = f"{number!r} is not an address; examples: 4096, 0x1000"
+        raise ValueError(message)
+    return path, int(number, 0)

@@ -28,6 +28,9 @@ RELOCATION_TABLE = np.dtype(
     align=True,
 )
 
+SECTION_RELOCATION = np.dtype([("offset", "u8"), ("addend", "i8"), ("type", "u4"), ("section", "u4")], align=True)
+"""A place in a section to be made that gets the address of a section plus the addend, in the way of the type."""
+
 RELOCATION_TARGET = np.dtype([("section", "i8"), ("value", "i8")])
 """Where the symbol of a relocation is. `section` is 0 if it is in no section of this file: undefined, absolute or
 common; and -1 if there is no such symbol."""

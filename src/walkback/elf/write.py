@@ -36,19 +36,27 @@ class Draft:
     def __init__(self, data: memoryview) -> None:
         self.data = data
         self._starts: list[int] = []
-        self._patches: list[bytes] = []
+        self._patches: list[bytearray] = []
 
     def write(self, offset: int, contents: bytes) -> None:
         """Write over what is there; places that overlap or touch become one."""
         end = offset + len(contents)
         first, last = self._touching(offset, end)
-        if first < last:
-            start = min(offset, self._starts[first])
-            stop = max(end, self._starts[last - 1] + len(self._patches[last - 1]))
-            contents = self.read(start, offset - start) + contents + self.read(end, stop - end)
-            offset = start
-        self._starts[first:last] = [offset]
-        self._patches[first:last] = [contents]
+        if first == last:
+            self._starts.insert(first, offset)
+            self._patches.insert(first, bytearray(contents))
+            return
+        # The first of them grows where it is, or places in a row would each copy all those before.
+        patch, rest = self._patches[first], bytearray()
+        if last - first > 1:
+            rest = self._patches[last - 1][end - self._starts[last - 1] :]
+        if offset < self._starts[first]:
+            patch[:0] = bytes(self._starts[first] - offset)
+            self._starts[first] = offset
+        start = self._starts[first]
+        patch[offset - start : end - start] = contents
+        patch += rest
+        del self._starts[first + 1 : last], self._patches[first + 1 : last]
 
     def _touching(self, start: int, end: int) -> tuple[int, int]:
         """The patches that touch a range: the first, and the one behind the last."""
@@ -70,13 +78,14 @@ class Draft:
     @property
     def patches(self) -> list[tuple[int, bytes]]:
         """The places that were written over, in order, with what is there now."""
-        return list(zip(self._starts, self._patches, strict=True))
+        return list(zip(self._starts, map(bytes, self._patches), strict=True))
 
     def parts(self) -> list[Part]:
         """The whole contents."""
-        cuts = [(0, 0), *((start, start + len(patch)) for start, patch in self.patches), (len(self.data),) * 2]
+        patches = self.patches
+        cuts = [(0, 0), *((start, start + len(patch)) for start, patch in patches), (len(self.data),) * 2]
         kept: list[Part] = [self.data[end:start] for (_, end), (start, _) in pairwise(cuts)]
-        every = [part for pair in zip(kept, [*self._patches, b""], strict=True) for part in pair]
+        every = [part for pair in zip(kept, [*(patch for _, patch in patches), b""], strict=True) for part in pair]
         return [part for part in every if len(part)]
 
 
@@ -130,6 +139,18 @@ class Headers:
     def section_bytes(self) -> bytes:
         """The section headers."""
         return self.sections.astype(layout.SECTION_HEADER[self.byteorder]).tobytes()
+
+
+def write_over(former: Headers, headers: Headers, draft: Draft) -> None:
+    """Put tables that are no longer than the former ones where those are; what they leave becomes zeros."""
+    headers.place(headers.segments_offset, headers.sections_offset)
+    itself = headers.segments["type"] == layout.PT_PHDR
+    for size in ("filesz", "memsz"):
+        headers.segments[size][itself] = SEGMENT_SIZE * len(headers.segments)
+    segments, sections = headers.segment_bytes(), headers.section_bytes()
+    draft.write(headers.segments_offset, segments.ljust(SEGMENT_SIZE * len(former.segments), b"\0"))
+    draft.write(headers.sections_offset, sections.ljust(SECTION_SIZE * len(former.sections), b"\0"))
+    draft.write(0, headers.header_bytes())
 
 
 class Tail:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from walkback.elf.write import Part
 
 SECTION_NAME = ".sframe"
+REPLACED = "the .sframe section that was there has been replaced"
 _MACHINES = (layout.EM_X86_64, layout.EM_AARCH64, layout.EM_S390)
 
 
@@ -43,23 +44,29 @@ class Grafted:
     """What had to be done besides, each a sentence without its full stop."""
 
 
-def add(elf: ElfFile, contents: Callable[[int], bytes], size: int) -> Grafted:
-    """A copy of a linked file with an `.sframe` section; one that it has is replaced.
+def add(elf: ElfFile, contents: Callable[[int], bytes], size: int, kind: int = layout.SHT_GNU_SFRAME) -> Grafted:
+    """A copy of a linked file with an `.sframe` section of this type; one that it has is replaced.
 
     `contents` makes the `size` bytes of the section for the address where it will stand.
     """
     elf, notes = without_section(elf)
     headers = Headers(elf)
     plan = _plan(elf, headers, size)
-    section = contents(plan.address)
-    if len(section) != size:
-        message = f"the section has {len(section)} bytes instead of {size}"
-        raise ValueError(message)
+    section = made_for(contents, plan.address, size)
     try:
-        parts = _assemble(elf, headers, plan, section)
+        parts = _assemble(elf, headers, plan, section, kind)
     except GraftError as error:
         raise error.within(file=elf.name) from None
     return Grafted(parts, plan.address, plan.offset, [*notes, *plan.notes])
+
+
+def made_for(contents: Callable[[int], bytes], address: int, size: int) -> bytes:
+    """The section for its address; its place was chosen for this size."""
+    section = contents(address)
+    if len(section) != size:
+        message = f"the section has {len(section)} bytes instead of {size}"
+        raise ValueError(message)
+    return section
 
 
 def planned_address(elf: ElfFile, size: int) -> int:
@@ -73,23 +80,28 @@ def without_section(elf: ElfFile) -> tuple[ElfFile, list[str]]:
     if not is_grafted(elf):
         return elf, []
     former = ElfFile(b"".join(drop(elf)), elf.name)
-    return former, ["the .sframe section that was there has been replaced"]
+    return former, [REPLACED]
 
 
 def _plan(elf: ElfFile, headers: Headers, size: int) -> Plan:
     try:
-        if elf.machine not in _MACHINES:
-            raise GraftError(f"SFrame knows no machine with the number {elf.machine}")
-        if elf.type == layout.ET_CORE:
-            raise GraftError("this is a core file")
-        if elf.type not in {layout.ET_EXEC, layout.ET_DYN}:
-            raise GraftError(f"files of type {elf.type} are neither programs nor libraries")
+        check_linked(elf)
         return plan_graft(elf, headers, size)
     except GraftError as error:
         raise error.within(file=elf.name) from None
 
 
-def _assemble(elf: ElfFile, headers: Headers, plan: Plan, section: bytes) -> list[Part]:
+def check_linked(elf: ElfFile) -> None:
+    """Only programs and libraries of the machines that there are tables for."""
+    if elf.machine not in _MACHINES:
+        raise GraftError(f"SFrame knows no machine with the number {elf.machine}", file=elf.name)
+    if elf.type == layout.ET_CORE:
+        raise GraftError("this is a core file", file=elf.name)
+    if elf.type not in {layout.ET_EXEC, layout.ET_DYN}:
+        raise GraftError(f"files of type {elf.type} are neither programs nor libraries", file=elf.name)
+
+
+def _assemble(elf: ElfFile, headers: Headers, plan: Plan, section: bytes, kind: int) -> list[Part]:
     draft, tail = Draft(elf.data), Tail(plan.shift + len(elf.data))
     headers.segments = _segments(headers.segments, plan, len(section))
     if not plan.shift:
@@ -102,7 +114,7 @@ def _assemble(elf: ElfFile, headers: Headers, plan: Plan, section: bytes) -> lis
             tail.append(headers.segment_bytes())
         tail.skip_to(plan.offset)
         tail.append(section)
-    names = _add_section(elf, headers, plan, len(section))
+    names = _add_section(elf, headers, plan, len(section), kind)
     finish(headers, draft, tail, names, plan.segments_offset, plan.shift)
     return [*_front(headers, plan, section), *draft.parts(), *tail.parts]
 
@@ -213,7 +225,7 @@ def _move_of(entry: np.void, plan: Plan) -> Move | None:
     return next((move for move in plan.moves if move.start <= entry["offset"] < move.end), None)
 
 
-def _add_section(elf: ElfFile, headers: Headers, plan: Plan, size: int) -> bytes:
+def _add_section(elf: ElfFile, headers: Headers, plan: Plan, size: int, kind: int) -> bytes:
     """The section headers: what moved has followed, and one is new. Returns the names with the new one."""
     table = headers.sections
     if not len(table):
@@ -224,6 +236,6 @@ def _add_section(elf: ElfFile, headers: Headers, plan: Plan, size: int) -> bytes
     table["offset"][table["type"] != layout.SHT_NULL] += np.uint64(plan.shift)
     names = bytes(elf.section_data(headers.names)) if headers.names else b""
     place = (plan.address, plan.offset, size)
-    new = (len(names), layout.SHT_GNU_SFRAME, layout.SHF_ALLOC, *place, 0, 0, SECTION_ALIGNMENT, 0)
+    new = (len(names), kind, layout.SHF_ALLOC, *place, 0, 0, SECTION_ALIGNMENT, 0)
     headers.sections = np.concatenate([table, np.array([new], table.dtype)])
     return names + SECTION_NAME.encode() + b"\0"

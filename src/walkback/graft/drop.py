@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from walkback.elf import layout
-from walkback.elf.write import SECTION_SIZE, SEGMENT_SIZE, Draft, Headers
+from walkback.elf.write import HEADER_SIZE, Draft, Headers, write_over
 from walkback.errors import ElfError, GraftError, MissingError
 from walkback.graft.record import find_record
 from walkback.graft.remove import remove_sections
@@ -27,7 +27,7 @@ _RELOCATIONS = (layout.SHT_REL, layout.SHT_RELA, layout.SHT_CREL)
 
 def is_grafted(elf: ElfFile) -> bool:
     """Whether there is anything for `drop` to take out."""
-    return len(_sections(elf)) > 0 or layout.PT_GNU_SFRAME in elf.segments["type"]
+    return len(sframe_sections(elf)) > 0 or layout.PT_GNU_SFRAME in elf.segments["type"]
 
 
 def drop(elf: ElfFile) -> list[Part]:
@@ -37,21 +37,32 @@ def drop(elf: ElfFile) -> list[Part]:
     record = find_record(elf)
     if record is not None:
         return record.restore(elf.data)
-    draft, headers = Draft(elf.data), Headers(elf)
-    sections = _sections(elf)
-    for start, size in _contents(elf, sections):
-        if start + size > len(elf.data):
-            raise ElfError("the .sframe section reaches beyond the end of the file", file=elf.name, offset=start)
-        if start < 64:
-            raise GraftError("the .sframe section lies over the ELF header", file=elf.name)
-        draft.write(start, bytes(size))
-    headers.segments = _other_segments(elf, sections)
-    remove_sections(elf, headers, draft, [*sections, *_relocations(elf, sections)])
-    _write_tables(elf, headers, draft)
+    draft, headers = cleared(elf), Headers(elf)
+    headers.segments = _other_segments(elf, sframe_sections(elf))
+    remove_sections(elf, headers, draft, removed_sections(elf))
+    write_over(Headers(elf), headers, draft)
     return draft.parts()
 
 
-def _sections(elf: ElfFile) -> list[int]:
+def cleared(elf: ElfFile) -> Draft:
+    """The file with zeros where its `.sframe` sections and their relocations are."""
+    draft = Draft(elf.data)
+    for start, size in _contents(elf, sframe_sections(elf)):
+        if start + size > len(elf.data):
+            raise ElfError("the .sframe section reaches beyond the end of the file", file=elf.name, offset=start)
+        if start < HEADER_SIZE:
+            raise GraftError("the .sframe section lies over the ELF header", file=elf.name)
+        draft.write(start, bytes(size))
+    return draft
+
+
+def removed_sections(elf: ElfFile) -> list[int]:
+    """The numbers of the sections that `drop` takes out: `.sframe` and its relocations."""
+    sections = sframe_sections(elf)
+    return [*sections, *_relocations(elf, sections)]
+
+
+def sframe_sections(elf: ElfFile) -> list[int]:
     """By type, or by name where binutils before 2.45 called it PROGBITS."""
     found = elf.sections_of_type(layout.SHT_GNU_SFRAME)
     named = [index for index in elf.sections_named(".sframe") if elf.sections["type"][index] == layout.SHT_PROGBITS]
@@ -92,13 +103,3 @@ def _holds_more(elf: ElfFile, load: int, ours: list[tuple[int, int]]) -> bool:
     for offset, size in ours:
         contents[offset - start : offset - start + size] = bytes(size)
     return any(contents)
-
-
-def _write_tables(elf: ElfFile, headers: Headers, draft: Draft) -> None:
-    """The shorter tables where the former ones are; what they leave becomes zeros."""
-    headers.place(headers.segments_offset, headers.sections_offset)
-    former = Headers(elf)
-    segments, sections = headers.segment_bytes(), headers.section_bytes()
-    draft.write(headers.segments_offset, segments.ljust(SEGMENT_SIZE * len(former.segments), b"\0"))
-    draft.write(headers.sections_offset, sections.ljust(SECTION_SIZE * len(former.sections), b"\0"))
-    draft.write(0, headers.header_bytes())

@@ -1,138 +1,151 @@
-"""Putting an `.sframe` section into a relocatable object, with the relocations that it needs.
+"""Putting `.sframe` sections into a relocatable object, with the relocations that they need.
 
-Two sections come behind all others, so that no section changes its number. A relocation goes against a local symbol
-of the section that it means, as in the assembler's output: never against a global one, which the linker may replace
-by that of another object. Where a section has no local symbol it gets its own, and every symbol behind is renumbered.
+They come behind all other sections, each followed by its relocations. A relocation goes against a local symbol of the
+section that it means, as in the assembler's output.
 """
 
 from __future__ import annotations
 
+import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.elf import layout
-from walkback.elf.write import Draft, Headers, Tail
+from walkback.elf import ElfFile, layout
 from walkback.errors import GraftError
 from walkback.graft.add import SECTION_NAME, Grafted, without_section
-from walkback.graft.record import SECTION_ALIGNMENT, finish
-from walkback.graft.remove import check_apart
+from walkback.graft.changed import ChangedObject
+from walkback.graft.drop import removed_sections
+from walkback.graft.localsymbols import symbols_of_sections
+from walkback.graft.remove import numbers_without
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from collections.abc import Sequence
 
-    from walkback.elf import ElfFile
+    from walkback.arrays import U32
     from walkback.elf.file import Table
+    from walkback.elf.write import Part
 
-SECTION_RELOCATION = np.dtype([("offset", "u8"), ("addend", "i8"), ("type", "u4"), ("section", "u4")], align=True)
-"""A place in the new section that gets the address of a section plus the addend, in the way of the type."""
-
-_PREFIX = ".rela"
-_PLAIN_TYPES = (layout.STT_NOTYPE, layout.STT_OBJECT, layout.STT_FUNC, layout.STT_SECTION)
-_RELOCATIONS = (layout.SHT_REL, layout.SHT_RELA)
+_RELOCATIONS_NAME = f".rela{SECTION_NAME}"
 
 
-def add_to_object(elf: ElfFile, contents: bytes, relocations: Table) -> Grafted:
-    """A copy of an object with this `.sframe` section; one that it has is replaced.
+@dataclass(frozen=True, slots=True)
+class ObjectSection:
+    """A section to be put into an object; all numbers of sections are those of the file that is given."""
 
-    `relocations` is a table of SECTION_RELOCATION.
+    contents: bytes
+    relocations: Table
+    """A table of SECTION_RELOCATION."""
+    kind: int = layout.SHT_GNU_SFRAME
+    """The type; SHT_PROGBITS for versions from before there was one."""
+    group: int | None = None
+    """The section group that it joins, together with its relocations."""
+    link_order: int | None = None
+    """The text section that it stays and goes with, by SHF_LINK_ORDER."""
+
+
+def set_sections(elf: ElfFile, sections: Sequence[ObjectSection]) -> list[Part]:
+    """A copy of a relocatable object that has these `.sframe` sections instead of those it has.
+
+    It is laid out anew.
     """
-    elf, notes = without_section(elf)
-    if not elf.is_relocatable:
-        raise GraftError("this is not a relocatable object", file=elf.name)
     try:
-        return _add(elf, contents, relocations, notes)
+        changed, _, _ = _with_sections(elf, sections)
+        return changed.compact()
     except GraftError as error:
         raise error.within(file=elf.name) from None
 
 
-def _add(elf: ElfFile, contents: bytes, relocations: Table, notes: list[str]) -> Grafted:
-    headers, draft, tail = Headers(elf), Draft(elf.data), Tail(len(elf.data))
-    symtabs = elf.sections_of_type(layout.SHT_SYMTAB)
-    if len(symtabs) != 1 or not headers.names:
+def add_to_object(elf: ElfFile, contents: bytes, relocations: Table) -> Grafted:
+    """A copy of an object with this `.sframe` section behind all that it has, which `drop` can take out again.
+
+    One that it has is replaced. `relocations` is a table of SECTION_RELOCATION.
+    """
+    try:
+        changed, notes, count = _with_sections(elf, [ObjectSection(contents, relocations)])
+        parts, headers = changed.appended()
+    except GraftError as error:
+        raise error.within(file=elf.name) from None
+    if count:
+        notes.append(f"{count} section symbols are new")
+    return Grafted(parts, 0, int(headers["offset"][-2]), notes)
+
+
+def _with_sections(elf: ElfFile, sections: Sequence[ObjectSection]) -> tuple[ChangedObject, list[str], int]:
+    """The object to be written, what there is to be noted, and how many symbols are new."""
+    if not elf.is_relocatable:
+        raise GraftError("this is not a relocatable object")
+    removed = removed_sections(elf)
+    numbers = numbers_without(len(elf.sections), removed)
+    former, notes = without_section(elf)
+    if len(former.sections) + len(removed) != len(elf.sections):
+        raise GraftError("the record in this object is not of it")
+    changed = ChangedObject(former)
+    if not sections:
+        return changed, notes, 0
+    symtabs = former.sections_of_type(layout.SHT_SYMTAB)
+    if len(symtabs) != 1 or not changed.headers.names:
         raise GraftError("this object has no symbol table, or no names of sections")
-    symtab = symtabs[0]
-    targets = np.unique(relocations["section"])
-    if len(targets) and not 0 < targets[0] <= targets[-1] < len(elf.sections):
-        raise GraftError(f"there is no section {targets[-1]} for a relocation")
-    symbols, values = _local_symbols(elf, symtab)
-    missing = targets[symbols[targets] == 0]
-    if len(missing):
-        symbols[missing] = _insert_symbols(elf, headers, draft, tail, symtab, missing)
-        notes = [*notes, f"{len(missing)} section symbols are new"]
-    stored = np.zeros(len(relocations), layout.RELA[elf.byteorder])
-    stored["offset"] = relocations["offset"]
-    numbers = symbols[relocations["section"]].astype(np.uint64)
-    stored["info"] = numbers << np.uint64(32) | relocations["type"].astype(np.uint64)
-    stored["addend"] = relocations["addend"] - values[relocations["section"]].view(np.int64)
-
-    offset = tail.append(contents, SECTION_ALIGNMENT)
-    relocations_offset = tail.append(stored.tobytes(), SECTION_ALIGNMENT)
-    former_names, index = bytes(elf.section_data(headers.names)), len(headers.sections)
-    names = former_names + f"{_PREFIX}{SECTION_NAME}\0".encode()
-    place = (0, offset, len(contents), 0, 0, SECTION_ALIGNMENT, 0)
-    section = (len(former_names) + len(_PREFIX), layout.SHT_GNU_SFRAME, layout.SHF_ALLOC, *place)
-    place = (0, relocations_offset, stored.nbytes, symtab, index, SECTION_ALIGNMENT, stored.dtype.itemsize)
-    relocation_section = (len(former_names), layout.SHT_RELA, layout.SHF_INFO_LINK, *place)
-    new = np.array([section, relocation_section], headers.sections.dtype)
-    headers.sections = np.concatenate([headers.sections, new])
-    finish(headers, draft, tail, names, headers.segments_offset)
-    return Grafted([*draft.parts(), *tail.parts], 0, offset, notes)
+    relocations, count = _relocations(changed, symtabs[0], [one.relocations for one in sections], numbers)
+    changed.name(_RELOCATIONS_NAME)  # before the shorter name, which is its end
+    members: dict[int, list[int]] = {}
+    for section, stored in zip(sections, relocations, strict=True):
+        group = 0 if section.group is None else _renumbered(section.group, numbers)
+        added = _append(changed, section, stored, symtabs[0], numbers)
+        if group:
+            members.setdefault(group, []).extend(added)
+    for group, joining in members.items():
+        _join(changed, group, joining)
+    return changed, notes, count
 
 
-def _local_symbols(elf: ElfFile, symtab: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
-    """For each section a local symbol of it, if possible its own, and that symbol's value; 0 where it has none."""
-    table = elf.symbols(symtab)
-    usable = (table["info"] >> 4 == layout.STB_LOCAL) & np.isin(table["info"] & 0xF, _PLAIN_TYPES)
-    usable &= (table["section"] > 0) & (table["section"] < len(elf.sections))
-    usable &= np.arange(len(table)) < elf.sections["info"][symtab]
-    symbols = np.zeros(len(elf.sections), np.uint32)
-    for chosen in (usable, usable & (table["info"] & 0xF == layout.STT_SECTION)):
-        symbols[table["section"][chosen]] = np.flatnonzero(chosen)
-    values = table["value"][symbols] if len(table) else np.zeros(len(symbols), np.uint64)
-    return symbols, np.where(symbols > 0, values, np.uint64(0))
+def _append(
+    changed: ChangedObject, section: ObjectSection, relocations: bytes, symtab: int, numbers: U32
+) -> tuple[int, int]:
+    """A section and its relocations; returns their numbers."""
+    flags, link = layout.SHF_ALLOC, 0
+    grouped = 0 if section.group is None else layout.SHF_GROUP
+    if section.link_order is not None:
+        flags, link = flags | layout.SHF_LINK_ORDER, _renumbered(section.link_order, numbers)
+    index = changed.append(SECTION_NAME, section.kind, section.contents, flags | grouped, link)
+    entry_size = layout.RELA["little"].itemsize
+    flags = layout.SHF_INFO_LINK | grouped
+    second = changed.append(_RELOCATIONS_NAME, layout.SHT_RELA, relocations, flags, symtab, index, entry_size)
+    return index, second
 
 
-def _insert_symbols(
-    elf: ElfFile, headers: Headers, draft: Draft, tail: Tail, symtab: int, sections: npt.NDArray[np.uint32]
-) -> npt.NDArray[np.uint32]:
-    """Give sections symbols of their own, behind the last local one. Returns their numbers."""
-    table = headers.sections
-    first, count = int(table["info"][symtab]), len(sections)
-    stored = elf.entries(symtab, layout.SYMBOL)
-    if first > len(stored) or sections[-1] >= layout.SHN_LORESERVE:
-        raise GraftError("the symbol table cannot take more local symbols")
-    _renumber(elf, headers, draft, symtab, first, count)
-    new = np.zeros(count, stored.dtype)
-    new["info"], new["shndx"] = layout.STT_SECTION, sections
-    grown = np.concatenate([stored[:first], new, stored[first:]]).astype(layout.SYMBOL[elf.byteorder])
-    table["offset"][symtab] = tail.append(grown.tobytes(), SECTION_ALIGNMENT)
-    table["size"][symtab] = grown.nbytes
-    table["info"][symtab] += count
-    for index in elf.sections_of_type(layout.SHT_SYMTAB_SHNDX):
-        if table["link"][index] == symtab:
-            words = bytes(elf.section_data(index))
-            words = words[: 4 * first] + bytes(4 * count) + words[4 * first :]
-            table["offset"][index], table["size"][index] = tail.append(words, 4), len(words)
-    return np.arange(first, first + count, dtype=np.uint32)
+def _join(changed: ChangedObject, group: int, members: list[int]) -> None:
+    if changed.elf.sections["type"][group] != layout.SHT_GROUP:
+        raise GraftError(f"section {group} is no section group")
+    order = "<" if changed.elf.byteorder == "little" else ">"
+    words = struct.pack(f"{order}{len(members)}I", *members)
+    changed.change(group, bytes(changed.elf.section_data(group)) + words)
 
 
-def _renumber(elf: ElfFile, headers: Headers, draft: Draft, symtab: int, first: int, count: int) -> None:
-    """Whatever names a symbol by its number follows: relocations and groups."""
-    table = headers.sections
-    linked = np.flatnonzero(table["link"] == symtab).tolist()
-    check_apart(elf, linked)
-    for index in linked:
-        kind = int(table["type"][index])
-        if kind in _RELOCATIONS:
-            shapes = layout.RELA if kind == layout.SHT_RELA else layout.REL
-            entries = elf.entries(index, shapes).copy()
-            later = entries["info"] >> np.uint64(32) >= first
-            entries["info"][later] += np.uint64(count << 32)
-            draft.write(int(table["offset"][index]), entries.astype(shapes[elf.byteorder]).tobytes())
-        elif kind == layout.SHT_GROUP and table["info"][index] >= first:
-            table["info"][index] += count
-        elif kind == layout.SHT_LLVM_ADDRSIG:
-            table["link"][index] = 0  # by which LLVM knows that the numbers in it no longer hold
-        elif kind == layout.SHT_CREL:
-            raise GraftError("this object has compact relocations (SHT_CREL), which are not rewritten")
+def _renumbered(section: int, numbers: U32) -> int:
+    number = int(numbers[section]) if 0 < section < len(numbers) else 0
+    if not number:
+        raise GraftError(f"there is no section {section}")
+    return number
+
+
+def _relocations(changed: ChangedObject, symtab: int, tables: Sequence[Table], numbers: U32) -> tuple[list[bytes], int]:
+    """Each table as it is stored, against symbols; and how many of those are new."""
+    every = np.concatenate(tables)
+    given = every["section"]
+    wrong = (given >= len(numbers)) | (numbers[np.where(given < len(numbers), given, 0)] == 0)
+    if wrong.any():
+        raise GraftError(f"there is no section {given[wrong][0]} for a relocation")
+    sections = numbers[given]
+    symbols, values, count = symbols_of_sections(changed, symtab, np.unique(sections))
+    stored = np.zeros(len(every), layout.RELA[changed.elf.byteorder])
+    stored["offset"] = every["offset"]
+    stored["info"] = symbols[sections].astype(np.uint64) << np.uint64(32) | every["type"].astype(np.uint64)
+    stored["addend"] = every["addend"] - values[sections].view(np.int64)
+    contents, position, parts = stored.tobytes(), 0, []
+    for table in tables:
+        end = position + len(table) * stored.dtype.itemsize
+        parts.append(contents[position:end])
+        position = end
+    return parts, count

@@ -7,6 +7,7 @@ type, so that the numbers of symbols stay.
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,13 +18,19 @@ from walkback.errors import GraftError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from walkback.arrays import U32
     from walkback.elf import ElfFile
     from walkback.elf.write import Draft, Headers
 
 _SYMBOLS = (layout.SHT_SYMTAB, layout.SHT_DYNSYM)
 _RELOCATIONS = (layout.SHT_REL, layout.SHT_RELA, layout.SHT_CREL)
+
+
+def numbers_without(count: int, removed: Sequence[int]) -> U32:
+    """The number that each of so many sections has after some are gone; theirs is 0."""
+    stays = np.ones(count, bool)
+    stays[list(removed)] = False
+    return np.where(stays, np.cumsum(stays) - 1, 0).astype(np.uint32)
 
 
 def remove_sections(elf: ElfFile, headers: Headers, draft: Draft, removed: Sequence[int]) -> None:
@@ -33,21 +40,20 @@ def remove_sections(elf: ElfFile, headers: Headers, draft: Draft, removed: Seque
         return
     if headers.names in removed:
         raise GraftError("the names of sections are in the section to be taken out", file=elf.name)
-    stays = np.ones(len(table), bool)
-    stays[list(removed)] = False
-    numbers = np.where(stays, np.cumsum(stays) - 1, 0).astype(np.uint32)
+    numbers = numbers_without(len(table), removed)
     symtabs = np.flatnonzero(np.isin(table["type"], _SYMBOLS)).tolist()
     groups = np.flatnonzero(table["type"] == layout.SHT_GROUP).tolist()
     check_apart(elf, [*symtabs, *groups])
     for index in symtabs:
         _renumber_symbols(elf, draft, index, numbers)
+    known = numbers.tolist()
     for index in groups:
-        _renumber_group(elf, headers, draft, index, numbers)
+        _renumber_group(elf, headers, draft, index, known)
     numbered = np.isin(table["type"], _RELOCATIONS) | ((table["flags"] & np.uint64(layout.SHF_INFO_LINK)) != 0)
     table["link"] = _renumber(table["link"], numbers)
     table["info"] = np.where(numbered, _renumber(table["info"], numbers), table["info"])
     headers.names = int(numbers[headers.names])
-    headers.sections = table[stays]
+    headers.sections = np.delete(table, list(removed))
 
 
 def check_apart(elf: ElfFile, sections: Sequence[int]) -> None:
@@ -56,32 +62,32 @@ def check_apart(elf: ElfFile, sections: Sequence[int]) -> None:
         raise GraftError("sections of this file overlap", file=elf.name)
 
 
-def _renumber(values: npt.NDArray[np.uint32], numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+def _renumber(values: U32, numbers: U32) -> U32:
     """The new numbers; what is no number of a section stays."""
     real = values < len(numbers)
-    renumbered: npt.NDArray[np.uint32] = np.where(real, numbers[np.where(real, values, 0)], values)
+    renumbered: U32 = np.where(real, numbers[np.where(real, values, 0)], values)
     return renumbered
 
 
-def _renumber_symbols(elf: ElfFile, draft: Draft, symtab: int, numbers: npt.NDArray[np.uint32]) -> None:
+def _renumber_symbols(elf: ElfFile, draft: Draft, symtab: int, numbers: U32) -> None:
     stored = elf.entries(symtab, layout.SYMBOL).copy()
     extended = stored["shndx"] == layout.SHN_XINDEX
     former = elf.symbols(symtab)["section"]
     real = (former > 0) & (former < len(numbers))
     lost = real & (numbers[np.where(real, former, 0)] == 0)
     new = _renumber(former, numbers)
-    plain = real & ~extended & ~lost
-    stored["shndx"][plain] = new[plain]
+    near = real & ~lost & (new < layout.SHN_LORESERVE)
+    stored["shndx"][near] = new[near]
     for field, value in (("shndx", layout.SHN_ABS), ("value", 0), ("size", 0)):
         stored[field][lost] = value
     stored["info"][lost] &= 0xF0
     place = int(elf.sections["offset"][symtab])
     draft.write(place, stored.astype(layout.SYMBOL[elf.byteorder]).tobytes())
     if extended.any():
-        _write_extended(elf, draft, symtab, np.where(extended & ~lost, new, 0))
+        _write_extended(elf, draft, symtab, np.where(extended & ~lost & ~near, new, 0))
 
 
-def _write_extended(elf: ElfFile, draft: Draft, symtab: int, numbers: npt.NDArray[np.uint32]) -> None:
+def _write_extended(elf: ElfFile, draft: Draft, symtab: int, numbers: U32) -> None:
     for index in elf.sections_of_type(layout.SHT_SYMTAB_SHNDX):
         if int(elf.sections["link"][index]) == symtab:
             shape = "<u4" if elf.byteorder == "little" else ">u4"
@@ -89,14 +95,15 @@ def _write_extended(elf: ElfFile, draft: Draft, symtab: int, numbers: npt.NDArra
             return
 
 
-def _renumber_group(elf: ElfFile, headers: Headers, draft: Draft, group: int, numbers: npt.NDArray[np.uint32]) -> None:
+def _renumber_group(elf: ElfFile, headers: Headers, draft: Draft, group: int, numbers: list[int]) -> None:
     """The flags of a group stay; a member that goes makes it shorter."""
     contents = elf.section_data(group)
-    shape = np.dtype("<u4" if elf.byteorder == "little" else ">u4")
-    words = np.frombuffer(contents, shape, len(contents) // 4).astype(np.uint32)
-    if not len(words):
+    order = "<" if elf.byteorder == "little" else ">"
+    flags, *members = struct.unpack_from(f"{order}{len(contents) // 4}I", contents) or (0,)
+    now = [numbers[member] if member < len(numbers) else member for member in members]
+    stay = [member for member in now if member]
+    if now == members or len(contents) < 4:
         return
-    members = _renumber(words[1:], numbers)
-    kept = np.concatenate([words[:1], members[members != 0]]).astype(shape).tobytes()
+    kept = struct.pack(f"{order}{len(stay) + 1}I", flags, *stay)
     draft.write(int(elf.sections["offset"][group]), kept.ljust(len(contents), b"\0"))
     headers.sections["size"][group] = len(kept)

@@ -164,7 +164,7 @@ def _pointed_at(elf: ElfFile) -> U64:
 def _blocks(elf: ElfFile, headers: Headers, position: int) -> Iterator[Block]:
     """All that stands in the file from here on, in order."""
     block: Block | None = None
-    for piece in _pieces(elf, headers):
+    for piece in pieces(elf, headers):
         if piece.end <= max(position, piece.start):
             continue
         if block is not None and piece.start < block.end:
@@ -180,7 +180,7 @@ def _blocks(elf: ElfFile, headers: Headers, position: int) -> Iterator[Block]:
         yield block
 
 
-def _pieces(elf: ElfFile, headers: Headers) -> Iterator[Block]:
+def pieces(elf: ElfFile, headers: Headers) -> Iterator[Block]:
     """Each section, each small segment and each table of headers, in the order in which they begin in the file."""
     sections, segments = elf.sections, elf.segments
     table, count = headers.sections_offset, len(sections)
@@ -212,6 +212,8 @@ def _is_movable(elf: ElfFile, block: Block, reached: dict[int, list[int]], point
         return False
     (distance,) = distances
     low, high = distance + block.start, distance + block.end
+    if low < 0 or high >= 1 << 64:
+        return False
     if np.searchsorted(pointed, np.uint64(low)) != np.searchsorted(pointed, np.uint64(high)):
         return False
     return all(_may_leave(elf, index, block, reached) for index in block.sections)

@@ -22,12 +22,12 @@ _SIGN_32 = cython.declare(cython.longlong, 0x80000000)
 _BAD_WORD_SIZE = cython.declare(cython.int, 2)
 
 
-def decode_rows(buffer, end, position, count, width, fde_type, big):
+def decode_rows(buffer, ends, position, count, width, fde_type, big):
     """Read the rows of each function.
 
-    `position`, `count`, `width` and `fde_type` have one entry a function: where its first row stands, how many it
-    claims, the bytes of a row's start, and the kind that its words are to be read as. `position` becomes where
-    reading stopped.
+    `ends`, `position`, `count`, `width` and `fde_type` have one entry a function: where its FRE sub-section ends, where
+    its first row stands, how many it claims, the bytes of a row's start, and the kind that its words are to be read as.
+    `position` becomes where reading stopped.
 
     Returns (rows read per function, fault per function, start and shape per row, shapes' positions and kinds). The
     caller sees to it that the sum of `count` is a reasonable size.
@@ -42,7 +42,7 @@ def decode_rows(buffer, end, position, count, width, fde_type, big):
     total = _decode(
         interner,
         memoryview(buffer),
-        end,
+        memoryview(ends),
         memoryview(position),
         memoryview(count),
         memoryview(width),
@@ -62,7 +62,7 @@ def decode_rows(buffer, end, position, count, width, fde_type, big):
 def _decode(
     interner: Interner,
     buffer: cython.const[cython.uchar][::1],
-    end: cython.Py_ssize_t,
+    ends: cython.const[cython.longlong][::1],
     position: cython.longlong[::1],
     count: cython.longlong[::1],
     width: cython.uchar[::1],
@@ -77,6 +77,7 @@ def _decode(
     j: cython.Py_ssize_t
     row: cython.Py_ssize_t = 0
     pos: cython.Py_ssize_t
+    end: cython.Py_ssize_t
     first: cython.Py_ssize_t
     length: cython.Py_ssize_t
     size: cython.Py_ssize_t
@@ -86,6 +87,7 @@ def _decode(
     with cython.nogil:
         for f in range(position.shape[0]):
             pos = position[f]
+            end = ends[f]
             size = width[f]
             problem = _SOUND
             first = row

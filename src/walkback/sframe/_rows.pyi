@@ -1,7 +1,7 @@
 from walkback.arrays import I32, I64, U8, U32
 
 def decode_rows(
-    buffer: memoryview, end: int, position: I64, count: I64, width: U8, fde_type: U8, big: bool
+    buffer: memoryview, ends: I64, position: I64, count: I64, width: U8, fde_type: U8, big: bool
 ) -> tuple[I64, U8, U32, U32, I64, U8]: ...
 def encode_rows(
     out: U8,

@@ -14,12 +14,11 @@ import numpy as np
 from walkback.arch import AARCH64, AMD64, S390X, Machine
 from walkback.arrays import I32, I64, U8, U32, U64, Bools
 from walkback.errors import InexpressibleError
-from walkback.intern import intern_records
 from walkback.sframe import layout
 from walkback.sframe.layout import ByteOrder
 from walkback.sframe.section import Functions, Section, Shapes, start_bases
 from walkback.sframe.words import REFUSAL_WORDS, Coding, Refusal, default_coding, flex_coding, needs_sp_base
-from walkback.table import Kind, UnwindTable
+from walkback.table import REASON_WORDS, Kind, Reason, UnwindTable
 from walkback.table.rule import RuleArray
 
 
@@ -33,10 +32,14 @@ class Refused:
     reason: Refusal
 
     def text(self, table: UnwindTable) -> str:
-        """One line with the function and the reason."""
+        """The reason in one line."""
         words = REFUSAL_WORDS[self.reason]
         if self.row is None:
             return words
+        record = table.rules[table.row_rule[self.row]]
+        for part in ("cfa", "ra", "fp"):
+            if record[part]["kind"] == Kind.INEXPRESSIBLE:
+                return REASON_WORDS[Reason(int(record[part]["offset"]))]
         return f"{words}: {table.rule(self.row).text(table.machine)}"
 
 
@@ -155,6 +158,8 @@ def _refusals(plan: _Plan) -> list[Refused]:
             found.setdefault(index, Refused(index, None, reason))
     # A range that flex rows cannot say either is told in the words of the richer coding.
     coding = plan.flex or plan.default
+    if not coding.refusal.any():
+        return [found[index] for index in sorted(found)]
     owner = np.repeat(np.arange(len(table)), table.range_rows)
     rows = _row_numbers(table)
     needs_more = (table.rows_where(plan.default.refusal != 0) > 0) & ~plan.is_flex
@@ -235,20 +240,43 @@ def _entries(plan: _Plan, keep: Bools, linked: bool) -> tuple[_Entries, list[int
     return entries, [int(index) for index in chosen[parts > 1]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of all entries, entry by entry."""
+
+    first: I64
+    """The first row of each entry."""
+    start: U32
+    shape: U32
+    shapes: Shapes
+    largest: U64
+    """The largest start of each entry."""
+    length: I64
+    """Bytes of the rows of each entry, without their starts."""
+
+
+def _rows(plan: _Plan, entries: _Entries) -> _Rows:
+    table, count = plan.table, int(entries.rows.sum())
+    first = np.cumsum(entries.rows) - entries.rows
+    start, rule = table.row_offset, table.row_rule
+    if len(start) != count or not np.array_equal(first, entries.first_row):
+        source = np.repeat(entries.first_row - first, entries.rows) + np.arange(count)
+        start, rule = start[source], rule[source]
+    if entries.row_base.any():
+        start = start - np.repeat(entries.row_base, entries.rows)
+    shape, shapes = _shapes(plan, rule, plan.is_flex[entries.range], entries.rows)
+    largest, length = np.zeros(len(first), np.uint64), np.zeros(len(first), np.int64)
+    some = entries.rows > 0
+    if count:
+        largest[some] = np.maximum.reduceat(start, first[some])
+        length[some] = np.add.reduceat(shapes.length.astype(np.uint8)[shape], first[some], dtype=np.int64)
+    return _Rows(first, start, shape, shapes, largest, length)
+
+
 def _lay_out(plan: _Plan, entries: _Entries, flags: int, order: ByteOrder, address: int, linked: bool) -> Section:
     """Columns and positions of the section."""
-    table, version = plan.table, plan.version
-    owner = np.repeat(np.arange(len(entries.range)), entries.rows)
-    first = np.cumsum(entries.rows) - entries.rows
-    source = np.repeat(entries.first_row - first, entries.rows) + np.arange(int(entries.rows.sum()))
-    row_start = table.row_offset[source] - entries.row_base[owner]
-    row_shape, shapes = _shapes(plan, table.row_rule[source], plan.is_flex[entries.range][owner])
-    largest = np.zeros(len(entries.range), np.uint64)
-    has = entries.rows > 0
-    if len(row_start):
-        largest[has] = np.maximum.reduceat(row_start, first[has])
-    if plan.width_by_size:
-        largest = entries.size
+    table, version, rows = plan.table, plan.version, _rows(plan, entries)
+    largest = entries.size if plan.width_by_size else rows.largest
     fre_type = (largest > 0xFF).astype(np.uint8) + (largest > 0xFFFF).astype(np.uint8)
     block = table.range_block[entries.range]
     info: U8 = fre_type | (block > 0).astype(np.uint8) << np.uint8(layout.FDE_PC_TYPE_SHIFT)
@@ -256,12 +284,10 @@ def _lay_out(plan: _Plan, entries: _Entries, flags: int, order: ByteOrder, addre
     if version == 3:
         info |= table.range_signal[entries.range] * np.uint8(layout.FDE_SIGNAL)
     head = layout.ATTRIBUTE_SIZE if version == 3 else 0
-    row_length = (1 << fre_type.astype(np.int64))[owner] + shapes.length[row_shape]
-    sums = np.concatenate(([0], np.cumsum(row_length)))
-    body = sums[first + entries.rows] - sums[first] + head
+    body = rows.length + (entries.rows << fre_type) + head
     fre_offset = np.cumsum(body) - body
     count = len(entries.range)
-    index_size = count * layout.fde_dtype(version, order).itemsize
+    index_size = count * layout.FDE_SIZES[version]
     fre_len = int(body.sum())
     if fre_len > 0xFFFFFFFF:
         message = f"the rows need {fre_len} bytes, and a section can count 4 GiB"
@@ -275,7 +301,7 @@ def _lay_out(plan: _Plan, entries: _Entries, flags: int, order: ByteOrder, addre
         info2=plan.is_flex[entries.range].astype(np.uint8),
         rep_size=(block if version > 1 else np.zeros(count)).astype(np.uint8),
         padding=np.zeros(count, np.uint16),
-        first_row=first,
+        first_row=rows.first,
         rows=entries.rows,
         fault=np.zeros(count, np.uint8),
         fault_offset=np.zeros(count, np.int64),
@@ -288,15 +314,15 @@ def _lay_out(plan: _Plan, entries: _Entries, flags: int, order: ByteOrder, addre
         cfa_fixed_ra_offset=plan.machine.ra_from_cfa,
         auxiliary=b"",
         num_fdes=count,
-        num_fres=len(row_start),
+        num_fres=len(rows.start),
         fre_len=fre_len,
         fdeoff=0,
         freoff=index_size,
         byteorder=order,
         functions=functions,
-        row_start=row_start,
-        row_shape=row_shape,
-        shapes=shapes,
+        row_start=rows.start,
+        row_shape=rows.shape,
+        shapes=rows.shapes,
         length=layout.HEADER_SIZE + index_size + fre_len,
         address=address,
         code_section=None if linked else table.range_section[entries.range],
@@ -323,12 +349,18 @@ def _out_of_reach(section: Section, entries: _Entries) -> list[Refused]:
     return [Refused(int(i), None, Refusal.FUNCTION_REACH) for i in np.unique(entries.range[far])]
 
 
-def _shapes(plan: _Plan, row_rule: U32, row_flex: Bools) -> tuple[U32, Shapes]:
-    """The distinct shapes that the rows need."""
-    pairs = row_rule.astype(np.int64) * 2 + row_flex
-    first, numbers = intern_records(pairs)
-    used = pairs[first]
-    rule, is_flex = used >> 1, (used & 1).astype(np.bool_)
+def _shapes(plan: _Plan, row_rule: U32, entry_flex: Bools, rows: I64) -> tuple[U32, Shapes]:
+    """The distinct shapes that the rows need: one for each rule, and one more where flex rows say it too."""
+    count_of_rules = len(plan.table.rules)
+    pair = row_rule
+    if entry_flex.any():
+        pair = row_rule + np.repeat(entry_flex, rows) * np.uint32(count_of_rules)
+    needed = np.zeros(2 * count_of_rules, np.bool_)
+    needed[pair] = True
+    numbers = (np.cumsum(needed) - 1).astype(np.uint32)[pair]
+    used = np.flatnonzero(needed)
+    is_flex: Bools = used >= count_of_rules
+    rule = used - is_flex * count_of_rules
     rules: RuleArray = plan.table.rules
     count, code = plan.default.count[rule], plan.default.size_code[rule]
     words = plan.default.words[:, rule]
@@ -338,7 +370,7 @@ def _shapes(plan: _Plan, row_rule: U32, row_flex: Bools) -> tuple[U32, Shapes]:
         code = np.where(is_flex, plan.flex.size_code[rule], code)
         words = np.where(is_flex, plan.flex.words[:, rule], words)
     signed = (rules["ra_signed"][rule] > 0) & (count > 0)
-    info: U8 = (base & (count > 0)) | count << 1 | code << 5 | signed * np.uint8(layout.FRE_RA_MANGLED)
+    info = (base & (count > 0)) | count << 1 | code << 5 | signed * np.uint8(layout.FRE_RA_MANGLED)
     first_word = np.zeros(len(used) + 1, np.int64)
     np.cumsum(count, out=first_word[1:])
     flat = words.T[np.arange(6) < count[:, None]]
@@ -349,4 +381,4 @@ def _shapes(plan: _Plan, row_rule: U32, row_flex: Bools) -> tuple[U32, Shapes]:
         flat.astype(np.int32),
     )
     shapes = Shapes(is_flex.astype(np.uint8), info.astype(np.uint8), first_word, wrapped)
-    return numbers.astype(np.uint32), shapes
+    return numbers, shapes

@@ -9,6 +9,7 @@ faults unless told otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from walkback.arrays import I64, U8, U32
 from walkback.errors import SFrameError
 from walkback.sframe import _rows, layout
+from walkback.sframe.header import Header, further, headers, read_header
 from walkback.sframe.layout import ByteOrder
 from walkback.sframe.section import Fault, Functions, Section, Shapes, start_bases
 
@@ -41,18 +43,25 @@ def decode(data: Buffer, *, address: int = 0, faults: bool = False) -> Section:
     `Functions.fault` set instead of raising.
     """
     view = memoryview(data).cast("B")
-    header, order = _header(view)
+    header, order = read_header(view)
     section = _body(view, header, order, address)
-    if not faults and section.functions.fault.any():
-        function = int(np.flatnonzero(section.functions.fault)[0])
-        fault = Fault(int(section.functions.fault[function]))
+    if not faults:
+        refuse_faults(section.functions)
+    return section
+
+
+def refuse_faults(functions: Functions) -> None:
+    """Raise an error for the first function whose rows cannot be read."""
+    faulty = np.flatnonzero(functions.fault)
+    if len(faulty):
+        function = int(faulty[0])
+        fault = Fault(int(functions.fault[function]))
         raise SFrameError(
             FAULT_WORDS[fault],
-            offset=int(section.functions.fault_offset[function]),
+            offset=int(functions.fault_offset[function]),
             function=f"function {function}",
             rule=fault_rule(fault),
         )
-    return section
 
 
 def fault_rule(fault: Fault) -> str:
@@ -73,121 +82,85 @@ def pieces(data: Buffer, *, address: int = 0, faults: bool = False) -> Iterator[
     the last is kept as its tail.
     """
     view = memoryview(data).cast("B")
-    position = 0
-    while True:
-        following = _next_piece(view, position)
-        stop = len(view) if following is None else following
+    for position, stop, _, _ in headers(view):
         try:
             section = decode(view[position:stop], address=address + position, faults=faults)
         except SFrameError as error:
-            error.offset = position + (error.offset or 0)
-            if position:
-                error.message = f"in the further section at {position:#x}, {error.message}"
-            raise
+            raise further(error, position) from None
         yield position, section
-        if following is None:
-            return
-        position = following
 
 
-def _next_piece(view: memoryview, position: int) -> int | None:
-    """Where the next header stands after the section at `position`, if there is one."""
-    try:
-        header, order = _header(view[position:])
-    except SFrameError:
-        return None
-    parts = layout.HEADER_SIZE + header["auxhdr_len"]
-    index_size = header["num_fdes"] * layout.fde_dtype(header["version"], order).itemsize
-    end = parts + max(header["fdeoff"] + index_size, header["freoff"] + header["fre_len"])
-    for pad in range(8):
-        start = position + end + pad
-        if start + layout.HEADER_SIZE > len(view):
-            return None
-        if bytes(view[start : start + 2]) in (b"\xe2\xde", b"\xde\xe2") and start % 4 == position % 4:
-            return int(start) if view[start + 2] in layout.VERSIONS else None
-        if view[start]:
-            return None
-    return None
-
-
-def _header(view: memoryview) -> tuple[dict[str, int], ByteOrder]:
-    """The header's fields, and the byte order that its magic number tells."""
-    if len(view) < layout.HEADER_SIZE:
-        message = f"{len(view)} bytes are too few for a header of {layout.HEADER_SIZE}"
-        raise SFrameError(message, offset=0, rule="header-size")
-    order: ByteOrder = "little" if view[0] == layout.MAGIC & 0xFF else "big"
-    record = np.frombuffer(view, layout.header_dtype(order), 1)[0]
-    header = dict(zip(record.dtype.names, record.item(), strict=True))
-    if header["magic"] != layout.MAGIC:
-        message = f"the magic number is {bytes(view[:2]).hex(' ')}, not e2 de or de e2"
-        raise SFrameError(message, offset=0, rule="header-magic")
-    if header["version"] not in layout.VERSIONS:
-        message = f"version {header['version']} is not known; versions 1, 2 and 3 are"
-        raise SFrameError(message, offset=2, rule="header-version")
-    end = layout.HEADER_SIZE + header["auxhdr_len"]
-    if end > len(view):
-        message = f"the auxiliary header of {header['auxhdr_len']} bytes runs over the end at {len(view):#x}"
-        raise SFrameError(message, offset=7, rule="header-auxiliary")
-    table = end + header["fdeoff"] + header["num_fdes"] * layout.fde_dtype(header["version"], order).itemsize
-    if header["num_fdes"] and table > len(view):
-        message = (
-            f"the index of {header['num_fdes']} functions would end at {table:#x}, the section ends at {len(view):#x}"
-        )
-        raise SFrameError(message, offset=8, rule="index-bounds")
-    rows = end + header["freoff"] + header["fre_len"]
-    if rows > len(view):
-        message = f"the FRE sub-section would end at {rows:#x}, the section ends at {len(view):#x}"
-        raise SFrameError(message, offset=0x10, rule="rows-bounds")
-    return header, order
-
-
-def _body(view: memoryview, header: dict[str, int], order: ByteOrder, address: int) -> Section:
+def _body(view: memoryview, header: Header, order: ByteOrder, address: int) -> Section:
     """Index, rows and gaps of a section whose header holds."""
-    version = header["version"]
-    auxiliary = bytes(view[layout.HEADER_SIZE : layout.HEADER_SIZE + header["auxhdr_len"]])
-    header_end = layout.HEADER_SIZE + len(auxiliary)
-    dtype = layout.fde_dtype(version, order)
-    index_start = header_end + header["fdeoff"]
-    count = header["num_fdes"]
-    index = np.frombuffer(view, dtype, count, index_start) if count else np.zeros(0, dtype)
-    fre_start = header_end + header["freoff"]
-    fre_end = fre_start + header["fre_len"]
-    functions = _functions(view, index, version, order, fre_start, fre_end)
-    block_start = functions.fre_offset.astype(np.int64) + fre_start
-    info_offset = block_start + 2 if version == 3 else index_start + np.arange(count) * dtype.itemsize + 16
-    row_start, row_shape, shapes, row_end = _decode_rows(
-        view, functions, block_start, fre_end, info_offset, order, version
-    )
+    dtype = layout.fde_dtype(header.version, order)
+    count = header.num_fdes
+    index = np.frombuffer(view, dtype, count, header.fde_start) if count else np.zeros(0, dtype)
+    info_offset = header.fde_start + np.arange(count) * dtype.itemsize + layout.V1_INFO_OFFSET
+    fre_start, fre_end = np.full(count, header.fre_start), np.full(count, header.fre_end)
+    read = read_functions(view, index, info_offset, fre_start, fre_end, header.version, order)
     section = Section(
-        version=version,
-        flags=header["flags"],
-        abi_arch=header["abi_arch"],
-        cfa_fixed_fp_offset=header["cfa_fixed_fp_offset"],
-        cfa_fixed_ra_offset=header["cfa_fixed_ra_offset"],
-        auxiliary=auxiliary,
+        version=header.version,
+        flags=header.flags,
+        abi_arch=header.abi_arch,
+        cfa_fixed_fp_offset=header.cfa_fixed_fp_offset,
+        cfa_fixed_ra_offset=header.cfa_fixed_ra_offset,
+        auxiliary=bytes(view[layout.HEADER_SIZE : header.end]),
         num_fdes=count,
-        num_fres=header["num_fres"],
-        fre_len=header["fre_len"],
-        fdeoff=header["fdeoff"],
-        freoff=header["freoff"],
+        num_fres=header.num_fres,
+        fre_len=header.fre_len,
+        fdeoff=header.fdeoff,
+        freoff=header.freoff,
         byteorder=order,
-        functions=functions,
-        row_start=row_start,
-        row_shape=row_shape,
-        shapes=shapes,
+        functions=read.functions,
+        row_start=read.row_start,
+        row_shape=read.row_shape,
+        shapes=read.shapes,
         length=len(view),
         address=address,
     )
-    section.code_address = functions.start.view(np.uint64) + start_bases(section)
+    section.code_address = read.functions.start.view(np.uint64) + start_bases(section)
     # The borders of the rows are parts without bytes, so that no gap reaches over them.
-    borders = [(fre_start, fre_start), (fre_end, fre_end)]
-    parts = [(0, header_end), (index_start, index_start + count * dtype.itemsize), *borders]
-    section.gaps = _gaps(view, parts, block_start, row_end)
+    borders = [(header.fre_start, header.fre_start), (header.fre_end, header.fre_end)]
+    parts = [(0, header.end), (header.fde_start, header.fde_end), *borders]
+    section.gaps = _gaps(view, parts, read.block_start, read.block_end)
     return section
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What the index and the rows say."""
+
+    functions: Functions
+    row_start: U32
+    row_shape: U32
+    shapes: Shapes
+    block_start: I64
+    """Where each function's part of the FRE sub-section begins."""
+    block_end: I64
+
+
+def read_functions(
+    view: memoryview,
+    index: np.ndarray,
+    info_offset: I64,
+    fre_start: I64,
+    fre_end: I64,
+    version: int,
+    order: ByteOrder,
+) -> Read:
+    """Read functions of one version with their rows; their FRE sub-sections can be different ones."""
+    functions = _functions(view, index, version, order, fre_start, fre_end)
+    block_start = functions.fre_offset.astype(np.int64) + fre_start
+    if version == 3:
+        info_offset = block_start + layout.V3_INFO_OFFSET
+    row_start, row_shape, shapes, block_end = _decode_rows(
+        view, functions, block_start, fre_end, info_offset, order, version
+    )
+    return Read(functions, row_start, row_shape, shapes, block_start, block_end)
+
+
 def _functions(
-    view: memoryview, index: np.ndarray, version: int, order: ByteOrder, fre_start: int, fre_end: int
+    view: memoryview, index: np.ndarray, version: int, order: ByteOrder, fre_start: I64, fre_end: I64
 ) -> Functions:
     """The columns of the index, in version 3 with those of the attribute records."""
     count = len(index)
@@ -227,7 +200,7 @@ def _decode_rows(
     view: memoryview,
     functions: Functions,
     block_start: I64,
-    fre_end: int,
+    fre_end: I64,
     info_offset: I64,
     order: ByteOrder,
     version: int,

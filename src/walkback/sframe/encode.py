@@ -51,7 +51,8 @@ def with_byteorder(section: Section, order: ByteOrder) -> Section:
 def _content(section: Section) -> int:
     """How many bytes the parts of the section have; parts can share bytes."""
     index = len(section.functions) * (section.fde_size + layout.ATTRIBUTE_SIZE)
-    rows = 4 * len(section.row_shape) + int(section.shapes.length[section.row_shape].sum())
+    lengths = section.shapes.length.astype(np.uint8)  # 61 at most
+    rows = 4 * len(section.row_shape) + int(lengths[section.row_shape].sum(dtype=np.int64))
     return section.header_end + index + rows + sum(len(content) for _, content in section.gaps)
 
 

@@ -8,17 +8,18 @@ relocated. In linked files the section's address is enough.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from walkback.arrays import Bools, Records
+from walkback.arrays import I64, Bools, Records
 from walkback.elf import ElfFile, Relocations, elf_files, is_archive, is_elf, map_file, relocations_for
 from walkback.elf import layout as elf_layout
 from walkback.elf.inputs import raise_first
 from walkback.errors import MissingError, SFrameError, UnreadableError, WalkbackError
+from walkback.sframe.batch import Batch, batches
 from walkback.sframe.decode import Buffer, pieces
 from walkback.sframe.rules import to_table
 from walkback.sframe.section import Section
@@ -37,6 +38,8 @@ class Stray:
 
     offset: int
     reason: str
+    undefined: bool = False
+    """Whether it is where it should be, and only its symbol is in no section: the code is not in this file."""
 
 
 @dataclass
@@ -78,10 +81,25 @@ class Source:
             for position, section in pieces(self.data, address=self.address, faults=faults):
                 piece = Piece(position, section)
                 if self.relocatable:
-                    self._place(piece)
+                    self._place_piece(piece)
                 yield piece
         except SFrameError as error:
             raise error.within(file=self.file, section=self.name) from None
+
+    def batches(self, *, faults: bool = False) -> list[Batch]:
+        """The same, read at once: see `walkback.sframe.batch`."""
+        self.strays.clear()
+        if not len(self.data):
+            return []
+        try:
+            found = list(batches(self.data, address=self.address, faults=faults))
+        except SFrameError as error:
+            raise error.within(file=self.file, section=self.name) from None
+        if self.relocatable:
+            field = np.concatenate([one.field for one in found])
+            width = np.repeat([_width(one.section) for one in found], [len(one.field) for one in found])
+            self._place([one.section for one in found], field, width, slice(None))
+        return found
 
     @property
     def relocatable(self) -> bool:
@@ -130,52 +148,74 @@ class Source:
         """The relocations of the ELF section, by offset; applied only in relocatable files."""
         return self._relocations.table
 
-    def _place(self, piece: Piece) -> None:
-        """Give each function of a relocatable file its text section and offset there."""
+    def _place_piece(self, piece: Piece) -> None:
+        """Give each function of a piece its text section and offset there."""
         section, end = piece.section, piece.position + piece.section.length
-        count = len(section.functions)
-        section.code_section = np.full(count, _NO_SECTION, np.int32)
         # Section by section this must not cost more than the relocations of the section: a linker that knows nothing
         # of SFrame concatenates thousands.
-        all_entries, all_targets = self.relocations, self.relocation_targets
-        first, stop = np.searchsorted(all_entries["offset"], np.array([piece.position, end], np.uint64)).tolist()
-        stop = len(all_entries) if end == len(self.data) else stop
-        entries, targets = all_entries[first:stop], all_targets[first:stop]
-        width = 8 if section.version == 3 else 4
-        right, idle = self._kinds(entries["type"], width)
-        entries, targets, right = entries[~idle], targets[~idle], right[~idle]
-        away = entries["offset"].astype(np.int64) - piece.position - section.fde_start
-        function = away // section.fde_size
-        on_field = (away >= 0) & (away % section.fde_size == 0) & (function < count)
+        ends = np.array([piece.position, end], np.uint64)
+        first, stop = np.searchsorted(self.relocations["offset"], ends).tolist()
+        stop = len(self.relocations) if end == len(self.data) else stop
+        count = len(section.functions)
+        field = piece.position + section.fde_start + np.arange(count) * section.fde_size
+        self._place([section], field, np.full(count, _width(section)), slice(first, stop))
+
+    def _place(self, sections: list[Section], field: I64, width: I64, chosen: slice) -> None:
+        """Give functions, whose start fields these are, their places by some of the relocations."""
+        entries, targets = self.relocations[chosen], self.relocation_targets[chosen]
+        idle = self._types(entries["type"], elf_layout.NO_RELOCATION)
+        entries, targets = entries[~idle], targets[~idle]
+        order = np.argsort(field, kind="stable")
+        number = np.searchsorted(field[order].astype(np.uint64), entries["offset"])
+        inside = number < len(field)
+        function = order[number[inside]]
+        on_field = inside.copy()
+        on_field[inside] = field[function].astype(np.uint64) == entries["offset"][inside]
+        function = function[on_field[inside]]
         self._note(entries, ~on_field, "it is not on the start field of a function")
-        self._note(entries, on_field & ~right, f"its type does not write a PC-relative offset of {width} bytes")
+        right = np.zeros(len(entries), np.bool_)
+        for size in (4, 8):
+            kinds = {kind for kind, bytes_ in elf_layout.PC_RELATIVE.items() if bytes_ == size}
+            right[on_field] |= self._types(entries["type"][on_field], kinds) & (width[function] == size)
+        self._note(entries, on_field & ~right, "its type does not write a PC-relative offset as wide as the field")
         again = np.zeros(len(entries), np.bool_)
         again[1:] = entries["offset"][1:] == entries["offset"][:-1]
         self._note(entries, on_field & again, "it is not the only one on its field")
-        entries, targets, function = (column[on_field & right] for column in (entries, targets, function))
+        function = function[right[on_field]]
+        entries, targets = entries[right], targets[right]
         defined = targets["section"] > 0
-        self._note(entries, ~defined, "its symbol is in no section of this file")
-        stored = np.where(entries["has_addend"], entries["addend"], section.functions.start[function])
-        section.code_section[function[defined]] = targets["section"][defined]
-        section.code_address[function[defined]] = (targets["value"] + stored)[defined].view(np.uint64)
+        self._note(entries, ~defined, "its symbol is in no section of this file", undefined=True)
+        start = np.concatenate([one.functions.start for one in sections])
+        code_section = np.full(len(field), _NO_SECTION, np.int32)
+        code_address = np.concatenate([one.code_address for one in sections])
+        stored = np.where(entries["has_addend"], entries["addend"], start[function])
+        code_section[function[defined]] = targets["section"][defined]
+        code_address[function[defined]] = (targets["value"] + stored)[defined].view(np.uint64)
+        border = np.cumsum([len(one.functions) for one in sections])[:-1]
+        for section, its_section, its_address in zip(
+            sections, np.split(code_section, border), np.split(code_address, border), strict=True
+        ):
+            section.code_section, section.code_address = its_section, its_address
 
-    def _note(self, entries: np.ndarray, chosen: Bools, reason: str) -> None:
+    def _note(self, entries: np.ndarray, chosen: Bools, reason: str, *, undefined: bool = False) -> None:
         """Keep the chosen relocations as strays."""
-        self.strays += [Stray(offset, reason) for offset in entries["offset"][chosen].tolist()]
+        self.strays += [Stray(offset, reason, undefined) for offset in entries["offset"][chosen].tolist()]
 
-    def _kinds(self, types: np.ndarray, width: int) -> tuple[Bools, Bools]:
-        """Which relocation types write `S + A - P` of this width, and which do nothing."""
+    def _types(self, types: np.ndarray, kinds: Iterable[tuple[int, int]]) -> Bools:
+        """Which of the relocation types are of these kinds, on this machine."""
         assert self.elf is not None
-        machine = self.elf.machine
-        right = [kind for (em, kind), size in elf_layout.PC_RELATIVE.items() if em == machine and size == width]
-        idle = [kind for em, kind in elf_layout.NO_RELOCATION if em == machine]
-        return np.isin(types, right), np.isin(types, idle)
+        return np.isin(types, [kind for machine, kind in kinds if machine == self.elf.machine])
 
     @cached_property
     def relocation_targets(self) -> Records:
         """Section and value of each relocation's symbol: a table of `RELOCATION_TARGET`."""
         assert self.elf is not None
         return self._relocations.targets(self.elf)
+
+
+def _width(section: Section) -> int:
+    """Bytes of a start field."""
+    return 8 if section.version == 3 else 4
 
 
 def sources(path: str | os.PathLike[str], *, section: str | None = None, address: int = 0) -> Iterator[Source]:

@@ -6,6 +6,7 @@ errata 1; version 3 is described by what GNU binutils 2.46 and later write and r
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final, Literal
 
 import numpy as np
@@ -103,6 +104,10 @@ whose entries have 16 bytes; its own reader takes a row's start against the low 
 
 HEADER_SIZE: Final = 28
 ATTRIBUTE_SIZE: Final = 5
+V1_INFO_OFFSET: Final = 16
+"""Of the info byte in an index entry of versions 1 and 2."""
+V3_INFO_OFFSET: Final = 2
+"""Of the info byte in an attribute record."""
 
 _HEADER = [
     ("magic", "u2"),
@@ -136,19 +141,35 @@ def _in_order(fields: list[tuple[str, str]], order: ByteOrder) -> np.dtype[np.vo
 
 def attribute_bytes(buffer: memoryview | npt.NDArray[np.uint8]) -> npt.NDArray[np.void]:
     """The five bytes from every byte of a buffer on: chosen ones are copied whole, which copying fields is not."""
-    return np.ndarray((len(buffer) - ATTRIBUTE_SIZE + 1,), f"V{ATTRIBUTE_SIZE}", buffer, strides=(1,))
+    return _bytes_from_each(buffer, ATTRIBUTE_SIZE)
 
 
+def index_bytes(buffer: memoryview, version: int) -> npt.NDArray[np.void]:
+    """The same for entries of the function index."""
+    return _bytes_from_each(buffer, FDE_SIZES[version])
+
+
+def _bytes_from_each(buffer: memoryview | npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.void]:
+    return np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
+
+
+@cache
 def header_dtype(order: ByteOrder) -> np.dtype[np.void]:
     """The header, the same in all versions."""
     return _in_order(_HEADER, order)
 
 
+@cache
 def fde_dtype(version: int, order: ByteOrder) -> np.dtype[np.void]:
     """One entry of the function index."""
     return _in_order({1: _FDE_V1, 2: _FDE_V2, 3: _FDE_V3}[version], order)
 
 
+@cache
 def attribute_dtype(order: ByteOrder) -> np.dtype[np.void]:
     """The attribute record that stands before a function's rows in version 3."""
     return _in_order(_ATTRIBUTE, order)
+
+
+FDE_SIZES: Final = {version: fde_dtype(version, "little").itemsize for version in VERSIONS}
+"""Bytes of an entry of the index, by version."""

@@ -196,7 +196,7 @@ class Section:
     @property
     def fde_size(self) -> int:
         """Bytes of an entry of the index."""
-        return layout.fde_dtype(self.version, self.byteorder).itemsize
+        return layout.FDE_SIZES[self.version]
 
     @property
     def signal(self) -> Bools:

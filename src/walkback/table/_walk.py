@@ -307,7 +307,9 @@ def lay_rows(pieces, table, merge):
         memoryview(offset),
         memoryview(rule),
     )
-    return rows, offset[:total].copy(), rule[:total].copy()
+    if total < most // 2:  # else what is not used costs less than a copy
+        return rows, offset[:total].copy(), rule[:total].copy()
+    return rows, offset[:total], rule[:total]
 
 
 @cython.cfunc

@@ -88,6 +88,8 @@ class UnwindTable:
 
     def rows_where(self, chosen: Bools) -> I64:
         """How many rows of each range have a chosen rule; `chosen` has an element for each of `rules`."""
+        if not chosen.any():
+            return np.zeros(len(self), np.int64)
         sums = np.concatenate(([0], np.cumsum(chosen[self.row_rule])))
         counts: I64 = sums[self.range_first_row + self.range_rows] - sums[self.range_first_row]
         return counts

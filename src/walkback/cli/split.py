@@ -1,0 +1,48 @@
+"""`walkback split`: one SFrame section for each text section of an object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from walkback.cli.written import IN_PLACE, VERSION, How, options, run, tell, wanted_pcrel
+from walkback.text import counted
+
+if TYPE_CHECKING:
+    from walkback.cli.written import Written
+
+
+@click.command()
+@click.argument("file", type=click.Path())
+@IN_PLACE
+@VERSION
+@options
+@click.pass_context
+def split(
+    ctx: click.Context,
+    file: str,
+    output: str | None,
+    version: int | None,
+    pcrel: str | None,
+    leave_out: bool,
+    strict: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Give each text section of an object an SFrame section of its own.
+
+    It is in the section group of its text section, or else goes with it by SHF_LINK_ORDER, so that linkers keep and
+    drop both together. FILE is an object or an archive of objects.
+    """
+    from walkback.linking.split import split as split_file
+
+    own_fields, how = wanted_pcrel(pcrel, version), How(strict, limit, as_json, output)
+
+    def work() -> Written:
+        done = split_file(file, output, version=version, pcrel=own_fields, leave_out=leave_out)
+        what = f"{counted(done.sections, 'section')}, {done.grouped} in groups, {counted(done.functions, 'function')}"
+        tell("split", file, done, [f"{file}: {counted(done.objects, 'object')}: {what}"], how)
+        return done
+
+    ctx.exit(run(file, work, how))

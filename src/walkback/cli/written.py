@@ -1,0 +1,139 @@
+"""How the verbs that write SFrame anew are told its form, and tell what they left out."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import click
+
+from walkback.cli.coverage import LIMIT
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, STDOUT, complain, guarded
+from walkback.errors import IncompleteError
+from walkback.text import counted, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from walkback.errors import LeftOut
+
+IN_PLACE = click.option("-o", "--output", type=click.Path(), help="Write a copy instead of replacing the file.")
+VERSION = click.option(
+    "--version", type=click.IntRange(1, 3), help="Version of SFrame to write. [default: the highest that there is]"
+)
+_PCREL = click.option("--pcrel", type=click.Choice(["yes", "no"]), help="Whether starts count from their own fields.")
+_LEAVE_OUT = click.option("--leave-out", is_flag=True, help="Leave out what cannot be said or read, and tell.")
+_STRICT = click.option("--strict", is_flag=True, help="Exit 1 if something is left out.")
+
+
+Subject = str | tuple[str, ...]
+"""The file of a verb that takes one, or the files."""
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How to end and to tell."""
+
+    strict: bool
+    limit: int
+    as_json: bool
+    output: str | None
+
+    def account(self) -> contextlib.AbstractContextManager[Any]:
+        """Where the account goes: to standard error if the bytes go to standard output."""
+        return contextlib.redirect_stdout(sys.stderr if self.output in STDOUT else sys.stdout)
+
+
+class Written(Protocol):
+    """What the functions return that write SFrame: a dataclass with these among its fields."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def left_out(self) -> Sequence[LeftOut]: ...
+
+    @property
+    def notes(self) -> Sequence[str]: ...
+
+
+def options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that these verbs share."""
+    for option in (JSON, LIMIT, _STRICT, _LEAVE_OUT, _PCREL):
+        command = option(command)
+    return command
+
+
+def wanted_pcrel(pcrel: str | None, version: int | None) -> bool | None:
+    """The choice; version 1 has none."""
+    if pcrel == "yes" and version == 1:
+        message = "version 1 has no starts that count from their own fields"
+        raise click.UsageError(message)
+    return None if pcrel is None else pcrel == "yes"
+
+
+def run(subject: Subject, work: Callable[[], Written], how: How) -> int:
+    """Do some work that writes a file, and that tells of it; returns the exit status."""
+    import json
+
+    name = _only(subject)
+
+    def status(name: str) -> int:
+        try:
+            done = work()
+        except IncompleteError as error:
+            complain(str(error.within(file=name)))
+            with how.account():
+                if how.as_json:
+                    refused = [asdict(one) for one in error.left_out]
+                    click.echo(json.dumps({"type": "refused", **_named(subject), "left_out": refused}))
+                else:
+                    _print_left_out("cannot be said", error.left_out, name, how.limit, err=True)
+            return EXIT_FINDINGS
+        return EXIT_FINDINGS if how.strict and done.left_out else EXIT_FINE
+
+    return guarded(status, name, name)
+
+
+def tell(kind: str, subject: Subject, done: Written, lines: Sequence[str], how: How) -> None:
+    """What was written: in these lines, with what was left out and noted; or as JSON."""
+    import json
+
+    with how.account():
+        if how.as_json:
+            click.echo(json.dumps({"type": kind, **_named(subject), **asdict(done)}))
+            return
+        for line in lines:
+            click.echo(printable(line))
+        _print_left_out("left out", done.left_out, _only(subject), how.limit)
+        for note in done.notes:
+            click.echo(printable(f"  note: {note}"))
+
+
+def _only(subject: Subject) -> str:
+    """The one file that is spoken of, if it is one."""
+    if isinstance(subject, str):
+        return subject
+    return subject[0] if len(subject) == 1 else ""
+
+
+def _named(subject: Subject) -> dict[str, Subject]:
+    return {"file" if isinstance(subject, str) else "files": subject}
+
+
+def _print_left_out(title: str, left_out: Sequence[LeftOut], file: str, limit: int, *, err: bool = False) -> None:
+    """Each function with its place and the reason, and with its file if that is not the one that is spoken of."""
+    for one in left_out[:limit]:
+        known = file in {one.file, f"{one.file}@{file.rpartition('@')[2]}"}
+        where = one.place if known else f"{one.file}: {one.place}"
+        click.echo(printable(f"  {title}: {where}: {one.reason}"), err=err)
+    if len(left_out) > limit:
+        more = counted(len(left_out) - limit, "more function" if limit else "function")
+        click.echo(f"  {title}: {more}", err=err)
+
+
+def versions_text(versions: Sequence[int], version: int) -> str:
+    """What there was and what there is."""
+    there_was = " and ".join(map(str, versions))
+    return f"version {there_was}" if versions == (version,) else f"version {there_was} to {version}"

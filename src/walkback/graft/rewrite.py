@@ -1,0 +1,150 @@
+"""A linked file whose `.sframe` section is written anew, where it stands if it has the room.
+
+Room is what the former sections took, and zeros up to what comes next in the same segment. The program headers are
+not moved: the one for `.sframe` is there, or an unused one becomes it. Otherwise the section is taken out and put in
+again, as `add` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from walkback.elf import layout
+from walkback.elf.write import SEGMENT_SIZE, Headers, write_over
+from walkback.graft.add import REPLACED, Grafted, add, check_linked, made_for, planned_address
+from walkback.graft.drop import cleared, removed_sections, sframe_sections
+from walkback.graft.record import SECTION_ALIGNMENT, find_record
+from walkback.graft.remove import remove_sections
+from walkback.graft.room import Block, pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from walkback.elf import ElfFile
+    from walkback.elf.file import Table
+    from walkback.elf.write import Draft
+
+_MOST_CANDIDATES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a section can be written anew."""
+
+    section: int | None
+    """Its number; None in a file without section headers."""
+    offset: int
+    address: int
+    size: int
+    """What it took so far."""
+
+
+def rewrite_address(elf: ElfFile, size: int) -> int:
+    """Where `rewrite` would put a section of this size."""
+    place = _find_place(elf, size)
+    return planned_address(elf, size) if place is None else place.address
+
+
+def rewrite(elf: ElfFile, contents: Callable[[int], bytes], size: int, kind: int = layout.SHT_GNU_SFRAME) -> Grafted:
+    """A copy of a linked file in which one `.sframe` section of this type takes the place of all that are there.
+
+    `contents` makes the `size` bytes of the section for the address where it will stand.
+    """
+    place = _find_place(elf, size)
+    if place is None:
+        grafted = add(elf, contents, size, kind)
+        others = [note for note in grafted.notes if note != REPLACED]  # as was asked for
+        return Grafted(grafted.parts, grafted.address, grafted.offset, [*_notes(elf), *others])
+    section = made_for(contents, place.address, size)
+    draft, headers = cleared(elf), Headers(elf)
+    draft.write(place.offset, section)
+    headers.segments = _segments(headers.segments, place, size)
+    if place.section is not None:
+        name = int(headers.sections["name_offset"][place.section])
+        where = (place.address, place.offset, size)
+        headers.sections[place.section] = (name, kind, layout.SHF_ALLOC, *where, 0, 0, SECTION_ALIGNMENT, 0)
+    removed = [index for index in removed_sections(elf) if index != place.section]
+    remove_sections(elf, headers, draft, removed)
+    write_over(Headers(elf), headers, draft)
+    return Grafted(draft.parts(), place.address, place.offset, _notes(elf))
+
+
+def _notes(elf: ElfFile) -> list[str]:
+    """What is lost besides the former section."""
+    notes, count = [], len(sframe_sections(elf))
+    if count > 1:
+        notes.append(f"one .sframe section takes the place of {count}")
+    if len(removed_sections(elf)) > count:
+        notes.append("the relocations that the linker kept for .sframe no longer fit, and are gone")
+    return notes
+
+
+def _segments(table: Table, place: _Place, size: int) -> Table:
+    """One PT_GNU_SFRAME, which may have been unused; others go."""
+    ours = np.flatnonzero(table["type"] == layout.PT_GNU_SFRAME)
+    chosen = [*ours, *np.flatnonzero(table["type"] == layout.PT_NULL)][0]
+    where = (place.offset, place.address, place.address, size, size)
+    table[chosen] = (layout.PT_GNU_SFRAME, layout.PF_R, *where, SECTION_ALIGNMENT)
+    return np.delete(table, ours[1:])
+
+
+def _find_place(elf: ElfFile, size: int) -> _Place | None:
+    """The roomiest place among those of the former sections, if it is roomy enough."""
+    check_linked(elf)
+    if not np.isin(elf.segments["type"], (layout.PT_GNU_SFRAME, layout.PT_NULL)).any() or find_record(elf):
+        return None
+    candidates = _candidates(elf)
+    if not candidates:
+        return None
+    draft, others = cleared(elf), _others(elf)
+    rooms = [_room(elf, draft, others, place) for place in candidates]
+    best = int(np.argmax(rooms))
+    return candidates[best] if size <= rooms[best] else None
+
+
+def _candidates(elf: ElfFile) -> list[_Place]:
+    """The largest of the former sections; without section headers of the segments."""
+    if len(elf.sections):
+        found = [_Place(index, *_where(elf.sections[index], "addr", "size")) for index in sframe_sections(elf)]
+    else:
+        ours = elf.segments[elf.segments["type"] == layout.PT_GNU_SFRAME]
+        found = [_Place(None, *_where(one, "vaddr", "filesz")) for one in ours]
+    found = [one for one in found if one.address % SECTION_ALIGNMENT == 0]
+    return sorted(found, key=lambda one: one.size, reverse=True)[:_MOST_CANDIDATES]
+
+
+def _where(header: np.void, address: str, size: str) -> tuple[int, int, int]:
+    return int(header["offset"]), int(header[address]), int(header[size])
+
+
+def _others(elf: ElfFile) -> list[Block]:
+    """What else stands in the file."""
+    headers, former = Headers(elf), set(removed_sections(elf))
+    table = headers.segments_offset
+    found = [Block(table, table + SEGMENT_SIZE * len(headers.segments))]
+    for piece in pieces(elf, headers):
+        ours = any(elf.segments["type"][index] == layout.PT_GNU_SFRAME for index in piece.segments)
+        if piece.start < piece.end and not ours and not former.intersection(piece.sections):
+            found.append(piece)
+    return found
+
+
+def _room(elf: ElfFile, draft: Draft, others: list[Block], place: _Place) -> int:
+    """How many bytes the section can have there; -1 if it is not loaded from there."""
+    start, end = place.offset, place.offset + place.size
+    limit = -1
+    for load in elf.segments[elf.segments["type"] == layout.PT_LOAD]:
+        low, size = int(load["offset"]), int(load["filesz"])
+        if low <= start and end <= low + size <= len(elf.data) and place.address - start == int(load["vaddr"]) - low:
+            limit = low + size
+    if place.section is None:
+        limit = min(limit, end)  # what follows is not known
+    for other in others:
+        around = other.segments and other.start <= start and end <= other.end
+        if start < other.end and not around:
+            limit = min(limit, max(other.start, start))
+    former = draft.read(start, max(limit - start, 0))
+    return len(former) - len(former.lstrip(b"\0")) if limit >= start else -1

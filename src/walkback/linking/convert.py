@@ -1,0 +1,145 @@
+"""SFrame sections in another version, byte order or way of counting.
+
+converted = convert("old.o", "new.o", version=3)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from walkback.elf import ElfFile, is_archive, is_elf, map_file
+from walkback.elf import layout as elf_layout
+from walkback.elf.write import Part
+from walkback.errors import GraftError, InexpressibleError, LeftOut, MissingError
+from walkback.graft import ObjectSection, set_sections
+from walkback.linking.gather import Gathered, gather
+from walkback.linking.make import Form, Made, make, refuse_incomplete
+from walkback.linking.objects import groups, object_section, rewrite_files
+from walkback.linking.place import Placed, place
+from walkback.replace import replace_file
+from walkback.sframe.files import Source, sources, sources_of
+from walkback.sframe.layout import ByteOrder
+from walkback.text import counted
+
+
+@dataclass(slots=True)
+class Converted:
+    """What became of the sections of a file."""
+
+    version: int
+    versions: tuple[int, ...] = ()
+    """Which there were."""
+    sections: int = 0
+    functions: int = 0
+    """Those that are written."""
+    rows: int = 0
+    former_bytes: int = 0
+    bytes: int = 0
+    split: int = 0
+    """How many functions became several, because of their number of rows."""
+    left_out: list[LeftOut] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def count(self, gathered: Gathered, made: Made) -> None:
+        """Take one more section into account."""
+        self.versions = tuple(sorted({*self.versions, *gathered.versions}))
+        self.sections += 1
+        self.functions += made.functions
+        self.rows += made.rows
+        self.bytes += len(made.contents)
+        self.split += made.split
+        self.left_out += made.left_out
+
+
+def convert(
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    version: int,
+    byteorder: ByteOrder | None = None,
+    pcrel: bool | None = None,
+    leave_out: bool = False,
+) -> Converted:
+    """Write a copy of a file whose SFrame sections have this version and say the same.
+
+    The file is a linked one, an object, an archive of objects, or raw section bytes; the copy takes its place unless
+    there is an `output`. Sections that were concatenated become one. `byteorder` is for raw bytes; `pcrel` tells
+    whether starts count from their own fields. What the version cannot say raises `IncompleteError`, or is left out and
+    told with `leave_out`.
+    """
+    form = Form(version, pcrel, byteorder)
+    data = map_file(path)
+    converted = Converted(version)
+    parts: Sequence[Part]
+    if not is_elf(data) and not is_archive(data):
+        parts = [_raw(list(sources(path)), form, converted, leave_out)]
+    elif byteorder is not None:
+        message = "the byte order of an ELF file is that of its machine; another is for raw section bytes"
+        raise InexpressibleError(message, file=os.fsdecode(path))
+    else:
+        parts = rewrite_files(data, path, lambda elf: _elf(elf, form, converted, leave_out))
+        if not converted.sections and not converted.notes:
+            message = "there is no .sframe section"
+            raise MissingError(message, file=os.fsdecode(path))
+    if not leave_out:
+        refuse_incomplete(converted.left_out, version)
+    replace_file(path if output is None else output, parts, like=path)
+    return converted
+
+
+def _raw(found: list[Source], form: Form, converted: Converted, leave_out: bool) -> bytes:
+    gathered = gather(found, leave_out=leave_out)
+    if gathered is None:
+        return b""
+    if form.byteorder is None:
+        form = Form(form.version, form.pcrel, gathered.written)
+    made = make(gathered, gathered.table, form)
+    converted.former_bytes = sum(len(source.data) for source in found)
+    converted.count(gathered, made)
+    return made.contents
+
+
+def _elf(elf: ElfFile, form: Form, converted: Converted, leave_out: bool) -> Sequence[Part]:
+    found = list(sources_of(elf))
+    converted.former_bytes += sum(len(source.data) for source in found)
+    if not any(len(source.data) for source in found):
+        if found:
+            converted.notes.append(f"{elf.name}: the .sframe section is empty and stays so")
+        return [elf.data]
+    if elf.is_relocatable:
+        group_of = groups(elf)
+        return set_sections(elf, [_object_section(one, group_of, form, converted, leave_out) for one in found])
+    if len(found) > 1:
+        message = f"this file has {len(found)} .sframe sections; `walkback fix` makes one of them"
+        raise GraftError(message, file=elf.name)
+    gathered = gather(found, leave_out=leave_out)
+    assert gathered is not None
+    placed: Placed = place(elf, gathered, gathered.table, form)
+    converted.count(gathered, placed.made)
+    converted.notes += placed.notes
+    return placed.parts
+
+
+def _object_section(
+    source: Source, group_of: dict[int, int], form: Form, converted: Converted, leave_out: bool
+) -> ObjectSection:
+    """A section of an object in its new form, in the group and beside the text section where it was."""
+    assert source.elf is not None
+    assert source.index is not None
+    header = source.elf.sections[source.index]
+    ordered = header["flags"] & np.uint64(elf_layout.SHF_LINK_ORDER)
+    link_order = int(header["link"]) if ordered else None
+    group = group_of.get(source.index)
+    gathered = gather([source], leave_out=leave_out)
+    if gathered is None:
+        return object_section(source.elf, None, group=group, link_order=link_order)
+    live = gathered.table.chosen(np.flatnonzero(gathered.live))
+    made = make(gathered, live, form, address=None)
+    converted.count(gathered, made)
+    if dead := len(gathered.table) - len(live):
+        converted.notes.append(f"{source.file}: dropped: {counted(dead, 'function')} of code that is not there")
+    return object_section(source.elf, made, group=group, link_order=link_order)

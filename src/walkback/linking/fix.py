@@ -1,0 +1,98 @@
+"""A linked file whose SFrame no reader can use, or not whole, made right."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from walkback.elf import ElfFile
+from walkback.errors import GraftError, LeftOut, MissingError
+from walkback.linking.gather import gather
+from walkback.linking.make import Form, refuse_incomplete
+from walkback.linking.merge import merge
+from walkback.linking.place import place
+from walkback.linking.problems import find_problems
+from walkback.replace import replace_file
+from walkback.sframe.files import sources_of
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """What was wrong, and what became of it."""
+
+    problems: list[str]
+    changed: bool
+    """Whether there is something new: a file without problems stays as it is."""
+    version: int
+    versions: tuple[int, ...]
+    """Which there were."""
+    functions: int
+    rows: int
+    address: int
+    bytes: int
+    left_out: list[LeftOut]
+    notes: list[str]
+    """What had to be done besides."""
+
+
+def fix(
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    version: int | None = None,
+    pcrel: bool | None = None,
+    leave_out: bool = False,
+) -> Fixed:
+    """Write a copy of a linked file whose SFrame is one sorted section, of which its headers tell.
+
+    It takes the place of the file unless there is an `output`; where nothing is wrong the file is left alone. Functions
+    are settled as `link` does. The version is the highest that there is unless it is given.
+    """
+    elf = ElfFile.open(path)
+    if elf.is_relocatable:
+        message = "this is a relocatable object; `walkback link -r` is for those"
+        raise GraftError(message, file=elf.name)
+    found = list(sources_of(elf))
+    if not found:
+        message = "there is no .sframe section"
+        raise MissingError(message, file=elf.name)
+    gathered = gather(found, leave_out=leave_out)
+    if gathered is None:
+        message = "the .sframe section is empty: there is nothing to mend"
+        raise MissingError(message, file=elf.name)
+    form = Form(version, pcrel)
+    merged = merge(gathered.table, gathered.live)
+    problems = find_problems(elf, gathered, merged)
+    same = gathered.versions == (form.version_for(gathered),) and gathered.pcrel == form.pcrel_for(gathered)
+    if same and not problems:
+        if output is not None:
+            replace_file(output, [elf.data], like=path)
+        return Fixed(
+            problems=[],
+            changed=False,
+            version=gathered.version,
+            versions=gathered.versions,
+            functions=len(gathered.table),
+            rows=len(gathered.table.row_offset),
+            address=found[0].address,
+            bytes=sum(len(source.data) for source in found),
+            left_out=[],
+            notes=[],
+        )
+    placed = place(elf, gathered, merged.table, form)
+    made = placed.made
+    if not leave_out:
+        refuse_incomplete(made.left_out, form.version_for(gathered))
+    replace_file(path if output is None else output, placed.parts, like=path)
+    return Fixed(
+        problems=problems,
+        changed=True,
+        version=form.version_for(gathered),
+        versions=gathered.versions,
+        functions=made.functions,
+        rows=made.rows,
+        address=made.address,
+        bytes=len(made.contents),
+        left_out=made.left_out,
+        notes=placed.notes,
+    )

@@ -1,0 +1,194 @@
+"""What the SFrame sections of one address space, or of one object, say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from walkback.arrays import I64, Bools
+from walkback.errors import InexpressibleError, LeftOut, SFrameError, UnreadableError
+from walkback.sframe import layout
+from walkback.sframe.batch import Batch
+from walkback.sframe.decode import FAULT_WORDS
+from walkback.sframe.files import Source
+from walkback.sframe.layout import ByteOrder
+from walkback.sframe.rules import to_table
+from walkback.sframe.section import Fault, Section
+from walkback.table import UnwindTable, joined
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The functions of all sections as one table; `range_origin` numbers them through."""
+
+    table: UnwindTable
+    live: Bools
+    """For each function whether its code is there."""
+    piece: I64
+    """For each function the number of the section that it comes from."""
+    unreadable: dict[int, str]
+    """Functions whose rows cannot be relied on, with the reason."""
+    abi: int
+    written: ByteOrder
+    """The byte order of the first section."""
+    version: int
+    """The highest of the sections."""
+    versions: tuple[int, ...]
+    pcrel: bool
+    """Whether any section's starts count from their own fields."""
+    frame_pointer: bool
+    """Whether all sections have the flag that every function keeps the frame pointer."""
+    pieces: int
+    """How many complete sections there are."""
+    unmarked: int
+    """Those whose starts count from their own fields though nothing in them says so."""
+    batches: tuple[Batch, ...]
+    sources: tuple[Source, ...]
+    """Where each batch stands."""
+    first: tuple[int, ...]
+    """The number of each batch's first function, and one more."""
+
+    @property
+    def byteorder(self) -> ByteOrder:
+        """That of the machine: a section can be written in the other, and is of no use to it."""
+        return layout.ABI_BYTE_ORDERS[self.abi]
+
+    def left_out(self, reasons: dict[int, str]) -> list[LeftOut]:
+        """Functions, by their numbers, with names and places."""
+        numbers = np.array(sorted(reasons), np.int64)
+        border = np.searchsorted(numbers, self.first)
+        return [
+            one
+            for source, first, end in zip(self.sources, border[:-1], border[1:], strict=True)
+            for one in self._of_source(source, numbers[first:end], reasons)
+        ]
+
+    def _of_source(self, source: Source, numbers: I64, reasons: dict[int, str]) -> Iterator[LeftOut]:
+        table = self.table.chosen(numbers)
+        names: list[str | None] = [None] * len(table)
+        if source.symbols is not None and len(table):
+            with suppress(UnreadableError):  # symbols that cannot be read name nothing
+                names = source.symbols.names_at(table.range_start, table.range_section)
+        columns = (numbers, names, table.range_section, table.range_start, table.range_size)
+        for number, name, section, start, size in zip(*columns, strict=True):
+            where = source.code_section_name(int(section))
+            yield LeftOut(source.file, where, int(start), int(size), name, reasons[int(number)])
+
+
+def gather(sources: Iterable[Source], *, leave_out: bool = False) -> Gathered | None:
+    """Read all that stands in these places; None if that is nothing.
+
+    What cannot be read, or has no known meaning, raises an error; with `leave_out` functions whose rows cannot be read
+    are told in `unreadable`, and parts without a known meaning are passed over. Sections for different machines raise
+    `InexpressibleError`.
+    """
+    read: list[tuple[Source, Batch]] = []
+    for source in sources:
+        found = source.batches(faults=leave_out)
+        _check_relocations(source, sum(len(batch.field) for batch in found))
+        for batch in found:
+            _check(source, batch.section, leave_out)
+        read += [(source, batch) for batch in found]
+    if not read:
+        return None
+    _check_machines(read)
+    tables, live, pieces, unmarked = [], [], [], 0
+    count = 0
+    unreadable: dict[int, str] = {}
+    first = [0]
+    for source, batch in read:
+        if _may_be_unmarked(source, batch.section):
+            # Call frame information is wanted for this alone, and takes time to import.
+            from walkback.linking.unmarked import count_from_fields
+
+            unmarked += count_from_fields(source, batch)
+        table = to_table(batch.section)
+        tables.append(replace(table, range_origin=first[-1] + table.range_origin))
+        live.append(_live(source, table))
+        pieces.append(count + np.repeat(np.arange(len(batch.position)), np.diff(batch.first)))
+        count += len(batch.position)
+        fault = batch.section.functions.fault
+        for number in np.flatnonzero(fault).tolist():
+            unreadable[first[-1] + number] = FAULT_WORDS[Fault(int(fault[number]))]
+        first.append(first[-1] + len(table))
+    sections = [batch.section for _, batch in read]
+    return Gathered(
+        table=joined(tables),
+        live=np.concatenate(live),
+        piece=np.concatenate(pieces),
+        unreadable=unreadable,
+        abi=sections[0].abi_arch,
+        written=sections[0].byteorder,
+        version=max(one.version for one in sections),
+        versions=tuple(sorted({one.version for one in sections})),
+        pcrel=any(one.pcrel for one in sections),
+        frame_pointer=all(one.version < 3 and one.flags & layout.F_FRAME_POINTER for one in sections),
+        pieces=count,
+        unmarked=unmarked,
+        batches=tuple(batch for _, batch in read),
+        sources=tuple(source for source, _ in read),
+        first=tuple(first),
+    )
+
+
+def _check_relocations(source: Source, functions: int) -> None:
+    """A relocation that means no function would be lost, and so would be what it was meant for."""
+    if source.relocatable and functions and not len(source.relocations):
+        message = f"no relocation places the {functions} functions"
+        raise SFrameError(message, file=source.file, section=source.name, rule="relocation-missing")
+    for stray in source.strays:
+        if not stray.undefined:
+            message = f"a relocation cannot be applied: {stray.reason}"
+            raise SFrameError(
+                message, file=source.file, section=source.name, offset=stray.offset, rule="relocation-stray"
+            )
+
+
+def _check(source: Source, section: Section, leave_out: bool) -> None:
+    """Refuse what has no known meaning, and so cannot be said in another place or version."""
+    problem, rule, offset = "", "", 0
+    unknown = section.flags & ~layout.FLAGS_DEFINED[section.version]
+    machine = section.machine
+    if machine is None:
+        problem, rule, offset = f"ABI {section.abi_arch} is unknown, so its rows have no meaning", "header-abi", 4
+    elif source.elf is not None and machine.elf_machine != source.elf.machine:
+        problem, rule, offset = f"the section is for {machine.name} and the file is not", "header-abi", 4
+    elif unknown and not leave_out:
+        problem, rule, offset = f"version {section.version} does not define flags {unknown:#x}", "header-flags", 3
+    elif section.auxiliary and not leave_out:
+        text = f"nobody knows the meaning of the auxiliary header of {len(section.auxiliary)} bytes"
+        problem, rule, offset = text, "header-auxiliary", 7
+    if problem:
+        raise InexpressibleError(problem, file=source.file, section=source.name, offset=offset, rule=rule)
+
+
+def _check_machines(read: list[tuple[Source, Batch]]) -> None:
+    """Machines and byte orders that differ do not go together."""
+    first = read[0][1].section
+    for source, batch in read:
+        section = batch.section
+        if section.abi_arch != first.abi_arch:
+            names = [layout.ABI_NAMES[one.abi_arch] for one in (section, first)]
+            message = f"this section is for {names[0]}, and another for {names[1]}"
+            raise InexpressibleError(message, file=source.file, section=source.name, offset=4, rule="header-abi")
+
+
+def _live(source: Source, table: UnwindTable) -> Bools:
+    """Which functions have code: a linker that drops code can leave what describes it.
+
+    What it leaves has no relocation in an object; in a linked file its start field has no value, and then means a place
+    that is no code, such as the field itself.
+    """
+    if source.relocatable:
+        return table.range_section > 0
+    start = np.uint64(source.address % 2**64)
+    outside: Bools = (table.range_start - start) >= np.uint64(len(source.data))
+    return outside if source.elf is None else outside & source.elf.is_code(table.range_start)
+
+
+def _may_be_unmarked(source: Source, section: Section) -> bool:
+    """Whether starts may count from their fields without the flag that says so."""
+    return source.elf is not None and not source.relocatable and not (section.pcrel or section.sorted)

@@ -1,0 +1,126 @@
+"""Sections of code that has addresses already, made one.
+
+linked = link(["a.out", "plugin.sframe@0x7000"], "all.sframe", address=0x9000)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from walkback.elf import is_archive, is_elf, map_file
+from walkback.elf.inputs import split_address
+from walkback.errors import GraftError, LeftOut, MissingError, UnreadableError
+from walkback.linking.gather import gather
+from walkback.linking.make import Form, Made, make, refuse_incomplete
+from walkback.linking.merge import merge
+from walkback.replace import replace_file
+from walkback.sframe.files import Source, sources
+
+VIEWS = ("execution", "linking")
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A section made of others."""
+
+    version: int
+    versions: tuple[int, ...]
+    """Which there were."""
+    pieces: int
+    """How many complete sections there were."""
+    functions: int
+    """Those that are written."""
+    rows: int
+    address: int
+    """What it was made for; 0 in objects."""
+    bytes: int
+    left_out: list[LeftOut]
+    notes: list[str]
+    """What was said twice or for nothing."""
+
+
+def link(
+    files: Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    version: int | None = None,
+    pcrel: bool | None = None,
+    address: int | None = None,
+    view: str = "execution",
+    leave_out: bool = False,
+) -> Linked:
+    """Write one section, as raw bytes, with what all sections of one address space say.
+
+    Files are linked ELF files, or raw section bytes with their address, as in `raw.sframe@0x4000`. The section is made
+    for `address`, or else for the lowest address of those it is made of. Its version is the highest of those, unless
+    it is given. In the execution view it is one sorted index; in the linking view a complete section for each that
+    there was. What the version cannot say raises `IncompleteError`, or is left out and told with `leave_out`.
+    """
+    inputs = check_inputs(files, output)
+    found = [source for name, address_of in inputs for source in _linked_sources(name, address_of)]
+    if address is None:
+        address = min(source.address for source in found)
+    made, account = linked(found, Form(version, pcrel), address, view, leave_out)
+    replace_file(output, [made.contents])
+    return account
+
+
+def check_inputs(
+    files: Iterable[str | os.PathLike[str]], output: str | os.PathLike[str]
+) -> list[tuple[str, int | None]]:
+    """The paths and addresses that `link` is given; raises ValueError if they make no sense together."""
+    inputs = [split_address(os.fsdecode(file)) for file in files]
+    for name, address in inputs:
+        data = map_file(name)
+        if not is_elf(data) and not is_archive(data):
+            if address is None and len(inputs) > 1:
+                message = f"of several files raw section bytes need their address: {name}@0x..."
+                raise ValueError(message)
+        elif address is not None:
+            message = f"an address is for raw section bytes, and {name} has addresses of its own"
+            raise ValueError(message)
+        elif os.path.realpath(name) == os.path.realpath(output):
+            message = f"the section would take the place of the file {name}"
+            raise ValueError(message)
+    return inputs
+
+
+def _linked_sources(name: str, address: int | None) -> Iterator[Source]:
+    if is_archive(map_file(name)):
+        message = "this is an archive, whose members have no addresses"
+        raise UnreadableError(message, file=name)
+    for source in sources(name, address=address or 0):
+        if source.relocatable:
+            message = "this is a relocatable object; `walkback link -r` is for those"
+            raise GraftError(message, file=name)
+        yield source
+
+
+def linked(found: Sequence[Source], form: Form, address: int | None, view: str, leave_out: bool) -> tuple[Made, Linked]:
+    """What is made of these sections, which are of one address space, or without an `address` of one object."""
+    if view not in VIEWS:
+        message = f"the view is execution or linking, not {view!r}"
+        raise ValueError(message)
+    gathered = gather(found, leave_out=leave_out)
+    if gathered is None:
+        message = "the .sframe section is empty: there is nothing to link"
+        raise MissingError(message)
+    merged = merge(gathered.table, gathered.live)
+    made = make(gathered, merged.table, form, address=address, in_pieces=view == "linking")
+    version = form.version_for(gathered)
+    if not leave_out:
+        refuse_incomplete(made.left_out, version)
+    account = Linked(
+        version=version,
+        versions=gathered.versions,
+        pieces=gathered.pieces,
+        functions=made.functions,
+        rows=made.rows,
+        address=made.address,
+        bytes=len(made.contents),
+        left_out=made.left_out,
+        notes=merged.account(),
+    )
+    return made, account

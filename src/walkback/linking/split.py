@@ -1,0 +1,98 @@
+"""One SFrame section for each text section of an object, so that linkers keep and drop both together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from walkback.elf import ElfFile, is_archive, is_elf, map_file
+from walkback.elf.write import Part
+from walkback.errors import GraftError, LeftOut, MissingError, UnreadableError
+from walkback.graft import ObjectSection, set_sections
+from walkback.linking.gather import gather
+from walkback.linking.make import Form, Made, make, refuse_incomplete
+from walkback.linking.merge import merge
+from walkback.linking.objects import groups, rewrite_files
+from walkback.replace import replace_file
+from walkback.sframe.files import sources_of
+from walkback.sframe.relocations import section_relocations
+
+
+@dataclass(slots=True)
+class Split:
+    """What became of the objects of a file."""
+
+    objects: int = 0
+    """Those that have SFrame."""
+    sections: int = 0
+    """How many SFrame sections there are now."""
+    grouped: int = 0
+    """How many of them are in a section group."""
+    functions: int = 0
+    left_out: list[LeftOut] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def split(
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    version: int | None = None,
+    pcrel: bool | None = None,
+    leave_out: bool = False,
+) -> Split:
+    """Write a copy of an object, or of an archive of objects, with one SFrame section for each text section.
+
+    It is in the section group of its text section, or else goes with it by SHF_LINK_ORDER. The version is the highest
+    that there is unless it is given.
+    """
+    data = map_file(path)
+    if not is_elf(data) and not is_archive(data):
+        message = "this is no object and no archive"
+        raise UnreadableError(message, file=os.fsdecode(path))
+    result = Split()
+    form = Form(version, pcrel)
+    parts = rewrite_files(data, path, lambda elf: _object(elf, form, result, leave_out))
+    if not result.objects:
+        message = "there is no .sframe section"
+        raise MissingError(message, file=os.fsdecode(path))
+    replace_file(path if output is None else output, parts, like=path)
+    return result
+
+
+def _object(elf: ElfFile, form: Form, result: Split, leave_out: bool) -> Sequence[Part]:
+    found = list(sources_of(elf))
+    if not found:
+        return [elf.data]
+    if not elf.is_relocatable:
+        message = "this is a linked file; its text sections are one"
+        raise GraftError(message, file=elf.name)
+    result.objects += 1
+    gathered = gather(found, leave_out=leave_out)
+    if gathered is None:
+        result.notes.append(f"{elf.name}: the .sframe section is empty and stays so")
+        return [elf.data]
+    merged = merge(gathered.table, gathered.live)
+    made = make(gathered, merged.table, form, address=None, in_pieces=True)
+    if not leave_out:
+        refuse_incomplete(made.left_out, form.version_for(gathered))
+    sections = list(_sections(elf, made))
+    result.sections += len(sections)
+    result.grouped += sum(one.group is not None for one in sections)
+    result.functions += made.functions
+    result.left_out += made.left_out
+    result.notes += [f"{elf.name}: {line}" for line in merged.account()]
+    return set_sections(elf, sections)
+
+
+def _sections(elf: ElfFile, made: Made) -> Iterator[ObjectSection]:
+    """Each section with what it stays and goes with."""
+    group_of = groups(elf)
+    for position, section in made.sections:
+        assert section.code_section is not None
+        text = int(section.code_section[0])
+        group = group_of.get(text)
+        contents = made.contents[position : position + section.length]
+        relocations = section_relocations(section, elf)
+        yield ObjectSection(contents, relocations, made.kind, group, text if group is None else None)

@@ -1,0 +1,105 @@
+"""Many complete sections in one place, read at once.
+
+A linker without knowledge of SFrame concatenates the sections of thousands of objects. Those that differ in nothing
+but their functions are one *batch*, which costs not much more than one section with as many functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from walkback.arrays import I64
+from walkback.errors import SFrameError
+from walkback.sframe import layout
+from walkback.sframe.decode import Buffer, read_functions, refuse_faults
+from walkback.sframe.header import Header, further, headers
+from walkback.sframe.layout import ByteOrder
+from walkback.sframe.section import Section
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Sections that are alike, as one that has the functions of all."""
+
+    section: Section
+    """Its functions and rows with what they mean; it is nowhere in this form, so positions in it mean nothing."""
+    position: I64
+    """Where each section begins."""
+    first: I64
+    """The first function of each section; one entry more than there are sections."""
+    field: I64
+    """Where each function's start field is."""
+
+    def place(self, function: int) -> tuple[int, int]:
+        """The position of a function's section, and the function's number in it."""
+        piece = int(np.searchsorted(self.first, function, side="right")) - 1
+        return int(self.position[piece]), function - int(self.first[piece])
+
+
+def batches(data: Buffer, *, address: int = 0, faults: bool = False) -> Iterator[Batch]:
+    """Read the complete sections that stand one after the other, as few batches as there are kinds of them.
+
+    `address` and `faults` are as for `decode`.
+    """
+    view = memoryview(data).cast("B")
+    alike: dict[tuple[ByteOrder, tuple[int, ...], bool], list[tuple[int, Header]]] = {}
+    for position, _, header, order in headers(view):
+        alike.setdefault((order, header[1:6], header.auxhdr_len > 0), []).append((position, header))
+    for (order, *_), found in alike.items():
+        batch = _read(view, found, order, address)
+        if not faults:
+            _refuse_faults(batch)
+        yield batch
+
+
+def _read(view: memoryview, found: list[tuple[int, Header]], order: ByteOrder, address: int) -> Batch:
+    kind = found[0][1]
+    position = np.array([one for one, _ in found], np.int64)
+    of = dict(zip(Header._fields, np.array([header for _, header in found], np.int64).T, strict=True))
+    count, start = of["num_fdes"], position + layout.HEADER_SIZE + of["auxhdr_len"]
+    first = np.concatenate(([0], np.cumsum(count)))
+    fde_start, fre_start = np.repeat(start + of["fdeoff"], count), np.repeat(start + of["freoff"], count)
+    fre_end = fre_start + np.repeat(of["fre_len"], count)
+    size = layout.FDE_SIZES[kind.version]
+    field = fde_start + (np.arange(int(first[-1])) - np.repeat(first[:-1], count)) * size
+    index = layout.index_bytes(view, kind.version)[field].view(layout.fde_dtype(kind.version, order))
+    read = read_functions(view, index, field + layout.V1_INFO_OFFSET, fre_start, fre_end, kind.version, order)
+    pcrel = bool(kind.flags & layout.F_FDE_FUNC_START_PCREL)
+    base = field if pcrel else np.repeat(position, count)
+    section = Section(
+        version=kind.version,
+        flags=kind.flags,
+        abi_arch=kind.abi_arch,
+        cfa_fixed_fp_offset=kind.cfa_fixed_fp_offset,
+        cfa_fixed_ra_offset=kind.cfa_fixed_ra_offset,
+        auxiliary=b"".join(bytes(view[at + layout.HEADER_SIZE : at + one.end]) for at, one in found),
+        num_fdes=int(first[-1]),
+        num_fres=len(read.row_start),
+        fre_len=0,
+        fdeoff=0,
+        freoff=0,
+        byteorder=order,
+        functions=read.functions,
+        row_start=read.row_start,
+        row_shape=read.row_shape,
+        shapes=read.shapes,
+        length=len(view),
+        address=address,
+        code_address=read.functions.start.view(np.uint64) + base.view(np.uint64) + np.uint64(address % 2**64),
+    )
+    return Batch(section, position, first, field)
+
+
+def _refuse_faults(batch: Batch) -> None:
+    functions = batch.section.functions
+    if functions.fault.any():
+        position, number = batch.place(int(np.flatnonzero(functions.fault)[0]))
+        try:
+            refuse_faults(functions)
+        except SFrameError as error:
+            error.function = f"function {number}"
+            error.offset = (error.offset or 0) - position
+            raise further(error, position) from None
