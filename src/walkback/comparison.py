@@ -20,6 +20,8 @@ from walkback.table import OUTERMOST, REASON_WORDS, RULE, Kind, Reason, Rule, Un
 from walkback.table.rule import RuleArray
 from walkback.table.settle import Disjoint, disjoint
 
+_STEP = 1 << 16
+"""Rows that are looked at together: few enough to stay near the processor."""
 _MOST_BLOCK_ROWS = 1 << 20
 """Changes that repeating blocks may make; real ones are procedure linkage tables."""
 
@@ -181,7 +183,8 @@ def _alike(
     numbers = [meaning[0].astype(np.int32) for meaning in meanings]
     if min(int(number.min(initial=0)) for number in numbers) < 0:
         return False
-    return np.array_equal(numbers[0][one.row_rule], numbers[1][other.row_rule])
+    steps = [slice(first, first + _STEP) for first in range(0, len(one.row_rule), _STEP)]
+    return all(np.array_equal(numbers[0][one.row_rule[step]], numbers[1][other.row_rule[step]]) for step in steps)
 
 
 def _equal(one: UnwindTable, other: UnwindTable) -> Comparison:

@@ -32,8 +32,8 @@ def split(
 ) -> None:
     """Give each text section of an object an SFrame section of its own.
 
-    It is in the section group of its text section, or else goes with it by SHF_LINK_ORDER, so that linkers keep and
-    drop both together. FILE is an object or an archive of objects.
+    It goes with its text section by SHF_LINK_ORDER, and into the section group that the text section is in, so that
+    linkers keep and drop both together. FILE is an object or an archive of objects.
     """
     from walkback.linking.split import split as split_file
 

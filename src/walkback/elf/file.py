@@ -292,11 +292,20 @@ class ElfFile:
         return start, start + np.minimum(size, np.uint64(2**64 - 1) - start)
 
     def is_code(self, addresses: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-        """Which addresses lie in executable segments."""
-        inside = np.zeros(len(addresses), np.bool_)
-        for start, end in zip(*self.executable_ranges(), strict=True):
-            inside |= (addresses >= start) & (addresses < end)
-        return inside
+        """Which addresses of a linked file lie in executable sections, or where it has none in executable segments.
+
+        A segment can hold the headers of the file too, and so address 0, where what the linker dropped seems to be.
+        """
+        wanted = np.uint64(layout.SHF_ALLOC | layout.SHF_EXECINSTR)
+        code = self.sections[(self.sections["flags"] & wanted == wanted) & (self.sections["size"] > 0)]
+        start, size = code["addr"], code["size"]
+        end = start + np.minimum(size, np.uint64(2**64 - 1) - start)
+        if not len(code):
+            start, end = self.executable_ranges()
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], np.maximum.accumulate(end[order])
+        number = np.searchsorted(start, addresses, side="right")
+        return (number > 0) & (addresses < np.append(end, np.uint64(0))[number - 1])
 
     def entries(self, index: int, shapes: Shapes) -> Table:
         """The contents of a section as entries of a shape from `layout`, with which its header must agree."""

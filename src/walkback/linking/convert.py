@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from walkback.replace import replace_file
 from walkback.sframe.files import Source, sources, sources_of
 from walkback.sframe.layout import ByteOrder
 from walkback.text import counted
+
+_MIDDLE = 2**63
+"""Raw bytes are taken to stand here, so that code before them has lower addresses than code behind."""
 
 
 @dataclass(slots=True)
@@ -76,7 +79,7 @@ def convert(
     converted = Converted(version)
     parts: Sequence[Part]
     if not is_elf(data) and not is_archive(data):
-        parts = [_raw(list(sources(path)), form, converted, leave_out)]
+        parts = [_raw(list(sources(path, address=_MIDDLE)), form, converted, leave_out)]
     elif byteorder is not None:
         message = "the byte order of an ELF file is that of its machine; another is for raw section bytes"
         raise InexpressibleError(message, file=os.fsdecode(path))
@@ -91,15 +94,16 @@ def convert(
     return converted
 
 
-def _raw(found: list[Source], form: Form, converted: Converted, leave_out: bool) -> bytes:
+def _raw(found: list[Source], form: Form, converted: Converted, leave_out: bool) -> Part:
     gathered = gather(found, leave_out=leave_out)
     if gathered is None:
         return b""
     if form.byteorder is None:
         form = Form(form.version, form.pcrel, gathered.written)
-    made = make(gathered, gathered.table, form)
+    made = make(gathered, gathered.table, form, address=_MIDDLE)
     converted.former_bytes = sum(len(source.data) for source in found)
     converted.count(gathered, made)
+    converted.left_out = [replace(one, start=(one.start - _MIDDLE) % 2**64) for one in converted.left_out]
     return made.contents
 
 

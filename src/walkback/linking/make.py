@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +16,13 @@ from walkback.linking.cut import cut
 from walkback.linking.gather import Gathered
 from walkback.sframe.batch import batches
 from walkback.sframe.build import build
-from walkback.sframe.encode import encode
+from walkback.sframe.encode import encoded
 from walkback.sframe.layout import ByteOrder
 from walkback.sframe.rules import to_table
 from walkback.sframe.section import Section
 from walkback.sframe.words import REFUSAL_WORDS, Refusal
 from walkback.table import UnwindTable, joined
+from walkback.table.settle import disjoint, settled
 from walkback.text import counted
 
 
@@ -49,7 +51,7 @@ class Made:
     """What was made: one section, or several at their positions."""
 
     sections: list[tuple[int, Section]]
-    contents: bytes
+    contents: memoryview
     address: int
     functions: int
     """How many of those that were to be said are there."""
@@ -87,34 +89,52 @@ def make(
     What the version cannot say is left out and told. `in_pieces` makes a complete section for each text section, or
     where addresses are absolute for each of the former sections.
     """
-    version = form.version_for(gathered)
-    wrong = np.isin(table.range_origin, list(gathered.unreadable))
-    said = table.chosen(np.flatnonzero(~wrong)) if wrong.any() else table
+    here = set(table.range_origin.tolist()) if gathered.unreadable else set()
+    reasons = {one: why for one, why in gathered.unreadable.items() if one in here}
+    said = _without(table, list(reasons))
     if in_pieces and address is not None:
         said = _by_piece(said, gathered)
-    built = build(
-        said,
-        version=version,
-        pcrel=form.pcrel_for(gathered),
-        byteorder=form.byteorder or gathered.byteorder,
-        address=address or 0,
-        frame_pointer=version < 3 and gathered.frame_pointer,
-        leave_out=True,
-        linked=address is not None and not in_pieces,
-    )
-    reasons = {int(said.range_origin[one.range]): one.text(said) for one in built.refused}
-    lost = {one: gathered.unreadable[one] for one in np.unique(table.range_origin[wrong]).tolist()}
+    built = build(said, **_options(gathered, form, address, in_pieces))
+    while built.refused:
+        new = {int(said.range_origin[one.range]): one.text(said) for one in built.refused}
+        reasons |= new
+        said = _without(said, list(new))
+        built = build(said, **_options(gathered, form, address, in_pieces))
     sections = list(cut(built.section, address=address)) if in_pieces else [(0, built.section)]
-    made = Made(
-        sections,
-        _concatenated(sections),
-        address or 0,
-        _distinct(table.range_origin) - len(reasons | lost),
-        len(built.split),
-        gathered.left_out(reasons | lost),
-    )
-    _prove(made, table)
+    functions, contents = _distinct(table.range_origin) - len(reasons), _concatenated(sections)
+    made = Made(sections, contents, address or 0, functions, len(built.split), gathered.left_out(reasons))
+    if in_pieces and address is not None:
+        said = replace(said, range_section=np.full(len(said), -1, np.int32))
+    _prove(made, said)
     return made
+
+
+def _without(table: UnwindTable, functions: list[int]) -> UnwindTable:
+    """All but some functions; what is left out does not let another show through, which nobody says to hold there."""
+    if not functions:
+        return table
+    whole = settled(table) if _overlap(table) else table
+    return whole.chosen(np.flatnonzero(~np.isin(whole.range_origin, functions)))
+
+
+def _options(gathered: Gathered, form: Form, address: int | None, in_pieces: bool) -> dict[str, Any]:
+    """What `build` is told."""
+    version = form.version_for(gathered)
+    return {
+        "version": version,
+        "pcrel": form.pcrel_for(gathered),
+        "byteorder": form.byteorder or gathered.byteorder,
+        "address": address or 0,
+        "frame_pointer": version < 3 and gathered.frame_pointer,
+        "leave_out": True,
+        "linked": address is not None and not in_pieces,
+    }
+
+
+def _overlap(table: UnwindTable) -> bool:
+    """Whether some code belongs to several functions."""
+    _, start, last, _ = disjoint(table)
+    return int((last - start).sum()) + len(start) != int(table.range_size.sum())
 
 
 def _distinct(numbers: I64) -> int:
@@ -131,15 +151,15 @@ def _by_piece(table: UnwindTable, gathered: Gathered) -> UnwindTable:
     return placed.chosen(np.lexsort((table.range_start, piece)))
 
 
-def _concatenated(sections: list[tuple[int, Section]]) -> bytes:
+def _concatenated(sections: list[tuple[int, Section]]) -> memoryview:
     """The bytes of all, with zeros between them."""
     if len(sections) == 1:
-        return encode(sections[0][1])
+        return encoded(sections[0][1])
     out = bytearray()
     for position, section in sections:
         out += bytes(position - len(out))
-        out += encode(section)
-    return bytes(out)
+        out += encoded(section)
+    return memoryview(out)
 
 
 def refuse_incomplete(left_out: Sequence[LeftOut], version: int) -> None:
@@ -163,7 +183,7 @@ def _prove(made: Made, table: UnwindTable) -> None:
             read[0].code_address = np.concatenate([one.code_address for _, one in made.sections])
         tables = [to_table(section) for section in read]
     comparison = compare(table, joined(tables) if tables else table.chosen(np.zeros(0, np.int64)))
-    missing = comparison.code_bytes(Verdict.ONLY_ONE) if not made.left_out else 0
-    if not comparison.equal or missing or comparison.code_bytes(Verdict.ONLY_OTHER):
+    unlike = (Verdict.DIFFERENT, Verdict.ONLY_ONE, Verdict.ONLY_OTHER)
+    if any(comparison.code_bytes(verdict) for verdict in unlike):
         message = "the new section does not say what the former ones say; nothing is written"
         raise WalkbackError(message)

@@ -26,7 +26,7 @@ def object_section(
         tables.append(section_relocations(section, elf))
         tables[-1]["offset"] += np.uint64(position)
     relocations = np.concatenate([np.zeros(0, SECTION_RELOCATION), *tables])
-    return ObjectSection(made.contents, relocations, made.kind, group, link_order)
+    return ObjectSection(bytes(made.contents), relocations, made.kind, group, link_order)
 
 
 def groups(elf: ElfFile) -> dict[int, int]:

@@ -37,5 +37,5 @@ def place(elf: ElfFile, gathered: Gathered, table: UnwindTable, form: Form) -> P
     else:
         message = "the section has another size in every place that it would fit"
         raise GraftError(message, file=elf.name)
-    grafted = rewrite(elf, lambda _: made.contents, len(made.contents), made.kind)
+    grafted = rewrite(elf, lambda _: bytes(made.contents), len(made.contents), made.kind)
     return Placed(made, grafted.parts, grafted.notes)

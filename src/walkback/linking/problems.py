@@ -22,9 +22,9 @@ def find_problems(elf: ElfFile, gathered: Gathered, merged: Merged) -> list[str]
     """All that `fix` mends in this file, in words."""
     found = [*_sections(gathered), *merged.account(), *_rows(gathered.table), *_meaningless(gathered)]
     for source, batch in zip(gathered.sources, gathered.batches, strict=True):
-        found += [*_order(elf, batch), *_kept_relocations(source, batch)]
+        found += _order(elf, batch)
         if source.index is not None:
-            found += _header(elf, source.index, batch)
+            found += [*_kept_relocations(source, batch), *_header(elf, source.index, batch)]
     if gathered.pieces == 1:
         found += _extent(gathered.sources[0], gathered.batches[0])
     found += _segments(elf, gathered.sources[0])

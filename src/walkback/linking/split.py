@@ -1,4 +1,8 @@
-"""One SFrame section for each text section of an object, so that linkers keep and drop both together."""
+"""One SFrame section for each text section of an object, so that linkers keep and drop both together.
+
+It goes with its text section by SHF_LINK_ORDER, and where that is in a section group it is in it too. In a group the
+first would not be needed, but GNU ld before 2.36 wants it of all sections of a name or of none.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from walkback.elf import ElfFile, is_archive, is_elf, map_file
-from walkback.elf.write import Part
+from walkback.elf.write import Part, align
 from walkback.errors import GraftError, LeftOut, MissingError, UnreadableError
 from walkback.graft import ObjectSection, set_sections
 from walkback.linking.gather import gather
@@ -17,6 +21,8 @@ from walkback.linking.objects import groups, rewrite_files
 from walkback.replace import replace_file
 from walkback.sframe.files import sources_of
 from walkback.sframe.relocations import section_relocations
+
+_ALIGNMENT = 8
 
 
 @dataclass(slots=True)
@@ -44,8 +50,8 @@ def split(
 ) -> Split:
     """Write a copy of an object, or of an archive of objects, with one SFrame section for each text section.
 
-    It is in the section group of its text section, or else goes with it by SHF_LINK_ORDER. The version is the highest
-    that there is unless it is given.
+    It goes with its text section by SHF_LINK_ORDER, and is in the section group that the text section is in. The
+    version is the highest that there is unless it is given.
     """
     data = map_file(path)
     if not is_elf(data) and not is_archive(data):
@@ -92,7 +98,8 @@ def _sections(elf: ElfFile, made: Made) -> Iterator[ObjectSection]:
     for position, section in made.sections:
         assert section.code_section is not None
         text = int(section.code_section[0])
-        group = group_of.get(text)
-        contents = made.contents[position : position + section.length]
+        # GNU ld before 2.40 takes what it fills between sections for an unordered one, so that there must be nothing.
+        contents = bytes(made.contents[position : position + section.length])
+        contents = contents.ljust(align(section.length, _ALIGNMENT), b"\0")
         relocations = section_relocations(section, elf)
-        yield ObjectSection(contents, relocations, made.kind, group, text if group is None else None)
+        yield ObjectSection(contents, relocations, made.kind, group_of.get(text), text)

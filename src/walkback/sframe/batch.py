@@ -14,7 +14,7 @@ import numpy as np
 from walkback.arrays import I64
 from walkback.errors import SFrameError
 from walkback.sframe import layout
-from walkback.sframe.decode import Buffer, read_functions, refuse_faults
+from walkback.sframe.decode import Buffer, read_functions, refuse_faults, section_of
 from walkback.sframe.header import Header, further, headers
 from walkback.sframe.layout import ByteOrder
 from walkback.sframe.section import Section
@@ -67,29 +67,12 @@ def _read(view: memoryview, found: list[tuple[int, Header]], order: ByteOrder, a
     field = fde_start + (np.arange(int(first[-1])) - np.repeat(first[:-1], count)) * size
     index = layout.index_bytes(view, kind.version)[field].view(layout.fde_dtype(kind.version, order))
     read = read_functions(view, index, field + layout.V1_INFO_OFFSET, fre_start, fre_end, kind.version, order)
-    pcrel = bool(kind.flags & layout.F_FDE_FUNC_START_PCREL)
-    base = field if pcrel else np.repeat(position, count)
-    section = Section(
-        version=kind.version,
-        flags=kind.flags,
-        abi_arch=kind.abi_arch,
-        cfa_fixed_fp_offset=kind.cfa_fixed_fp_offset,
-        cfa_fixed_ra_offset=kind.cfa_fixed_ra_offset,
-        auxiliary=b"".join(bytes(view[at + layout.HEADER_SIZE : at + one.end]) for at, one in found),
-        num_fdes=int(first[-1]),
-        num_fres=len(read.row_start),
-        fre_len=0,
-        fdeoff=0,
-        freoff=0,
-        byteorder=order,
-        functions=read.functions,
-        row_start=read.row_start,
-        row_shape=read.row_shape,
-        shapes=read.shapes,
-        length=len(view),
-        address=address,
-        code_address=read.functions.start.view(np.uint64) + base.view(np.uint64) + np.uint64(address % 2**64),
-    )
+    auxiliary = b"".join(bytes(view[at + layout.HEADER_SIZE : at + one.end]) for at, one in found)
+    nowhere = kind._replace(num_fdes=len(index), num_fres=len(read.row_start), fre_len=0, fdeoff=0, freoff=0)
+    section = section_of(nowhere, order, read, auxiliary, len(view), address)
+    base = field if section.pcrel else np.repeat(position, count)
+    start = read.functions.start.view(np.uint64)
+    section.code_address = start + base.view(np.uint64) + np.uint64(address % 2**64)
     return Batch(section, position, first, field)
 
 

@@ -98,14 +98,26 @@ def _body(view: memoryview, header: Header, order: ByteOrder, address: int) -> S
     info_offset = header.fde_start + np.arange(count) * dtype.itemsize + layout.V1_INFO_OFFSET
     fre_start, fre_end = np.full(count, header.fre_start), np.full(count, header.fre_end)
     read = read_functions(view, index, info_offset, fre_start, fre_end, header.version, order)
-    section = Section(
+    auxiliary = bytes(view[layout.HEADER_SIZE : header.end])
+    section = section_of(header, order, read, auxiliary, len(view), address)
+    section.code_address = read.functions.start.view(np.uint64) + start_bases(section)
+    # The borders of the rows are parts without bytes, so that no gap reaches over them.
+    borders = [(header.fre_start, header.fre_start), (header.fre_end, header.fre_end)]
+    parts = [(0, header.end), (header.fde_start, header.fde_end), *borders]
+    section.gaps = _gaps(view, parts, read.block_start, read.block_end)
+    return section
+
+
+def section_of(header: Header, order: ByteOrder, read: Read, auxiliary: bytes, length: int, address: int) -> Section:
+    """What was read, with the fields of a header; where the functions are is not known yet."""
+    return Section(
         version=header.version,
         flags=header.flags,
         abi_arch=header.abi_arch,
         cfa_fixed_fp_offset=header.cfa_fixed_fp_offset,
         cfa_fixed_ra_offset=header.cfa_fixed_ra_offset,
-        auxiliary=bytes(view[layout.HEADER_SIZE : header.end]),
-        num_fdes=count,
+        auxiliary=auxiliary,
+        num_fdes=header.num_fdes,
         num_fres=header.num_fres,
         fre_len=header.fre_len,
         fdeoff=header.fdeoff,
@@ -115,15 +127,9 @@ def _body(view: memoryview, header: Header, order: ByteOrder, address: int) -> S
         row_start=read.row_start,
         row_shape=read.row_shape,
         shapes=read.shapes,
-        length=len(view),
+        length=length,
         address=address,
     )
-    section.code_address = read.functions.start.view(np.uint64) + start_bases(section)
-    # The borders of the rows are parts without bytes, so that no gap reaches over them.
-    borders = [(header.fre_start, header.fre_start), (header.fre_end, header.fre_end)]
-    parts = [(0, header.end), (header.fde_start, header.fde_end), *borders]
-    section.gaps = _gaps(view, parts, read.block_start, read.block_end)
-    return section
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,11 @@ from walkback.sframe.section import Section
 
 def encode(section: Section) -> bytes:
     """The bytes of a section."""
+    return encoded(section).tobytes()
+
+
+def encoded(section: Section) -> memoryview:
+    """The same, without a copy."""
     if section.version not in layout.VERSIONS:
         message = f"version {section.version} is not known; versions 1, 2 and 3 are"
         raise InexpressibleError(message, rule="header-version")
@@ -37,7 +42,7 @@ def encode(section: Section) -> bytes:
     _put(out, layout.HEADER_SIZE, np.frombuffer(section.auxiliary, np.uint8))
     _put(out, section.fde_start, _index(section))
     _write_rows(section, out)
-    return out.tobytes()
+    return out.data
 
 
 def with_byteorder(section: Section, order: ByteOrder) -> Section:

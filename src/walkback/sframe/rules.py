@@ -35,7 +35,9 @@ def to_table(section: Section) -> UnwindTable:
     functions = section.functions
     reasons = _unreliable(section)
     rules, shape_rule = _distinct(shape_rules(section, machine))
-    row_rule = shape_rule.astype(np.uint32)[section.row_shape]
+    # Mostly no two shapes say the same: then the rows' numbers stay.
+    alike = len(rules) < len(shape_rule)
+    row_rule = shape_rule.astype(np.uint32)[section.row_shape] if alike else section.row_shape
     if reasons.any():
         rules, row_rule = _without_unreliable(section, rules, row_rule, reasons)
     code_section = section.code_section

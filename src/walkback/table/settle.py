@@ -26,6 +26,8 @@ def settled(table: UnwindTable, *, merge: bool = False) -> UnwindTable:
     row that says the same as the one before it is left out.
     """
     section, start, last, source = pieces = _bordered(table, disjoint(table))
+    if not merge and _is_settled(table, pieces):
+        return table
     rows, offset, rule = _walk.lay_rows(pieces, table, merge)
     block = table.range_block[source]
     phase = (start - table.range_start[source]) % np.maximum(block, 1).astype(np.uint64)
@@ -44,6 +46,24 @@ def settled(table: UnwindTable, *, merge: bool = False) -> UnwindTable:
         row_rule=rule,
         _pieces={},
         _by_section=None,
+    )
+
+
+def _is_settled(table: UnwindTable, pieces: Disjoint) -> bool:
+    """Whether there is nothing to settle: each range is one piece, in order, with rows that rise and lie inside."""
+    first, rows, offset = table.range_first_row, table.range_rows, table.row_offset
+    _, start, last, source = pieces
+    if not np.array_equal(source, np.arange(len(table))) or not np.array_equal(first, np.cumsum(rows) - rows):
+        return False
+    if (last - start != table.range_size - np.uint64(1)).any():
+        return False
+    some = rows > 0
+    rising = np.ones(len(offset), np.bool_)
+    np.greater(offset[1:], offset[:-1], out=rising[1:])
+    rising[first[some]] = True
+    span = np.where(table.range_block > 0, table.range_block, table.range_size)
+    return len(offset) == int(rows.sum()) and bool(
+        rising.all() and (offset[(first + rows - 1)[some]] < span[some]).all()
     )
 
 
