@@ -13,7 +13,7 @@ from test_cli_process import on_a_terminal, told
 from test_cli_process import run as process
 from test_cli_verbs import documented, objects, run
 
-from sframebuilder import SFrameBuilder, row
+from sframebuilder import PCREL, SFrameBuilder, row
 from test_docs import concatenated, joined, with_a_group
 from test_files import SFRAME, SIZE, TEXT, archive, linked, placing, relocatable, small, starts, written
 from walkback import sources
@@ -92,6 +92,16 @@ def test_fix_tells_what_was_wrong_and_then_that_nothing_is(tmp_path):
     done = run("fix", path)
     assert (done.exit_code, done.stdout) == (0, f"{path}: nothing to mend\n")
     assert path.read_bytes() == fixed
+
+
+def test_a_file_without_section_headers_is_fixed(tmp_path):
+    for number, builder in enumerate((small(), small(flags=PCREL))):
+        image = linked(builder.bytes()).build().header("e_shoff", 0).header("e_shnum", 0).header("e_shstrndx", 0)
+        path = written(tmp_path, image, f"file{number}")
+        text = run("fix", path).stdout
+        assert text.startswith(f"{path}: {'mended: the functions are not marked' if number else 'nothing to mend'}")
+        assert run("check", path).exit_code == 0
+        assert sections(path) == [(3, 3)]
 
 
 def test_fix_copies_what_is_right(tmp_path):
@@ -243,6 +253,19 @@ def test_fix_leaves_out_what_cannot_be_read_even_if_nothing_else_is_wrong(tmp_pa
     assert "nothing to mend" not in text
     assert "  left out: 0x1020 f1 (32 bytes): " in text
     assert sections(path) == [(3, 2)]
+
+
+def test_a_function_left_out_of_another_s_code(tmp_path):
+    """What is left out does not let the function below it show through."""
+    builder = small()
+    builder.functions[2].size = 4 * SIZE
+    builder.function(TEXT + 3 * SIZE, SIZE, [row(0, 1, [8])], signal=True)
+    path = written(tmp_path, linked(builder.bytes()))
+    done = run("convert", path, "-o", tmp_path / "output", "--version", "2")
+    assert (done.exit_code, SIGNAL in done.stderr) == (1, True)
+    done = run("convert", path, "-o", tmp_path / "output", "--version", "2", "--leave-out")
+    assert (done.exit_code, SIGNAL in done.stdout) == (0, True)
+    assert f"no function covers {TEXT + 3 * SIZE:#x}" in run("find", tmp_path / "output", hex(TEXT + 3 * SIZE)).stderr
 
 
 # JSON

@@ -47,8 +47,8 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
 def cli() -> None:
     """Make, prove, convert, link, read, check, measure and look up SFrame stack-trace tables.
 
-    Exit status: 0 fine, 1 findings, differences or nothing found,
-    2 wrong usage, 3 input unreadable.
+    Exit status: 0 fine, 1 findings, differences, nothing found or not
+    everything can be said, 2 wrong usage, 3 input unreadable.
     """
 
 
