@@ -88,4 +88,8 @@ def main() -> None:
         status = EXIT_UNREADABLE
         # What is still buffered cannot be written; without this Python would complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(status or 0)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, AttributeError):
+            stream.flush()
+    # Taking the interpreter apart would take longer than many a command; nothing is left to be done.
+    os._exit(status or 0)

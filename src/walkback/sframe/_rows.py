@@ -133,6 +133,9 @@ def encode_rows(out, position, rows, width, row_start, row_shape, shape_bytes, s
     Shape s is `shape_bytes[shape_first[s]:shape_first[s + 1]]`. Returns the number of the first row whose start does
     not fit its width, or -1.
     """
+    # The first bytes of each shape as a number, to be written at once.
+    heads = np.zeros(len(shape_first) - 1, np.uint64)
+    _encode_heads(memoryview(shape_bytes), memoryview(shape_first), memoryview(heads))
     return _encode(
         memoryview(out),
         memoryview(position),
@@ -142,8 +145,27 @@ def encode_rows(out, position, rows, width, row_start, row_shape, shape_bytes, s
         memoryview(row_shape),
         memoryview(shape_bytes),
         memoryview(shape_first),
+        memoryview(heads),
         big,
     )
+
+
+@cython.cfunc
+def _encode_heads(
+    shape_bytes: cython.const[cython.uchar][::1],
+    shape_first: cython.const[cython.longlong][::1],
+    heads: cython.ulonglong[::1],
+) -> cython.int:
+    shape: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+    length: cython.Py_ssize_t
+    for shape in range(heads.shape[0]):
+        first = shape_first[shape]
+        length = shape_first[shape + 1] - first
+        for i in range(min(length, 8)):
+            heads[shape] |= cython.cast(cython.ulonglong, shape_bytes[first + i]) << (8 * i)
+    return 0
 
 
 @cython.cfunc
@@ -157,6 +179,7 @@ def _encode(
     row_shape: cython.const[cython.uint][::1],
     shape_bytes: cython.const[cython.uchar][::1],
     shape_first: cython.const[cython.longlong][::1],
+    heads: cython.const[cython.ulonglong][::1],
     big: cython.bint,
 ) -> cython.Py_ssize_t:
     f: cython.Py_ssize_t
@@ -164,6 +187,7 @@ def _encode(
     i: cython.Py_ssize_t
     pos: cython.Py_ssize_t
     size: cython.Py_ssize_t
+    length: cython.Py_ssize_t
     shape: cython.Py_ssize_t
     row: cython.Py_ssize_t = 0
     start: cython.ulonglong
@@ -175,18 +199,66 @@ def _encode(
                 start = row_start[row]
                 if size < 4 and start >> (8 * size):
                     return row
+                shape = row_shape[row]
+                length = shape_first[shape + 1] - shape_first[shape]
+                if size == 1 and length < 8 and j + 3 < rows[f] and pos >= 0 and pos + 8 <= out.shape[0]:
+                    # What is written too much are 6 bytes at most, and three more rows write over them.
+                    _store8(out, pos, start | heads[shape] << 8)
+                    pos += 1 + length
+                    row += 1
+                    continue
                 for i in range(size):
                     if big:
                         out[pos + i] = (start >> (8 * (size - 1 - i))) & 0xFF
                     else:
                         out[pos + i] = (start >> (8 * i)) & 0xFF
                 pos += size
-                shape = row_shape[row]
                 for i in range(shape_first[shape], shape_first[shape + 1]):
                     out[pos] = shape_bytes[i]
                     pos += 1
                 row += 1
     return -1
+
+
+def measure_rows(first, rows, row_start, row_shape, shape_length):
+    """For each function its largest row start, and how many bytes its rows have besides their starts."""
+    largest, length = np.zeros((2, len(first)), np.int64)
+    _measure(
+        memoryview(first),
+        memoryview(rows),
+        memoryview(row_start),
+        memoryview(row_shape),
+        memoryview(shape_length),
+        memoryview(largest),
+        memoryview(length),
+    )
+    return largest, length
+
+
+@cython.cfunc
+def _measure(
+    first: cython.const[cython.longlong][::1],
+    rows: cython.const[cython.longlong][::1],
+    row_start: cython.const[cython.uint][::1],
+    row_shape: cython.const[cython.uint][::1],
+    shape_length: cython.const[cython.longlong][::1],
+    largest: cython.longlong[::1],
+    length: cython.longlong[::1],
+) -> cython.int:
+    f: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    most: cython.uint
+    total: cython.longlong
+    with cython.nogil:
+        for f in range(first.shape[0]):
+            most = 0
+            total = 0
+            for row in range(first[f], first[f] + rows[f]):
+                most = max(most, row_start[row])
+                total += shape_length[row_shape[row]]
+            largest[f] = most
+            length[f] = total
+    return 0
 
 
 def decode_words(buffer, positions, big):
@@ -319,3 +391,16 @@ def _load8(buffer: cython.const[cython.uchar][::1], pos: cython.Py_ssize_t) -> c
     for i in range(8):
         value |= cython.cast(cython.ulonglong, buffer[pos + i]) << (8 * i)
     return value
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.boundscheck(False)
+@cython.exceptval(check=True)
+def _store8(buffer: cython.uchar[::1], pos: cython.Py_ssize_t, value: cython.ulonglong) -> cython.int:
+    """The inverse of `_load8`."""
+    i: cython.Py_ssize_t
+    for i in range(8):
+        buffer[pos + i] = (value >> (8 * i)) & 0xFF
+    return 0

@@ -14,7 +14,7 @@ import numpy as np
 from walkback.arch import AARCH64, AMD64, S390X, Machine
 from walkback.arrays import I32, I64, U8, U32, U64, Bools
 from walkback.errors import InexpressibleError
-from walkback.sframe import layout
+from walkback.sframe import _rows, layout
 from walkback.sframe.layout import ByteOrder
 from walkback.sframe.section import Functions, Section, Shapes, start_bases
 from walkback.sframe.words import REFUSAL_WORDS, Coding, Refusal, default_coding, flex_coding, needs_sp_base
@@ -226,6 +226,10 @@ def _entries(plan: _Plan, keep: Bools, linked: bool) -> tuple[_Entries, list[int
     if linked:
         chosen = chosen[np.argsort(table.range_start[chosen], kind="stable")]
     most = layout.V3_MAX_FRES if plan.version == 3 else 0xFFFFFFFF
+    if int(table.range_rows[chosen].max(initial=0)) <= most:
+        size, first_row, rows = (table.range_size[chosen], table.range_first_row[chosen], table.range_rows[chosen])
+        whole = _Entries(chosen, table.range_start[chosen], size, first_row, rows, np.zeros(len(chosen), np.uint32))
+        return whole, []
     parts = np.maximum(1, -(-table.range_rows[chosen] // most))
     owner = np.repeat(chosen, parts)
     part = np.arange(len(owner)) - np.repeat(np.cumsum(parts) - parts, parts)
@@ -249,13 +253,13 @@ class _Rows:
     start: U32
     shape: U32
     shapes: Shapes
-    largest: U64
+    largest: I64
     """The largest start of each entry."""
     length: I64
     """Bytes of the rows of each entry, without their starts."""
 
 
-def _rows(plan: _Plan, entries: _Entries) -> _Rows:
+def _chosen_rows(plan: _Plan, entries: _Entries) -> _Rows:
     table, count = plan.table, int(entries.rows.sum())
     first = np.cumsum(entries.rows) - entries.rows
     start, rule = table.row_offset, table.row_rule
@@ -265,18 +269,14 @@ def _rows(plan: _Plan, entries: _Entries) -> _Rows:
     if entries.row_base.any():
         start = start - np.repeat(entries.row_base, entries.rows)
     shape, shapes = _shapes(plan, rule, plan.is_flex[entries.range], entries.rows)
-    largest, length = np.zeros(len(first), np.uint64), np.zeros(len(first), np.int64)
-    some = entries.rows > 0
-    if count:
-        largest[some] = np.maximum.reduceat(start, first[some])
-        length[some] = np.add.reduceat(shapes.length.astype(np.uint8)[shape], first[some], dtype=np.int64)
+    largest, length = _rows.measure_rows(first, entries.rows, start, shape, shapes.length)
     return _Rows(first, start, shape, shapes, largest, length)
 
 
 def _lay_out(plan: _Plan, entries: _Entries, flags: int, order: ByteOrder, address: int, linked: bool) -> Section:
     """Columns and positions of the section."""
-    table, version, rows = plan.table, plan.version, _rows(plan, entries)
-    largest = entries.size if plan.width_by_size else rows.largest
+    table, version, rows = plan.table, plan.version, _chosen_rows(plan, entries)
+    largest = entries.size.view(np.int64) if plan.width_by_size else rows.largest
     fre_type = (largest > 0xFF).astype(np.uint8) + (largest > 0xFFFF).astype(np.uint8)
     block = table.range_block[entries.range]
     info: U8 = fre_type | (block > 0).astype(np.uint8) << np.uint8(layout.FDE_PC_TYPE_SHIFT)

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from walkback.arrays import I64, U8, U32
+from walkback.arrays import I64, U8, U32, Bools
 from walkback.errors import SFrameError
 from walkback.sframe import _rows, layout
 from walkback.sframe.header import Header, further, headers, read_header
@@ -219,24 +219,31 @@ def _decode_rows(
     # A row has two bytes or more, so claims that cannot be true cost nothing.
     room = np.maximum(fre_end - position, 0) // 2
     too_many = claimed > room
-    feasible = np.where(too_many, room + 1, claimed)
     # Functions may share rows, but not so many that a small section fills the memory.
     most = len(view) // 2 + _SHARED_ROWS
-    over = too_many & (np.cumsum(np.where(too_many, feasible, 0)) > most)
-    feasible[over] = 0
-    _set_fault(functions, over, Fault.CUT_OFF, position)
-    over = ~too_many & (np.cumsum(np.where(too_many, 0, feasible)) > most)
-    feasible[over] = 0
-    _set_fault(functions, over & (claimed > 0), Fault.SHARED, position)
+    if too_many.any() or int(claimed.sum()) > most:
+        claimed = _feasible(functions, claimed, too_many, room, most, position)
     width: U8 = np.array((*layout.FRE_START_SIZES, *(1,) * 13), np.uint8)[functions.fre_type]
     rows, fault, row_start, row_shape, at, fde_type = _rows.decode_rows(
-        view, fre_end, position, feasible, width, functions.fde_type, order == "big"
+        view, fre_end, position, claimed, width, functions.fde_type, order == "big"
     )
     _set_fault(functions, fault == 1, Fault.CUT_OFF, position)
     _set_fault(functions, fault == 2, Fault.WORD_SIZE, position)
     functions.rows = rows
     functions.first_row = np.cumsum(rows) - rows
     return row_start, row_shape, Shapes(fde_type, *_rows.decode_words(view, at, order == "big")), position
+
+
+def _feasible(functions: Functions, claimed: I64, too_many: Bools, room: I64, most: int, position: I64) -> I64:
+    """How many rows of each function are worth trying to read, where not all that are claimed can be there."""
+    feasible = np.where(too_many, room + 1, claimed)
+    over = too_many & (np.cumsum(np.where(too_many, feasible, 0)) > most)
+    feasible[over] = 0
+    _set_fault(functions, over, Fault.CUT_OFF, position)
+    over = ~too_many & (np.cumsum(np.where(too_many, 0, feasible)) > most)
+    feasible[over] = 0
+    _set_fault(functions, over & (claimed > 0), Fault.SHARED, position)
+    return feasible
 
 
 def _set_fault(functions: Functions, where: np.ndarray, fault: Fault, offset: I64) -> None:

@@ -69,10 +69,13 @@ def _is_settled(table: UnwindTable, pieces: Disjoint) -> bool:
 
 def disjoint(table: UnwindTable) -> Disjoint:
     """The stretches of addresses in which one range holds."""
-    order = np.lexsort((table.range_start, table.range_section))
-    order = order[table.range_size[order] > 0]
-    section, start = table.range_section[order], table.range_start[order]
-    last = start + np.minimum(table.range_size[order] - np.uint64(1), ~start)
+    section, start, size = table.range_section, table.range_start, table.range_size
+    order = np.arange(len(table))
+    if not _is_ordered(table):
+        order = np.lexsort((start, section))
+        order = order[size[order] > 0]
+        section, start, size = section[order], start[order], size[order]
+    last = start + np.minimum(size - np.uint64(1), ~start)
     overlap = (section[1:] == section[:-1]) & (start[1:] <= last[:-1])
     if not overlap.any():
         return section, start, last, order
@@ -83,6 +86,14 @@ def disjoint(table: UnwindTable) -> Disjoint:
         parts.append((table.range_section[pieces.ranges], pieces.starts, pieces.lasts, pieces.ranges))
     joined = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
     return joined[0], joined[1], joined[2], joined[3]
+
+
+def _is_ordered(table: UnwindTable) -> bool:
+    """Whether ranges are in order already, and none is empty."""
+    section, start = table.range_section, table.range_start
+    if not table.range_size.all() or (section[1:] < section[:-1]).any():
+        return False
+    return not ((start[1:] < start[:-1]) & (section[1:] == section[:-1])).any()
 
 
 def _bordered(table: UnwindTable, pieces: Disjoint) -> Disjoint:
