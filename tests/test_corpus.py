@@ -43,7 +43,7 @@ KNOWN = (
     # The row of `.plt.got` says that something was pushed.
     ("2.44|new", "shared|executable", "calls|plt-got|program|plain", "plt-got-row"),
     # lld does not know SFrame: it puts whole sections after each other and makes no program header.
-    (".*", "lld", "", "segment-missing"),
+    (".*", "lld", "", "segment-missing|section-unsorted"),
     (".*", "lld", " .* ", "section-pieces"),
     # It also relocates the fields of sections whose starts count from the section.
     ("2.4.", "lld", "", "function-(order|overlap|outside-code|align)"),

@@ -417,6 +417,12 @@ case("abi-machine", lambda: Case(linked(small().bytes(), order="big"), 0))
 case("abi-machine", lambda: fine(linked(small(abi=AARCH64).bytes(), machine=183)))
 
 
+case("section-unsorted", lambda: Case(linked(small(flags=PCREL).bytes()), 3))
+case("section-unsorted", lambda: Case(linked(small(2, flags=0).bytes()), 3))
+case("section-unsorted", lambda: fine(linked(small().bytes())))
+case("section-unsorted", lambda: fine(relocatable(small(flags=PCREL), placing(3))))
+
+
 @case.of("section-pieces")
 def _():
     first = small(functions=2).bytes()

@@ -165,7 +165,7 @@ def test_what_cannot_be_said_is_listed_and_1_and_nothing_is_written(tmp_path, ve
         done = run(*on(verb, path, "--version", "2", output=output))
         assert (done.exit_code, done.stdout) == (1, "")
         first, *places = done.stderr.splitlines()
-        assert first == f"walkback: {path}: version 2 cannot say 1 function; nothing is written"
+        assert first == f"walkback: {path}: 1 function cannot be written in version 2; nothing is written"
         assert len(places) == 1
         assert re.fullmatch(rf"  cannot be said: .*0x\w+ f\d \(32 bytes\): {SIGNAL}", places[0])
         assert snapshot(tmp_path) == before
@@ -228,7 +228,7 @@ def test_what_is_too_far_is_told_and_that_version_3_reaches_it(tmp_path):
     path = written(tmp_path, small(address=0x10000000).bytes())
     done = run("link", f"{path}@0x10000000", "-o", tmp_path / "s", "--address", "0x200000000", "--version", "2")
     assert done.exit_code == 1
-    assert "version 2 cannot say 3 functions; version 3 reaches any distance; nothing is written\n" in done.stderr
+    assert "3 functions cannot be written in version 2; version 3 reaches any distance; nothing is written\n" in done.stderr
     assert not (tmp_path / "s").exists()
 
 

@@ -63,10 +63,9 @@ def removed_sections(elf: ElfFile) -> list[int]:
 
 
 def sframe_sections(elf: ElfFile) -> list[int]:
-    """By type, or by name where binutils before 2.45 called it PROGBITS."""
-    found = elf.sections_of_type(layout.SHT_GNU_SFRAME)
-    named = [index for index in elf.sections_named(".sframe") if elf.sections["type"][index] == layout.SHT_PROGBITS]
-    return sorted({*found, *named})
+    """By type, or by name: binutils before 2.45 called it PROGBITS. In a debug file there is only a header."""
+    found = {*elf.sections_of_type(layout.SHT_GNU_SFRAME), *elf.sections_named(".sframe")}
+    return sorted(index for index in found if elf.sections["type"][index] != layout.SHT_NOBITS)
 
 
 def _relocations(elf: ElfFile, sections: list[int]) -> list[int]:

@@ -6,6 +6,8 @@ one. That is believed only if the call frame information says of each function t
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from walkback.arrays import Bools
@@ -40,10 +42,12 @@ def place_in_order(source: Source, found: list[Batch]) -> bool:
 
 def _known(elf: ElfFile, section: np.ndarray, start: np.ndarray, size: np.ndarray) -> Bools:
     """Of which functions the call frame information knows the place and the size."""
-    try:
-        table = joined([one.table for one in frame_sources(elf)])
-    except (WalkbackError, IndexError):
+    tables = []
+    with suppress(WalkbackError):
+        tables = [one.table for one in frame_sources(elf)]
+    if not tables:
         return np.zeros(len(start), np.bool_)
+    table = joined(tables)
     shape = np.dtype([("section", "i8"), ("start", "u8"), ("size", "u8")])
     known, wanted = np.zeros(len(table), shape), np.zeros(len(start), shape)
     known["section"], known["start"], known["size"] = table.range_section, table.range_start, table.range_size

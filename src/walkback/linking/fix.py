@@ -61,7 +61,7 @@ def fix(
         message = "the .sframe section is empty: there is nothing to mend"
         raise MissingError(message, file=elf.name)
     form = Form(version, pcrel)
-    merged = merge(gathered.table, gathered.live)
+    merged = merge(gathered)
     problems = find_problems(elf, gathered, merged)
     same = gathered.versions == (form.version_for(gathered),) and gathered.pcrel == form.pcrel_for(gathered)
     if same and not problems:

@@ -56,6 +56,15 @@ class Gathered:
         """That of the machine: a section can be written in the other, and is of no use to it."""
         return layout.ABI_BYTE_ORDERS[self.abi]
 
+    def live_ones(self, table: UnwindTable) -> Bools:
+        """Which ranges of a table made of this one have code where they start."""
+        live = np.ones(len(table), np.bool_)
+        batch = np.searchsorted(self.first, table.range_origin, side="right") - 1
+        for number in np.unique(batch).tolist():
+            chosen = np.flatnonzero(batch == number)
+            live[chosen] = _live(self.sources[number], table.chosen(chosen))
+        return live
+
     def left_out(self, reasons: dict[int, str]) -> list[LeftOut]:
         """Functions, by their numbers, with names and places."""
         numbers = np.array(sorted(reasons), np.int64)

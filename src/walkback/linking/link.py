@@ -107,7 +107,7 @@ def linked(found: Sequence[Source], form: Form, address: int | None, view: str, 
     if gathered is None:
         message = "the .sframe section is empty: there is nothing to link"
         raise MissingError(message)
-    merged = merge(gathered.table, gathered.live)
+    merged = merge(gathered)
     made = make(gathered, merged.table, form, address=address, in_pieces=view == "linking")
     version = form.version_for(gathered)
     if not leave_out:

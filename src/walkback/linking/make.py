@@ -166,7 +166,7 @@ def refuse_incomplete(left_out: Sequence[LeftOut], version: int) -> None:
     """Raise the error that tells all that a version cannot say."""
     if not left_out:
         return
-    message = f"version {version} cannot say {counted(len(left_out), 'function')}"
+    message = f"{counted(len(left_out), 'function')} cannot be written in version {version}"
     if any(one.reason == REFUSAL_WORDS[Refusal.FUNCTION_REACH] for one in left_out):
         message += "; version 3 reaches any distance"
     raise IncompleteError(f"{message}; nothing is written", left_out)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from walkback.arrays import I64, U64, Bools
+from walkback.linking.gather import Gathered
 from walkback.table import UnwindTable
 from walkback.table.settle import settled
 from walkback.text import counted
@@ -44,20 +45,26 @@ class Merged:
         return [f"{counted(count, noun)} {rest}".rstrip() for count, noun, rest in counts if count]
 
 
-def merge(table: UnwindTable, live: Bools) -> Merged:
-    """Settle what the live functions of a table say."""
+def merge(gathered: Gathered) -> Merged:
+    """Settle what all live functions say."""
+    table, live = gathered.table, gathered.live
     some = table.range_size > 0
     kept = table if live.all() and some.all() else table.chosen(np.flatnonzero(live & some))
     kept = _in_order(kept)
     again = _again(kept)
     if again.any():
         kept = kept.chosen(np.flatnonzero(~again))
+    overlapping = _overlapping(kept)
+    whole = settled(kept)
+    if overlapping:
+        # The rest of a function that claims too much can begin where there is no code.
+        whole = whole.chosen(np.flatnonzero(gathered.live_ones(whole)))
     return Merged(
-        table=settled(kept),
+        table=whole,
         dead=int((~live).sum()),
         empty=int((live & ~some).sum()),
         duplicates=int(again.sum()),
-        overlapping=_overlapping(kept),
+        overlapping=overlapping,
     )
 
 

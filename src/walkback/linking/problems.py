@@ -117,13 +117,14 @@ def _segments(elf: ElfFile, source: Source) -> Iterator[str]:
     if len(found) != 1:
         yield f"there are {len(found)} PT_GNU_SFRAME" if len(found) else "there is no PT_GNU_SFRAME"
         return
-    if source.index is None:
-        return
-    section, segment = elf.sections[source.index], found[0]
-    wanted = (int(section["offset"]), int(section["addr"]))
-    if (int(segment["offset"]), int(segment["vaddr"])) != wanted:
-        yield f"PT_GNU_SFRAME is at {int(segment['vaddr']):#x}, the section at {wanted[1]:#x}"
-    size = int(section["size"])
+    segment, size = found[0], len(source.data)
+    if source.index is not None:
+        section, size = elf.sections[source.index], int(elf.sections["size"][source.index])
+        if segment["vaddr"] != section["addr"]:
+            yield f"PT_GNU_SFRAME is at {int(segment['vaddr']):#x}, the section at {int(section['addr']):#x}"
+        elif segment["offset"] != section["offset"]:
+            offsets = f"{int(segment['offset']):#x}, the section at {int(section['offset']):#x}"
+            yield f"PT_GNU_SFRAME is at file offset {offsets}"
     for name in ("filesz", "memsz"):
         if int(segment[name]) != size:
             yield f"PT_GNU_SFRAME has {int(segment[name]):#x} bytes, the section {size:#x}"

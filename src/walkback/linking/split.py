@@ -79,7 +79,7 @@ def _object(elf: ElfFile, form: Form, result: Split, leave_out: bool) -> Sequenc
     if gathered is None:
         result.notes.append(f"{elf.name}: the .sframe section is empty and stays so")
         return [elf.data]
-    merged = merge(gathered.table, gathered.live)
+    merged = merge(gathered)
     made = make(gathered, merged.table, form, address=None, in_pieces=True)
     if not leave_out:
         refuse_incomplete(made.left_out, form.version_for(gathered))

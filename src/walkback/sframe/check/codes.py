@@ -93,6 +93,10 @@ _WRONG = (
     ("cfa-below-sp", "The CFA is not below what a call leaves. GNU as 2.40 writes rsp+0 for a CFA in r10."),
     ("plt-got-row", "In `.plt.got` nothing is pushed before the jump: the CFA is rsp+8. GNU ld writes rsp+16."),
     (
+        "section-unsorted",
+        "The section of a linked file is marked as sorted; others come from linkers that do not know SFrame.",
+    ),
+    (
         "section-pieces",
         "Readers see only the first of several SFrame sections in one, which a linker that does not know SFrame makes.",
     ),

@@ -43,6 +43,7 @@ def check_placed(source: Source, piece: Piece, found: Findings) -> None:
         if elf.is_relocatable:
             _unrelocated(section, found)
         else:
+            _unsorted(section, found)
             _kept_relocations(source, elf, piece, found)
     _plt_got(elf, section, found)
 
@@ -144,6 +145,13 @@ def _in_segments(elf: ElfFile, start: np.ndarray, end: np.ndarray) -> Bools:
         high = min(low + int(segment["memsz"]), 2**64 - 1)
         inside |= (start >= np.uint64(low)) & (end <= np.uint64(high)) & (end >= start)
     return inside
+
+
+def _unsorted(section: Section, found: Findings) -> None:
+    """Linkers that know SFrame sort, and make starts count from the section where no flag says otherwise."""
+    if not section.sorted:
+        more = "" if section.pcrel else ", and it has left starts counting from their fields, against the flags"
+        found.add("section-unsorted", f"not marked as sorted: the linker does not know SFrame{more}", offset=3)
 
 
 def _unrelocated(section: Section, found: Findings) -> None:
