@@ -228,7 +228,10 @@ def test_what_is_too_far_is_told_and_that_version_3_reaches_it(tmp_path):
     path = written(tmp_path, small(address=0x10000000).bytes())
     done = run("link", f"{path}@0x10000000", "-o", tmp_path / "s", "--address", "0x200000000", "--version", "2")
     assert done.exit_code == 1
-    assert "3 functions cannot be written in version 2; version 3 reaches any distance; nothing is written\n" in done.stderr
+    assert (
+        "3 functions cannot be written in version 2; version 3 reaches any distance; nothing is written\n"
+        in done.stderr
+    )
     assert not (tmp_path / "s").exists()
 
 
