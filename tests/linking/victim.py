@@ -1,4 +1,4 @@
-"""Changes a file in place over and over, in children that are killed at random moments; run by test_linking_killed.py.
+"""Changes a file in place, in children that are killed around the moment when that is done; run by test_linking_killed.py.
 
 victim.py VERB FILE FORMER NEW ROUNDS
 
@@ -18,30 +18,23 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from walkback import add, convert, drop, fix
+from walkback import add, convert, fix
+
+LONGEST = 10.0
 
 
-def once(verb: str, path: Path, output: Path) -> None:
+def change(verb: str, path: Path, output: Path | None = None) -> None:
     if verb == "convert":
         convert(path, output, version=2)
     else:
         {"add": add, "fix": fix}[verb](path, output)
 
 
-def change(verb: str, path: Path, former: Path) -> None:
-    """There and back for ever. What undoes `fix` takes the file's name in one step, as nothing else would be fair."""
-    while True:
-        if verb == "convert":
-            convert(path, version=2)
-            convert(path, version=3)
-        elif verb == "add":
-            add(path)
-            drop(path)
-        else:
-            fix(path)
-            copy = former.with_suffix(".copy")
-            shutil.copy(former, copy)
-            copy.replace(path)
+def reset(path: Path, former: Path) -> None:
+    """Under the file's name in one step, as nothing else would be fair."""
+    copy = former.with_suffix(".copy")
+    shutil.copy(former, copy)
+    copy.replace(path)
 
 
 def main() -> None:
@@ -49,23 +42,28 @@ def main() -> None:
     names = {former.read_bytes(): "former", new.read_bytes(): "new"}
     for _ in range(2):  # the first time modules are imported
         began = time.monotonic()
-        once(verb, former, former.with_suffix(".once"))
-        most = 2.5 * (time.monotonic() - began)
+        change(verb, former, former.with_suffix(".once"))
+        moment = time.monotonic() - began
     seen: Counter[str] = Counter()
     for _ in range(rounds):
+        reset(path, former)
         child = os.fork()
         if child == 0:
             try:
-                change(verb, path, former)
+                change(verb, path)
+                time.sleep(2 * LONGEST)
             finally:  # of a child there must be nothing left that goes on with the rounds
                 os._exit(1)
-        time.sleep(random.uniform(0, most))
+        time.sleep(random.uniform(0.5, 1.5) * moment)
         done, _ = os.waitpid(child, os.WNOHANG)
         seen["ended by itself"] += done != 0
         if not done:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-        seen[names.get(path.read_bytes(), "neither")] += 1
+        found = names.get(path.read_bytes(), "neither")
+        seen[found] += 1
+        # However busy the machine is, the kills stay around the moment of change.
+        moment = min(moment * (1.1 if found == "former" else 0.9), LONGEST)
     print(json.dumps({"seen": seen, "beside": sorted(one.name for one in path.parent.iterdir())}))
 
 
