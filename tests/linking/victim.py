@@ -1,4 +1,4 @@
-"""Changes a file in place, in children that are killed around the moment when that is done; run by test_linking_killed.py.
+"""Changes a file in place, in children that are killed when that is about to be done; for test_linking_killed.py.
 
 victim.py VERB FILE FORMER NEW ROUNDS
 

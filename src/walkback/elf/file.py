@@ -122,6 +122,7 @@ class ElfFile:
         self._decompressed.clear()
         self.__dict__.pop("sections", None)
         self.__dict__.pop("segments", None)
+        self.__dict__.pop("relocation_sections", None)
 
     def __enter__(self) -> Self:
         return self
@@ -221,6 +222,15 @@ class ElfFile:
         if flags & layout.SHF_COMPRESSED or (has_gnu_magic(stored) and self._is_zdebug(index)):
             return self._decompress(index, stored, gnu=not flags & layout.SHF_COMPRESSED)
         return stored
+
+    @cached_property
+    def relocation_sections(self) -> dict[int, list[int]]:
+        """For each section that has relocations the sections where they are."""
+        found: dict[int, list[int]] = {}
+        kinds = np.isin(self.sections["type"], (layout.SHT_REL, layout.SHT_RELA, layout.SHT_CREL))
+        for index in np.flatnonzero(kinds).tolist():
+            found.setdefault(int(self.sections["info"][index]), []).append(index)
+        return found
 
     def _is_zdebug(self, index: int) -> bool:
         return index != self._name_table and self.section_name(index).startswith(".zdebug_")

@@ -86,14 +86,11 @@ def _sources(elf: ElfFile, section_index: int) -> list[int]:
     """The relocation sections for this section; 0 in `sh_info` stands for no section."""
     if not 0 < section_index < len(elf.sections):
         return []
-    kinds = elf.sections["type"]
-    readable = (kinds == layout.SHT_RELA) | (kinds == layout.SHT_REL)
-    compact = kinds == layout.SHT_CREL
-    ours = elf.sections["info"] == np.uint32(section_index)
-    if (ours & compact).any():
+    ours = elf.relocation_sections.get(section_index, [])
+    if any(elf.sections["type"][index] == layout.SHT_CREL for index in ours):
         text = f"section {section_index} has compact relocations (SHT_CREL), which are not read"
         raise UnreadableError(text, file=elf.name)
-    return np.flatnonzero(ours & readable).tolist()
+    return ours
 
 
 def _read(elf: ElfFile, source: int) -> Table:

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from walkback.elf import ElfFile, is_archive, is_elf, map_file
+from walkback.elf import SECTION_RELOCATION, ElfFile, is_archive, is_elf, map_file
 from walkback.elf import layout as elf_layout
 from walkback.elf.write import Part
 from walkback.errors import GraftError, InexpressibleError, LeftOut, MissingError
 from walkback.graft import ObjectSection, set_sections
 from walkback.linking.gather import Gathered, gather
-from walkback.linking.make import Form, Made, make, refuse_incomplete
-from walkback.linking.objects import groups, object_section, rewrite_files
+from walkback.linking.make import Form, Made, empty_section, make, refuse_incomplete
+from walkback.linking.objects import cut_sections, groups, rewrite_files
 from walkback.linking.place import Placed, place
 from walkback.replace import replace_file
 from walkback.sframe.files import Source, sources, sources_of
@@ -47,13 +47,13 @@ class Converted:
     left_out: list[LeftOut] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def count(self, gathered: Gathered, made: Made) -> None:
-        """Take one more section into account."""
+    def count(self, gathered: Gathered, made: Made, contents: Sequence[Part]) -> None:
+        """Take what one file has into account: what became of it, in these sections."""
         self.versions = tuple(sorted({*self.versions, *gathered.versions}))
-        self.sections += 1
+        self.sections += sum(len(one) > 0 for one in contents)
         self.functions += made.functions
         self.rows += made.rows
-        self.bytes += len(made.contents)
+        self.bytes += sum(map(len, contents))
         self.split += made.split
         self.left_out += made.left_out
 
@@ -102,7 +102,7 @@ def _raw(found: list[Source], form: Form, converted: Converted, leave_out: bool)
         form = Form(form.version, form.pcrel, gathered.written)
     made = make(gathered, gathered.table, form, address=_MIDDLE)
     converted.former_bytes = sum(len(source.data) for source in found)
-    converted.count(gathered, made)
+    converted.count(gathered, made, [made.contents])
     converted.left_out = [replace(one, start=(one.start - _MIDDLE) % 2**64) for one in converted.left_out]
     return made.contents
 
@@ -115,35 +115,36 @@ def _elf(elf: ElfFile, form: Form, converted: Converted, leave_out: bool) -> Seq
             converted.notes.append(f"{elf.name}: the .sframe section is empty and stays so")
         return [elf.data]
     if elf.is_relocatable:
-        group_of = groups(elf)
-        return set_sections(elf, [_object_section(one, group_of, form, converted, leave_out) for one in found])
+        return set_sections(elf, _object_sections(elf, found, form, converted, leave_out))
     if len(found) > 1:
         message = f"this file has {len(found)} .sframe sections; `walkback fix` makes one of them"
         raise GraftError(message, file=elf.name)
     gathered = gather(found, leave_out=leave_out)
     assert gathered is not None
     placed: Placed = place(elf, gathered, gathered.table, form)
-    converted.count(gathered, placed.made)
+    converted.count(gathered, placed.made, [placed.made.contents])
     converted.notes += placed.notes
     return placed.parts
 
 
-def _object_section(
-    source: Source, group_of: dict[int, int], form: Form, converted: Converted, leave_out: bool
-) -> ObjectSection:
-    """A section of an object in its new form, in the group and beside the text section where it was."""
-    assert source.elf is not None
-    assert source.index is not None
-    header = source.elf.sections[source.index]
-    ordered = header["flags"] & np.uint64(elf_layout.SHF_LINK_ORDER)
-    link_order = int(header["link"]) if ordered else None
-    group = group_of.get(source.index)
-    gathered = gather([source], leave_out=leave_out)
-    if gathered is None:
-        return object_section(source.elf, None, group=group, link_order=link_order)
+def _object_sections(
+    elf: ElfFile, found: Sequence[Source], form: Form, converted: Converted, leave_out: bool
+) -> list[ObjectSection]:
+    """The sections of an object in their new form, each in the group and beside the text section where it was."""
+    gathered = gather(found, leave_out=leave_out)
+    assert gathered is not None
     live = gathered.table.chosen(np.flatnonzero(gathered.live))
-    made = make(gathered, live, form, address=None)
-    converted.count(gathered, made)
+    made = make(gathered, live, form, address=None, key=gathered.place_of)
     if dead := len(gathered.table) - len(live):
-        converted.notes.append(f"{source.file}: dropped: {counted(dead, 'function')} of code that is not there")
-    return object_section(source.elf, made, group=group, link_order=link_order)
+        converted.notes.append(f"{elf.name}: dropped: {counted(dead, 'function')} of code that is not there")
+    new = {number: (contents, relocations) for number, contents, relocations in cut_sections(elf, made)}
+    group_of, none = groups(elf), np.zeros(0, SECTION_RELOCATION)
+    sections = []
+    for number, source in enumerate(found):
+        contents, relocations = new.get(number) or (empty_section(gathered, form) if len(source.data) else b"", none)
+        header = elf.sections[source.index]
+        ordered = int(header["link"]) if header["flags"] & np.uint64(elf_layout.SHF_LINK_ORDER) else None
+        group = None if source.index is None else group_of.get(source.index)
+        sections.append(ObjectSection(contents, relocations, made.kind, group, ordered))
+    converted.count(gathered, made, [one.contents for one in sections])
+    return sections

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -17,6 +17,7 @@ from walkback.sframe.files import Source
 from walkback.sframe.layout import ByteOrder
 from walkback.sframe.rules import to_table
 from walkback.sframe.section import Fault, Section
+from walkback.sframe.together import Together, together
 from walkback.table import UnwindTable, joined
 
 
@@ -28,7 +29,9 @@ class Gathered:
     live: Bools
     """For each function whether its code is there."""
     piece: I64
-    """For each function the number of the section that it comes from."""
+    """For each function the number of the complete section that it comes from, of which several can stand in one."""
+    place: I64
+    """For each function the number of the source that it comes from, as they were given."""
     unreadable: dict[int, str]
     """Functions whose rows cannot be relied on, with the reason."""
     abi: int
@@ -55,6 +58,14 @@ class Gathered:
     def byteorder(self) -> ByteOrder:
         """That of the machine: a section can be written in the other, and is of no use to it."""
         return layout.ABI_BYTE_ORDERS[self.abi]
+
+    def piece_of(self, table: UnwindTable) -> I64:
+        """The complete section that each range of a table made of this one comes from."""
+        return self.piece[table.range_origin]
+
+    def place_of(self, table: UnwindTable) -> I64:
+        """The same for the source."""
+        return self.place[table.range_origin]
 
     def live_ones(self, table: UnwindTable) -> Bools:
         """Which ranges of a table made of this one have code where they start."""
@@ -94,13 +105,15 @@ def gather(sources: Iterable[Source], *, leave_out: bool = False) -> Gathered | 
     are told in `unreadable`, and parts without a known meaning are passed over. Sections for different machines raise
     `InexpressibleError`.
     """
-    read: list[tuple[Source, Batch]] = []
-    for source in sources:
+    given = list(sources)
+    read: list[tuple[Source, Batch, I64]] = []
+    for source, numbers in _as_one(given):
         found = source.batches(faults=leave_out)
         _check_relocations(source, found)
         for batch in found:
             _check(source, batch.section, leave_out)
-        read += [(source, batch) for batch in found]
+            part = np.searchsorted(source.starts, batch.position, "right") - 1 if isinstance(source, Together) else 0
+            read.append((source, batch, np.repeat(np.broadcast_to(numbers[part], batch.position.shape), batch.counts)))
     if not read:
         return None
     _check_machines(read)
@@ -108,7 +121,7 @@ def gather(sources: Iterable[Source], *, leave_out: bool = False) -> Gathered | 
     count = 0
     unreadable: dict[int, str] = {}
     first = [0]
-    for source, batch in read:
+    for source, batch, _ in read:
         if _may_be_unmarked(source, batch.section):
             # Call frame information is wanted for this alone, and takes time to import.
             from walkback.linking.unmarked import count_from_fields
@@ -117,17 +130,18 @@ def gather(sources: Iterable[Source], *, leave_out: bool = False) -> Gathered | 
         table = to_table(batch.section)
         tables.append(replace(table, range_origin=first[-1] + table.range_origin))
         live.append(_live(source, table))
-        pieces.append(count + np.repeat(np.arange(len(batch.position)), np.diff(batch.first)))
+        pieces.append(count + np.repeat(np.arange(len(batch.position)), batch.counts))
         count += len(batch.position)
         fault = batch.section.functions.fault
         for number in np.flatnonzero(fault).tolist():
             unreadable[first[-1] + number] = FAULT_WORDS[Fault(int(fault[number]))]
         first.append(first[-1] + len(table))
-    sections = [batch.section for _, batch in read]
+    sections = [batch.section for _, batch, _ in read]
     return Gathered(
         table=joined(tables),
         live=np.concatenate(live),
         piece=np.concatenate(pieces),
+        place=np.concatenate([numbers for _, _, numbers in read]),
         unreadable=unreadable,
         abi=sections[0].abi_arch,
         written=sections[0].byteorder,
@@ -137,10 +151,20 @@ def gather(sources: Iterable[Source], *, leave_out: bool = False) -> Gathered | 
         frame_pointer=all(one.version < 3 and one.flags & layout.F_FRAME_POINTER for one in sections),
         pieces=count,
         unmarked=unmarked,
-        batches=tuple(batch for _, batch in read),
-        sources=tuple(source for source, _ in read),
+        batches=tuple(batch for _, batch, _ in read),
+        sources=tuple(source for source, _, _ in read),
         first=tuple(first),
     )
+
+
+def _as_one(sources: Sequence[Source]) -> Iterator[tuple[Source, I64]]:
+    """The sources with their numbers; those of an object as one."""
+    some = [number for number, source in enumerate(sources) if len(source.data)]
+    if len(some) > 1 and all(sources[number].relocatable for number in some):
+        yield together([sources[number] for number in some]), np.array(some, np.int64)
+        return
+    for number in some:
+        yield sources[number], np.array([number], np.int64)
 
 
 def _check_relocations(source: Source, found: list[Batch]) -> None:
@@ -157,7 +181,11 @@ def _check_relocations(source: Source, found: list[Batch]) -> None:
 
     if not place_in_order(source, found):
         message = f"a relocation cannot be applied: {stray.reason} (so with what GNU ld -r makes up to 2.44)"
-        raise SFrameError(message, file=source.file, section=source.name, offset=stray.offset, rule="relocation-stray")
+        name, offset = source.name, stray.offset
+        if isinstance(source, Together):
+            number, offset = source.part(offset)
+            name = source.parts[number].name
+        raise SFrameError(message, file=source.file, section=name, offset=offset, rule="relocation-stray")
 
 
 def _check(source: Source, section: Section, leave_out: bool) -> None:
@@ -178,10 +206,10 @@ def _check(source: Source, section: Section, leave_out: bool) -> None:
         raise InexpressibleError(problem, file=source.file, section=source.name, offset=offset, rule=rule)
 
 
-def _check_machines(read: list[tuple[Source, Batch]]) -> None:
+def _check_machines(read: list[tuple[Source, Batch, I64]]) -> None:
     """Machines and byte orders that differ do not go together."""
     first = read[0][1].section
-    for source, batch in read:
+    for source, batch, _ in read:
         section = batch.section
         if section.abi_arch != first.abi_arch:
             names = [layout.ABI_NAMES[one.abi_arch] for one in (section, first)]

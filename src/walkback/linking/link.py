@@ -13,7 +13,7 @@ from walkback.elf import is_archive, is_elf, map_file
 from walkback.elf.inputs import split_address
 from walkback.errors import GraftError, LeftOut, MissingError, UnreadableError
 from walkback.linking.gather import gather
-from walkback.linking.make import Form, Made, make, refuse_incomplete
+from walkback.linking.make import Form, Made, make, refuse_incomplete, text_section
 from walkback.linking.merge import merge
 from walkback.replace import replace_file
 from walkback.sframe.files import Source, sources
@@ -108,7 +108,10 @@ def linked(found: Sequence[Source], form: Form, address: int | None, view: str, 
         message = "the .sframe section is empty: there is nothing to link"
         raise MissingError(message)
     merged = merge(gathered)
-    made = make(gathered, merged.table, form, address=address, in_pieces=view == "linking")
+    key = None
+    if view == "linking":
+        key = text_section if address is None else gathered.piece_of
+    made = make(gathered, merged.table, form, address=address, key=key)
     version = form.version_for(gathered)
     if not leave_out:
         refuse_incomplete(made.left_out, version)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,11 +11,11 @@ from walkback.arrays import I64
 from walkback.comparison import Verdict, compare
 from walkback.elf import layout as elf_layout
 from walkback.errors import IncompleteError, LeftOut, WalkbackError
-from walkback.linking.cut import cut
+from walkback.linking.cut import Laid, cut, whole
 from walkback.linking.gather import Gathered
 from walkback.sframe.batch import batches
-from walkback.sframe.build import build
-from walkback.sframe.encode import encoded
+from walkback.sframe.build import Built, build
+from walkback.sframe.encode import encode
 from walkback.sframe.layout import ByteOrder
 from walkback.sframe.rules import to_table
 from walkback.sframe.section import Section
@@ -48,10 +47,13 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What was made: one section, or several at their positions."""
+    """What was made: one section, or several that follow each other."""
 
-    sections: list[tuple[int, Section]]
-    contents: memoryview
+    section: Section
+    """All functions as columns."""
+    laid: Laid
+    key: I64
+    """For each function what it was laid out by."""
     address: int
     functions: int
     """How many of those that were to be said are there."""
@@ -60,53 +62,94 @@ class Made:
     left_out: list[LeftOut]
 
     @property
+    def contents(self) -> memoryview:
+        """The bytes."""
+        return self.laid.contents
+
+    @property
     def rows(self) -> int:
         """How many rows there are."""
-        return sum(len(section.row_start) for _, section in self.sections)
+        return len(self.section.row_start)
 
     @property
     def kind(self) -> int:
-        """The type that an ELF section of it has."""
-        return max((section_kind(section) for _, section in self.sections), default=elf_layout.SHT_GNU_SFRAME)
+        """The type that an ELF section of it has: before errata 1 there was none of its own."""
+        return section_kind(self.section)
 
 
 def section_kind(section: Section) -> int:
-    """The type that the ELF section has: before errata 1 there was none of its own."""
+    """The type that the ELF section has."""
     modern = section.version == 3 or section.pcrel
     return elf_layout.SHT_GNU_SFRAME if modern else elf_layout.SHT_PROGBITS
 
 
+Key = Callable[[UnwindTable], I64]
+"""Tells of each range of a table into which of several sections it goes."""
+
+
+def text_section(table: UnwindTable) -> I64:
+    """A section for each text section."""
+    return table.range_section.astype(np.int64)
+
+
 def make(
-    gathered: Gathered,
-    table: UnwindTable,
-    form: Form,
-    *,
-    address: int | None = 0,
-    in_pieces: bool = False,
+    gathered: Gathered, table: UnwindTable, form: Form, *, address: int | None = 0, key: Key | None = None
 ) -> Made:
     """Write the functions of a table, which come from what was gathered, for a place; in an object there is none.
 
-    What the version cannot say is left out and told. `in_pieces` makes a complete section for each text section, or
-    where addresses are absolute for each of the former sections.
+    What the version cannot say is left out and told. With a `key` there is a complete section for each that it tells.
     """
     here = set(table.range_origin.tolist()) if gathered.unreadable else set()
     reasons = {one: why for one, why in gathered.unreadable.items() if one in here}
-    said = _without(table, list(reasons))
-    if in_pieces and address is not None:
-        said = _by_piece(said, gathered)
-    built = build(said, **_options(gathered, form, address, in_pieces))
-    while built.refused:
-        new = {int(said.range_origin[one.range]): one.text(said) for one in built.refused}
-        reasons |= new
-        said = _without(said, list(new))
-        built = build(said, **_options(gathered, form, address, in_pieces))
-    sections = list(cut(built.section, address=address)) if in_pieces else [(0, built.section)]
-    functions, contents = _distinct(table.range_origin) - len(reasons), _concatenated(sections)
-    made = Made(sections, contents, address or 0, functions, len(built.split), gathered.left_out(reasons))
-    if in_pieces and address is not None:
-        said = replace(said, range_section=np.full(len(said), -1, np.int32))
+    while True:
+        said = _without(table, list(reasons))
+        if key is not None:
+            said = _ordered(said, key(said), address)
+        built = _build(gathered, said, form, address, key)
+        if not built.refused:
+            break
+        reasons |= {int(said.range_origin[one.range]): one.text(said) for one in built.refused}
+    section = built.section
+    if key is None:
+        keys, laid = np.zeros(0, np.int64), whole(section)
+    else:
+        keys = key(said)[built.ranges]
+        section.code_section = None if address is not None else said.range_section[built.ranges]
+        laid = cut(section, keys, address=address)
+    functions = _distinct(table.range_origin) - len(reasons)
+    made = Made(section, laid, keys, address or 0, functions, len(built.split), gathered.left_out(reasons))
     _prove(made, said)
     return made
+
+
+def _build(gathered: Gathered, table: UnwindTable, form: Form, address: int | None, key: Key | None) -> Built:
+    """All functions in one section; with a key in the order they have, as if each had a text section of its own."""
+    version = form.version_for(gathered)
+    if key is not None:
+        table = replace(table, range_section=key(table).astype(np.int32))
+    return build(
+        table,
+        version=version,
+        pcrel=form.pcrel_for(gathered),
+        byteorder=form.byteorder or gathered.byteorder,
+        address=address or 0,
+        frame_pointer=version < 3 and gathered.frame_pointer,
+        leave_out=True,
+        linked=address is not None and key is None,
+    )
+
+
+def empty_section(gathered: Gathered, form: Form) -> bytes:
+    """The bytes of a section without functions."""
+    none = gathered.table.chosen(np.zeros(0, np.int64))
+    return encode(_build(gathered, none, form, 0, None).section)
+
+
+def _ordered(table: UnwindTable, keys: I64, address: int | None) -> UnwindTable:
+    """In the order of keys, and at absolute addresses by these."""
+    if address is None:
+        return table.chosen(np.argsort(keys, kind="stable"))
+    return table.chosen(np.lexsort((table.range_start, keys)))
 
 
 def _without(table: UnwindTable, functions: list[int]) -> UnwindTable:
@@ -115,20 +158,6 @@ def _without(table: UnwindTable, functions: list[int]) -> UnwindTable:
         return table
     whole = settled(table) if _overlap(table) else table
     return whole.chosen(np.flatnonzero(~np.isin(whole.range_origin, functions)))
-
-
-def _options(gathered: Gathered, form: Form, address: int | None, in_pieces: bool) -> dict[str, Any]:
-    """What `build` is told."""
-    version = form.version_for(gathered)
-    return {
-        "version": version,
-        "pcrel": form.pcrel_for(gathered),
-        "byteorder": form.byteorder or gathered.byteorder,
-        "address": address or 0,
-        "frame_pointer": version < 3 and gathered.frame_pointer,
-        "leave_out": True,
-        "linked": address is not None and not in_pieces,
-    }
 
 
 def _overlap(table: UnwindTable) -> bool:
@@ -144,24 +173,6 @@ def _distinct(numbers: I64) -> int:
     return int(there.sum())
 
 
-def _by_piece(table: UnwindTable, gathered: Gathered) -> UnwindTable:
-    """The functions in order of the sections that they come from, as if each had a text section of its own."""
-    piece = gathered.piece[table.range_origin]
-    placed = replace(table, range_section=piece.astype(np.int32), _pieces={}, _by_section=None)
-    return placed.chosen(np.lexsort((table.range_start, piece)))
-
-
-def _concatenated(sections: list[tuple[int, Section]]) -> memoryview:
-    """The bytes of all, with zeros between them."""
-    if len(sections) == 1:
-        return encoded(sections[0][1])
-    out = bytearray()
-    for position, section in sections:
-        out += bytes(position - len(out))
-        out += encoded(section)
-    return memoryview(out)
-
-
 def refuse_incomplete(left_out: Sequence[LeftOut], version: int) -> None:
     """Raise the error that tells all that a version cannot say."""
     if not left_out:
@@ -174,14 +185,13 @@ def refuse_incomplete(left_out: Sequence[LeftOut], version: int) -> None:
 
 def _prove(made: Made, table: UnwindTable) -> None:
     """What the bytes say is what was to be said, at every address; anything else would be a defect of this program."""
-    tables = []
+    section, tables = made.section, []
     if made.contents:
         read = [batch.section for batch in batches(made.contents, address=made.address)]
-        if made.sections[0][1].code_section is not None:
+        if section.code_section is not None:
             # All are alike, so that they are one batch.
-            read[0].code_section = np.concatenate([one.code_section for _, one in made.sections])
-            read[0].code_address = np.concatenate([one.code_address for _, one in made.sections])
-        tables = [to_table(section) for section in read]
+            read[0].code_section, read[0].code_address = section.code_section, section.code_address
+        tables = [to_table(one) for one in read]
     comparison = compare(table, joined(tables) if tables else table.chosen(np.zeros(0, np.int64)))
     unlike = (Verdict.DIFFERENT, Verdict.ONLY_ONE, Verdict.ONLY_OTHER)
     if any(comparison.code_bytes(verdict) for verdict in unlike):

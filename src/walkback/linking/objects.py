@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from walkback.elf import SECTION_RELOCATION, ElfFile, Member, is_archive, is_elf, layout
+from walkback.arrays import Records
+from walkback.elf import ElfFile, Member, is_archive, is_elf, layout
 from walkback.elf.archivewrite import rewritten
 from walkback.elf.write import Part
 from walkback.graft import ObjectSection
@@ -15,18 +16,19 @@ from walkback.linking.make import Made
 from walkback.sframe.relocations import section_relocations
 
 
-def object_section(
-    elf: ElfFile, made: Made | None, *, group: int | None = None, link_order: int | None = None
-) -> ObjectSection:
-    """A section for an object, with its relocations; without anything made an empty one."""
-    if made is None:
-        return ObjectSection(b"", np.zeros(0, SECTION_RELOCATION), group=group, link_order=link_order)
-    tables = []
-    for position, section in made.sections:
-        tables.append(section_relocations(section, elf))
-        tables[-1]["offset"] += np.uint64(position)
-    relocations = np.concatenate([np.zeros(0, SECTION_RELOCATION), *tables])
-    return ObjectSection(bytes(made.contents), relocations, made.kind, group, link_order)
+def object_section(elf: ElfFile, made: Made) -> ObjectSection:
+    """All that was made as one section of an object, with its relocations."""
+    return ObjectSection(bytes(made.contents), section_relocations(made.section, elf, made.laid.field), made.kind)
+
+
+def cut_sections(elf: ElfFile, made: Made) -> Iterator[tuple[int, bytes, Records]]:
+    """Of each section that was laid out: its key, its bytes, and its relocations."""
+    laid = made.laid
+    relocations = section_relocations(made.section, elf, laid.field)
+    relocations["offset"] -= np.repeat(laid.position, np.diff(laid.first)).astype(np.uint64)
+    places = (laid.position, laid.length, laid.first[:-1], laid.first[1:])
+    for position, length, first, end in zip(*(one.tolist() for one in places), strict=True):
+        yield int(made.key[first]), bytes(made.contents[position : position + length]), relocations[first:end]
 
 
 def groups(elf: ElfFile) -> dict[int, int]:

@@ -15,12 +15,11 @@ from walkback.elf.write import Part, align
 from walkback.errors import GraftError, LeftOut, MissingError, UnreadableError
 from walkback.graft import ObjectSection, set_sections
 from walkback.linking.gather import gather
-from walkback.linking.make import Form, Made, make, refuse_incomplete
+from walkback.linking.make import Form, Made, make, refuse_incomplete, text_section
 from walkback.linking.merge import merge
-from walkback.linking.objects import groups, rewrite_files
+from walkback.linking.objects import cut_sections, groups, rewrite_files
 from walkback.replace import replace_file
 from walkback.sframe.files import sources_of
-from walkback.sframe.relocations import section_relocations
 
 _ALIGNMENT = 8
 
@@ -80,7 +79,7 @@ def _object(elf: ElfFile, form: Form, result: Split, leave_out: bool) -> Sequenc
         result.notes.append(f"{elf.name}: the .sframe section is empty and stays so")
         return [elf.data]
     merged = merge(gathered)
-    made = make(gathered, merged.table, form, address=None, in_pieces=True)
+    made = make(gathered, merged.table, form, address=None, key=text_section)
     if not leave_out:
         refuse_incomplete(made.left_out, form.version_for(gathered))
     sections = list(_sections(elf, made))
@@ -95,11 +94,7 @@ def _object(elf: ElfFile, form: Form, result: Split, leave_out: bool) -> Sequenc
 def _sections(elf: ElfFile, made: Made) -> Iterator[ObjectSection]:
     """Each section with what it stays and goes with."""
     group_of = groups(elf)
-    for position, section in made.sections:
-        assert section.code_section is not None
-        text = int(section.code_section[0])
+    for text, contents, relocations in cut_sections(elf, made):
         # GNU ld before 2.40 takes what it fills between sections for an unordered one, so that there must be nothing.
-        contents = bytes(made.contents[position : position + section.length])
-        contents = contents.ljust(align(section.length, _ALIGNMENT), b"\0")
-        relocations = section_relocations(section, elf)
-        yield ObjectSection(contents, relocations, made.kind, group_of.get(text), text)
+        filled = contents.ljust(align(len(contents), _ALIGNMENT), b"\0")
+        yield ObjectSection(filled, relocations, made.kind, group_of.get(text), text)

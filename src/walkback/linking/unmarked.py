@@ -25,7 +25,7 @@ def count_from_fields(source: Source, batch: Batch) -> int:
     many sections that were.
     """
     assert source.elf is not None
-    away = batch.field - np.repeat(batch.position, np.diff(batch.first))
+    away = batch.field - np.repeat(batch.position, batch.counts)
     moved = batch.section.code_address + away.view(np.uint64)
     known = _known_starts(source.elf)
     if np.isin(moved, known).sum() < np.isin(batch.section.code_address, known).sum():

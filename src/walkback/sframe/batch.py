@@ -6,8 +6,9 @@ but their functions are one *batch*, which costs not much more than one section 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -33,21 +34,32 @@ class Batch:
     field: I64
     """Where each function's start field is."""
 
+    @property
+    def counts(self) -> I64:
+        """How many functions each section has."""
+        return np.diff(self.first)
+
     def place(self, function: int) -> tuple[int, int]:
         """The position of a function's section, and the function's number in it."""
         piece = int(np.searchsorted(self.first, function, side="right")) - 1
         return int(self.position[piece]), function - int(self.first[piece])
 
 
-def batches(data: Buffer, *, address: int = 0, faults: bool = False) -> Iterator[Batch]:
+def batches(data: Buffer, *, address: int = 0, faults: bool = False, starts: Sequence[int] = (0,)) -> Iterator[Batch]:
     """Read the complete sections that stand one after the other, as few batches as there are kinds of them.
 
-    `address` and `faults` are as for `decode`.
+    `address` and `faults` are as for `decode`. With several `starts` each is a place of its own in the data.
     """
     view = memoryview(data).cast("B")
     alike: dict[tuple[ByteOrder, tuple[int, ...], bool], list[tuple[int, Header]]] = {}
-    for position, _, header, order in headers(view):
-        alike.setdefault((order, header[1:6], header.auxhdr_len > 0), []).append((position, header))
+    for start, end in pairwise([*starts, len(view)]):
+        try:
+            for position, _, header, order in headers(view[start:end]):
+                key = (order, header[1:6], header.auxhdr_len > 0)
+                alike.setdefault(key, []).append((start + position, header))
+        except SFrameError as error:
+            error.offset = start + (error.offset or 0)
+            raise
     for (order, *_), found in alike.items():
         batch = _read(view, found, order, address)
         if not faults:

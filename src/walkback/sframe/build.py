@@ -54,6 +54,8 @@ class Built:
     """Ranges that needed several entries."""
     outermost: tuple[int, ...]
     """Ranges with a row that is outermost and yet has a CFA: the section keeps of it that it is outermost."""
+    ranges: I64
+    """For each function of the section the range that it comes from."""
 
 
 @dataclass(slots=True)
@@ -119,7 +121,8 @@ def build(
         section = _lay_out(plan, entries, flags | (layout.F_FDE_SORTED if linked else 0), order, address, linked)
         unreachable = _out_of_reach(section, entries) if linked else []
         if not unreachable:
-            return Built(section, tuple(refused), tuple(split), _with_bare_rows(table, keep))
+            bare = _with_bare_rows(table, keep)
+            return Built(section, tuple(refused), tuple(split), bare, entries.range)
         refused = sorted([*refused, *unreachable], key=lambda one: one.range)
 
 

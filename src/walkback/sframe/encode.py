@@ -38,9 +38,9 @@ def encoded(section: Section) -> memoryview:
     out = np.zeros(section.length, np.uint8)
     for position, content in section.gaps:
         _put(out, position, np.frombuffer(content, np.uint8))
-    _put(out, 0, _header(section))
+    _put(out, 0, header_entry(section))
     _put(out, layout.HEADER_SIZE, np.frombuffer(section.auxiliary, np.uint8))
-    _put(out, section.fde_start, _index(section))
+    _put(out, section.fde_start, index_entries(section))
     _write_rows(section, out)
     return out.data
 
@@ -69,7 +69,8 @@ def _put(out: U8, position: int, part: npt.NDArray[np.generic]) -> None:
     out[position : position + len(raw)] = raw
 
 
-def _header(section: Section) -> npt.NDArray[np.generic]:
+def header_entry(section: Section) -> npt.NDArray[np.generic]:
+    """The header as it is on disk."""
     values = {
         "magic": layout.MAGIC,
         "version": section.version,
@@ -101,7 +102,8 @@ def _fill(table: npt.NDArray[np.void], name: str, column: npt.NDArray[np.generic
         raise InexpressibleError(message, rule="field-range")
 
 
-def _index(section: Section) -> npt.NDArray[np.generic]:
+def index_entries(section: Section) -> npt.NDArray[np.generic]:
+    """The entries of the index as they are on disk."""
     functions = section.functions
     index = np.zeros(len(functions), layout.fde_dtype(section.version, section.byteorder))
     for name in index.dtype.names or ():

@@ -91,15 +91,18 @@ class Source:
         self.strays.clear()
         if not len(self.data):
             return []
-        try:
-            found = list(batches(self.data, address=self.address, faults=faults))
-        except SFrameError as error:
-            raise error.within(file=self.file, section=self.name) from None
+        found = self._batches(faults)
         if self.relocatable:
             field = np.concatenate([one.field for one in found])
             width = np.repeat([_width(one.section) for one in found], [len(one.field) for one in found])
             self._place([one.section for one in found], field, width, slice(None))
         return found
+
+    def _batches(self, faults: bool) -> list[Batch]:
+        try:
+            return list(batches(self.data, address=self.address, faults=faults))
+        except SFrameError as error:
+            raise error.within(file=self.file, section=self.name) from None
 
     @property
     def relocatable(self) -> bool:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from walkback.arrays import Records
+from walkback.arrays import I64, Records
 from walkback.elf import SECTION_RELOCATION, ElfFile
 from walkback.elf import layout as elf_layout
 from walkback.sframe.section import Section
 
 
-def section_relocations(section: Section, elf: ElfFile) -> Records:
-    """For each start field a relocation, as a table of `SECTION_RELOCATION`."""
+def section_relocations(section: Section, elf: ElfFile, field: I64 | None = None) -> Records:
+    """For each start field a relocation, as a table of `SECTION_RELOCATION`; `field` is where they are."""
     assert section.code_section is not None
     count = len(section.functions)
     table = np.zeros(count, SECTION_RELOCATION)
-    table["offset"] = section.fde_start + np.arange(count) * section.fde_size
+    table["offset"] = section.fde_start + np.arange(count) * section.fde_size if field is None else field
     table["addend"] = section.code_address.view(np.int64)
     table["section"] = section.code_section
     wanted = (elf.machine, 8 if section.version == 3 else 4)
