@@ -24,7 +24,7 @@ PUBLIC = {
         refusals sources split to_table total_size with_byteorder
     """,
     "walkback.graft": """
-        Grafted ObjectSection add add_to_object drop is_grafted planned_address rewrite rewrite_address set_sections
+        Grafted ObjectSection Rewriting add add_to_object drop is_grafted planned_address set_sections
     """,
     "walkback.table": """
         OUTERMOST REASON_WORDS RULE Found Kind Part Reason Rule UnwindTable inexpressible joined rule_array

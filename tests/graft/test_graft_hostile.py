@@ -19,12 +19,11 @@ from walkback.elf import SECTION_RELOCATION, ElfFile, layout
 from walkback.errors import WalkbackError
 from walkback.graft import (
     ObjectSection,
+    Rewriting,
     add,
     add_to_object,
     drop,
     planned_address,
-    rewrite,
-    rewrite_address,
     set_sections,
 )
 
@@ -40,8 +39,8 @@ def try_all(data: bytes) -> None:
         lambda elf: add(elf, lambda _: bytes(SIZE), SIZE).parts,
         lambda elf: planned_address(elf, SIZE) and [],
         drop,
-        lambda elf: rewrite(elf, lambda _: bytes(SIZE // 2), SIZE // 2).parts,
-        lambda elf: rewrite_address(elf, SIZE) and [],
+        lambda elf: Rewriting(elf).write(lambda _: bytes(SIZE // 2), SIZE // 2).parts,
+        lambda elf: Rewriting(elf).address(SIZE) and [],
         lambda elf: add_to_object(elf, bytes(SIZE), relocations).parts,
         lambda elf: set_sections(elf, [ObjectSection(bytes(SIZE), relocations, link_order=1)] * 2),
         lambda elf: set_sections(elf, [ObjectSection(bytes(SIZE), relocations, group=6)]),

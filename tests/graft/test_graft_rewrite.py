@@ -17,7 +17,7 @@ from grafting import rewrite as rewritten_by
 from peers import run
 from walkback.elf import ElfFile, layout
 from walkback.errors import GraftError, MissingError
-from walkback.graft import Grafted, add, drop, is_grafted, rewrite, rewrite_address
+from walkback.graft import Grafted, Rewriting, add, drop, is_grafted
 from walkback.replace import replace_file
 
 LINKERS = ["ld-2.44", "ld-new"]
@@ -50,8 +50,8 @@ def anew(source: Path, target: Path, count: int = 1, **options: int) -> Grafted:
     with ElfFile.open(source) as elf:
         section = section_for(elf, count)
         size = len(section(0))
-        expected = rewrite_address(elf, size)
-        grafted = rewrite(elf, section, size, **options)
+        expected = Rewriting(elf).address(size)
+        grafted = Rewriting(elf).write(section, size, **options)
         assert grafted.address == expected
         replace_file(target, grafted.parts, like=source)
     check(target, grafted, section(grafted.address))
@@ -190,7 +190,7 @@ class TestRoom:
         assert grafted.offset == offset
         with ElfFile.open(target) as elf:
             assert output_of(target) == printed(section_for(elf, 1)(grafted.address))
-            assert rewrite_address(elf, len(former) + 8) != grafted.address
+            assert Rewriting(elf).address(len(former) + 8) != grafted.address
 
     def test_an_old_version_is_of_an_old_type(self, folder: Path, tmp_path: Path) -> None:
         for count in (1, 3000):
@@ -263,7 +263,7 @@ class TestSeveral:
         data = whole(several())
         elf = ElfFile(data, "name")
         place = int(elf.sections["offset"][3])
-        grafted = rewrite(elf, self.made(150), 150)
+        grafted = Rewriting(elf).write(self.made(150), 150)
         # The first begins before the second, whose bytes are room too.
         assert (grafted.address, grafted.offset) == (0x401000, place)
         assert grafted.notes == ["one .sframe section takes the place of 2"]
@@ -277,8 +277,8 @@ class TestSeveral:
 
     def test_no_room_for_another_byte(self) -> None:
         elf = ElfFile(whole(several()), "name")
-        assert rewrite_address(elf, 160) == 0x401000
-        assert rewrite_address(elf, 161) > 0x402000
+        assert Rewriting(elf).address(160) == 0x401000
+        assert Rewriting(elf).address(161) > 0x402000
 
     def test_a_place_that_is_not_aligned_is_not_used(self) -> None:
         builder = several()
@@ -287,8 +287,8 @@ class TestSeveral:
         shifted = bytearray(image)
         table = int.from_bytes(image[40:48], "little")
         shifted[table + 3 * 64 + 16 : table + 3 * 64 + 24] = (0x401004).to_bytes(8, "little")
-        assert rewrite_address(ElfFile(bytes(shifted), "name"), 60) == 0x401040
-        assert rewrite_address(elf, 60) == 0x401000
+        assert Rewriting(ElfFile(bytes(shifted), "name")).address(60) == 0x401040
+        assert Rewriting(elf).address(60) == 0x401000
 
 
 @pytest.mark.parametrize(("kind", "text"), [(1, "files of type 1 are neither"), (4, "this is a core file")])
@@ -296,7 +296,7 @@ def test_what_is_not_linked_is_refused(kind: int, text: str) -> None:
     builder = ElfBuilder(kind=kind)
     builder.section(".sframe", bytes(64), kind=layout.SHT_GNU_SFRAME, flags=2)
     elf = ElfFile(bytes(builder.build()), "name")
-    for work in (lambda: rewrite_address(elf, 8), lambda: rewrite(elf, lambda _: bytes(8), 8)):
+    for work in (lambda: Rewriting(elf).address(8), lambda: Rewriting(elf).write(lambda _: bytes(8), 8)):
         with pytest.raises(GraftError, match=f"^name: {text}"):
             work()
 
@@ -304,7 +304,7 @@ def test_what_is_not_linked_is_refused(kind: int, text: str) -> None:
 def test_the_size_has_to_be_the_one_that_was_said() -> None:
     elf = ElfFile(whole(several()), "name")
     with pytest.raises(ValueError, match="7 bytes instead of 8"):
-        rewrite(elf, lambda _: bytes(7), 8)
+        Rewriting(elf).write(lambda _: bytes(7), 8)
     with pytest.raises(MissingError):
         drop(ElfFile(b"".join(drop(elf)), "name"))
 
@@ -312,4 +312,4 @@ def test_the_size_has_to_be_the_one_that_was_said() -> None:
 def test_of_another_machine_is_refused() -> None:
     elf = ElfFile(bytes(ElfBuilder(machine=243, kind=2).build()), "name")
     with pytest.raises(GraftError, match="SFrame knows no machine with the number 243"):
-        rewrite(elf, lambda _: bytes(8), 8)
+        Rewriting(elf).write(lambda _: bytes(8), 8)

@@ -45,7 +45,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class SymbolIndex:
+class ArchiveIndex:
     """The index of the symbols that members define; an archive may have several."""
 
     name: str
@@ -64,7 +64,7 @@ def members(data: Buffer, name: str) -> Iterator[Member]:
     return (entry for entry in entries(data, name) if isinstance(entry, Member))
 
 
-def entries(data: Buffer, name: str) -> Iterator[Member | SymbolIndex]:
+def entries(data: Buffer, name: str) -> Iterator[Member | ArchiveIndex]:
     """The members, and the indexes between them."""
     reader = _Reader(memoryview(data).cast("B"), name)
     position = len(layout.ARMAG)
@@ -72,7 +72,7 @@ def entries(data: Buffer, name: str) -> Iterator[Member | SymbolIndex]:
         raw_name, start, size = reader.header(position)
         if raw_name in _INDEXES:
             position = _even(reader.end(start, size))
-            yield SymbolIndex(_text(raw_name), reader.data[start : start + size], start)
+            yield ArchiveIndex(_text(raw_name), reader.data[start : start + size], start)
         elif raw_name in _LONG_NAMES:
             position = _even(reader.end(start, size))
             reader.long_names = reader.data[start : start + size]
@@ -115,7 +115,7 @@ class _Reader:
             raise self.error(f"a member of {size:#x} bytes reaches beyond the end of the archive", start)
         return start + size
 
-    def inside(self, raw_name: bytes, start: int, size: int) -> Member | SymbolIndex:
+    def inside(self, raw_name: bytes, start: int, size: int) -> Member | ArchiveIndex:
         """A member whose contents are here; or BSD's index under a long name."""
         header, end = start - AR_HEADER.size, start + size
         if raw_name.startswith(b"#1/"):  # BSD: the name stands before the contents
@@ -125,7 +125,7 @@ class _Reader:
             body = start + int(digits)
             name = bytes(self.data[start:body]).rstrip(b"\0")
             if name in _INDEXES:
-                return SymbolIndex(_text(name), self.data[body:end], body)
+                return ArchiveIndex(_text(name), self.data[body:end], body)
             start = body
         else:
             name = self.member_name(raw_name, start)
@@ -159,7 +159,7 @@ class _Reader:
             raise self.error(f"{path}: thin archives in thin archives are not read", start - AR_HEADER.size)
         inner.long_names = next(inner.long_name_tables(), memoryview(b""))
         member = inner.inside(raw_name, body, size)
-        if isinstance(member, SymbolIndex):
+        if isinstance(member, ArchiveIndex):
             raise self.error(f"{path} has an index where a member is wanted of it", start - AR_HEADER.size)
         return Member(member.name, member.data, start, start - AR_HEADER.size)
 

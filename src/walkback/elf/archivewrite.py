@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from walkback.elf import layout
-from walkback.elf.archive import AR_HEADER, Member, SymbolIndex, entries
+from walkback.elf.archive import AR_HEADER, ArchiveIndex, Member, entries
 from walkback.errors import ElfError, GraftError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def rewritten(data: memoryview, name: str, change: Callable[[Member], Sequence[P
     if not changes:
         return [data]
     moved = _Moved(np.array([one.header for one in members], np.int64), changes)
-    indexes = [_moved_index(one, name, moved) for one in found if isinstance(one, SymbolIndex)]
+    indexes = [_moved_index(one, name, moved) for one in found if isinstance(one, ArchiveIndex)]
     parts: list[Part] = []
     position = 0
     for one in sorted([*changes, *indexes], key=lambda one: one.start):
@@ -94,7 +94,7 @@ class _Moved:
         return self._now[numbers] if known else None
 
 
-def _moved_index(index: SymbolIndex, name: str, moved: _Moved) -> _Change:
+def _moved_index(index: ArchiveIndex, name: str, moved: _Moved) -> _Change:
     """The index with the new offsets; its size is the same."""
     for shape in _shapes(index):
         copy = bytearray(index.data)
@@ -111,13 +111,13 @@ def _moved_index(index: SymbolIndex, name: str, moved: _Moved) -> _Change:
     raise ElfError(f"the symbol index {index.name} does not lead to members", file=name, offset=index.offset)
 
 
-def _shapes(index: SymbolIndex) -> list[np.dtype[Any]]:
+def _shapes(index: ArchiveIndex) -> list[np.dtype[Any]]:
     """The numbers it may consist of: System V's are big-endian, BSD's in the byte order of the machine."""
     width = 8 if "64" in index.name else 4
     return [np.dtype(f"{order}u{width}") for order in (">" if index.name.startswith("/") else "<>")]
 
 
-def _offsets_in(index: SymbolIndex, numbers: Numbers) -> Numbers | None:
+def _offsets_in(index: ArchiveIndex, numbers: Numbers) -> Numbers | None:
     """Those of its numbers that are offsets; None if they cannot be all there.
 
     System V: how many there are, and then they. BSD: how many bytes follow, and then pairs of a name and an offset.

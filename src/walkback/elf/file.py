@@ -91,6 +91,7 @@ class ElfFile:
         self.name = name
         self._data: memoryview | None = memoryview(data).cast("B")
         self._decompressed: dict[int, memoryview] = {}
+        self._symbols: dict[int, Table] = {}
         self._room = limit_of(len(self.data)) if limit is None else limit
         ident = bytes(data[:16])
         if ident[:8] in {layout.ARMAG, layout.ARMAG_THIN}:
@@ -120,6 +121,7 @@ class ElfFile:
         """Let go of the bytes; arrays and views given out before stay valid."""
         self._data = None
         self._decompressed.clear()
+        self._symbols.clear()
         self.__dict__.pop("sections", None)
         self.__dict__.pop("segments", None)
         self.__dict__.pop("relocation_sections", None)
@@ -331,7 +333,14 @@ class ElfFile:
     # Symbols
 
     def symbols(self, index: int) -> Table:
-        """The entries of the symbol table in section `index`, as a table of `SYMBOL_TABLE`."""
+        """The entries of the symbol table in section `index`, as a table of `SYMBOL_TABLE`; read once."""
+        if index not in self._symbols:
+            table = self._read_symbols(index)
+            table.flags.writeable = False
+            self._symbols[index] = table
+        return self._symbols[index]
+
+    def _read_symbols(self, index: int) -> Table:
         if int(self._section(index)["type"]) not in {layout.SHT_SYMTAB, layout.SHT_DYNSYM}:
             raise self._section_error(index, "is not a symbol table")
         stored = self.entries(index, layout.SYMBOL)

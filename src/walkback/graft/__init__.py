@@ -6,17 +6,16 @@ Knows ELF and nothing of SFrame: the section is bytes that somebody else makes f
 from walkback.graft.add import Grafted, add, planned_address
 from walkback.graft.drop import drop, is_grafted
 from walkback.graft.objects import ObjectSection, add_to_object, set_sections
-from walkback.graft.rewrite import rewrite, rewrite_address
+from walkback.graft.rewrite import Rewriting
 
 __all__ = [
     "Grafted",
     "ObjectSection",
+    "Rewriting",
     "add",
     "add_to_object",
     "drop",
     "is_grafted",
     "planned_address",
-    "rewrite",
-    "rewrite_address",
     "set_sections",
 ]

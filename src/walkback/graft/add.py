@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from walkback.elf.write import Part
 
 SECTION_NAME = ".sframe"
-REPLACED = "the .sframe section that was there has been replaced"
 _MACHINES = (layout.EM_X86_64, layout.EM_AARCH64, layout.EM_S390)
 
 
@@ -80,7 +79,7 @@ def without_section(elf: ElfFile) -> tuple[ElfFile, list[str]]:
     if not is_grafted(elf):
         return elf, []
     former = ElfFile(b"".join(drop(elf)), elf.name)
-    return former, [REPLACED]
+    return former, ["the .sframe section that was there has been replaced"]
 
 
 def _plan(elf: ElfFile, headers: Headers, size: int) -> Plan:

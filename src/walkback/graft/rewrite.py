@@ -8,13 +8,14 @@ again, as `add` does.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from walkback.elf import layout
 from walkback.elf.write import SEGMENT_SIZE, Headers, write_over
-from walkback.graft.add import REPLACED, Grafted, add, check_linked, made_for, planned_address
+from walkback.graft.add import Grafted, add, check_linked, made_for, planned_address, without_section
 from walkback.graft.drop import cleared, removed_sections, sframe_sections
 from walkback.graft.record import SECTION_ALIGNMENT, find_record
 from walkback.graft.remove import remove_sections
@@ -42,24 +43,36 @@ class _Place:
     """What it took so far."""
 
 
-def rewrite_address(elf: ElfFile, size: int) -> int:
-    """Where `rewrite` would put a section of this size."""
-    place = _find_place(elf, size)
-    return planned_address(elf, size) if place is None else place.address
+class Rewriting:
+    """A linked file whose section is to be written anew."""
+
+    def __init__(self, elf: ElfFile) -> None:
+        self.elf = elf
+
+    @cached_property
+    def _former(self) -> ElfFile:
+        """The file without what it has, for where that has no room."""
+        return without_section(self.elf)[0]
+
+    def address(self, size: int) -> int:
+        """Where a section of this size will stand."""
+        place = _find_place(self.elf, size)
+        return planned_address(self._former, size) if place is None else place.address
+
+    def write(self, contents: Callable[[int], bytes], size: int, kind: int = layout.SHT_GNU_SFRAME) -> Grafted:
+        """A copy of the file in which one `.sframe` section of this type takes the place of all that are there.
+
+        `contents` makes the `size` bytes of the section for the address where it will stand.
+        """
+        place = _find_place(self.elf, size)
+        if place is None:
+            grafted = add(self._former, contents, size, kind)
+            return Grafted(grafted.parts, grafted.address, grafted.offset, [*_notes(self.elf), *grafted.notes])
+        return _in_place(self.elf, place, made_for(contents, place.address, size), kind)
 
 
-def rewrite(elf: ElfFile, contents: Callable[[int], bytes], size: int, kind: int = layout.SHT_GNU_SFRAME) -> Grafted:
-    """A copy of a linked file in which one `.sframe` section of this type takes the place of all that are there.
-
-    `contents` makes the `size` bytes of the section for the address where it will stand.
-    """
-    place = _find_place(elf, size)
-    if place is None:
-        grafted = add(elf, contents, size, kind)
-        others = [note for note in grafted.notes if note != REPLACED]  # as was asked for
-        return Grafted(grafted.parts, grafted.address, grafted.offset, [*_notes(elf), *others])
-    section = made_for(contents, place.address, size)
-    draft, headers = cleared(elf), Headers(elf)
+def _in_place(elf: ElfFile, place: _Place, section: bytes, kind: int) -> Grafted:
+    draft, headers, size = cleared(elf), Headers(elf), len(section)
     draft.write(place.offset, section)
     headers.segments = _segments(headers.segments, place, size)
     if place.section is not None:

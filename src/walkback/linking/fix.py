@@ -10,6 +10,7 @@ from walkback.errors import GraftError, LeftOut, MissingError
 from walkback.linking.gather import gather
 from walkback.linking.make import Form, refuse_incomplete
 from walkback.linking.merge import merge
+from walkback.linking.missing import missing
 from walkback.linking.place import place
 from walkback.linking.problems import find_problems
 from walkback.replace import replace_file
@@ -32,7 +33,7 @@ class Fixed:
     bytes: int
     left_out: list[LeftOut]
     notes: list[str]
-    """What had to be done besides."""
+    """What had to be done besides, and what the file has no SFrame of."""
 
 
 def fix(
@@ -77,7 +78,7 @@ def fix(
             address=found[0].address,
             bytes=sum(len(source.data) for source in found),
             left_out=[],
-            notes=[],
+            notes=missing(elf, merged.table),
         )
     placed = place(elf, gathered, merged.table, form)
     made = placed.made
@@ -94,5 +95,5 @@ def fix(
         address=made.address,
         bytes=len(made.contents),
         left_out=made.left_out,
-        notes=placed.notes,
+        notes=[*placed.notes, *missing(elf, merged.table)],
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from walkback.elf import ElfFile
 from walkback.elf.write import Part
 from walkback.errors import GraftError
-from walkback.graft import rewrite, rewrite_address
+from walkback.graft import Rewriting
 from walkback.linking.gather import Gathered
 from walkback.linking.make import Form, Made, make
 from walkback.table import UnwindTable
@@ -28,14 +28,15 @@ class Placed:
 
 def place(elf: ElfFile, gathered: Gathered, table: UnwindTable, form: Form) -> Placed:
     """Make the section of a linked file for its place, which can depend on its size, and put it there."""
-    made = make(gathered, table, form, address=rewrite_address(elf, 0))
+    rewriting = Rewriting(elf)
+    made = make(gathered, table, form, address=rewriting.address(0))
     for _ in range(_MOST_PLACES):
-        address = rewrite_address(elf, len(made.contents))
+        address = rewriting.address(len(made.contents))
         if address == made.address:
             break
         made = make(gathered, table, form, address=address)
     else:
         message = "the section has another size in every place that it would fit"
         raise GraftError(message, file=elf.name)
-    grafted = rewrite(elf, lambda _: bytes(made.contents), len(made.contents), made.kind)
+    grafted = rewriting.write(lambda _: bytes(made.contents), len(made.contents), made.kind)
     return Placed(made, grafted.parts, grafted.notes)

@@ -6,15 +6,18 @@ linked = link_object("module.o", "module.ko")
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from walkback.elf import ElfFile
 from walkback.errors import GraftError, MissingError
 from walkback.graft import set_sections
 from walkback.linking.link import Linked, linked
 from walkback.linking.make import Form
+from walkback.linking.missing import missing
 from walkback.linking.objects import object_section
 from walkback.replace import replace_file
 from walkback.sframe.files import sources_of
+from walkback.sframe.rules import to_table
 
 
 def link_object(
@@ -41,4 +44,4 @@ def link_object(
         raise MissingError(message, file=elf.name)
     made, account = linked(found, Form(version, pcrel), None, view, leave_out)
     replace_file(path if output is None else output, set_sections(elf, [object_section(elf, made)]), like=path)
-    return account
+    return replace(account, notes=[*account.notes, *missing(elf, to_table(made.section))])

@@ -57,6 +57,17 @@ class Piece:
 
 
 @dataclass
+class _Names:
+    """The names of a file, for all that stands in it."""
+
+    elf: ElfFile
+
+    @cached_property
+    def index(self) -> SymbolIndex:
+        return SymbolIndex(self.elf)
+
+
+@dataclass
 class Source:
     """One place where SFrame data stands."""
 
@@ -71,6 +82,7 @@ class Source:
     """Of the ELF section."""
     strays: list[Stray] = field(default_factory=list)
     """Relocations that could not be applied; known once the pieces are read."""
+    _names: _Names | None = field(default=None, repr=False)
 
     def pieces(self, *, faults: bool = False) -> Iterator[Piece]:
         """Read what stands here; nothing for an empty section. `faults` as for `decode`."""
@@ -116,10 +128,10 @@ class Source:
             return None
         return int(self.elf.sections["offset"][self.index])
 
-    @cached_property
+    @property
     def symbols(self) -> SymbolIndex | None:
         """Names for the functions, if the file has any."""
-        return None if self.elf is None else SymbolIndex(self.elf)
+        return None if self._names is None else self._names.index
 
     def function_names(self, section: Section) -> list[str | None]:
         """The symbol at each function's start; symbols that cannot be read name nothing."""
@@ -270,6 +282,7 @@ def sources_of(elf: ElfFile, *, section: str | None = None) -> Iterator[Source]:
 
     By type and name; by segment where there are no section headers.
     """
+    names = _Names(elf)
     if section is not None:
         indices = elf.sections_named(section)
     elif len(elf.sections):
@@ -278,7 +291,8 @@ def sources_of(elf: ElfFile, *, section: str | None = None) -> Iterator[Source]:
         indices = []
         for number in np.flatnonzero(elf.segments["type"] == elf_layout.PT_GNU_SFRAME).tolist():
             data = _header_extent(elf.segment_data(number))
-            yield Source(elf.name, "PT_GNU_SFRAME", data, int(elf.segments["vaddr"][number]), elf)
+            address = int(elf.segments["vaddr"][number])
+            yield Source(elf.name, "PT_GNU_SFRAME", data, address, elf, _names=names)
     errors: list[WalkbackError] = []
     for index in indices:
         header, name = elf.sections[index], elf.section_name(index)
@@ -290,7 +304,7 @@ def sources_of(elf: ElfFile, *, section: str | None = None) -> Iterator[Source]:
         except WalkbackError as error:
             errors.append(error)
             continue
-        yield Source(elf.name, name, data, int(header["addr"]), elf, index)
+        yield Source(elf.name, name, data, int(header["addr"]), elf, index, _names=names)
     raise_first(errors, "sections")
 
 

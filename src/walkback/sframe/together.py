@@ -58,6 +58,5 @@ def together(sources: Sequence[Source]) -> Together:
     for source in sources:
         starts.append(len(contents))
         contents += source.data
-    return Together(
-        first.file, first.name, memoryview(contents), 0, first.elf, first.index, parts=sources, starts=starts
-    )
+    place = (first.file, first.name, memoryview(contents), 0, first.elf, first.index)
+    return Together(*place, _names=first._names, parts=sources, starts=starts)
