@@ -143,7 +143,9 @@ def _object_sections(
     for number, source in enumerate(found):
         contents, relocations = new.get(number) or (empty_section(gathered, form) if len(source.data) else b"", none)
         header = elf.sections[source.index]
-        ordered = int(header["link"]) if header["flags"] & np.uint64(elf_layout.SHF_LINK_ORDER) else None
+        ordered = None  # also of one that a linker put together of several
+        if header["flags"] & np.uint64(elf_layout.SHF_LINK_ORDER) and 0 < header["link"] < len(elf.sections):
+            ordered = int(header["link"])
         group = None if source.index is None else group_of.get(source.index)
         sections.append(ObjectSection(contents, relocations, made.kind, group, ordered))
     converted.count(gathered, made, [one.contents for one in sections])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from walkback.arch import S390X
 from walkback.arrays import I64
 from walkback.comparison import Verdict, compare
 from walkback.elf import layout as elf_layout
@@ -99,6 +100,10 @@ def make(
 
     What the version cannot say is left out and told. With a `key` there is a complete section for each that it tells.
     """
+    if form.version_for(gathered) == 1 and table.machine is S390X:
+        message = "version 1 does not know s390x"
+        every = gathered.left_out(dict.fromkeys(table.range_origin.tolist(), message))
+        raise IncompleteError(f"{message}; nothing is written", every)
     here = set(table.range_origin.tolist()) if gathered.unreadable else set()
     reasons = {one: why for one, why in gathered.unreadable.items() if one in here}
     while True:

@@ -23,6 +23,7 @@ def missing(elf: ElfFile, table: UnwindTable) -> list[str]:
     frames = joined(known)
     frames = frames.chosen(np.flatnonzero(in_code(elf, frames) & (frames.range_size > 0)))
     if elf.is_relocatable:
+        frames = frames.chosen(np.flatnonzero(frames.range_section > 0))
         there = np.isin(_places(frames), _places(table))
     else:
         there = table.find_many(frames.range_start)[0] >= 0
