@@ -16,8 +16,10 @@ from grafting import LLVM_REWRITERS, REWRITERS, SOURCE, elflint, graft, linker_f
 from grafting import rewrite as rewritten_by
 from peers import run
 from walkback.elf import ElfFile, layout
+from walkback.elf.write import Headers
 from walkback.errors import GraftError, MissingError
 from walkback.graft import Grafted, Rewriting, add, drop, is_grafted
+from walkback.graft.record import find_record
 from walkback.replace import replace_file
 
 LINKERS = ["ld-2.44", "ld-new"]
@@ -313,3 +315,17 @@ def test_of_another_machine_is_refused() -> None:
     elf = ElfFile(bytes(ElfBuilder(machine=243, kind=2).build()), "name")
     with pytest.raises(GraftError, match="SFrame knows no machine with the number 243"):
         Rewriting(elf).write(lambda _: bytes(8), 8)
+
+
+@pytest.mark.parametrize("place", [0.0, 0.3, 0.6, 0.9, 1.0])
+def test_a_record_that_was_damaged_is_void(place: float) -> None:
+    """What it would give back is not what was there."""
+    data = bytearray(Path("/bin/true").read_bytes())
+    former = ElfFile(bytes(data), "former")
+    grafted = b"".join(add(former, lambda _: bytes(64), 64).parts)
+    record = find_record(ElfFile(grafted, "grafted"))
+    assert record is not None
+    end = Headers(ElfFile(grafted, "grafted")).sections_offset
+    damaged = bytearray(grafted)
+    damaged[end - 1 - int(place * (record.encoded_size - 1))] ^= 0x40
+    assert find_record(ElfFile(bytes(damaged), "damaged")) is None

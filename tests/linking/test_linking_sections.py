@@ -6,10 +6,10 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 import pytest
-from joining import assembled, expected, header_of, link_with, read_object
+from joining import assembled, dumped, expected, header_of, link_with, read_object, symbols
 
 from corpus import gas_object
-from walkback import convert, link_object, sources, split
+from walkback import GraftError, convert, fix, link_object, sources, split
 from walkback.elf import ElfFile, layout
 
 if TYPE_CHECKING:
@@ -62,3 +62,23 @@ def test_a_section_for_each_of_thousands_of_functions(tmp_path: Path) -> None:
     whole, last = (next(sources(path)).batches()[0].section for path in (one, linked))
     assert last.code_section.tolist() == whole.code_section.tolist()
     assert last.row_start.tolist() == whole.row_start.tolist()
+
+
+def test_with_a_suffix_the_newest_gnu_ld_collects_what_nothing_refers_to(tmp_path: Path) -> None:
+    """By the name alone it keeps all sections, and with all but one of an object their code."""
+    body = "\t.cfi_startproc\n\tpush %rbp\n\t.cfi_def_cfa_offset 16\n\tret\n\t.cfi_endproc\n"
+    text = "".join(f'\t.globl f{n}\n\t.section .text.f{n},"ax",@progbits\nf{n}:\n{body}' for n in range(5))
+    parted, program = tmp_path / "parted.o", tmp_path / "program"
+    split(gas_object(text), parted, suffix=True)
+    names = [name for name in ElfFile.open(parted).section_names() if name.startswith(".sframe")]
+    assert names == [f".sframe.text.f{n}" for n in range(5)]
+    for number in range(5):
+        link_with("ld-new", program, "--gc-sections", "-e", f"f{number}", parted)
+        assert set(symbols(program)) & {f"f{n}" for n in range(5)} == {f"f{number}"}
+        fix(program)
+        [(_, rows)] = dumped(program)
+        assert [row[:2] for row in rows] == [(0, "sp+8"), (1, "sp+16")]
+    older = gas_object(text, version="2.44")
+    with pytest.raises(GraftError, match=r"known by the name \.sframe only"):
+        split(older, tmp_path / "older.o", suffix=True)
+    assert not (tmp_path / "older.o").exists()

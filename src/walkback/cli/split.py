@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path())
 @IN_PLACE
 @VERSION
+@click.option("--suffix", is_flag=True, help="Name sections .sframe.SECTION, for --gc-sections of GNU ld since 2.46.")
 @options
 @click.pass_context
 def split(
@@ -24,6 +25,7 @@ def split(
     file: str,
     output: str | None,
     version: int | None,
+    suffix: bool,
     pcrel: str | None,
     leave_out: bool,
     strict: bool,
@@ -40,7 +42,7 @@ def split(
     own_fields, how = wanted_pcrel(pcrel, version), How(strict, limit, as_json, output)
 
     def work() -> Written:
-        done = split_file(file, output, version=version, pcrel=own_fields, leave_out=leave_out)
+        done = split_file(file, output, version=version, pcrel=own_fields, suffix=suffix, leave_out=leave_out)
         what = f"{counted(done.sections, 'section')}, {done.grouped} in groups, {counted(done.functions, 'function')}"
         tell("split", file, done, [f"{file}: {counted(done.objects, 'object')}: {what}"], how)
         return done

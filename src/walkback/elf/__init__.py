@@ -2,7 +2,7 @@
 
 from walkback.elf.archive import Member, is_archive, members
 from walkback.elf.debugfiles import DEBUG_ROOTS, DebugLink, debug_data, debug_file, debug_link
-from walkback.elf.file import SYMBOL_TABLE, ElfFile, is_elf, map_file
+from walkback.elf.file import ElfFile, is_elf, map_file
 from walkback.elf.inputs import elf_files
 from walkback.elf.notes import Note
 from walkback.elf.relocated import Relocated, relocated
@@ -13,6 +13,7 @@ from walkback.elf.relocations import (
     Relocations,
     relocations_for,
 )
+from walkback.elf.symboltable import SYMBOL_TABLE
 
 __all__ = [
     "DEBUG_ROOTS",

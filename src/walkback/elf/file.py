@@ -23,6 +23,7 @@ import numpy as np
 from walkback.elf import layout, stringtable
 from walkback.elf.compressed import decompress, decompress_gnu, has_gnu_magic, limit_of
 from walkback.elf.notes import Note, find_build_id, read_notes
+from walkback.elf.symboltable import symbol_table
 from walkback.errors import ElfError, UnreadableError
 
 if TYPE_CHECKING:
@@ -33,20 +34,6 @@ if TYPE_CHECKING:
     Buffer = bytes | bytearray | memoryview | mmap.mmap
     Shapes = dict[layout.ByteOrder, np.dtype[np.void]]
     Table = npt.NDArray[np.void]
-
-SYMBOL_TABLE = np.dtype(
-    [
-        ("name_offset", "u4"),
-        ("section", "u4"),
-        ("value", "u8"),
-        ("size", "u8"),
-        ("info", "u1"),
-        ("other", "u1"),
-    ],
-    align=True,
-)
-"""A symbol as `ElfFile.symbols` gives it. `section` is the resolved number; the reserved ones (SHN_ABS and
-its like) are or-ed with `layout.SHN_RESERVED`, because real sections may have those numbers."""
 
 _LONGEST_LABEL = 80
 
@@ -310,11 +297,11 @@ class ElfFile:
         """
         wanted = np.uint64(layout.SHF_ALLOC | layout.SHF_EXECINSTR)
         code = self.sections[(self.sections["flags"] & wanted == wanted) & (self.sections["size"] > 0)]
-        start, size = code["addr"], code["size"]
-        end = start + np.minimum(size, np.uint64(2**64 - 1) - start)
+        start = code["addr"]
+        end = start + np.minimum(code["size"], np.uint64(2**64 - 1) - start)
         if not len(code):
             start, end = self.executable_ranges()
-        order = np.argsort(start, kind="stable")
+        order = np.argsort(start)
         start, end = start[order], np.maximum.accumulate(end[order])
         number = np.searchsorted(start, addresses, side="right")
         return (number > 0) & (addresses < np.append(end, np.uint64(0))[number - 1])
@@ -344,16 +331,7 @@ class ElfFile:
         if int(self._section(index)["type"]) not in {layout.SHT_SYMTAB, layout.SHT_DYNSYM}:
             raise self._section_error(index, "is not a symbol table")
         stored = self.entries(index, layout.SYMBOL)
-        table = np.zeros(len(stored), SYMBOL_TABLE)
-        for field in ("name_offset", "value", "size", "info", "other"):
-            table[field] = stored[field]
-        numbers = stored["shndx"].astype(np.uint32)
-        extended = numbers == layout.SHN_XINDEX
-        numbers[numbers >= layout.SHN_LORESERVE] |= np.uint32(layout.SHN_RESERVED)
-        if extended.any():
-            numbers[extended] = self._extended_numbers(index, len(stored))[extended]
-        table["section"] = numbers
-        return table
+        return symbol_table(stored, lambda: self._extended_numbers(index, len(stored)))
 
     def _extended_numbers(self, symtab: int, count: int) -> npt.NDArray[np.uint32]:
         """The section numbers of symbols that say SHN_XINDEX: a table beside the symbol table."""

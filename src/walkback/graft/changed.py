@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from walkback.elf.file import Table
     from walkback.elf.write import Part
 
+_FEW_NAMES = 64
 _NOT_STORED = (layout.SHT_NULL, layout.SHT_NOBITS)
 _MOST_PADDING = 1 << 24
 """So much more than the file is long may go into alignment; a claimed one must not fill the memory."""
@@ -35,7 +36,7 @@ class ChangedObject:
         self.headers = Headers(elf)
         self._contents: dict[int, bytes] = {}
         self._new: list[tuple[int, ...]] = []
-        self._names = bytes(elf.section_data(self.headers.names)) if self.headers.names else b""
+        self._names = bytearray(elf.section_data(self.headers.names) if self.headers.names else b"")
         self._known_names: dict[str, int] = {}
 
     def change(self, index: int, contents: bytes) -> None:
@@ -60,11 +61,11 @@ class ChangedObject:
         """Where a name stands among those of sections; it may be the end of another."""
         if name not in self._known_names:
             wanted = f"{name}\0".encode()
-            place = self._names.find(wanted)
+            # Looking for each of thousands of names would take longer than having them twice.
+            place = self._names.find(wanted) if len(self._known_names) < _FEW_NAMES else -1
             if place < 0:
                 place = len(self._names)
                 self._names += wanted
-                self.change(self.headers.names, self._names)
             self._known_names[name] = place
         return self._known_names[name]
 
@@ -72,7 +73,7 @@ class ChangedObject:
         """The former file with the new places behind it, and the headers of all sections."""
         former, table = self.elf.sections, self._all_headers()
         draft, tail = Draft(self.elf.data), Tail(len(self.elf.data))
-        names = self._contents.pop(self.headers.names, self._names)
+        names = self._contents.pop(self.headers.names, bytes(self._names))
         for index, contents in self._contents.items():
             if index < len(former) and len(contents) == former["size"][index]:
                 draft.write(int(former["offset"][index]), contents)
@@ -103,7 +104,9 @@ class ChangedObject:
         return [self.headers.header_bytes(), *tail.parts, self.headers.section_bytes()]
 
     def _all_headers(self) -> Table:
-        """The table of sections with the new ones in it."""
+        """The table of sections with the new ones in it, and with their names."""
+        if self._known_names:
+            self.change(self.headers.names, bytes(self._names))
         if self._new:
             table = self.headers.sections
             self.headers.sections = np.concatenate([table, np.array(self._new, table.dtype)])

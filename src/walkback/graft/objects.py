@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from walkback.elf.file import Table
     from walkback.elf.write import Part
 
-_RELOCATIONS_NAME = f".rela{SECTION_NAME}"
+_RELOCATIONS_PREFIX = ".rela"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class ObjectSection:
     """The section group that it joins, together with its relocations."""
     link_order: int | None = None
     """The text section that it stays and goes with, by SHF_LINK_ORDER."""
+    name: str = SECTION_NAME
 
 
 def set_sections(elf: ElfFile, sections: Sequence[ObjectSection]) -> list[Part]:
@@ -88,7 +89,6 @@ def _with_sections(elf: ElfFile, sections: Sequence[ObjectSection]) -> tuple[Cha
     if len(symtabs) != 1 or not changed.headers.names:
         raise GraftError("this object has no symbol table, or no names of sections")
     relocations, count = _relocations(changed, symtabs[0], [one.relocations for one in sections], numbers)
-    changed.name(_RELOCATIONS_NAME)  # before the shorter name, which is its end
     members: dict[int, list[int]] = {}
     for section, stored in zip(sections, relocations, strict=True):
         group = 0 if section.group is None else _renumbered(section.group, numbers)
@@ -108,10 +108,12 @@ def _append(
     grouped = 0 if section.group is None else layout.SHF_GROUP
     if section.link_order is not None:
         flags, link = flags | layout.SHF_LINK_ORDER, _renumbered(section.link_order, numbers)
-    index = changed.append(SECTION_NAME, section.kind, section.contents, flags | grouped, link)
+    relocations_name = _RELOCATIONS_PREFIX + section.name
+    changed.name(relocations_name)  # before the shorter name, which is its end
+    index = changed.append(section.name, section.kind, section.contents, flags | grouped, link)
     entry_size = layout.RELA["little"].itemsize
     flags = layout.SHF_INFO_LINK | grouped
-    second = changed.append(_RELOCATIONS_NAME, layout.SHT_RELA, relocations, flags, symtab, index, entry_size)
+    second = changed.append(relocations_name, layout.SHT_RELA, relocations, flags, symtab, index, entry_size)
     return index, second
 
 

@@ -2,8 +2,8 @@
 
 It says where the former file lies in the new one and what stood in the places that were written over. It lies right
 before the section headers, or at the end of a file that has none; no header names it, so that every program that
-lays the file out anew loses it. A checksum over the headers and these places tells whether somebody else has changed
-them since: then the record is void.
+lays the file out anew loses it. A checksum over the headers, these places and the record itself tells whether somebody
+else has changed them since: then the record is void.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SECTION_ALIGNMENT = 8
 """Of the section headers, and of the section."""
-_MAGIC = b"walkback graft 1"
+_MAGIC = b"walkback graft 2"
 _PLACE = struct.Struct("<QQ")
 _END = struct.Struct("<QQII16s")
 """Where the former file begins in this one, its size, the number of places, the checksum, and the magic. Before it
@@ -52,10 +52,11 @@ class Record:
     def encode(self, headers: Headers, draft: Draft) -> bytes:
         """The bytes to be put before the section headers."""
         tables = (headers.header_bytes(), headers.segment_bytes(), headers.section_bytes())
-        checksum = _checksum((*tables, *(now for _, now in draft.patches)))
         places = b"".join(_PLACE.pack(offset, len(old)) for offset, old in self.former)
-        end = _END.pack(self.start, self.size, len(self.former), checksum, _MAGIC)
-        return b"".join(old for _, old in self.former) + places + end
+        body = b"".join(old for _, old in self.former) + places
+        span = _PLACE.pack(self.start, self.size)
+        checksum = _checksum((*tables, *(now for _, now in draft.patches), body, span))
+        return body + _END.pack(self.start, self.size, len(self.former), checksum, _MAGIC)
 
     def restore(self, data: memoryview) -> list[Part]:
         """The former file, out of the one that the record was found in."""
@@ -101,12 +102,13 @@ def find_record(elf: ElfFile) -> Record | None:
     position = places_at - sum(length for _, length in places)
     if position < start + size or not _in_order(places, size):
         return None
+    body, span = data[position : end - _END.size], _PLACE.pack(start, size)
     former = []
     for offset, length in places:
         former.append((offset, bytes(data[position : position + length])))
         position += length
     now = (data[start + offset : start + offset + length] for offset, length in places)
-    if _checksum((*_stored_headers(elf, headers), *now)) != checksum:
+    if _checksum((*_stored_headers(elf, headers), *now, body, span)) != checksum:
         return None
     return Record(start, size, tuple(former))
 

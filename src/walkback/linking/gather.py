@@ -13,7 +13,7 @@ from walkback.errors import InexpressibleError, LeftOut, SFrameError, Unreadable
 from walkback.sframe import layout
 from walkback.sframe.batch import Batch
 from walkback.sframe.decode import FAULT_WORDS
-from walkback.sframe.files import Source
+from walkback.sframe.files import NOT_ON_A_FIELD, Source
 from walkback.sframe.layout import ByteOrder
 from walkback.sframe.rules import to_table
 from walkback.sframe.section import Fault, Section
@@ -180,7 +180,8 @@ def _check_relocations(source: Source, found: list[Batch]) -> None:
     from walkback.linking.displaced import place_in_order
 
     if not place_in_order(source, found):
-        message = f"a relocation cannot be applied: {stray.reason} (so with what GNU ld -r makes up to 2.44)"
+        hint = " (so with what GNU ld -r makes up to 2.44)" if stray.reason == NOT_ON_A_FIELD else ""
+        message = f"a relocation cannot be applied: {stray.reason}{hint}"
         name, offset = source.name, stray.offset
         if isinstance(source, Together):
             number, offset = source.part(offset)

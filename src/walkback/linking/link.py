@@ -9,6 +9,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from walkback.elf import is_archive, is_elf, map_file
 from walkback.elf.inputs import split_address
 from walkback.errors import GraftError, LeftOut, MissingError, UnreadableError
@@ -63,8 +65,22 @@ def link(
     if address is None:
         address = min(source.address for source in found)
     made, account = linked(found, Form(version, pcrel), address, view, leave_out)
+    _check_place(made)
     replace_file(output, [made.contents])
     return account
+
+
+def _check_place(made: Made) -> None:
+    """Refuse a place where there is code, or the end of the address space."""
+    start, end = made.address, made.address + len(made.contents)
+    code, size = made.section.code_address, made.section.functions.size.astype(np.uint64)
+    if end > 2**64:
+        message = f"{len(made.contents)} bytes at {start:#x} run over the end of the address space"
+        raise GraftError(message)
+    over = (code < np.uint64(end % 2**64)) & (code + size > np.uint64(start)) & (size > 0)
+    if over.any() and end < 2**64:
+        message = f"at {start:#x} the section would stand over the function at {int(code[over][0]):#x}"
+        raise GraftError(message)
 
 
 def check_inputs(

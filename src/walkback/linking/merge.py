@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from walkback.arrays import I64, U64, Bools
+from walkback.errors import MissingError
 from walkback.linking.gather import Gathered
 from walkback.table import UnwindTable
 from walkback.table.settle import settled
@@ -48,6 +49,9 @@ class Merged:
 def merge(gathered: Gathered) -> Merged:
     """Settle what all live functions say."""
     table, live = gathered.table, gathered.live
+    if len(table) and not live.any():
+        message = f"none of the {counted(len(table), 'function')} describes code that is there"
+        raise MissingError(message, file=gathered.sources[0].file)
     some = table.range_size > 0
     kept = table if live.all() and some.all() else table.chosen(np.flatnonzero(live & some))
     kept = _in_order(kept)
@@ -103,7 +107,10 @@ def _again(table: UnwindTable) -> Bools:
 
 
 def _digests(table: UnwindTable) -> U64:
-    """A number for what each function says, the same for the same contents wherever they come from."""
+    """A number for what each function says, the same for the same contents wherever they come from.
+
+    Only functions with one place and one size are told apart by it, of which one holds in any case.
+    """
     of_rule = table.rules["ra_signed"].astype(np.uint64)
     for part in ("cfa", "ra", "fp"):
         for name in ("kind", "register", "offset"):

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from walkback.elf import ElfFile, is_archive, is_elf, map_file
+from walkback.elf import ElfFile, is_archive, is_elf, layout, map_file
 from walkback.elf.write import Part, align
 from walkback.errors import GraftError, LeftOut, MissingError, UnreadableError
 from walkback.graft import ObjectSection, set_sections
@@ -19,7 +19,7 @@ from walkback.linking.make import Form, Made, make, refuse_incomplete, text_sect
 from walkback.linking.merge import merge
 from walkback.linking.objects import cut_sections, groups, rewrite_files
 from walkback.replace import replace_file
-from walkback.sframe.files import sources_of
+from walkback.sframe.files import SECTION_NAME, sources_of
 
 _ALIGNMENT = 8
 
@@ -45,12 +45,14 @@ def split(
     *,
     version: int | None = None,
     pcrel: bool | None = None,
+    suffix: bool = False,
     leave_out: bool = False,
 ) -> Split:
     """Write a copy of an object, or of an archive of objects, with one SFrame section for each text section.
 
     It goes with its text section by SHF_LINK_ORDER, and is in the section group that the text section is in. The
-    version is the highest that there is unless it is given.
+    version is the highest that there is unless it is given. With `suffix` its name ends in that of its text section:
+    GNU ld since 2.46 keeps all code that sections named `.sframe` describe, but for one in each object.
     """
     data = map_file(path)
     if not is_elf(data) and not is_archive(data):
@@ -58,7 +60,7 @@ def split(
         raise UnreadableError(message, file=os.fsdecode(path))
     result = Split()
     form = Form(version, pcrel)
-    parts = rewrite_files(data, path, lambda elf: _object(elf, form, result, leave_out))
+    parts = rewrite_files(data, path, lambda elf: _object(elf, form, result, suffix, leave_out))
     if not result.objects:
         message = "there is no .sframe section"
         raise MissingError(message, file=os.fsdecode(path))
@@ -66,7 +68,7 @@ def split(
     return result
 
 
-def _object(elf: ElfFile, form: Form, result: Split, leave_out: bool) -> Sequence[Part]:
+def _object(elf: ElfFile, form: Form, result: Split, suffix: bool, leave_out: bool) -> Sequence[Part]:
     found = list(sources_of(elf))
     if not found:
         return [elf.data]
@@ -82,7 +84,10 @@ def _object(elf: ElfFile, form: Form, result: Split, leave_out: bool) -> Sequenc
     made = make(gathered, merged.table, form, address=None, key=text_section)
     if not leave_out:
         refuse_incomplete(made.left_out, form.version_for(gathered))
-    sections = list(_sections(elf, made))
+    if suffix and made.kind != layout.SHT_GNU_SFRAME:
+        message = "without a type of their own, sections of this version are known by the name .sframe only"
+        raise GraftError(message, file=elf.name)
+    sections = list(_sections(elf, made, suffix))
     result.sections += len(sections)
     result.grouped += sum(one.group is not None for one in sections)
     result.functions += made.functions
@@ -91,10 +96,11 @@ def _object(elf: ElfFile, form: Form, result: Split, leave_out: bool) -> Sequenc
     return set_sections(elf, sections)
 
 
-def _sections(elf: ElfFile, made: Made) -> Iterator[ObjectSection]:
+def _sections(elf: ElfFile, made: Made, suffix: bool) -> Iterator[ObjectSection]:
     """Each section with what it stays and goes with."""
-    group_of = groups(elf)
+    group_of, names = groups(elf), elf.section_names()
     for text, contents, relocations in cut_sections(elf, made):
         # GNU ld before 2.40 takes what it fills between sections for an unordered one, so that there must be nothing.
         filled = contents.ljust(align(len(contents), _ALIGNMENT), b"\0")
-        yield ObjectSection(filled, relocations, made.kind, group_of.get(text), text)
+        name = SECTION_NAME + (names[text] if suffix else "")
+        yield ObjectSection(filled, relocations, made.kind, group_of.get(text), text, name)

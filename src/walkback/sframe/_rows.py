@@ -135,7 +135,9 @@ def encode_rows(out, position, rows, width, row_start, row_shape, shape_bytes, s
     """
     # The first bytes of each shape as a number, to be written at once.
     heads = np.zeros(len(shape_first) - 1, np.uint64)
-    _encode_heads(memoryview(shape_bytes), memoryview(shape_first), memoryview(heads))
+    for i in range(8):
+        longer = np.flatnonzero(np.diff(shape_first) > i)
+        heads[longer] |= shape_bytes[shape_first[longer] + i].astype(np.uint64) << np.uint64(8 * i)
     return _encode(
         memoryview(out),
         memoryview(position),
@@ -148,24 +150,6 @@ def encode_rows(out, position, rows, width, row_start, row_shape, shape_bytes, s
         memoryview(heads),
         big,
     )
-
-
-@cython.cfunc
-def _encode_heads(
-    shape_bytes: cython.const[cython.uchar][::1],
-    shape_first: cython.const[cython.longlong][::1],
-    heads: cython.ulonglong[::1],
-) -> cython.int:
-    shape: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    first: cython.Py_ssize_t
-    length: cython.Py_ssize_t
-    for shape in range(heads.shape[0]):
-        first = shape_first[shape]
-        length = shape_first[shape + 1] - first
-        for i in range(min(length, 8)):
-            heads[shape] |= cython.cast(cython.ulonglong, shape_bytes[first + i]) << (8 * i)
-    return 0
 
 
 @cython.cfunc

@@ -28,6 +28,8 @@ from walkback.table import UnwindTable
 
 SECTION_NAME = ".sframe"
 
+NOT_ON_A_FIELD = "it is not on the start field of a function"
+
 _NO_SECTION = 0
 """The code section of a function that no relocation places: the index that ELF reserves for "none"."""
 
@@ -39,7 +41,7 @@ class Stray:
     offset: int
     reason: str
     undefined: bool = False
-    """Whether it is where it should be, and only its symbol is in no section: the code is not in this file."""
+    """Whether it is where it should be, and names no symbol: the code that it was about is gone."""
 
 
 @dataclass
@@ -187,7 +189,7 @@ class Source:
         on_field = inside.copy()
         on_field[inside] = field[function].astype(np.uint64) == entries["offset"][inside]
         function = function[on_field[inside]]
-        self._note(entries, ~on_field, "it is not on the start field of a function")
+        self._note(entries, ~on_field, NOT_ON_A_FIELD)
         right = np.zeros(len(entries), np.bool_)
         for size in (4, 8):
             kinds = {kind for kind, bytes_ in elf_layout.PC_RELATIVE.items() if bytes_ == size}
@@ -199,7 +201,9 @@ class Source:
         function = function[right[on_field]]
         entries, targets = entries[right], targets[right]
         defined = targets["section"] > 0
-        self._note(entries, ~defined, "its symbol is in no section of this file", undefined=True)
+        gone = entries["symbol"] == 0
+        self._note(entries, ~defined & gone, "its symbol is in no section of this file", undefined=True)
+        self._note(entries, ~defined & ~gone, "its symbol is in no section of this file")
         start = np.concatenate([one.functions.start for one in sections])
         code_section = np.full(len(field), _NO_SECTION, np.int32)
         code_address = np.concatenate([one.code_address for one in sections])

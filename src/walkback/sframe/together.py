@@ -12,7 +12,7 @@ import numpy as np
 from walkback.elf import RELOCATION_TABLE, Relocations, relocations_for
 from walkback.errors import SFrameError
 from walkback.sframe.batch import Batch, batches
-from walkback.sframe.files import Source
+from walkback.sframe.files import NOT_ON_A_FIELD, Source
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Together(Source):
             assert part.index is not None
             table = relocations_for(self.elf, part.index).table
             if len(table) and table["offset"][-1] >= len(part.data):
-                message = "a relocation is not on the start field of a function"
+                message = f"a relocation cannot be applied: {NOT_ON_A_FIELD}"
                 offset = int(table["offset"][-1])
                 raise SFrameError(message, file=self.file, section=part.name, offset=offset, rule="relocation-stray")
             table["offset"] += np.uint64(start)

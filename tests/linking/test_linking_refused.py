@@ -1,0 +1,68 @@
+"""What would lose functions without a word is refused, and nothing is written."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from test_files import PC64, SFRAME, SIZE, TEXT, placing, relocatable, small, written
+from walkback import GraftError, MissingError, SectionBuilder, SFrameError, convert, link, link_object, sources, split
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+FIRST = 28
+"""Where the first start field is."""
+
+
+@pytest.mark.parametrize("work", [partial(convert, version=2), link_object, split], ids=["convert", "link", "split"])
+@pytest.mark.parametrize("symbol", ["nothing", ""])
+def test_a_function_whose_symbol_is_elsewhere_is_not_dead(
+    work: Callable[..., object], symbol: str, tmp_path: Path
+) -> None:
+    """Without a symbol it is: linkers leave such relocations for code that they dropped."""
+    path, output = (
+        written(tmp_path, relocatable(small(), [(FIRST, PC64, symbol, 0), *placing(3)[1:]])),
+        tmp_path / "new",
+    )
+    if symbol:
+        with pytest.raises(SFrameError, match="its symbol is in no section of this file"):
+            work(path, output)
+        assert not output.exists()
+    else:
+        work(path, output)
+        assert sum(len(piece.section.functions) for one in sources(output) for piece in one.pieces()) == 2
+
+
+def test_a_result_without_functions_is_none(tmp_path: Path) -> None:
+    """The section stands over all the code that it is about, so that its starts mean no code."""
+    path = written(tmp_path, small(address=TEXT).bytes())
+    with pytest.raises(MissingError, match="none of the 3 functions describes code that is there"):
+        link([f"{path}@{TEXT:#x}"], tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("address", [TEXT - 8, TEXT + SIZE, TEXT + 3 * SIZE - 1])
+def test_a_section_does_not_stand_over_code(address: int, tmp_path: Path) -> None:
+    path = written(tmp_path, small().bytes())
+    with pytest.raises(GraftError, match="the section would stand over the function at"):
+        link([f"{path}@{SFRAME:#x}"], tmp_path / "new", address=address)
+    assert not (tmp_path / "new").exists()
+    assert link([f"{path}@{SFRAME:#x}"], tmp_path / "new", address=TEXT + 3 * SIZE).functions == 3
+
+
+def test_a_section_ends_before_the_address_space_does(tmp_path: Path) -> None:
+    builder = SectionBuilder("AMD64")
+    builder.function(2**64 - 0x2000, 16, ["CFA = rsp+8"])
+    path = written(tmp_path, builder.encode(address=2**64 - 0x1000))
+    size = path.stat().st_size
+    for address, fits in ((2**64 - size, True), (2**64 - size + 1, False)):
+        work = partial(link, [f"{path}@{2**64 - 0x1000:#x}"], tmp_path / "new", address=address)
+        if fits:
+            assert work().functions == 1
+        else:
+            with pytest.raises(GraftError, match="run over the end of the address space"):
+                work()
