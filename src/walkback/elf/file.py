@@ -109,9 +109,8 @@ class ElfFile:
         self._data = None
         self._decompressed.clear()
         self._symbols.clear()
-        self.__dict__.pop("sections", None)
-        self.__dict__.pop("segments", None)
-        self.__dict__.pop("relocation_sections", None)
+        for name in ("sections", "segments", "relocation_sections"):
+            self.__dict__.pop(name, None)
 
     def __enter__(self) -> Self:
         return self
@@ -302,9 +301,9 @@ class ElfFile:
         if not len(code):
             start, end = self.executable_ranges()
         order = np.argsort(start)
-        start, end = start[order], np.maximum.accumulate(end[order])
-        number = np.searchsorted(start, addresses, side="right")
-        return (number > 0) & (addresses < np.append(end, np.uint64(0))[number - 1])
+        number = np.searchsorted(start[order], addresses, side="right")
+        ends = np.append(np.maximum.accumulate(end[order]), np.uint64(0))
+        return (number > 0) & (addresses < ends[number - 1])
 
     def entries(self, index: int, shapes: Shapes) -> Table:
         """The contents of a section as entries of a shape from `layout`, with which its header must agree."""
