@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test_files import PC64, SFRAME, SIZE, TEXT, placing, relocatable, small, written
-from walkback import GraftError, MissingError, SectionBuilder, SFrameError, convert, link, link_object, sources, split
+from test_files import GNU_SFRAME, PC64, SFRAME, SIZE, TEXT, placing, relocatable, small, unplaced, written
+from walkback import (
+    GraftError,
+    InexpressibleError,
+    MissingError,
+    SectionBuilder,
+    SFrameError,
+    convert,
+    link,
+    link_object,
+    sources,
+    split,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,3 +77,21 @@ def test_a_section_ends_before_the_address_space_does(tmp_path: Path) -> None:
         else:
             with pytest.raises(GraftError, match="run over the end of the address space"):
                 work()
+
+
+def test_one_section_of_several_that_lost_its_relocations_is_seen(tmp_path: Path) -> None:
+    """Its functions are not dead: a linker that drops code leaves the others their places."""
+    elf = relocatable(small(functions=2), placing(2))
+    elf.section(".sframe", unplaced(small(functions=1)), kind=GNU_SFRAME, flags=2)
+    path = written(tmp_path, elf)
+    for work in (partial(convert, version=2), link_object, split):
+        with pytest.raises(SFrameError, match="no relocation places the 1 function"):
+            work(path, tmp_path / "new")
+        assert not (tmp_path / "new").exists()
+
+
+def test_a_section_of_the_other_byte_order_is_refused(tmp_path: Path) -> None:
+    data = small().bytes()
+    path = written(tmp_path, relocatable(data[:4] + b"\1" + data[5:], placing(3)))
+    with pytest.raises(InexpressibleError, match="the section is for AArch64 big-endian, and the file is not"):
+        convert(path, tmp_path / "new", version=3)

@@ -21,7 +21,7 @@ from walkback.linking.make import Form, Made, empty_section, make, refuse_incomp
 from walkback.linking.objects import cut_sections, groups, rewrite_files
 from walkback.linking.place import Placed, place
 from walkback.replace import replace_file
-from walkback.sframe.files import Source, sources, sources_of
+from walkback.sframe.files import SECTION_NAME, Source, sources, sources_of
 from walkback.sframe.layout import ByteOrder
 from walkback.text import counted
 
@@ -147,6 +147,7 @@ def _object_sections(
         if header["flags"] & np.uint64(elf_layout.SHF_LINK_ORDER) and 0 < header["link"] < len(elf.sections):
             ordered = int(header["link"])
         group = None if source.index is None else group_of.get(source.index)
-        sections.append(ObjectSection(contents, relocations, made.kind, group, ordered))
+        name = source.name if made.kind == elf_layout.SHT_GNU_SFRAME else SECTION_NAME
+        sections.append(ObjectSection(contents, relocations, made.kind, group, ordered, name))
     converted.count(gathered, made, [one.contents for one in sections])
     return sections

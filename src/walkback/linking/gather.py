@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from walkback.arrays import I64, Bools
+from walkback.elf import ElfFile
 from walkback.errors import InexpressibleError, LeftOut, SFrameError, UnreadableError
 from walkback.sframe import layout
 from walkback.sframe.batch import Batch
@@ -19,6 +20,7 @@ from walkback.sframe.rules import to_table
 from walkback.sframe.section import Fault, Section
 from walkback.sframe.together import Together, together
 from walkback.table import UnwindTable, joined
+from walkback.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +107,8 @@ def gather(sources: Iterable[Source], *, leave_out: bool = False) -> Gathered | 
     are told in `unreadable`, and parts without a known meaning are passed over. Sections for different machines raise
     `InexpressibleError`.
     """
-    given = list(sources)
     read: list[tuple[Source, Batch, I64]] = []
-    for source, numbers in _as_one(given):
-        found = source.batches(faults=leave_out)
+    for source, found, numbers in _batches(list(sources), leave_out):
         _check_relocations(source, found)
         for batch in found:
             _check(source, batch.section, leave_out)
@@ -157,22 +157,23 @@ def gather(sources: Iterable[Source], *, leave_out: bool = False) -> Gathered | 
     )
 
 
-def _as_one(sources: Sequence[Source]) -> Iterator[tuple[Source, I64]]:
-    """The sources with their numbers; those of an object as one."""
+def _batches(sources: Sequence[Source], faults: bool) -> Iterator[tuple[Source, list[Batch], I64]]:
+    """What stands in the sources, with their numbers; those of an object as one, unless relocations are astray."""
     some = [number for number, source in enumerate(sources) if len(source.data)]
     if len(some) > 1 and all(sources[number].relocatable for number in some):
-        yield together([sources[number] for number in some]), np.array(some, np.int64)
-        return
+        all_of_them = together([sources[number] for number in some])
+        found = all_of_them.batches(faults=faults)
+        if all(stray.undefined for stray in all_of_them.strays):
+            yield all_of_them, found, np.array(some, np.int64)
+            return
     for number in some:
-        yield sources[number], np.array([number], np.int64)
+        yield sources[number], sources[number].batches(faults=faults), np.array([number], np.int64)
 
 
 def _check_relocations(source: Source, found: list[Batch]) -> None:
     """A relocation that means no function would be lost, and so would be what it was meant for."""
-    functions = sum(len(batch.field) for batch in found)
-    if source.relocatable and functions and not len(source.relocations):
-        message = f"no relocation places the {functions} functions"
-        raise SFrameError(message, file=source.file, section=source.name, rule="relocation-missing")
+    if source.relocatable:
+        _check_some(source, found)
     stray = next((stray for stray in source.strays if not stray.undefined), None)
     if stray is None:
         return
@@ -182,11 +183,22 @@ def _check_relocations(source: Source, found: list[Batch]) -> None:
     if not place_in_order(source, found):
         hint = " (so with what GNU ld -r makes up to 2.44)" if stray.reason == NOT_ON_A_FIELD else ""
         message = f"a relocation cannot be applied: {stray.reason}{hint}"
-        name, offset = source.name, stray.offset
-        if isinstance(source, Together):
-            number, offset = source.part(offset)
-            name = source.parts[number].name
-        raise SFrameError(message, file=source.file, section=name, offset=offset, rule="relocation-stray")
+        raise SFrameError(message, file=source.file, section=source.name, offset=stray.offset, rule="relocation-stray")
+
+
+def _check_some(source: Source, found: list[Batch]) -> None:
+    """A section of an object without any relocation has lost them."""
+    starts = source.starts if isinstance(source, Together) else [0]
+    fields = np.concatenate([np.zeros(0, np.int64), *(batch.field for batch in found)])
+    places = (fields, source.relocations["offset"].astype(np.int64))
+    functions, relocations = (
+        np.bincount(np.searchsorted(starts, one, "right"), minlength=len(starts) + 1) for one in places
+    )
+    lost = np.flatnonzero((functions > 0) & (relocations == 0))
+    if len(lost):
+        name = source.parts[int(lost[0]) - 1].name if isinstance(source, Together) else source.name
+        message = f"no relocation places the {counted(int(functions[lost[0]]), 'function')}"
+        raise SFrameError(message, file=source.file, section=name, rule="relocation-missing")
 
 
 def _check(source: Source, section: Section, leave_out: bool) -> None:
@@ -196,8 +208,9 @@ def _check(source: Source, section: Section, leave_out: bool) -> None:
     machine = section.machine
     if machine is None:
         problem, rule, offset = f"ABI {section.abi_arch} is unknown, so its rows have no meaning", "header-abi", 4
-    elif source.elf is not None and machine.elf_machine != source.elf.machine:
-        problem, rule, offset = f"the section is for {machine.name} and the file is not", "header-abi", 4
+    elif source.elf is not None and not _is_for(section, source.elf):
+        text = f"the section is for {layout.ABI_NAMES[section.abi_arch]}, and the file is not"
+        problem, rule, offset = text, "header-abi", 4
     elif unknown and not leave_out:
         problem, rule, offset = f"version {section.version} does not define flags {unknown:#x}", "header-flags", 3
     elif section.auxiliary and not leave_out:
@@ -205,6 +218,12 @@ def _check(source: Source, section: Section, leave_out: bool) -> None:
         problem, rule, offset = text, "header-auxiliary", 7
     if problem:
         raise InexpressibleError(problem, file=source.file, section=source.name, offset=offset, rule=rule)
+
+
+def _is_for(section: Section, elf: ElfFile) -> bool:
+    """Whether a section is about the machine and the byte order of a file."""
+    machine, order = layout.ABI_MACHINES[section.abi_arch], layout.ABI_BYTE_ORDERS[section.abi_arch]
+    return (machine.elf_machine, order) == (elf.machine, elf.byteorder)
 
 
 def _check_machines(read: list[tuple[Source, Batch, I64]]) -> None:
