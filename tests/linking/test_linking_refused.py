@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test_files import GNU_SFRAME, PC64, SFRAME, SIZE, TEXT, placing, relocatable, small, unplaced, written
+from corpus import gas_object
+from test_files import PC64, SFRAME, SIZE, TEXT, placing, relocatable, small, written
 from walkback import (
+    ElfFile,
     GraftError,
     InexpressibleError,
     MissingError,
@@ -79,15 +81,22 @@ def test_a_section_ends_before_the_address_space_does(tmp_path: Path) -> None:
                 work()
 
 
+@pytest.mark.peers
 def test_one_section_of_several_that_lost_its_relocations_is_seen(tmp_path: Path) -> None:
     """Its functions are not dead: a linker that drops code leaves the others their places."""
-    elf = relocatable(small(functions=2), placing(2))
-    elf.section(".sframe", unplaced(small(functions=1)), kind=GNU_SFRAME, flags=2)
-    path = written(tmp_path, elf)
+    body = ".cfi_startproc\nret\n.cfi_endproc\n"
+    text = "".join(f'.section .text.f{n},"ax",@progbits\nf{n}:\n{body}' for n in range(3))
+    path, output = tmp_path / "lost.o", tmp_path / "new"
+    split(gas_object(text), path)
+    data = bytearray(path.read_bytes())
+    headers = int.from_bytes(data[0x28:0x30], "little")
+    [_, second, _] = [n for n, name in enumerate(ElfFile.open(path).section_names()) if name == ".rela.sframe"]
+    data[headers + 64 * second + 44 : headers + 64 * second + 48] = bytes(4)  # sh_info
+    path.write_bytes(data)
     for work in (partial(convert, version=2), link_object, split):
         with pytest.raises(SFrameError, match="no relocation places the 1 function"):
-            work(path, tmp_path / "new")
-        assert not (tmp_path / "new").exists()
+            work(path, output)
+        assert not output.exists()
 
 
 def test_a_section_of_the_other_byte_order_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from walkback.errors import GraftError, InexpressibleError, LeftOut, MissingErro
 from walkback.graft import ObjectSection, set_sections
 from walkback.linking.gather import Gathered, gather
 from walkback.linking.make import Form, Made, empty_section, make, refuse_incomplete
-from walkback.linking.objects import cut_sections, groups, rewrite_files
+from walkback.linking.merge import refuse_lifeless
+from walkback.linking.objects import cut_sections, filled, groups, rewrite_files
 from walkback.linking.place import Placed, place
 from walkback.replace import replace_file
 from walkback.sframe.files import SECTION_NAME, Source, sources, sources_of
@@ -133,6 +134,7 @@ def _object_sections(
     """The sections of an object in their new form, each in the group and beside the text section where it was."""
     gathered = gather(found, leave_out=leave_out)
     assert gathered is not None
+    refuse_lifeless(gathered)
     live = gathered.table.chosen(np.flatnonzero(gathered.live))
     made = make(gathered, live, form, address=None, key=gathered.place_of)
     if dead := len(gathered.table) - len(live):
@@ -147,6 +149,8 @@ def _object_sections(
         if header["flags"] & np.uint64(elf_layout.SHF_LINK_ORDER) and 0 < header["link"] < len(elf.sections):
             ordered = int(header["link"])
         group = None if source.index is None else group_of.get(source.index)
+        if ordered is not None:
+            contents = filled(contents)
         name = source.name if made.kind == elf_layout.SHT_GNU_SFRAME else SECTION_NAME
         sections.append(ObjectSection(contents, relocations, made.kind, group, ordered, name))
     converted.count(gathered, made, [one.contents for one in sections])

@@ -49,9 +49,7 @@ class Merged:
 def merge(gathered: Gathered) -> Merged:
     """Settle what all live functions say."""
     table, live = gathered.table, gathered.live
-    if len(table) and not live.any():
-        message = f"none of the {counted(len(table), 'function')} describes code that is there"
-        raise MissingError(message, file=gathered.sources[0].file)
+    refuse_lifeless(gathered)
     some = table.range_size > 0
     kept = table if live.all() and some.all() else table.chosen(np.flatnonzero(live & some))
     kept = _in_order(kept)
@@ -70,6 +68,13 @@ def merge(gathered: Gathered) -> Merged:
         duplicates=int(again.sum()),
         overlapping=overlapping,
     )
+
+
+def refuse_lifeless(gathered: Gathered) -> None:
+    """Raise an error where there are functions and none has code: something else is wrong than that it was dropped."""
+    if len(gathered.table) and not gathered.live.any():
+        message = f"none of the {counted(len(gathered.table), 'function')} describes code that is there"
+        raise MissingError(message, file=gathered.sources[0].file)
 
 
 def _in_order(table: UnwindTable) -> UnwindTable:

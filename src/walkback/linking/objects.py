@@ -10,10 +10,12 @@ import numpy as np
 from walkback.arrays import Records
 from walkback.elf import ElfFile, Member, is_archive, is_elf, layout
 from walkback.elf.archivewrite import rewritten
-from walkback.elf.write import Part
+from walkback.elf.write import Part, align
 from walkback.graft import ObjectSection
 from walkback.linking.make import Made
 from walkback.sframe.relocations import section_relocations
+
+_ALIGNMENT = 8
 
 
 def object_section(elf: ElfFile, made: Made) -> ObjectSection:
@@ -29,6 +31,14 @@ def cut_sections(elf: ElfFile, made: Made) -> Iterator[tuple[int, bytes, Records
     places = (laid.position, laid.length, laid.first[:-1], laid.first[1:])
     for position, length, first, end in zip(*(one.tolist() for one in places), strict=True):
         yield int(made.key[first]), bytes(made.contents[position : position + length]), relocations[first:end]
+
+
+def filled(contents: bytes) -> bytes:
+    """A section that goes with a text section, up to the alignment of the next.
+
+    GNU ld before 2.40 takes what it fills between sections for an unordered one, so that there must be nothing.
+    """
+    return contents.ljust(align(len(contents), _ALIGNMENT), b"\0")
 
 
 def groups(elf: ElfFile) -> dict[int, int]:

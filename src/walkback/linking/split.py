@@ -11,17 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from walkback.elf import ElfFile, is_archive, is_elf, layout, map_file
-from walkback.elf.write import Part, align
+from walkback.elf.write import Part
 from walkback.errors import GraftError, LeftOut, MissingError, UnreadableError
 from walkback.graft import ObjectSection, set_sections
 from walkback.linking.gather import gather
 from walkback.linking.make import Form, Made, make, refuse_incomplete, text_section
 from walkback.linking.merge import merge
-from walkback.linking.objects import cut_sections, groups, rewrite_files
+from walkback.linking.objects import cut_sections, filled, groups, rewrite_files
 from walkback.replace import replace_file
 from walkback.sframe.files import SECTION_NAME, sources_of
-
-_ALIGNMENT = 8
 
 
 @dataclass(slots=True)
@@ -100,7 +98,5 @@ def _sections(elf: ElfFile, made: Made, suffix: bool) -> Iterator[ObjectSection]
     """Each section with what it stays and goes with."""
     group_of, names = groups(elf), elf.section_names()
     for text, contents, relocations in cut_sections(elf, made):
-        # GNU ld before 2.40 takes what it fills between sections for an unordered one, so that there must be nothing.
-        filled = contents.ljust(align(len(contents), _ALIGNMENT), b"\0")
         name = SECTION_NAME + (names[text] if suffix else "")
-        yield ObjectSection(filled, relocations, made.kind, group_of.get(text), text, name)
+        yield ObjectSection(filled(contents), relocations, made.kind, group_of.get(text), text, name)

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from walkback.elf import RELOCATION_TABLE, Relocations, relocations_for
+from walkback.elf.layout import NO_RELOCATION
 from walkback.errors import SFrameError
 from walkback.sframe.batch import Batch, batches
 from walkback.sframe.files import NOT_ON_A_FIELD, Source
@@ -42,10 +43,13 @@ class Together(Source):
         for part, start in zip(self.parts, self.starts, strict=True):
             assert part.index is not None
             table = relocations_for(self.elf, part.index).table
-            if len(table) and table["offset"][-1] >= len(part.data):
+            idle = [kind for machine, kind in NO_RELOCATION if machine == self.elf.machine]
+            beyond = table["offset"] >= np.uint64(len(part.data))
+            if (beyond & ~np.isin(table["type"], idle)).any():
                 message = f"a relocation cannot be applied: {NOT_ON_A_FIELD}"
                 offset = int(table["offset"][-1])
                 raise SFrameError(message, file=self.file, section=part.name, offset=offset, rule="relocation-stray")
+            table = table[~beyond]
             table["offset"] += np.uint64(start)
             tables.append(table)
         return Relocations(np.concatenate(tables), ())
