@@ -12,6 +12,7 @@ from test_files import PC64, SFRAME, SIZE, TEXT, placing, relocatable, small, wr
 from walkback import (
     ElfFile,
     GraftError,
+    IncompleteError,
     InexpressibleError,
     MissingError,
     SectionBuilder,
@@ -104,3 +105,28 @@ def test_a_section_of_the_other_byte_order_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, relocatable(data[:4] + b"\1" + data[5:], placing(3)))
     with pytest.raises(InexpressibleError, match="the section is for AArch64 big-endian, and the file is not"):
         convert(path, tmp_path / "new", version=3)
+
+
+@pytest.mark.parametrize("view", ["execution", "linking"])
+def test_functions_out_of_reach_are_named_in_either_view(view: str, tmp_path: Path) -> None:
+    builder = SectionBuilder("AMD64")
+    for start in (0x1000, 0x180000000):
+        builder.function(start, 16, ["CFA = rsp+8"])
+    path = f"{written(tmp_path, builder.encode(address=0x40000000))}@0x40000000"
+    with pytest.raises(IncompleteError, match="version 3 reaches any distance") as error:
+        link([path], tmp_path / "new", version=2, view=view)
+    assert [one.start for one in error.value.left_out] == [0x180000000]
+    assert not (tmp_path / "new").exists()
+    assert link([path], tmp_path / "new", version=2, view=view, leave_out=True).functions == 1
+
+
+def test_without_an_address_there_is_always_room(tmp_path: Path) -> None:
+    """The place of the lowest section can be too small for what all have."""
+    pieces = []
+    for number, address in enumerate((TEXT - 0xA0, 0x80000)):
+        builder = SectionBuilder("AMD64")
+        for function in range(4):
+            builder.function(TEXT + SIZE * (4 * number + function), SIZE, ["CFA = rsp+8", (1, "CFA = rsp+16")])
+        pieces.append(f"{written(tmp_path, builder.encode(address=address), f'piece{number}')}@{address:#x}")
+    done = link(pieces, tmp_path / "new")
+    assert (done.functions, done.address) == (8, TEXT + 8 * SIZE)

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 )
 @VERSION
 @click.option(
-    "--address", type=Address(), metavar="A", help="Where the section will stand. [default: where the lowest is]"
+    "--address",
+    type=Address(),
+    metavar="A",
+    help="Where the section will stand. [default: where the lowest is, or behind all code]",
 )
 @options
 @click.pass_context

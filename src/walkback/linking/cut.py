@@ -28,6 +28,14 @@ class Laid:
     """Where each function's start field is."""
 
 
+class OutOfReachError(Exception):
+    """Functions, by their numbers in the section, whose starts do not fit their fields."""
+
+    def __init__(self, functions: list[int]) -> None:
+        super().__init__()
+        self.functions = functions
+
+
 def whole(section: Section) -> Laid:
     """The section as one."""
     count = len(section.functions)
@@ -39,7 +47,8 @@ def whole(section: Section) -> Laid:
 def cut(section: Section, key: I64, *, address: int | None = None) -> Laid:
     """A complete section for each run of functions that have one key; they have no gaps and no auxiliary header.
 
-    With an `address` for the first, functions are at absolute addresses, and in order within each run.
+    With an `address` for the first, functions are at absolute addresses, and in order within each run. Raises
+    `OutOfReachError`.
     """
     functions, count = section.functions, len(key)
     first = np.concatenate(([0], np.flatnonzero(np.diff(key)) + 1, [count] if count else [])).astype(np.int64)
@@ -56,7 +65,10 @@ def cut(section: Section, key: I64, *, address: int | None = None) -> Laid:
     if address is not None:
         base = field if section.pcrel else np.repeat(position, number)
         away = section.code_address - np.uint64(address) - base.view(np.uint64)
-        moved = replace(moved, start=away.view(np.int64))
+        start = away.view(np.int64)
+        if section.version < 3 and (far := np.flatnonzero((start < -(2**31)) | (start >= 2**31))).size:
+            raise OutOfReachError(far.tolist())
+        moved = replace(moved, start=start)
     entries = index_entries(replace(section, functions=moved))
     headers = np.repeat(header_entry(section), len(begin))
     headers["flags"] |= 0 if address is None else layout.F_FDE_SORTED

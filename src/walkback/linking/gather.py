@@ -111,8 +111,11 @@ def gather(sources: Iterable[Source], *, leave_out: bool = False) -> Gathered | 
     for source, found, numbers in _batches(list(sources), leave_out):
         _check_relocations(source, found)
         for batch in found:
-            _check(source, batch.section, leave_out)
-            part = np.searchsorted(source.starts, batch.position, "right") - 1 if isinstance(source, Together) else 0
+            part, name = np.zeros(1, np.int64), source.name
+            if isinstance(source, Together):
+                part = np.searchsorted(source.starts, batch.position, "right") - 1
+                name = source.parts[int(part[0])].name
+            _check(source, name, batch.section, leave_out)
             read.append((source, batch, np.repeat(np.broadcast_to(numbers[part], batch.position.shape), batch.counts)))
     if not read:
         return None
@@ -201,7 +204,7 @@ def _check_some(source: Source, found: list[Batch]) -> None:
         raise SFrameError(message, file=source.file, section=name, rule="relocation-missing")
 
 
-def _check(source: Source, section: Section, leave_out: bool) -> None:
+def _check(source: Source, name: str, section: Section, leave_out: bool) -> None:
     """Refuse what has no known meaning, and so cannot be said in another place or version."""
     problem, rule, offset = "", "", 0
     unknown = section.flags & ~layout.FLAGS_DEFINED[section.version]
@@ -217,7 +220,7 @@ def _check(source: Source, section: Section, leave_out: bool) -> None:
         text = f"nobody knows the meaning of the auxiliary header of {len(section.auxiliary)} bytes"
         problem, rule, offset = text, "header-auxiliary", 7
     if problem:
-        raise InexpressibleError(problem, file=source.file, section=source.name, offset=offset, rule=rule)
+        raise InexpressibleError(problem, file=source.file, section=name, offset=offset, rule=rule)
 
 
 def _is_for(section: Section, elf: ElfFile) -> bool:

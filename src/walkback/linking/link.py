@@ -13,6 +13,7 @@ import numpy as np
 
 from walkback.elf import is_archive, is_elf, map_file
 from walkback.elf.inputs import split_address
+from walkback.elf.write import align
 from walkback.errors import GraftError, LeftOut, MissingError, UnreadableError
 from walkback.linking.gather import gather
 from walkback.linking.make import Form, Made, make, refuse_incomplete, text_section
@@ -20,6 +21,7 @@ from walkback.linking.merge import merge
 from walkback.replace import replace_file
 from walkback.sframe.files import Source, sources
 
+_ALIGNMENT = 8
 VIEWS = ("execution", "linking")
 
 
@@ -56,31 +58,39 @@ def link(
     """Write one section, as raw bytes, with what all sections of one address space say.
 
     Files are linked ELF files, or raw section bytes with their address, as in `raw.sframe@0x4000`. The section is made
-    for `address`, or else for the lowest address of those it is made of. Its version is the highest of those, unless
-    it is given. In the execution view it is one sorted index; in the linking view a complete section for each that
-    there was. What the version cannot say raises `IncompleteError`, or is left out and told with `leave_out`.
+    for `address`, or else for the lowest address of those it is made of, or behind all code where that has no room. Its
+    version is the highest of those, unless it is given. In the execution view it is one sorted index; in the linking
+    view a complete section for each that there was. What the version cannot say raises `IncompleteError`, or is left
+    out and told with `leave_out`.
     """
     inputs = check_inputs(files, output)
     found = [source for name, address_of in inputs for source in _linked_sources(name, address_of)]
-    if address is None:
-        address = min(source.address for source in found)
-    made, account = linked(found, Form(version, pcrel), address, view, leave_out)
-    _check_place(made)
+    form = Form(version, pcrel)
+    made, account = linked(found, form, _lowest(found) if address is None else address, view, leave_out)
+    if address is None and (over := _code_under(made)) is not None:
+        end = int((made.section.code_address + made.section.functions.size).max())
+        made, account = linked(found, form, align(end, _ALIGNMENT), view, leave_out)
+    over = _code_under(made)
+    if over is not None:
+        message = f"at {made.address:#x} the section would stand over the function at {over:#x}: choose another address"
+        raise GraftError(message)
+    if made.address + len(made.contents) > 2**64:
+        message = f"{len(made.contents)} bytes at {made.address:#x} run over the end of the address space"
+        raise GraftError(message)
     replace_file(output, [made.contents])
     return account
 
 
-def _check_place(made: Made) -> None:
-    """Refuse a place where there is code, or the end of the address space."""
-    start, end = made.address, made.address + len(made.contents)
+def _lowest(found: Sequence[Source]) -> int:
+    return min((source.address for source in found), default=0)
+
+
+def _code_under(made: Made) -> int | None:
+    """Where the first function begins that the section would stand over."""
+    start, end = np.uint64(made.address), min(made.address + len(made.contents), 2**64 - 1)
     code, size = made.section.code_address, made.section.functions.size.astype(np.uint64)
-    if end > 2**64:
-        message = f"{len(made.contents)} bytes at {start:#x} run over the end of the address space"
-        raise GraftError(message)
-    over = (code < np.uint64(end % 2**64)) & (code + size > np.uint64(start)) & (size > 0)
-    if over.any() and end < 2**64:
-        message = f"at {start:#x} the section would stand over the function at {int(code[over][0]):#x}"
-        raise GraftError(message)
+    over = code[(code < np.uint64(end)) & (code + size > start) & (size > 0)]
+    return int(over.min()) if len(over) else None
 
 
 def check_inputs(

@@ -12,7 +12,7 @@ from walkback.arrays import I64
 from walkback.comparison import Verdict, compare
 from walkback.elf import layout as elf_layout
 from walkback.errors import IncompleteError, LeftOut, WalkbackError
-from walkback.linking.cut import Laid, cut, whole
+from walkback.linking.cut import Laid, OutOfReachError, cut, whole
 from walkback.linking.gather import Gathered
 from walkback.sframe.batch import batches
 from walkback.sframe.build import Built, build
@@ -111,20 +111,29 @@ def make(
         if key is not None:
             said = _ordered(said, key(said), address)
         built = _build(gathered, said, form, address, key)
-        if not built.refused:
+        if built.refused:
+            reasons |= {int(said.range_origin[one.range]): one.text(said) for one in built.refused}
+            continue
+        try:
+            keys, laid = _laid(built, said, address, key)
             break
-        reasons |= {int(said.range_origin[one.range]): one.text(said) for one in built.refused}
+        except OutOfReachError as far:
+            origins = said.range_origin[built.ranges[far.functions]].tolist()
+            reasons |= dict.fromkeys(origins, REFUSAL_WORDS[Refusal.FUNCTION_REACH])
     section = built.section
-    if key is None:
-        keys, laid = np.zeros(0, np.int64), whole(section)
-    else:
-        keys = key(said)[built.ranges]
-        section.code_section = None if address is not None else said.range_section[built.ranges]
-        laid = cut(section, keys, address=address)
     functions = _distinct(table.range_origin) - len(reasons)
     made = Made(section, laid, keys, address or 0, functions, len(built.split), gathered.left_out(reasons))
     _prove(made, said)
     return made
+
+
+def _laid(built: Built, table: UnwindTable, address: int | None, key: Key | None) -> tuple[I64, Laid]:
+    """The bytes, and for each function by what it is laid out."""
+    if key is None:
+        return np.zeros(0, np.int64), whole(built.section)
+    keys = key(table)[built.ranges]
+    built.section.code_section = None if address is not None else table.range_section[built.ranges]
+    return keys, cut(built.section, keys, address=address)
 
 
 def _build(gathered: Gathered, table: UnwindTable, form: Form, address: int | None, key: Key | None) -> Built:

@@ -6,6 +6,7 @@ but their functions are one *batch*, which costs not much more than one section 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -63,7 +64,7 @@ def batches(data: Buffer, *, address: int = 0, faults: bool = False, starts: Seq
     for (order, *_), found in alike.items():
         batch = _read(view, found, order, address)
         if not faults:
-            _refuse_faults(batch)
+            _refuse_faults(batch, starts)
         yield batch
 
 
@@ -88,7 +89,7 @@ def _read(view: memoryview, found: list[tuple[int, Header]], order: ByteOrder, a
     return Batch(section, position, first, field)
 
 
-def _refuse_faults(batch: Batch) -> None:
+def _refuse_faults(batch: Batch, starts: Sequence[int]) -> None:
     functions = batch.section.functions
     if functions.fault.any():
         position, number = batch.place(int(np.flatnonzero(functions.fault)[0]))
@@ -97,4 +98,7 @@ def _refuse_faults(batch: Batch) -> None:
         except SFrameError as error:
             error.function = f"function {number}"
             error.offset = (error.offset or 0) - position
-            raise further(error, position) from None
+            start = starts[bisect_right(starts, position) - 1]
+            error = further(error, position - start)
+            error.offset = start + (error.offset or 0)
+            raise error from None
