@@ -130,3 +130,13 @@ def test_without_an_address_there_is_always_room(tmp_path: Path) -> None:
         pieces.append(f"{written(tmp_path, builder.encode(address=address), f'piece{number}')}@{address:#x}")
     done = link(pieces, tmp_path / "new")
     assert (done.functions, done.address) == (8, TEXT + 8 * SIZE)
+
+
+def test_without_an_address_and_without_room_one_must_be_chosen(tmp_path: Path) -> None:
+    builder = SectionBuilder("AMD64")
+    builder.function(2**64 - 16, 16, ["CFA = rsp+8"])
+    before = 2**64 - 0x40
+    path = written(tmp_path, builder.encode(version=1, address=before))
+    with pytest.raises(GraftError, match="choose an address"):
+        link([f"{path}@{before:#x}"], tmp_path / "new", version=3)
+    assert link([f"{path}@{before:#x}"], tmp_path / "new", version=3, address=0x1000).functions == 1

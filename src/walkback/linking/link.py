@@ -67,9 +67,8 @@ def link(
     found = [source for name, address_of in inputs for source in _linked_sources(name, address_of)]
     form = Form(version, pcrel)
     made, account = linked(found, form, _lowest(found) if address is None else address, view, leave_out)
-    if address is None and (over := _code_under(made)) is not None:
-        end = int((made.section.code_address + made.section.functions.size).max())
-        made, account = linked(found, form, align(end, _ALIGNMENT), view, leave_out)
+    if address is None and _code_under(made) is not None:
+        made, account = linked(found, form, _behind_code(made), view, leave_out)
     over = _code_under(made)
     if over is not None:
         message = f"at {made.address:#x} the section would stand over the function at {over:#x}: choose another address"
@@ -85,11 +84,22 @@ def _lowest(found: Sequence[Source]) -> int:
     return min((source.address for source in found), default=0)
 
 
+def _behind_code(made: Made) -> int:
+    """The first place behind all functions."""
+    functions = zip(made.section.code_address.tolist(), made.section.functions.size.tolist(), strict=True)
+    place = align(max(start + size for start, size in functions), _ALIGNMENT)
+    if place >= 2**64:
+        message = "there is no room at the lowest section, and none behind the code: choose an address"
+        raise GraftError(message)
+    return place
+
+
 def _code_under(made: Made) -> int | None:
     """Where the first function begins that the section would stand over."""
     start, end = np.uint64(made.address), min(made.address + len(made.contents), 2**64 - 1)
     code, size = made.section.code_address, made.section.functions.size.astype(np.uint64)
-    over = code[(code < np.uint64(end)) & (code + size > start) & (size > 0)]
+    last = code + np.maximum(size, np.uint64(1)) - np.uint64(1)  # an end can be one more than 64 bits hold
+    over = code[(code < np.uint64(end)) & (last >= start) & (size > 0)]
     return int(over.min()) if len(over) else None
 
 
