@@ -161,3 +161,7 @@ def test_many_overlapping_ranges_are_settled_quickly(interpreted):
         size = len(table) + len(table.row_offset) + len(plain)
         assert tracemalloc.get_traced_memory()[1] - before < (1 << 20) + 600 * size
     tracemalloc.stop()
+
+
+def test_a_row_behind_the_end_of_a_cut_block_goes():
+    check([(0, 1, [1], 4)], rules=2)

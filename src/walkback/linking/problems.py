@@ -56,7 +56,7 @@ def _meaningless(gathered: Gathered) -> Iterator[str]:
 
 def _rows(table: UnwindTable) -> Iterator[str]:
     """Rows that never hold, and that readers up to GNU 2.44 abort on."""
-    span = np.where(table.range_block > 0, table.range_block, table.range_size)
+    span = np.where(table.range_block > 0, np.minimum(table.range_block, table.range_size), table.range_size)
     late = (table.row_offset >= np.repeat(span, table.range_rows)) & np.repeat(table.range_size > 0, table.range_rows)
     if count := int(late.sum()):
         yield f"{counted(count, 'row')} at or behind the end of the function"

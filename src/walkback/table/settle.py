@@ -61,7 +61,7 @@ def _is_settled(table: UnwindTable, pieces: Disjoint) -> bool:
     rising = np.ones(len(offset), np.bool_)
     np.greater(offset[1:], offset[:-1], out=rising[1:])
     rising[first[some]] = True
-    span = np.where(table.range_block > 0, table.range_block, table.range_size)
+    span = np.where(table.range_block > 0, np.minimum(table.range_block, table.range_size), table.range_size)
     return len(offset) == int(rows.sum()) and bool(
         rising.all() and (offset[(first + rows - 1)[some]] < span[some]).all()
     )
