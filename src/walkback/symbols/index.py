@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from walkback.elf import DEBUG_ROOTS
+from walkback.symbols.holders import LastAbove
 from walkback.symbols.tables import CODE_SYMBOLS, code_symbols, symbol_tables
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from walkback.arrays import I64, U64
     from walkback.elf.file import ElfFile, Table
     from walkback.symbols.tables import SymbolTable
 
@@ -85,6 +87,33 @@ class SymbolIndex:
             return [None] * len(wanted)
         else:
             rows = self._rows_in_sections(wanted, np.asarray(sections).astype(np.int64))
+        return self.names_of(rows)
+
+    def holders(self, addresses: npt.NDArray[np.integer]) -> I64:
+        """For each address of a linked file the number of the symbol that `describe` names; -1 if there is none."""
+        wanted = np.asarray(addresses).astype(np.uint64)
+        values = self._symbols["value"]
+        if self._by_section or not len(values):
+            return np.full(len(wanted), -1, np.int64)
+        rows = np.searchsorted(values, wanted, "right").astype(np.int64) - 1
+        exact = (rows >= 0) & (values[rows] == wanted)
+        doubtful = np.flatnonzero(~exact & ((rows < 0) | (wanted >= self._ends[rows])))
+        before, where = rows[doubtful], wanted[doubtful]
+        inside = self._last_above.find(before, where)
+        lost = np.flatnonzero((inside < 0) & (before >= 0))
+        goes_on = where[lost] < self._section_ends(before[lost])
+        inside[lost[goes_on]] = before[lost[goes_on]]
+        rows[doubtful] = inside
+        return rows
+
+    def starts(self, rows: I64) -> U64:
+        """Where symbols that `holders` gave begin; 0 for -1."""
+        if not len(self._symbols):
+            return np.zeros(len(rows), np.uint64)
+        return np.where(rows >= 0, self._symbols["value"][rows], np.uint64(0))
+
+    def names_of(self, rows: I64) -> list[str | None]:
+        """The names of symbols that `holders` gave; None for -1."""
         used, numbers = np.unique(rows, return_inverse=True)
         self._decode(used[used >= 0])
         names = [self._names[row] if row >= 0 else None for row in used.tolist()]
@@ -155,6 +184,21 @@ class SymbolIndex:
         section = sections[number]
         start = 0 if self._by_section else int(section["addr"])
         return address < start + int(section["size"])
+
+    def _section_ends(self, rows: I64) -> U64:
+        """For each symbol without size where its section ends; 0 for others."""
+        ends = np.zeros(len(rows), np.uint64)
+        chosen = self._symbols[rows]
+        for number in np.unique(chosen["table"]).tolist():
+            sections = self._tables[number][0].sections
+            known = (chosen["size"] == 0) & (chosen["table"] == number) & (chosen["defined_in"] < len(sections))
+            ours = sections[chosen["defined_in"][known]]
+            ends[known] = ours["addr"] + np.minimum(ours["size"], np.uint64(_HIGHEST) - ours["addr"])
+        return ends
+
+    @cached_property
+    def _last_above(self) -> LastAbove:
+        return LastAbove(self._ends)
 
     @cached_property
     def _ends(self) -> npt.NDArray[np.uint64]:

@@ -1,0 +1,217 @@
+"""Names as people write them, from those that compilers write: C++, Rust, and Swift where its own program is there.
+
+Names are told apart by how they begin. What is no such name, or breaks its rules, stays as it is, and so do the
+languages that are not read here. Behind `@` stands a version or the word `plt`, which stays.
+
+C++ names are shown without the types of their parameters and result unless these are asked for, as perf does. What a
+compiler says of a piece of a function it split or copied (`.cold`, `.part.0`) is kept as ` [clone .cold]`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from walkback.symbols import cxa
+
+_LEGACY = re.compile(r"_{1,3}ZN((?:[1-9][0-9]*[^\0]*))17h([0-9a-f]{16})E(\.llvm\.[0-9A-F]+|)$")
+_ESCAPES = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
+_ESCAPE = re.compile(r"\$(?:(SP|BP|RF|LT|GT|LP|RP|C)|u([0-9a-f]{1,6}))\$|\.\.|\.")
+_SWIFT = re.compile(r"_?\$[sS][^ \n\0]*$")
+_CLONES = re.compile(r"(?: \[clone [^\]]*\])+$| \(\.[^()]*\)$")
+_SWIFT_SECONDS = 60
+
+
+def demangle(names: Sequence[str], *, parameters: bool = False) -> list[str]:
+    """Each name for a person; `parameters` adds the types of C++ functions' parameters and results."""
+    found = list(names)
+    cpp: dict[str, list[int]] = {}
+    swift: dict[str, list[int]] = {}
+    for number, name in enumerate(names):
+        if name.startswith(("_Z", "__Z", "___Z", "____Z")):
+            legacy = demangle_legacy(name)
+            if legacy is None:
+                cpp.setdefault(name, []).append(number)
+            else:
+                found[number] = legacy
+        elif name.startswith("_R"):
+            found[number] = _with_version(name, _v0) if len(name) <= cxa.LONGEST else name
+        elif _SWIFT.match(name):
+            swift.setdefault(name, []).append(number)
+    for places, answers in ((cpp, _cpp(list(cpp), parameters=parameters)), (swift, _swift(list(swift)))):
+        for numbers, answer in zip(places.values(), answers, strict=True):
+            for number in numbers:
+                found[number] = answer
+    return found
+
+
+def _with_version(name: str, read: Callable[[str], str | None]) -> str:
+    base, at, version = name.partition("@")
+    found = read(base)
+    return name if found is None else found + at + version
+
+
+def _v0(name: str) -> str | None:
+    from walkback.symbols.rustv0 import demangle_v0  # imported for who has such names
+
+    return demangle_v0(name)
+
+
+# C++
+
+
+def _cpp(names: list[str], *, parameters: bool) -> list[str]:
+    if not names:
+        return []
+    parts = [name.partition("@") for name in names]
+    wanted = [base.encode(errors="surrogateescape") for base, _, _ in parts]
+    answers = cxa.demangle(wanted)
+    result = []
+    for name, (_, at, version), answer in zip(names, parts, answers, strict=True):
+        if answer is None:
+            result.append(name)
+            continue
+        text = answer.decode(errors="backslashreplace")
+        # Tables, guards and thunks are called after what they belong to, all of it.
+        whole = parameters or _SPECIAL.match(name)
+        result.append((text if whole else without_parameters(text)) + at + version)
+    return result
+
+
+def without_parameters(text: str) -> str:
+    """A demangled C++ name without the types of parameters and result; what is not understood stays as it is."""
+    body, tail = text, ""
+    if " [clone ." in text or " (." in text:
+        clone = _CLONES.search(text)
+        body, tail = (text[: clone.start()], text[clone.start() :]) if clone else (text, "")
+    end = body.rfind(")")
+    if end < 0 or not _QUALIFIERS.fullmatch(body, end + 1):
+        return text
+    start = _opening(body, end)
+    if start <= 0 or body.endswith("operator", 0, start) or body[start:].startswith("(anonymous namespace)"):
+        return text
+    name = body[:start]
+    if name.endswith(")") and not name.endswith("operator()"):
+        # It returns a pointer to a function, and its own name stands within: `void (*name(int))(char)`.
+        inner = name[_opening(name, len(name) - 1) + 1 : -1]
+        if not inner.startswith(("*", "&")):
+            return name + tail  # it converts to such a pointer
+        return without_parameters(inner.lstrip("*&")) + tail
+    # Templates have their result before the name.
+    return (_without_result(name) if name.endswith(">") else name) + tail
+
+
+_SPECIAL = re.compile(r"_{1,4}Z[TG]")
+_QUALIFIERS = re.compile(r"(?: const| volatile| &&?| noexcept| restrict)*")
+_OPERATOR_NAME = re.compile(
+    r"operator(?:<=>|->\*?|<<=?|>>=?|<=?|>=?|\(\)|\[\]|\"\" |[^\s\w<>()\[\]]+| (?:new|delete|co_await)\b)(?: (?=<))?"
+)
+_MARKS = re.compile(r"[<>()\[\]{} ]|\boperator\b")
+_NOT_BEFORE_NAME = re.compile(r" (?:(?:const|volatile|&&?|restrict)(?:::| )|\[clone)")
+
+
+def _opening(text: str, end: int) -> int:
+    """Where the parenthesis opens that closes at `end`; -1 if it does not."""
+    depth, position = 0, end + 1
+    while True:
+        # Of the parentheses before `position` the last.
+        closing, opening = text.rfind(")", 0, position), text.rfind("(", 0, position)
+        position = max(closing, opening)
+        if position < 0:
+            return -1
+        depth += 1 if position == closing else -1
+        if not depth:
+            return position
+
+
+def _without_result(name: str) -> str:
+    """What stands behind the last space that is not in brackets, nor part of an operator's name."""
+    opened: list[str] = []
+    start = skip = 0
+    for mark in _MARKS.finditer(name):
+        position, character = mark.start(), mark[0]
+        if position < skip:
+            continue
+        if character == "operator":
+            match = _OPERATOR_NAME.match(name, position)
+            if not opened and match is None:
+                break  # an operator that converts has spaces in its name, and no result before it
+            skip = match.end() if match else 0
+        elif character in "<([{":
+            opened.append(character)
+        elif character in ")]}":
+            # A `<` that is still open between parentheses was a comparison.
+            while opened and opened.pop() == "<":
+                pass
+        elif character == ">":
+            opened = opened[:-1] if opened[-1:] == ["<"] else opened
+        elif not (opened or _NOT_BEFORE_NAME.match(name, position)):
+            start = position + 1
+    return name[start:]
+
+
+# Rust, before v0
+
+
+@lru_cache(maxsize=4096)
+def demangle_legacy(name: str) -> str | None:
+    """The path in a name of Rust's older mangling, without its hash; None if it is none."""
+    base, at, version = name.partition("@")
+    match = _LEGACY.match(base) if len(base) <= cxa.LONGEST and base.isascii() else None
+    if match is None:
+        return None
+    rest, parts = match[1], []
+    while rest:
+        digits = re.match(r"[1-9][0-9]{0,5}", rest)
+        if digits is None or len(rest) < digits.end() + int(digits[0]):
+            return None
+        end = digits.end() + int(digits[0])
+        parts.append(_unescaped(rest[digits.end() : end]))
+        rest = rest[end:]
+    return "::".join(parts) + at + version
+
+
+def _unescaped(part: str) -> str:
+    """`$LT$` and its like, `..` for `::`, and `_$` where a name may not begin with `$`."""
+    part = part[1:] if part.startswith("_$") else part
+    return _ESCAPE.sub(_character, part)
+
+
+def _character(match: re.Match[str]) -> str:
+    if match[1]:
+        return _ESCAPES[match[1]]
+    if match[2]:
+        code = int(match[2], 16)
+        return chr(code) if code <= 0x10FFFF and chr(code).isprintable() else match[0]
+    return "::" if match[0] == ".." else "."
+
+
+# Swift
+
+
+def _swift(names: list[str]) -> list[str]:
+    """By `swift demangle`, if it is there; it answers a line for each."""
+    command = _swift_command() if names else None
+    if command is None:
+        return names
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            command, input="\n".join(names) + "\n", capture_output=True, text=True, timeout=_SWIFT_SECONDS, check=True
+        )
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return names
+    lines = done.stdout.split("\n")[:-1]
+    return lines if len(lines) == len(names) else names
+
+
+def _swift_command() -> list[str] | None:
+    import shutil
+
+    for program, *words in (("swift-demangle", "-compact"), ("swift", "demangle", "-compact")):
+        path = shutil.which(program)
+        if path is not None:
+            return [path, *words]
+    return None

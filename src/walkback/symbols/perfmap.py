@@ -1,0 +1,94 @@
+"""Names of code that a process made at run time: `/tmp/perf-PID.map`, which JIT compilers write for perf.
+
+Each line is the start and size of a function in hexadecimal, and its name; lines that are not are passed over. The
+file of a process in a container is in the container's `/tmp`, and has the number that the process has in there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from walkback.arrays import U64
+from walkback.symbols.spans import Spans
+
+_LARGEST = 256 * 1024 * 1024
+"""So much of a file is read; perf maps of large programs have some ten megabytes."""
+_LINE = re.compile(rb"^(?:0[xX])?([0-9a-fA-F]{1,16}) +(?:0[xX])?([0-9a-fA-F]{1,16}) +([^\n]+)$", re.MULTILINE)
+
+
+class PerfMap:
+    """One such file, as it was when it was read."""
+
+    def __init__(self, contents: bytes) -> None:
+        entries = _LINE.findall(contents)
+        self._names: list[bytes] = [name for _, _, name in entries]
+        start = np.array([int(text, 16) for text, _, _ in entries], np.uint64)
+        size = np.array([int(text, 16) for _, text, _ in entries], np.uint64)
+        self._start = start
+        self._spans = Spans(start, start + np.minimum(size, np.uint64(2**64 - 1) - start))
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def locate(self, addresses: U64) -> tuple[list[str | None], U64]:
+        """Of each address the name, and where what has that name begins; None and 0 if it has none."""
+        numbers = self._spans.find(addresses)
+        if not self._names:
+            return [None] * len(addresses), np.zeros(len(addresses), np.uint64)
+        names = [self._name(number) if number >= 0 else None for number in numbers.tolist()]
+        return names, np.where(numbers >= 0, self._start[numbers], np.uint64(0))
+
+    def _name(self, number: int) -> str:
+        return self._names[number].rstrip(b"\r").decode(errors="backslashreplace")
+
+
+def read_perf_map(pid: int, proc: str | os.PathLike[str] = "/proc", tmp: str | os.PathLike[str] = "/tmp") -> PerfMap:  # noqa: S108
+    """The names that a process wrote; none if there is no such file, or somebody else could have written it."""
+    owners = {0, os.geteuid()}
+    with contextlib.suppress(OSError):
+        owners.add(Path(proc, str(pid)).stat().st_uid)
+    for path in _places(pid, Path(proc), Path(tmp)):
+        contents = _read(path, owners)
+        if contents is not None:
+            return PerfMap(contents)
+    return PerfMap(b"")
+
+
+def _places(pid: int, proc: Path, tmp: Path) -> Iterator[Path]:
+    """As the process sees it, under its own number; then as we do."""
+    inner = pid
+    with contextlib.suppress(OSError, ValueError):
+        for line in (proc / str(pid) / "status").read_bytes().split(b"\n"):
+            if line.startswith(b"NSpid:"):
+                inner = int(line.split()[-1])
+    yield proc / str(pid) / "root" / "tmp" / f"perf-{inner}.map"
+    yield tmp / f"perf-{pid}.map"
+
+
+def _read(path: Path, owners: set[int]) -> bytes | None:
+    """The contents of a regular file that one of these users owns, and that is no symbolic link."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and status.st_uid in owners:
+            return _whole_lines(os.read(descriptor, min(status.st_size, _LARGEST)))
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def _whole_lines(contents: bytes) -> bytes:
+    """Without a last line that its writer, or the bound, has cut off."""
+    return contents[: contents.rfind(b"\n") + 1]
