@@ -10,16 +10,22 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import CCompilerError, ExecError, PlatformError
 
 KERNELS = (
+    "walkback.capture.perfdata._records",
+    "walkback.capture.perfdata._samples",
     "walkback.cursor",
     "walkback.dwarf._entries",
     "walkback.dwarf._instruction",
     "walkback.dwarf._others",
     "walkback.dwarf._program",
+    "walkback.export._distinct",
     "walkback.intern",
     "walkback.render",
     "walkback.sframe._rows",
     "walkback.table._search",
     "walkback.table._walk",
+    "walkback.unwind._agree",
+    "walkback.unwind._expression",
+    "walkback.unwind._walk",
 )
 
 

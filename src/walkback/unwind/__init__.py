@@ -1,0 +1,1 @@
+"""The walker: from registers and memory to stacks."""

@@ -1,0 +1,4 @@
+from typing import Any
+
+class Expressions:
+    def __init__(self, first: Any, end: Any, data: Any) -> None: ...

@@ -1,0 +1,194 @@
+"""Tables of files, kept on disk.
+
+An entry's name is a digest of what it was made from, so what is found is right: there is nothing to invalidate. Entries
+are written beside and renamed, so that processes can share a folder; what cannot be read is made again. The folder is
+bounded: the entries that were not used for longest go first. It can be removed at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+
+from walkback.arch import Machine
+from walkback.elf import ElfFile, debug_file, map_file
+from walkback.elf import layout as elf_layout
+from walkback.errors import WalkbackError
+from walkback.replace import replace_file
+from walkback.unwind.moduletable import ModuleTable, Only, module_table
+from walkback.unwind.points import Blocks, Points
+from walkback.unwind.steps import Steps
+
+_FORMAT = 1
+_MAGIC = b"walkback table\n"
+_SMALL = 1 << 20
+"""Bytes of tables that are made as soon as looked up."""
+_DEFAULT_LIMIT = 1 << 30
+_ALIGNMENT = 64
+
+_SECTIONS = (".sframe", ".eh_frame", ".debug_frame", ".zdebug_frame")
+
+
+def default_folder() -> Path:
+    """Where entries are kept: `WALKBACK_CACHE`, else by the XDG conventions."""
+    chosen = os.environ.get("WALKBACK_CACHE")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return Path(base) / "walkback" if base and base.startswith("/") else Path("~/.cache/walkback").expanduser()
+
+
+class TableCache:
+    """A folder of entries; None keeps nothing."""
+
+    def __init__(self, folder: Path | None, *, limit: int = _DEFAULT_LIMIT) -> None:
+        """`limit` is to how many bytes the entries may come."""
+        self._folder = folder
+        self._limit = limit
+
+    def table(self, elf: ElfFile, machine: Machine, only: Only | None) -> ModuleTable:
+        """The table of a file, made if it is not there."""
+        if self._folder is None or _tables_size(elf) < _SMALL:
+            return module_table(elf, machine, only)
+        key = _digest(elf, machine, only)
+        if key is None:
+            return module_table(elf, machine, only)
+        path = self._folder / f"{key}.table"
+        found = _read(path)
+        if found is None:
+            found = module_table(elf, machine, only)
+            self._write(path, found)
+        return found
+
+    def _write(self, path: Path, table: ModuleTable) -> None:
+        """Keep an entry; a folder that cannot be written keeps nothing."""
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, _contents(table))
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Take away what was not used for longest, until the rest is within the limit."""
+        assert self._folder is not None
+        entries = []
+        for path in self._folder.iterdir():
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                entries.append((status.st_mtime_ns, status.st_size, path))
+        size = sum(one for _, one, _ in entries)
+        for _, one, path in sorted(entries):
+            if size <= self._limit:
+                break
+            with contextlib.suppress(OSError):
+                path.unlink()
+            size -= one
+
+
+def _tables_size(elf: ElfFile) -> int:
+    """Bytes of the tables; a file without section headers counts as large."""
+    with contextlib.suppress(WalkbackError):
+        if len(elf.sections):
+            found = [index for name in _SECTIONS for index in elf.sections_named(name)]
+            return sum(int(elf.sections["size"][index]) for index in found)
+    return _SMALL
+
+
+def _digest(elf: ElfFile, machine: Machine, only: Only | None) -> str | None:
+    """A name for what the table of a file is made from; None if that cannot be read."""
+    import hashlib  # which takes longer to import than the table of a small file to make
+
+    digest = hashlib.blake2b(digest_size=20)
+    digest.update(f"{_FORMAT} {machine.name} {elf.byteorder} {only} {elf.type}\n".encode())
+    try:
+        for one in (elf, debug_file(elf)):
+            if one is None:
+                continue
+            digest.update(one.segments.tobytes())
+            digest.update(one.build_id or bytes(one.data))
+            for index in range(len(one.sections)):
+                if one.sections["flags"][index] & elf_layout.SHF_EXECINSTR:
+                    digest.update(one.sections[index].tobytes())
+            for name in _SECTIONS:
+                for index in one.sections_named(name):
+                    contents = one.section_data(index)
+                    digest.update(f"{name} {one.sections['addr'][index]} {len(contents)}\n".encode())
+                    digest.update(contents)
+            if not len(one.sections) and one.build_id:
+                digest.update(one.data)
+    except WalkbackError:
+        return None
+    return digest.hexdigest()
+
+
+# What an entry is: the magic, a line of JSON with the shape of every array, and the arrays, aligned.
+
+
+def _arrays(table: ModuleTable) -> dict[str, np.ndarray]:
+    groups: dict[str, Steps | Blocks] = {"steps": table.steps, "blocks": table.points.blocks}
+    arrays = {f"{name}.{one.name}": getattr(group, one.name) for name, group in groups.items() for one in fields(group)}
+    arrays |= {"start": table.points.start, "step": table.points.step, "directory": table.directory}
+    return arrays | {"trampoline_start": table.trampoline_start, "trampoline_kind": table.trampoline_kind}
+
+
+def _contents(table: ModuleTable) -> list[bytes]:
+    """An entry, piece by piece."""
+    import hashlib
+    import json
+
+    arrays = _arrays(table)
+    shapes = {name: [array.dtype.str, len(array)] for name, array in arrays.items()}
+    rest = {"shift": table.shift, "declared": table.declared, "troubles": table.troubles}
+    head = _MAGIC + json.dumps({"arrays": shapes, **rest}).encode() + b"\n"
+    parts = [head, bytes(-len(head) % _ALIGNMENT)]
+    for array in arrays.values():
+        parts += [array.tobytes(), bytes(-array.nbytes % _ALIGNMENT)]
+    digest = hashlib.blake2b(digest_size=20)
+    for part in parts:
+        digest.update(part)
+    return [*parts, digest.digest()]
+
+
+def _read(path: Path) -> ModuleTable | None:
+    """An entry, or None if there is none that is whole."""
+    import hashlib
+    import json
+
+    try:
+        data = map_file(path)
+        if hashlib.blake2b(data[:-20], digest_size=20).digest() != bytes(data[-20:]):
+            return None
+        end = bytes(data[: 1 << 16]).index(b"\n", len(_MAGIC)) + 1
+        head = json.loads(bytes(data[len(_MAGIC) : end]))
+        place = -(-end // _ALIGNMENT) * _ALIGNMENT
+        arrays: dict[str, np.ndarray] = {}
+        for name, (dtype, count) in head["arrays"].items():
+            arrays[name] = np.frombuffer(data, np.dtype(dtype), count, place)
+            place += -(-arrays[name].nbytes // _ALIGNMENT) * _ALIGNMENT
+        table = _from_arrays(head, arrays)
+    except (WalkbackError, OSError, ValueError, KeyError, TypeError):
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return table
+
+
+def _from_arrays(head: dict[str, object], arrays: dict[str, np.ndarray]) -> ModuleTable:
+    def group(name: str) -> dict[str, np.ndarray]:
+        return {key.removeprefix(f"{name}."): value for key, value in arrays.items() if key.startswith(f"{name}.")}
+
+    troubles = head["troubles"]
+    assert isinstance(troubles, list)
+    return ModuleTable(
+        points=Points(arrays["start"], arrays["step"], Blocks(**group("blocks"))),
+        steps=Steps(**group("steps")),
+        directory=arrays["directory"],
+        shift=int(str(head["shift"])),
+        trampoline_start=arrays["trampoline_start"],
+        trampoline_kind=arrays["trampoline_kind"],
+        declared=bool(head["declared"]),
+        troubles=tuple(troubles),
+    )

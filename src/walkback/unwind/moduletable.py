@@ -1,0 +1,228 @@
+"""All that a walk needs of one file, as a handful of arrays.
+
+For each address `.sframe` goes before `.eh_frame`, and that before `.debug_frame` of the file or of its separate debug
+file. `only` takes one kind alone: `sframe`, which for a file without it is derived from its call frame information, or
+`cfi`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from walkback.arch import Machine
+from walkback.arrays import U8, U32, U64
+from walkback.dwarf.files import FrameSource, frame_sources
+from walkback.elf import ElfFile, debug_file
+from walkback.elf import layout as elf_layout
+from walkback.errors import WalkbackError
+from walkback.sframe import layout as sframe_layout
+from walkback.sframe.decode import decode
+from walkback.sframe.files import sources_of
+from walkback.sframe.rules import to_table
+from walkback.sframe.section import Section
+from walkback.table import RULE, UnwindTable, joined
+from walkback.unwind.abi import ABIS
+from walkback.unwind.points import NO_STEP, Points, directory_of, empty_blocks, merged, no_points, points_of
+from walkback.unwind.stacks import How
+from walkback.unwind.steps import (
+    Steps,
+    joined_steps,
+    steps_of,
+    steps_of_frames,
+    steps_of_rules,
+    unusable,
+    with_signals,
+)
+
+Only = Literal["sframe", "cfi", "fp"]
+
+_MOST_TRAMPOLINES = 4096
+_LINKAGE = (".plt", ".plt.sec", ".plt.got", ".iplt")
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleTable:
+    """One file."""
+
+    points: Points
+    steps: Steps
+    directory: U32
+    shift: int
+    trampoline_start: U64
+    """Rising: where code stands that signal handlers return to."""
+    trampoline_kind: U8
+    declared: bool
+    """Its `.sframe` says that all functions keep the frame pointer."""
+    troubles: tuple[str, ...] = ()
+    """What of it could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one source says."""
+
+    points: Points
+    steps: Steps
+
+
+def module_table(elf: ElfFile, machine: Machine, only: Only | None = None) -> ModuleTable:
+    """Read a file's tables; what cannot be read is told and left out."""
+    troubles: list[str] = []
+    parts: list[_Part] = []
+    declared = False
+    if only in {None, "sframe"}:
+        sframe, declared = _sframe(elf, machine, troubles)
+        if not sframe and only == "sframe":
+            sframe = _derived(elf, machine, troubles)
+        parts += sframe
+    if only in {None, "cfi"}:
+        parts += _call_frames(elf, machine, troubles)
+    if only is None:
+        parts += _linkage(elf, machine)
+    trampolines = _trampolines(elf, machine)
+    points = merged([part.points for part in parts], [len(part.steps) for part in parts]) if parts else no_points()
+    directory, shift = directory_of(points.start)
+    return ModuleTable(
+        points=points,
+        steps=joined_steps([part.steps for part in parts] or [steps_of([])]),
+        directory=directory,
+        shift=shift,
+        trampoline_start=np.array([place for place, _ in trampolines], np.uint64),
+        trampoline_kind=np.array([kind for _, kind in trampolines], np.uint8),
+        declared=declared,
+        troubles=tuple(troubles),
+    )
+
+
+def _sframe(elf: ElfFile, machine: Machine, troubles: list[str]) -> tuple[list[_Part], bool]:
+    """What its own sections say, and whether they say that all functions keep the frame pointer."""
+    sections: list[Section] = []
+    try:
+        for source in sources_of(elf):
+            sections += [batch.section for batch in source.batches(faults=True)]
+    except WalkbackError as error:
+        troubles.append(str(error))
+    sections = [one for one in sections if one.machine is machine and len(one.functions)]
+    if not sections:
+        return [], False
+    declared = all(one.version < 3 and one.flags & sframe_layout.F_FRAME_POINTER for one in sections)
+    return [_of_table(joined([to_table(one) for one in sections]), How.SFRAME)], declared
+
+
+def _derived(elf: ElfFile, machine: Machine, troubles: list[str]) -> list[_Part]:
+    """What SFrame of the newest version would say for a file that has none."""
+    from walkback.derivation import derive  # takes longer to import than most tables to read
+
+    try:
+        made = derive(elf)
+        section = decode(made.contents, address=made.section.address)
+    except WalkbackError as error:
+        troubles.append(str(error))
+        return []
+    return [_of_table(to_table(section), How.DERIVED)] if section.machine is machine else []
+
+
+def _of_table(table: UnwindTable, how: How) -> _Part:
+    """A table's points; signal frames without rows have the registers where the kernel saves them."""
+    steps = steps_of_rules(table.rules, table.machine, how)
+    rules = len(steps)
+    unmarked = bool(table.range_signal.any())
+    context = steps_of([(ABIS[table.machine].trampolines[0].context, How.SIGNAL)])
+    steps = joined_steps((with_signals(steps) if unmarked else steps, context))
+    points = points_of(
+        table, unusable=unusable(table.rules), signal_steps=rules if unmarked else 0, head=len(steps) - 1
+    )
+    return _Part(points, steps)
+
+
+def _call_frames(elf: ElfFile, machine: Machine, troubles: list[str]) -> list[_Part]:
+    """What its call frame information says; that of a separate debug file last."""
+    parts = []
+    for source in _frame_sources(elf, troubles):
+        try:
+            if source.machine is machine:
+                parts.append(_of_frames(source, elf))
+        except WalkbackError as error:
+            troubles.append(str(error))
+    return parts
+
+
+def _frame_sources(elf: ElfFile, troubles: list[str]) -> Iterator[FrameSource]:
+    try:
+        yield from frame_sources(elf)
+    except WalkbackError as error:
+        troubles.append(str(error))
+    with contextlib.suppress(WalkbackError):
+        debug = debug_file(elf)
+        if debug is not None:
+            yield from (source for source in frame_sources(debug) if not source.frames.eh)
+
+
+def _of_frames(source: FrameSource, elf: ElfFile) -> _Part:
+    frames = source.frames
+    steps, row_step = steps_of_frames(frames)
+    fdes, cies = frames.fdes, frames.cies
+    count = len(fdes)
+    signal = cies.signal[fdes.cie] != 0 if len(cies) else np.zeros(count, np.bool_)
+    table = UnwindTable(
+        machine=frames.machine,
+        range_section=np.full(count, -1, np.int32),
+        range_start=fdes.start,
+        range_size=np.where(fdes.fault == 0, fdes.size, np.uint64(0)),
+        range_first_row=fdes.first_row,
+        range_rows=fdes.rows,
+        range_signal=signal,
+        range_pauth_key=np.zeros(count, np.uint8),
+        range_block=np.zeros(count, np.uint32),
+        range_origin=np.arange(count),
+        row_offset=frames.row_offset,
+        row_rule=row_step,
+        rules=np.zeros(len(steps), RULE),
+    )
+    live = elf.is_code(table.range_start) & (table.range_size > 0)
+    if not live.all():
+        table = table.chosen(np.flatnonzero(live))
+    marked = bool(table.range_signal.any())
+    points = points_of(table, signal_steps=len(steps) if marked else 0)
+    return _Part(points, with_signals(steps) if marked else steps)
+
+
+def _linkage(elf: ElfFile, machine: Machine) -> list[_Part]:
+    """Procedure linkage tables that nothing describes are as at the first instruction of a function."""
+    places: list[tuple[int, int]] = []
+    with contextlib.suppress(WalkbackError):
+        for name in _LINKAGE:
+            for index in elf.sections_named(name):
+                section = elf.sections[index]
+                if section["size"] and section["flags"] & elf_layout.SHF_EXECINSTR:
+                    places.append((int(section["addr"]), int(section["addr"]) + int(section["size"])))
+    places.sort()
+    if not places or any(end > start for (_, end), (start, _) in pairwise(places)):
+        return []
+    start = np.array([edge for place in places for edge in place], np.uint64)
+    step = np.tile(np.array([0, NO_STEP], np.uint32), len(places))
+    kept = np.ones(len(start), np.bool_)
+    kept[1:-1:2] = start[1:-1:2] != start[2::2]
+    return [_Part(Points(start[kept], step[kept], empty_blocks()), steps_of([(ABIS[machine].entry, How.ENTRY)]))]
+
+
+def _trampolines(elf: ElfFile, machine: Machine) -> list[tuple[int, int]]:
+    """Where the code stands that signal handlers return to, and which it is."""
+    found: list[tuple[int, int]] = []
+    with contextlib.suppress(WalkbackError):
+        loads = (elf.segments["type"] == elf_layout.PT_LOAD) & (elf.segments["flags"] & elf_layout.PF_X != 0)
+        for number in np.flatnonzero(loads).tolist():
+            contents, address = elf.segment_data(number), int(elf.segments["vaddr"][number])
+            for kind, trampoline in enumerate(ABIS[machine].trampolines):
+                for match in re.finditer(re.escape(trampoline.code), contents):
+                    place = address + match.start()
+                    if place % machine.code_alignment == 0:
+                        found.append((place, kind))
+    return sorted(found)[:_MOST_TRAMPOLINES]

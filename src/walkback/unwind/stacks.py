@@ -1,0 +1,112 @@
+"""What a walk finds: stacks as arrays.
+
+Frames of all stacks stand one after the other, innermost first; `first` says where each stack begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from walkback.arrays import I32, I64, U8, U64
+
+
+class FrameKind(IntEnum):
+    """What the `pc` of a frame is."""
+
+    EXACT = 0
+    """The next instruction: of the topmost frame, and of one that a signal interrupted."""
+    RETURN = 1
+    """A return address: the call is before it, and may belong to another function than it."""
+    KERNEL = 2
+    """An address in the kernel, as the recording has it."""
+
+
+class How(IntEnum):
+    """How a frame was found."""
+
+    REGISTERS = 0
+    """It is where the thread was."""
+    SFRAME = 1
+    """By `.sframe` of the file that its callee's code is from."""
+    DERIVED = 2
+    """By SFrame that was derived from the call frame information of that file."""
+    CFI = 3
+    """By `.eh_frame` or `.debug_frame`."""
+    FP_DECLARED = 4
+    """By the frame pointer, which all functions of that file keep, as its `.sframe` says."""
+    FP_GUESS = 5
+    """By the frame pointer, because nothing says more."""
+    SIGNAL = 6
+    """By the registers that the kernel saved when it delivered a signal."""
+    ENTRY = 7
+    """By where a call leaves the return address: the callee is a linkage stub, or no code at all."""
+    RECORDED = 8
+    """The recording has it."""
+
+
+HOW_WORDS = {one: one.name.lower().replace("_", "-") for one in How}
+
+
+class End(IntEnum):
+    """Why a walk ended."""
+
+    COMPLETE = 0
+    """The outermost frame was found."""
+    NO_TABLE = 1
+    """Nothing describes the code at the last address."""
+    UNREADABLE = 2
+    """Memory that is needed cannot be read."""
+    STACK_CUT = 3
+    """The copy of the stack ends before the stack does."""
+    NO_PROGRESS = 4
+    """The next frame would not be further out on the stack."""
+    LOOP = 5
+    """The next frame is one that was there before."""
+    LIMIT = 6
+    """There are more frames than were wanted."""
+    UNKNOWN_REGISTER = 7
+    """A rule needs a register whose value is not known there."""
+    NOT_CODE = 8
+    """What should be a return address is in no mapped code."""
+    ZERO = 9
+    """The return address, or the frame pointer of a chain of frame pointers, is 0."""
+    INEXPRESSIBLE = 10
+    """There is a rule, and it cannot be followed."""
+    NO_REGISTERS = 11
+    """There are no registers to start from."""
+
+
+END_WORDS = {one: one.name.lower().replace("_", "-") for one in End}
+
+
+@dataclass(frozen=True, slots=True)
+class Stacks:
+    """Many stacks."""
+
+    first: I64
+    """Where each stack begins among the frames; one more than there are stacks."""
+    pc: U64
+    kind: U8
+    """A `FrameKind` for each frame."""
+    how: U8
+    """A `How` for each frame."""
+    module: I32
+    """Of each frame the module whose code it is in; -1 for none."""
+    address: U64
+    """The lookup address of each frame, as the module's file counts; where there is no module as it is."""
+    end: U8
+    """An `End` for each stack."""
+    at: U64
+    """Of each stack the address that its end is about: of the memory that cannot be read, of the code without table."""
+
+    def __len__(self) -> int:
+        return len(self.end)
+
+    @property
+    def lookup(self) -> U64:
+        """Of each frame the address to look up: the call before a return address, else the `pc` itself."""
+        found: U64 = self.pc - (self.kind == FrameKind.RETURN).astype(np.uint64)
+        return found
