@@ -1,0 +1,1 @@
+"""What stacks are written as: folded, perf-script text, pprof, speedscope, Firefox Profiler, flame graphs."""

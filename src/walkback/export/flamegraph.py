@@ -1,0 +1,146 @@
+"""A flame graph as one HTML file, which needs nothing else and no network.
+
+The prefix tree of all stacks is in it once, a level after the other; the scripts beside this module draw what is seen
+of it. Each name is in it once too, as JSON in which nothing can end a script.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html import escape
+from importlib.resources import files
+from typing import BinaryIO, cast
+
+import numpy as np
+
+from walkback.arrays import I64
+from walkback.export.functions import Functions
+from walkback.export.names import base_name, clean, numbered, one_line
+from walkback.export.profile import Profile
+from walkback.export.tree import Tree
+
+_FUNCTION, _KERNEL, _NAMELESS, _INCOMPLETE, _PROGRAM = range(5)
+"""What a name is of; the script colours by it."""
+_ROOT = "all"
+_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+
+def write(profile: Profile, out: BinaryIO) -> None:
+    """Write a page; stacks that are not complete end in a frame that says so."""
+    lost = int(profile.count[profile.incomplete].sum())
+    marked = profile.marked()
+    markers = len(marked.frames) - len(profile.frames)
+    parts = {
+        "TITLE": escape(one_line(clean(profile.title)) or "Flame graph"),
+        "ABOUT": escape(_about(profile, lost)),
+        "STYLE": _resource("flamegraph.css"),
+        "DATA": _data(marked, markers).translate(_HTML),
+        "TREE": _resource("flamegraph_tree.js"),
+        "SCRIPT": _resource("flamegraph.js"),
+    }
+    # Every second piece is the name of a part.
+    pieces = re.split("@([A-Z]+)@", _resource("flamegraph.html"))
+    out.writelines(parts[piece].encode() if place % 2 else piece.encode() for place, piece in enumerate(pieces))
+
+
+def _resource(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _about(profile: Profile, lost: int) -> str:
+    samples = int(profile.count.sum())
+    words = [f"{samples:,} sample{'' if samples == 1 else 's'}"]
+    if profile.unit == "nanoseconds":
+        words.append(_duration(int(profile.weight.sum())))
+    elif profile.unit != "samples":
+        words.append(f"{int(profile.weight.sum()):,} {clean(profile.unit)}")
+    stacks = len(np.unique(profile.stack))
+    words.append(f"{stacks:,} distinct stack{'' if stacks == 1 else 's'}")
+    if lost:
+        words.append(f"{lost:,} incomplete ({100 * lost / samples:.1f} %)")
+    return " \u00b7 ".join(words)
+
+
+def _duration(nanoseconds: int) -> str:
+    for size, unit in ((10**9, "s"), (10**6, "ms"), (10**3, "\u00b5s")):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:,.3f} {unit}"
+    return f"{nanoseconds} ns"
+
+
+def _data(profile: Profile, markers: int) -> str:
+    """The names, and the tree, as JSON."""
+    functions = Functions.of(profile, list(_names(profile, markers)))
+    names = [(_ROOT, "", _FUNCTION), *cast("list[tuple[str, str, int]]", functions.names)]
+    names += [(clean(str(comm)) or "[unknown]", "", _PROGRAM) for comm in functions.comms]
+    first, stacks = _with_comms(functions)
+    tree = Tree.of(first, stacks)
+    by_text = sorted(range(len(names)), key=lambda number: names[number][:2])
+    rank = np.empty(len(names), np.int64)
+    rank[by_text] = np.arange(len(names))
+    order = _in_order(tree, rank)
+    own = tree.self_weight(functions.weight)[order]
+    modules, module_of = numbered([module for _, module, _ in names])
+    data = {
+        "unit": clean(profile.unit),
+        "names": [name for name, _, _ in names],
+        "modules": modules,
+        "module": module_of.tolist(),
+        "kind": [kind for _, _, kind in names],
+        "first": [0, *(tree.depth_first + 1).tolist()],
+        "children": _children(tree, order),
+        "name": [0, *tree.frame[order].tolist()],
+        "own": [0, *own.tolist()],
+    }
+    return json.dumps(data, separators=(",", ":"))
+
+
+def _names(profile: Profile, markers: int) -> Iterator[tuple[str, str, int]]:
+    """Name, module and kind of each frame; the last ones are markers."""
+    frames = profile.frames
+    real = len(frames) - markers
+    modules = {module: clean(base_name(module)) for module in set(frames.module)}
+    for number, (label, kernel) in enumerate(zip(frames.labels(), frames.kernel.tolist(), strict=True)):
+        if number >= real:
+            kind = _INCOMPLETE
+        elif not frames.symbol[number]:
+            kind = _NAMELESS
+        else:
+            kind = _KERNEL if kernel else _FUNCTION
+        yield clean(label), modules[frames.module[number]], kind
+
+
+def _with_comms(functions: Functions) -> tuple[I64, I64]:
+    """A stack for each row of the totals, with the comm outermost; names count from 1, and comms after all names."""
+    sizes = np.diff(functions.first)[functions.stack]
+    first = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes + 1)))
+    words = np.empty(int(first[-1]), np.int64)
+    last = first[1:] - 1
+    inner = np.ones(len(words), np.bool_)
+    inner[last] = False
+    words[last] = 1 + len(functions.names) + functions.comm
+    start = functions.first[:-1][functions.stack]
+    places = np.arange(int(sizes.sum())) + np.repeat(start - (first[:-1] - np.arange(len(sizes))), sizes)
+    words[inner] = 1 + functions.stacks[places]
+    return first, words
+
+
+def _in_order(tree: Tree, rank: I64) -> I64:
+    """The nodes level by level, the children of one parent by the rank of their names."""
+    place = np.zeros(len(tree), np.int64)
+    order = np.empty(len(tree), np.int64)
+    for begin, end in zip(tree.depth_first[:-1].tolist(), tree.depth_first[1:].tolist(), strict=True):
+        parent = tree.parent[begin:end]
+        parent_place = np.where(parent >= 0, place[parent], 0)
+        order[begin:end] = begin + np.lexsort((rank[tree.frame[begin:end]], parent_place))
+        place[order[begin:end]] = np.arange(begin, end)
+    return order
+
+
+def _children(tree: Tree, order: I64) -> list[int]:
+    """How many children the root and each node have."""
+    count = np.bincount(tree.parent + 1, minlength=len(tree) + 1)
+    ordered: list[int] = count[np.concatenate((np.zeros(1, np.int64), order + 1))].tolist()
+    return ordered

@@ -1,0 +1,45 @@
+"""The formats by name, and what each needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from walkback.export import firefox, flamegraph, folded, jsonlines, perfscript, pprof, speedscope, top
+from walkback.export.profile import Profile, SampleBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One way to write stacks."""
+
+    name: str
+    about: str
+    write: Callable[..., Any]
+    """`write(profile, out)` or, if the format is streamed, `write(batches, out)`; `out` takes bytes."""
+    streamed: bool = False
+    """Tells of each sample, and needs no sums."""
+    timeline: bool = False
+    """Shows time where the profile has a timeline."""
+    binary: bool = False
+    """Not for a terminal."""
+
+    def export(self, source: Profile | Iterable[SampleBatch], out: BinaryIO, **options: bool | int) -> None:
+        """Write a profile, or what is streamed."""
+        self.write(source, out, **options)
+
+
+FORMATS = {
+    one.name: one
+    for one in (
+        Format("folded", "a line for each distinct stack, for flame graph programs", folded.write),
+        Format("top", "tables of the hottest functions, callers and places", top.write),
+        Format("perf-script", "the text of perf script", perfscript.write, streamed=True),
+        Format("json", "an object for each sample, a line each", jsonlines.write, streamed=True),
+        Format("pprof", "profile.proto, compressed", pprof.write, binary=True),
+        Format("speedscope", "the file format of speedscope", speedscope.write, timeline=True),
+        Format("firefox", "a profile for the Firefox Profiler", firefox.write, timeline=True),
+        Format("html", "a flame graph in one file", flamegraph.write),
+    )
+}

@@ -1,0 +1,75 @@
+"""JSON, an object a line for each sample.
+
+`pid`, `tid`, `comm`, `time` (nanoseconds), `frames` (innermost first), and `end`, the reason why the walk ended. A
+frame has `pc`, `lookup`, `symbol`, `module`, `how`, and where they are known `file` and `line`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from walkback.arrays import U64
+from walkback.export.names import json_text
+from walkback.export.profile import Frames, SampleBatch
+from walkback.export.streamed import Texts, write_items
+from walkback.render import Line
+from walkback.unwind.stacks import END_WORDS, HOW_WORDS
+
+_UNKNOWN = "unknown"
+_ENDS = [json_text(END_WORDS.get(number, _UNKNOWN)).encode() for number in range(256)]  # type: ignore[call-overload]
+_HOWS = [json_text(HOW_WORDS.get(number, _UNKNOWN)) for number in range(256)]  # type: ignore[call-overload]
+
+
+def write(batches: Iterable[SampleBatch], out: BinaryIO) -> None:
+    """Write samples as they come."""
+    frames: Frames | None = None
+    texts = Texts(lambda records: _objects(frames, records))
+    for batch in batches:
+        frames = batch.frames
+        # A frame and its `how` are in one word.
+        key = batch.frame.astype(np.uint64) << np.uint64(8) | batch.how
+        chosen, text_of_frame = texts.choose(key, batch.pc, batch.lookup)
+        foot = Line(b'],"end":', (_ENDS, batch.end), b"}\n")
+        write_items(out, _head(batch), Line((chosen, text_of_frame)), foot, batch.first, between=b",")
+
+
+def _objects(frames: Frames | None, records: U64) -> Iterable[bytes]:
+    """The object of each frame, but what is the same for all of one number is made once."""
+    assert frames is not None
+    known: dict[int, str] = {}
+    for key, pc, lookup in records.tolist():
+        number = key >> 8
+        if number not in known:
+            known[number] = _names(frames, number)
+        yield f'{{"pc":{pc},"lookup":{lookup},{known[number]},"how":{_HOWS[key & 255]}}}'.encode()
+
+
+def _names(frames: Frames, number: int) -> str:
+    fields = [f'"symbol":{json_text(frames.symbol[number])},"module":{json_text(frames.module[number] or None)}']
+    if frames.file is not None and frames.file[number]:
+        fields.append(f'"file":{json_text(frames.file[number])}')
+        if frames.line is not None and frames.line[number]:
+            fields.append(f'"line":{frames.line[number]}')
+    return ",".join(fields)
+
+
+def _head(batch: SampleBatch) -> Line:
+    fields: list[Any] = [
+        b'{"pid":',
+        ("decimal", batch.pid),
+        b',"tid":',
+        ("decimal", batch.tid),
+        b',"comm":',
+        ([json_text(comm).encode() for comm in batch.comms], batch.comm),
+        b',"time":',
+        ("unsigned", batch.time),
+    ]
+    if batch.cpu is not None:
+        fields += [b',"cpu":', ("decimal", batch.cpu)]
+    if batch.event is not None:
+        events = [json_text(event).encode() for event in batch.events]
+        fields += [b',"event":', (events, batch.event), b',"period":', ("unsigned", batch.period)]
+    return Line(*fields, b',"frames":[')

@@ -1,0 +1,185 @@
+"""pprof's `profile.proto`, compressed with gzip.
+
+Field numbers are those of the message definitions that pprof publishes. Addresses are the modules' own, as in their
+files. A sample has the labels `comm`, and where they are known `pid` and `tid`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import BinaryIO
+
+from walkback.export import protobuf
+from walkback.export.names import clean, numbered
+from walkback.export.profile import Mapping, Profile
+
+_GZIP = 31
+"""Window bits that make zlib write gzip."""
+_LEVEL = 4
+_PIECE = 1 << 12
+"""Samples that are compressed at once."""
+
+# Profile
+_SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING_TABLE = range(1, 7)
+_TIME_NANOS, _DURATION_NANOS, _PERIOD_TYPE, _PERIOD, _COMMENT, _DEFAULT_SAMPLE_TYPE = range(9, 15)
+# ValueType
+_TYPE, _UNIT = 1, 2
+# Sample
+_LOCATION_ID, _VALUE, _LABEL = 1, 2, 3
+# Label
+_KEY, _STR, _NUM = 1, 2, 3
+# Mapping
+_ID, _MEMORY_START, _MEMORY_LIMIT, _FILE_OFFSET, _FILENAME, _BUILD_ID, _HAS_FUNCTIONS, _HAS_FILENAMES, _HAS_LINES = (
+    range(1, 10)
+)
+# Location
+_MAPPING_ID, _ADDRESS, _LINE = 2, 3, 4
+# Line
+_FUNCTION_ID, _LINE_NUMBER = 1, 2
+# Function
+_NAME, _SYSTEM_NAME, _SOURCE = 2, 3, 4
+
+
+class _Strings:
+    """The string table; number 0 is the empty string."""
+
+    def __init__(self) -> None:
+        self.numbers = {"": 0}
+
+    def __getitem__(self, text: str) -> int:
+        return self.numbers.setdefault(clean(text), len(self.numbers))
+
+
+def write(profile: Profile, out: BinaryIO) -> None:
+    """Write a profile."""
+    compress = zlib.compressobj(_LEVEL, wbits=_GZIP)
+    out.writelines(compress.compress(piece) for piece in _pieces(profile))
+    out.write(compress.flush())
+
+
+def _pieces(profile: Profile) -> Iterator[bytes]:
+    strings = _Strings()
+    yield _types(profile, strings)
+    yield from _samples(profile, strings)
+    mapping_of = {"": 0}
+    yield _mappings(profile, strings, mapping_of)
+    yield _locations(profile, strings, mapping_of)
+    if profile.title:
+        yield protobuf.packed(_COMMENT, [strings[profile.title]])
+    yield b"".join([protobuf.message(_STRING_TABLE, text.encode()) for text in strings.numbers])
+
+
+def _types(profile: Profile, strings: _Strings) -> bytes:
+    """What the values of samples are, and when the recording was made."""
+    kinds = [_value_type("samples", "count", strings)]
+    if profile.unit == "nanoseconds":
+        kinds.append(_value_type("cpu", "nanoseconds", strings))
+    elif profile.unit != "samples":
+        kinds.append(_value_type(profile.unit, "count", strings))
+    parts = [protobuf.message(_SAMPLE_TYPE, kind) for kind in kinds]
+    parts += [protobuf.message(_PERIOD_TYPE, kinds[-1]), protobuf.number(_PERIOD, profile.period)]
+    parts += [protobuf.number(_TIME_NANOS, profile.start), protobuf.number(_DURATION_NANOS, profile.duration)]
+    return b"".join(parts)
+
+
+def _value_type(kind: str, unit: str, strings: _Strings) -> bytes:
+    return protobuf.number(_TYPE, strings[kind]) + protobuf.number(_UNIT, strings[unit])
+
+
+def _samples(profile: Profile, strings: _Strings) -> Iterator[bytes]:
+    # The location of frame n is n + 1. A stack's locations are written once, however many samples have it.
+    ids = [protobuf.varint(number + 1) for number in range(len(profile.frames))]
+    frames = profile.stack_frames.tolist()
+    stacks = [
+        protobuf.message(_LOCATION_ID, b"".join([ids[frame] for frame in frames[begin:end]]))
+        for begin, end in pairwise(profile.stack_first.tolist())
+    ]
+    labels = _labels(profile, strings)
+    counts, weights = profile.count.tolist(), profile.weight.tolist()
+    weighed = profile.unit != "samples"
+    samples: list[bytes] = []
+    for row, (stack, label) in enumerate(zip(profile.stack.tolist(), labels, strict=True)):
+        values = (counts[row], weights[row]) if weighed else (counts[row],)
+        samples.append(protobuf.message(_SAMPLE, stacks[stack] + protobuf.packed(_VALUE, values) + label))
+        if len(samples) == _PIECE:
+            yield b"".join(samples)
+            samples.clear()
+    yield b"".join(samples)
+
+
+def _labels(profile: Profile, strings: _Strings) -> Iterator[bytes]:
+    """The labels of each row."""
+    comms = [_text_label("comm", comm, strings) for comm in profile.comms]
+    if profile.pid is None or profile.tid is None:
+        yield from (comms[comm] for comm in profile.comm.tolist())
+        return
+    keys = list(zip(profile.comm.tolist(), profile.pid.tolist(), profile.tid.tolist(), strict=True))
+    known = {
+        (comm, pid, tid): comms[comm] + _number_label("pid", pid, strings) + _number_label("tid", tid, strings)
+        for comm, pid, tid in set(keys)
+    }
+    yield from (known[key] for key in keys)
+
+
+def _text_label(key: str, text: str, strings: _Strings) -> bytes:
+    fields = protobuf.number(_KEY, strings[key]) + protobuf.number(_STR, strings[text])
+    return protobuf.message(_LABEL, fields)
+
+
+def _number_label(key: str, value: int, strings: _Strings) -> bytes:
+    fields = protobuf.number(_KEY, strings[key]) + protobuf.number(_NUM, value)
+    return protobuf.message(_LABEL, fields)
+
+
+def _mappings(profile: Profile, strings: _Strings, mapping_of: dict[str, int]) -> bytes:
+    """A mapping for each module that frames name."""
+    known = {one.file: one for one in profile.mappings}
+    with_lines = {
+        module for module, file in zip(profile.frames.module, profile.frames.file or (), strict=False) if file
+    }
+    parts: list[bytes] = []
+    used = dict.fromkeys(module for module in profile.frames.module if module)
+    # Readers take the first mapping for the program's own, so what the profile names first comes first.
+    for module in dict.fromkeys([*(file for file in known if file in used), *used]):
+        mapping_of[module] = len(mapping_of)
+        one = known.get(module, Mapping(module))
+        build_id = one.build_id.hex() if one.build_id else ""
+        fields = [
+            protobuf.number(_ID, mapping_of[module]),
+            protobuf.number(_MEMORY_START, one.start),
+            protobuf.number(_MEMORY_LIMIT, one.limit),
+            protobuf.number(_FILE_OFFSET, one.offset),
+            protobuf.number(_FILENAME, strings[module]),
+            protobuf.number(_BUILD_ID, strings[build_id]),
+            protobuf.number(_HAS_FUNCTIONS, 1),
+            protobuf.number(_HAS_FILENAMES, int(module in with_lines)),
+            protobuf.number(_HAS_LINES, int(module in with_lines)),
+        ]
+        parts.append(protobuf.message(_MAPPING, b"".join(fields)))
+    return b"".join(parts)
+
+
+def _locations(profile: Profile, strings: _Strings, mapping_of: dict[str, int]) -> bytes:
+    """A location for each frame, and the functions that they are in."""
+    frames = profile.frames
+    files = frames.file or [None] * len(frames)
+    lines = frames.line or [0] * len(frames)
+    labels = frames.labels()
+    functions, function_of = numbered(list(zip(labels, frames.module, files, strict=True)))
+    examples = dict(zip(function_of.tolist()[::-1], range(len(frames) - 1, -1, -1), strict=True))
+    parts = []
+    for number in range(len(functions)):
+        frame = examples[number]
+        name = strings[labels[frame]]
+        fields = [protobuf.number(_ID, number + 1), protobuf.number(_NAME, name)]
+        fields += [protobuf.number(_SYSTEM_NAME, name), protobuf.number(_SOURCE, strings[files[frame] or ""])]
+        parts.append(protobuf.message(_FUNCTION, b"".join(fields)))
+    addresses = frames.address.tolist()
+    for number, function in enumerate(function_of.tolist()):
+        line = protobuf.number(_FUNCTION_ID, function + 1) + protobuf.number(_LINE_NUMBER, lines[number])
+        fields = [protobuf.number(_ID, number + 1), protobuf.number(_MAPPING_ID, mapping_of[frames.module[number]])]
+        fields += [protobuf.number(_ADDRESS, addresses[number]), protobuf.message(_LINE, line)]
+        parts.append(protobuf.message(_LOCATION, b"".join(fields)))
+    return b"".join(parts)
