@@ -1,0 +1,1 @@
+"""Where stacks come from: live processes, core files and recordings of perf."""

@@ -1,0 +1,113 @@
+"""Stacks of many samples as numbers of distinct frames, which have names.
+
+A name is looked up once a distinct frame, and text made once a distinct stack; samples are numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from walkback.arrays import I64, U8, Bools, Numbers
+from walkback.capture.names import Names
+from walkback.export.distinct import Distinct
+from walkback.export.profile import Frames
+from walkback.unwind.stacks import FrameKind, How, Stacks
+
+SIGNAL_HANDLER = "<signal handler called>"
+"""The name of code that handlers return to, where it has none of its own; what gdb shows."""
+
+# The first word of a frame: the module's number and 1, then these bits, then the process where that matters.
+_KERNEL, _HANDLER, _PID_SHIFT = 1 << 32, 1 << 33, 34
+_MODULE = 2**32 - 1
+
+
+class DistinctFrames:
+    """The frames that were met, by number."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._distinct = Distinct()
+        self.frames = Frames([], [], np.zeros(0, np.uint64), np.zeros(0, np.bool_), np.zeros(0, np.uint64))
+
+    def add(self, stacks: Stacks, pid: Numbers) -> I64:
+        """The number of each frame; `pid` is the process of each stack, whose own names code made at run time has."""
+        kernel = stacks.kind == FrameKind.KERNEL
+        handler = _handlers(stacks)
+        words = np.empty((len(stacks.pc), 2), np.uint64)
+        words[:, 0] = (stacks.module.astype(np.int64) + 1).astype(np.uint64)
+        words[kernel, 0] |= np.uint64(_KERNEL)
+        words[handler, 0] |= np.uint64(_HANDLER)
+        own = (stacks.module < 0) & ~kernel
+        if own.any():
+            process = np.repeat(pid.astype(np.int64).astype(np.uint64), np.diff(stacks.first))
+            words[own, 0] |= process[own] << np.uint64(_PID_SHIFT)
+        words[:, 1] = stacks.address
+        numbers = self._distinct.add_records(words)
+        if len(self._distinct) > len(self.frames):
+            self._name_new()
+        return numbers
+
+    def _name_new(self) -> None:
+        new = self._distinct.table[len(self.frames) :]
+        word, address = new[:, 0], new[:, 1].copy()
+        module = (word & np.uint64(_MODULE)).astype(np.int64) - 1
+        kernel = word & np.uint64(_KERNEL) != 0
+        handler = word & np.uint64(_HANDLER) != 0
+        # Nothing called the code that handlers return to, so it begins at the return address.
+        found = self._names.find(
+            module, address + handler, pid=(word >> np.uint64(_PID_SHIFT)).astype(np.int64), kernel=kernel
+        )
+        symbols = [
+            SIGNAL_HANDLER if name is None and is_handler else name
+            for name, is_handler in zip(found.symbol, handler.tolist(), strict=True)
+        ]
+        old = self.frames
+        with_lines = found.lines is not None
+        assert old.offset is not None
+        self.frames = Frames(
+            [*old.symbol, *symbols],
+            [*old.module, *found.module],
+            np.concatenate((old.address, address)),
+            np.concatenate((old.kernel, kernel)),
+            np.concatenate((old.offset, found.offset)),
+            [*(old.file or []), *found.file] if with_lines else None,
+            [*(old.line or []), *found.line] if with_lines else None,
+        )
+
+
+def _handlers(stacks: Stacks) -> Bools:
+    """The frames that a signal handler returns to: those whose caller was interrupted."""
+    found = np.zeros(len(stacks.pc), np.bool_)
+    found[:-1] = (stacks.kind[1:] == FrameKind.EXACT) & (stacks.kind[:-1] == FrameKind.RETURN)
+    inner = stacks.first[1:-1]
+    found[inner[inner > 0] - 1] = False
+    return found
+
+
+def with_chains(stacks: Stacks, chain_first: I64, chain_pc: Numbers, chain_kernel: U8 | Bools) -> Stacks:
+    """Stacks with the recorded kernel frames before their own."""
+    kept = np.asarray(chain_kernel, np.bool_)
+    if not kept.any():
+        return stacks
+    sums = np.concatenate(([0], np.cumsum(kept)))
+    counts = sums[chain_first[1:]] - sums[chain_first[:-1]]
+    pcs = np.asarray(chain_pc, np.uint64)[kept]
+    first = np.concatenate(([0], np.cumsum(np.diff(stacks.first) + counts)))
+    place = np.arange(len(pcs)) + np.repeat(first[:-1] - (np.cumsum(counts) - counts), counts)
+    own = np.arange(len(stacks.pc)) + np.repeat(np.cumsum(counts), np.diff(stacks.first))
+
+    def laid(column: np.ndarray, kernel: Numbers | int) -> np.ndarray:
+        whole = np.empty(int(first[-1]), column.dtype)
+        whole[own], whole[place] = column, kernel
+        return whole
+
+    return Stacks(
+        first=first,
+        pc=laid(stacks.pc, pcs),
+        kind=laid(stacks.kind, FrameKind.KERNEL),
+        how=laid(stacks.how, How.RECORDED),
+        module=laid(stacks.module, -1),
+        address=laid(stacks.address, pcs),
+        end=stacks.end,
+        at=stacks.at,
+    )

@@ -1,0 +1,137 @@
+"""The files whose code a live process runs, also where they were deleted, replaced, or are in another mount namespace.
+
+The file at a path is taken if it is the one that is mapped: its device and inode are those of the mapping, or, since
+some file systems tell different devices, its inode and its first page are. Else the kernel's own handle of the mapped
+file is opened, which not everybody may; and if that fails, what the process has of it in memory is put together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from walkback.capture.images import image_of
+from walkback.capture.modules import Module
+from walkback.elf import ElfFile, is_elf, map_file
+from walkback.errors import WalkbackError
+from walkback.unwind.samples import Space
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from walkback.capture.maps import Mapping, Maps
+    from walkback.capture.modules import Modules
+
+_PAGE = 4096
+
+
+class MappedCode:
+    """The code of one process, whose files are opened when they are seen first."""
+
+    def __init__(self, pid: int, modules: Modules, read: Callable[[int, int], bytes]) -> None:
+        """`read` gives the process's memory."""
+        self._pid = pid
+        self._modules = modules
+        self._read = read
+        self._numbers: dict[tuple[int, int, str], int] = {}
+        self._biases: dict[Mapping, int] = {}
+        self._made_of: list[Mapping] = []
+        self._space: Space | None = None
+        self.troubles: list[str] = []
+        """Of files that are not to be had."""
+
+    def space(self, maps: Maps) -> Space:
+        """Where the code is; the same object as long as that is the same."""
+        code = maps.code()
+        if self._space is None or code != self._made_of:
+            numbers = [self._number(one, maps) for one in code]
+            biases = [self._bias(one, number) for one, number in zip(code, numbers, strict=True)]
+            self._biases = dict(zip(code, biases, strict=True))
+            self._space = Space(
+                start=np.array([one.start for one in code], np.uint64),
+                last=np.array([one.end - 1 for one in code], np.uint64),
+                module=np.array(numbers, np.int32),
+                bias=np.array(biases, np.uint64),
+            )
+            self._made_of = code
+        return self._space
+
+    def _bias(self, mapping: Mapping, number: int) -> int:
+        if number < 0:
+            return 0
+        known = self._biases.get(mapping)
+        return known if known is not None else self._modules[number].bias(mapping.start, mapping.offset)
+
+    def _number(self, mapping: Mapping, maps: Maps) -> int:
+        if not mapping.path:
+            return -1
+        identity = mapping.identity
+        if identity not in self._numbers:
+            self._numbers[identity] = self._find(mapping, maps)
+        return self._numbers[identity]
+
+    def _find(self, mapping: Mapping, maps: Maps) -> int:
+        if mapping.path == "[vdso]":
+            return self._modules.image(mapping.path, memoryview(self._read(mapping.start, mapping.end - mapping.start)))
+        if not mapping.is_file:
+            return self._modules.add(Module(mapping.name), (mapping.name,))
+        real = mapping.path if _is_at(mapping.path, mapping) else mapping.name
+        key = ("mapped", mapping.device, mapping.inode, real)
+        number = self._modules.number(key)
+        if number is not None:
+            return number
+        elf, other = self._open(mapping, real)
+        image = None
+        if elf is None:
+            parts = [
+                (one.offset, one.start, one.end - one.start) for one in maps.all if one.identity == mapping.identity
+            ]
+            made = image_of(parts, self._read)
+            if made is not None:
+                image = memoryview(made).toreadonly()
+                self.troubles.append(f"{real}: its file cannot be had, so it was read from the process's memory")
+            elif not other:
+                self.troubles.append(f"{real}: its file cannot be had")
+        return self._modules.add(Module(real, image=image, opened=elf), key)
+
+    def _open(self, mapping: Mapping, real: str) -> tuple[ElfFile | None, bool]:
+        """The file; if there is none, whether it is there and no ELF file, as memory that a compiler has filled."""
+        other = False
+        for path in self._places(mapping, real):
+            with contextlib.suppress(WalkbackError):
+                data = map_file(path)
+                other = other or not is_elf(data)
+                return ElfFile(data, path), False
+        return None, other
+
+    def _places(self, mapping: Mapping, real: str) -> Iterator[str]:
+        for path in (real, f"/proc/{self._pid}/root{real}"):
+            if _is_at(path, mapping) or self._is_like(path, mapping):
+                yield path
+        yield f"/proc/{self._pid}/map_files/{mapping.start:x}-{mapping.end:x}"
+        if _is_at(f"/proc/{self._pid}/exe", mapping):
+            yield f"/proc/{self._pid}/exe"
+
+    def _is_like(self, path: str, mapping: Mapping) -> bool:
+        """Whether the inode and the beginning of what is mapped are those of the file."""
+        try:
+            if os.stat(path).st_ino != mapping.inode or not os.path.isfile(path):  # noqa: PTH116, PTH113
+                return False
+            with open(path, "rb") as file:  # noqa: PTH123
+                file.seek(mapping.offset)
+                contents = file.read(_PAGE)
+        except OSError:
+            return False
+        return bool(contents) and self._read(mapping.start, len(contents)) == contents
+
+
+def _is_at(path: str, mapping: Mapping) -> bool:
+    """Whether the file at a path is the one that is mapped."""
+    try:
+        status = os.stat(path)  # noqa: PTH116
+    except (OSError, ValueError):
+        return False
+    return (status.st_dev, status.st_ino) == (mapping.device, mapping.inode)

@@ -1,0 +1,174 @@
+"""What was recorded: the events, and how the records of each are laid out."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from walkback.arrays import I32, I64, U64
+from walkback.capture.perfdata import layout
+
+_SOFTWARE = (
+    "cpu-clock",
+    "task-clock",
+    "page-faults",
+    "context-switches",
+    "cpu-migrations",
+    "minor-faults",
+    "major-faults",
+    "alignment-faults",
+    "emulation-faults",
+    "dummy",
+    "bpf-output",
+    "cgroup-switches",
+)
+_HARDWARE = (
+    "cycles",
+    "instructions",
+    "cache-references",
+    "cache-misses",
+    "branches",
+    "branch-misses",
+    "bus-cycles",
+    "stalled-cycles-frontend",
+    "stalled-cycles-backend",
+    "ref-cycles",
+)
+_BEFORE_TIME = (layout.SAMPLE_IDENTIFIER, layout.SAMPLE_IP, layout.SAMPLE_TID)
+_BEFORE_ID = (layout.SAMPLE_IP, layout.SAMPLE_TID, layout.SAMPLE_TIME, layout.SAMPLE_ADDR)
+_FROM_TIME = (
+    layout.SAMPLE_TIME,
+    layout.SAMPLE_ID,
+    layout.SAMPLE_STREAM_ID,
+    layout.SAMPLE_CPU,
+    layout.SAMPLE_IDENTIFIER,
+)
+_FROM_ID = (layout.SAMPLE_ID, layout.SAMPLE_STREAM_ID, layout.SAMPLE_CPU)
+
+
+@dataclass(slots=True)
+class Event:
+    """One event that was recorded, out of its `perf_event_attr`."""
+
+    name: str
+    sample_type: int
+    read_format: int
+    branch_sample_type: int
+    period: int
+    """The period of all its samples, where they do not say it; 1 where it was a frequency."""
+    regs_user: int
+    """`sample_regs_user`: the registers that its samples have."""
+    sample_id_all: bool
+
+    @property
+    def shape(self) -> tuple[int, int, int, int, int]:
+        """What the layout of its samples depends on."""
+        return self.sample_type, self.read_format, self.branch_sample_type, self.period, self.regs_user
+
+    def _words(self, fields: tuple[int, ...]) -> int:
+        return sum(1 for field in fields if self.sample_type & field)
+
+    @property
+    def time_at(self) -> int:
+        """Where samples have their time, in words from the start; 0 for nowhere."""
+        return 1 + self._words(_BEFORE_TIME) if self.sample_type & layout.SAMPLE_TIME else 0
+
+    @property
+    def time_back(self) -> int:
+        """Where other records have their time, in words from the end; 0 for nowhere."""
+        has = self.sample_id_all and self.sample_type & layout.SAMPLE_TIME
+        return self._words(_FROM_TIME) if has else 0
+
+    @property
+    def id_at(self) -> int:
+        """Where samples have the ID that tells their event, in words from the start; 0 for nowhere."""
+        if self.sample_type & layout.SAMPLE_IDENTIFIER:
+            return 1
+        return 1 + self._words(_BEFORE_ID) if self.sample_type & layout.SAMPLE_ID else 0
+
+    @property
+    def id_back(self) -> int:
+        """Where other records have that ID, in words from the end; 0 for nowhere."""
+        if not self.sample_id_all:
+            return 0
+        if self.sample_type & layout.SAMPLE_IDENTIFIER:
+            return 1
+        return self._words(_FROM_ID) if self.sample_type & layout.SAMPLE_ID else 0
+
+
+def read_attr(contents: memoryview, byteorder: layout.ByteOrder) -> Event:
+    """The event of a `perf_event_attr` of any age, of which the caller has seen to the smallest size."""
+    whole = bytes(contents[: layout.ATTR_LARGEST]).ljust(layout.ATTR_LARGEST, b"\0")
+    prefix = "<" if byteorder == "little" else ">"
+    kind, _, config, period, sample_type, read_format, flags = struct.unpack_from(prefix + "IIQQQQQ", whole)
+    (branches, registers) = struct.unpack_from(prefix + "QQ", whole, 72)
+
+    def flag(bit: int) -> bool:
+        return bool(flags >> (bit if byteorder == "little" else 63 - bit) & 1)
+
+    return Event(
+        name=_name(kind, config),
+        sample_type=sample_type,
+        read_format=read_format,
+        branch_sample_type=branches,
+        period=1 if flag(layout.ATTR_FREQ) else period,
+        regs_user=registers,
+        sample_id_all=flag(layout.ATTR_SAMPLE_ID_ALL),
+    )
+
+
+def _name(kind: int, config: int) -> str:
+    """A name for an event whose own the recording does not have."""
+    names = {0: _HARDWARE, 1: _SOFTWARE}.get(kind, ())
+    return names[config] if config < len(names) else f"type {kind} config {config:#x}"
+
+
+class Events:
+    """All events of a recording, and which ID belongs to which."""
+
+    def __init__(self) -> None:
+        self.all: list[Event] = []
+        self._ids: list[U64] = []
+        self._numbers: list[int] = []
+        self._lookup: tuple[U64, I32] | None = None
+        self._times: tuple[I64, I64] | None = None
+
+    def add(self, event: Event, ids: U64) -> None:
+        """Another event, with the IDs that its records carry."""
+        self._ids.append(ids)
+        self._numbers.append(len(self.all))
+        self.all.append(event)
+        self._lookup = self._times = None
+
+    @property
+    def lookup(self) -> tuple[U64, I32]:
+        """All IDs, rising, and the number of the event of each; nothing where there is only one event."""
+        if self._lookup is None:
+            if len(self.all) < 2:  # then all records are of the one
+                self._lookup = np.empty(0, np.uint64), np.empty(0, np.int32)
+            else:
+                ids = np.concatenate(self._ids)
+                numbers = np.repeat(np.array(self._numbers, np.int32), [len(some) for some in self._ids])
+                order = np.argsort(ids, kind="stable")
+                self._lookup = ids[order], numbers[order]
+        return self._lookup
+
+    @property
+    def times(self) -> tuple[I64, I64]:
+        """`time_at` and `time_back` of each event."""
+        if self._times is None:
+            self._times = (
+                np.array([event.time_at for event in self.all], np.int64),
+                np.array([event.time_back for event in self.all], np.int64),
+            )
+        return self._times
+
+    def by_id(self, number: int) -> Event | None:
+        """The event that has an ID."""
+        if len(self.all) == 1:
+            return self.all[0] if (self._ids[0] == np.uint64(number)).any() else None
+        ids, numbers = self.lookup
+        place = int(np.searchsorted(ids, np.uint64(number)))
+        return self.all[numbers[place]] if place < len(ids) and ids[place] == number else None

@@ -1,0 +1,125 @@
+"""Constants of perf.data, in the words of the kernel's and perf's headers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+ByteOrder = Literal["little", "big"]
+
+MAGIC = b"PERFILE2"
+"""As a little-endian machine writes it; a big-endian one writes it backwards."""
+FILE_HEADER = 104
+PIPE_HEADER = 16
+
+RECORD_HEADER = 8
+"""type (4), misc (2), size (2)"""
+
+# Records of the kernel
+
+MMAP = 1
+LOST = 2
+COMM = 3
+EXIT = 4
+FORK = 7
+SAMPLE = 9
+MMAP2 = 10
+LOST_SAMPLES = 13
+KSYMBOL = 17
+LAST_KERNEL_RECORD = 22
+"""What comes up to here is known, if only to be passed over."""
+
+# Records of perf
+
+USER_RECORDS = 64
+HEADER_ATTR = 64
+HEADER_TRACING_DATA = 66
+HEADER_BUILD_ID = 67
+FINISHED_ROUND = 68
+AUXTRACE = 71
+EVENT_UPDATE = 78
+HEADER_FEATURE = 80
+COMPRESSED = 81
+COMPRESSED2 = 83
+LAST_USER_RECORD = 85
+
+# Bits of `misc`
+
+CPUMODE_MASK = 7
+CPUMODE_KERNEL = 1
+CPUMODE_USER = 2
+MISC_MMAP_DATA = 1 << 13
+MISC_COMM_EXEC = 1 << 13
+MISC_FORK_EXEC = 1 << 13
+MISC_MMAP_BUILD_ID = 1 << 14
+MISC_BUILD_ID_SIZE = 1 << 15
+
+# Bits of `sample_type`
+
+SAMPLE_IP = 1 << 0
+SAMPLE_TID = 1 << 1
+SAMPLE_TIME = 1 << 2
+SAMPLE_ADDR = 1 << 3
+SAMPLE_READ = 1 << 4
+SAMPLE_CALLCHAIN = 1 << 5
+SAMPLE_ID = 1 << 6
+SAMPLE_CPU = 1 << 7
+SAMPLE_PERIOD = 1 << 8
+SAMPLE_STREAM_ID = 1 << 9
+SAMPLE_RAW = 1 << 10
+SAMPLE_BRANCH_STACK = 1 << 11
+SAMPLE_REGS_USER = 1 << 12
+SAMPLE_STACK_USER = 1 << 13
+SAMPLE_WEIGHT = 1 << 14
+SAMPLE_DATA_SRC = 1 << 15
+SAMPLE_IDENTIFIER = 1 << 16
+SAMPLE_TRANSACTION = 1 << 17
+SAMPLE_REGS_INTR = 1 << 18
+SAMPLE_PHYS_ADDR = 1 << 19
+SAMPLE_AUX = 1 << 20
+SAMPLE_CGROUP = 1 << 21
+SAMPLE_DATA_PAGE_SIZE = 1 << 22
+SAMPLE_CODE_PAGE_SIZE = 1 << 23
+SAMPLE_WEIGHT_STRUCT = 1 << 24
+
+# Bits of `read_format`
+
+READ_TOTAL_TIME_ENABLED = 1 << 0
+READ_TOTAL_TIME_RUNNING = 1 << 1
+READ_ID = 1 << 2
+READ_GROUP = 1 << 3
+READ_LOST = 1 << 4
+
+# Bits of `branch_sample_type`
+
+BRANCH_HW_INDEX = 1 << 17
+BRANCH_COUNTERS = 1 << 19
+
+REGS_ABI_NONE = 0
+REGS_ABI_32 = 1
+REGS_ABI_64 = 2
+
+# `perf_event_attr`
+
+ATTR_SMALLEST = 64
+ATTR_LARGEST = 136
+"""More than this is not read."""
+ATTR_FREQ = 10
+"""Bits of its flags, counted as the compiler lays out bit fields: from below, on big-endian machines from above."""
+ATTR_SAMPLE_ID_ALL = 18
+
+# Feature sections
+
+FEATURE_BUILD_ID = 2
+FEATURE_HOSTNAME = 3
+FEATURE_OSRELEASE = 4
+FEATURE_ARCH = 6
+FEATURE_EVENT_DESC = 12
+FEATURE_DIR_FORMAT = 24
+FEATURES = 256
+
+EVENT_UPDATE_NAME = 2
+
+PROT_EXEC = 4
+KERNEL_PID = -1
+MOST_MAPPINGS = 1 << 17
+"""In one process; Linux allows 65,530 unless told otherwise."""

@@ -1,0 +1,151 @@
+"""Where the processes of a recording have code mapped, as its records tell one after the other.
+
+Nothing tells that something was unmapped. A later mapping takes the place of what it overlaps.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from hashlib import blake2b
+
+import numpy as np
+
+from walkback.capture.perfdata import layout
+from walkback.unwind.samples import Space
+
+ANONYMOUS = -1
+"""Instead of a module: code that is in no file, as compilers at run time make it."""
+_MOST_ROWS = 1 << 22
+"""Of all spaces together."""
+
+
+class Maps:
+    """The mappings with code of one process, rising and disjoint."""
+
+    __slots__ = ("_bias", "_last", "_module", "_start", "number", "shared")
+
+    def __init__(self) -> None:
+        self._start: list[int] = []
+        self._last: list[int] = []
+        self._module: list[int] = []
+        self._bias: list[int] = []
+        self.number: int | None = None
+        """Of the space that says the same; None if there is none yet."""
+        self.shared = False
+        """Whether several processes have it, so that it must not be changed."""
+
+    def __len__(self) -> int:
+        return len(self._start)
+
+    def copy(self) -> Maps:
+        """The same, to be changed."""
+        other = Maps()
+        other._start, other._last = self._start.copy(), self._last.copy()
+        other._module, other._bias = self._module.copy(), self._bias.copy()
+        return other
+
+    def covers(self, start: int, last: int, module: int, bias: int) -> bool:
+        """Whether this is mapped just so already."""
+        i = bisect_right(self._start, start) - 1
+        return i >= 0 and self._last[i] >= last and self._module[i] == module and self._bias[i] == bias
+
+    def add(self, start: int, last: int, module: int, bias: int) -> None:
+        """Another mapping. What is left of those that it overlaps stays, and it grows together with its neighbours."""
+        low = bisect_left(self._last, start)
+        high = bisect_right(self._start, last)
+        rows = [(start, last, module, bias)]
+        if low < high:
+            before, after = self._row(low), self._row(high - 1)
+            if before[0] < start:
+                rows.insert(0, (before[0], start - 1, before[2], before[3]))
+            if after[1] > last:
+                rows.append((last + 1, after[1], after[2], after[3]))
+        # Also the neighbours that it touches.
+        if low and self._last[low - 1] + 1 == rows[0][0]:
+            low -= 1
+            rows.insert(0, self._row(low))
+        if high < len(self) and self._start[high] == rows[-1][1] + 1:
+            rows.append(self._row(high))
+            high += 1
+        joined = rows[:1]
+        for row in rows[1:]:
+            if row[2:] == joined[-1][2:]:
+                joined[-1] = (joined[-1][0], row[1], *row[2:])
+            else:
+                joined.append(row)
+        self._start[low:high] = [row[0] for row in joined]
+        self._last[low:high] = [row[1] for row in joined]
+        self._module[low:high] = [row[2] for row in joined]
+        self._bias[low:high] = [row[3] for row in joined]
+        self.number = None
+
+    def _row(self, i: int) -> tuple[int, int, int, int]:
+        return self._start[i], self._last[i], self._module[i], self._bias[i]
+
+    def space(self) -> Space:
+        """As the walker wants it."""
+        return Space(
+            np.array(self._start, np.uint64),
+            np.array(self._last, np.uint64),
+            np.array(self._module, np.int32),
+            np.array(self._bias, np.uint64),
+        )
+
+
+class Spaces:
+    """All spaces of a recording, each once."""
+
+    def __init__(self) -> None:
+        self.all: list[Space] = []
+        self.full = False
+        """Whether there were so many that changes of mappings are not followed any more."""
+        self._known: dict[bytes, int] = {}
+        self._rows = 0
+
+    def number(self, maps: Maps) -> int:
+        """The number of the space that says what these mappings say; -1 where there is none."""
+        if not len(maps):
+            return -1
+        if maps.number is None:
+            space = maps.space()
+            digest = blake2b(digest_size=16)
+            for column in (space.start, space.last, space.module, space.bias):
+                digest.update(column.tobytes())
+            key = digest.digest()
+            if key not in self._known:
+                if self._rows + len(maps) > _MOST_ROWS:
+                    self.full = True
+                    return -1
+                self._known[key] = len(self.all)
+                self._rows += len(maps)
+                self.all.append(space)
+            maps.number = self._known[key]
+        return maps.number
+
+
+class Process:
+    """One process: its mappings and what its threads are called."""
+
+    __slots__ = ("comms", "ended", "maps", "space")
+
+    def __init__(self) -> None:
+        self.maps = Maps()
+        self.space = -1
+        """The number of its last space."""
+        self.comms: dict[int, int] = {}
+        """By thread."""
+        self.ended = False
+
+    def map(self, start: int, last: int, module: int, bias: int) -> None:
+        """Another mapping, if it changes anything."""
+        if self.maps.covers(start, last, module, bias) or len(self.maps) >= layout.MOST_MAPPINGS:
+            return
+        if self.maps.shared:
+            self.maps = self.maps.copy()
+        self.maps.add(start, last, module, bias)
+
+    def inherit(self, parent: Process) -> None:
+        """Have the mappings of another one."""
+        parent.maps.shared = True
+        self.maps = parent.maps
+        self.space = parent.space

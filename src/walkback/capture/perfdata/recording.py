@@ -1,0 +1,336 @@
+"""A recording of perf, from its first record to its last, as batches of samples."""
+
+from __future__ import annotations
+
+import os
+import platform
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Self
+
+import numpy as np
+
+from walkback.arch import AMD64, MACHINES, Machine
+from walkback.capture.perfdata import _samples, layout
+from walkback.capture.perfdata._records import identify
+from walkback.capture.perfdata.batch import Batch, Extractor, keep
+from walkback.capture.perfdata.header import Header, byteorder_of, is_pipe, read_feature, read_file_header
+from walkback.capture.perfdata.order import Rows, Waiting
+from walkback.capture.perfdata.source import FileSource, Piece, Source, StreamSource, read_into
+from walkback.capture.perfdata.state import KernelMap, State, Threads
+from walkback.elf.file import map_file
+from walkback.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from walkback.arrays import I64
+    from walkback.capture.modules import Modules
+    from walkback.unwind.samples import Space
+
+_SAMPLES = 4096
+_BYTES = 32 << 20
+"""Of samples in a batch, where they have to be copied."""
+_WAITING = 256 << 20
+_STATE = (layout.MMAP, layout.COMM, layout.EXIT, layout.FORK, layout.MMAP2)
+_AT_ONCE = (layout.HEADER_ATTR, layout.HEADER_BUILD_ID, layout.EVENT_UPDATE, layout.HEADER_FEATURE)
+
+
+@dataclass
+class Counts:
+    """What happened while a recording was read."""
+
+    records: int = 0
+    samples: int = 0
+    lost: int = 0
+    """Records that the kernel had no room for."""
+    lost_samples: int = 0
+    unknown_records: int = 0
+    unknown_ids: int = 0
+    """Samples of which nobody knows the event."""
+    damaged: int = 0
+    """Records whose contents contradict their size."""
+    without_registers: int = 0
+    """Samples without the program's registers, as those of the kernel's own threads."""
+    narrow: int = 0
+    """Samples of 32-bit programs, whose registers are not taken."""
+    early: int = 0
+    """How often records had to be delivered before older ones might have come, so that not too many wait."""
+
+
+class Recording:
+    """What perf recorded; `batches` reads it, once."""
+
+    def __init__(
+        self, header: Header, source: Source, modules: Modules, *, machine: Machine | None = None, bound: int = _WAITING
+    ) -> None:
+        """`bound` is how many bytes may wait until what is older than they has come."""
+        self.name = header.name
+        self.byteorder = header.byteorder
+        self.counts = Counts()
+        self.troubles = header.troubles
+        """What is wrong with it, a line each."""
+        self._header = header
+        self._source = source
+        self._pieces = source.pieces()
+        self._begun: list[Piece] = []
+        self._read_beginning()
+        self.machine = machine or header.machine or self._host()
+        self._state = State(header, self.machine, modules)
+        self._waiting = Waiting(bound)
+        big = header.byteorder == "big"
+        self._extractor = Extractor(self.machine, header.events.all, big=big)
+        self._swapped = big
+
+    @classmethod
+    def open(
+        cls,
+        source: str | os.PathLike[str] | BinaryIO,
+        modules: Modules,
+        *,
+        machine: Machine | None = None,
+        bound: int = _WAITING,
+    ) -> Self:
+        """A file of either form, or what comes through a pipe."""
+        if isinstance(source, (str, os.PathLike)):
+            header, records = _open_file(map_file(source), os.fsdecode(source))
+        else:
+            header, records = _open_stream(source)
+        return cls(header, records, modules, machine=machine, bound=bound)
+
+    # What is known of it
+
+    @property
+    def hostname(self) -> str | None:
+        """Where it was recorded."""
+        return self._header.hostname
+
+    @property
+    def os_release(self) -> str | None:
+        """The kernel's version there."""
+        return self._header.os_release
+
+    @property
+    def spaces(self) -> list[Space]:
+        """All spaces that samples had so far."""
+        return self._state.spaces.all
+
+    @property
+    def comms(self) -> list[str]:
+        """The names of threads so far."""
+        return self._state.comms
+
+    @property
+    def events(self) -> list[str]:
+        """The names of the events."""
+        return [event.name for event in self._header.events.all]
+
+    @property
+    def kernel(self) -> list[KernelMap]:
+        """The parts of the kernel, as far as recorded."""
+        return self._state.kernel
+
+    def position(self) -> int:
+        """Bytes of it that are read."""
+        return self._source.position
+
+    @property
+    def total(self) -> int | None:
+        """Bytes that there are; None where that is not known."""
+        return self._source.total
+
+    def _host(self) -> Machine:
+        host = {"x86_64": "AMD64", "aarch64": "AArch64", "s390x": "s390x"}.get(platform.machine())
+        found = next((one for one in MACHINES if one.name == host), AMD64)
+        if any(event.regs_user for event in self._header.events.all):
+            self.troubles.append(f"the recording does not tell its machine, and is taken as of {found.name}")
+        return found
+
+    # Reading
+
+    def _read_beginning(self) -> None:
+        """In a pipe what a file has in its header comes in the first records."""
+        if self._header.events.all:
+            return
+        for piece in self._pieces:
+            self._begun.append(piece)
+            self._read_at_once(piece)
+            if (piece.kind < layout.USER_RECORDS).any():
+                break
+        if not self._header.events.all:
+            raise UnreadableError("there are no events in this recording", file=self.name)
+
+    def _read_at_once(self, piece: Piece) -> None:
+        for i in np.flatnonzero(np.isin(piece.kind, _AT_ONCE)).tolist():
+            place = int(piece.offset[i])
+            record = piece.data[place : place + int(piece.size[i])]
+            self._read_header_record(int(piece.kind[i]), int(piece.misc[i]), record, place)
+
+    def _read_header_record(self, kind: int, misc: int, record: memoryview, place: int) -> None:
+        header = self._header
+        if kind == layout.HEADER_ATTR:
+            size = int.from_bytes(record[12:16], header.byteorder) or layout.ATTR_SMALLEST
+            ids = record[8 + size :]
+            header.add_attr(record[8 : 8 + size], ids[: len(ids) & ~7], place)
+        elif kind == layout.HEADER_FEATURE and len(record) >= 16:
+            feature = int.from_bytes(record[8:16], header.byteorder)
+            read_feature(header, feature, record[16:], place)
+        elif kind == layout.HEADER_BUILD_ID:
+            header.add_build_id(misc, record)
+        elif kind == layout.EVENT_UPDATE and len(record) > 24:
+            header.update_event(record)
+
+    def batches(self) -> Iterator[Batch]:
+        """All samples, in the order of their times as far as the recording allows it."""
+        while self._begun:
+            yield from self._take(self._begun.pop(0))
+        for piece in self._pieces:
+            self._read_at_once(piece)
+            yield from self._take(piece)
+        yield from self._deliver(self._waiting.end())
+        self._tell()
+
+    def _take(self, piece: Piece) -> Iterator[Batch]:
+        """Records as they come in; what is delivered meanwhile."""
+        rows = self._rows(piece)
+        rounds = np.flatnonzero(piece.kind == layout.FINISHED_ROUND)
+        # The rounds of one piece can be taken as two: the last, and all before it.
+        kept, begin = rows[1], 0
+        for number in rounds[-2:].tolist():
+            end = int(np.searchsorted(kept, number))
+            self._waiting.add(rows[0][begin:end])
+            if number == rounds[-1]:
+                yield from self._deliver(self._waiting.end_round())
+            else:
+                self._waiting.pass_round()
+            begin = end
+        self._waiting.add(rows[0][begin:])
+        yield from self._deliver(self._waiting.make_room())
+        self._waiting.forget()
+
+    def _rows(self, piece: Piece) -> tuple[Rows, I64]:
+        """The records of a piece that matter, and their numbers in it; the others are counted."""
+        kind = piece.kind
+        self.counts.records += len(kind)
+        events = self._header.events
+        ids, event_of_id = events.lookup
+        time_at, time_back = events.times
+        first = events.all[0]
+        event, time = identify(
+            piece.words, self._swapped, kind, piece.offset, piece.size, ids, event_of_id,
+            first.id_at, first.id_back, time_at, time_back,
+        )  # fmt: skip
+        unknown = ((kind > layout.LAST_KERNEL_RECORD) & (kind < layout.USER_RECORDS)) | (kind == 0)
+        unknown |= kind > layout.LAST_USER_RECORD
+        self.counts.unknown_records += int(unknown.sum())
+        sampled = kind == layout.SAMPLE
+        self.counts.unknown_ids += int((sampled & (event < 0)).sum())
+        self._count_lost(piece)
+        kept = np.flatnonzero((sampled & (event >= 0)) | np.isin(kind, _STATE))
+        buffer = np.full(len(kept), self._waiting.add_buffer(piece), np.int32)
+        rows = Rows(kind[kept], piece.misc[kept], piece.offset[kept], piece.size[kept], event[kept], time[kept], buffer)
+        return rows, kept
+
+    def _count_lost(self, piece: Piece) -> None:
+        for i in np.flatnonzero(np.isin(piece.kind, (layout.LOST, layout.LOST_SAMPLES))).tolist():
+            place = int(piece.offset[i]) + (16 if piece.kind[i] == layout.LOST else 8)
+            if place + 8 > int(piece.offset[i] + piece.size[i]):
+                self.counts.damaged += 1
+                continue
+            number = int.from_bytes(piece.data[place : place + 8], self.byteorder)
+            if piece.kind[i] == layout.LOST:
+                self.counts.lost += number
+            else:
+                self.counts.lost_samples += number
+
+    def _deliver(self, rows: Rows | None) -> Iterator[Batch]:
+        """Records in order, as batches."""
+        if rows is None:
+            return
+        sampled = rows.kind == layout.SAMPLE
+        # A batch ends after so many samples, or after so many bytes of them if they are in several buffers.
+        group = (np.cumsum(sampled) - sampled) // _SAMPLES
+        if len(rows) and (rows.buffer != rows.buffer[0]).any():
+            sizes = np.where(sampled, rows.size, 0)
+            group = np.maximum(group, (np.cumsum(sizes) - sizes) // _BYTES)
+        ends = [*(np.flatnonzero(np.diff(group)) + 1).tolist(), len(rows)]
+        begin = 0
+        for end in ends:
+            batch = self._batch(rows[begin:end], sampled[begin:end])
+            begin = end
+            if batch is not None:
+                yield batch
+
+    def _batch(self, rows: Rows, sampled: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Batch | None:
+        chosen = np.flatnonzero(sampled)
+        others = np.flatnonzero(~sampled)
+        if not len(chosen):
+            self._apply(rows[others], np.zeros(len(others), np.int64), None)
+            return None
+        samples = rows[chosen]
+        columns, words, data = self._extractor.read(samples, self._waiting.buffers)
+        threads = Threads(self._state, columns.pid, columns.tid)
+        self._apply(rows[others], np.searchsorted(chosen, others), threads)
+        event, comm, space = samples.event, threads.comm, threads.space
+        self.counts.samples += len(chosen)
+        self.counts.without_registers += int((columns.status == _samples.NO_REGISTERS).sum())
+        self.counts.narrow += int((columns.status == _samples.NARROW).sum())
+        damaged = columns.status == _samples.DAMAGED
+        if damaged.any():
+            self.counts.damaged += int(damaged.sum())
+            fine = np.flatnonzero(~damaged)
+            keep(columns, fine)
+            event, comm, space = event[fine], comm[fine], space[fine]
+        return self._extractor.batch(columns, words, data, (event, comm, space))
+
+    def _apply(self, rows: Rows, before: I64, threads: Threads | None) -> None:
+        """Take in what happened between samples; `before` says how many samples came before each record."""
+        done = 0
+        for i in range(len(rows)):
+            position = int(before[i])
+            if threads is not None and position > done:
+                threads.fill(done, position)
+                done = position
+            place = int(rows.offset[i])
+            record = self._waiting.buffers[int(rows.buffer[i])].data[place : place + int(rows.size[i])]
+            pid = self._state.apply(int(rows.kind[i]), int(rows.misc[i]), record)
+            if threads is not None and pid is not None:
+                threads.changed(pid)
+        if threads is not None:
+            threads.fill(done, len(threads.comm))
+
+    def _tell(self) -> None:
+        """What the counts mean for who reads the results."""
+        self.counts.damaged += self._state.damaged
+        self.counts.early = self._waiting.early
+        if self._state.spaces.full:
+            self.troubles.append("mappings change so often that the later changes are not followed")
+        if self._state.forgotten:
+            self.troubles.append("there are so many processes, threads or files that not all of them were followed")
+
+
+def _open_file(data: memoryview, name: str) -> tuple[Header, Source]:
+    byteorder = byteorder_of(bytes(data[:8]), name)
+    if is_pipe(data[: layout.PIPE_HEADER], byteorder, name):
+        header = Header(name, byteorder, begin=layout.PIPE_HEADER, end=len(data))
+    else:
+        header = read_file_header(data, name)
+    return header, FileSource(data, header.begin, header.end, name, byteorder, header.troubles)
+
+
+def _open_stream(stream: BinaryIO) -> tuple[Header, Source]:
+    name = str(getattr(stream, "name", "-"))
+    name = "-" if name in {"0", "<stdin>"} else name
+    try:
+        descriptor = stream.fileno()
+        if stat.S_ISREG(os.fstat(descriptor).st_mode) and stream.tell() == 0:
+            return _open_file(map_file(f"/proc/self/fd/{descriptor}"), name)
+    except (OSError, AttributeError):
+        pass  # not a file of the system, as a BytesIO
+    start = bytearray(layout.PIPE_HEADER)
+    start = start[: read_into(stream, memoryview(start))]
+    byteorder = byteorder_of(bytes(start[:8]), name)
+    if not is_pipe(memoryview(start), byteorder, name):
+        raise UnreadableError("a perf.data file has its parts in no order; give it as a file, not by a pipe", file=name)
+    header = Header(name, byteorder)
+    return header, StreamSource(stream, layout.PIPE_HEADER, name, byteorder, header.troubles)

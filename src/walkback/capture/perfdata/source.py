@@ -1,0 +1,266 @@
+"""The records of a recording in pieces, wherever they come from: a mapped file, a pipe, compressed records.
+
+A piece has whole records only, at multiples of 8 bytes, so that what reads them can take words. Those of a plain file
+are where they are in the file; nothing is copied.
+"""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+
+from walkback.arrays import I64, U16, U32
+from walkback.capture.perfdata import layout
+from walkback.capture.perfdata._records import BAD, CUT, scan
+from walkback.capture.perfdata.zstd import BrokenStreamError, Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ROWS = 1 << 12
+_CHUNK = 4 << 20
+_LARGEST_PART = 128 << 20
+"""Bytes that one compressed record, of 64 KiB at most, may come to."""
+_RATIO = 5000
+"""Stacks are mostly alike, and 400:1 was seen. zstd can do 32768:1."""
+_KEPT_MAPPED = 64 << 20
+"""Bytes of a file that stay mapped behind the place where it is read."""
+
+
+@dataclass(slots=True)
+class Piece:
+    """Some records that stand in one buffer."""
+
+    data: memoryview
+    kind: U32
+    misc: U16
+    offset: I64
+    size: I64
+    owned: bool
+    """Whether the buffer was made for these records, and takes memory as long as it is held."""
+
+    @property
+    def words(self) -> memoryview:
+        """The buffer as numbers of 64 bits in this machine's byte order."""
+        return self.data[: len(self.data) & ~7].cast("Q")
+
+
+class _DamageError(Exception):
+    """Nothing can be read from here on."""
+
+
+class Source:
+    """The records of a recording."""
+
+    def __init__(self, name: str, byteorder: layout.ByteOrder, troubles: list[str]) -> None:
+        self.name = name
+        self.position = 0
+        """Bytes that were read."""
+        self.total: int | None = None
+        self._big = byteorder == "big"
+        self._byteorder = byteorder
+        self._troubles = troubles
+        self._stream: Stream | None = None
+        self._unpacked = 0
+        self._arena = bytearray()
+        self._rows: list[tuple[U32, U16, I64, I64]] = []
+        self._carry = b""
+
+    def pieces(self) -> Iterator[Piece]:
+        """The records, in their order. What is wrong with the recording is told in its troubles, and ends it."""
+        try:
+            for piece in self._stored():
+                yield from self._unpack(piece)
+        except _DamageError as error:
+            self._troubles.append(f"{error}; nothing behind it is read")
+        yield from self._emit()
+        if self._carry:
+            self._troubles.append("the last compressed record ends within a record")
+
+    def _stored(self) -> Iterator[Piece]:
+        """The records as they are stored."""
+        raise NotImplementedError
+
+    def _scan(self, data: memoryview, position: int, end: int, *, owned: bool, base: int) -> Iterator[Piece | int]:
+        """The records between two positions of a buffer, then where they end."""
+        status = 0
+        while position < end and not status:
+            kind, misc, offset, size, position, status = scan(data, position, end, self._big, _ROWS)
+            self.position = base + min(position, end)
+            yield Piece(data, kind, misc, offset, size, owned)
+            if status == BAD:
+                claimed = int.from_bytes(data[position + 6 : position + 8], self._byteorder)
+                raise _DamageError(f"at {base + position:#x} is a record of {claimed} bytes")
+        yield position
+
+    # Compressed records
+
+    def _unpack(self, piece: Piece) -> Iterator[Piece]:
+        """The records of a piece, with those that are compressed in the place of the ones that hold them."""
+        packed = np.isin(piece.kind, (layout.COMPRESSED, layout.COMPRESSED2))
+        if not packed.any() and not self._rows:
+            yield _aligned(piece)
+            return
+        for i in range(len(piece.kind)):
+            record = piece.data[int(piece.offset[i]) : int(piece.offset[i] + piece.size[i])]
+            if not packed[i]:
+                self._copy(record, piece, i)
+            else:
+                try:
+                    self._decompress(record, two=piece.kind[i] == layout.COMPRESSED2)
+                except BrokenStreamError as error:
+                    raise _DamageError(f"before {self.position:#x} is a broken zstd stream: {error}") from error
+            if len(self._arena) >= _CHUNK:
+                yield from self._emit()
+
+    def _copy(self, record: memoryview, piece: Piece, i: int) -> None:
+        """A record that is not compressed, between others that are."""
+        place = np.array([len(self._arena)], np.int64)
+        self._rows.append((piece.kind[i : i + 1], piece.misc[i : i + 1], place, piece.size[i : i + 1]))
+        self._arena += record
+        self._arena += bytes(-len(self._arena) % 8)
+
+    def _decompress(self, record: memoryview, *, two: bool) -> None:
+        stored = record[layout.RECORD_HEADER :]
+        if two:
+            length = int.from_bytes(stored[:8], self._byteorder)
+            if len(stored) < 8 or length > len(stored) - 8:
+                raise _DamageError(f"before {self.position:#x} is a compressed record shorter than its contents")
+            stored = stored[8 : 8 + length]
+        if self._stream is None:
+            self._stream = Stream()
+        begin = len(self._arena)
+        self._arena += self._carry
+        limit = begin + _LARGEST_PART
+        most = _LARGEST_PART + _RATIO * self.position
+
+        def take(part: bytes) -> None:
+            self._arena += part
+            self._unpacked += len(part)
+            if len(self._arena) > limit or self._unpacked > most:
+                raise _DamageError(f"before {self.position:#x} is a record that decompresses to too much")
+
+        self._carry = b""
+        self._stream.feed(stored, take)
+        position, status = begin, 0
+        while position < len(self._arena) and not status:
+            kind, misc, offset, size, position, status = scan(
+                memoryview(self._arena), position, len(self._arena), self._big, _ROWS
+            )
+            self._rows.append((kind, misc, offset, size))
+        if status == BAD:
+            del self._arena[position:]
+            raise _DamageError(f"the compressed records before {self.position:#x} hold one without size")
+        if status == CUT:
+            self._carry = bytes(self._arena[position:])
+        del self._arena[position:]
+
+    def _emit(self) -> Iterator[Piece]:
+        """What was decompressed so far."""
+        if self._rows:
+            kind, misc, offset, size = (np.concatenate([rows[i] for rows in self._rows]) for i in range(4))
+            self._arena += bytes(-len(self._arena) % 8)
+            yield _aligned(Piece(memoryview(self._arena), kind, misc, offset, size, owned=True))
+        self._rows = []
+        self._arena = bytearray()
+
+
+def _aligned(piece: Piece) -> Piece:
+    """The same records at multiples of 8 bytes. perf's own tools write odd sizes now and then, never many."""
+    if not ((piece.offset | piece.size) & 7).any():
+        return piece
+    padded = (piece.size + 7) & ~7
+    start = np.cumsum(padded) - padded
+    arena = bytearray(int(padded.sum()))
+    for origin, size, place in zip(piece.offset.tolist(), piece.size.tolist(), start.tolist(), strict=True):
+        arena[place : place + size] = piece.data[origin : origin + size]
+    return Piece(memoryview(arena), piece.kind, piece.misc, start, piece.size, owned=True)
+
+
+class FileSource(Source):
+    """The records of a mapped file."""
+
+    def __init__(
+        self, data: memoryview, begin: int, end: int, name: str, byteorder: layout.ByteOrder, troubles: list[str]
+    ) -> None:
+        super().__init__(name, byteorder, troubles)
+        self._data = data
+        self._end = end
+        self.position = begin
+        self.total = end
+
+    def _stored(self) -> Iterator[Piece]:
+        position = self.position
+        dropped = 0
+        for found in self._scan(self._data, position, self._end, owned=False, base=0):
+            if isinstance(found, int):
+                position = found
+                continue
+            yield found
+            if self.position - dropped > 2 * _KEPT_MAPPED:
+                dropped = self._drop(dropped)
+        if position != self._end and self._end:
+            raise _DamageError(f"the file is cut off at {self._end:#x}, within a record")
+
+    def _drop(self, begin: int) -> int:
+        """Let the memory go that what was read takes. Whoever reads there again has it read from the file again."""
+        end = (self.position - _KEPT_MAPPED) // mmap.PAGESIZE * mmap.PAGESIZE
+        if isinstance(self._data.obj, mmap.mmap):
+            self._data.obj.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+        return end
+
+
+class StreamSource(Source):
+    """The records that come through a pipe."""
+
+    def __init__(
+        self, stream: BinaryIO, begin: int, name: str, byteorder: layout.ByteOrder, troubles: list[str]
+    ) -> None:
+        super().__init__(name, byteorder, troubles)
+        self._input = stream
+        self._begin = begin
+
+    def _stored(self) -> Iterator[Piece]:
+        base = self._begin
+        rest = b""
+        skip = 0
+        while True:
+            chunk = bytearray(len(rest) + _CHUNK)
+            chunk[: len(rest)] = rest
+            end = len(rest) + read_into(self._input, memoryview(chunk)[len(rest) :])
+            finished = end < len(chunk)
+            if skip >= end:
+                skip -= end
+                base += end
+                rest = b""
+                if finished:
+                    break
+                continue
+            data = memoryview(chunk)
+            position = skip
+            for found in self._scan(data, skip, end, owned=True, base=base):
+                if isinstance(found, int):
+                    position = found
+                else:
+                    yield found
+            skip = max(0, position - end)
+            rest = bytes(data[position:end])
+            base += min(position, end)
+            if finished:
+                break
+        if rest or skip:
+            raise _DamageError(f"the recording is cut off at {base + len(rest):#x}, within a record")
+
+
+def read_into(stream: BinaryIO, target: memoryview) -> int:
+    """Fill with what comes, up to the end of the stream; how much it was."""
+    done = 0
+    while done < len(target):
+        count = stream.readinto(target[done:])  # type: ignore[attr-defined]
+        if not count:
+            break
+        done += count
+    return done

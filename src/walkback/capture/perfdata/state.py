@@ -1,0 +1,288 @@
+"""What the records between the samples tell: names of threads, mappings, forks and ends of processes."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from walkback.capture.perfdata import layout, vdso
+from walkback.capture.perfdata.header import text_of
+from walkback.capture.perfdata.mappings import ANONYMOUS, Maps, Process, Spaces
+
+if TYPE_CHECKING:
+    from walkback.arch import Machine
+    from walkback.arrays import I32, I64
+    from walkback.capture.modules import Modules
+    from walkback.capture.perfdata.header import Header
+
+_DELETED = " (deleted)"
+_NO_FILES = ("//anon", "/dev/zero", "/anon_hugepage", "/SYSV", "/memfd:", "[heap]", "[stack", "[anon", "anon_inode:")
+"""How the names of memory begin that is in no file."""
+_MOST_THREADS = 1 << 20
+_MOST_PROCESSES = 1 << 17
+_MOST_MODULES = 1 << 16
+_MOST_BIASES = 1 << 18
+_MOST_COMMS = 1 << 20
+"""So many are followed at once; recordings have some thousands, and damaged ones must not fill the memory."""
+_MOST_ENDED = 256
+"""Processes that have ended are kept for a while, because their last samples can come behind their end."""
+_MOST_KERNEL_MAPS = 1 << 16
+_STALE = -2
+
+
+@dataclass(frozen=True, slots=True)
+class KernelMap:
+    """A part of the kernel: its image or a module."""
+
+    start: int
+    last: int
+    name: str
+    """`[kernel.kallsyms]`, or the path or the name in brackets of a module."""
+    page_offset: int
+    build_id: bytes | None
+
+
+class State:
+    """All processes as they are between two samples."""
+
+    def __init__(self, header: Header, machine: Machine, modules: Modules) -> None:
+        self.spaces = Spaces()
+        self.comms: list[str] = []
+        self.kernel: list[KernelMap] = []
+        self.damaged = 0
+        self.forgotten = False
+        """Whether there were more processes, threads, names or files than are followed at once."""
+        self._header = header
+        self._machine = machine
+        self._modules = modules
+        self._processes: dict[int, Process] = {}
+        self._ended: deque[int] = deque()
+        self._threads = 0
+        self._comm_numbers: dict[str, int] = {}
+        self._module_numbers: dict[tuple[str, bytes | None], int] = {}
+        self._biases: dict[tuple[int, int], int] = {}
+
+    # Records
+
+    def apply(self, kind: int, misc: int, record: memoryview) -> int | None:
+        """Take a record in; the process that it changes, if it does."""
+        if len(self._processes) > _MOST_PROCESSES:
+            self._forget()
+        try:
+            if kind == layout.COMM:
+                return self._comm(misc, record)
+            if kind == layout.FORK:
+                return self._fork(misc, record)
+            if kind == layout.EXIT:
+                self._exit(record)
+                return None
+            return self._mmap(kind, misc, record)
+        except struct.error:
+            self.damaged += 1
+            return None
+
+    def _process(self, pid: int) -> Process:
+        process = self._processes.get(pid)
+        if process is None:
+            process = self._processes[pid] = Process()
+        return process
+
+    def _comm(self, misc: int, record: memoryview) -> int:
+        pid, tid = struct.unpack_from(self._header.prefix + "ii", record, 8)
+        process = self._process(pid)
+        if misc & layout.MISC_COMM_EXEC:
+            process.maps = Maps()
+            process.comms.clear()
+        self._name(process, tid, self._comm_number(text_of(record[16:])))
+        return int(pid)
+
+    def _name(self, process: Process, tid: int, comm: int) -> None:
+        if tid not in process.comms:
+            self._threads += 1
+            if self._threads > _MOST_THREADS:
+                self._forget()
+        process.comms[tid] = comm
+
+    def _forget(self) -> None:
+        self.forgotten = True
+        self._threads = 0
+        self._processes.clear()
+
+    def _comm_number(self, text: str) -> int:
+        if len(self.comms) >= _MOST_COMMS and text not in self._comm_numbers:
+            self.forgotten = True
+            return len(self.comms) - 1
+        number = self._comm_numbers.setdefault(text, len(self.comms))
+        if number == len(self.comms):
+            self.comms.append(text)
+        return number
+
+    def _fork(self, misc: int, record: memoryview) -> int:
+        pid, parent_pid, tid, parent_tid = struct.unpack_from(self._header.prefix + "iiii", record, 8)
+        parent = self._processes.get(parent_pid)
+        if pid == parent_pid:
+            child = self._process(pid)
+        else:
+            child = self._processes[pid] = Process()
+            if parent is not None and not misc & layout.MISC_FORK_EXEC:
+                child.inherit(parent)
+        comm = parent.comms.get(parent_tid, parent.comms.get(parent_pid)) if parent is not None else None
+        if comm is not None:
+            self._name(child, tid, comm)
+        return int(pid)
+
+    def _exit(self, record: memoryview) -> None:
+        pid, _, tid = struct.unpack_from(self._header.prefix + "iii", record, 8)
+        process = self._processes.get(pid)
+        if process is None or pid != tid or process.ended:
+            return
+        process.ended = True
+        self._ended.append(pid)
+        if len(self._ended) > _MOST_ENDED:
+            old = self._ended.popleft()
+            # Its number may be another process's by now.
+            if old in self._processes and self._processes[old].ended:
+                self._threads -= min(self._threads, len(self._processes.pop(old).comms))
+
+    def _mmap(self, kind: int, misc: int, record: memoryview) -> int | None:
+        prefix = self._header.prefix
+        pid, _, start, size, page_offset = struct.unpack_from(prefix + "iiQQQ", record, 8)
+        build_id, name_at, executable = None, 40, not misc & layout.MISC_MMAP_DATA
+        if kind == layout.MMAP2:
+            (protection,) = struct.unpack_from(prefix + "I", record, 64)
+            name_at, executable = 72, bool(protection & layout.PROT_EXEC)
+            if misc & layout.MISC_MMAP_BUILD_ID:
+                build_id = bytes(record[44 : 44 + min(record[40], 20)]) or None
+        if not size:
+            return None
+        last = min(start + size, 2**64) - 1
+        name = text_of(record[name_at:])
+        if pid == layout.KERNEL_PID or misc & layout.CPUMODE_MASK == layout.CPUMODE_KERNEL:
+            self._map_kernel(start, last, name, page_offset, build_id)
+            return None
+        if not executable:
+            return None
+        module = self._module(name, build_id)
+        bias = self._bias(module, start, page_offset) if module != ANONYMOUS else 0
+        self._process(pid).map(start, last, module, bias)
+        return int(pid)
+
+    def _map_kernel(self, start: int, last: int, name: str, page_offset: int, build_id: bytes | None) -> None:
+        if name.startswith("[guest") or len(self.kernel) >= _MOST_KERNEL_MAPS:
+            return
+        # The name goes on with that of the symbol from which the addresses count.
+        if name.startswith("[kernel.kallsyms]"):
+            name = "[kernel.kallsyms]"
+        build_id = build_id or self._header.build_ids.get(name)
+        self.kernel.append(KernelMap(start, last, name, page_offset, build_id))
+
+    # Files
+
+    def _module(self, name: str, build_id: bytes | None) -> int:
+        """The number of the module with a file's code; `ANONYMOUS` if there is no file."""
+        path = name.removesuffix(_DELETED)
+        build_id = build_id or self._header.build_ids.get(name) or self._header.build_ids.get(path)
+        if build_id is None and (not name or name.startswith(_NO_FILES)):
+            return ANONYMOUS
+        key = name, build_id
+        if key not in self._module_numbers:
+            if len(self._module_numbers) >= _MOST_MODULES:
+                self.forgotten = True
+                return ANONYMOUS
+            self._module_numbers[key] = self._new_module(name, path, build_id)
+        return self._module_numbers[key]
+
+    def _new_module(self, name: str, path: str, build_id: bytes | None) -> int:
+        if name == vdso.NAME:
+            contents = vdso.image(self._machine, build_id)
+            if contents is not None:
+                return self._modules.image(name, contents)
+        # What stands now where a deleted file was is right only if it has its build ID.
+        return self._modules.file(path if build_id else name, build_id, places=_kept(path, build_id))
+
+    def _bias(self, module: int, start: int, page_offset: int) -> int:
+        key = module, page_offset
+        if key not in self._biases:
+            if len(self._biases) >= _MOST_BIASES:
+                self._biases.clear()
+            self._biases[key] = (self._modules[module].bias(start, page_offset) - start) % 2**64
+        return (self._biases[key] + start) % 2**64
+
+    # Samples
+
+    def comm(self, pid: int, tid: int) -> int:
+        """The number of a thread's name, which is made up as perf does where none was recorded."""
+        process = self._processes.get(pid)
+        if process is not None and tid in process.comms:
+            return process.comms[tid]
+        return self._comm_number("swapper" if pid == tid == 0 else f":{tid}")
+
+    def space(self, pid: int) -> int:
+        """The number of a process's space as it is now; -1 if it has no code mapped that is known."""
+        process = self._processes.get(pid)
+        if process is None:
+            return -1
+        number = self.spaces.number(process.maps)
+        if number >= 0 or not self.spaces.full:
+            process.space = number
+        return process.space
+
+
+def _kept(path: str, build_id: bytes | None) -> tuple[str, ...]:
+    """The copy of a file that is not there any more, where perf keeps those of what it recorded."""
+    with contextlib.suppress(OSError, RuntimeError):  # names too long for the system, no home
+        if build_id and not Path(path).exists():
+            name = build_id.hex()
+            folder = Path("~/.debug/.build-id").expanduser() / name[:2] / name[2:]
+            return tuple(str(folder / leaf) for leaf in ("elf", "vdso") if (folder / leaf).exists())
+    return ()
+
+
+class Threads:
+    """The names and spaces of some samples' threads, looked up once as long as nothing changes."""
+
+    def __init__(self, state: State, pid: I32, tid: I32) -> None:
+        self._state = state
+        keys = (pid.astype(np.int64) << 32) | (tid.astype(np.int64) & 0xFFFFFFFF)
+        distinct, self._which = _numbered(keys)
+        self._pid = distinct >> 32
+        self._tid = (distinct & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+        self._of_process: dict[int, list[int]] = {}
+        for i, number in enumerate(self._pid.tolist()):
+            self._of_process.setdefault(number, []).append(i)
+        self._comms = np.empty(len(distinct), np.int32)
+        self._spaces = np.full(len(distinct), _STALE, np.int32)
+        self.comm = np.empty(len(pid), np.int32)
+        self.space = np.empty(len(pid), np.int32)
+
+    def changed(self, pid: int) -> None:
+        """A process is not what it was."""
+        for i in self._of_process.get(pid, ()):
+            self._spaces[i] = _STALE
+
+    def fill(self, begin: int, end: int) -> None:
+        """Look up the threads of the samples between two numbers."""
+        which: I64 = self._which[begin:end]
+        for i in set(which[self._spaces[which] == _STALE].tolist()):
+            pid = int(self._pid[i])
+            self._comms[i] = self._state.comm(pid, int(self._tid[i]))
+            self._spaces[i] = self._state.space(pid)
+        self.comm[begin:end] = self._comms[which]
+        self.space[begin:end] = self._spaces[which]
+
+
+def _numbered(keys: I64) -> tuple[I64, I64]:
+    """The different keys, rising, and of each key its number among them. NumPy's own imports much to do that."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    begins = np.ones(len(keys), np.bool_)
+    begins[1:] = ordered[1:] != ordered[:-1]
+    which = np.empty(len(keys), np.int64)
+    which[order] = np.cumsum(begins) - 1
+    return ordered[begins], which

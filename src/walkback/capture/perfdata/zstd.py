@@ -1,0 +1,84 @@
+"""One zstd stream that comes in pieces, and whose contents go on where they are put."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_STEP = 1 << 18
+
+
+class BrokenStreamError(Exception):
+    """The stream is damaged."""
+
+
+class Stream:
+    """Decompresses piece by piece.
+
+    What comes out is handed on in small parts, so whoever takes them can stop it by an exception of its own.
+    """
+
+    def __init__(self) -> None:
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+
+            self._decoder = zstd.ZstdDecompressor()
+        else:
+            import zstandard
+
+            self._sink = _Sink()
+            self._writer = zstandard.ZstdDecompressor().stream_writer(cast("Any", self._sink), write_size=_STEP)
+
+    def feed(self, stored: memoryview, take: Callable[[bytes], None]) -> None:
+        """Decompress the next piece, and hand what comes out to `take`."""
+        if sys.version_info >= (3, 14):
+            self._feed(stored, take)
+        else:
+            import zstandard
+
+            self._sink.take = take
+            try:
+                self._writer.write(stored)
+            except zstandard.ZstdError as error:
+                raise BrokenStreamError(str(error)) from error
+
+    if sys.version_info >= (3, 14):
+
+        def _feed(self, stored: memoryview, take: Callable[[bytes], None]) -> None:
+            from compression import zstd
+
+            try:
+                part = self._decoder.decompress(stored, _STEP)
+                while True:
+                    take(part)
+                    if self._decoder.eof:
+                        rest = self._decoder.unused_data
+                        self._decoder = zstd.ZstdDecompressor()
+                        if not rest:
+                            return
+                        part = self._decoder.decompress(rest, _STEP)
+                    elif self._decoder.needs_input:
+                        return
+                    else:
+                        part = self._decoder.decompress(b"", _STEP)
+            except (zstd.ZstdError, EOFError) as error:
+                raise BrokenStreamError(str(error)) from error
+
+
+class _Sink:
+    """What zstandard writes to."""
+
+    take: Callable[[bytes], None]
+
+    def write(self, part: bytes) -> int:
+        self.take(part)
+        return len(part)
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,119 @@
+"""All threads of one process at one moment, live or from a core file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from walkback.unwind.samples import Memory, Samples
+from walkback.unwind.stacks import Stacks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from walkback.arch import Machine
+    from walkback.arrays import I64, U64
+    from walkback.elf.layout import ByteOrder
+    from walkback.unwind.samples import Space
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """Threads, each with where it was; columns have one entry a thread."""
+
+    machine: Machine
+    byteorder: ByteOrder
+    pid: int
+    command: str
+    """The name of the process, as the kernel keeps it."""
+    tids: list[int]
+    names: list[str]
+    """Of the threads; a core file has only the name of the process."""
+    samples: Samples
+    spaces: list[Space]
+    stopped: I64
+    """For how many nanoseconds each thread was stopped; 0 in a core file."""
+    signal: int = 0
+    """What ended the process; 0 for nothing."""
+    signalled: int = -1
+    """The number in `tids` of the thread that got the signal; -1 for none."""
+    fault: int | None = None
+    """The address that the signal is about, where it is about one."""
+    arguments: str = ""
+    """The beginning of the command line, where a core file has it."""
+    pac_mask: int = 0
+    """The bits of a code address that a signature stands in, as an AArch64 kernel has told."""
+    troubles: list[str] = field(default_factory=list)
+    """What could not be had, a line each."""
+    stacks: Stacks | None = None
+    """Once walked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Memory that was copied."""
+
+    start: int
+    contents: bytes
+
+
+def samples_of(registers: U64, known: Sequence[int], pieces: Sequence[Sequence[Piece]], cuts: Sequence[int]) -> Samples:
+    """Samples of one space from copied memory; the pieces of a thread may overlap, and then the first holds."""
+    counts, flat = [], []
+    for own in pieces:
+        kept = _disjoint(own)
+        counts.append(len(kept))
+        flat += kept
+    sizes = np.array([len(piece.contents) for piece in flat], np.int64)
+    memory = Memory(
+        memoryview(b"".join(piece.contents for piece in flat)),
+        np.array([piece.start for piece in flat], np.uint64),
+        sizes.astype(np.uint64),
+        np.cumsum(sizes) - sizes,
+    )
+    ends = np.cumsum(np.array(counts, np.int64))
+    return Samples(
+        registers=registers,
+        known=np.array(known, np.uint64),
+        space=np.zeros(len(known), np.int32),
+        memory=memory,
+        first_segment=ends - np.array(counts, np.int64),
+        end_segment=ends,
+        cut=np.array(cuts, np.uint64),
+    )
+
+
+def _disjoint(pieces: Sequence[Piece]) -> list[Piece]:
+    if len(pieces) < 2:
+        return [piece for piece in pieces if piece.contents]
+    taken: list[Piece] = []
+    for piece in pieces:
+        start, end = piece.start, piece.start + len(piece.contents)
+        for other in taken:
+            if other.start <= start < other.start + len(other.contents):
+                start = other.start + len(other.contents)
+            elif start < other.start < end:
+                end = other.start
+        if start < end:
+            taken.append(Piece(start, piece.contents[start - piece.start : end - piece.start]))
+            taken.sort(key=lambda one: one.start)
+    return taken
+
+
+def replaced(stacks: Stacks, others: dict[int, Stacks]) -> Stacks:
+    """The stacks with some of them, by number, replaced by the one in each of `others`."""
+    if not others:
+        return stacks
+    chosen = [(others[i], 0) if i in others else (stacks, i) for i in range(len(stacks))]
+    spans = [(one, slice(int(one.first[i]), int(one.first[i + 1]))) for one, i in chosen]
+    first = np.zeros(len(chosen) + 1, np.int64)
+    np.cumsum([span.stop - span.start for _, span in spans], out=first[1:])
+    frames = {
+        name: np.concatenate([getattr(one, name)[span] for one, span in spans])
+        for name in ("pc", "kind", "how", "module", "address")
+    }
+    end = np.array([one.end[i] for one, i in chosen], np.uint8)
+    at = np.array([one.at[i] for one, i in chosen], np.uint64)
+    return Stacks(first=first, end=end, at=at, **frames)

@@ -1,0 +1,190 @@
+"""What a program is doing, or was when it ended: the stacks of all its threads, named.
+
+shot = stacks_of_process(1234)
+print(shot.labels(0))
+
+`Stopper` takes such pictures again and again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from walkback.arrays import I64
+from walkback.capture.frames import DistinctFrames
+from walkback.capture.modules import VDSO, Modules
+from walkback.capture.names import Names
+from walkback.export.distinct import Distinct
+from walkback.export.profile import Frames, Mapping, Profile, SampleBatch, Timeline, Totals
+from walkback.unwind.cache import TableCache, default_folder
+from walkback.unwind.moduletable import Only
+from walkback.unwind.stacks import Stacks
+from walkback.unwind.walker import LIMIT, Walker
+
+if TYPE_CHECKING:
+    from walkback.capture.corefile import CoreFile
+    from walkback.capture.process import Process
+    from walkback.capture.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """All threads at one moment."""
+
+    snapshot: Snapshot
+    stacks: Stacks
+    frames: Frames
+    """All distinct frames so far."""
+    frame: I64
+    """The number of each frame of the stacks."""
+    time: int
+    """In nanoseconds since 1970; 0 where it is not known."""
+
+    def labels(self, thread: int) -> list[str]:
+        """The names of a thread's frames, innermost first; `thread` counts from 0."""
+        first, end = (int(self.stacks.first[at]) for at in (thread, thread + 1))
+        return [self.frames.label(number) for number in self.frame[first:end].tolist()]
+
+    def batch(self) -> SampleBatch:
+        """For the formats: a sample for each thread."""
+        snapshot, count = self.snapshot, len(self.stacks)
+        comms = list(dict.fromkeys(snapshot.names))
+        return SampleBatch(
+            frames=self.frames,
+            comms=comms,
+            events=["stopped"],
+            pid=np.full(count, snapshot.pid, np.int64),
+            tid=np.array(snapshot.tids, np.int64),
+            time=np.full(count, self.time, np.uint64),
+            period=np.ones(count, np.uint64),
+            comm=np.array([comms.index(name) for name in snapshot.names], np.int64),
+            end=self.stacks.end,
+            first=self.stacks.first,
+            frame=self.frame,
+            pc=self.stacks.pc,
+            lookup=self.stacks.lookup,
+            how=self.stacks.how,
+            event=np.zeros(count, np.int64),
+        )
+
+
+class Stopper:
+    """A process or a core file whose stacks are wanted, once or often."""
+
+    def __init__(
+        self,
+        source: int | str | os.PathLike[str],
+        *,
+        exe: str | os.PathLike[str] | None = None,
+        sysroot: str | os.PathLike[str] | None = None,
+        only: Only | None = None,
+        limit: int = LIMIT,
+        demangle: bool = True,
+        lines: bool = False,
+        cache: bool = True,
+        stack_limit: int | None = None,
+    ) -> None:
+        """`source` is the number of a process or the path of a core file; `exe` is the core file's program."""
+        self.modules = Modules()
+        self.target: Process | CoreFile
+        self.live = isinstance(source, int)
+        """Whether it is a process."""
+        address_mask = None
+        # Each is imported where it is used: for a small program that takes longer than the rest.
+        if isinstance(source, int):
+            from walkback.capture.process import Process
+
+            more = {} if stack_limit is None else {"stack_limit": stack_limit}
+            self.target = Process(source, self.modules, **more)
+        else:
+            from walkback.capture.corefile import CoreFile
+
+            self.target = CoreFile.open(source, self.modules, exe=exe, sysroot=sysroot)
+            if self.target.notes.pac_mask:
+                address_mask = ~self.target.notes.pac_mask & (2**64 - 1)
+        self.walker = Walker(
+            self.target.machine,
+            self.target.byteorder,
+            lambda number: self.modules[number].elf,
+            is_kernels=lambda number: self.modules[number].name == VDSO,
+            only=only,
+            limit=limit,
+            cache=TableCache(default_folder() if cache else None),
+            address_mask=address_mask,
+        )
+        self.name = f"process {source}" if isinstance(source, int) else os.fsdecode(source)
+        self.names = Names(self.modules, demangle=demangle, lines=lines)
+        self.distinct = DistinctFrames(self.names)
+
+    def shoot(self) -> Shot:
+        """The stacks now."""
+        now = time.time_ns() if self.live else 0
+        self.names.forget_perf_maps()
+        snapshot = self.target.sample(self.walker)
+        stacks = snapshot.stacks
+        assert stacks is not None
+        numbers = self.distinct.add(stacks, np.full(len(stacks), snapshot.pid))
+        return Shot(snapshot, stacks, self.distinct.frames, numbers, now)
+
+    @property
+    def troubles(self) -> list[str]:
+        """What of files could not be had, a line each."""
+        return [*self.walker.troubles, *(f"{name}: {why}" for name, why in self.names.troubles.items())]
+
+
+class Totalled:
+    """Sums up pictures to a `Profile`."""
+
+    def __init__(self, stopper: Stopper) -> None:
+        self._stopper = stopper
+        self._stacks = Distinct()
+        self._totals = Totals(threads=True)
+        self._comms: dict[str, int] = {}
+        self._times: list[Timeline] = []
+
+    def add(self, shot: Shot) -> None:
+        """Add the threads of a picture, each once."""
+        batch = shot.batch()
+        numbers = [self._comms.setdefault(name, len(self._comms)) for name in batch.comms]
+        comm = np.array(numbers, np.int64)[batch.comm]
+        stack = self._stacks.add(batch.first, batch.frame)
+        self._totals.add(comm, stack, end=batch.end, pid=batch.pid, tid=batch.tid)
+        ones = np.ones(len(batch), np.uint64)
+        self._times.append(Timeline(batch.pid, batch.tid, batch.time, ones, comm, stack, batch.end))
+
+    def profile(self) -> Profile:
+        """All that was added."""
+        frames, modules = self._stopper.distinct.frames, self._stopper.modules
+        summed = Profile.of(frames, self._stacks, list(self._comms), self._totals)
+        times = Timeline.joined(self._times) if self._times else None
+        return replace(
+            summed,
+            title=self._stopper.name,
+            start=int(times.time[0]) if times is not None and len(times) else 0,
+            duration=int(times.time[-1] - times.time[0]) if times is not None and len(times) else 0,
+            mappings=[Mapping(module.name, module.build_id) for module in modules.all()],
+            timeline=times if self._stopper.live else None,
+        )
+
+
+def stacks_of_process(pid: int, *, only: Only | None = None, limit: int = LIMIT, lines: bool = False) -> Shot:
+    """The stacks of all threads of a live process, each stopped for a moment."""
+    return Stopper(pid, only=only, limit=limit, lines=lines).shoot()
+
+
+def stacks_of_core(
+    path: str | os.PathLike[str],
+    *,
+    exe: str | os.PathLike[str] | None = None,
+    sysroot: str | os.PathLike[str] | None = None,
+    only: Only | None = None,
+    limit: int = LIMIT,
+    lines: bool = False,
+) -> Shot:
+    """The stacks of all threads of a core file."""
+    return Stopper(path, exe=exe, sysroot=sysroot, only=only, limit=limit, lines=lines).shoot()

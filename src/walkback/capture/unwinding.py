@@ -1,0 +1,209 @@
+"""A recording of perf, unwound: samples with the stacks that their registers and stack copies lead to.
+
+for batch in Unwinding("perf.data"):
+    print(len(batch), batch.frames.labels()[:3])
+
+profile("perf.data").weight.sum()
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import BinaryIO
+
+import numpy as np
+
+from walkback.arrays import I32, U64, Bools
+from walkback.capture.frames import DistinctFrames, with_chains
+from walkback.capture.modules import VDSO, Modules
+from walkback.capture.names import Names
+from walkback.capture.perfdata.batch import Batch
+from walkback.capture.perfdata.recording import Recording
+from walkback.export.distinct import Distinct
+from walkback.export.profile import Mapping, Profile, SampleBatch, Timeline, Totals
+from walkback.unwind.cache import TableCache, default_folder
+from walkback.unwind.moduletable import Only
+from walkback.unwind.samples import Space
+from walkback.unwind.stacks import End, FrameKind, How, Stacks
+from walkback.unwind.walker import LIMIT, Walker, available_threads
+
+
+class Unwinding:
+    """Iterated once: batches of samples with named frames, in the order of their times."""
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | BinaryIO,
+        *,
+        only: Only | None = None,
+        limit: int = LIMIT,
+        sysroot: str | os.PathLike[str] | None = None,
+        demangle: bool = True,
+        lines: bool = False,
+        kernel: bool = True,
+        threads: int | None = None,
+        cache: bool = True,
+    ) -> None:
+        """`only` keeps to one kind of table, `limit` is the most frames of a stack, `kernel` keeps its call chains."""
+        self.modules = Modules(sysroot=sysroot)
+        self.recording = Recording.open(source, self.modules)
+        self.walker = Walker(
+            self.recording.machine,
+            self.recording.byteorder,
+            lambda number: self.modules[number].elf,
+            is_kernels=lambda number: self.modules[number].name == VDSO,
+            only=only,
+            limit=limit,
+            cache=TableCache(default_folder() if cache else None),
+            threads=available_threads() if threads is None else threads,
+        )
+        self._kernel = kernel
+        self.names = Names(self.modules, demangle=demangle, lines=lines)
+        self.distinct = DistinctFrames(self.names)
+
+    def __iter__(self) -> Iterator[SampleBatch]:
+        recording = self.recording
+        for batch in recording.batches():
+            stacks = self.walk(batch)
+            if self.names.kernel is None:
+                self.names.kernel = next((part.build_id for part in recording.kernel if part.build_id), None)
+            numbers = self.distinct.add(stacks, batch.pid)
+            yield SampleBatch(
+                frames=self.distinct.frames,
+                comms=recording.comms,
+                events=recording.events,
+                pid=batch.pid,
+                tid=batch.tid,
+                time=batch.time,
+                period=batch.period,
+                comm=batch.comm,
+                end=stacks.end,
+                first=stacks.first,
+                frame=numbers,
+                pc=stacks.pc,
+                lookup=stacks.lookup,
+                how=stacks.how,
+                event=batch.event,
+                cpu=batch.cpu if (batch.cpu >= 0).any() else None,
+            )
+
+    def walk(self, batch: Batch) -> Stacks:
+        """The stacks of a batch: walked, or as recorded where there are no registers, behind the kernel's frames."""
+        stacks = self.walker.walk(batch.samples, self.recording.spaces)
+        stacks = with_recorded(stacks, batch, self.recording.spaces)
+        if self._kernel:
+            stacks = with_chains(stacks, batch.chain_first, batch.chain_pc, batch.chain_kernel)
+        return stacks
+
+    @property
+    def troubles(self) -> list[str]:
+        """What could not be had, a line each."""
+        missing = [f"{name}: {why}" for name, why in self.names.troubles.items()]
+        return [*self.recording.troubles, *self.walker.troubles, *missing]
+
+
+def with_recorded(stacks: Stacks, batch: Batch, spaces: list[Space]) -> Stacks:
+    """With the recorded call chains of the program for samples that have no registers."""
+    bare = stacks.end == End.NO_REGISTERS
+    owner = np.repeat(np.arange(len(batch)), np.diff(batch.chain_first))
+    kept = bare[owner] & ~batch.chain_kernel
+    if not kept.any():
+        return stacks
+    owner, pc = owner[kept], batch.chain_pc[kept]
+    counts = np.bincount(owner, minlength=len(batch))
+    first = np.concatenate(([0], np.cumsum(np.diff(stacks.first) + counts)))
+    innermost = np.ones(len(owner), np.bool_)
+    innermost[1:] = owner[1:] != owner[:-1]
+    kind = np.where(innermost, FrameKind.EXACT, FrameKind.RETURN).astype(np.uint8)
+    lookup = pc - (~innermost).astype(np.uint64)
+    module, address = _mapped(lookup, batch.samples.space[owner], spaces)
+    # A sample without registers has no frames of its own, so these are all that it has.
+    own = np.repeat(~(counts > 0), np.diff(first))
+    columns = {}
+    for name, recorded in (("pc", pc), ("kind", kind), ("module", module), ("address", address)):
+        column = getattr(stacks, name)
+        columns[name] = np.empty(int(first[-1]), column.dtype)
+        columns[name][own], columns[name][~own] = column, recorded
+    how = np.full(int(first[-1]), How.RECORDED, np.uint8)
+    how[own] = stacks.how
+    return Stacks(first=first, how=how, end=stacks.end, at=stacks.at, **columns)
+
+
+def _mapped(address: U64, space: np.ndarray, spaces: list[Space]) -> tuple[I32, U64]:
+    """The module that each address is in, and the address as its file counts."""
+    module: I32 = np.full(len(address), -1, np.int32)
+    own = address.copy()
+    for number in np.unique(space[space >= 0]).tolist():
+        ours = np.flatnonzero(space == number)
+        maps = spaces[number]
+        if not len(maps.start):
+            continue
+        place = np.searchsorted(maps.last, address[ours]).clip(max=len(maps.last) - 1)
+        held: Bools = (maps.start[place] <= address[ours]) & (address[ours] <= maps.last[place])
+        held &= maps.module[place] >= 0
+        ours, place = ours[held], place[held]
+        module[ours] = maps.module[place]
+        own[ours] -= maps.bias[place]
+    return module, own
+
+
+class Collector:
+    """Sums up batches to a `Profile`."""
+
+    def __init__(self, unwinding: Unwinding, *, by_period: bool = False, threads: bool = False, times: bool = False):
+        """`by_period` weighs samples by their periods; `threads` tells threads apart; `times` keeps every sample."""
+        self._unwinding = unwinding
+        self._by_period = by_period
+        self._stacks = Distinct()
+        self._totals = Totals(threads=threads)
+        self._times: list[Timeline] | None = [] if times else None
+        self._first_time = self._last_time = 0
+        self._samples = 0
+
+    def add(self, batch: SampleBatch) -> None:
+        """Add the samples of a batch."""
+        stack = self._stacks.add(batch.first, batch.frame)
+        weight = batch.period if self._by_period else np.ones(len(batch), np.uint64)
+        self._totals.add(batch.comm, stack, weight, end=batch.end, pid=batch.pid, tid=batch.tid)
+        if self._times is not None:
+            self._times.append(Timeline(batch.pid, batch.tid, batch.time, weight, batch.comm, stack, batch.end))
+        times = batch.time[batch.time > 0]
+        if len(times):
+            self._first_time = min(self._first_time or 2**63, int(times.min()))
+            self._last_time = max(self._last_time, int(times.max()))
+
+    def profile(self) -> Profile:
+        """All that was added."""
+        unwinding = self._unwinding
+        recording = unwinding.recording
+        events = recording.events
+        summed = Profile.of(unwinding.distinct.frames, self._stacks, recording.comms, self._totals)
+        return replace(
+            summed,
+            unit=events[0] if self._by_period and events else "samples",
+            title=recording.name,
+            duration=self._last_time - self._first_time,
+            mappings=[
+                Mapping(module.name, module.build_id)
+                for module in map(unwinding.modules.__getitem__, range(len(unwinding.modules)))
+            ],
+            timeline=Timeline.joined(self._times) if self._times else None,
+        )
+
+
+def profile(
+    source: str | os.PathLike[str] | BinaryIO,
+    *,
+    only: Only | None = None,
+    limit: int = LIMIT,
+    sysroot: str | os.PathLike[str] | None = None,
+    by_period: bool = False,
+) -> Profile:
+    """A whole recording, summed up; `export` writes what comes back."""
+    unwinding = Unwinding(source, only=only, limit=limit, sysroot=sysroot)
+    collector = Collector(unwinding, by_period=by_period)
+    for batch in unwinding:
+        collector.add(batch)
+    return collector.profile()

@@ -1,0 +1,307 @@
+"""Core files that programs here have left: of the kernel, of gdb, and of emulated machines."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from targets import THREADS, Look, allow_cores, compiled, eventually, gdb_stacks, pcs, started, state
+
+from peers import BIN, peer
+from walkback.capture.corefile import CoreFile
+from walkback.capture.modules import Modules
+from walkback.capture.process import Process
+from walkback.elf import ElfFile
+from walkback.errors import UnreadableError
+
+CRASH = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+volatile unsigned long sink;
+__attribute__((noinline)) void deep(int n) { if (n > 0) { deep(n - 1); sink++; return; } DIE; }
+__attribute__((noinline)) void sleepy(int n) { if (n > 0) { sleepy(n - 1); sink++; return; } for (;;) pause(); }
+static void *run(void *p) { sleepy((int)(long)p); return 0; }
+int main(void) {
+    pthread_t thread;
+    for (long i = 1; i < 3; i++) pthread_create(&thread, 0, run, (void *)i);
+    usleep(200000);
+    deep(20);
+}
+"""
+
+
+def crashed(folder: Path, die: str, *options: str) -> tuple[Path, Path]:
+    """A program, and the core that the kernel wrote of it."""
+    pattern = Path("/proc/sys/kernel/core_pattern").read_text().strip()
+    if pattern.startswith(("|", "/")):
+        pytest.skip(f"the kernel does not write core files beside the program, but to {pattern}")
+    program = compiled(folder, CRASH.replace("DIE", die), *options)
+    done = subprocess.run([program], cwd=folder, preexec_fn=allow_cores, check=False)
+    cores = [path for path in folder.iterdir() if path.name.startswith("core")]
+    if not cores:
+        pytest.skip("core files are not allowed here (ulimit -c)")
+    assert done.returncode < 0
+    return program, cores[0]
+
+
+@pytest.fixture(scope="module")
+def aborted(tmp_path_factory):
+    return crashed(tmp_path_factory.mktemp("aborted"), "abort()")
+
+
+def opened(core, **options):
+    look = Look(Modules())
+    source = CoreFile.open(core, look.modules, **options)
+    return look, source, look.at(source)
+
+
+def test_a_core_of_the_kernel(aborted):
+    program, core = aborted
+    look, source, snapshot = opened(core)
+    assert snapshot.troubles == []
+    assert snapshot.command == "target"
+    assert snapshot.arguments == str(program)
+    assert snapshot.signal == signal.SIGABRT
+    assert snapshot.signalled == 0
+    assert snapshot.fault is None
+    assert snapshot.tids[0] == snapshot.pid
+    assert look.ends(snapshot) == ["complete"] * 3
+    names = look.names(snapshot, 0)
+    assert names[names.index("abort") :][:23] == ["abort", *["deep"] * 21, "main"]
+    assert {tuple(look.names(snapshot, i)[:-2]) for i in (1, 2)} == {
+        ("pause", "sleepy", "sleepy", "run"),
+        ("pause", "sleepy", "sleepy", "sleepy", "run"),
+    }
+    assert "[vdso]" in {look.modules[int(number)].name for number in source.space.module if number >= 0}
+
+
+@pytest.mark.peers
+def test_the_same_as_gdb(aborted):
+    program, core = aborted
+    _, _, snapshot = opened(core)
+    assert pcs(snapshot) == gdb_stacks(program, core)
+
+
+def test_a_core_that_is_cut_short_gives_what_is_there(aborted):
+    _, core = aborted
+    data = core.read_bytes()
+    whole = opened(core)[2]
+    complete = 0
+    with pytest.raises(UnreadableError, match="cut short"):
+        CoreFile(ElfFile(data[:0x700], str(core)), Modules())
+    for size in range(0x8000, len(data), len(data) // 37):
+        look = Look(Modules())
+        snapshot = look.at(CoreFile(ElfFile(data[:size], str(core)), look.modules))
+        assert snapshot.tids == whole.tids
+        assert "the core file is cut short" in snapshot.troubles[0]
+        complete += look.ends(snapshot).count("complete")
+        # What is walked is as it was, up to where the memory ends.
+        for tid, found in pcs(snapshot).items():
+            if look.ends(snapshot)[snapshot.tids.index(tid)] == "complete":
+                assert found == pcs(whole)[tid]
+    assert complete
+
+
+def test_a_fault_has_an_address(tmp_path):
+    _, core = crashed(tmp_path, "*(volatile int *)0x1234 = 1")
+    look, _, snapshot = opened(core)
+    assert snapshot.signal == signal.SIGSEGV
+    assert snapshot.fault == 0x1234
+    assert look.names(snapshot, 0)[:22] == [*["deep"] * 21, "main"]
+
+
+def test_a_static_program(tmp_path):
+    _, core = crashed(tmp_path, "abort()", "-static")
+    look, _, snapshot = opened(core)
+    assert snapshot.troubles == []
+    assert look.names(snapshot, 0).count("deep") == 21
+    assert look.ends(snapshot) == ["complete"] * 3
+
+
+def test_a_file_with_another_build_id_is_told_and_not_used(tmp_path):
+    program, core = crashed(tmp_path, "abort()")
+    recorded = program.read_bytes()
+    (tmp_path / "kept").write_bytes(recorded)
+    compiled(tmp_path, CRASH.replace("DIE", "sink = 7; abort()"))
+    look, _, snapshot = opened(core)
+    assert any(
+        re.fullmatch(rf"{program}: .* has the build ID \w+, and \w+ was recorded", one) for one in snapshot.troubles
+    )
+    assert "deep" not in look.names(snapshot, 0)
+    # The right file is found where it is said to be.
+    look, _, snapshot = opened(core, exe=tmp_path / "kept")
+    assert snapshot.troubles == []
+    assert look.names(snapshot, 0).count("deep") == 21
+
+
+def test_a_missing_file_is_told_and_found_in_a_sysroot(tmp_path):
+    program, core = crashed(tmp_path, "abort()")
+    root = tmp_path / "root"
+    inside = root / str(program).lstrip("/")
+    inside.parent.mkdir(parents=True)
+    program.rename(inside)
+    look, _, snapshot = opened(core)
+    assert snapshot.troubles == [f"{program}: No such file or directory"]
+    assert "raise" in look.names(snapshot, 0)
+    look, _, snapshot = opened(core, sysroot=root)
+    assert snapshot.troubles == []
+    assert look.names(snapshot, 0).count("deep") == 21
+
+
+@pytest.mark.peers
+def test_a_core_of_gdb(tmp_path):
+    gcore = shutil.which("gcore")
+    if gcore is None:
+        pytest.skip("needs gcore, which comes with gdb")
+    with started(compiled(tmp_path, THREADS)) as target:
+        os.kill(target.pid, signal.SIGSTOP)
+        assert eventually(lambda: state(target.pid) == "T")
+        look = Look(Modules())
+        live = pcs(look.at(Process(target.pid, look.modules)))
+        subprocess.run([gcore, "-o", tmp_path / "saved", str(target.pid)], capture_output=True, check=True)
+    look, source, snapshot = opened(tmp_path / f"saved.{target.pid}")
+    assert snapshot.troubles == []
+    # A debugger's stop is not what ended it.
+    assert (snapshot.signal, snapshot.signalled) == (0, -1)
+    assert pcs(snapshot) == live
+    assert look.ends(snapshot) == ["complete"] * 5
+    # The program's text is not in the core, and is read from its file.
+    pc = int(source.sample().samples.registers[0, 32])
+    start, contents = source.read(0, pc)
+    assert start <= pc < start + len(contents)
+
+
+# Emulated machines
+
+START = {
+    "aarch64": """
+        mov x29, #0
+        mov x30, #0
+        mov x5, x0
+        ldr x1, [sp]
+        add x2, sp, #8
+        mov x6, sp
+        adrp x0, main
+        add x0, x0, :lo12:main
+        mov x3, #0
+        mov x4, #0
+        bl __libc_start_main
+        """,
+    "s390x": """
+        lg %r3, 0(%r15)
+        la %r4, 8(%r15)
+        lgr %r6, %r14
+        aghi %r15, -176
+        xc 0(8,%r15), 0(%r15)
+        stmg %r14, %r15, 160(%r15)
+        lghi %r5, 0
+        lghi %r6, 0
+        larl %r2, main
+        brasl %r14, __libc_start_main@PLT
+        """,
+}
+LINK_REGISTER = {"aarch64": "x30", "s390x": "r14"}
+LOADER = {"aarch64": "ld-linux-aarch64.so.1", "s390x": "ld64.so.1"}
+MACHINES = [pytest.param(name, marks=pytest.mark.peers) for name in START]
+
+
+def root(arch: str) -> Path:
+    return BIN.parent / "bookworm" / "usr" / f"{arch}-linux-gnu"
+
+
+def emulated(folder: Path, arch: str, die: str = "abort()") -> tuple[Path, Path]:
+    """A program for another machine, and the core that the emulator wrote of it."""
+    qemu, gcc = peer(f"qemu-{arch}"), peer(f"{arch}-gcc")
+    assembler, linker = peer(f"{arch}-as-2.40"), peer(f"{arch}-ld-2.40")
+    (folder / "crash.c").write_text(CRASH.replace("DIE", die))
+    flags = ("-O1", "-fno-optimize-sibling-calls", "-fno-inline", "-fasynchronous-unwind-tables", "-fPIE")
+    subprocess.run([gcc, *flags, "-S", "-o", folder / "crash.s", folder / "crash.c"], check=True)
+    start = f"""
+        .globl _start
+        .type _start, %function
+        _start:
+        .cfi_startproc
+        .cfi_undefined {LINK_REGISTER[arch]}
+        {START[arch]}
+        .cfi_endproc
+        .size _start, .-_start
+        .section .note.GNU-stack, "", %progbits
+        """
+    for kind in ("function", "progbits") if arch == "s390x" else ():
+        start = start.replace(f"%{kind}", f"@{kind}")
+    (folder / "start.s").write_text(start)
+    objects = []
+    for name in ("start", "crash"):
+        subprocess.run([assembler, "-o", folder / f"{name}.o", folder / f"{name}.s"], check=True)
+        objects.append(folder / f"{name}.o")
+    libraries = [root(arch) / "lib" / name for name in ("libc.so.6", LOADER[arch])]
+    command = [linker, "-pie", "--build-id", "--eh-frame-hdr", "-dynamic-linker", f"/lib/{LOADER[arch]}"]
+    subprocess.run([*command, "-o", folder / "crash", *objects, *libraries], check=True)
+    command = [qemu, "-L", root(arch), folder / "crash"]
+    subprocess.run(command, cwd=folder, preexec_fn=allow_cores, capture_output=True, check=False)
+    cores = list(folder.glob("qemu_*.core"))
+    if not cores:
+        pytest.skip("core files are not allowed here (ulimit -c)")
+    return folder / "crash", cores[0]
+
+
+@pytest.fixture(scope="module")
+def emulations(tmp_path_factory):
+    made = {}
+
+    def of(arch):
+        if arch not in made:
+            made[arch] = emulated(tmp_path_factory.mktemp(arch), arch)
+        return made[arch]
+
+    return of
+
+
+@pytest.mark.parametrize("arch", MACHINES)
+def test_a_core_of_the_emulator(emulations, arch):
+    program, core = emulations(arch)
+    look, source, snapshot = opened(core, exe=program, sysroot=root(arch))
+    assert source.machine.name.lower() == arch
+    assert snapshot.troubles == []
+    assert snapshot.signal == signal.SIGABRT
+    assert snapshot.signalled == 0
+    assert look.ends(snapshot) == ["complete"] * 3
+    names = look.names(snapshot, 0)
+    assert names[names.index("abort") :][:23] == ["abort", *["deep"] * 21, "main"]
+    assert names[-1] == "_start"
+    assert look.names(snapshot, 1)[:4] == ["pause", "sleepy", "sleepy", "run"]
+    files = {one.elf.name for one in look.modules if one.elf is not None}
+    assert files == {str(program), *(str(root(arch) / "lib" / name) for name in ("libc.so.6", LOADER[arch]))}
+
+
+@pytest.mark.parametrize("arch", MACHINES)
+def test_a_core_of_the_emulator_names_its_program(emulations, arch):
+    _, core = emulations(arch)
+    look, _, snapshot = opened(core)
+    assert "deep" in look.names(snapshot, 0) or look.ends(snapshot)[0] != "complete"
+    assert any(one.startswith("/lib/libc.so.6: ") for one in snapshot.troubles)
+    # With the files of another system, the program's path is not one of this system.
+    _, _, snapshot = opened(core, sysroot=root(arch))
+    assert any("name the program of this core file" in one for one in snapshot.troubles)
+
+
+@pytest.mark.parametrize("arch", MACHINES)
+def test_a_wrong_program_and_wrong_libraries_are_not_used(emulations, arch, tmp_path):
+    program, core = emulations(arch)
+    other, _ = emulated(tmp_path, arch, "getpid(); abort()")
+    _, _, snapshot = opened(core, exe=other, sysroot=root(arch))
+    assert any(one.startswith(str(other)) and "not used" in one for one in snapshot.troubles)
+    # Libraries of another system: the core has no build ID of theirs, but their dynamic sections.
+    wrong = tmp_path / "root" / "lib"
+    wrong.mkdir(parents=True)
+    folder = {"aarch64": "arm64", "s390x": "s390x"}[arch]
+    found = next((BIN.parent / folder / "usr" / "lib").rglob("libc.so.6"))
+    shutil.copy(found, wrong / "libc.so.6")
+    look, _, snapshot = opened(core, exe=program, sysroot=tmp_path / "root")
+    assert any("libc.so.6" in one and "not used" in one for one in snapshot.troubles)
+    assert any(LOADER[arch] in one for one in snapshot.troubles)
+    assert "abort" not in look.names(snapshot, 0)

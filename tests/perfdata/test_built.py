@@ -1,0 +1,332 @@
+"""Recordings made by hand: what no machine here records, both byte orders, every kind of field."""
+
+import io
+
+import numpy as np
+import pytest
+
+import perfbuilder as pb
+from perfbuilder import Attr, Builder
+from walkback.capture.modules import Modules
+from walkback.capture.perfdata import Recording
+
+pytestmark = pytest.mark.kernel
+
+BASE = pb.IP | pb.TID | pb.TIME | pb.CPU | pb.PERIOD
+WALKABLE = BASE | pb.REGS_USER | pb.STACK_USER
+ORDERS = {"x86_64": "little", "aarch64": "little", "s390x": "big"}
+
+
+def read(contents, tmp_path, **more):
+    path = tmp_path / "perf.data"
+    path.write_bytes(contents)
+    recording = Recording.open(path, Modules(), **more)
+    return recording, list(recording.batches())
+
+
+def only(contents, tmp_path, **more):
+    recording, batches = read(contents, tmp_path, **more)
+    assert not recording.troubles
+    assert len(batches) == 1
+    return recording, batches[0]
+
+
+def walkable(machine="x86_64", **more):
+    more = {"sample_type": WALKABLE, "regs_user": pb.MASKS[machine], "stack_user": 64} | more
+    return Builder(ORDERS[machine], machine, [Attr(**more)])
+
+
+# Fields
+
+LISTS = {
+    "none": {},
+    "lengths": {
+        "read": [5, 6], "chain": [pb.CONTEXT_USER, 1, 2], "raw": b"12345678901", "branches": [(1, 2, 3), (4, 5, 6)],
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+@pytest.mark.parametrize("values", LISTS.values(), ids=LISTS)
+@pytest.mark.parametrize("seed", range(24))
+def test_any_fields_before_the_stack(byteorder, values, seed, tmp_path):
+    chosen = int(np.random.default_rng(seed).integers(0, 1 << 24))
+    kinds = chosen | WALKABLE
+    values = {"read": [0, 0], **values}
+    builder = Builder(byteorder, "x86_64", [Attr(kinds, regs_user=pb.MASKS["x86_64"], read_format=1 << 2)])
+    builder.attrs[0].ids = (77,)
+    builder.attrs[0].branches = (chosen & 1) << 17
+    registers = {bit: 1000 + bit for bit in range(24)}
+    for i in range(3):
+        builder.sample(
+            ip=0x1234, pid=5, tid=6 + i, time=100 + i, cpu=i, period=9, registers=registers, stack=bytes(range(64)),
+            **values,
+        )  # fmt: skip
+    for contents in (builder.file(), builder.pipe()):
+        recording, batch = only(contents, tmp_path)
+        assert recording.counts.damaged == 0
+        assert recording.byteorder == byteorder
+        assert batch.pid.tolist() == [5] * 3
+        assert batch.tid.tolist() == [6, 7, 8]
+        assert batch.time.tolist() == [100, 101, 102]
+        assert batch.cpu.tolist() == [0, 1, 2]
+        assert batch.period.tolist() == [9] * 3
+        memory = batch.samples.memory
+        assert memory.start.tolist() == [1007] * 3
+        assert memory.size.tolist() == [64] * 3
+        for offset in memory.offset.tolist():
+            assert bytes(memory.buffer[offset : offset + 64]) == bytes(range(64))
+        assert batch.samples.cut.tolist() == [1007 + 64] * 3
+        chain = batch.chain_pc[: batch.chain_first[1]].tolist()
+        if kinds & pb.CALLCHAIN:
+            assert chain == values.get("chain", [])[1:]
+        else:
+            assert chain == [0x1234]
+
+
+@pytest.mark.parametrize("form", range(32))
+def test_every_read_format(form, tmp_path):
+    group, times, each = form >> 3 & 1, (form & 1) + (form >> 1 & 1), 1 + (form >> 2 & 1) + (form >> 4 & 1)
+    builder = walkable(sample_type=WALKABLE | pb.READ | pb.CALLCHAIN, read_format=form)
+    members = 3 if group else 1
+    values = ([members] if group else [1]) + [4] * times + [8] * (members * each - (0 if group else 1))
+    builder.sample(read=values, chain=[pb.CONTEXT_KERNEL, 5, 6, pb.CONTEXT_USER, 7], registers={7: 3}, stack=b"x" * 8)
+    _, batch = only(builder.file(), tmp_path)
+    assert batch.chain_pc.tolist() == [5, 6, 7]
+    assert batch.chain_kernel.tolist() == [True, True, False]
+
+
+def test_contexts_of_chains(tmp_path):
+    builder = Builder(attrs=[Attr(BASE | pb.CALLCHAIN)])
+    builder.sample(misc=pb.KERNEL, chain=[1, pb.CONTEXT_GUEST, 2, pb.CONTEXT_USER, 3, 4])
+    builder.sample(misc=pb.USER, chain=[5])
+    builder.sample(misc=4, chain=[6, 7])
+    builder.sample(chain=[pb.CONTEXT_KERNEL, 8, 2**64 - 640, 99, pb.CONTEXT_USER])
+    _, batch = only(builder.file(), tmp_path)
+    assert batch.chain_first.tolist() == [0, 3, 4, 4, 5]
+    assert batch.chain_pc.tolist() == [1, 3, 4, 5, 8]
+    assert batch.chain_kernel.tolist() == [True, False, False, False, True]
+    assert batch.samples.known.tolist() == [0] * 4
+
+
+# Machines
+
+
+@pytest.mark.parametrize("machine", pb.MASKS)
+def test_registers_of_each_machine(machine, tmp_path):
+    builder = walkable(machine)
+    builder.sample(registers={bit: 100 + bit for bit in range(64)}, stack=b"12345678", room=64)
+    recording, batch = only(builder.file(), tmp_path)
+    row = batch.samples.registers[0].tolist()
+    known = int(batch.samples.known[0])
+    names = recording.machine.register_names
+    if machine == "x86_64":
+        order = ["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "pc", *"......."]
+        order += [f"r{number}" for number in range(8, 16)]
+        assert row[16] == 108
+    elif machine == "aarch64":
+        order = [*(f"x{number}" for number in range(31)), "sp", "pc"]
+    else:
+        order = [*(f"r{n}" for n in range(16)), *(f"f{n}" for n in range(16)), ".", "pc"]
+    expected = {32 if name == "pc" else names.index(name): 100 + bit for bit, name in enumerate(order) if name != "."}
+    if machine == "x86_64":
+        expected[16] = 108
+    assert {column: value for column, value in enumerate(row) if known >> column & 1} == expected
+    assert batch.samples.memory.start[0] == row[recording.machine.sp]
+    assert batch.samples.memory.size[0] == 8
+    assert batch.samples.cut[0] == 0
+
+
+@pytest.mark.parametrize("machine", pb.MASKS)
+def test_the_machine_is_seen_by_its_registers(machine, tmp_path):
+    builder = walkable(machine)
+    builder.sample(registers={}, stack=b"")
+    contents = builder.file(data_size=0)
+    recording, _ = read(contents, tmp_path)
+    assert recording.machine.name == {"x86_64": "AMD64", "aarch64": "AArch64", "s390x": "s390x"}[machine]
+
+
+def test_samples_without_registers_are_counted(tmp_path):
+    builder = walkable()
+    builder.sample(registers=None)
+    builder.sample(registers={7: 5}, abi=1, stack=b"x" * 8)
+    builder.sample(registers={7: 5}, stack=b"")
+    builder.sample(registers={7: 2**64 - 4}, stack=b"x" * 8)
+    recording, batch = only(builder.file(), tmp_path)
+    assert (recording.counts.without_registers, recording.counts.narrow) == (1, 1)
+    assert [bool(known) for known in batch.samples.known.tolist()] == [False, False, True, True]
+    assert batch.samples.memory.size.tolist() == [0, 0, 0, 0]
+    assert batch.samples.end_segment.tolist() == batch.samples.first_segment.tolist()
+
+
+# Events
+
+
+@pytest.mark.parametrize("kinds", [pb.IDENTIFIER, pb.ID])
+@pytest.mark.parametrize("size", [72, 96, 112, 136, 200])
+def test_events_are_told_apart_by_their_ids(kinds, size, tmp_path):
+    first = Attr(BASE | kinds, "one", (11, 12), size=size, freq=True, period=4000)
+    second = Attr((BASE | kinds) & ~pb.PERIOD, "two", (21,), size=size, period=500)
+    builder = Builder(attrs=[first, second])
+    builder.comm(1, 1, "name", time=4)
+    builder.sample(1, pid=1, tid=1, time=6)
+    builder.sample(0, pid=1, tid=1, time=5, id=12, period=3)
+    builder.sample(0, id=999)
+    builder.sample(0, id=0, time=7)
+    for contents in (builder.file(), builder.pipe()):
+        recording, batch = only(contents, tmp_path)
+        assert recording.events == ["one", "two"]
+        assert batch.event.tolist() == [0, 1, 0]
+        assert batch.period.tolist() == [3, 500, 1]
+        assert batch.time.tolist() == [5, 6, 7]
+        assert recording.counts.unknown_ids == 1
+
+
+def test_names_of_events_that_the_header_lacks(tmp_path):
+    builder = Builder(attrs=[Attr(BASE, "")])
+    builder.sample()
+    assert only(builder.file(), tmp_path)[0].events == ["cpu-clock"]
+
+
+# Order
+
+
+def test_rounds_bring_records_into_order(tmp_path):
+    builder = Builder(attrs=[Attr(BASE)])
+    for times in ([10, 30], [20, 50], [40, 60], [55]):
+        for time in times:
+            builder.sample(time=time)
+        builder.finished_round()
+    _, batches = read(builder.file(), tmp_path)
+    assert [time for batch in batches for time in batch.time.tolist()] == [10, 20, 30, 40, 50, 55, 60]
+
+
+def test_records_have_effect_at_their_times(tmp_path):
+    builder = Builder(attrs=[Attr(BASE)])
+    for time in (10, 20, 30):
+        builder.sample(pid=1, tid=1, time=time)
+    builder.comm(1, 1, "late", time=25)
+    builder.comm(1, 1, "early", time=5)
+    recording, batch = only(builder.file(), tmp_path)
+    assert [recording.comms[i] for i in batch.comm] == ["early", "early", "late"]
+
+
+def test_records_without_a_time_go_first(tmp_path):
+    builder = Builder(attrs=[Attr(BASE)])
+    builder.sample(pid=1, tid=1, time=10)
+    builder.comm(1, 1, "made up", time=0)
+    recording, batch = only(builder.file(), tmp_path)
+    assert [recording.comms[i] for i in batch.comm] == ["made up"]
+
+
+def test_without_times_the_order_of_the_file_holds(tmp_path):
+    builder = Builder(attrs=[Attr(BASE & ~pb.TIME)])
+    builder.sample(pid=1, tid=1)
+    builder.comm(1, 1, "one")
+    builder.sample(pid=1, tid=1)
+    builder.comm(1, 1, "two", misc=pb.EXEC)
+    builder.sample(pid=1, tid=1)
+    recording, batch = only(builder.file(), tmp_path)
+    assert [recording.comms[i] for i in batch.comm] == [":1", "one", "two"]
+    assert batch.time.tolist() == [0, 0, 0]
+
+
+def test_a_bound_lets_the_oldest_go(tmp_path):
+    builder = walkable()
+    for i in range(1000):
+        builder.sample(time=i + 1, registers={7: 5}, stack=bytes([i % 256]) * 64)
+    stream = io.BytesIO(builder.pipe())
+    recording = Recording.open(stream, Modules(), bound=1000)
+    batches = list(recording.batches())
+    assert recording.counts.early
+    assert [time for batch in batches for time in batch.time.tolist()] == list(range(1, 1001))
+    for batch in batches:
+        for time, offset in zip(batch.time.tolist(), batch.samples.memory.offset.tolist(), strict=True):
+            assert batch.samples.memory.buffer[offset] == (time - 1) % 256
+
+
+# Forms
+
+
+@pytest.mark.parametrize("two", [False, True])
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+@pytest.mark.parametrize("pieces", [1, 7])
+def test_compressed_records(two, byteorder, pieces, tmp_path):
+    builder = Builder(byteorder, attrs=[Attr(WALKABLE, regs_user=pb.MASKS["x86_64"])])
+    for i in range(50):
+        builder.sample(pid=1, tid=1, time=i + 10, registers={7: 5}, stack=bytes([i]) * 800)
+    inner = b"".join(builder.records)
+    builder.records = []
+    builder.comm(1, 1, "name", time=1)
+    builder.compress(inner, pieces, two=two)
+    builder.finished_round()
+    builder.sample(pid=1, tid=1, time=100, registers={7: 5}, stack=bytes([50]) * 800)
+    for contents in (builder.file(), builder.pipe()):
+        recording, batch = only(contents, tmp_path)
+        assert batch.time.tolist() == [*range(10, 60), 100]
+        assert {recording.comms[i] for i in batch.comm} == {"name"}
+        for i, offset in enumerate(batch.samples.memory.offset.tolist()):
+            assert bytes(batch.samples.memory.buffer[offset : offset + 800]) == bytes([i]) * 800
+
+
+def test_a_stream_in_small_reads(tmp_path):
+    builder = walkable()
+    for i in range(20):
+        builder.sample(time=i, registers={7: 5}, stack=bytes([i]) * 64)
+    recording = Recording.open(Drips(builder.pipe()), Modules())
+    batches = list(recording.batches())
+    assert sum(map(len, batches)) == 20
+    assert recording.total is None
+    assert recording.position() == len(builder.pipe())
+
+
+class Drips(io.RawIOBase):
+    """A stream that gives 7 bytes at a time."""
+
+    def __init__(self, contents):
+        self.rest = contents
+
+    def readable(self):
+        return True
+
+    def readinto(self, target):
+        count = min(7, len(target), len(self.rest))
+        target[:count] = self.rest[:count]
+        self.rest = self.rest[count:]
+        return count
+
+
+@pytest.mark.parametrize("size", [1000, 5 << 20])
+def test_data_behind_a_record_is_passed_over(size, tmp_path):
+    builder = walkable()
+    builder.sample(time=1, registers={7: 5}, stack=b"x" * 64)
+    builder.record(71, 0, builder.words([size, 0, 0, 0, 0]))
+    builder.records.append(bytes(size))
+    builder.sample(time=2, registers={7: 5}, stack=b"y" * 64)
+    builder.record(200, 0, b"")
+    for contents in (builder.file(), builder.pipe()):
+        recording, batches = read(contents, tmp_path)
+        assert [time for batch in batches for time in batch.time.tolist()] == [1, 2]
+        assert recording.counts.unknown_records == 1
+        assert not recording.troubles
+    recording = Recording.open(io.BytesIO(builder.pipe()), Modules())
+    assert sum(map(len, recording.batches())) == 2
+
+
+def test_lost_records_are_counted(tmp_path):
+    builder = walkable()
+    builder.record(2, 0, builder.words([1, 5]) + builder.trailer())
+    builder.record(2, 0, builder.words([1, 6]) + builder.trailer())
+    builder.record(13, 0, builder.words([7]) + builder.trailer())
+    recording, _ = read(builder.file(), tmp_path)
+    assert (recording.counts.lost, recording.counts.lost_samples) == (11, 7)
+
+
+def test_odd_sizes(tmp_path):
+    builder = walkable()
+    builder.sample(time=1, registers={7: 5}, stack=b"x" * 64)
+    builder.record(200, 0, b"abc")
+    builder.sample(time=2, registers={7: 5}, stack=b"y" * 64)
+    _, batch = only(builder.file(), tmp_path)
+    memory = batch.samples.memory
+    assert [bytes(memory.buffer[at : at + 1]) for at in memory.offset.tolist()] == [b"x", b"y"]
