@@ -33,6 +33,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    # Debuggers and recorders that `make peers` brought do where the machine has none.
+    os.environ["PATH"] += f"{os.pathsep}{Path(__file__).resolve().parent.parent / '.peers' / 'bin'}"
     if not config.getoption("--interpreted"):
         return
     loaded = [name for name in KERNELS if name in sys.modules]

@@ -15,12 +15,15 @@ import re
 import struct
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from elfbuilder import ElfBuilder
+from recorded import core, hello, recording
 from sframebuilder import PCREL, SFrameBuilder, row
 from test_files import (
     GNU_SFRAME,
@@ -42,7 +45,7 @@ from walkback.cli.main import VERBS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-WITH_EXAMPLES = {"README.md", "api.md", "cli.md", "findings.md"}
+WITH_EXAMPLES = {"README.md", "api.md", "cli.md", "findings.md", "walking.md"}
 FUNCTIONS = (("_start", 0, SIZE), ("main", SIZE, 2 * SIZE), ("compute", 3 * SIZE, SIZE))
 
 
@@ -71,7 +74,7 @@ def a_program() -> bytes:
     return builder.encode(address=SFRAME)
 
 
-def program(section: bytes, functions) -> ElfBuilder:
+def with_table(section: bytes, functions) -> ElfBuilder:
     elf = ElfBuilder(kind=2)
     text = elf.code(".text", 0x100, TEXT)
     elf.segment(1, ".text", flags=5, vaddr=TEXT)
@@ -132,8 +135,8 @@ def with_a_group() -> ElfBuilder:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files that the documents speak of."""
-    written(tmp_path, program(a_program(), FUNCTIONS), "a.out")
-    written(tmp_path, program(damaged().bytes(), [("compute", SIZE, SIZE)]), "damaged.so")
+    written(tmp_path, with_table(a_program(), FUNCTIONS), "a.out")
+    written(tmp_path, with_table(damaged().bytes(), [("compute", SIZE, SIZE)]), "damaged.so")
     one = written(tmp_path, relocatable(small(), placing(3)), "one.o")
     two = written(tmp_path, relocatable(small(2), placing(2)), "two.o")
     archive(tmp_path, "libcalls.a", one, two)
@@ -141,10 +144,36 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     written(tmp_path, concatenated(), "concatenated")
     written(tmp_path, joined(), "joined.o")
     written(tmp_path, with_a_group(), "inline.o")
-    subprocess.run(["gcc", "-nostdlib", "-static", "-o", "hello", ROOT / "tests" / "hello.s"], cwd=tmp_path, check=True)
+    program = hello(tmp_path)
+    (tmp_path / "perf.data").write_bytes(recording(program))
+    (tmp_path / "core.hello").write_bytes(core(program))
     subprocess.run(["gcc", "-c", "-o", "hello.o", ROOT / "tests" / "hello.s"], cwd=tmp_path, check=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+WORKER = """
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((noinline)) void wait_for_work(void) { for (;;) pause(); }
+int main(void) { puts("ready"); fflush(stdout); wait_for_work(); }
+"""
+
+
+@contextlib.contextmanager
+def worker(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The process that documents speak of as `$PID`."""
+    (folder / "worker.c").write_text(WORKER)
+    subprocess.run(["gcc", "-O1", "-o", folder / "worker", folder / "worker.c"], check=True)
+    with subprocess.Popen([folder / "worker"], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.05)
+        monkeypatch.setenv("PID", str(process.pid))
+        try:
+            yield
+        finally:
+            process.kill()
 
 
 def matches(expected: str, told: str) -> bool:
@@ -180,7 +209,15 @@ def run(command: str) -> str:
 
 
 @pytest.mark.parametrize("document", [one for one in DOCUMENTS if one.name in WITH_EXAMPLES], ids=lambda one: one.name)
-def test_every_example_does_what_it_says(document: Path, folder: Path) -> None:
+def test_every_example_does_what_it_says(
+    document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.setenv("WALKBACK_CACHE", str(tmp_path_factory.mktemp("cache")))
+    with worker(folder, monkeypatch) if "$PID" in document.read_text() else contextlib.nullcontext():
+        run_examples(document)
+
+
+def run_examples(document: Path) -> None:
     names: dict[str, object] = {}
     found = blocks(document)
     for block, following in zip(found, [*found[1:], Block("", "", 0)], strict=True):

@@ -15,13 +15,15 @@ import walkback
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = {
     "walkback": """
-        Added Built CODES Code Comparison Converted Derived DwarfError ElfError ElfFile ExistingSize Finding
-        Fixed Found FrameSource Functions GraftError IncompleteError InexpressibleError Kind LeftOut Linked
-        Machine Match MissingError Pair Part Parts Piece Place Reason Refusal Refused Replacement Report Rule
-        SFrameError Section SectionBuilder Severity Shapes Sizes Source Split Stray Stretch Uncovered
-        UnreadableError UnwindTable Verdict VersionSize WalkbackError add build cfi_sources check check_source
+        CODES FORMATS Accuracy Added Built Code Collector Comparing Comparison Converted CoreFile Derived
+        DwarfError ElfError ElfFile End ExistingSize Finding Fixed Format Found FrameKind FrameSource Frames
+        Functions GraftError How IncompleteError InexpressibleError Kind LeftOut Linked Machine Match Memory
+        MissingError Module Modules Pair Part Parts Piece Place Process Profile Reason Recording Refusal Refused
+        Replacement Report Rule SFrameError SampleBatch Samples Section SectionBuilder Severity Shapes Shot
+        Sizes Snapshot Source Space Split Stacks Stopper Stray Stretch Uncovered UnreadableError UnwindTable
+        Unwinding Verdict VersionSize WalkbackError Walker accuracy add build cfi_sources check check_source
         compare convert decode derive drop encode fix from_bytes link link_object lookup measure pairs pieces
-        refusals sources split to_table total_size with_byteorder
+        profile refusals sources split stacks_of_core stacks_of_process to_table total_size with_byteorder
     """,
     "walkback.graft": """
         Grafted ObjectSection Rewriting add add_to_object drop is_grafted planned_address set_sections

@@ -2,8 +2,8 @@
 
 What comes: GNU binutils 2.40, 2.44 and the newest, each for x86-64, AArch64 and s390x, and 2.35, which knows nothing
 of SFrame, for x86-64; GNU gold 2.40 and 2.44, the last; the newest mold and LLVM tools; cross compilers that turn C
-and C++ into assembly; libsframe of 2.44 and the newest with their headers; elfutils; and QEMU's user-mode emulation
-with programs of AArch64 and s390x to run under it. They are Debian packages, fetched from the mirror this machine
+and C++ into assembly; libsframe of 2.44 and the newest with their headers; elfutils; GDB and perf; and QEMU's user-mode
+emulation with programs of AArch64 and s390x to run under it. They are Debian packages, fetched from the mirror this machine
 already uses, checked against Debian's keyring, and unpacked into one root a set; nothing is installed. Each root has
 its own C library, so a wrapper in `.peers/bin/` starts a program through its root's loader; the roots of the other
 machines are for the emulation's `-L`.
@@ -44,17 +44,18 @@ LLVM_TOOLS = (
     *("llvm-readelf", "llvm-readobj", "llvm-strip", "llvm-symbolizer"),
 )
 EMULATORS = ("qemu-x86_64", "qemu-aarch64", "qemu-s390x")
-ELFUTILS = ("eu-addr2line", "eu-elflint", "eu-readelf", "eu-strip")
+ELFUTILS = ("eu-addr2line", "eu-elflint", "eu-readelf", "eu-stack", "eu-strip")
 OTHER_EMULATORS = ("*/bin/qemu-[!asx]*", "*/bin/qemu-alpha", "*/bin/qemu-arm*", "*/bin/qemu-sh4*", "*/bin/qemu-sparc*")
 FOREIGN = ("libc6", "libgcc-s1", "dash", "coreutils", "python3.13-minimal", "busybox-static")
 MACHINES = {"": "x86_64-linux-gnu", "aarch64-": "aarch64-linux-gnu", "s390x-": "s390x-linux-gnu"}
 
 # What no peer needs at run time: documents, static libraries, sanitizers, link-time optimisation, some tools.
 LEFT_OUT = (
-    *("./usr/share", "./etc", "./var", "*.a", "*.o", "./usr/lib/llvm-*/include"),
+    *("./etc", "./var", "*.a", "*.o", "./usr/lib/llvm-*/include"),
     *("*/lto1", "*/lto-wrapper", "*-lto-dump-*", "*/aarch64-*.gold", "*/s390x-*.gold", "*san.so.*"),
     *("*/llvm-exegesis", "*/obj2yaml"),
 )
+SHARED = ("./usr/share",)
 
 
 class FetchError(Exception):
@@ -74,18 +75,25 @@ class Suite:
     release: str = ""
     """The Debian release, where that is not the name."""
     architecture: str = "amd64"
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = SHARED
     """Besides LEFT_OUT."""
     binutils_for: tuple[str, ...] = tuple(MACHINES)
     """The machines, by prefix, for which it has binutils, where it has any."""
 
 
 SUITES = (
-    Suite("bullseye", "2.35", ("binutils",), left_out=("*.gold", "*gconv*"), binutils_for=("",)),
+    Suite("bullseye", "2.35", ("binutils",), left_out=(*SHARED, "*.gold", "*gconv*"), binutils_for=("",)),
     Suite("bookworm", "2.40", (*BINUTILS, "g++-12-aarch64-linux-gnu", "g++-12-s390x-linux-gnu", "libstb-dev")),
     Suite("trixie", "2.44", (*BINUTILS, "binutils-gold-x86-64-linux-gnu", "libsframe1", "binutils-dev")),
     Suite("sid", "new", (*BINUTILS, "mold", "libsframe*", "libsframe-dev", "llvm-*", "lld-*")),
-    Suite("tools", "", ("qemu-user", "elfutils"), release="trixie", left_out=OTHER_EMULATORS),
+    Suite("tools", "", ("qemu-user", "elfutils"), release="trixie", left_out=(*SHARED, *OTHER_EMULATORS)),
+    Suite(
+        "debuggers",
+        "",
+        ("gdb-multiarch", "linux-perf"),
+        release="bookworm",
+        left_out=("./usr/share/doc", "./usr/share/locale", "./usr/share/man", "*/perl*"),
+    ),
     Suite("arm64", "", FOREIGN, release="trixie", architecture="arm64"),
     Suite("s390x", "", FOREIGN, release="trixie", architecture="s390x"),
 )
@@ -245,8 +253,11 @@ def record(suite: Suite) -> dict[str, object] | None:
     return told if isinstance(told, dict) and told.get("wanted") == wanted(suite) else None
 
 
-def script(root: str, program: Path, *first: str) -> str:
-    """A script that starts a root's program through that root's loader; `root` is relative to the script."""
+def script(root: str, program: Path, *first: str, setting: str = "") -> str:
+    """A script that starts a root's program through that root's loader; `root` is relative to the script.
+
+    `setting` is a variable that is set for it.
+    """
     base = PEERS / Path(root).name
     folders = [name for name in LIBRARY_FOLDERS if (base / name).is_dir()]
     library_path = ":".join(f"$root/{name}" for name in folders)
@@ -257,7 +268,7 @@ def script(root: str, program: Path, *first: str) -> str:
         *(f'"{word}"' for word in first),
         '"$@"',
     ]
-    return f"#!/bin/sh\nroot=${{0%/*}}/{root}\nexec {' '.join(parts)}\n"
+    return f"#!/bin/sh\nroot=${{0%/*}}/{root}\n{setting}exec {' '.join(parts)}\n"
 
 
 def binutils_scripts(suite: Suite) -> dict[str, str]:
@@ -282,6 +293,18 @@ def tool_scripts() -> dict[str, str]:
     return {f"bin/{name}": script("../tools", folder / name) for name in (*EMULATORS, *ELFUTILS)}
 
 
+def debugger_scripts() -> dict[str, str]:
+    """GDB with its own Python and data, and perf."""
+    folder = PEERS / "debuggers/usr/bin"
+    scripts = {"bin/perf": script("../debuggers", folder / "perf")}
+    for name in ("gdb", "gdb-multiarch"):
+        data = "--data-directory=$root/usr/share/gdb"
+        scripts[f"bin/{name}"] = script(
+            "../debuggers", folder / "gdb-multiarch", data, setting='export PYTHONHOME="$root/usr"\n'
+        )
+    return scripts
+
+
 def llvm_scripts() -> dict[str, str]:
     folder = next((PEERS / "sid/usr/lib").glob("llvm-*/bin"))
     return {f"bin/{tool}": script("../sid", folder / tool) for tool in LLVM_TOOLS}
@@ -304,7 +327,7 @@ def compiler_scripts() -> dict[str, str]:
 
 def write_scripts() -> int:
     """Writes every wrapper that is not there as it should be, and removes those that no longer should be."""
-    scripts = linker_scripts() | llvm_scripts() | compiler_scripts() | tool_scripts()
+    scripts = linker_scripts() | llvm_scripts() | compiler_scripts() | tool_scripts() | debugger_scripts()
     for suite in SUITES:
         if suite.label:
             scripts |= binutils_scripts(suite)

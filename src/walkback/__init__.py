@@ -17,6 +17,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from walkback.additions import Added, add, drop
     from walkback.arch import Machine
+    from walkback.capture.accuracy import Comparing, accuracy
+    from walkback.capture.corefile import CoreFile
+    from walkback.capture.modules import Module, Modules
+    from walkback.capture.perfdata.recording import Recording
+    from walkback.capture.process import Process
+    from walkback.capture.snapshot import Snapshot
+    from walkback.capture.stacks import Shot, Stopper, stacks_of_core, stacks_of_process
+    from walkback.capture.unwinding import Collector, Unwinding, profile
     from walkback.comparison import Comparison, Stretch, Verdict, compare
     from walkback.derivation import Derived, Uncovered, derive
     from walkback.dwarf.files import FrameSource, cfi_sources
@@ -33,6 +41,9 @@ if TYPE_CHECKING:
         UnreadableError,
         WalkbackError,
     )
+    from walkback.export.accuracy import Accuracy
+    from walkback.export.formats import FORMATS, Format
+    from walkback.export.profile import Frames, Profile, SampleBatch
     from walkback.linking.convert import Converted, convert
     from walkback.linking.fix import Fixed, fix
     from walkback.linking.link import Linked, link
@@ -52,10 +63,58 @@ if TYPE_CHECKING:
     from walkback.sizes import ExistingSize, Parts, Replacement, Sizes, VersionSize, measure, total_size
     from walkback.table import Found, Kind, Part, Reason, Rule, UnwindTable
     from walkback.tables import Pair, pairs
+    from walkback.unwind.samples import Memory, Samples, Space
+    from walkback.unwind.stacks import End, FrameKind, How, Stacks
+    from walkback.unwind.walker import Walker
 
 _HOMES = {
     "walkback.additions": ("Added", "add", "drop"),
     "walkback.arch": ("Machine",),
+    "walkback.capture.accuracy": (
+        "Comparing",
+        "accuracy",
+    ),
+    "walkback.capture.corefile": ("CoreFile",),
+    "walkback.capture.modules": (
+        "Module",
+        "Modules",
+    ),
+    "walkback.capture.perfdata.recording": ("Recording",),
+    "walkback.capture.process": ("Process",),
+    "walkback.capture.snapshot": ("Snapshot",),
+    "walkback.capture.stacks": (
+        "Shot",
+        "Stopper",
+        "stacks_of_core",
+        "stacks_of_process",
+    ),
+    "walkback.capture.unwinding": (
+        "Collector",
+        "Unwinding",
+        "profile",
+    ),
+    "walkback.export.accuracy": ("Accuracy",),
+    "walkback.export.formats": (
+        "FORMATS",
+        "Format",
+    ),
+    "walkback.export.profile": (
+        "Frames",
+        "Profile",
+        "SampleBatch",
+    ),
+    "walkback.unwind.samples": (
+        "Memory",
+        "Samples",
+        "Space",
+    ),
+    "walkback.unwind.stacks": (
+        "End",
+        "FrameKind",
+        "How",
+        "Stacks",
+    ),
+    "walkback.unwind.walker": ("Walker",),
     "walkback.comparison": ("Comparison", "Stretch", "Verdict", "compare"),
     "walkback.derivation": ("Derived", "Uncovered", "derive"),
     "walkback.dwarf.files": ("FrameSource", "cfi_sources"),
@@ -104,22 +163,32 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CODES",
+    "FORMATS",
+    "Accuracy",
     "Added",
     "Built",
     "Code",
+    "Collector",
+    "Comparing",
     "Comparison",
     "Converted",
+    "CoreFile",
     "Derived",
     "DwarfError",
     "ElfError",
     "ElfFile",
+    "End",
     "ExistingSize",
     "Finding",
     "Fixed",
+    "Format",
     "Found",
+    "FrameKind",
     "FrameSource",
+    "Frames",
     "Functions",
     "GraftError",
+    "How",
     "IncompleteError",
     "InexpressibleError",
     "Kind",
@@ -127,34 +196,50 @@ __all__ = [
     "Linked",
     "Machine",
     "Match",
+    "Memory",
     "MissingError",
+    "Module",
+    "Modules",
     "Pair",
     "Part",
     "Parts",
     "Piece",
     "Place",
+    "Process",
+    "Profile",
     "Reason",
+    "Recording",
     "Refusal",
     "Refused",
     "Replacement",
     "Report",
     "Rule",
     "SFrameError",
+    "SampleBatch",
+    "Samples",
     "Section",
     "SectionBuilder",
     "Severity",
     "Shapes",
+    "Shot",
     "Sizes",
+    "Snapshot",
     "Source",
+    "Space",
     "Split",
+    "Stacks",
+    "Stopper",
     "Stray",
     "Stretch",
     "Uncovered",
     "UnreadableError",
     "UnwindTable",
+    "Unwinding",
     "Verdict",
     "VersionSize",
     "WalkbackError",
+    "Walker",
+    "accuracy",
     "add",
     "build",
     "cfi_sources",
@@ -174,9 +259,12 @@ __all__ = [
     "measure",
     "pairs",
     "pieces",
+    "profile",
     "refusals",
     "sources",
     "split",
+    "stacks_of_core",
+    "stacks_of_process",
     "to_table",
     "total_size",
     "with_byteorder",

@@ -10,10 +10,10 @@ import contextlib
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _NEW_FILE = 0o666
 
@@ -77,23 +77,44 @@ def _write_stream(name: str, parts: Iterable[bytes | memoryview]) -> None:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """The same for contents that are written piece by piece to the file that this gives.
+
+    The file takes its name at the end; if there is an exception it never does.
+    """
+    name = os.fsdecode(path)
+    if _is_stream(name):
+        with Path(name).open("ab") as out:
+            yield out
+        return
+    target = Path(os.path.realpath(name))
+    try:
+        descriptor, temporary = _temporary(target.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, name) from None
+    try:
+        with os.fdopen(descriptor, "wb") as out:
+            yield out
+            out.flush()
+            _finish(descriptor, target, None)
+        temporary.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    _sync_folder(target.parent)
+
+
 def _prepare(
     target: Path, parts: Iterable[bytes | memoryview], like: str | os.PathLike[str] | None
 ) -> tuple[Path, Path]:
     """Write a temporary file beside the target; returns both."""
-    former = None
-    with contextlib.suppress(FileNotFoundError):
-        former = target.stat()
     descriptor, temporary = _temporary(target.parent)
     try:
         try:
             _write(descriptor, parts)
-            if former is not None:
-                _keep(descriptor, former, target)
-            else:
-                mode = _NEW_FILE if like is None else Path(like).stat().st_mode & 0o777
-                os.fchmod(descriptor, mode & ~_umask())
-            os.fsync(descriptor)
+            _finish(descriptor, target, like)
         finally:
             os.close(descriptor)
     except BaseException:
@@ -101,6 +122,18 @@ def _prepare(
             temporary.unlink()
         raise
     return temporary, target
+
+
+def _finish(descriptor: int, target: Path, like: str | os.PathLike[str] | None) -> None:
+    """Give the new file what the target has, and bring it to the disk."""
+    try:
+        former = target.stat()
+    except FileNotFoundError:
+        mode = _NEW_FILE if like is None else Path(like).stat().st_mode & 0o777
+        os.fchmod(descriptor, mode & ~_umask())
+    else:
+        _keep(descriptor, former, target)
+    os.fsync(descriptor)
 
 
 def _temporary(folder: Path) -> tuple[int, Path]:

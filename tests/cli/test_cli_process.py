@@ -17,7 +17,8 @@ from test_files import SFRAME, archive, linked, placing, relocatable, small, wri
 
 WALKBACK = Path(sys.executable).with_name("walkback")
 VERBS = ("show", "check", "find")
-ALL_VERBS = (*VERBS, "derive", "compare", "size", "add", "drop", "convert", "link", "fix", "split")
+ALL_VERBS = (*VERBS, "derive", "compare", "size", "add", "drop", "convert", "link", "fix", "split", "stack", "unwind")
+ARGUMENTS = {"stack": "PID|CORE", "unwind": "PERF.DATA"}
 NEWEST_VERB_TARGET = {"find": ["f1"]}
 
 
@@ -64,7 +65,7 @@ def test_help_of_a_verb_tells_of_its_options(verb: str) -> None:
     done = run(verb, "--help")
     assert (done.returncode, done.stderr) == (0, b"")
     text = done.stdout.decode()
-    assert text.startswith(f"Usage: walkback {verb} [OPTIONS] FILE")
+    assert text.startswith(f"Usage: walkback {verb} [OPTIONS] {ARGUMENTS.get(verb, 'FILE')}")
     for option in ("--json", "--section NAME", "--address A") if verb in VERBS else ():
         assert option in text
     assert "-h, --help" in text

@@ -13,7 +13,22 @@ import click
 
 from walkback.cli.output import EXIT_UNREADABLE, EXIT_USAGE, complain
 
-VERBS = ("show", "check", "find", "derive", "compare", "size", "add", "drop", "convert", "link", "fix", "split")
+VERBS = (
+    "show",
+    "check",
+    "find",
+    "derive",
+    "compare",
+    "size",
+    "add",
+    "drop",
+    "convert",
+    "link",
+    "fix",
+    "split",
+    "stack",
+    "unwind",
+)
 """In the order of `--help`; each is the module of that name here, and the command in it."""
 
 _EXIT_INTERRUPTED = 130

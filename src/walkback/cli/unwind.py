@@ -1,0 +1,189 @@
+"""`walkback unwind`: the stacks of a recording of perf."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
+from walkback.cli.progress import progress
+from walkback.cli.walking import FORMAT_NAMES, Shared, complain_of, opened, options, refuse_terminal
+from walkback.text import counted, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+
+    from walkback.capture.perfdata.recording import Recording
+    from walkback.export.profile import SampleBatch
+
+
+@click.command()
+@click.argument("file", metavar="PERF.DATA", type=click.Path(allow_dash=True))
+@click.option("--format", "form", type=click.Choice(FORMAT_NAMES), help="What to write. [default: folded]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a sample; the same as --format json.")
+@click.option(
+    "--compare", metavar="WAYS", help="Say how right sframe, cfi, fp and auto are, of those listed by commas."
+)
+@click.option("--chart", type=click.Path(), help="With --compare: where the chart goes, as SVG.")
+@click.option("--weight", type=click.Choice(["samples", "period"]), default="samples", show_default=True, help="Count.")
+@click.option("--kernel/--no-kernel", default=True, help="Show the kernel's frames.")
+@click.option(
+    "--mark-incomplete", is_flag=True, help="Give stacks that are not complete an outermost frame that says so."
+)
+@click.option("--threads", type=click.IntRange(1, 256), help="Walk with so many threads. [default: one a processor]")
+@options
+@click.pass_context
+def unwind(
+    ctx: click.Context,
+    /,
+    file: str,
+    form: str | None,
+    as_json: bool,
+    compare: str | None,
+    chart: str | None,
+    weight: str,
+    kernel: bool,
+    mark_incomplete: bool,
+    threads: int | None,
+    **shared: Any,
+) -> None:
+    """Walk the stacks of the samples that perf recorded with --call-graph dwarf.
+
+    PERF.DATA can be - for what `perf record -o -` writes.
+    """
+    common = Shared(**shared)
+    if as_json and form not in {None, "json"}:
+        message = f"--json is a format, and --format {form} another"
+        raise click.UsageError(message)
+    if compare is not None:
+        if form is not None or common.only is not None or common.output is not None:
+            message = "--compare prints a table; it goes with --chart and --json, and not with --format, --only or -o"
+            raise click.UsageError(message)
+        methods = _methods(compare)
+        ctx.exit(guarded(lambda name: _compare(name, methods, chart, as_json, common), file, file))
+    if chart is not None:
+        message = "--chart is for --compare"
+        raise click.UsageError(message)
+    wanted = _Wanted("json" if as_json else form or "folded", weight == "period", kernel, mark_incomplete, threads)
+    ctx.exit(guarded(lambda name: _unwind(name, wanted, common), file, file))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What to write."""
+
+    form: str
+    by_period: bool
+    kernel: bool
+    mark: bool
+    threads: int | None
+
+
+def _methods(text: str) -> list[str]:
+    """The ways to compare, by their names."""
+    from walkback.capture.accuracy import METHODS
+
+    names = text.split(",")
+    for name in names:
+        if name not in METHODS:
+            message = f"--compare takes {', '.join(METHODS)}, and not {printable(name)!r}"
+            raise click.UsageError(message)
+    return list(dict.fromkeys(names))
+
+
+def _source(file: str) -> str | BinaryIO:
+    return sys.stdin.buffer if file == "-" else file
+
+
+def _unwind(file: str, wanted: _Wanted, common: Shared) -> int:
+    import numpy as np
+
+    from walkback.capture.unwinding import Collector, Unwinding
+    from walkback.export.formats import FORMATS
+
+    form = FORMATS[wanted.form]
+    if form.binary:
+        refuse_terminal(f"--format {form.name}", common.output)
+    unwinding = Unwinding(_source(file), kernel=wanted.kernel, threads=wanted.threads, **common.walking())
+    ends = np.zeros(256, np.int64)
+    collector = Collector(unwinding, by_period=wanted.by_period, threads=form.timeline, times=form.timeline)
+    # Lines that are printed to the terminal while the bar is there would tear it.
+    shown = not form.streamed or common.output is not None or not sys.stdout.isatty()
+    with progress("unwinding", unwinding.recording.total, shown=shown) as move:
+
+        def batches() -> Iterator[SampleBatch]:
+            for batch in unwinding:
+                ends[:] += np.bincount(batch.end, minlength=256)
+                yield batch
+                move(unwinding.recording.position())
+
+        if form.streamed:
+            with opened(common.output) as out:
+                form.export(batches(), out)
+        else:
+            for batch in batches():
+                collector.add(batch)
+    if not form.streamed:
+        found = collector.profile()
+        with opened(common.output) as out:
+            form.export(found.marked() if wanted.mark else found, out)
+    return _account(file, unwinding.recording, ends, unwinding.troubles)
+
+
+def _account(file: str, recording: Recording, ends: np.ndarray, troubles: list[str]) -> int:
+    """Tell what is not there; what the recording has and could not be read makes the exit status 1."""
+    import numpy as np
+
+    from walkback.unwind.stacks import END_WORDS, End
+
+    counts = recording.counts
+    total = int(ends.sum())
+    if not total:
+        complain(f"{file}: there are no samples")
+    short = {END_WORDS[End(end)]: int(ends[end]) for end in np.flatnonzero(ends).tolist() if end != End.COMPLETE}
+    if short:
+        reasons = ", ".join(f"{count} {word}" for word, count in sorted(short.items(), key=lambda one: -one[1]))
+        complain(f"{file}: {sum(short.values())} of {counted(total, 'stack')} not complete: {reasons}")
+    if total and ends[End.NO_REGISTERS] == total:
+        complain(f"{file}: no sample has registers and stack; perf record --call-graph dwarf,16384 records them")
+    elif 20 * ends[End.STACK_CUT] > total:
+        complain(f"{file}: perf record --call-graph dwarf,65528 copies more of each stack")
+    if counts.lost or counts.lost_samples:
+        lost = counted(max(counts.lost, counts.lost_samples), "record")
+        complain(f"{file}: the kernel lost {lost} for want of room (perf record -m makes more)")
+    complain_of(file, troubles)
+    return EXIT_FINDINGS if recording.troubles or counts.damaged or not total else EXIT_FINE
+
+
+def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, common: Shared) -> int:
+    import json
+
+    from walkback.capture.accuracy import Comparing
+    from walkback.export.accuracy import bars, table
+    from walkback.export.accuracy import chart as drawn
+    from walkback.replace import replace_file
+
+    comparing = Comparing(_source(file), methods, limit=common.max_stack, sysroot=common.sysroot, cache=common.cache)
+    with progress("comparing", comparing.recording.total) as move:
+        for _ in comparing:
+            move(comparing.recording.position())
+    rows = comparing.rows
+    if as_json:
+        for row in rows:
+            click.echo(json.dumps(row.as_object()))
+    else:
+        for line in table(rows):
+            click.echo(line)
+        if sys.stdout.isatty():
+            click.echo()
+            for line in bars(rows):
+                click.echo(line)
+    if chart is not None:
+        replace_file(chart, [drawn(rows, f"How right, against call frame information: {file}").encode()])
+    complain_of(file, comparing.troubles)
+    return EXIT_FINDINGS if comparing.recording.troubles else EXIT_FINE

@@ -1,0 +1,98 @@
+"""What the verbs that walk stacks share: options, and where their output goes."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from walkback.cli.output import complain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from walkback.unwind.moduletable import Only
+
+FORMAT_NAMES = ("folded", "top", "perf-script", "json", "pprof", "speedscope", "firefox", "html")
+
+_MOST_TOLD = 20
+"""Lines of what could not be had."""
+
+OUTPUT = click.option("-o", "--output", type=click.Path(), help="Where to write. [default: standard output]")
+_ONLY = click.option(
+    "--only",
+    type=click.Choice(["sframe", "cfi", "fp"]),
+    help="Walk by this alone, to compare; not by the best there is.",
+)
+_LIMIT = click.option(
+    "--max-stack", type=click.IntRange(1, 1 << 20), default=1024, show_default=True, help="The most frames of a stack."
+)
+_SYSROOT = click.option(
+    "--sysroot", type=click.Path(), metavar="DIR", help="Where the files of the machine that it is from are."
+)
+_DEMANGLE = click.option("--demangle/--no-demangle", default=True, help="Show C++, Rust and Swift names as written.")
+_LINES = click.option("--lines", is_flag=True, help="Show source files and lines where debug data is there.")
+_CACHE = click.option("--cache/--no-cache", default=True, help="Keep tables of large files on disk.")
+
+
+def options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that these verbs share."""
+    for option in (_CACHE, _LINES, _DEMANGLE, _SYSROOT, _LIMIT, _ONLY, OUTPUT):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The values of these options."""
+
+    output: str | None
+    only: Only | None
+    max_stack: int
+    sysroot: str | None
+    demangle: bool
+    lines: bool
+    cache: bool
+
+    def walking(self) -> dict[str, Any]:
+        """Those that `Unwinding` and `Stopper` take."""
+        return {
+            "only": self.only,
+            "limit": self.max_stack,
+            "sysroot": self.sysroot,
+            "demangle": self.demangle,
+            "lines": self.lines,
+            "cache": self.cache,
+        }
+
+
+@contextlib.contextmanager
+def opened(output: str | None) -> Iterator[BinaryIO]:
+    """Standard output, or a file that is there whole or not at all."""
+    from walkback.replace import replacing
+
+    if output is None:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with replacing(output) as out:
+        yield out
+
+
+def refuse_terminal(name: str, output: str | None) -> None:
+    """Refuse to write bytes that are no text to a terminal."""
+    if output is None and sys.stdout.isatty():
+        message = f"{name} is not for a terminal; use -o FILE, or a pipe"
+        raise click.UsageError(message)
+
+
+def complain_of(subject: str, troubles: Sequence[str]) -> None:
+    """Tell what could not be had, a line each; of many the first."""
+    for line in troubles[:_MOST_TOLD]:
+        complain(f"{subject}: {line}")
+    if len(troubles) > _MOST_TOLD:
+        complain(f"{subject}: and {len(troubles) - _MOST_TOLD} more like these")
