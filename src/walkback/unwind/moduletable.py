@@ -45,6 +45,8 @@ Only = Literal["sframe", "cfi", "fp"]
 
 _MOST_TRAMPOLINES = 4096
 _LINKAGE = (".plt", ".plt.sec", ".plt.got", ".iplt")
+_BARE = (".init", ".fini")
+"""The C runtime's functions, which no assembler was told the frames of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +197,18 @@ def _of_frames(source: FrameSource, elf: ElfFile) -> _Part:
 
 
 def _linkage(elf: ElfFile, machine: Machine) -> list[_Part]:
-    """Procedure linkage tables that nothing describes are as at the first instruction of a function."""
+    """Procedure linkage tables that nothing describes are as at the first instruction of a function.
+
+    So is the first instruction of some functions: where a thread waits for the first page of a file it is there.
+    """
     places: list[tuple[int, int]] = []
     with contextlib.suppress(WalkbackError):
-        for name in _LINKAGE:
+        for name in (*_LINKAGE, *_BARE):
             for index in elf.sections_named(name):
                 section = elf.sections[index]
                 if section["size"] and section["flags"] & elf_layout.SHF_EXECINSTR:
-                    places.append((int(section["addr"]), int(section["addr"]) + int(section["size"])))
+                    size = 1 if name in _BARE else int(section["size"])
+                    places.append((int(section["addr"]), int(section["addr"]) + size))
     places.sort()
     if not places or any(end > start for (_, end), (start, _) in pairwise(places)):
         return []

@@ -1,0 +1,380 @@
+"""Points and steps of files: at every address the step that the file's tables say, found another way."""
+
+from __future__ import annotations
+
+import random
+import sys
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from stacksource import BASE, file_of
+
+from cfibuilder import CfiBuilder, cfa, expr
+from corpus import PREFIXES, corpus
+from sframebuilder import SFrameBuilder, row
+from walkback.arch import AMD64, MACHINES
+from walkback.derivation import derive
+from walkback.dwarf.files import frame_sources
+from walkback.dwarf.others import expression_at, side_table
+from walkback.dwarf.rules import RuleKind, to_table
+from walkback.elf import ElfFile
+from walkback.errors import WalkbackError
+from walkback.sframe.decode import decode
+from walkback.sframe.files import sources_of
+from walkback.sframe.rules import to_table as sframe_table
+from walkback.table import Kind
+from walkback.unwind.abi import ABIS, Flag, Op
+from walkback.unwind.moduletable import ModuleTable, module_table
+from walkback.unwind.points import BLOCK, NO_STEP
+from walkback.unwind.samples import PC
+from walkback.unwind.stacks import How
+
+PLACE = 0x80000
+OPS = {
+    Kind.UNCHANGED: Op.SAME,
+    Kind.UNDEFINED: Op.UNKNOWN,
+    Kind.REGISTER: Op.REGISTER,
+    Kind.AT_REGISTER: Op.AT_REGISTER,
+    Kind.CFA: Op.CFA,
+    Kind.AT_CFA: Op.AT_CFA,
+}
+
+
+@dataclass
+class Said:
+    """A step, for a comparison."""
+
+    how: How
+    cfa: tuple[Op, int, int]
+    saves: dict[int, tuple[Op, int, int]]
+    signal: bool
+    signed: bool
+
+
+def step_of(table: ModuleTable, address: int) -> int | None:
+    """The number of the step, by a plain search."""
+    points = table.points
+    place = int(np.searchsorted(points.start, np.uint64(address), "right")) - 1
+    step = int(points.step[place]) if place >= 0 else int(NO_STEP)
+    if step != int(NO_STEP) and step & int(BLOCK):
+        number, blocks = step & ~int(BLOCK), points.blocks
+        offset = (address - int(blocks.start[number])) % int(blocks.size[number])
+        step = int(NO_STEP)
+        for entry in range(int(blocks.first[number]), int(blocks.end[number])):
+            if int(blocks.offset[entry]) <= offset:
+                step = int(blocks.step[entry])
+    return None if step == int(NO_STEP) else step
+
+
+def said(table: ModuleTable, address: int) -> Said | None:
+    number = step_of(table, address)
+    if number is None:
+        return None
+    steps = table.steps
+
+    def value(op: int, register: int, operand: int) -> tuple:
+        if op in {Op.EXPRESSION, Op.AT_EXPRESSION}:
+            first, end = int(steps.expression_first[operand]), int(steps.expression_end[operand])
+            return Op(op), bytes(steps.expression_bytes[first:end])
+        if op in {Op.SAME, Op.UNKNOWN, Op.BAD}:
+            return (Op(op),)
+        return Op(op), register if op in {Op.REGISTER, Op.AT_REGISTER} else 0, operand
+
+    saves = {}
+    for i in range(int(steps.first[number]), int(steps.end[number])):
+        column = int(steps.save_column[i])
+        assert column not in saves
+        saves[column] = value(int(steps.save_op[i]), int(steps.save_register[i]), int(steps.save_operand[i]))
+    return Said(
+        How(int(steps.how[number])),
+        value(int(steps.cfa[number]), int(steps.register[number]), int(steps.operand[number])),
+        saves,
+        bool(steps.flags[number] & Flag.SIGNAL),
+        bool(steps.flags[number] & Flag.SIGNED),
+    )
+
+
+def part(one) -> tuple:
+    op = OPS[one.kind]
+    if op in {Op.REGISTER, Op.AT_REGISTER} and one.register >= PC:
+        return (Op.BAD,)
+    return (op,) if op in {Op.SAME, Op.UNKNOWN} else (op, one.register, one.offset)
+
+
+def by_rules(table, address: int, how: How) -> Said | None:
+    """What an `UnwindTable` says."""
+    found = table.find(address)
+    if found is None:
+        return None
+    if found.signal and not table.range_rows[found.range]:
+        context = ABIS[table.machine].trampolines[0].context
+        return Said(How.SIGNAL, context.cfa, {save[0]: save[1:] for save in context.saves}, True, False)
+    if found.rule is None:
+        return None
+    rule, machine = found.rule, table.machine
+    if Kind.INEXPRESSIBLE in {rule.cfa.kind, rule.ra.kind}:
+        return None
+    saves = {PC: part(rule.ra), machine.fp: (Op.BAD,) if rule.fp.kind is Kind.INEXPRESSIBLE else part(rule.fp)}
+    if rule.ra.kind is Kind.UNCHANGED:
+        saves[PC] = (Op.BAD,) if machine is AMD64 else (Op.REGISTER, machine.ra, 0)
+    cfa = (Op.BAD,) if rule.cfa.kind in {Kind.UNCHANGED, Kind.UNDEFINED} else part(rule.cfa)
+    return Said(how, cfa, saves, found.signal, rule.ra_signed)
+
+
+class ByFrames:
+    """What call frame information says: the words of its rows, and the side table."""
+
+    def __init__(self, elf: ElfFile, source) -> None:
+        self.frames, self.others, self.elf = source.frames, side_table(source.frames), elf
+        self.table = to_table(self.frames)
+
+    def at(self, address: int) -> Said | None:
+        found = self.table.find(address)
+        if found is None or self.frames.fdes.fault[self.table.range_origin[found.range]]:
+            return None
+        fde = int(self.table.range_origin[found.range])
+        first, count = int(self.frames.fdes.first_row[fde]), int(self.frames.fdes.rows[fde])
+        offset = address - int(self.frames.fdes.start[fde])
+        rows = [i for i in range(first, first + count) if int(self.frames.row_offset[i]) <= offset]
+        if not rows:
+            return None
+        row, machine = rows[-1], self.frames.machine
+        words = [int(word) for word in self.frames.rule_words[self.frames.row_rule[row]]]
+        return_column = words[4] >> 8 & 0xFFFF
+        saves = {PC: self.word(words[1]), machine.fp: self.word(words[2])}
+        if words[1] & 15 == RuleKind.UNSPECIFIED:
+            saves[PC] = (Op.BAD,) if machine is AMD64 else (Op.REGISTER, return_column, 0)
+        elif saves[PC] == (Op.SAME,):
+            saves[PC] = (Op.REGISTER, machine.ra, 0)
+        if words[3] & 15 != RuleKind.UNSPECIFIED:
+            saves[machine.sp] = self.word(words[3])
+        for register, rule in self.others.rules(int(self.others.row_set[row])).items():
+            if register < PC:
+                saves[register] = self.value(rule.kind, rule.operand if rule.kind == 3 else 0, rule.operand)
+        cfa = (Op.BAD,) if words[0] & 15 == RuleKind.UNSPECIFIED else self.word(words[0])
+        return Said(How.CFI, cfa, saves, found.signal, bool(words[4] & 3))
+
+    def word(self, word: int) -> tuple:
+        signed = word - (1 << 64) if word >> 63 else word
+        return self.value(RuleKind(word & 15), word >> 4 & 0xFFFF, signed >> 20)
+
+    def value(self, kind, register: int, operand: int) -> tuple:
+        match kind:
+            case RuleKind.UNSPECIFIED | RuleKind.SAME_VALUE:
+                return (Op.SAME,)
+            case RuleKind.UNDEFINED:
+                return (Op.UNKNOWN,)
+            case RuleKind.REGISTER:
+                return (Op.REGISTER, register, 0 if register == operand else operand) if register < PC else (Op.BAD,)
+            case RuleKind.AT_CFA:
+                return (Op.AT_CFA, 0, operand)
+            case RuleKind.CFA:
+                return (Op.CFA, 0, operand)
+            case RuleKind.AT_EXPRESSION:
+                return (Op.AT_EXPRESSION, bytes(expression_at(self.frames, operand)))
+            case RuleKind.EXPRESSION:
+                return (Op.EXPRESSION, bytes(expression_at(self.frames, operand)))
+        return (Op.BAD,)
+
+
+def edges(*tables, seed: int = 1, most: int = 400) -> list[int]:
+    """Addresses where something may change, with their neighbours, and some between: of large files a sample."""
+    places: set[int] = set()
+    for table in tables:
+        rows = np.repeat(table.range_start, table.range_rows)
+        if len(rows) == len(table.row_offset):
+            places |= set((rows + table.row_offset).tolist())
+        places |= set(table.range_start.tolist()) | set((table.range_start + table.range_size).tolist())
+    rng = random.Random(seed)
+    chosen = sorted(places)
+    if len(chosen) > most:
+        first = rng.randrange(len(chosen) - most // 2)
+        chosen = sorted({*rng.sample(chosen, most // 2), *chosen[first : first + most // 2]})
+    between = [rng.randrange(one, other) for one, other in pairwise(chosen) if other > one]
+    return sorted({max(0, place + way) % 2**64 for place in (*chosen, *between) for way in (-1, 0, 1)})
+
+
+def machine_of(elf: ElfFile):
+    return next(one for one in MACHINES if one.elf_machine == elf.machine)
+
+
+def check_file(elf: ElfFile, most: int = 400) -> int:
+    """Compare all modes with the routes that know nothing of points; returns how many addresses had a step."""
+    machine = machine_of(elf)
+    frames = [ByFrames(elf, source) for source in frame_sources(elf)]
+    tables = []
+    try:
+        tables = [sframe_table(batch.section) for one in sources_of(elf) for batch in one.batches(faults=True)]
+    except WalkbackError:
+        tables = []
+    addresses = edges(*tables, *(one.table for one in frames), most=most)
+    code = elf.is_code(np.array(addresses, np.uint64))
+    derived = []
+    try:
+        made = derive(elf)
+        derived = [sframe_table(decode(made.contents, address=made.section.address))]
+    except WalkbackError:
+        derived = []
+    modes = {only: module_table(elf, machine, only) for only in (None, "sframe", "cfi")}
+    count = 0
+    for address, is_code in zip(addresses, code.tolist(), strict=True):
+        if not is_code:
+            continue
+        cfi = next(filter(None, (one.at(address) for one in frames)), None)
+        own = next(filter(None, (by_rules(one, address, How.SFRAME) for one in tables)), None)
+        made_up = next(filter(None, (by_rules(one, address, How.DERIVED) for one in derived)), None)
+        assert said(modes["cfi"], address) == cfi, hex(address)
+        should = own if any(len(one) for one in tables) else made_up
+        assert said(modes["sframe"], address) == should, hex(address)
+        found = said(modes[None], address)
+        if own or cfi or (found is not None and found.how is not How.ENTRY):
+            assert found == (own or cfi), hex(address)
+        count += found is not None
+    return count
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("arch", PREFIXES)
+def test_the_corpus_has_the_steps_that_its_tables_say(arch) -> None:
+    count = 0
+    kinds = {"shared", "executable"}
+    samples = [one for one in corpus() if one.arch == arch and one.producer == "new" and one.kind in kinds]
+    for sample in samples:
+        count += check_file(ElfFile.open(sample.path), 24)
+    assert count > 500
+
+
+SYSTEM = ("libc.so.6", "libstdc++.so.6", "ld-linux-x86-64.so.2")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs the libraries of a Linux")
+@pytest.mark.parametrize("name", SYSTEM)
+def test_libraries_of_this_machine_have_the_steps_that_their_tables_say(name) -> None:
+    found = [path for folder in ("/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64") for path in Path(folder).glob(name)]
+    if not found:
+        pytest.skip(f"there is no {name}")
+    assert check_file(ElfFile.open(found[0])) > 300
+
+
+# Sections made by hand
+
+
+def steps_at(elf: ElfFile, *offsets: int, only=None, machine=AMD64) -> list[Said | None]:
+    table = module_table(elf, machine, only)
+    return [said(table, BASE + offset) for offset in offsets]
+
+
+USUAL = "def_cfa 7 8; offset 16 1"
+
+
+def cfi_of(*fdes: tuple[int, int, str], eh: bool = True) -> bytes:
+    builder = CfiBuilder(eh=eh, address=PLACE if eh else 0)
+    cie = builder.cie(cfa(USUAL))
+    for offset, size, program in fdes:
+        builder.fde(cie, BASE + offset, size, cfa(program))
+    return builder.bytes()
+
+
+def cfas(found: list[Said | None]) -> list[int | None]:
+    return [one.cfa[2] if one else None for one in found]
+
+
+def test_sframe_goes_before_call_frame_information_and_that_before_debug_frame() -> None:
+    from walkback.sframe.builder import SectionBuilder
+
+    builder = SectionBuilder("AMD64")
+    builder.function(BASE, 16, ["CFA = rsp+24"])
+    from elfbuilder import ElfBuilder
+
+    made = ElfBuilder("little", 62, 3)
+    made.section(".text", bytes(0x100), flags=6, addr=BASE)
+    made.segment(1, ".text", flags=5, vaddr=BASE)
+    made.section(".sframe", builder.encode(address=PLACE + 0x1000), flags=2, addr=PLACE + 0x1000)
+    made.section(".eh_frame", cfi_of((0, 32, "def_cfa_offset 32")), flags=2, addr=PLACE)
+    made.section(".debug_frame", cfi_of((0, 48, "def_cfa_offset 40"), eh=False))
+    elf = ElfFile(bytes(made.build()), "built")
+    assert cfas(steps_at(elf, 0, 15, 16, 31, 32, 47, 48)) == [24, 24, 32, 32, 40, 40, None]
+    assert cfas(steps_at(elf, 0, 15, 16, 31, 32, 47, only="cfi")) == [32, 32, 32, 32, 40, 40]
+    assert cfas(steps_at(elf, 0, 15, 16, 32, only="sframe")) == [24, 24, None, None]
+    assert cfas(steps_at(elf, 0, 16, 32, only="fp")) == [None, None, None]
+
+
+def test_debug_frame_of_a_separate_file_fills_gaps(tmp_path) -> None:
+    import zlib
+
+    from elfbuilder import ElfBuilder
+
+    def made(*, stripped: bool, link: bytes = b"") -> bytes:
+        builder = ElfBuilder("little", 62, 3)
+        builder.section(".text", bytes(0x100), flags=6, addr=BASE, **({} if stripped else {"kind": 8}))
+        builder.segment(1, ".text", flags=5, vaddr=BASE)
+        if stripped:
+            builder.section(".eh_frame", cfi_of((0, 16, "")), flags=2, addr=PLACE)
+            builder.section(".gnu_debuglink", link)
+        else:
+            builder.section(".debug_frame", cfi_of((0, 64, "def_cfa_offset 64"), eh=False))
+        return bytes(builder.build())
+
+    debug = made(stripped=False)
+    (tmp_path / "a.debug").write_bytes(debug)
+    (tmp_path / "a").write_bytes(made(stripped=True, link=b"a.debug\0" + zlib.crc32(debug).to_bytes(4, "little")))
+    assert cfas(steps_at(ElfFile.open(tmp_path / "a"), 0, 15, 16, 63, 64)) == [8, 8, 64, 64, None]
+
+
+def test_faulty_and_overlapping_entries() -> None:
+    """A faulty FDE says nothing; where two overlap the one that begins last holds, and then the first again."""
+    data = cfi_of((0, 16, ""), (16, 16, "advance_loc 4; restore_state"), (32, 32, ""), (40, 8, "def_cfa_offset 16"))
+    elf = file_of(AMD64, cfi=data)
+    assert cfas(steps_at(elf, 0, 16, 20, 31, 32, 39, 40, 47, 48, 63, 64)) == (
+        [8, None, None, None, 8, 8, 16, 16, 8, 8, None]
+    )
+
+
+def test_entries_for_code_that_is_not_there_are_passed_over() -> None:
+    elf = file_of(AMD64, cfi=cfi_of((-BASE, 16, ""), (0, 16, "")))
+    table = module_table(elf, AMD64)
+    assert said(table, 0) is None
+    assert said(table, BASE) is not None
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_is_used() -> None:
+    elf = file_of(AMD64, sframe=b"\xe2\xde\x09" + bytes(40), place=PLACE)
+    table = module_table(elf, AMD64)
+    assert len(table.points) == 0
+    assert table.troubles
+    assert "built" in table.troubles[0]
+
+
+def test_signal_variants_of_the_same_rule() -> None:
+    builder = SFrameBuilder(3, address=PLACE)
+    builder.function(BASE, 16, [row(0, 1, [8])])
+    builder.function(BASE + 16, 16, [row(0, 1, [8])], signal=True)
+    builder.function(BASE + 32, 16, [], signal=True)
+    builder.function(BASE + 48, 16, [])
+    elf = file_of(AMD64, sframe=builder.bytes(), place=PLACE)
+    one, two, three, four = steps_at(elf, 0, 16, 32, 48)
+    assert (one.signal, two.signal, three.signal, four) == (False, True, True, None)
+    assert one.cfa == two.cfa
+    assert (one.how, three.how) == (How.SFRAME, How.SIGNAL)
+
+
+def test_repeating_blocks() -> None:
+    builder = SFrameBuilder(3, address=PLACE)
+    builder.function(BASE, 64, [row(0, 1, [8]), row(11, 1, [16])], mask=True, rep_size=16)
+    builder.function(BASE + 64, 16, [row(0, 1, [24])])
+    elf = file_of(AMD64, sframe=builder.bytes(), place=PLACE)
+    assert cfas(steps_at(elf, 0, 10, 11, 15, 16, 27, 63, 64)) == [8, 8, 16, 16, 8, 16, 16, 24]
+
+
+def test_expressions_are_kept_once() -> None:
+    same = expr("breg7 8; deref")
+    program = f"def_cfa_expression {same}; expression 3 {same}; val_expression 12 {expr('breg6 1')}"
+    table = module_table(file_of(AMD64, cfi=cfi_of((0, 16, program), (16, 16, program))), AMD64)
+    assert len(table.steps.expression_first) == 2
+    found = said(table, BASE)
+    assert found.cfa == (Op.EXPRESSION, bytes.fromhex(same))
+    assert found.saves[3] == (Op.AT_EXPRESSION, bytes.fromhex(same))
+    assert found.saves[12] == (Op.EXPRESSION, bytes.fromhex(expr("breg6 1")))
