@@ -20,7 +20,9 @@ from stacksource import (
 )
 
 from cfibuilder import CfiBuilder, cfa
+from elfbuilder import ElfBuilder
 from walkback.arch import AARCH64, AMD64, S390X
+from walkback.elf import ElfFile
 from walkback.sframe.builder import SectionBuilder
 from walkback.unwind.abi import Flag, Op, Step
 from walkback.unwind.samples import PC
@@ -109,6 +111,38 @@ def test_sframe_steps_lose_what_they_do_not_follow() -> None:
     thread = Thread({7: STACK, 3: STACK, 6: 1, PC: HERE}).words(STACK, [0, HERE + 0x48, 0, 0])
     stacks = Walker(AMD64, "little", lambda _: elf, only="sframe").walk(samples_of([thread]), [usual_space()])
     assert ended(stacks) == ("UNKNOWN_REGISTER", 3)
+
+
+def test_a_register_that_sframe_lost_is_found_by_call_frame_information() -> None:
+    """The linker's resolver keeps its frame in rbx: SFrame of its callee says nothing of rbx, and the FDE does."""
+    builder = SectionBuilder("AMD64")
+    builder.function(BASE, 0x40, ["CFA = rsp+16"])
+    builder.function(BASE + 0x40, 0x40, ["CFA = rbx+16"])
+    builder.function(BASE + 0x80, 0x40, ["outermost frame"])
+    frames_of = CfiBuilder(address=PLACE)
+    cie = frames_of.cie(cfa("def_cfa 7 8; offset 16 1"))
+    frames_of.fde(cie, BASE, 0x40, cfa("def_cfa_offset 16; offset 3 2"))
+    frames_of.fde(cie, BASE + 0x40, 0x40, cfa("def_cfa 3 16"))
+    frames_of.fde(cie, BASE + 0x80, 0x40, cfa("undefined 16"))
+    cfi = frames_of.bytes()
+    sframe = builder.encode(address=PLACE + len(cfi))
+    both = ElfBuilder("little", AMD64.elf_machine, 3)
+    both.section(".text", bytes(0x10000), flags=6, addr=BASE)
+    both.segment(1, ".text", flags=5, vaddr=BASE)
+    both.section(".eh_frame", cfi, flags=2, addr=PLACE)
+    both.section(".sframe", sframe, flags=2, addr=PLACE + len(cfi))
+    elf = ElfFile(bytes(both.build()), "built")
+    # rbx was saved by the innermost frame, and is the next one's base.
+    words = [STACK + 0x30, HERE + 0x48, 0, 0, 0, 0, 0, HERE + 0x88]
+    thread = Thread({7: STACK, 3: 1, 6: 1, PC: HERE + 8}).words(STACK, words)
+    for only, pcs, end in (
+        (None, [8, 0x48, 0x88], "COMPLETE"),
+        ("cfi", [8, 0x48, 0x88], "COMPLETE"),
+        ("sframe", [8, 0x48], "UNKNOWN_REGISTER"),
+    ):
+        stacks = Walker(AMD64, "little", lambda _: elf, only=only).walk(samples_of([thread]), [usual_space()])
+        assert [pc - HERE for pc, _, _ in frames(stacks)] == pcs
+        assert ended(stacks)[0] == end
 
 
 def test_registers_below_the_stack_pointer_are_restored_already() -> None:

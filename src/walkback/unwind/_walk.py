@@ -140,6 +140,7 @@ class Walk:
     # What is allowed
     tables: cython.bint
     chains: cython.bint
+    tries: cython.bint
     limit: cython.Py_ssize_t
     # What was found for an address before
     cache_key: cython.ulonglong[::1]
@@ -216,6 +217,7 @@ class Walk:
         self.address_mask = settings["address_mask"]
         self.tables = settings["tables"]
         self.chains = settings["chains"]
+        self.tries = settings["tries"]
         self.limit = settings["limit"]
         size = 1 << 13
         self.cache_key = memoryview(np.zeros(size, np.uint64))
@@ -348,7 +350,7 @@ class Walk:
                         else:
                             flags = self.step_flags[step]
                             status = self._follow(step, frame_kind, here)
-                            if (status == _UNKNOWN_REGISTER or status == _INEXPRESSIBLE) and self._may_chain(flags):
+                            if self._may_chain(flags, status):
                                 step = _STEP_CHAIN
                                 flags = self.step_flags[step]
                                 status = self._follow(step, frame_kind, here)
@@ -365,8 +367,12 @@ class Walk:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1, check=False)
-    def _may_chain(self, flags: cython.int) -> cython.bint:
-        return self.chains and not flags & _GUESS
+    def _may_chain(self, flags: cython.int, status: cython.int) -> cython.bint:
+        """Whether the frame pointer may do where a step could not be followed."""
+        if not self.chains or flags & _GUESS:
+            return False
+        # A second try, which follows all registers, does better.
+        return status == _INEXPRESSIBLE or (status == _UNKNOWN_REGISTER and not self.tries)
 
     @cython.cfunc
     @cython.nogil

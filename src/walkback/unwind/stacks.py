@@ -5,6 +5,7 @@ Frames of all stacks stand one after the other, innermost first; `first` says wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -110,3 +111,33 @@ class Stacks:
         """Of each frame the address to look up: the call before a return address, else the `pc` itself."""
         found: U64 = self.pc - (self.kind == FrameKind.RETURN).astype(np.uint64)
         return found
+
+
+_FRAMES = ("pc", "kind", "how", "module", "address")
+
+
+def chosen(stacks: Stacks, numbers: I64) -> Stacks:
+    """Some of the stacks."""
+    counts = np.diff(stacks.first)[numbers]
+    first = np.concatenate(([0], np.cumsum(counts)))
+    frame = np.arange(int(first[-1])) + np.repeat(stacks.first[numbers] - first[:-1], counts)
+    columns = {name: getattr(stacks, name)[frame] for name in _FRAMES}
+    return Stacks(first, **columns, end=stacks.end[numbers], at=stacks.at[numbers])
+
+
+def joined(parts: Sequence[Stacks]) -> Stacks:
+    """Stacks after each other."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = {name: np.concatenate([getattr(one, name) for one in parts]) for name in (*_FRAMES, "end", "at")}
+    starts = np.cumsum([0, *(int(one.first[-1]) for one in parts)]).tolist()
+    first = np.concatenate(
+        [np.zeros(1, np.int64), *(one.first[1:] + start for one, start in zip(parts, starts, strict=False))]
+    )
+    return Stacks(first, **columns)
+
+
+def in_order(parts: Sequence[tuple[I64, Stacks]]) -> Stacks:
+    """Parts whose stacks have these numbers as one."""
+    numbers = np.concatenate([number for number, _ in parts])
+    return chosen(joined([stacks for _, stacks in parts]), np.argsort(numbers, kind="stable"))

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import replace
 from operator import is_
 from typing import Literal
@@ -28,7 +29,7 @@ from walkback.unwind.cache import TableCache
 from walkback.unwind.moduletable import Only
 from walkback.unwind.pool import Pool
 from walkback.unwind.samples import COLUMNS, Memory, Samples, Space
-from walkback.unwind.stacks import End, Stacks
+from walkback.unwind.stacks import End, Stacks, chosen, in_order, joined
 
 Read = Callable[[int, int], tuple[int, bytes] | None]
 """The memory of a sample (its number) around an address: where it begins, and its contents; None if there is none."""
@@ -78,13 +79,8 @@ class Walker:
         self._machine = machine
         self._elf_of = elf_of
         self._is_kernels = is_kernels
-        self._only = only
         self._cache = cache or TableCache(None)
         self._threads = threads
-        self._pool = Pool(machine)
-        self._at_once = False
-        self._spaces: list[Space] = []
-        self._space_columns = _space_columns([])
         self.nanoseconds = 0
         """Spent walking so far, and not with loading tables."""
         self.troubles: list[str] = []
@@ -103,6 +99,17 @@ class Walker:
             "limit": limit,
         }
         self._patterns = _patterns(machine)
+        self._begin(only, tries=only is None)
+
+    def _begin(self, tables: Only | None, *, tries: bool) -> None:
+        """With no tables yet, and these to load; with `tries` a stack that wants more registers has a second try."""
+        self._only = tables
+        self._settings = self._settings | {"tries": tries}
+        self._pool = Pool(self._machine)
+        self._at_once = False
+        self._spaces: list[Space] = []
+        self._space_columns = _space_columns([])
+        self._second: Walker | None = None
 
     def walk(
         self, samples: Samples, spaces: Sequence[Space], read: Read | None = None, *, at_once: bool = False
@@ -114,6 +121,8 @@ class Walker:
         """
         self._at_once = at_once
         stacks = self._walk(samples, spaces, np.arange(len(samples)))
+        if self._settings["tries"]:
+            stacks = self._with_second(samples, spaces, stacks)
         if read is not None:
             stacks = self._with_reads(samples, spaces, stacks, read)
         return stacks
@@ -134,19 +143,34 @@ class Walker:
             done = stacks.end != _WANTED
             if done.all() and not parts:
                 return stacks
-            parts.append((pending[done], _chosen(stacks, np.flatnonzero(done))))
+            parts.append((pending[done], chosen(stacks, np.flatnonzero(done))))
             pending = pending[~done]
             if not len(pending):
-                return _in_order(parts)
+                return in_order(parts)
             modules = np.flatnonzero(wanted).tolist()
             if self._at_once:
                 raise NotLoadedError(modules)
             self.load(modules)
 
+    def _with_second(self, samples: Samples, spaces: Sequence[Space], stacks: Stacks) -> Stacks:
+        """Walk again by call frame information where a register was wanted that SFrame does not follow."""
+        again = np.flatnonzero(stacks.end == End.UNKNOWN_REGISTER)
+        if not len(again):
+            return stacks
+        if self._second is None:
+            self._second = copy(self)
+            self._second._begin("cfi", tries=False)
+        self._second._at_once = self._at_once
+        found = self._second._walk(samples, spaces, again)
+        kept = np.flatnonzero(stacks.end != End.UNKNOWN_REGISTER)
+        return in_order([(kept, chosen(stacks, kept)), (again, found)])
+
     def load(self, modules: Sequence[int]) -> None:
         """Load the tables of some modules."""
         for module in modules:
             self._load(module)
+        if self._second is not None:
+            self._second.load(modules)
 
     def _load(self, module: int) -> None:
         elf = self._elf_of(module)
@@ -183,7 +207,7 @@ class Walker:
         if len(slices) <= 1:
             return self._run_one(samples, order, columns)
         with ThreadPoolExecutor(len(slices)) as executor:
-            return _joined(list(executor.map(lambda one: self._run_one(samples, one, columns), slices)))
+            return joined(list(executor.map(lambda one: self._run_one(samples, one, columns), slices)))
 
     def _run_one(self, samples: Samples, order: I64, columns: dict[str, object]) -> Stacks:
         walk = Walk(columns, self._settings)
@@ -217,7 +241,7 @@ class Walker:
         others: dict[int, Stacks] = {}
         for number in np.flatnonzero(np.isin(stacks.end, (End.UNREADABLE, End.STACK_CUT))).tolist():
             one = _one_sample(samples, number)
-            again = _chosen(stacks, np.array([number]))
+            again = chosen(stacks, np.array([number]))
             for _ in range(_MOST_READS):
                 if again.end[0] not in {End.UNREADABLE, End.STACK_CUT}:
                     break
@@ -225,13 +249,13 @@ class Walker:
                 if more is None or not more[1]:
                     break
                 one = _with_memory(one, *more)
-                again = self._walk(one, spaces, np.arange(1))
+                again = self.walk(one, spaces, at_once=self._at_once)
             others[number] = again
         if not others:
             return stacks
         kept = np.setdiff1d(np.arange(len(stacks)), list(others))
         parts = [(np.array([number]), one) for number, one in others.items()]
-        return _in_order([(kept, _chosen(stacks, kept)), *parts])
+        return in_order([(kept, chosen(stacks, kept)), *parts])
 
 
 def _space_columns(spaces: Sequence[Space]) -> dict[str, np.ndarray]:
@@ -269,36 +293,6 @@ _FRAME_DTYPES = (np.uint64, np.uint8, np.uint8, np.int32, np.uint64)
 def _room(frames: int) -> tuple[np.ndarray, ...]:
     """Columns for frames."""
     return tuple(np.empty(frames, dtype) for dtype in _FRAME_DTYPES)
-
-
-_FRAMES = ("pc", "kind", "how", "module", "address")
-
-
-def _chosen(stacks: Stacks, numbers: I64) -> Stacks:
-    """Some of the stacks."""
-    counts = np.diff(stacks.first)[numbers]
-    first = np.concatenate(([0], np.cumsum(counts)))
-    frame = np.arange(int(first[-1])) + np.repeat(stacks.first[numbers] - first[:-1], counts)
-    columns = {name: getattr(stacks, name)[frame] for name in _FRAMES}
-    return Stacks(first, **columns, end=stacks.end[numbers], at=stacks.at[numbers])
-
-
-def _joined(parts: Sequence[Stacks]) -> Stacks:
-    """Stacks after each other."""
-    if len(parts) == 1:
-        return parts[0]
-    columns = {name: np.concatenate([getattr(one, name) for one in parts]) for name in (*_FRAMES, "end", "at")}
-    starts = np.cumsum([0, *(int(one.first[-1]) for one in parts)]).tolist()
-    first = np.concatenate(
-        [np.zeros(1, np.int64), *(one.first[1:] + start for one, start in zip(parts, starts, strict=False))]
-    )
-    return Stacks(first, **columns)
-
-
-def _in_order(parts: Sequence[tuple[I64, Stacks]]) -> Stacks:
-    """Parts whose stacks have these numbers as one."""
-    numbers = np.concatenate([number for number, _ in parts])
-    return _chosen(_joined([stacks for _, stacks in parts]), np.argsort(numbers, kind="stable"))
 
 
 def _one_sample(samples: Samples, number: int) -> Samples:
