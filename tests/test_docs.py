@@ -42,6 +42,9 @@ from test_files import (
 )
 from walkback import SectionBuilder
 from walkback.cli.main import VERBS
+from walkback.cli.walking import FORMAT_NAMES
+from walkback.export.formats import FORMATS
+from walkback.unwind.stacks import END_WORDS, HOW_WORDS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -277,6 +280,17 @@ def test_every_option_of_a_verb_is_documented(verb: str) -> None:
     assert options
     for option in options:
         assert f"`{option}" in common + own
+
+
+def test_every_word_of_a_walk_is_explained() -> None:
+    told = set(re.findall(r"`([a-z-]+)`", (ROOT / "docs" / "walking.md").read_text()))
+    assert {*END_WORDS.values(), *HOW_WORDS.values()} <= told
+
+
+def test_every_format_is_explained() -> None:
+    text = (ROOT / "docs" / "cli.md").read_text().partition("## `walkback unwind`")[2]
+    assert set(FORMATS) == set(FORMAT_NAMES)
+    assert [name for name in FORMATS if f"| `{name}` |" not in text] == []
 
 
 def test_the_demo_runs() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from targets import THREADS, Look, allow_cores, compiled, eventually, gdb_stacks, pcs, started, state
 
-from peers import BIN, peer
+from emulation import LOADER, built, core_of, root
+from peers import BIN
 from walkback.capture.corefile import CoreFile
 from walkback.capture.modules import Modules
 from walkback.capture.process import Process
@@ -177,76 +178,15 @@ def test_a_core_of_gdb(tmp_path):
 
 # Emulated machines
 
-START = {
-    "aarch64": """
-        mov x29, #0
-        mov x30, #0
-        mov x5, x0
-        ldr x1, [sp]
-        add x2, sp, #8
-        mov x6, sp
-        adrp x0, main
-        add x0, x0, :lo12:main
-        mov x3, #0
-        mov x4, #0
-        bl __libc_start_main
-        """,
-    "s390x": """
-        lg %r3, 0(%r15)
-        la %r4, 8(%r15)
-        lgr %r6, %r14
-        aghi %r15, -176
-        xc 0(8,%r15), 0(%r15)
-        stmg %r14, %r15, 160(%r15)
-        lghi %r5, 0
-        lghi %r6, 0
-        larl %r2, main
-        brasl %r14, __libc_start_main@PLT
-        """,
-}
-LINK_REGISTER = {"aarch64": "x30", "s390x": "r14"}
-LOADER = {"aarch64": "ld-linux-aarch64.so.1", "s390x": "ld64.so.1"}
-MACHINES = [pytest.param(name, marks=pytest.mark.peers) for name in START]
-
-
-def root(arch: str) -> Path:
-    return BIN.parent / "bookworm" / "usr" / f"{arch}-linux-gnu"
+MACHINES = [pytest.param(name, marks=pytest.mark.peers) for name in LOADER]
 
 
 def emulated(folder: Path, arch: str, die: str = "abort()") -> tuple[Path, Path]:
     """A program for another machine, and the core that the emulator wrote of it."""
-    qemu, gcc = peer(f"qemu-{arch}"), peer(f"{arch}-gcc")
-    assembler, linker = peer(f"{arch}-as-2.40"), peer(f"{arch}-ld-2.40")
     (folder / "crash.c").write_text(CRASH.replace("DIE", die))
-    flags = ("-O1", "-fno-optimize-sibling-calls", "-fno-inline", "-fasynchronous-unwind-tables", "-fPIE")
-    subprocess.run([gcc, *flags, "-S", "-o", folder / "crash.s", folder / "crash.c"], check=True)
-    start = f"""
-        .globl _start
-        .type _start, %function
-        _start:
-        .cfi_startproc
-        .cfi_undefined {LINK_REGISTER[arch]}
-        {START[arch]}
-        .cfi_endproc
-        .size _start, .-_start
-        .section .note.GNU-stack, "", %progbits
-        """
-    for kind in ("function", "progbits") if arch == "s390x" else ():
-        start = start.replace(f"%{kind}", f"@{kind}")
-    (folder / "start.s").write_text(start)
-    objects = []
-    for name in ("start", "crash"):
-        subprocess.run([assembler, "-o", folder / f"{name}.o", folder / f"{name}.s"], check=True)
-        objects.append(folder / f"{name}.o")
-    libraries = [root(arch) / "lib" / name for name in ("libc.so.6", LOADER[arch])]
-    command = [linker, "-pie", "--build-id", "--eh-frame-hdr", "-dynamic-linker", f"/lib/{LOADER[arch]}"]
-    subprocess.run([*command, "-o", folder / "crash", *objects, *libraries], check=True)
-    command = [qemu, "-L", root(arch), folder / "crash"]
-    subprocess.run(command, cwd=folder, preexec_fn=allow_cores, capture_output=True, check=False)
-    cores = list(folder.glob("qemu_*.core"))
-    if not cores:
-        pytest.skip("core files are not allowed here (ulimit -c)")
-    return folder / "crash", cores[0]
+    flags = ("-O1", "-fno-optimize-sibling-calls", "-fno-inline")
+    program = built(folder / "crash", arch, folder / "crash.c", *flags)
+    return program, core_of(folder, arch, program)
 
 
 @pytest.fixture(scope="module")

@@ -42,6 +42,7 @@ class Comparing:
         self.modules = Modules(sysroot=sysroot)
         self.recording = Recording.open(source, self.modules)
         self.rows = [Accuracy(method) for method in methods]
+        self._met: set[int] = set()
         kept = TableCache(default_folder() if cache else None)
         self._walkers = {
             method: Walker(
@@ -60,6 +61,7 @@ class Comparing:
         """Walk all samples; gives the number of those of each batch."""
         for batch in self.recording.batches():
             found = {name: walker.walk(batch.samples, self.recording.spaces) for name, walker in self._walkers.items()}
+            self._met.update(np.unique(found["cfi"].module).tolist())
             for row in self.rows:
                 _add(row, found[row.method], found["cfi"])
                 row.nanoseconds = self._walkers[row.method].nanoseconds
@@ -68,7 +70,8 @@ class Comparing:
     @property
     def troubles(self) -> list[str]:
         """What could not be had, a line each."""
-        missing = [f"{module.name}: {module.trouble}" for module in self.modules.all() if module.trouble]
+        met = [self.modules[number] for number in sorted(self._met) if number >= 0]
+        missing = [f"{module.name}: {module.trouble}" for module in met if module.trouble]
         walkers = [line for walker in self._walkers.values() for line in walker.troubles]
         return [*self.recording.troubles, *dict.fromkeys(walkers), *missing]
 

@@ -134,13 +134,15 @@ class Tracer:
         try:
             if _ptrace(_PTRACE_INTERRUPT, tid, None, None) < 0:
                 return "it ended"
-            status = self._wait(tid, began)
-            gc.disable()
-            # Else it has exited, or was killed.
-            if status is None or status & 0xFF != 0x7F:
+            stop = self._wait(tid, began)
+            if stop is not None and stop >> 8 != _EVENT_STOP:
+                # A stop for a signal on its way has no event; the thread goes on with that signal.
+                signal = stop & 0xFF
+            if self._given_up:
+                raise GivenUpError
+            if stop is None:
                 return "it ended"
-            # A stop for a signal on its way has no event; it goes on with that signal.
-            signal = 0 if status >> 16 == _EVENT_STOP else status >> 8 & 0xFF
+            gc.disable()
             trouble = self._copy(tid, extent)
             if trouble is None and work is not None:
                 work()
@@ -152,18 +154,24 @@ class Tracer:
                 gc.enable()
 
     def _wait(self, tid: int, began: int) -> int | None:
+        """Wait until a thread stops: the signal and the event, as wait(2) has them, or None if it ended instead.
+
+        The stop itself is left to be waited for. The kernel would take it that the signal has been dealt with, and if
+        this process were killed then, the signal would be lost.
+        """
         with self._lock:
             self._waiting, self._since = True, began
         try:
-            return os.waitpid(tid, _WALL)[1]
+            found = os.waitid(os.P_PID, tid, os.WSTOPPED | os.WEXITED | os.WNOWAIT | _WALL)
+            if found is not None and found.si_code == os.CLD_TRAPPED:
+                return found.si_status
+            os.waitpid(tid, _WALL)
+            return None
         except ChildProcessError:
             return None
         finally:
             with self._lock:
                 self._waiting = False
-                given_up = self._given_up
-            if given_up:
-                raise GivenUpError
 
     def give_up(self, patience: float) -> bool:
         """If it has waited for longer than so many seconds for a thread to stop: leave it to that.

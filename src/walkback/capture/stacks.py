@@ -53,16 +53,17 @@ class Shot:
     def batch(self) -> SampleBatch:
         """For the formats: a sample for each thread."""
         snapshot, count = self.snapshot, len(self.stacks)
-        comms = list(dict.fromkeys(snapshot.names))
+        comms: dict[str, int] = {}
+        numbers = [comms.setdefault(name, len(comms)) for name in snapshot.names]
         return SampleBatch(
             frames=self.frames,
-            comms=comms,
+            comms=list(comms),
             events=["stopped"],
             pid=np.full(count, snapshot.pid, np.int64),
             tid=np.array(snapshot.tids, np.int64),
             time=np.full(count, self.time, np.uint64),
             period=np.ones(count, np.uint64),
-            comm=np.array([comms.index(name) for name in snapshot.names], np.int64),
+            comm=np.array(numbers, np.int64),
             end=self.stacks.end,
             first=self.stacks.first,
             frame=self.frame,

@@ -23,6 +23,7 @@ from walkback.capture.perfdata.batch import Batch
 from walkback.capture.perfdata.recording import Recording
 from walkback.export.distinct import Distinct
 from walkback.export.profile import Mapping, Profile, SampleBatch, Timeline, Totals
+from walkback.symbols.kallsyms import KERNEL, Kallsyms
 from walkback.unwind.cache import TableCache, default_folder
 from walkback.unwind.moduletable import Only
 from walkback.unwind.samples import Space
@@ -60,7 +61,9 @@ class Unwinding:
             threads=available_threads() if threads is None else threads,
         )
         self._kernel = kernel
-        self.names = Names(self.modules, demangle=demangle, lines=lines)
+        self._kallsyms = Kallsyms()
+        self._kernel_parts = 0
+        self.names = Names(self.modules, demangle=demangle, lines=lines, kallsyms=self._kallsyms)
         self.distinct = DistinctFrames(self.names)
 
     def __iter__(self) -> Iterator[SampleBatch]:
@@ -68,7 +71,7 @@ class Unwinding:
         for batch in recording.batches():
             stacks = self.walk(batch)
             if self.names.kernel is None:
-                self.names.kernel = next((part.build_id for part in recording.kernel if part.build_id), None)
+                self.names.kernel = self._kernel_build_id()
             numbers = self.distinct.add(stacks, batch.pid)
             yield SampleBatch(
                 frames=self.distinct.frames,
@@ -96,6 +99,24 @@ class Unwinding:
         if self._kernel:
             stacks = with_chains(stacks, batch.chain_first, batch.chain_pc, batch.chain_kernel)
         return stacks
+
+    def _kernel_build_id(self) -> bytes | None:
+        """The build ID of the recorded kernel.
+
+        None is in what perf writes to a pipe; then it is that of the kernel here if the recording is of the same host
+        and release, and the kernel's code begins where it does here.
+        """
+        recording = self.recording
+        if len(recording.kernel) == self._kernel_parts:
+            return None
+        self._kernel_parts = len(recording.kernel)
+        found = next((part.build_id for part in recording.kernel if part.build_id), None)
+        here = os.uname()
+        if found is not None or (recording.hostname, recording.os_release) != (here.nodename, here.release):
+            return found
+        begins = np.array([part.start for part in recording.kernel if part.name == KERNEL], np.uint64)
+        _, first, _ = self._kallsyms.locate(begins)
+        return self._kallsyms.build_id if len(begins) and (first == begins).all() else None
 
     @property
     def troubles(self) -> list[str]:

@@ -60,7 +60,7 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version."
 )
 def cli() -> None:
-    """Make, prove, convert, link, read, check, measure and look up SFrame stack-trace tables.
+    """Make, prove, convert, link, read, check, measure and look up SFrame stack-trace tables, and walk stacks.
 
     Exit status: 0 fine, 1 findings, differences, nothing found or not
     everything can be said, 2 wrong usage, 3 input unreadable.

@@ -61,7 +61,7 @@ def stack(
     stack_bytes: int | None,
     **shared: Any,
 ) -> None:
-    """Show the stacks of all threads of a live process, or of a core file.
+    """Show the stacks of all threads of a live process or a core file.
 
     A number is a process; the path of a core file whose name is a number begins with ./ then. A process is stopped as
     briefly as possible, one thread after the other, and goes on whatever happens.
@@ -125,7 +125,8 @@ class _Shots:
         following = time.monotonic()
         for number in range(self._repeat):
             if number:
-                following += self._interval
+                # What took longer than the interval is not made up for by looks without a pause.
+                following = max(following + self._interval, time.monotonic())
                 self._sleep(following - time.monotonic())
             if self._interrupted:
                 return

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     "--compare", metavar="WAYS", help="Say how right sframe, cfi, fp and auto are, of those listed by commas."
 )
 @click.option("--chart", type=click.Path(), help="With --compare: where the chart goes, as SVG.")
-@click.option("--weight", type=click.Choice(["samples", "period"]), default="samples", show_default=True, help="Count.")
+@click.option(
+    "--weight", type=click.Choice(["samples", "period"]), default="samples", show_default=True, help="What to count."
+)
 @click.option("--kernel/--no-kernel", default=True, help="Show the kernel's frames.")
 @click.option(
     "--mark-incomplete", is_flag=True, help="Give stacks that are not complete an outermost frame that says so."
@@ -52,9 +54,9 @@ def unwind(
     threads: int | None,
     **shared: Any,
 ) -> None:
-    """Walk the stacks of the samples that perf recorded with --call-graph dwarf.
+    """Walk the stacks of a recording of perf.
 
-    PERF.DATA can be - for what `perf record -o -` writes.
+    It has to be made with `perf record --call-graph dwarf`. PERF.DATA can be - for what `perf record -o -` writes.
     """
     common = Shared(**shared)
     if as_json and form not in {None, "json"}:

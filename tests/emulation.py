@@ -1,0 +1,95 @@
+"""Programs for other machines: built by the cross compilers, and run by the emulators, which write their cores."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from peers import BIN, peer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+START = {
+    "aarch64": """
+        mov x29, #0
+        mov x30, #0
+        mov x5, x0
+        ldr x1, [sp]
+        add x2, sp, #8
+        mov x6, sp
+        adrp x0, main
+        add x0, x0, :lo12:main
+        mov x3, #0
+        mov x4, #0
+        bl __libc_start_main
+        """,
+    "s390x": """
+        lg %r3, 0(%r15)
+        la %r4, 8(%r15)
+        lgr %r6, %r14
+        aghi %r15, -176
+        xc 0(8,%r15), 0(%r15)
+        stmg %r14, %r15, 160(%r15)
+        lghi %r5, 0
+        lghi %r6, 0
+        larl %r2, main
+        brasl %r14, __libc_start_main@PLT
+        """,
+}
+"""What the C library's start file does, which is not among the peers."""
+LINK_REGISTER = {"aarch64": "x30", "s390x": "r14"}
+LOADER = {"aarch64": "ld-linux-aarch64.so.1", "s390x": "ld64.so.1"}
+
+
+def root(arch: str) -> Path:
+    """The folder with the libraries of a machine."""
+    return BIN.parent / "bookworm" / "usr" / f"{arch}-linux-gnu"
+
+
+def built(program: Path, arch: str, source: Path, *flags: str, pie: bool = True) -> Path:
+    """A program of one C file with the C library."""
+    gcc, assembler, linker = (peer(f"{arch}-{name}") for name in ("gcc", "as-2.40", "ld-2.40"))
+    start = f"""
+        .globl _start
+        .type _start, %function
+        _start:
+        .cfi_startproc
+        .cfi_undefined {LINK_REGISTER[arch]}
+        {START[arch]}
+        .cfi_endproc
+        .size _start, .-_start
+        .section .note.GNU-stack, "", %progbits
+        """
+    for kind in ("function", "progbits") if arch == "s390x" else ():
+        start = start.replace(f"%{kind}", f"@{kind}")
+    names = [program.with_name(f"{program.name}-{part}") for part in ("start", "main")]
+    names[0].with_suffix(".s").write_text(start)
+    flags = (*flags, "-fasynchronous-unwind-tables", "-fPIE" if pie else "-fno-pie")
+    subprocess.run([gcc, *flags, "-S", "-o", names[1].with_suffix(".s"), source], check=True)
+    for name in names:
+        subprocess.run([assembler, "-o", name.with_suffix(".o"), name.with_suffix(".s")], check=True)
+    libraries = [root(arch) / "lib" / name for name in ("libc.so.6", LOADER[arch])]
+    command = [linker, *(["-pie"] if pie else []), "--build-id", "--eh-frame-hdr"]
+    command += ["-dynamic-linker", f"/lib/{LOADER[arch]}", "-o", str(program)]
+    subprocess.run([*command, *(name.with_suffix(".o") for name in names), *libraries], check=True)
+    return program
+
+
+def core_of(folder: Path, arch: str, program: Path, *words: str, stack: int | None = None) -> Path:
+    """The core that the emulator wrote of a program that it ran in a folder."""
+
+    def allow() -> None:
+        _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+    limits = ["-s", str(stack)] if stack is not None else []
+    command = [peer(f"qemu-{arch}"), *limits, "-L", root(arch), program, *words]
+    subprocess.run(command, cwd=folder, preexec_fn=allow, capture_output=True, check=False)
+    cores = list(folder.glob("qemu_*.core"))
+    if not cores:
+        pytest.skip("core files are not allowed here (ulimit -c)")
+    return cores[0]
