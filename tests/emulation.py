@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import resource
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-from peers import BIN, peer
+from peers import BIN, have, peer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,15 +80,27 @@ def built(program: Path, arch: str, source: Path, *flags: str, pie: bool = True)
     return program
 
 
-def core_of(folder: Path, arch: str, program: Path, *words: str, stack: int | None = None) -> Path:
+def emulator(arch: str) -> str:
+    """The program; for machines that the peers have none for, the system's."""
+    if arch in LOADER or have(f"qemu-{arch}"):
+        return peer(f"qemu-{arch}")
+    found = shutil.which(f"qemu-{arch}")
+    if found is None:
+        pytest.skip(f"needs qemu-{arch}, which comes with qemu-user")
+    return found
+
+
+def core_of(folder: Path, arch: str, program: Path, *words: str, stack: int | None = None, cpu: str = "") -> Path:
     """The core that the emulator wrote of a program that it ran in a folder."""
 
     def allow() -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_CORE)
         resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
 
-    limits = ["-s", str(stack)] if stack is not None else []
-    command = [peer(f"qemu-{arch}"), *limits, "-L", root(arch), program, *words]
+    options = ["-s", str(stack)] if stack is not None else []
+    options += ["-cpu", cpu] if cpu else []
+    options += ["-L", str(root(arch))] if arch in LOADER else []
+    command = [emulator(arch), *options, program, *words]
     subprocess.run(command, cwd=folder, preexec_fn=allow, capture_output=True, check=False)
     cores = list(folder.glob("qemu_*.core"))
     if not cores:

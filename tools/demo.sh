@@ -71,6 +71,18 @@ printf "$ ./%s -c '%s'\n" "$name" "$work"
 "./$name" -c "$work"
 [ "$("./$name" -c "$work")" = "$(./before -c "$work")" ]
 
+say "And with it what the program is doing can be seen, though it was built without frame pointers:"
+case $name in
+python3) forever='sum(iter(lambda: sum(range(1000)), -1))' ;;
+*) forever='while :; do :; done' ;;
+esac
+"./$name" -c "$forever" &
+busy=$!
+sleep 0.5
+try walkback stack "$busy" > seen || echo "(this machine does not let one process look at another)" >> seen
+sed "s|$(pwd -P)/||" seen
+kill "$busy"
+
 say "Any program can look for its own table in memory, as an unwinder does:"
 cat > find_table.c <<'C'
 #define _GNU_SOURCE

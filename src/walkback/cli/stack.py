@@ -238,13 +238,17 @@ def _registers(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 def _stack(shot: Shot, number: int) -> Iterator[str]:
     """A line for each frame, and why there is no more of them."""
-    from walkback.unwind.stacks import END_WORDS, HOW_WORDS, End, How
+    from walkback.unwind.stacks import END_WORDS, HOW_WORDS, End, FrameKind, How
 
     stacks, frames = shot.stacks, shot.frames
     first, end = (int(stacks.first[at]) for at in (number, number + 1))
     for depth, place in enumerate(range(first, end)):
         frame = int(shot.frame[place])
         away = int(frames.offset[frame]) if frames.offset is not None else 0
+        if stacks.kind[place] == FrameKind.RETURN and not (
+            place + 1 < end and stacks.kind[place + 1] == FrameKind.EXACT
+        ):
+            away += 1  # names are those of the call before, and what is shown is where it returns to
         where = f"+{away:#x}" if frames.symbol[frame] and away else ""
         source = ""
         if frames.file is not None and frames.line is not None and frames.file[frame]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _STEP = 1 << 18
+_SLICE = 256
+"""Bytes at once: all that they decompress to comes at once too, and a block of 128 KiB can stand in 4 bytes."""
 
 
 class BrokenStreamError(Exception):
@@ -29,8 +31,7 @@ class Stream:
         else:
             import zstandard
 
-            self._sink = _Sink()
-            self._writer = zstandard.ZstdDecompressor().stream_writer(cast("Any", self._sink), write_size=_STEP)
+            self._object = zstandard.ZstdDecompressor().decompressobj(write_size=_STEP, read_across_frames=True)
 
     def feed(self, stored: memoryview, take: Callable[[bytes], None]) -> None:
         """Decompress the next piece, and hand what comes out to `take`."""
@@ -39,9 +40,9 @@ class Stream:
         else:
             import zstandard
 
-            self._sink.take = take
             try:
-                self._writer.write(stored)
+                for begin in range(0, len(stored), _SLICE):
+                    take(self._object.decompress(stored[begin : begin + _SLICE]))
             except zstandard.ZstdError as error:
                 raise BrokenStreamError(str(error)) from error
 
@@ -66,19 +67,3 @@ class Stream:
                         part = self._decoder.decompress(b"", _STEP)
             except (zstd.ZstdError, EOFError) as error:
                 raise BrokenStreamError(str(error)) from error
-
-
-class _Sink:
-    """What zstandard writes to."""
-
-    take: Callable[[bytes], None]
-
-    def write(self, part: bytes) -> int:
-        self.take(part)
-        return len(part)
-
-    def flush(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
