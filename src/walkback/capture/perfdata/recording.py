@@ -20,6 +20,7 @@ from walkback.capture.perfdata.source import FileSource, Piece, Source, StreamSo
 from walkback.capture.perfdata.state import KernelMap, State, Threads
 from walkback.elf.file import map_file
 from walkback.errors import UnreadableError
+from walkback.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -303,6 +304,9 @@ class Recording:
         """What the counts mean for who reads the results."""
         self.counts.damaged += self._state.damaged
         self.counts.early = self._waiting.early
+        if self.counts.damaged:
+            told = counted(self.counts.damaged, "record")
+            self.troubles.append(f"the contents of {told} contradict their size; they are left out")
         if self._state.spaces.full:
             self.troubles.append("mappings change so often that the later changes are not followed")
         if self._state.forgotten:

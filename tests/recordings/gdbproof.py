@@ -1,0 +1,99 @@
+"""What gdb makes of a sample of a recording: its registers, stack and code are given to it as a core file."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from capture.corebuilder import CoreBuilder
+from walkback.capture.modules import Modules
+from walkback.capture.perfdata.recording import Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from walkback.unwind.samples import Space
+
+# The order of `user_regs_struct`, by DWARF numbers; what no sample has is -1.
+_ORDER = (15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5, -1, 32, -1, -1, 7, *[-1] * 7)
+
+SCRIPT = """
+set pagination off
+set confirm off
+set debuginfod enabled off
+set backtrace past-main on
+set backtrace past-entry on
+core-file CORE
+FILES
+python
+frame, found = gdb.newest_frame(), []
+while frame is not None:
+    if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME): found.append(frame.pc())
+    try:
+        frame = frame.older()
+    except gdb.error:
+        break
+print("STACK", *found)
+end
+"""
+
+
+def gdb_stacks(
+    recording: Path, wanted: set[tuple[int, int]], folder: Path
+) -> Iterator[tuple[tuple[int, int], list[int]]]:
+    """The program counters that gdb finds for some samples, each named by its thread and time."""
+    gdb = shutil.which("gdb")
+    if gdb is None:
+        pytest.skip("needs gdb")
+    modules = Modules()
+    opened = Recording.open(recording, modules)
+    for batch in opened.batches():
+        for i in range(len(batch)):
+            key = int(batch.tid[i]), int(batch.time[i])
+            samples, memory = batch.samples, batch.samples.memory
+            if key not in wanted or samples.space[i] < 0:
+                continue
+            registers = [int(one) for one in samples.registers.reshape(-1, 33)[i]]
+            made = CoreBuilder().thread(key[0], [0 if one < 0 else registers[one] for one in _ORDER], 11)
+            segment = int(samples.first_segment[i])
+            place, size = int(memory.offset[segment]), int(memory.size[segment])
+            space = opened.spaces[int(samples.space[i])]
+            files = []
+            for start, contents, line in _code(space, modules):
+                made.load(start, contents, flags=5)
+                files.append(line)
+            made.load(int(memory.start[segment]), bytes(memory.buffer[place : place + size]), flags=6)
+            (folder / "core").write_bytes(made.build())
+            script = SCRIPT.replace("CORE", str(folder / "core")).replace("FILES", "\n".join(dict.fromkeys(files)))
+            (folder / "script.gdb").write_text(script)
+            command = [gdb, "-nx", "-batch", "-x", folder / "script.gdb"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("STACK")]
+            assert lines, done.stderr
+            yield key, [int(one) for one in lines[0]]
+
+
+def _code(space: Space, modules: Modules) -> Iterator[tuple[int, bytes, str]]:
+    """What is mapped of each file: where, its contents, and what tells gdb of the file."""
+    for start, last, number, bias in zip(space.start, space.last, space.module, space.bias, strict=True):
+        elf = modules[int(number)].elf if number >= 0 else None
+        if elf is None or not elf.name.startswith("/"):
+            continue
+        address = (int(start) - int(bias)) % 2**64
+        for index, segment in enumerate(elf.segments):
+            begin = int(segment["vaddr"])
+            if (
+                segment["type"] == 1
+                and segment["flags"] & 1
+                and begin <= address + 4095
+                and address < begin + segment["memsz"]
+            ):
+                contents = bytes(elf.segment_data(index))
+                skipped = max(0, address - begin)
+                there = int(start) + max(0, begin - address)
+                room = int(last) + 1 - there
+                yield there, contents[skipped : skipped + room], f"add-symbol-file {elf.name} -o {int(bias)}"
