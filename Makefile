@@ -17,7 +17,7 @@ install: .venv/installed
 	$(BIN)/python -m pip install --quiet --group dev
 	touch $@
 
-.venv/installed: .venv/dependencies setup.py $(KERNELS) $(wildcard src/walkback/*.pxd)
+.venv/installed: .venv/dependencies setup.py $(KERNELS) $(shell find src -name '*.pxd')
 	$(BIN)/python -m pip install --quiet --editable .
 	@for kernel in $(KERNELS:.py=); do \
 		ls $$kernel.*.so >/dev/null 2>&1 || echo "$$kernel.py is not compiled and runs interpreted"; done
@@ -42,6 +42,7 @@ test: lint test-interpreted test-compiled
 
 soak: install
 	WALKBACK_SOAK=100000 $(BIN)/pytest -m "kernel or soak" -k "hostile" $(TESTS)
+	WALKBACK_STOPS=100 WALKBACK_SAMPLES=5000 WALKBACK_KILLS=100 $(BIN)/pytest -k "peers or survival" tests/live
 
 bench: install peers
 	$(BIN)/python bench/run.py

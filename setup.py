@@ -25,6 +25,9 @@ KERNELS = (
     "walkback.table._walk",
     "walkback.unwind._agree",
     "walkback.unwind._expression",
+    "walkback.unwind._frame",
+    "walkback.unwind._memory",
+    "walkback.unwind._tables",
     "walkback.unwind._walk",
 )
 

@@ -21,6 +21,7 @@ from frames import frames, over_everything
 from inputs import CACHE, Input, inputs
 from linking import linking
 from measure import LIBRARIES, LOADER, READELF, SID, WALKBACK, Figure, alternate, fastest, process
+from stopping import stopping
 from unwinding import unwinding
 from walkback.sframe.decode import decode
 from walkback.sframe.encode import encode, with_byteorder
@@ -44,6 +45,7 @@ def main() -> None:
             figures.extend(measure(one, peer, options.rounds))
     figures.extend(frames(options.rounds))
     figures.extend(linking(options.rounds))
+    figures.extend(stopping(options.rounds))
     figures.extend(unwinding(options.rounds))
     figures.append(starting(20))
     print(_conditions(made[-1]))

@@ -16,3 +16,12 @@ Records = npt.NDArray[np.void]
 """A structured array."""
 Numbers = npt.NDArray[Any]
 """A column of whole numbers of any width."""
+
+
+def distinct(values: Numbers) -> Numbers:
+    """The values that there are, rising: `numpy.unique` without all that NumPy imports when that is used first."""
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    found: Numbers = ordered[first]
+    return found

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _NEW_FILE = 0o666
+_PREFIX = ".walkback-"
 
 
 def replace_file(
@@ -84,15 +85,23 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     The file takes its name at the end; if there is an exception it never does.
     """
     name = os.fsdecode(path)
+    try:
+        with _replacing(name) as out:
+            yield out
+    except OSError as error:
+        if error.filename not in {None, name} and not Path(error.filename).name.startswith(_PREFIX):
+            raise
+        raise OSError(error.errno, error.strerror, name) from None
+
+
+@contextlib.contextmanager
+def _replacing(name: str) -> Iterator[BinaryIO]:
     if _is_stream(name):
         with Path(name).open("ab") as out:
             yield out
         return
     target = Path(os.path.realpath(name))
-    try:
-        descriptor, temporary = _temporary(target.parent)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, name) from None
+    descriptor, temporary = _temporary(target.parent)
     try:
         with os.fdopen(descriptor, "wb") as out:
             yield out
@@ -139,7 +148,7 @@ def _finish(descriptor: int, target: Path, like: str | os.PathLike[str] | None) 
 def _temporary(folder: Path) -> tuple[int, Path]:
     """A new file that nobody else can read."""
     while True:
-        path = folder / f".walkback-{os.urandom(6).hex()}"
+        path = folder / f"{_PREFIX}{os.urandom(6).hex()}"
         with contextlib.suppress(FileExistsError):
             return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), path
 

@@ -7,7 +7,7 @@ _ESCAPES = {number: f"\\x{number:02x}" for number in (*range(0x20), *range(0x7F,
 
 def printable(text: str) -> str:
     """Names come from files: what would move the cursor or colour the screen is spelled out."""
-    return text.translate(_ESCAPES)
+    return text if text.isprintable() else text.translate(_ESCAPES)
 
 
 def counted(count: int, noun: str) -> str:

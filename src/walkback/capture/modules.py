@@ -46,6 +46,8 @@ class Module:
     """The file, where the source itself has opened it."""
     machine: tuple[int, ByteOrder] | None = None
     """The machine number and byte order that its file must have; None for any."""
+    debug_roots: tuple[str, ...] = field(default=tuple(DEBUG_ROOTS), init=False)
+    """The folders that hold separate debug files, as `Modules` knows them."""
     trouble: str | None = field(default=None, init=False)
     """Why its file is not to be had, after `elf` was asked for."""
 
@@ -82,7 +84,7 @@ class Module:
     @cached_property
     def symbols(self) -> SymbolIndex | None:
         """The names of its code."""
-        return SymbolIndex(self.elf) if self.elf is not None else None
+        return SymbolIndex(self.elf, self.debug_roots) if self.elf is not None else None
 
     def bias(self, start: int, page_offset: int) -> int:
         """What to take from an address in a mapping to have the file's own address, modulo 2**64.
@@ -163,5 +165,6 @@ class Modules:
         return self._numbers[key]
 
     def _add(self, module: Module) -> int:
+        module.debug_roots = self._debug_roots
         self._all.append(module)
         return len(self._all) - 1

@@ -20,13 +20,13 @@ from walkback.capture.mapped import MappedCode
 from walkback.capture.maps import Maps
 from walkback.capture.ptrace import Remote
 from walkback.capture.registers import FLOATING, GENERAL, empty_rows
-from walkback.capture.snapshot import Piece, Snapshot, replaced, samples_of
+from walkback.capture.snapshot import Piece, Snapshot, samples_of
 from walkback.capture.status import checked, has_ended, name_in, reason
 from walkback.capture.tracing import NOT_IN_TIME, Tracing
 from walkback.errors import UnreadableError
 from walkback.text import counted
 from walkback.unwind.samples import PC
-from walkback.unwind.stacks import End
+from walkback.unwind.stacks import End, replaced
 from walkback.unwind.walker import NotLoadedError
 
 if TYPE_CHECKING:
@@ -158,7 +158,6 @@ class Process:
         """Every thread that there is, and those that they make meanwhile."""
         taken: list[_Taken] = []
         refused: dict[int, str] = {}
-
         seen: set[int] = set()
 
         def take(tracer: Tracer) -> None:
@@ -258,23 +257,21 @@ class Process:
     ) -> Stacks:
         """Walk some threads while they stand still; what cannot be stopped any more stays as it is."""
         others: dict[int, Stacks] = {}
-
         left = list(again)
 
         def take(tracer: Tracer) -> None:
             while left:
                 i = left.pop()
                 found = self._take_and_walk(tracer, walker, snapshot.spaces, taken[i].tid, maps)
-                if found is not None:
+                if found is not None and found.stacks is not None:
                     found.stopped += taken[i].stopped
-                    taken[i] = found
-                    others[i] = found.stacks  # type: ignore[assignment]
+                    taken[i], others[i] = found, found.stacks
 
         self._tracing.run(take)
         if others:
             snapshot.samples = self._samples(taken)
             snapshot.stopped = np.array([one.stopped for one in taken], np.int64)
-        return replaced(stacks, others)
+        return replaced(stacks, list(others), list(others.values()))
 
     def _take_and_walk(
         self, tracer: Tracer, walker: StackWalker, spaces: list[Space], tid: int, maps: Maps

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from walkback.unwind.samples import Memory, Samples
-from walkback.unwind.stacks import Stacks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from walkback.arrays import I64, U64
     from walkback.elf.layout import ByteOrder
     from walkback.unwind.samples import Space
+    from walkback.unwind.stacks import Stacks
 
 
 @dataclass(slots=True)
@@ -100,20 +100,3 @@ def _disjoint(pieces: Sequence[Piece]) -> list[Piece]:
             taken.append(Piece(start, piece.contents[start - piece.start : end - piece.start]))
             taken.sort(key=lambda one: one.start)
     return taken
-
-
-def replaced(stacks: Stacks, others: dict[int, Stacks]) -> Stacks:
-    """The stacks with some of them, by number, replaced by the one in each of `others`."""
-    if not others:
-        return stacks
-    chosen = [(others[i], 0) if i in others else (stacks, i) for i in range(len(stacks))]
-    spans = [(one, slice(int(one.first[i]), int(one.first[i + 1]))) for one, i in chosen]
-    first = np.zeros(len(chosen) + 1, np.int64)
-    np.cumsum([span.stop - span.start for _, span in spans], out=first[1:])
-    frames = {
-        name: np.concatenate([getattr(one, name)[span] for one, span in spans])
-        for name in ("pc", "kind", "how", "module", "address")
-    }
-    end = np.array([one.end[i] for one, i in chosen], np.uint8)
-    at = np.array([one.at[i] for one, i in chosen], np.uint64)
-    return Stacks(first=first, end=end, at=at, **frames)

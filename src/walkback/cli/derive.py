@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
-from pathlib import Path
 
 import click
 
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
-from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, STDOUT, complain, for_each_file
+from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, STDOUT, complain, for_each_file, same_file
 
 _VERSION = click.option(
     "--version", type=click.IntRange(1, 3), default=3, show_default=True, help="Version of SFrame to write."
@@ -60,10 +58,10 @@ def derive(
     from walkback.replace import replace_files
 
     for one, words in ((output, "the section"), (relocs, "the relocations")):
-        if one is not None and _same(one, file):
+        if one is not None and same_file(one, file):
             message = f"{words} would take the place of the file"
             raise click.UsageError(message)
-    if relocs is not None and _same(relocs, output):
+    if relocs is not None and same_file(relocs, output):
         message = "the section and the relocations go to one file"
         raise click.UsageError(message)
 
@@ -92,11 +90,3 @@ def derive(
             return EXIT_FINDINGS if strict and made.uncovered else EXIT_FINE
 
     ctx.exit(for_each_file([file], work))
-
-
-def _same(one: str, other: str) -> bool:
-    """Whether two names stand for one file."""
-    try:
-        return Path(one).samefile(other)
-    except OSError:
-        return os.path.realpath(one) == os.path.realpath(other)

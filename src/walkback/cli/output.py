@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TypeVar
 
 import click
@@ -106,3 +108,11 @@ def guarded(work: Callable[[Input], int], subject: Input, file: str) -> int:
     except MemoryError:
         complain(f"{file}: there is not enough memory for this file")
         return EXIT_UNREADABLE
+
+
+def same_file(one: str, other: str) -> bool:
+    """Whether two names stand for one file."""
+    try:
+        return Path(one).samefile(other)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(other)

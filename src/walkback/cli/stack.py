@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
-from walkback.cli.walking import FORMAT_NAMES, Shared, complain_of, opened, options, refuse_terminal
+from walkback.cli.walking import FORMAT_NAMES, Shared, complain_of, opened, options, refuse_input, refuse_terminal
 from walkback.errors import UnreadableError
 from walkback.text import counted, printable
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from walkback.capture.snapshot import Snapshot
     from walkback.capture.stacks import Shot, Stopper
+    from walkback.export.profile import Frames
 
 EXIT_INTERRUPTED = 130
 """Somebody has pressed Ctrl-C; what there was until then is written."""
@@ -77,6 +78,8 @@ def stack(
     if as_json and form not in {None, "json"}:
         message = f"--json is a format, and --format {form} another"
         raise click.UsageError(message)
+    if not live:
+        refuse_input(target, common.output)
     name = "json" if as_json else form or "text"
     if registers and name != "text":
         message = f"--registers is for text, and not for --format {name}"
@@ -200,6 +203,7 @@ def _write(shots: _Shots, name: str, common: Shared, *, registers: bool) -> None
 def _lines(shot: Shot, *, registers: bool) -> Iterator[str]:
     """The picture as text: a paragraph for each thread."""
     snapshot = shot.snapshot
+    known: dict[tuple[int, ...], str] = {}
     yield f"process {snapshot.pid} {snapshot.arguments or snapshot.command}{_ending(snapshot)}"
     for number, (tid, name) in enumerate(zip(snapshot.tids, snapshot.names, strict=True)):
         stopped = int(snapshot.stopped[number])
@@ -209,7 +213,7 @@ def _lines(shot: Shot, *, registers: bool) -> Iterator[str]:
         yield f"thread {tid} {name}" + (f" ({', '.join(notes)})" if notes else "")
         if registers:
             yield from _registers(snapshot, number)
-        yield from _stack(shot, number)
+        yield from _stack(shot, number, known)
 
 
 def _ending(snapshot: Snapshot) -> str:
@@ -236,26 +240,34 @@ def _registers(snapshot: Snapshot, number: int) -> Iterator[str]:
     yield from (f"    {'  '.join(words[place : place + 4])}" for place in range(0, len(words), 4))
 
 
-def _stack(shot: Shot, number: int) -> Iterator[str]:
-    """A line for each frame, and why there is no more of them."""
-    from walkback.unwind.stacks import END_WORDS, HOW_WORDS, End, FrameKind, How
+def _stack(shot: Shot, number: int, known: dict[tuple[int, ...], str]) -> Iterator[str]:
+    """A line for each frame, and why there is no more of them; `known` keeps what was said of a frame."""
+    from walkback.unwind.stacks import END_WORDS, End, FrameKind
 
-    stacks, frames = shot.stacks, shot.frames
+    stacks = shot.stacks
     first, end = (int(stacks.first[at]) for at in (number, number + 1))
-    for depth, place in enumerate(range(first, end)):
-        frame = int(shot.frame[place])
-        away = int(frames.offset[frame]) if frames.offset is not None else 0
-        if stacks.kind[place] == FrameKind.RETURN and not (
-            place + 1 < end and stacks.kind[place + 1] == FrameKind.EXACT
-        ):
-            away += 1  # names are those of the call before, and what is shown is where it returns to
-        where = f"+{away:#x}" if frames.symbol[frame] and away else ""
-        source = ""
-        if frames.file is not None and frames.line is not None and frames.file[frame]:
-            source = f" at {frames.file[frame]}:{frames.line[frame]}"
-        module = frames.module[frame] or "no file"
-        how = HOW_WORDS[How(int(stacks.how[place]))]
-        yield f"#{depth:<4}0x{int(stacks.pc[place]):016x} {frames.label(frame)}{where}{source} ({module}) [{how}]"
+    exact, returns = int(FrameKind.EXACT), int(FrameKind.RETURN)
+    kinds = [*stacks.kind[first:end].tolist(), returns]
+    pcs, hows, frames = (column[first:end].tolist() for column in (stacks.pc, stacks.how, shot.frame))
+    for depth, (pc, how, frame) in enumerate(zip(pcs, hows, frames, strict=True)):
+        # Names are those of the call before, and what is shown is where it returns to.
+        after = int(kinds[depth] == returns and kinds[depth + 1] != exact)
+        about = known.get((frame, how, after))
+        if about is None:
+            about = known[frame, how, after] = _about(shot.frames, frame, how, after)
+        yield f"#{depth:<4}0x{pc:016x} {about}"
     why = End(int(stacks.end[number]))
     if why != End.COMPLETE:
         yield f"      {END_WORDS[why]} at {int(stacks.at[number]):#x}"
+
+
+def _about(frames: Frames, frame: int, how: int, after: int) -> str:
+    """What a line says of a frame behind its address."""
+    from walkback.unwind.stacks import HOW_WORDS, How
+
+    away = after + (int(frames.offset[frame]) if frames.offset is not None else 0)
+    where = f"+{away:#x}" if frames.symbol[frame] and away else ""
+    source = ""
+    if frames.file is not None and frames.line is not None and frames.file[frame]:
+        source = f" at {frames.file[frame]}:{frames.line[frame]}"
+    return f"{frames.label(frame)}{where}{source} ({frames.module[frame] or 'no file'}) [{HOW_WORDS[How(how)]}]"

@@ -10,7 +10,7 @@ import click
 
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
 from walkback.cli.progress import progress
-from walkback.cli.walking import FORMAT_NAMES, Shared, complain_of, opened, options, refuse_terminal
+from walkback.cli.walking import FORMAT_NAMES, Shared, complain_of, opened, options, refuse_input, refuse_terminal
 from walkback.text import counted, printable
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def unwind(
     if as_json and form not in {None, "json"}:
         message = f"--json is a format, and --format {form} another"
         raise click.UsageError(message)
+    for written in (common.output, chart):
+        refuse_input(file, written)
     if compare is not None:
         if form is not None or common.only is not None or common.output is not None:
             message = "--compare prints a table; it goes with --chart and --json, and not with --format, --only or -o"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from walkback.cli.output import complain
+from walkback.cli.output import complain, same_file
+from walkback.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -81,6 +82,13 @@ def opened(output: str | None) -> Iterator[BinaryIO]:
         return
     with replacing(output) as out:
         yield out
+
+
+def refuse_input(source: str, output: str | None) -> None:
+    """Refuse to write over what is read: a recording cannot be made again."""
+    if output is not None and same_file(output, source):
+        message = f"{printable(output)} is what is read, and would be lost"
+        raise click.UsageError(message)
 
 
 def refuse_terminal(name: str, output: str | None) -> None:

@@ -49,6 +49,20 @@ class Flag(IntEnum):
     """It must be confirmed by a return address in code."""
     LOOSE = 16
     """The stack pointer that it leads to is only a lower bound."""
+    OUTERMOST = 32
+    """There is no caller."""
+    CHAIN = 64
+    """It goes by the register that frame pointers are chained by: if that is 0 the chain ends."""
+
+
+class BuiltIn(IntEnum):
+    """The numbers of the steps that come before those of all tables."""
+
+    ENTRY = 0
+    FP_GUESS = 1
+    FP_DECLARED = 2
+    CONTEXT = 3
+    """Of the first kind of trampoline; the others' follow."""
 
 
 Save = tuple[int, Op, int, int]
@@ -124,7 +138,11 @@ ABIS = {
         entry=Step(
             (Op.REGISTER, AMD64.sp, 8), ((PC, Op.AT_CFA, 0, -8), (AMD64.fp, Op.SAME, 0, 0)), Flag.KEEPS | Flag.GUESS
         ),
-        chain=Step((Op.REGISTER, AMD64.fp, 16), ((PC, Op.AT_CFA, 0, -8), (AMD64.fp, Op.AT_CFA, 0, -16)), Flag.GUESS),
+        chain=Step(
+            (Op.REGISTER, AMD64.fp, 16),
+            ((PC, Op.AT_CFA, 0, -8), (AMD64.fp, Op.AT_CFA, 0, -16)),
+            Flag.GUESS | Flag.CHAIN,
+        ),
         chain_register=AMD64.fp,
         trampolines=(
             # mov $15, %rax; syscall
@@ -143,7 +161,7 @@ ABIS = {
         chain=Step(
             (Op.REGISTER, AARCH64.fp, 16),
             ((PC, Op.AT_CFA, 0, -8), (AARCH64.fp, Op.AT_CFA, 0, -16)),
-            Flag.GUESS | Flag.SIGNED | Flag.LOOSE,
+            Flag.GUESS | Flag.CHAIN | Flag.SIGNED | Flag.LOOSE,
         ),
         chain_register=AARCH64.fp,
         trampolines=(
@@ -164,7 +182,7 @@ ABIS = {
             (Op.AT_REGISTER, S390X.sp, 0),
             # Whether the callee has saved register 11 nobody knows, so the caller's is not known.
             ((PC, Op.AT_CFA, 0, 112), (S390X.sp, Op.CFA, 0, 0)),
-            Flag.GUESS,
+            Flag.GUESS | Flag.CHAIN,
         ),
         chain_register=S390X.sp,
         trampolines=(

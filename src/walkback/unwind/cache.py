@@ -23,7 +23,7 @@ from walkback.unwind.moduletable import ModuleTable, Only, module_table
 from walkback.unwind.points import Blocks, Points
 from walkback.unwind.steps import Steps
 
-_FORMAT = 2
+_FORMAT = 3
 _MAGIC = b"walkback table\n"
 _SMALL = 1 << 20
 """Bytes of tables that are made as soon as looked up."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.arrays import I64, U32, U64, Bools
+from walkback.arrays import I64, U32, U64, Bools, distinct
 from walkback.table import UnwindTable
 from walkback.table.settle import settled
 
@@ -123,7 +123,7 @@ def merged(parts: Sequence[Points], steps: Sequence[int]) -> Points:
     parts = _numbered_blocks(parts)
     if len(parts) == 1:
         return parts[0]
-    start = np.unique(np.concatenate([part.start for part in parts]))
+    start = distinct(np.concatenate([part.start for part in parts]))
     step = np.full(len(start), NO_STEP)
     for part in reversed(parts):
         if not len(part):

@@ -141,3 +141,13 @@ def in_order(parts: Sequence[tuple[I64, Stacks]]) -> Stacks:
     """Parts whose stacks have these numbers as one."""
     numbers = np.concatenate([number for number, _ in parts])
     return chosen(joined([stacks for _, stacks in parts]), np.argsort(numbers, kind="stable"))
+
+
+def replaced(stacks: Stacks, numbers: I64 | Sequence[int], others: Sequence[Stacks]) -> Stacks:
+    """The stacks, but in the place of those with these numbers the others."""
+    if not len(numbers):
+        return stacks
+    is_kept = np.ones(len(stacks), np.bool_)
+    is_kept[numbers] = False
+    kept = np.flatnonzero(is_kept)
+    return in_order([(kept, chosen(stacks, kept)), (np.asarray(numbers), joined(others))])

@@ -94,10 +94,14 @@ def steps_of(steps: Sequence[tuple[Step, How]]) -> Steps:
 
 
 def _made(**columns: object) -> Steps:
-    """Columns of the right types; those that are not given are empty."""
-    return Steps(
+    """Columns of the right types; those that are not given are empty. The outermost steps get their flag."""
+    steps = Steps(
         **{one.name: np.ascontiguousarray(columns.get(one.name, ()), _DTYPES[str(one.type)]) for one in fields(Steps)}
     )
+    outermost = (steps.save_column == PC) & (steps.save_op == Op.UNKNOWN)
+    step = np.searchsorted(steps.end, np.flatnonzero(outermost), "right")
+    steps.flags[step] |= np.uint8(Flag.OUTERMOST)
+    return steps
 
 
 def joined_steps(parts: Sequence[Steps]) -> Steps:
@@ -315,7 +319,7 @@ class _Expressions:
 
 
 def built_in(machine: Machine) -> Steps:
-    """The steps that every pool of a machine begins with: entry, chain, declared chain, and the contexts."""
+    """The steps that every pool of a machine begins with: those of `BuiltIn`."""
     abi = ABIS[machine]
     return steps_of(
         [
@@ -325,7 +329,3 @@ def built_in(machine: Machine) -> Steps:
             *((one.context, How.SIGNAL) for one in abi.trampolines),
         ]
     )
-
-
-BUILT_IN = 3
-"""How many of them come before the contexts."""

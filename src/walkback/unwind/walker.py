@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 from operator import is_
@@ -21,15 +20,15 @@ from typing import Literal
 import numpy as np
 
 from walkback.arch import Machine
-from walkback.arrays import I32, I64, U8, U64
+from walkback.arrays import I32, I64, U8, U64, distinct
 from walkback.elf import ElfFile
-from walkback.unwind._walk import Walk
+from walkback.unwind._walk import WANTED, Walk
 from walkback.unwind.abi import ABIS
 from walkback.unwind.cache import TableCache
 from walkback.unwind.moduletable import Only
 from walkback.unwind.pool import Pool
 from walkback.unwind.samples import COLUMNS, Memory, Samples, Space
-from walkback.unwind.stacks import End, Stacks, chosen, in_order, joined
+from walkback.unwind.stacks import End, Stacks, chosen, in_order, joined, replaced
 
 Read = Callable[[int, int], tuple[int, bytes] | None]
 """The memory of a sample (its number) around an address: where it begins, and its contents; None if there is none."""
@@ -37,7 +36,6 @@ Read = Callable[[int, int], tuple[int, bytes] | None]
 LIMIT = 1024
 """Frames of a stack."""
 
-_WANTED = 254
 _MOST_READS = 64
 """Pieces of memory that are asked for during one walk."""
 _FEW = 256
@@ -129,7 +127,7 @@ class Walker:
 
     def _walk(self, samples: Samples, spaces: Sequence[Space], order: I64) -> Stacks:
         """The stacks of some samples; tables that are wanted on the way are loaded."""
-        used = np.unique(samples.space)
+        used = distinct(samples.space)
         used = used[(used >= 0) & (used < len(spaces))]
         self._use_spaces([spaces[number] for number in used.tolist()])
         samples = replace(samples, space=_places(used, samples.space))
@@ -140,7 +138,7 @@ class Walker:
             begun = time.process_time_ns()
             stacks = self._run(samples, order[pending], wanted)
             self.nanoseconds += time.process_time_ns() - begun
-            done = stacks.end != _WANTED
+            done = stacks.end != WANTED
             if done.all() and not parts:
                 return stacks
             parts.append((pending[done], chosen(stacks, np.flatnonzero(done))))
@@ -161,9 +159,7 @@ class Walker:
             self._second = copy(self)
             self._second._begin("cfi", tries=False)
         self._second._at_once = self._at_once
-        found = self._second._walk(samples, spaces, again)
-        kept = np.flatnonzero(stacks.end != End.UNKNOWN_REGISTER)
-        return in_order([(kept, chosen(stacks, kept)), (again, found)])
+        return replaced(stacks, again, [self._second._walk(samples, spaces, again)])
 
     def load(self, modules: Sequence[int]) -> None:
         """Load the tables of some modules."""
@@ -206,6 +202,8 @@ class Walker:
         slices = [one for one in np.array_split(order, max(1, min(self._threads, len(order) // _FEW))) if len(one)]
         if len(slices) <= 1:
             return self._run_one(samples, order, columns)
+        from concurrent.futures import ThreadPoolExecutor  # Few walks are long enough for it.
+
         with ThreadPoolExecutor(len(slices)) as executor:
             return joined(list(executor.map(lambda one: self._run_one(samples, one, columns), slices)))
 
@@ -238,8 +236,9 @@ class Walker:
 
     def _with_reads(self, samples: Samples, spaces: Sequence[Space], stacks: Stacks, read: Read) -> Stacks:
         """Bring memory that walks ended for want of, and walk again."""
-        others: dict[int, Stacks] = {}
-        for number in np.flatnonzero(np.isin(stacks.end, (End.UNREADABLE, End.STACK_CUT))).tolist():
+        numbers = np.flatnonzero(np.isin(stacks.end, (End.UNREADABLE, End.STACK_CUT)))
+        others: list[Stacks] = []
+        for number in numbers.tolist():
             one = _one_sample(samples, number)
             again = chosen(stacks, np.array([number]))
             for _ in range(_MOST_READS):
@@ -250,12 +249,8 @@ class Walker:
                     break
                 one = _with_memory(one, *more)
                 again = self.walk(one, spaces, at_once=self._at_once)
-            others[number] = again
-        if not others:
-            return stacks
-        kept = np.setdiff1d(np.arange(len(stacks)), list(others))
-        parts = [(np.array([number]), one) for number, one in others.items()]
-        return in_order([(kept, chosen(stacks, kept)), *parts])
+            others.append(again)
+        return replaced(stacks, numbers, others)
 
 
 def _space_columns(spaces: Sequence[Space]) -> dict[str, np.ndarray]:

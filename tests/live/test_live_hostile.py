@@ -1,0 +1,40 @@
+"""Damaged core files, and memory that leads nowhere, to the whole verb: it ends soon, with little memory."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from debuggers import debugger
+from subjects import HERE
+from test_live_cores import crashed
+
+from emulation import LOADER, built, core_of, root
+
+COUNT = int(os.environ.get("WALKBACK_SOAK", "0")) // 100 or 20
+
+pytestmark = [pytest.mark.soak]
+
+
+def judged(core, *options):
+    command = [sys.executable, HERE / "mutate.py", core, str(COUNT), os.environ.get("WALKBACK_SEED", "20"), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    print(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert "BAD" not in done.stdout, done.stdout[:8000]
+
+
+@pytest.mark.parametrize("way", ["handler", "overflow"])
+def test_hostile_cores(way, tmp_path):
+    program = tmp_path / "crash"
+    command = [debugger("gcc"), "-O2", "-w", "-pthread", "-fno-inline", "-o", program, HERE / "crash.c"]
+    subprocess.run(command, check=True)
+    judged(crashed(tmp_path, program, way), "--exe", program)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("arch", LOADER)
+def test_hostile_cores_of_emulators(arch, tmp_path):
+    program = built(tmp_path / "crash", arch, HERE / "crash.c", "-O2", "-w")
+    core = core_of(tmp_path, arch, program, "handler")
+    judged(core, "--exe", program, "--sysroot", root(arch))
