@@ -110,7 +110,9 @@ def test_a_library_that_comes_and_goes_is_walked_as_by_gdb(tmp_path) -> None:
         differences = compared(pid, tmp_path, 6)
         # The library begins with its `_init`, of which no table tells; gdb looks at its code. A thread is there often,
         # waiting for the page. Where everything is allowed, what stands on the stack at a function's entry is taken.
-        assert [one for one in differences if one[0] == "auto" or len(one[2]) > 1 or one[2][0] % 4096] == []
+        # The linker's resolver keeps its frame in a register that SFrame alone does not follow.
+        strange = [one for one in differences if (one[0], one[3]) != ("sframe", "unknown-register")]
+        assert [one for one in strange if one[0] == "auto" or len(one[2]) > 1 or one[2][0] % 4096] == []
 
 
 MUSL_SIGNALS = (

@@ -15,6 +15,7 @@ cdef class Tables:
     cdef unsigned int[::1] block_step
     cdef unsigned long long[::1] trampoline_start
     cdef unsigned char[::1] trampoline_kind
+    cdef unsigned char[::1] trampoline_size
     # Of its modules
     cdef unsigned char[::1] state
     cdef unsigned char[::1] declared

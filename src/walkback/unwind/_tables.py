@@ -47,6 +47,7 @@ class Tables:
         self.block_step = memoryview(columns["block_step"])
         self.trampoline_start = memoryview(columns["trampoline_start"])
         self.trampoline_kind = memoryview(columns["trampoline_kind"])
+        self.trampoline_size = memoryview(columns["trampoline_size"])
         self.state = memoryview(columns["state"])
         self.declared = memoryview(columns["declared"])
         self.point_first = memoryview(columns["point_first"])
@@ -186,6 +187,7 @@ class Tables:
         high: cython.Py_ssize_t
         middle: cython.Py_ssize_t
         away: cython.ulonglong
+        size: cython.ulonglong
         if step >= 0 and self.step_flags[step] & Flag.SIGNAL and self.step_how[step] != How.SIGNAL:
             return step
         # A handler did not call: it returns to where that code begins.
@@ -202,7 +204,9 @@ class Tables:
                 high = middle
         if low > first:
             away = address - self.trampoline_start[low - 1]
-            if away == 0 or (not is_return and away < 8 and (step < 0 or self.step_flags[step] & Flag.SIGNAL)):
+            # A recording can show the instruction behind it, while the kernel is at work for it.
+            size = self.trampoline_size[self.trampoline_kind[low - 1]]
+            if away == 0 or (not is_return and away <= size and (step < 0 or self.step_flags[step] & Flag.SIGNAL)):
                 return BuiltIn.CONTEXT + self.trampoline_kind[low - 1]
         return step
 

@@ -10,6 +10,7 @@ from dataclasses import fields
 import numpy as np
 
 from walkback.arch import Machine
+from walkback.unwind.abi import ABIS
 from walkback.unwind.moduletable import ModuleTable
 from walkback.unwind.points import moved_steps
 from walkback.unwind.steps import Steps, built_in
@@ -89,6 +90,7 @@ class Pool:
     def __init__(self, machine: Machine) -> None:
         self._columns = {name: _Column(dtype) for name, dtype in _SHARED.items()}
         self._modules = {name: np.zeros(0, dtype) for name, dtype in _BY_MODULE.items()}
+        self._trampoline_size = np.array([len(one.code) for one in ABIS[machine].trampolines], np.uint8)
         self._add_steps(built_in(machine))
 
     def grow(self, modules: int) -> None:
@@ -148,7 +150,8 @@ class Pool:
 
     def columns(self) -> dict[str, np.ndarray]:
         """All arrays, as they are now."""
-        return {name: column.values for name, column in self._columns.items()} | self._modules
+        shared = {name: column.values for name, column in self._columns.items()}
+        return shared | self._modules | {"trampoline_size": self._trampoline_size}
 
     @property
     def state(self) -> np.ndarray:
