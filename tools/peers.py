@@ -2,11 +2,11 @@
 
 What comes: GNU binutils 2.40, 2.44 and the newest, each for x86-64, AArch64 and s390x, and 2.35, which knows nothing
 of SFrame, for x86-64; GNU gold 2.40 and 2.44, the last; the newest mold and LLVM tools; cross compilers that turn C
-and C++ into assembly; libsframe of 2.44 and the newest with their headers; elfutils; GDB and perf; and QEMU's user-mode
-emulation with programs of AArch64 and s390x to run under it. They are Debian packages, fetched from the mirror this
-machine already uses, checked against Debian's keyring, and unpacked into one root a set; nothing is installed. Each
-root has its own C library, so a wrapper in `.peers/bin/` starts a program through its root's loader; the roots of the other
-machines are for the emulation's `-L`.
+and C++ into assembly; libsframe of 2.44 and the newest with their headers; elfutils; GDB and perf; and QEMU's
+user-mode emulation with programs of AArch64 and s390x to run under it. They are Debian packages, fetched from the
+mirror this machine already uses, checked against Debian's keyring, and unpacked into one root a set; nothing is
+installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a program through its root's loader;
+the roots of the other machines are for the emulation's `-L`.
 
 Bare Python: this runs before any dependency is there.
 """
