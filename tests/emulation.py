@@ -51,22 +51,28 @@ def root(arch: str) -> Path:
     return BIN.parent / "bookworm" / "usr" / f"{arch}-linux-gnu"
 
 
-def built(program: Path, arch: str, source: Path, *flags: str, pie: bool = True) -> Path:
-    """A program of one C file with the C library."""
-    gcc, assembler, linker = (peer(f"{arch}-{name}") for name in ("gcc", "as-2.40", "ld-2.40"))
-    start = f"""
+def start_file(arch: str, starter: str = "__libc_start_main") -> str:
+    """The assembly of `_start`, which calls the starter with the arguments that the C library's takes."""
+    text = f"""
         .globl _start
         .type _start, %function
         _start:
         .cfi_startproc
         .cfi_undefined {LINK_REGISTER[arch]}
-        {START[arch]}
+        {START[arch].replace("__libc_start_main", starter)}
         .cfi_endproc
         .size _start, .-_start
         .section .note.GNU-stack, "", %progbits
         """
     for kind in ("function", "progbits") if arch == "s390x" else ():
-        start = start.replace(f"%{kind}", f"@{kind}")
+        text = text.replace(f"%{kind}", f"@{kind}")
+    return text
+
+
+def built(program: Path, arch: str, source: Path, *flags: str, pie: bool = True) -> Path:
+    """A program of one C file with the C library."""
+    gcc, assembler, linker = (peer(f"{arch}-{name}") for name in ("gcc", "as-2.40", "ld-2.40"))
+    start = start_file(arch)
     names = [program.with_name(f"{program.name}-{part}") for part in ("start", "main")]
     names[0].with_suffix(".s").write_text(start)
     flags = (*flags, "-fasynchronous-unwind-tables", "-fPIE" if pie else "-fno-pie")

@@ -87,8 +87,8 @@ def test_what_handlers_return_to_is_named_where_it_begins():
     distinct = DistinctFrames(asked)
     signal = [(EXACT, 0, 0x10), (RETURN, 9, 0x1F), (EXACT, 0, 0x30), (RETURN, 0, 0x40)]
     numbers = distinct.add(stacks_of(signal), np.array([7]))
-    assert asked.questions[1][:2] == (9, 0x20)
     assert names(distinct, numbers)[1] == SIGNAL_HANDLER
+    assert asked.questions[1][:2] == (9, 0x20)
     # Its address stays the lookup address, as that of every frame.
     assert distinct.frames.address.tolist() == [0x10, 0x1F, 0x30, 0x40]
 

@@ -14,55 +14,12 @@ from pathlib import Path
 import pytest
 
 import perfbuilder as pb
+from emulation import LOADER, start_file
 from peers import BIN, have, peer
 from perfbuilder import Attr, Builder
 
 DUMP = 16384
 KINDS = pb.IP | pb.TID | pb.TIME | pb.PERIOD | pb.REGS_USER | pb.STACK_USER
-LOADER = {"aarch64": "ld-linux-aarch64.so.1", "s390x": "ld64.so.1"}
-
-START = {
-    "aarch64": """
-        .globl _start
-        .type _start, %function
-_start: .cfi_startproc
-        .cfi_undefined x30
-        mov x29, #0
-        mov x30, #0
-        mov x5, x0
-        ldr x1, [sp]
-        add x2, sp, #8
-        mov x6, sp
-        adrp x0, main
-        add x0, x0, :lo12:main
-        mov x3, #0
-        mov x4, #0
-        bl STARTER
-        .cfi_endproc
-        .size _start, .-_start
-        .section .note.GNU-stack, "", %progbits
-        """,
-    "s390x": """
-        .globl _start
-        .type _start, @function
-_start: .cfi_startproc
-        .cfi_undefined r14
-        lg %r3, 0(%r15)
-        la %r4, 8(%r15)
-        lgr %r6, %r14
-        aghi %r15, -176
-        xc 0(8,%r15), 0(%r15)
-        stmg %r14, %r15, 160(%r15)
-        lghi %r5, 0
-        lghi %r6, 0
-        larl %r2, main
-        brasl %r14, STARTER
-        .cfi_endproc
-        .size _start, .-_start
-        .section .note.GNU-stack, "", @progbits
-        """,
-}
-
 SCRIPT = r"""
 set pagination off
 set confirm off
@@ -207,8 +164,8 @@ def built(folder: Path, arch: str, text: str, *options: str, freestanding: bool 
     flags = ("-O2", "-w", "-fasynchronous-unwind-tables", "-fPIE", *order, *options)
     (folder / "program.c").write_text(text)
     subprocess.run([peer(f"{arch}-gcc"), *flags, "-S", "-o", folder / "program.s", folder / "program.c"], check=True)
-    starter = "main" if freestanding else "__libc_start_main" + ("@PLT" if arch == "s390x" else "")
-    (folder / "start.s").write_text(START[arch].replace("STARTER", starter))
+    starter = "main" if freestanding else "__libc_start_main"
+    (folder / "start.s").write_text(start_file(arch, starter))
     endian = ("-EB",) if big else ()
     for name in ("start", "program"):
         command = [peer(f"{arch}-as-2.40"), *endian, "-o", folder / f"{name}.o", folder / f"{name}.s"]

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +127,31 @@ def test_the_entries_used_least_recently_go_first(tmp_path) -> None:
     cache.table(elves[0], AMD64, None)
     cache.table(elves[4], AMD64, None)
     assert entries(tmp_path) == first
+
+
+def test_what_else_is_in_the_folder_stays(tmp_path) -> None:
+    """Somebody may have named a folder with other things in it."""
+    others = [tmp_path / "thesis.tex", tmp_path / f"{'0' * 40}.txt", tmp_path / "notes.table"]
+    for path in others:
+        path.write_bytes(bytes(1000))
+    (tmp_path / f"{'1' * 40}.table").symlink_to(others[0])
+    TableCache(tmp_path, limit=10).table(library(), AMD64, None)
+    assert all(path.exists() for path in others)
+    assert (tmp_path / f"{'1' * 40}.table").is_symlink()
+
+
+def test_entries_whose_columns_do_not_fit_are_made_again(tmp_path, monkeypatch) -> None:
+    elf, cache = library(), TableCache(tmp_path)
+    made = cache.table(elf, AMD64, None)
+    (path,) = entries(tmp_path)
+    for damaged in (
+        replace(made, shift=-1),
+        replace(made, steps=replace(made.steps, flags=made.steps.flags[:-1])),
+        replace(made, trampoline_start=np.zeros(3, np.uint64)),
+    ):
+        path.write_bytes(b"".join(caches._contents(damaged)))
+        assert same(cache.table(elf, AMD64, None), made)
+        assert same(caches._read(path), made)
 
 
 def test_the_folder_is_the_users_choice(monkeypatch) -> None:

@@ -27,7 +27,8 @@ class DistinctFrames:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._distinct = Distinct()
-        self.frames = Frames([], [], np.zeros(0, np.uint64), np.zeros(0, np.bool_), np.zeros(0, np.uint64))
+        self.named = Frames([], [], np.zeros(0, np.uint64), np.zeros(0, np.bool_), np.zeros(0, np.uint64))
+        """Those that have names already."""
 
     def add(self, stacks: Stacks, pid: Numbers) -> I64:
         """The number of each frame; `pid` is the process of each stack, whose own names code made at run time has."""
@@ -42,13 +43,17 @@ class DistinctFrames:
             process = np.repeat(pid.astype(np.int64).astype(np.uint64), np.diff(stacks.first))
             words[own, 0] |= process[own] << np.uint64(_PID_SHIFT)
         words[:, 1] = stacks.address
-        numbers = self._distinct.add_records(words)
-        if len(self._distinct) > len(self.frames):
+        return self._distinct.add_records(words)
+
+    @property
+    def frames(self) -> Frames:
+        """All that were met; what is new since the last time gets its names now, all at once."""
+        if len(self._distinct) > len(self.named):
             self._name_new()
-        return numbers
+        return self.named
 
     def _name_new(self) -> None:
-        new = self._distinct.table[len(self.frames) :]
+        new = self._distinct.table[len(self.named) :]
         word, address = new[:, 0], new[:, 1].copy()
         module = (word & np.uint64(_MODULE)).astype(np.int64) - 1
         kernel = word & np.uint64(_KERNEL) != 0
@@ -61,10 +66,10 @@ class DistinctFrames:
             SIGNAL_HANDLER if name is None and is_handler else name
             for name, is_handler in zip(found.symbol, handler.tolist(), strict=True)
         ]
-        old = self.frames
+        old = self.named
         with_lines = found.lines is not None
         assert old.offset is not None
-        self.frames = Frames(
+        self.named = Frames(
             [*old.symbol, *symbols],
             [*old.module, *found.module],
             np.concatenate((old.address, address)),

@@ -7,7 +7,6 @@ stack longer than the copy) that thread is stopped once more and walked while it
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,6 @@ from walkback.capture.snapshot import Piece, Snapshot, samples_of
 from walkback.capture.status import checked, has_ended, name_in, reason
 from walkback.capture.tracing import NOT_IN_TIME, Tracing
 from walkback.errors import UnreadableError
-from walkback.text import counted
 from walkback.unwind.samples import PC
 from walkback.unwind.stacks import End, replaced
 from walkback.unwind.walker import NotLoadedError
@@ -82,9 +80,9 @@ class Process:
         self, pid: int, modules: Modules, *, stack_limit: int = _STACK_LIMIT, patience: float = _PATIENCE
     ) -> None:
         """Of each stack at most `stack_limit` bytes are copied; a thread has `patience` seconds to stop."""
-        machine = _MACHINES.get(platform.machine())
+        machine = _MACHINES.get(os.uname().machine)
         if machine is None:
-            raise UnreadableError(f"processes of {platform.machine()} are not supported", file=f"process {pid}")
+            raise UnreadableError(f"processes of {os.uname().machine} are not supported", file=f"process {pid}")
         self.machine: Machine = machine
         self.byteorder: ByteOrder = "big" if machine is S390X else "little"
         self.label = f"process {pid}"
@@ -181,16 +179,16 @@ class Process:
         return taken
 
     def _judge(self, taken: list[_Taken], refused: dict[int, str], troubles: list[str]) -> None:
-        """Some threads that cannot be had are told; if it is all, that is an error."""
+        """Some threads that cannot be had are told, but not those that ended; if it is all, that is an error."""
         told = {tid: why for tid, why in refused.items() if why != "it ended" and not has_ended(tid)}
         if not taken:
+            if not Path(f"/proc/{self.pid}").exists():
+                raise self._error("it has ended")
             checked(self.pid, self.label)
             raise self._error(
                 f"none of its threads can be looked at: {reason(self.pid, next(iter(told.values()), 'it ended'))}"
             )
         troubles += [f"thread {tid}: {reason(tid, why)}" for tid, why in sorted(told.items())]
-        if len(refused) > len(told):
-            troubles.append(f"{counted(len(refused) - len(told), 'thread')} ended before being looked at")
 
     def _take(self, tracer: Tracer, tid: int, maps: Maps, work: Callable[[], None] | None = None) -> _Taken | str:
         trouble = self._tracing.begin(tid) or tracer.take(tid, maps.stack_at, work)

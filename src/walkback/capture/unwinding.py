@@ -46,8 +46,12 @@ class Unwinding:
         kernel: bool = True,
         threads: int | None = None,
         cache: bool = True,
+        names_last: bool = False,
     ) -> None:
-        """`only` keeps to one kind of table, `limit` is the most frames of a stack, `kernel` keeps its call chains."""
+        """`only` keeps to one kind of table, `limit` is the most frames of a stack, `kernel` keeps its call chains.
+
+        With `names_last` batches have no names: they are looked up at the end, which is quicker, and by `Collector`.
+        """
         self.modules = Modules(sysroot=sysroot)
         self.recording = Recording.open(source, self.modules)
         self.walker = Walker(
@@ -60,6 +64,7 @@ class Unwinding:
             cache=TableCache(default_folder() if cache else None),
             threads=available_threads() if threads is None else threads,
         )
+        self._names_last = names_last
         self._kernel = kernel
         self._kallsyms = Kallsyms()
         self._kernel_parts = 0
@@ -74,7 +79,7 @@ class Unwinding:
                 self.names.kernel = self._kernel_build_id()
             numbers = self.distinct.add(stacks, batch.pid)
             yield SampleBatch(
-                frames=self.distinct.frames,
+                frames=self.distinct.named if self._names_last else self.distinct.frames,
                 comms=recording.comms,
                 events=recording.events,
                 pid=batch.pid,
@@ -223,7 +228,7 @@ def profile(
     by_period: bool = False,
 ) -> Profile:
     """A whole recording, summed up; `export` writes what comes back."""
-    unwinding = Unwinding(source, only=only, limit=limit, sysroot=sysroot)
+    unwinding = Unwinding(source, only=only, limit=limit, sysroot=sysroot, names_last=True)
     collector = Collector(unwinding, by_period=by_period)
     for batch in unwinding:
         collector.add(batch)

@@ -257,8 +257,11 @@ def _stack(shot: Shot, number: int, known: dict[tuple[int, ...], str]) -> Iterat
             about = known[frame, how, after] = _about(shot.frames, frame, how, after)
         yield f"#{depth:<4}0x{pc:016x} {about}"
     why = End(int(stacks.end[number]))
-    if why != End.COMPLETE:
-        yield f"      {END_WORDS[why]} at {int(stacks.at[number]):#x}"
+    if why == End.UNKNOWN_REGISTER:
+        yield f"      {END_WORDS[why]} {shot.snapshot.machine.register_name(int(stacks.at[number]))}"
+    elif why != End.COMPLETE:
+        where = "" if why == End.ZERO else f" at {int(stacks.at[number]):#x}"
+        yield f"      {END_WORDS[why]}{where}"
 
 
 def _about(frames: Frames, frame: int, how: int, after: int) -> str:

@@ -113,7 +113,8 @@ def _unwind(file: str, wanted: _Wanted, common: Shared) -> int:
     form = FORMATS[wanted.form]
     if form.binary:
         refuse_terminal(f"--format {form.name}", common.output)
-    unwinding = Unwinding(_source(file), kernel=wanted.kernel, threads=wanted.threads, **common.walking())
+    chosen = common.walking() | {"kernel": wanted.kernel, "threads": wanted.threads, "names_last": not form.streamed}
+    unwinding = Unwinding(_source(file), **chosen)
     ends = np.zeros(256, np.int64)
     collector = Collector(unwinding, by_period=wanted.by_period, threads=form.timeline, times=form.timeline)
     # Lines that are printed to the terminal while the bar is there would tear it.

@@ -26,7 +26,11 @@ class Format:
     """Not for a terminal."""
 
     def export(self, source: Profile | Iterable[SampleBatch], out: BinaryIO, **options: bool | int) -> None:
-        """Write a profile, or what is streamed."""
+        """Write a `Profile`; if the format is streamed, batches of samples, as those of `Unwinding`."""
+        if self.streamed == isinstance(source, Profile):
+            wanted = "batches of samples" if self.streamed else "a Profile"
+            message = f"{self.name} is written from {wanted}"
+            raise TypeError(message)
         self.write(source, out, **options)
 
 

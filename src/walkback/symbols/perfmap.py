@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import stat
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import numpy as np
 from walkback.arrays import U64
 from walkback.symbols.spans import Spans
 
-_LARGEST = 256 * 1024 * 1024
+_LARGEST = 64 * 1024 * 1024
 """So much of a file is read; perf maps of large programs have some ten megabytes."""
 _LINE = re.compile(rb"^(?:0[xX])?([0-9a-fA-F]{1,16}) +(?:0[xX])?([0-9a-fA-F]{1,16}) +([^\n]+)$", re.MULTILINE)
 
@@ -27,26 +28,32 @@ class PerfMap:
     """One such file, as it was when it was read."""
 
     def __init__(self, contents: bytes) -> None:
-        entries = _LINE.findall(contents)
-        self._names: list[bytes] = [name for _, _, name in entries]
-        start = np.array([int(text, 16) for text, _, _ in entries], np.uint64)
-        size = np.array([int(text, 16) for _, text, _ in entries], np.uint64)
+        # Columns from the start: a large file has millions of lines.
+        starts, sizes, places = array("Q"), array("Q"), array("q")
+        for line in _LINE.finditer(contents):
+            starts.append(int(line[1], 16))
+            sizes.append(int(line[2], 16))
+            places.extend(line.span(3))
+        self._contents = contents
+        self._name_places = np.frombuffer(places, np.int64).reshape(-1, 2) if places else np.zeros((0, 2), np.int64)
+        start, size = (np.array(column, np.uint64) for column in (starts, sizes))
         self._start = start
         self._spans = Spans(start, start + np.minimum(size, np.uint64(2**64 - 1) - start))
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._start)
 
     def locate(self, addresses: U64) -> tuple[list[str | None], U64]:
         """Of each address the name, and where what has that name begins; None and 0 if it has none."""
         numbers = self._spans.find(addresses)
-        if not self._names:
+        if not len(self):
             return [None] * len(addresses), np.zeros(len(addresses), np.uint64)
         names = [self._name(number) if number >= 0 else None for number in numbers.tolist()]
         return names, np.where(numbers >= 0, self._start[numbers], np.uint64(0))
 
     def _name(self, number: int) -> str:
-        return self._names[number].rstrip(b"\r").decode(errors="backslashreplace")
+        first, end = self._name_places[number].tolist()
+        return self._contents[first:end].rstrip(b"\r").decode(errors="backslashreplace")
 
 
 def read_perf_map(pid: int, proc: str | os.PathLike[str] = "/proc", tmp: str | os.PathLike[str] = "/tmp") -> PerfMap:  # noqa: S108

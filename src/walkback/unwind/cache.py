@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import stat
 from dataclasses import fields
 from pathlib import Path
 
@@ -28,6 +30,7 @@ _MAGIC = b"walkback table\n"
 _SMALL = 1 << 20
 """Bytes of tables that are made as soon as looked up."""
 _DEFAULT_LIMIT = 1 << 30
+_ENTRY = re.compile(r"[0-9a-f]{40}\.table")
 _ALIGNMENT = 64
 
 _SECTIONS = (".sframe", ".eh_frame", ".debug_frame", ".zdebug_frame")
@@ -76,16 +79,19 @@ class TableCache:
         assert self._folder is not None
         entries = []
         for path in self._folder.iterdir():
-            with contextlib.suppress(OSError):
-                status = path.stat()
-                entries.append((status.st_mtime_ns, status.st_size, path))
+            # Whatever else is in the folder is not ours.
+            if _ENTRY.fullmatch(path.name):
+                with contextlib.suppress(OSError):
+                    status = path.lstat()
+                    if stat.S_ISREG(status.st_mode):
+                        entries.append((status.st_mtime_ns, status.st_size, path))
         size = sum(one for _, one, _ in entries)
         for _, one, path in sorted(entries):
             if size <= self._limit:
                 break
             with contextlib.suppress(OSError):
                 path.unlink()
-            size -= one
+                size -= one
 
 
 def _tables_size(elf: ElfFile) -> int:
@@ -158,6 +164,8 @@ def _read(path: Path) -> ModuleTable | None:
     import json
 
     try:
+        if path.stat().st_uid not in {0, os.geteuid()}:
+            return None  # who wrote it may mean ill
         data = map_file(path)
         if hashlib.blake2b(data[:-20], digest_size=20).digest() != bytes(data[-20:]):
             return None
@@ -169,7 +177,7 @@ def _read(path: Path) -> ModuleTable | None:
             arrays[name] = np.frombuffer(data, np.dtype(dtype), count, place)
             place += -(-arrays[name].nbytes // _ALIGNMENT) * _ALIGNMENT
         table = _from_arrays(head, arrays)
-    except (WalkbackError, OSError, ValueError, KeyError, TypeError):
+    except (WalkbackError, OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
     with contextlib.suppress(OSError):
         os.utime(path)
@@ -180,9 +188,7 @@ def _from_arrays(head: dict[str, object], arrays: dict[str, np.ndarray]) -> Modu
     def group(name: str) -> dict[str, np.ndarray]:
         return {key.removeprefix(f"{name}."): value for key, value in arrays.items() if key.startswith(f"{name}.")}
 
-    troubles = head["troubles"]
-    assert isinstance(troubles, list)
-    return ModuleTable(
+    table = ModuleTable(
         points=Points(arrays["start"], arrays["step"], Blocks(**group("blocks"))),
         steps=Steps(**group("steps")),
         directory=arrays["directory"],
@@ -190,5 +196,24 @@ def _from_arrays(head: dict[str, object], arrays: dict[str, np.ndarray]) -> Modu
         trampoline_start=arrays["trampoline_start"],
         trampoline_kind=arrays["trampoline_kind"],
         declared=bool(head["declared"]),
-        troubles=tuple(troubles),
+        troubles=tuple(map(str, list(head["troubles"]))),  # type: ignore[call-overload]
     )
+    if not _fits(table):
+        message = "columns of one table differ in length"
+        raise ValueError(message)
+    return table
+
+
+def _fits(table: ModuleTable) -> bool:
+    """Whether columns that belong together are equally long."""
+    steps, blocks = table.steps, table.points.blocks
+    groups = (
+        (table.points.start, table.points.step),
+        (table.trampoline_start, table.trampoline_kind),
+        (steps.cfa, steps.register, steps.operand, steps.first, steps.end, steps.flags, steps.how),
+        (steps.save_column, steps.save_op, steps.save_register, steps.save_operand),
+        (steps.expression_first, steps.expression_end),
+        (blocks.start, blocks.size, blocks.first, blocks.end),
+        (blocks.offset, blocks.step),
+    )
+    return 0 <= table.shift < 64 and all(len({len(column) for column in group}) == 1 for group in groups)

@@ -22,12 +22,7 @@ from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, debug_file
 from walkback.elf import layout as elf_layout
 from walkback.errors import WalkbackError
-from walkback.sframe import layout as sframe_layout
-from walkback.sframe.decode import decode
-from walkback.sframe.files import sources_of
-from walkback.sframe.rules import to_table
-from walkback.sframe.section import Section
-from walkback.table import RULE, UnwindTable, joined
+from walkback.table import RULE, UnwindTable
 from walkback.unwind.abi import ABIS
 from walkback.unwind.points import NO_STEP, Points, directory_of, empty_blocks, merged, no_points, points_of
 from walkback.unwind.stacks import How
@@ -80,9 +75,7 @@ def module_table(elf: ElfFile, machine: Machine, only: Only | None = None) -> Mo
     parts: list[_Part] = []
     declared = False
     if only in {None, "sframe"}:
-        sframe, declared = _sframe(elf, machine, troubles)
-        if not sframe and only == "sframe":
-            sframe = _derived(elf, machine, troubles)
+        sframe, declared = _sframe(elf, machine, troubles, derive=only == "sframe")
         parts += sframe
     if only in {None, "cfi"}:
         parts += _call_frames(elf, machine, troubles)
@@ -103,32 +96,30 @@ def module_table(elf: ElfFile, machine: Machine, only: Only | None = None) -> Mo
     )
 
 
-def _sframe(elf: ElfFile, machine: Machine, troubles: list[str]) -> tuple[list[_Part], bool]:
-    """What its own sections say, and whether they say that all functions keep the frame pointer."""
-    sections: list[Section] = []
-    try:
-        for source in sources_of(elf):
-            sections += [batch.section for batch in source.batches(faults=True)]
-    except WalkbackError as error:
-        troubles.append(str(error))
-    sections = [one for one in sections if one.machine is machine and len(one.functions)]
-    if not sections:
+def _sframe(elf: ElfFile, machine: Machine, troubles: list[str], *, derive: bool) -> tuple[list[_Part], bool]:
+    """What its own sections say, and whether they say that all functions keep the frame pointer.
+
+    With `derive`, of a file that has none, what its call frame information comes to.
+    """
+    if not (derive or _may_have_sframe(elf)):
         return [], False
-    declared = all(one.version < 3 and one.flags & sframe_layout.F_FRAME_POINTER for one in sections)
-    return [_of_table(joined([to_table(one) for one in sections]), How.SFRAME)], declared
+    # Most files have none, and these take longer to import than most tables to read.
+    from walkback.unwind.sframetables import derived_table, own_table
+
+    table, declared = own_table(elf, machine, troubles)
+    if table is not None:
+        return [_of_table(table, How.SFRAME)], declared
+    table = derived_table(elf, machine, troubles) if derive else None
+    return ([_of_table(table, How.DERIVED)] if table is not None else []), False
 
 
-def _derived(elf: ElfFile, machine: Machine, troubles: list[str]) -> list[_Part]:
-    """What SFrame of the newest version would say for a file that has none."""
-    from walkback.derivation import derive  # takes longer to import than most tables to read
-
-    try:
-        made = derive(elf)
-        section = decode(made.contents, address=made.section.address)
-    except WalkbackError as error:
-        troubles.append(str(error))
-        return []
-    return [_of_table(to_table(section), How.DERIVED)] if section.machine is machine else []
+def _may_have_sframe(elf: ElfFile) -> bool:
+    """Whether anything in a file looks like SFrame; what cannot be read does."""
+    with contextlib.suppress(WalkbackError):
+        if not len(elf.sections):
+            return bool((elf.segments["type"] == elf_layout.PT_GNU_SFRAME).any())
+        return bool(elf.sections_of_type(elf_layout.SHT_GNU_SFRAME) or elf.sections_named(".sframe"))
+    return True
 
 
 def _of_table(table: UnwindTable, how: How) -> _Part:

@@ -101,7 +101,8 @@ class Stacks:
     end: U8
     """An `End` for each stack."""
     at: U64
-    """Of each stack the address that its end is about: of the memory that cannot be read, of the code without table."""
+    """Of each stack the address that its end is about: of the memory that cannot be read, of the code without table. Of
+    an unknown register it is the register's number; of other ends it means nothing."""
 
     def __len__(self) -> int:
         return len(self.end)
