@@ -220,6 +220,13 @@ def test_recorded_call_chains_are_kept_where_there_are_no_registers(tmp_path: Pa
     assert done.stdout == b"hello;_start;main;compute;[kernel.kallsyms] 1\n"
     assert unwind("--no-kernel", path).stdout == b"hello;_start;main;compute 1\n"
     assert unwind("--kernel", path).stdout == done.stdout
+    compared = unwind("--compare", "sframe,fp", path)
+    assert compared.returncode == 1
+    assert (
+        complaints(compared)[0]
+        == f"{path}: no sample has registers and stack; perf record --call-graph dwarf,16384 records them"
+    )
+    assert [line.split()[1:4] for line in compared.stdout.decode().splitlines()[1:]] == [["0", "-", "-"]] * 2
     assert complaints(done) == [
         f"{path}: 1 of 1 stack not complete: 1 no-registers",
         f"{path}: no sample has registers and stack; perf record --call-graph dwarf,16384 records them",
@@ -323,7 +330,8 @@ def test_a_recording_without_samples(tmp_path: Path) -> None:
     for form in FORMATS:
         done = unwind("--format", form, path)
         assert (done.returncode, complaints(done)) == (1, [f"{path}: there are no samples"])
-    assert unwind("--compare", "fp", path).returncode == 0
+    done = unwind("--compare", "fp", path)
+    assert (done.returncode, complaints(done)) == (1, [f"{path}: there are no samples"])
 
 
 def test_lost_records_are_told(tmp_path: Path) -> None:
@@ -359,6 +367,20 @@ def test_the_output_is_there_whole_or_not_at_all(long: Path, tmp_path: Path) -> 
             assert process.wait() == {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[signals]
         assert output.read_text() == "old"
         assert len(list(output.parent.iterdir())) == 2  # that of the killed one stays
+
+
+def test_what_is_read_is_not_written_over(recorded: Path, tmp_path: Path) -> None:
+    """A recording cannot be made again."""
+    before = recorded.read_bytes()
+    link = tmp_path / "link"
+    link.symlink_to(recorded)
+    for arguments in (
+        ["-o", recorded, recorded],
+        ["-o", link, recorded],
+        ["--compare", "fp", "--chart", recorded, link],
+    ):
+        assert unwind(*arguments).returncode == 2
+    assert recorded.read_bytes() == before
 
 
 def test_an_output_that_cannot_be_written(recorded: Path, tmp_path: Path) -> None:

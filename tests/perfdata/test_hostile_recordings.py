@@ -3,6 +3,7 @@
 import io
 import random
 import resource
+import struct
 
 import pytest
 
@@ -152,6 +153,33 @@ def test_a_recording_of_an_unknown_machine(tmp_path):
     builder.machine = "riscv64"
     with pytest.raises(WalkbackError, match="riscv64"):
         read_file(builder.file(), tmp_path / "perf.data")
+
+
+class Endless(io.RawIOBase):
+    """A pipe of records that mean nothing, for ever."""
+
+    def __init__(self, head):
+        self.head = head
+        self.given = 0
+        self.record = struct.pack("<IHH", 99, 0, 65528) + bytes(65520)
+
+    def readable(self):
+        return True
+
+    def readinto(self, into):
+        start = max(self.given - len(self.head), 0) % len(self.record)
+        part = (self.head[self.given :] or self.record[start:])[: len(into)]
+        into[: len(part)] = part
+        self.given += len(part)
+        assert self.given < 1 << 28
+        return len(part)
+
+
+def test_a_pipe_that_never_comes_to_an_event(monkeypatch):
+    """It is not kept in the hope that one comes."""
+    monkeypatch.setattr("walkback.capture.perfdata.recording._BEGINNING", 1 << 20)
+    with pytest.raises(WalkbackError, match="no events"):
+        Recording.open(io.BufferedReader(Endless(small().pipe()[:16])), Modules())
 
 
 def test_a_file_through_a_pipe():

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from walkback.capture.perfdata.recording import Recording
     from walkback.export.profile import SampleBatch
 
+_NO_SAMPLES = "there are no samples"
+_NOTHING_TO_WALK = "no sample has registers and stack; perf record --call-graph dwarf,16384 records them"
+
 
 @click.command()
 @click.argument("file", metavar="PERF.DATA", type=click.Path(allow_dash=True))
@@ -149,20 +152,26 @@ def _account(file: str, recording: Recording, ends: np.ndarray, troubles: list[s
     counts = recording.counts
     total = int(ends.sum())
     if not total:
-        complain(f"{file}: there are no samples")
+        complain(f"{file}: {_NO_SAMPLES}")
     short = {END_WORDS[End(end)]: int(ends[end]) for end in np.flatnonzero(ends).tolist() if end != End.COMPLETE}
     if short:
         reasons = ", ".join(f"{count} {word}" for word, count in sorted(short.items(), key=lambda one: -one[1]))
         complain(f"{file}: {sum(short.values())} of {counted(total, 'stack')} not complete: {reasons}")
     if total and ends[End.NO_REGISTERS] == total:
-        complain(f"{file}: no sample has registers and stack; perf record --call-graph dwarf,16384 records them")
+        complain(f"{file}: {_NOTHING_TO_WALK}")
     elif 20 * ends[End.STACK_CUT] > total:
         complain(f"{file}: perf record --call-graph dwarf,65528 copies more of each stack")
+    _tell_losses(file, recording)
+    complain_of(file, troubles)
+    return EXIT_FINDINGS if recording.troubles or counts.damaged or not total else EXIT_FINE
+
+
+def _tell_losses(file: str, recording: Recording) -> None:
+    """What the kernel could not record."""
+    counts = recording.counts
     if counts.lost or counts.lost_samples:
         lost = counted(max(counts.lost, counts.lost_samples), "record")
         complain(f"{file}: the kernel lost {lost} for want of room (perf record -m makes more)")
-    complain_of(file, troubles)
-    return EXIT_FINDINGS if recording.troubles or counts.damaged or not total else EXIT_FINE
 
 
 def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, common: Shared) -> int:
@@ -174,8 +183,10 @@ def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, co
     from walkback.replace import replace_file
 
     comparing = Comparing(_source(file), methods, limit=common.max_stack, sysroot=common.sysroot, cache=common.cache)
+    samples = 0
     with progress("comparing", comparing.recording.total) as move:
-        for _ in comparing:
+        for count in comparing:
+            samples += count
             move(comparing.recording.position())
     rows = comparing.rows
     if as_json:
@@ -190,5 +201,10 @@ def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, co
                 click.echo(line)
     if chart is not None:
         replace_file(chart, [drawn(rows, f"How right, against call frame information: {file}").encode()])
+    walked = any(row.stacks for row in rows)
+    if not walked:
+        complain(f"{file}: {_NOTHING_TO_WALK if samples else _NO_SAMPLES}")
+    _tell_losses(file, comparing.recording)
     complain_of(file, comparing.troubles)
-    return EXIT_FINDINGS if comparing.recording.troubles else EXIT_FINE
+    fine = walked and not comparing.recording.troubles and not comparing.recording.counts.damaged
+    return EXIT_FINE if fine else EXIT_FINDINGS

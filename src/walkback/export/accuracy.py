@@ -67,10 +67,12 @@ class Accuracy:
 
 
 def share(part: int, whole: int) -> str:
-    """As a percentage that is 100 only for all and 0 only for nothing."""
+    """As a percentage that is 100 only for all and 0 only for none; of nothing there is no share."""
+    if not whole:
+        return "-"
     if part == whole:
         return "100 %"
-    percent = 100 * part / whole if whole else 0.0
+    percent = 100 * part / whole
     return f"{min(max(percent, 0.01), 99.99):.2f} %" if part else "0 %"
 
 

@@ -33,6 +33,8 @@ _SAMPLES = 4096
 _BYTES = 32 << 20
 """Of samples in a batch, where they have to be copied."""
 _WAITING = 256 << 20
+_BEGINNING = 64 << 20
+"""Bytes of a pipe in which the first event must come."""
 _STATE = (layout.MMAP, layout.COMM, layout.EXIT, layout.FORK, layout.MMAP2)
 _AT_ONCE = (layout.HEADER_ATTR, layout.HEADER_BUILD_ID, layout.EVENT_UPDATE, layout.HEADER_FEATURE)
 
@@ -153,10 +155,12 @@ class Recording:
         """In a pipe what a file has in its header comes in the first records."""
         if self._header.events.all:
             return
+        kept = 0
         for piece in self._pieces:
             self._begun.append(piece)
             self._read_at_once(piece)
-            if (piece.kind < layout.USER_RECORDS).any():
+            kept += len(piece.data)
+            if (piece.kind < layout.USER_RECORDS).any() or kept > _BEGINNING:
                 break
         if not self._header.events.all:
             raise UnreadableError("there are no events in this recording", file=self.name)
