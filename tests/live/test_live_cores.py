@@ -2,6 +2,7 @@
 
 import resource
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,11 @@ def test_a_core_of_gcore(name, gdb, tmp_path):
     program, *_ = subject(name, tmp_path)
     with running(program) as target:
         stopper = Stopper(target.pid)
+        # Threads that are being made have no stack to speak of.
+        for _ in range(100):
+            if all(len(stack) > 2 for stack in pcs(stopper.shoot()).values()):
+                break
+            time.sleep(0.1)
         with stopped(target.pid):
             live = pcs(stopper.shoot())
             subprocess.run([gcore, "-o", tmp_path / "core", str(target.pid)], capture_output=True, check=True)
