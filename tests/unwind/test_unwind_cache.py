@@ -140,6 +140,29 @@ def test_what_else_is_in_the_folder_stays(tmp_path) -> None:
     assert (tmp_path / f"{'1' * 40}.table").is_symlink()
 
 
+def test_links_are_not_followed(tmp_path) -> None:
+    """The name of an entry can be foreseen, and whoever made a link of it may mean ill."""
+    elf, folder, target = library(), tmp_path / "cache", tmp_path / "target"
+    cache = TableCache(folder)
+    made = cache.table(elf, AMD64, None)
+    (path,) = entries(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    target.write_text("precious")
+    path.unlink()
+    path.symlink_to(target)
+    assert same(cache.table(elf, AMD64, None), made)
+    assert target.read_text() == "precious"
+    assert not path.is_symlink()
+
+
+def test_a_folder_that_others_can_write_is_not_used(tmp_path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o777)
+    TableCache(folder).table(library(), AMD64, None)
+    assert entries(folder) == []
+
+
 def test_entries_whose_columns_do_not_fit_are_made_again(tmp_path, monkeypatch) -> None:
     elf, cache = library(), TableCache(tmp_path)
     made = cache.table(elf, AMD64, None)

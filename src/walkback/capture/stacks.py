@@ -135,7 +135,8 @@ class Stopper:
     @property
     def troubles(self) -> list[str]:
         """What of files could not be had, a line each."""
-        return [*self.walker.troubles, *(f"{name}: {why}" for name, why in self.names.troubles.items())]
+        missing = [f"{name}: {why}" for name, why in self.names.troubles.items() if name != VDSO]
+        return [*self.walker.troubles, *missing]
 
 
 class Totalled:

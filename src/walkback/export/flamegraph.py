@@ -17,9 +17,10 @@ import numpy as np
 
 from walkback.arrays import I64
 from walkback.export.functions import Functions
-from walkback.export.names import base_name, clean, numbered, one_line
+from walkback.export.names import base_name, clean, numbered
 from walkback.export.profile import Profile
 from walkback.export.tree import Tree
+from walkback.text import printable
 
 _FUNCTION, _KERNEL, _NAMELESS, _INCOMPLETE, _PROGRAM = range(5)
 """What a name is of; the script colours by it."""
@@ -33,7 +34,7 @@ def write(profile: Profile, out: BinaryIO) -> None:
     marked = profile.marked()
     markers = len(marked.frames) - len(profile.frames)
     parts = {
-        "TITLE": escape(one_line(clean(profile.title)) or "Flame graph"),
+        "TITLE": escape(printable(clean(profile.title)) or "Flame graph"),
         "ABOUT": escape(_about(profile, lost)),
         "STYLE": _resource("flamegraph.css"),
         "DATA": _data(marked, markers).translate(_HTML),

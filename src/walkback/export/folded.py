@@ -9,8 +9,9 @@ from itertools import pairwise
 from typing import BinaryIO
 
 from walkback.export.functions import Functions
-from walkback.export.names import encoded, one_line
+from walkback.export.names import encoded
 from walkback.export.profile import Profile
+from walkback.text import printable
 
 
 def write(profile: Profile, out: BinaryIO, *, kernel: bool = False) -> None:
@@ -37,4 +38,4 @@ def write(profile: Profile, out: BinaryIO, *, kernel: bool = False) -> None:
 
 def _harmless(name: str) -> bytes:
     """A name as it can stand in a line."""
-    return encoded(one_line(name).replace(";", ":"))
+    return encoded(printable(name).replace(";", ":"))

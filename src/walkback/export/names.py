@@ -15,7 +15,6 @@ import numpy as np
 from walkback.arrays import I64
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_CONTROL = {number: f"\\x{number:02x}" for number in (*range(0x20), 0x7F)}
 
 
 def encoded(text: str) -> bytes:
@@ -29,11 +28,6 @@ def encoded(text: str) -> bytes:
 def clean(text: str) -> str:
     """A text that can be written as UTF-8."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
-
-
-def one_line(text: str) -> str:
-    """A text without control characters: what would end a line is spelled out."""
-    return text if text.isprintable() else text.translate(_CONTROL)
 
 
 def json_text(value: object) -> str:

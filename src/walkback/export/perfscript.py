@@ -12,10 +12,11 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from walkback.arrays import U64
-from walkback.export.names import encoded, one_line
+from walkback.export.names import encoded
 from walkback.export.profile import Frames, SampleBatch
 from walkback.export.streamed import Texts, formatted, write_items
 from walkback.render import Line
+from walkback.text import printable
 
 _MICROSECOND = np.uint64(1000)
 _SECOND = np.uint64(10**9)
@@ -36,10 +37,10 @@ def _frame_line(frames: Frames | None, number: int, lookup: int) -> bytes:
     assert frames is not None
     symbol, module = frames.symbol[number], frames.module[number]
     away = "" if frames.offset is None else f"+{int(frames.offset[number]):#x}"
-    name = one_line(symbol) + away if symbol else "[unknown]"
+    name = printable(symbol) + away if symbol else "[unknown]"
     kernel = bool(frames.kernel[number])
     address = lookup if kernel or not module else int(frames.address[number])
-    where = one_line(module) or ("[kernel.kallsyms]" if kernel else "[unknown]")
+    where = printable(module) or ("[kernel.kallsyms]" if kernel else "[unknown]")
     return b"\t%16x %b (%b)\n" % (address, encoded(name), encoded(where))
 
 
@@ -54,12 +55,12 @@ def _head(batch: SampleBatch, *, pids: bool) -> Line:
         fields += [formatted("[%03d] ", batch.cpu)]
     fields += [*_seconds(batch.time), b": ", formatted("%10d ", batch.period)]
     if batch.event is not None:
-        fields += [([encoded(one_line(event)) for event in batch.events], batch.event), b": "]
+        fields += [([encoded(printable(event)) for event in batch.events], batch.event), b": "]
     return Line(*fields, b"\n")
 
 
 def _comm(comm: str) -> bytes:
-    return encoded(one_line(comm)) or b"[unknown]"
+    return encoded(printable(comm)) or b"[unknown]"
 
 
 def _seconds(time: U64) -> list[Any]:

@@ -2,6 +2,9 @@
 
 import cython
 
+_MOST = cython.declare(cython.Py_ssize_t, 1 << 24)
+"""Pairs of frames that are compared for one pair of stacks."""
+
 
 def common(pairs, first, words, other_first, other_words, row, found):
     """For each pair of a list and an other list the length of the longest sequence of words that both have.
@@ -70,7 +73,8 @@ def _one(
         a_end -= 1
         b_end -= 1
         same += 1
-    if a == a_end or b == b_end:
+    # What would take too long is counted as different: no two honest stacks have so much between.
+    if a == a_end or b == b_end or (a_end - a) > _MOST // (b_end - b):
         return same
     for j in range(b_end - b + 1):
         row[j] = 0

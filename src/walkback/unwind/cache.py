@@ -20,7 +20,6 @@ from walkback.arch import Machine
 from walkback.elf import ElfFile, debug_file, map_file
 from walkback.elf import layout as elf_layout
 from walkback.errors import WalkbackError
-from walkback.replace import replace_file
 from walkback.unwind.moduletable import ModuleTable, Only, module_table
 from walkback.unwind.points import Blocks, Points
 from walkback.unwind.steps import Steps
@@ -30,7 +29,7 @@ _MAGIC = b"walkback table\n"
 _SMALL = 1 << 20
 """Bytes of tables that are made as soon as looked up."""
 _DEFAULT_LIMIT = 1 << 30
-_ENTRY = re.compile(r"[0-9a-f]{40}\.table")
+_ENTRY = re.compile(r"[0-9a-f]{40}\.table|\.[0-9a-f]{12}\.part")
 _ALIGNMENT = 64
 
 _SECTIONS = (".sframe", ".eh_frame", ".debug_frame", ".zdebug_frame")
@@ -68,10 +67,23 @@ class TableCache:
         return found
 
     def _write(self, path: Path, table: ModuleTable) -> None:
-        """Keep an entry; a folder that cannot be written keeps nothing."""
+        """Keep an entry; a folder that cannot be written, or that somebody else can write, keeps nothing.
+
+        Names are never followed as links: they can be foreseen, and whoever made the link may mean ill.
+        """
         with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path, _contents(table))
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not _is_ours(path.parent):
+                return
+            temporary = path.parent / f".{os.urandom(6).hex()}.part"
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                with os.fdopen(descriptor, "wb") as out:
+                    out.writelines(_contents(table))
+                temporary.replace(path)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
             self._shrink()
 
     def _shrink(self) -> None:
@@ -92,6 +104,12 @@ class TableCache:
             with contextlib.suppress(OSError):
                 path.unlink()
                 size -= one
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether nobody else can write there."""
+    status = folder.stat()
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _tables_size(elf: ElfFile) -> int:
@@ -164,8 +182,8 @@ def _read(path: Path) -> ModuleTable | None:
     import json
 
     try:
-        if path.stat().st_uid not in {0, os.geteuid()}:
-            return None  # who wrote it may mean ill
+        if not _is_ours(path.parent) or not stat.S_ISREG(path.lstat().st_mode):
+            return None
         data = map_file(path)
         if hashlib.blake2b(data[:-20], digest_size=20).digest() != bytes(data[-20:]):
             return None
