@@ -97,28 +97,6 @@ def _number(
     mix: cython.ulonglong,
     base: cython.ulonglong,
 ) -> cython.int:
-    status: cython.int
-    with cython.nogil:
-        status = _number_all(first, width, words, numbers, state, slots, hashes, kept_first, kept, mix, base)
-    return status
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(-1, check=False)
-def _number_all(
-    first: cython.const[cython.longlong][::1],
-    width: cython.Py_ssize_t,
-    words: cython.const[cython.ulonglong][::1],
-    numbers: cython.longlong[::1],
-    state: cython.longlong[::1],
-    slots: cython.int[::1],
-    hashes: cython.ulonglong[::1],
-    kept_first: cython.longlong[::1],
-    kept: cython.ulonglong[::1],
-    mix: cython.ulonglong,
-    base: cython.ulonglong,
-) -> cython.int:
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     begin: cython.Py_ssize_t
@@ -129,42 +107,43 @@ def _number_all(
     kept_begin: cython.Py_ssize_t
     count: cython.Py_ssize_t = state[1]
     slot_mask: cython.Py_ssize_t = slots.shape[0] - 1
-    for i in range(state[0], numbers.shape[0]):
-        if width:
-            begin = i * width
-            end = begin + width
-        else:
-            begin = first[i]
-            end = first[i + 1]
-        key = _hash(words, begin, end, mix, base)
-        slot = cython.cast(cython.Py_ssize_t, key >> 32) & slot_mask
-        found = slots[slot]
-        while found >= 0:
-            if hashes[found] == key:
-                kept_begin = kept_first[found]
-                if _equal(words, begin, end - begin, kept, kept_begin, kept_first[found + 1] - kept_begin):
-                    break
-            slot = (slot + 1) & slot_mask
+    with cython.nogil:
+        for i in range(state[0], numbers.shape[0]):
+            if width:
+                begin = i * width
+                end = begin + width
+            else:
+                begin = first[i]
+                end = first[i + 1]
+            key = _hash(words, begin, end, mix, base)
+            slot = cython.cast(cython.Py_ssize_t, key >> 32) & slot_mask
             found = slots[slot]
-        if found < 0:
-            kept_begin = kept_first[count]
-            state[0] = i
-            state[1] = count
-            if count == hashes.shape[0]:
-                return _FULL_LISTS
-            if kept.shape[0] - kept_begin < end - begin:
-                return _FULL_WORDS
-            for j in range(end - begin):
-                kept[kept_begin + j] = words[begin + j]
-            found = count
-            slots[slot] = cython.cast(cython.int, found)
-            hashes[found] = key
-            count += 1
-            kept_first[count] = kept_begin + (end - begin)
-        numbers[i] = found
-    state[0] = numbers.shape[0]
-    state[1] = count
-    return 0
+            while found >= 0:
+                if hashes[found] == key:
+                    kept_begin = kept_first[found]
+                    if _equal(words, begin, end - begin, kept, kept_begin, kept_first[found + 1] - kept_begin):
+                        break
+                slot = (slot + 1) & slot_mask
+                found = slots[slot]
+            if found < 0:
+                kept_begin = kept_first[count]
+                state[0] = i
+                state[1] = count
+                if count == hashes.shape[0]:
+                    return _FULL_LISTS
+                if kept.shape[0] - kept_begin < end - begin:
+                    return _FULL_WORDS
+                for j in range(end - begin):
+                    kept[kept_begin + j] = words[begin + j]
+                found = count
+                slots[slot] = cython.cast(cython.int, found)
+                hashes[found] = key
+                count += 1
+                kept_first[count] = kept_begin + (end - begin)
+            numbers[i] = found
+        state[0] = numbers.shape[0]
+        state[1] = count
+        return 0
 
 
 def fill(slots, hashes, count):
