@@ -252,7 +252,8 @@ class SymbolIndex:
         value = value[order]
         start = np.flatnonzero(np.concatenate(([True], value[1:] != value[:-1])))
         key = (symbols["rank"].astype(np.int64) << 32) | np.arange(len(symbols))
-        best: Table = symbols[np.minimum.reduceat(key[order], start) & 0xFFFFFFFF]
+        # `take` copies whole entries, which indexing does field by field.
+        best: Table = symbols.take(np.minimum.reduceat(key[order], start) & 0xFFFFFFFF)
         return best
 
     @cached_property
