@@ -298,6 +298,7 @@ class TestHostile:
     @settings(max_examples=500, deadline=None)
     @given(st.text("CNMXYIBvtsu019_aEDTRQPOFSAKLGpnlbcjU", max_size=40))
     @example("NvC1a1f")
+    @example("C0")
     def test_any_text_is_rust_or_stays(self, text):
         found = one(f"_R{text}")
         assert found == f"_R{text}" or "::" in found or found.strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import signal
@@ -74,6 +75,8 @@ def _end(number: int, _frame: object) -> None:
 
 def main() -> None:
     """Run the command line, and end with its exit status."""
+    # Most verbs are over soon, and importing what they need makes many objects and no garbage.
+    gc.set_threshold(50_000)
     # NumPy's linear algebra, which nothing here uses, would start a thread for each processor.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -55,7 +55,7 @@ def _with_version(name: str, read: Callable[[str], str | None]) -> str:
 def _v0(name: str) -> str | None:
     from walkback.symbols.rustv0 import demangle_v0  # imported for who has such names
 
-    return demangle_v0(name)
+    return demangle_v0(name) or None  # a crate can have an empty name
 
 
 # C++

@@ -260,7 +260,8 @@ class SymbolIndex:
     def _all(self) -> Table:
         """All code symbols in the order of their tables."""
         tables = [code_symbols(table, number) for number, table in enumerate(self._tables)]
-        return np.concatenate(tables) if tables else np.zeros(0, CODE_SYMBOLS)
+        # Bytes are joined several times as quickly as entries with fields.
+        return np.frombuffer(b"".join(table.data for table in tables), CODE_SYMBOLS)
 
     @cached_property
     def _tables(self) -> list[SymbolTable]:
