@@ -111,17 +111,6 @@ def _not_followed(one: Difference) -> bool:
     return not theirs and bool(ours) and ended and _by_tables(ours) and one.are_calls(ours)
 
 
-def _returning(one: Difference) -> bool:
-    """A handler has returned and the kernel is at work to go on with what was interrupted: perf stops, we go on there.
-
-    The saved registers are still on the handler's stack. What was interrupted can be on another, which is not copied.
-    """
-    theirs, ours = one.rest
-    ended = one.ours.end in {End.COMPLETE, End.UNREADABLE, End.STACK_CUT}
-    from_context = bool(ours) and ours[0].how is How.SIGNAL and ours[0].exact
-    return not theirs and from_context and ended and _by_tables(ours) and one.are_calls(ours)
-
-
 def _left_out(one: Difference) -> bool:
     """perf leaves frames out: where libunwind finds no table it takes rbp for a frame pointer.
 
@@ -172,7 +161,6 @@ CLASSES: dict[str, Callable[[Difference], bool]] = {
     "nothing was copied": _nothing_copied,
     "made at run time": _made_at_run_time,
     "not followed": _not_followed,
-    "returning": _returning,
     "left out": _left_out,
     "no code": _no_code,
     "mapped data": _mapped_data,

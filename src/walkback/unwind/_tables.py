@@ -204,9 +204,9 @@ class Tables:
                 high = middle
         if low > first:
             away = address - self.trampoline_start[low - 1]
-            # A recording can show the instruction behind it, while the kernel is at work for it.
+            # Behind it the kernel is at work, and may have put some of the saved registers back already.
             size = self.trampoline_size[self.trampoline_kind[low - 1]]
-            if away == 0 or (not is_return and away <= size and (step < 0 or self.step_flags[step] & Flag.SIGNAL)):
+            if away == 0 or (not is_return and away < size and (step < 0 or self.step_flags[step] & Flag.SIGNAL)):
                 return BuiltIn.CONTEXT + self.trampoline_kind[low - 1]
         return step
 
