@@ -89,12 +89,12 @@ def _nothing_copied(one: Difference) -> bool:
 def _made_at_run_time(one: Difference) -> bool:
     """No file has tables for code that was made at run time: perf stops there, we go on by frame pointers.
 
-    V8 keeps them. The frames that we find in files are of its own runtime and follow calls.
+    Now and then it stops some frames before it, as in "not followed". V8 keeps frame pointers. The frames that we find in files are of its own runtime and follow calls.
     """
     theirs, ours = one.rest
     theirs = [frame for frame in theirs if frame.place != CUT]
     guessed = [i for i, frame in enumerate(one.ours.frames) if frame.how is How.FP_GUESS]
-    if theirs or not guessed or guessed[0] > one.at + 1:
+    if theirs or not guessed:
         return False
     return one.are_calls([frame for frame in ours if frame.module.startswith("/")])
 
