@@ -89,7 +89,8 @@ def _nothing_copied(one: Difference) -> bool:
 def _made_at_run_time(one: Difference) -> bool:
     """No file has tables for code that was made at run time: perf stops there, we go on by frame pointers.
 
-    Now and then it stops some frames before it, as in "not followed". V8 keeps frame pointers. The frames that we find in files are of its own runtime and follow calls.
+    Now and then it stops some frames before it, as in "not followed". V8 keeps frame pointers. The frames that we
+    find in files are of its own runtime and follow calls.
     """
     theirs, ours = one.rest
     theirs = [frame for frame in theirs if frame.place != CUT]
