@@ -126,11 +126,14 @@ def _left_out(one: Difference) -> bool:
 
 
 def _no_code(one: Difference) -> bool:
-    """perf ends with addresses where no code is, as on the stack, to which rbp has led it; ours all follow calls."""
+    """perf ends with addresses where no code is, as on the stack or in a file's data; ours all follow calls.
+
+    rbp has led it there: it had no table, though there is one.
+    """
     theirs, ours = one.rest
     strays = [frame for frame in theirs if frame.place != CUT]
     ended = one.ours.end is End.COMPLETE or outermost(one.ours.frames[-1])
-    if not strays or not ours or any(frame.module not in {"[stack]", "[heap]", "[unknown]"} for frame in strays):
+    if not strays or not ours or any(_may_be_code(frame) for frame in strays):
         return False
     return ended and _by_tables(ours) and one.are_calls(ours)
 
@@ -145,6 +148,10 @@ def _mapped_data(one: Difference) -> bool:
     if len(theirs) != 1 or len(ours) != 1 or one.ours.end is not End.NOT_CODE or ours[0].module:
         return False
     return theirs[0].place % 4096 == ours[0].place % 4096 and not is_code(theirs[0].module, theirs[0].place)
+
+
+def _may_be_code(frame: Frame) -> bool:
+    return frame.module not in {"[stack]", "[heap]", "[unknown]"} and is_code(frame.module, frame.place)
 
 
 def outermost(frame: Frame) -> bool:
