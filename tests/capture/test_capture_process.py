@@ -116,7 +116,7 @@ def test_a_target_survives_thousands_of_samples(threads):
         assert process.stops >= 3000
         assert len(spaces) == 1
         assert target.poll() is None
-        assert state(target.pid) == "S"
+        assert eventually(lambda: state(target.pid) == "S")
 
 
 def test_a_target_goes_on_when_walkback_is_killed_in_the_middle(threads):
