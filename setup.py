@@ -12,6 +12,8 @@ from setuptools.errors import CCompilerError, ExecError, PlatformError
 KERNELS = (
     "walkback.capture.perfdata._records",
     "walkback.capture.perfdata._samples",
+    "walkback.cbf._decode",
+    "walkback.cbf._encode",
     "walkback.cursor",
     "walkback.dwarf._entries",
     "walkback.dwarf._instruction",
@@ -21,6 +23,7 @@ KERNELS = (
     "walkback.intern",
     "walkback.render",
     "walkback.sframe._rows",
+    "walkback.store._tree",
     "walkback.table._search",
     "walkback.table._walk",
     "walkback.unwind._agree",

@@ -17,11 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
+from backtraces import backtraces
 from frames import frames, over_everything
 from inputs import CACHE, Input, inputs
 from linking import linking
 from measure import LIBRARIES, LOADER, READELF, SID, WALKBACK, Figure, alternate, fastest, process
 from stopping import stopping
+from storing import storing
 from unwinding import unwinding
 from walkback.sframe.decode import decode
 from walkback.sframe.encode import encode, with_byteorder
@@ -47,6 +49,8 @@ def main() -> None:
     figures.extend(linking(options.rounds))
     figures.extend(stopping(options.rounds))
     figures.extend(unwinding(options.rounds))
+    figures.extend(backtraces(options.rounds))
+    figures.extend(storing(min(options.rounds, 3)))
     figures.append(starting(20))
     print(_conditions(made[-1]))
     rows = [COLUMNS, *(figure.cells() for figure in figures)]

@@ -48,7 +48,7 @@ from walkback.unwind.stacks import END_WORDS, HOW_WORDS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-WITH_EXAMPLES = {"README.md", "api.md", "cli.md", "findings.md", "walking.md"}
+WITH_EXAMPLES = {"README.md", "api.md", "cbf.md", "cif.md", "cli.md", "findings.md", "store.md", "walking.md"}
 FUNCTIONS = (("_start", 0, SIZE), ("main", SIZE, 2 * SIZE), ("compute", 3 * SIZE, SIZE))
 
 
@@ -276,6 +276,10 @@ def test_every_option_of_a_verb_is_documented(verb: str) -> None:
     common, _, rest = text.partition("\n## `walkback show`")
     own = f"## `walkback show`{rest}".partition(f"## `walkback {verb}`")[2].partition("\n## ")[0]
     told = run(f"walkback {verb} --help")
+    # Groups have verbs of their own, and that of stores a folder before them.
+    for one in re.findall(r"^  (\w+) ", told.partition("Commands:")[2], re.MULTILINE):
+        assert re.search(rf"\bwalkback {verb} (?:DIR )?{one}\b", own)
+        told += run(f"walkback {verb} {'DIR ' * (verb == 'store')}{one} --help")
     options = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", told, re.MULTILINE))
     assert options
     for option in options:

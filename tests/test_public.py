@@ -23,10 +23,24 @@ PUBLIC = {
         Sizes Snapshot Source Space Split Stacks Stopper Stray Stretch Uncovered UnreadableError UnwindTable
         Unwinding Verdict VersionSize WalkbackError Walker accuracy add build cfi_sources check check_source
         compare convert decode derive drop encode fix from_bytes link link_object lookup measure pairs pieces
+        Backtrace Backtraces Ends Located Locator check_backtraces decode_backtrace decode_backtraces
+        encode_backtrace encode_backtraces explain_backtraces kept_ends locate_frames split_backtraces
+        BacktraceError CapturedImages Image ImageMap check_images decode_images encode_images
+        explain_images images_from_json images_object images_of_core images_of_process images_of_recording
+        Change Difference Hot Naming Neighbour Selection Store Through difference hottest write_difference
         profile refusals sources split stacks_of_core stacks_of_process to_table total_size with_byteorder
+    """,
+    "walkback.cif": """
+        STYLES Image ImageMap Part Style check_images decode_images encode_images explain_images images_from_json
+        images_object
     """,
     "walkback.graft": """
         Grafted ObjectSection Rewriting add add_to_object drop is_grafted planned_address set_sections
+    """,
+    "walkback.cbf": """
+        MOST_FRAMES MOST_OF_ALL STYLES SWIFT_MOST_REPEATS Backtrace Backtraces Ends Fault Instruction Kind backtrace
+        check_backtraces decode_backtrace decode_backtraces encode_backtrace encode_backtraces encode_columns
+        explain_backtraces from_objects kept_ends split_backtraces to_objects
     """,
     "walkback.table": """
         OUTERMOST REASON_WORDS RULE Found Kind Part Reason Rule UnwindTable inexpressible joined rule_array

@@ -19,17 +19,30 @@ if TYPE_CHECKING:
     from walkback.arch import Machine
     from walkback.capture.accuracy import Comparing, accuracy
     from walkback.capture.corefile import CoreFile
+    from walkback.capture.imagemaps import CapturedImages, images_of_core, images_of_process, images_of_recording
+    from walkback.capture.located import Located, Locator, locate_frames
     from walkback.capture.modules import Module, Modules
     from walkback.capture.perfdata.recording import Recording
     from walkback.capture.process import Process
     from walkback.capture.snapshot import Snapshot
     from walkback.capture.stacks import Shot, Stopper, stacks_of_core, stacks_of_process
     from walkback.capture.unwinding import Collector, Unwinding, profile
+    from walkback.cbf.backtraces import Backtrace, Backtraces
+    from walkback.cbf.check import check_backtraces
+    from walkback.cbf.decode import decode_backtrace, decode_backtraces, split_backtraces
+    from walkback.cbf.encode import encode_backtrace, encode_backtraces
+    from walkback.cbf.ends import Ends, kept_ends
+    from walkback.cbf.instructions import explain_backtraces
+    from walkback.cif.decode import check_images, decode_images, explain_images
+    from walkback.cif.encode import encode_images
+    from walkback.cif.imagemap import Image, ImageMap
+    from walkback.cif.objects import images_from_json, images_object
     from walkback.comparison import Comparison, Stretch, Verdict, compare
     from walkback.derivation import Derived, Uncovered, derive
     from walkback.dwarf.files import FrameSource, cfi_sources
     from walkback.elf import ElfFile
     from walkback.errors import (
+        BacktraceError,
         DwarfError,
         ElfError,
         GraftError,
@@ -42,8 +55,12 @@ if TYPE_CHECKING:
         WalkbackError,
     )
     from walkback.export.accuracy import Accuracy
+    from walkback.export.difference import Change, Difference, difference
+    from walkback.export.flamegraph import write_difference
     from walkback.export.formats import FORMATS, Format
     from walkback.export.profile import Frames, Profile, SampleBatch
+    from walkback.export.through import Neighbour, Through
+    from walkback.export.top import Hot, hottest
     from walkback.linking.convert import Converted, convert
     from walkback.linking.fix import Fixed, fix
     from walkback.linking.link import Linked, link
@@ -61,6 +78,9 @@ if TYPE_CHECKING:
     from walkback.sframe.section import Functions, Section, Shapes
     from walkback.sframe.words import Refusal
     from walkback.sizes import ExistingSize, Parts, Replacement, Sizes, VersionSize, measure, total_size
+    from walkback.store.naming import Naming
+    from walkback.store.selection import Selection
+    from walkback.store.store import Store
     from walkback.table import Found, Kind, Part, Reason, Rule, UnwindTable
     from walkback.tables import Pair, pairs
     from walkback.unwind.samples import Memory, Samples, Space
@@ -75,6 +95,23 @@ _HOMES = {
         "accuracy",
     ),
     "walkback.capture.corefile": ("CoreFile",),
+    "walkback.capture.imagemaps": (
+        "CapturedImages",
+        "images_of_core",
+        "images_of_process",
+        "images_of_recording",
+    ),
+    "walkback.capture.located": ("Located", "Locator", "locate_frames"),
+    "walkback.cbf.backtraces": ("Backtrace", "Backtraces"),
+    "walkback.cbf.check": ("check_backtraces",),
+    "walkback.cbf.decode": ("decode_backtrace", "decode_backtraces", "split_backtraces"),
+    "walkback.cbf.encode": ("encode_backtrace", "encode_backtraces"),
+    "walkback.cbf.ends": ("Ends", "kept_ends"),
+    "walkback.cbf.instructions": ("explain_backtraces",),
+    "walkback.cif.decode": ("check_images", "decode_images", "explain_images"),
+    "walkback.cif.encode": ("encode_images",),
+    "walkback.cif.imagemap": ("Image", "ImageMap"),
+    "walkback.cif.objects": ("images_from_json", "images_object"),
     "walkback.capture.modules": (
         "Module",
         "Modules",
@@ -94,6 +131,8 @@ _HOMES = {
         "profile",
     ),
     "walkback.export.accuracy": ("Accuracy",),
+    "walkback.export.difference": ("Change", "Difference", "difference"),
+    "walkback.export.flamegraph": ("write_difference",),
     "walkback.export.formats": (
         "FORMATS",
         "Format",
@@ -103,6 +142,11 @@ _HOMES = {
         "Profile",
         "SampleBatch",
     ),
+    "walkback.export.through": ("Neighbour", "Through"),
+    "walkback.export.top": ("Hot", "hottest"),
+    "walkback.store.naming": ("Naming",),
+    "walkback.store.selection": ("Selection",),
+    "walkback.store.store": ("Store",),
     "walkback.unwind.samples": (
         "Memory",
         "Samples",
@@ -120,6 +164,7 @@ _HOMES = {
     "walkback.dwarf.files": ("FrameSource", "cfi_sources"),
     "walkback.elf": ("ElfFile",),
     "walkback.errors": (
+        "BacktraceError",
         "DwarfError",
         "GraftError",
         "ElfError",
@@ -166,7 +211,12 @@ __all__ = [
     "FORMATS",
     "Accuracy",
     "Added",
+    "Backtrace",
+    "BacktraceError",
+    "Backtraces",
     "Built",
+    "CapturedImages",
+    "Change",
     "Code",
     "Collector",
     "Comparing",
@@ -174,10 +224,12 @@ __all__ = [
     "Converted",
     "CoreFile",
     "Derived",
+    "Difference",
     "DwarfError",
     "ElfError",
     "ElfFile",
     "End",
+    "Ends",
     "ExistingSize",
     "Finding",
     "Fixed",
@@ -188,18 +240,25 @@ __all__ = [
     "Frames",
     "Functions",
     "GraftError",
+    "Hot",
     "How",
+    "Image",
+    "ImageMap",
     "IncompleteError",
     "InexpressibleError",
     "Kind",
     "LeftOut",
     "Linked",
+    "Located",
+    "Locator",
     "Machine",
     "Match",
     "Memory",
     "MissingError",
     "Module",
     "Modules",
+    "Naming",
+    "Neighbour",
     "Pair",
     "Part",
     "Parts",
@@ -219,6 +278,7 @@ __all__ = [
     "Samples",
     "Section",
     "SectionBuilder",
+    "Selection",
     "Severity",
     "Shapes",
     "Shot",
@@ -229,8 +289,10 @@ __all__ = [
     "Split",
     "Stacks",
     "Stopper",
+    "Store",
     "Stray",
     "Stretch",
+    "Through",
     "Uncovered",
     "UnreadableError",
     "UnwindTable",
@@ -244,17 +306,36 @@ __all__ = [
     "build",
     "cfi_sources",
     "check",
+    "check_backtraces",
+    "check_images",
     "check_source",
     "compare",
     "convert",
     "decode",
+    "decode_backtrace",
+    "decode_backtraces",
+    "decode_images",
     "derive",
+    "difference",
     "drop",
     "encode",
+    "encode_backtrace",
+    "encode_backtraces",
+    "encode_images",
+    "explain_backtraces",
+    "explain_images",
     "fix",
     "from_bytes",
+    "hottest",
+    "images_from_json",
+    "images_object",
+    "images_of_core",
+    "images_of_process",
+    "images_of_recording",
+    "kept_ends",
     "link",
     "link_object",
+    "locate_frames",
     "lookup",
     "measure",
     "pairs",
@@ -263,11 +344,13 @@ __all__ = [
     "refusals",
     "sources",
     "split",
+    "split_backtraces",
     "stacks_of_core",
     "stacks_of_process",
     "to_table",
     "total_size",
     "with_byteorder",
+    "write_difference",
 ]
 
 

@@ -6,6 +6,7 @@
     |-- MissingError           the file is sound and does not hold what was asked for
     |-- SFrameError            bytes that break a rule of the SFrame format
     |-- DwarfError             call frame information that breaks a rule of its format
+    |-- BacktraceError         bytes that break a rule of the formats of backtraces, CBF and CIF
     |-- InexpressibleError     a rule or a function that the chosen format cannot say
     |   `-- IncompleteError    several functions, each with its reason
     `-- GraftError             a file that a section cannot be put into or taken out of
@@ -80,6 +81,10 @@ class SFrameError(WalkbackError):
 
 class DwarfError(WalkbackError):
     """Call frame information that breaks a rule of its format."""
+
+
+class BacktraceError(WalkbackError):
+    """Bytes that break a rule of the Compact Backtrace Format or the Compact Image Map Format."""
 
 
 class InexpressibleError(WalkbackError):

@@ -51,7 +51,7 @@ def replace_files(
                 raise OSError(error.errno, error.strerror, name) from None
         for temporary, target in ready:
             temporary.replace(target)
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
     except BaseException:
         for temporary, _ in ready:
             with contextlib.suppress(OSError):
@@ -112,7 +112,7 @@ def _replacing(name: str) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def _prepare(
@@ -180,7 +180,7 @@ def _umask() -> int:
     return mask
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """The new name has to reach the disk too; where folders cannot be synced, it will in time."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -22,7 +22,7 @@ from capture.targets import THREADS, compiled, eventually, started, state
 from recorded import core, hello
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
-FORMATS = ("folded", "top", "perf-script", "json", "pprof", "speedscope", "firefox", "html")
+FORMATS = ("folded", "top", "perf-script", "json", "pprof", "speedscope", "firefox", "cbf", "html")
 STACK_OF_MAIN = ("main", *["sleepy"] * 6, "pause")
 
 
@@ -218,6 +218,8 @@ def test_every_format_of_a_process_and_of_a_core_file(form: str, target: int, ma
         assert contents
         if form in {"json", "speedscope", "firefox"}:
             assert all(json.loads(line) for line in contents.splitlines())
+        elif form == "cbf":
+            assert contents[0] == 2
         elif form == "pprof":
             assert contents[:2] == b"\x1f\x8b"
         elif what == [made_core]:

@@ -5,9 +5,11 @@ A name is looked up once a distinct frame, and text made once a distinct stack; 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from walkback.arrays import I64, U8, Bools, Numbers
+from walkback.arrays import I64, U8, U64, Bools, Numbers
 from walkback.capture.names import Names
 from walkback.export.distinct import Distinct
 from walkback.export.profile import Frames
@@ -19,6 +21,21 @@ SIGNAL_HANDLER = "<signal handler called>"
 # The first word of a frame: the module's number and 1, then these bits, then the process where that matters.
 _KERNEL, _HANDLER, _PID_SHIFT = 1 << 32, 1 << 33, 34
 _MODULE = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class FrameKeys:
+    """What tells frames apart, in columns."""
+
+    module: I64
+    """-1 for none."""
+    address: U64
+    """What to look up."""
+    kernel: Bools
+    handler: Bools
+    """Whether it is code that handlers return to."""
+    pid: I64
+    """Where there is no module; else 0."""
 
 
 class DistinctFrames:
@@ -52,19 +69,28 @@ class DistinctFrames:
             self._name_new()
         return self.named
 
-    def _name_new(self) -> None:
-        new = self._distinct.table[len(self.named) :]
-        word, address = new[:, 0], new[:, 1].copy()
-        module = (word & np.uint64(_MODULE)).astype(np.int64) - 1
-        kernel = word & np.uint64(_KERNEL) != 0
+    def keys(self, begin: int = 0) -> FrameKeys:
+        """What is known without names of all frames from one on."""
+        new = self._distinct.table[begin:]
+        if not len(new):
+            new = new.reshape(0, 2)
+        word = new[:, 0]
         handler = word & np.uint64(_HANDLER) != 0
-        # Nothing called the code that handlers return to, so it begins at the return address.
-        found = self._names.find(
-            module, address + handler, pid=(word >> np.uint64(_PID_SHIFT)).astype(np.int64), kernel=kernel
+        return FrameKeys(
+            (word & np.uint64(_MODULE)).astype(np.int64) - 1,
+            # Nothing called the code that handlers return to, so it begins at the return address.
+            new[:, 1] + handler,
+            word & np.uint64(_KERNEL) != 0,
+            handler,
+            (word >> np.uint64(_PID_SHIFT)).astype(np.int64),
         )
+
+    def _name_new(self) -> None:
+        keys = self.keys(len(self.named))
+        found = self._names.find(keys.module, keys.address, pid=keys.pid, kernel=keys.kernel)
         symbols = [
             SIGNAL_HANDLER if name is None and is_handler else name
-            for name, is_handler in zip(found.symbol, handler.tolist(), strict=True)
+            for name, is_handler in zip(found.symbol, keys.handler.tolist(), strict=True)
         ]
         old = self.named
         with_lines = found.lines is not None
@@ -72,8 +98,8 @@ class DistinctFrames:
         self.named = Frames(
             [*old.symbol, *symbols],
             [*old.module, *found.module],
-            np.concatenate((old.address, address)),
-            np.concatenate((old.kernel, kernel)),
+            np.concatenate((old.address, keys.address - keys.handler)),
+            np.concatenate((old.kernel, keys.kernel)),
             np.concatenate((old.offset, found.offset)),
             [*(old.file or []), *found.file] if with_lines else None,
             [*(old.line or []), *found.line] if with_lines else None,

@@ -29,6 +29,9 @@ VERBS = (
     "split",
     "stack",
     "unwind",
+    "cbf",
+    "cif",
+    "store",
 )
 """In the order of `--help`; each is the module of that name here, and the command in it."""
 

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
+from walkback.cli.storing import LABEL, STORE, check_store, storing
 from walkback.cli.walking import FORMAT_NAMES, Shared, complain_of, opened, options, refuse_input, refuse_terminal
 from walkback.errors import UnreadableError
 from walkback.text import counted, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import numpy as np
 
     from walkback.capture.snapshot import Snapshot
     from walkback.capture.stacks import Shot, Stopper
-    from walkback.export.profile import Frames
+    from walkback.export.profile import Frames, SampleBatch
 
 EXIT_INTERRUPTED = 130
 """Somebody has pressed Ctrl-C; what there was until then is written."""
@@ -47,6 +48,8 @@ EXIT_INTERRUPTED = 130
     metavar="N",
     help="Copy so much of each stack at once. [default: 1 MiB]",
 )
+@STORE
+@LABEL
 @options
 @click.pass_context
 def stack(
@@ -60,6 +63,8 @@ def stack(
     repeat: int,
     interval: float,
     stack_bytes: int | None,
+    store: str | None,
+    labels: tuple[tuple[str, str], ...],
     **shared: Any,
 ) -> None:
     """Show the stacks of all threads of a live process or a core file.
@@ -80,7 +85,10 @@ def stack(
         raise click.UsageError(message)
     if not live:
         refuse_input(target, common.output)
-    name = "json" if as_json else form or "text"
+    check_store(store, labels)
+    # With a store nothing else is written unless that was asked for.
+    usual = "text" if store is None or common.output is not None or registers else None
+    name = "json" if as_json else form or usual
     if registers and name != "text":
         message = f"--registers is for text, and not for --format {name}"
         raise click.UsageError(message)
@@ -90,7 +98,8 @@ def stack(
 
         stopper = Stopper(int(target) if live else target, exe=exe, stack_limit=stack_bytes, **common.walking())
         shots = _Shots(stopper, repeat, interval)
-        _write(shots, name, common, registers=registers)
+        with storing(store, labels, stopper) as keep:
+            _write(shots.each(keep), stopper, name, common, registers=registers)
         return shots.tell(target)
 
     ctx.exit(guarded(work, target, f"process {target}" if live else target))
@@ -116,6 +125,12 @@ class _Shots:
             yield from self._many()
         finally:
             signal.signal(signal.SIGINT, former)
+
+    def each(self, keep: Callable[[SampleBatch], None]) -> Iterator[Shot]:
+        """All of them, each of which is kept before it is shown."""
+        for shot in self:
+            keep(shot.batch())
+            yield shot
 
     def _interrupt(self, _number: int, _frame: object) -> None:
         """Take no more pictures; a look that has begun is not cut short, unless this is asked for twice."""
@@ -175,7 +190,11 @@ class _Shots:
         return EXIT_FINDINGS if self._troubles else EXIT_FINE
 
 
-def _write(shots: _Shots, name: str, common: Shared, *, registers: bool) -> None:
+def _write(shots: Iterator[Shot], stopper: Stopper, name: str | None, common: Shared, *, registers: bool) -> None:
+    if name is None:
+        for _ in shots:
+            pass
+        return
     if name == "text":
         with opened(common.output) as out:
             for number, shot in enumerate(shots):
@@ -193,7 +212,7 @@ def _write(shots: _Shots, name: str, common: Shared, *, registers: bool) -> None
         with opened(common.output) as out:
             form.export((shot.batch() for shot in shots), out)
         return
-    total = Totalled(shots.stopper)
+    total = Totalled(stopper)
     for shot in shots:
         total.add(shot)
     with opened(common.output) as out:

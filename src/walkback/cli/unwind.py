@@ -10,6 +10,7 @@ import click
 
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
 from walkback.cli.progress import progress
+from walkback.cli.storing import LABEL, STORE, check_store, storing
 from walkback.cli.walking import FORMAT_NAMES, Shared, complain_of, opened, options, refuse_input, refuse_terminal
 from walkback.text import counted, printable
 
@@ -40,6 +41,8 @@ _NOTHING_TO_WALK = "no sample has registers and stack; perf record --call-graph 
 @click.option(
     "--mark-incomplete", is_flag=True, help="Give stacks that are not complete an outermost frame that says so."
 )
+@STORE
+@LABEL
 @click.option("--threads", type=click.IntRange(1, 256), help="Walk with so many threads. [default: one a processor]")
 @options
 @click.pass_context
@@ -54,6 +57,8 @@ def unwind(
     weight: str,
     kernel: bool,
     mark_incomplete: bool,
+    store: str | None,
+    labels: tuple[tuple[str, str], ...],
     threads: int | None,
     **shared: Any,
 ) -> None:
@@ -68,15 +73,22 @@ def unwind(
     for written in (common.output, chart):
         refuse_input(file, written)
     if compare is not None:
-        if form is not None or common.only is not None or common.output is not None:
-            message = "--compare prints a table; it goes with --chart and --json, and not with --format, --only or -o"
+        if form is not None or common.only is not None or common.output is not None or store is not None:
+            message = (
+                "--compare prints a table; it goes with --chart and --json, not with --format, --only, --store or -o"
+            )
             raise click.UsageError(message)
         methods = _methods(compare)
         ctx.exit(guarded(lambda name: _compare(name, methods, chart, as_json, common), file, file))
     if chart is not None:
         message = "--chart is for --compare"
         raise click.UsageError(message)
-    wanted = _Wanted("json" if as_json else form or "folded", weight == "period", kernel, mark_incomplete, threads)
+    check_store(store, labels)
+    # With a store nothing else is written unless that was asked for.
+    usual = "folded" if store is None or common.output is not None else None
+    wanted = _Wanted(
+        "json" if as_json else form or usual, weight == "period", kernel, mark_incomplete, threads, store, labels
+    )
     ctx.exit(guarded(lambda name: _unwind(name, wanted, common), file, file))
 
 
@@ -84,11 +96,13 @@ def unwind(
 class _Wanted:
     """What to write."""
 
-    form: str
+    form: str | None
     by_period: bool
     kernel: bool
     mark: bool
     threads: int | None
+    store: str | None
+    labels: tuple[tuple[str, str], ...]
 
 
 def _methods(text: str) -> list[str]:
@@ -113,37 +127,43 @@ def _unwind(file: str, wanted: _Wanted, common: Shared) -> int:
     from walkback.capture.unwinding import Collector, Unwinding
     from walkback.export.formats import FORMATS
 
-    form = FORMATS[wanted.form]
-    if form.binary:
+    form = FORMATS[wanted.form] if wanted.form is not None else None
+    streamed, timeline = form is not None and form.streamed, form is not None and form.timeline
+    if form is not None and form.binary:
         refuse_terminal(f"--format {form.name}", common.output)
-    chosen = common.walking() | {"kernel": wanted.kernel, "threads": wanted.threads, "names_last": not form.streamed}
+    chosen = common.walking() | {"kernel": wanted.kernel, "threads": wanted.threads, "names_last": not streamed}
     unwinding = Unwinding(_source(file), **chosen)
     ends = np.zeros(256, np.int64)
-    collector = Collector(unwinding, by_period=wanted.by_period, threads=form.timeline, times=form.timeline)
+    collector = Collector(unwinding, by_period=wanted.by_period, threads=timeline, times=timeline)
     # Lines that are printed to the terminal while the bar is there would tear it.
-    shown = not form.streamed or common.output is not None or not sys.stdout.isatty()
-    with progress("unwinding", unwinding.recording.total, shown=shown) as move:
+    shown = not streamed or common.output is not None or not sys.stdout.isatty()
+    with (
+        storing(wanted.store, wanted.labels, unwinding, by_period=wanted.by_period) as keep,
+        progress("unwinding", unwinding.recording.total, shown=shown) as move,
+    ):
 
         def batches() -> Iterator[SampleBatch]:
             for batch in unwinding:
                 ends[:] += np.bincount(batch.end, minlength=256)
+                keep(batch)
                 yield batch
                 move(unwinding.recording.position())
 
-        if form.streamed:
+        if form is not None and streamed:
             with opened(common.output) as out:
                 form.export(batches(), out)
         else:
             for batch in batches():
-                collector.add(batch)
-    if not form.streamed:
+                if form is not None:
+                    collector.add(batch)
+    if form is not None and not streamed:
         found = collector.profile()
         with opened(common.output) as out:
             form.export(found.marked() if wanted.mark else found, out)
-    return _account(file, unwinding.recording, ends, unwinding.troubles)
+    return account(file, unwinding.recording, ends, unwinding.troubles)
 
 
-def _account(file: str, recording: Recording, ends: np.ndarray, troubles: list[str]) -> int:
+def account(file: str, recording: Recording, ends: np.ndarray, troubles: list[str]) -> int:
     """Tell what is not there; what the recording has and could not be read makes the exit status 1."""
     import numpy as np
 

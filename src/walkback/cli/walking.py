@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from walkback.unwind.moduletable import Only
 
-FORMAT_NAMES = ("folded", "top", "perf-script", "json", "pprof", "speedscope", "firefox", "html")
+FORMAT_NAMES = ("folded", "top", "perf-script", "json", "pprof", "speedscope", "firefox", "cbf", "html")
 
 _MOST_TOLD = 20
 """Lines of what could not be had."""
@@ -31,17 +31,17 @@ _ONLY = click.option(
 _LIMIT = click.option(
     "--max-stack", type=click.IntRange(1, 1 << 20), default=1024, show_default=True, help="The most frames of a stack."
 )
-_SYSROOT = click.option(
+SYSROOT = click.option(
     "--sysroot", type=click.Path(), metavar="DIR", help="Where the files of the machine that it is from are."
 )
-_DEMANGLE = click.option("--demangle/--no-demangle", default=True, help="Show C++, Rust and Swift names as written.")
-_LINES = click.option("--lines", is_flag=True, help="Show source files and lines where debug data is there.")
+DEMANGLE = click.option("--demangle/--no-demangle", default=True, help="Show C++, Rust and Swift names as written.")
+LINES = click.option("--lines", is_flag=True, help="Show source files and lines where debug data is there.")
 _CACHE = click.option("--cache/--no-cache", default=True, help="Keep tables of large files on disk.")
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that these verbs share."""
-    for option in (_CACHE, _LINES, _DEMANGLE, _SYSROOT, _LIMIT, _ONLY, OUTPUT):
+    for option in (_CACHE, LINES, DEMANGLE, SYSROOT, _LIMIT, _ONLY, OUTPUT):
         command = option(command)
     return command
 

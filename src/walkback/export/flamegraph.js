@@ -14,6 +14,9 @@
   let found = null, matched = 0;
   let width = 0, height = 0, letter = 7;
   let paint = null;
+  // Of a difference: whether the widths are those of before.
+  let old = false;
+  const STEPS = 12;
 
   const levelOf = (node) => {
     let low = 0, high = tree.first.length - 1;
@@ -58,21 +61,44 @@
       fill, ink: night ? "#f2eee9" : "#221d18", line: style.color, faint: night ? "#0006" : "#ffffff8c",
       match: night ? "#a03fc4" : "#e08cff", root: night ? "#35322e" : "#e5e0d9",
     };
+    paint.change = Array.from({length: 2 * STEPS + 1}, (_, place) => {
+      const part = Math.abs(place - STEPS) / STEPS;
+      const light = night ? 26 + 18 * part : 91 - 26 * part;
+      return `hsl(${place < STEPS ? 215 : 8} ${Math.round((night ? 60 : 85) * Math.min(1, 2 * part))}% ${light}%)`;
+    });
     // The root is the first function by kind, and has a colour of its own.
-    element("legend").replaceChildren(...KINDS.map((word, kind) => {
-      const number = data.kind.indexOf(kind, 1);
-      if (number < 0) return "";
+    const shown = data.before
+      ? [["less than before", paint.change[0]], ["no change", paint.change[STEPS]],
+        ["more than before", paint.change[2 * STEPS]]]
+      : KINDS.map((word, kind) => [word, fill[data.kind.indexOf(kind, 1)]]);
+    element("legend").replaceChildren(...shown.map(([word, colour]) => {
+      if (!colour) return "";
       const item = document.createElement("li"), box = document.createElement("i");
-      box.style.background = fill[number];
+      box.style.background = colour;
       item.append(box, word);
       return item;
     }));
   }
 
+  // By how much the share of a node is larger after than before.
+  const change = (node) => {
+    const shares = [[tree.total, tree.was], [tree.was, tree.total]][old ? 1 : 0]
+      .map((side) => (side[0] ? side[node] / side[0] : 0));
+    return shares[0] - shares[1];
+  };
+
+  function changeColour(node) {
+    // Relative to the largest change there is; small ones are made visible by the root.
+    tree.largest ??= Math.max(1e-9, tree.total.reduce((most, _, its) => Math.max(most, Math.abs(change(its))), 0));
+    const its = change(node), part = Math.sqrt(Math.abs(its) / tree.largest);
+    return paint.change[STEPS + Math.round(Math.sign(its) * part * STEPS)];
+  }
+
   function box(node, left, right, top, faded) {
     const its = right - left - (right - left > 3 ? GAP : 0);
     const hit = found !== null && found[tree.name[node]];
-    pen.fillStyle = node === 0 ? paint.root : hit ? paint.match : paint.fill[tree.name[node]];
+    const colour = data.before ? changeColour(node) : paint.fill[tree.name[node]];
+    pen.fillStyle = node === 0 ? paint.root : hit ? paint.match : colour;
     pen.fillRect(left, top, its, ROW - GAP);
     if (faded || (found !== null && !hit)) {
       pen.fillStyle = paint.faint;
@@ -184,6 +210,11 @@
     const name = tree.name[node], whole = tree.total[0], module = data.modules[data.module[name]];
     element("name").textContent = data.names[name];
     const words = [`${amount(tree.total[node])}, ${share(tree.total[node], whole)} of all`];
+    if (data.before) {
+      const moved = 100 * change(node);
+      words.push(`${old ? "after" : "before"} ${share(tree.was[node], tree.was[0])}`);
+      words.push(`${moved < 0 ? "\u2212" : "+"}${Math.abs(moved).toFixed(2)} points`);
+    }
     if (zoom && node !== zoom) words.push(`${share(tree.total[node], tree.total[zoom])} of the zoomed`);
     if (tree === calls && tree.own[node]) words.push(`${amount(tree.own[node])} of its own`);
     if (node && data.kind[name]) words.push(KINDS[data.kind[name]]);
@@ -321,6 +352,15 @@
   element("search").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(search, 120); });
   element("controls").addEventListener("submit", (event) => { event.preventDefault(); search(); });
   element("reset").addEventListener("click", reset);
+  element("side").hidden = !data.before;
+  element("side").addEventListener("click", () => {
+    old = !old;
+    otherSide(calls);
+    if (inverted) otherSide(inverted);
+    element("side").setAttribute("aria-pressed", String(old));
+    search();
+    show(tree.total[zoom] ? zoom : 0);
+  });
   element("invert").addEventListener("click", () => {
     tree = tree === calls ? (inverted ??= invertedTree(calls, data.names.length)) : calls;
     element("invert").setAttribute("aria-pressed", String(tree !== calls));

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from typing import BinaryIO, cast
@@ -18,7 +19,7 @@ import numpy as np
 from walkback.arrays import I64
 from walkback.export.functions import Functions
 from walkback.export.names import base_name, clean, numbered
-from walkback.export.profile import Profile
+from walkback.export.profile import Frames, Profile
 from walkback.export.tree import Tree
 from walkback.text import printable
 
@@ -30,14 +31,28 @@ _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 def write(profile: Profile, out: BinaryIO) -> None:
     """Write a page; stacks that are not complete end in a frame that says so."""
-    lost = int(profile.count[profile.incomplete].sum())
     marked = profile.marked()
-    markers = len(marked.frames) - len(profile.frames)
+    _write_page(profile.title, _about(profile), _data(marked, _names(profile, marked)), out)
+
+
+def write_difference(before: Profile, after: Profile, out: BinaryIO, *, title: str = "") -> None:
+    """Write a page with two profiles: widths are those of one, colours tell what has more and less of the whole."""
+    sides = [before, after]
+    marked = [profile.marked() for profile in sides]
+    names = [name for one, its in zip(sides, marked, strict=True) for name in _names(one, its)]
+    joined = _same_comm(_joined(*marked), before, after)
+    old = joined.weight.copy()
+    old[len(before.weight) :] = 0
+    data = _data(replace(joined, weight=joined.weight - old), names, replace(joined, weight=old))
+    _write_page(title, f"before: {_about(before)}; after: {_about(after)}", data, out)
+
+
+def _write_page(title: str, about: str, data: str, out: BinaryIO) -> None:
     parts = {
-        "TITLE": escape(printable(clean(profile.title)) or "Flame graph"),
-        "ABOUT": escape(_about(profile, lost)),
+        "TITLE": escape(printable(clean(title)) or "Flame graph"),
+        "ABOUT": escape(about),
         "STYLE": _resource("flamegraph.css"),
-        "DATA": _data(marked, markers).translate(_HTML),
+        "DATA": data.translate(_HTML),
         "TREE": _resource("flamegraph_tree.js"),
         "SCRIPT": _resource("flamegraph.js"),
     }
@@ -50,8 +65,8 @@ def _resource(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _about(profile: Profile, lost: int) -> str:
-    samples = int(profile.count.sum())
+def _about(profile: Profile) -> str:
+    samples, lost = int(profile.count.sum()), int(profile.count[profile.incomplete].sum())
     words = [f"{samples:,} sample{'' if samples == 1 else 's'}"]
     if profile.unit == "nanoseconds":
         words.append(_duration(int(profile.weight.sum())))
@@ -71,9 +86,43 @@ def _duration(nanoseconds: int) -> str:
     return f"{nanoseconds} ns"
 
 
-def _data(profile: Profile, markers: int) -> str:
-    """The names, and the tree, as JSON."""
-    functions = Functions.of(profile, list(_names(profile, markers)))
+def _joined(one: Profile, other: Profile) -> Profile:
+    """The rows of two profiles, one after the other; frames and stacks that are equal stay apart."""
+    frames = Frames(
+        [*one.frames.symbol, *other.frames.symbol],
+        [*one.frames.module, *other.frames.module],
+        np.concatenate((one.frames.address, other.frames.address)),
+        np.concatenate((one.frames.kernel, other.frames.kernel)),
+    )
+    return Profile(
+        frames,
+        np.concatenate((one.stack_first, other.stack_first[1:] + len(one.stack_frames))),
+        np.concatenate((one.stack_frames, other.stack_frames + len(one.frames))),
+        [*one.comms, *other.comms],
+        np.concatenate((one.comm, other.comm + len(one.comms))),
+        np.concatenate((one.stack, other.stack + len(one.stack_first) - 1)),
+        np.concatenate((one.end, other.end)),
+        np.concatenate((one.weight, other.weight)),
+        np.concatenate((one.count, other.count)),
+        unit=one.unit if one.unit == other.unit else "weight",
+    )
+
+
+def _same_comm(joined: Profile, before: Profile, after: Profile) -> Profile:
+    """If one comm is compared with another, both are one: else everything would be gone and something else there."""
+    (old, new) = (np.unique(profile.comm).tolist() for profile in (before, after))
+    if len(old) != 1 or len(new) != 1 or before.comms[old[0]] == after.comms[new[0]]:
+        return joined
+    return replace(
+        joined,
+        comms=[f"{before.comms[old[0]]} \u2192 {after.comms[new[0]]}"],
+        comm=np.zeros(len(joined.comm), np.int64),
+    )
+
+
+def _data(profile: Profile, frame_names: Sequence[object], before: Profile | None = None) -> str:
+    """The names, and the tree, as JSON; `before` is the same profile with other weights."""
+    functions = Functions.of(profile, frame_names)
     names = [(_ROOT, "", _FUNCTION), *cast("list[tuple[str, str, int]]", functions.names)]
     names += [(clean(str(comm)) or "[unknown]", "", _PROGRAM) for comm in functions.comms]
     first, stacks = _with_comms(functions)
@@ -82,7 +131,6 @@ def _data(profile: Profile, markers: int) -> str:
     rank = np.empty(len(names), np.int64)
     rank[by_text] = np.arange(len(names))
     order = _in_order(tree, rank)
-    own = tree.self_weight(functions.weight)[order]
     modules, module_of = numbered([module for _, module, _ in names])
     data = {
         "unit": clean(profile.unit),
@@ -93,15 +141,18 @@ def _data(profile: Profile, markers: int) -> str:
         "first": [0, *(tree.depth_first + 1).tolist()],
         "children": _children(tree, order),
         "name": [0, *tree.frame[order].tolist()],
-        "own": [0, *own.tolist()],
+        "own": [0, *tree.self_weight(functions.weight)[order].tolist()],
     }
+    if before is not None:
+        # What is merged by name does not depend on weights, so the rows are the same.
+        data["before"] = [0, *tree.self_weight(Functions.of(before, frame_names).weight)[order].tolist()]
     return json.dumps(data, separators=(",", ":"))
 
 
-def _names(profile: Profile, markers: int) -> Iterator[tuple[str, str, int]]:
-    """Name, module and kind of each frame; the last ones are markers."""
-    frames = profile.frames
-    real = len(frames) - markers
+def _names(profile: Profile, marked: Profile) -> list[tuple[str, str, int]]:
+    """Name, module and kind of each frame of a marked profile; the last ones are markers."""
+    frames, real = marked.frames, len(profile.frames)
+    found = []
     modules = {module: clean(base_name(module)) for module in set(frames.module)}
     for number, (label, kernel) in enumerate(zip(frames.labels(), frames.kernel.tolist(), strict=True)):
         if number >= real:
@@ -110,7 +161,8 @@ def _names(profile: Profile, markers: int) -> Iterator[tuple[str, str, int]]:
             kind = _NAMELESS
         else:
             kind = _KERNEL if kernel else _FUNCTION
-        yield clean(label), modules[frames.module[number]], kind
+        found.append((clean(label), modules[frames.module[number]], kind))
+    return found
 
 
 def _with_comms(functions: Functions) -> tuple[I64, I64]:

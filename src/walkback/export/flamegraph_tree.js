@@ -1,6 +1,7 @@
 "use strict";
 // A tree has its nodes level by level, and within a level from left to right.
-// first: where each level begins; x and total: where a node begins and how wide it is, in weight.
+// first: where each level begins; x and total: where a node begins and how wide it is, in weight; own: what is not its
+// children's. Of a difference there are two sides, after and before: was and ownWas are those of the side not shown.
 
 function layOut(tree) {
   const count = tree.name.length;
@@ -24,7 +25,22 @@ function callTree(data) {
   tree.parent[0] = -1;
   for (let node = 0, next = 1; node < count; node++)
     for (let left = data.children[node]; left > 0; left--) tree.parent[next++] = node;
-  for (let node = count - 1; node > 0; node--) tree.total[tree.parent[node]] += tree.total[node];
+  sumUp(tree, tree.total);
+  if (data.before) {
+    tree.ownWas = data.before;
+    tree.was = sumUp(tree, Float64Array.from(data.before));
+  }
+  return layOut(tree);
+}
+
+function sumUp(tree, total) {
+  for (let node = total.length - 1; node > 0; node--) total[tree.parent[node]] += total[node];
+  return total;
+}
+
+function otherSide(tree) {
+  [tree.total, tree.was] = [tree.was, tree.total];
+  [tree.own, tree.ownWas] = [tree.ownWas, tree.own];
   return layOut(tree);
 }
 
@@ -32,8 +48,11 @@ function callTree(data) {
 // had the same names so far are in one group. Once each is in a group of its own there is nothing left to compare.
 function invertedTree(calls, names) {
   const first = [0, 1], parent = [-1], name = [0], total = [calls.total[0]], own = [calls.own[0]];
+  const two = Boolean(calls.was), was = two ? [calls.was[0]] : null, ownWas = two ? [calls.ownWas[0]] : null;
   let stacks = [], at = [], group = [], alone = false;
-  for (let node = 1; node < calls.name.length; node++) if (calls.own[node] > 0) stacks.push(node);
+  for (let node = 1; node < calls.name.length; node++) {
+    if (calls.own[node] > 0 || (two && calls.ownWas[node] > 0)) stacks.push(node);
+  }
   at = stacks;
   group = stacks.map(() => 0);
   const add = (its, called) => {
@@ -41,6 +60,10 @@ function invertedTree(calls, names) {
     name.push(called);
     total.push(0);
     own.push(0);
+    if (two) {
+      was.push(0);
+      ownWas.push(0);
+    }
   };
   while (stacks.length) {
     if (!alone) {
@@ -53,17 +76,22 @@ function invertedTree(calls, names) {
       const called = calls.name[at[i]], weight = calls.own[stacks[i]], up = calls.parent[at[i]];
       const last = name.length - 1;
       if (last < first[first.length - 1] || parent[last] !== group[i] || name[last] !== called) add(group[i], called);
-      total[total.length - 1] += weight;
+      const its = name.length - 1, weightWas = two ? calls.ownWas[stacks[i]] : 0;
+      total[its] += weight;
+      if (two) was[its] += weightWas;
       if (up > 0) {
         outer.stacks.push(stacks[i]);
         outer.at.push(up);
-        outer.group.push(name.length - 1);
-      } else own[own.length - 1] += weight;
+        outer.group.push(its);
+      } else {
+        own[its] += weight;
+        if (two) ownWas[its] += weightWas;
+      }
     }
     first.push(name.length);
     ({stacks, at, group} = outer);
   }
-  return layOut({first, parent, name, total, own});
+  return layOut({first, parent, name, total, own, ...(two ? {was, ownWas} : {})});
 }
 
 // Stacks in the order of their groups, within a group by name, and of names the heaviest first.

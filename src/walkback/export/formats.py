@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from walkback.export import firefox, flamegraph, folded, jsonlines, perfscript, pprof, speedscope, top
+from walkback.export import cbf, firefox, flamegraph, folded, jsonlines, perfscript, pprof, speedscope, top
 from walkback.export.profile import Profile, SampleBatch
 
 
@@ -44,6 +44,7 @@ FORMATS = {
         Format("pprof", "profile.proto, compressed", pprof.write, binary=True),
         Format("speedscope", "the file format of speedscope", speedscope.write, timeline=True),
         Format("firefox", "a profile for the Firefox Profiler", firefox.write, timeline=True),
+        Format("cbf", "a backtrace in Compact Backtrace Format for each sample", cbf.write, streamed=True, binary=True),
         Format("html", "a flame graph in one file", flamegraph.write),
     )
 }

@@ -37,6 +37,33 @@ class Weights:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class Hot:
+    """A function, and what it weighs."""
+
+    name: str
+    module: str
+    """As frames name their module."""
+    own: int
+    """Of the stacks in which it is innermost."""
+    total: int
+    """Of those that it is in; once a stack, even if it calls itself."""
+
+
+def hottest(profile: Profile, limit: int | None = None) -> list[Hot]:
+    """The functions of a profile, those with the most weight of their own first."""
+    functions = _functions(profile)
+    names = cast("list[tuple[str, str]]", functions.names)
+    weights = weigh(functions.first, functions.stacks, functions.stack_weight, len(names))
+    chosen = [number for number in weights.hottest(len(names) if limit is None else limit) if weights.total[number]]
+    return [Hot(*names[number], int(weights.own[number]), int(weights.total[number])) for number in chosen]
+
+
+def _functions(profile: Profile) -> Functions:
+    frames = profile.frames
+    return Functions.of(profile, list(zip(frames.labels(), frames.module, strict=True)))
+
+
 def weigh(first: I64, stacks: Numbers, weight: U64, kinds: int) -> Weights:
     """The weights of things numbered below `kinds` that stacks are made of, innermost first."""
     sizes = np.diff(first)
@@ -55,7 +82,6 @@ def write(profile: Profile, out: BinaryIO, *, limit: int = 30) -> None:
 
 
 def _lines(profile: Profile, whole: int, limit: int) -> list[str]:
-    frames = profile.frames
     samples, lost = int(profile.count.sum()), int(profile.count[profile.incomplete].sum())
     about = counted(samples, "sample")
     if profile.unit != "samples":
@@ -63,8 +89,8 @@ def _lines(profile: Profile, whole: int, limit: int) -> list[str]:
     if lost:
         about += f", {lost} with incomplete stacks ({_share(lost, samples)} %)"
     lines = [f"{printable(profile.title)}: {about}" if profile.title else about]
-    functions = Functions.of(profile, list(zip(frames.labels(), frames.module, strict=True)))
-    names = [_function_name(*cast("tuple[str, str]", name)) for name in functions.names]
+    functions = _functions(profile)
+    names = [function_text(*cast("tuple[str, str]", name)) for name in functions.names]
     weights = weigh(functions.first, functions.stacks, functions.stack_weight, len(names))
     hottest = weights.hottest(limit)
     lines += ["", *_table("function", [names[number] for number in hottest], weights, hottest, whole)]
@@ -105,7 +131,9 @@ def _places(profile: Profile, whole: int, limit: int) -> list[str]:
     frames = profile.frames
     weight = np.zeros(len(profile.stack_first) - 1, np.uint64)
     np.add.at(weight, profile.stack, profile.weight)
-    places, place_of_frame = numbered(list(zip(frames.module, frames.address.tolist(), strict=True)))
+    # Code in no file is told apart by its name.
+    names = [None if module else symbol for module, symbol in zip(frames.module, frames.symbol, strict=True)]
+    places, place_of_frame = numbered(list(zip(frames.module, frames.address.tolist(), names, strict=True)))
     example = np.zeros(len(places), np.int64)
     example[place_of_frame[::-1]] = np.arange(len(frames))[::-1]
     stacks = place_of_frame[profile.stack_frames]
@@ -117,7 +145,9 @@ def _places(profile: Profile, whole: int, limit: int) -> list[str]:
 def _place(profile: Profile, number: int) -> str:
     frames = profile.frames
     symbol = frames.symbol[number]
-    if symbol and frames.offset is not None:
+    if symbol and not frames.module[number] and not frames.address[number]:
+        text = _short(symbol)
+    elif symbol and frames.offset is not None:
         text = f"{_short(symbol)}+{int(frames.offset[number]):#x}"
     else:
         text = f"{_short(frames.label(number))} {int(frames.address[number]):#x}"
@@ -128,7 +158,8 @@ def _place(profile: Profile, number: int) -> str:
     return text
 
 
-def _function_name(label: str, module: str) -> str:
+def function_text(label: str, module: str) -> str:
+    """A function with its file, for a line of a table."""
     base = base_name(module)
     return f"{_short(label)}  {printable(clean(base))}" if base and label.strip("[]") != base else _short(label)
 

@@ -39,6 +39,8 @@ class Header:
     hostname: str | None = None
     os_release: str | None = None
     arch: str | None = None
+    clock: tuple[int, int] | None = None
+    """One moment: in nanoseconds since 1970, and as the times of samples count."""
     begin: int = 0
     """Where the records begin."""
     end: int = 0
@@ -88,6 +90,9 @@ class Header:
             self.arch = self._string(contents, 0)[0]
         elif feature == layout.FEATURE_EVENT_DESC:
             self._add_event_names(contents)
+        elif feature == layout.FEATURE_CLOCK_DATA:
+            _, _, wall, clock = struct.unpack_from(self.prefix + "IIQQ", contents)
+            self.clock = wall, clock
         elif feature == layout.FEATURE_DIR_FORMAT:
             self.troubles.append("this is one file of a directory that perf wrote, and the others are not read")
 

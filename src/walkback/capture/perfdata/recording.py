@@ -114,6 +114,11 @@ class Recording:
         return self._header.os_release
 
     @property
+    def clock(self) -> tuple[int, int] | None:
+        """One moment, in nanoseconds since 1970 and as samples count; only `perf record -k` tells it."""
+        return self._header.clock
+
+    @property
     def spaces(self) -> list[Space]:
         """All spaces that samples had so far."""
         return self._state.spaces.all

@@ -1,0 +1,154 @@
+"""The image map of a process: live, of a core file, or of a recording of perf.
+
+All three say the same: where code is mapped, and of what module (`Space`). An image begins where the beginning of its
+file is, or would be, and ends with its last code. Code without a file has no image, nor has the kernel.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from walkback.capture.modules import Module, Modules
+from walkback.cif.imagemap import Image, ImageMap
+from walkback.elf import layout as elf_layout
+from walkback.errors import MissingError, WalkbackError
+from walkback.text import counted
+
+if TYPE_CHECKING:
+    from walkback.arch import Machine
+    from walkback.unwind.samples import Space
+
+_MOST_TOLD = 20
+"""Processes of a recording, where one has to be chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedImages:
+    """An image map, and what is to be told of it."""
+
+    images: ImageMap
+    troubles: list[str]
+    """What could not be had."""
+    notes: list[str]
+    """What is as it should be, and good to know."""
+
+
+def images_of_process(pid: int) -> CapturedImages:
+    """The images of a live process, which goes on running."""
+    from walkback.capture.mapped import MappedCode
+    from walkback.capture.process import Process
+
+    modules = Modules()
+    process = Process(pid, modules)
+    code = MappedCode(pid, modules, process.read)
+    space = code.space(process.maps())
+    return _captured(space, modules, _platform(process.machine, os.uname().release), code.troubles)
+
+
+def images_of_core(
+    path: str | os.PathLike[str],
+    *,
+    exe: str | os.PathLike[str] | None = None,
+    sysroot: str | os.PathLike[str] | None = None,
+) -> CapturedImages:
+    """The images of a core file's process; `exe` is its program."""
+    from walkback.capture.corefile import CoreFile
+
+    modules = Modules()
+    core = CoreFile.open(path, modules, exe=exe, sysroot=sysroot)
+    return _captured(core.space, modules, _platform(core.machine, None), core.troubles)
+
+
+def images_of_recording(
+    path: str | os.PathLike[str], *, pid: int | None = None, sysroot: str | os.PathLike[str] | None = None
+) -> CapturedImages:
+    """The images of a process of a recording, as they were at its last sample.
+
+    `pid` can be left out if all samples are of one process. `MissingError` if there is no such process, or if there are
+    several.
+    """
+    from walkback.capture.perfdata.recording import Recording
+
+    modules = Modules(sysroot=sysroot)
+    recording = Recording.open(path, modules)
+    last: dict[int, int] = {}
+    for batch in recording.batches():
+        known = batch.samples.space >= 0
+        last.update(zip(batch.pid[known].tolist(), batch.samples.space[known].tolist(), strict=True))
+    if pid is None and len(last) == 1:
+        pid = next(iter(last))
+    if pid is None or pid not in last:
+        raise MissingError(_which(pid, sorted(last)), file=recording.name)
+    space = recording.spaces[last[pid]]
+    return _captured(space, modules, _platform(recording.machine, recording.os_release), recording.troubles)
+
+
+def _which(pid: int | None, there: list[int]) -> str:
+    if not there:
+        return "no sample is of a process whose code is known"
+    names = ", ".join(map(str, there[:_MOST_TOLD])) + (", ..." if len(there) > _MOST_TOLD else "")
+    asked = f"no sample is of process {pid}" if pid is not None else "which process is meant has to be said"
+    return f"{asked}; there {'is' if len(there) == 1 else 'are'} {names}"
+
+
+def _platform(machine: Machine, release: str | None) -> str:
+    return f"Linux {release} ({machine.name})" if release else f"Linux ({machine.name})"
+
+
+def _captured(space: Space, modules: Modules, platform: str, troubles: list[str]) -> CapturedImages:
+    told, notes = list(troubles), list[str]()
+    images = [
+        _image(modules[number], bias, space, rows, told, notes)
+        for (number, bias), rows in _rows_of_modules(space).items()
+        if number >= 0
+    ]
+    jit = int((space.module < 0).sum())
+    if jit:
+        notes.append(f"{counted(jit, 'mapping')} with code that is in no file")
+    return CapturedImages(ImageMap(64, platform, tuple(sorted(images, key=lambda one: one.base))), told, notes)
+
+
+def _rows_of_modules(space: Space) -> dict[tuple[int, int], list[int]]:
+    """The mappings of each module; one that is loaded twice has two places."""
+    rows: dict[tuple[int, int], list[int]] = {}
+    for row, key in enumerate(zip(space.module.tolist(), space.bias.tolist(), strict=True)):
+        rows.setdefault(key, []).append(row)
+    return rows
+
+
+def _image(module: Module, bias: int, space: Space, rows: list[int], troubles: list[str], notes: list[str]) -> Image:
+    start, last = int(space.start[rows[0]]), int(space.last[rows[-1]])
+    base = (bias + _beginning(module)) % 2**64
+    # What is no ELF file may be mapped in no order.
+    base = min(base, start)
+    path: str = module.name
+    shown = os.fsencode(path).decode(errors="replace")
+    if shown != path:
+        troubles.append(f"{path}: its name is not UTF-8, and is changed in the map")
+    build_id = module.build_id or _build_id(module)
+    if build_id is not None and module.build_id is None and module.opened is None and module.image is None:
+        notes.append(f"{path}: its build ID was not recorded, and is taken from the file that is there")
+    return Image(shown, build_id, base, min(last, 2**64 - 2) + 1)
+
+
+def _beginning(module: Module) -> int:
+    """The file's own address of its beginning; as far as is known, its addresses are places in it."""
+    if module.elf is None:
+        return 0
+    try:
+        loads = module.elf.segments[module.elf.segments["type"] == elf_layout.PT_LOAD]
+    except WalkbackError:
+        return 0
+    first = loads[np.argmin(loads["vaddr"])] if len(loads) else None
+    return int(first["vaddr"]) - int(first["offset"]) if first is not None else 0
+
+
+def _build_id(module: Module) -> bytes | None:
+    try:
+        return module.elf.build_id if module.elf is not None else None
+    except WalkbackError:
+        return None

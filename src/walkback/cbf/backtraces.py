@@ -1,0 +1,160 @@
+"""Backtraces as columns of runs: a run is a frame and how often it stands there.
+
+Four bytes can repeat a frame a million times, and nine do it 2^64 times. Runs take no more room than the bytes that
+they are from; who wants each frame for itself says how many at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import repeat
+
+import numpy as np
+
+from walkback.arrays import I64, U8, U64, Bools
+from walkback.cbf.layout import FAULTS, Fault, Kind
+from walkback.errors import InexpressibleError
+from walkback.findings import Finding
+
+MOST_FRAMES = 1 << 16
+"""Frames of one backtrace that are made of its runs, if nothing else is said."""
+MOST_OF_ALL = 1 << 27
+"""Frames of all backtraces together."""
+_KINDS = {int(kind): kind for kind in Kind}
+_UNCOUNTABLE = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Backtrace:
+    """One backtrace; to go through it gives the kind and value of each frame, made one by one."""
+
+    kind: U8
+    """A `Kind` for each run."""
+    value: U64
+    """The address, or the number of frames that were omitted."""
+    times: U64
+    """How often the frame stands there: at least once."""
+    truncated: bool = False
+    """Whether it is known to go on where it ends."""
+    word: int = 64
+    """Bits of a machine word: 16, 32 or 64."""
+
+    @property
+    def frame_count(self) -> int:
+        """The number of frames, without any being made."""
+        return sum(self.times.tolist())
+
+    def __iter__(self) -> Iterator[tuple[Kind, int]]:
+        for kind, value, times in zip(self.kind.tolist(), self.value.tolist(), self.times.tolist(), strict=True):
+            if times == 1:
+                yield _KINDS[kind], value
+            else:
+                yield from _repeated((_KINDS[kind], value), times)
+
+    def together(self) -> Backtraces:
+        """The same, as one of many."""
+        first = np.array([0, len(self.kind)], np.int64)
+        truncated = np.array([self.truncated])
+        return Backtraces(first, self.kind, self.value, self.times, truncated, np.array([self.word], np.uint8))
+
+
+@dataclass(frozen=True, slots=True)
+class Backtraces:
+    """Many backtraces. The runs of all stand one after the other; `first` says where those of each begin."""
+
+    first: I64
+    """One more than there are backtraces."""
+    kind: U8
+    value: U64
+    times: U64
+    truncated: Bools
+    """Of each backtrace."""
+    word: U8
+    """Of each backtrace: 16, 32 or 64."""
+    fault: U8 | None = None
+    """Of each backtrace that was read: a `Fault`, the first thing that is wrong with its bytes."""
+    at: I64 | None = None
+    """Where that is."""
+
+    def __len__(self) -> int:
+        return len(self.word)
+
+    def __getitem__(self, number: int) -> Backtrace:
+        if not -len(self) <= number < len(self):
+            message = f"there are {len(self)} backtraces"
+            raise IndexError(message)
+        number %= len(self)
+        runs = slice(int(self.first[number]), int(self.first[number + 1]))
+        return Backtrace(
+            self.kind[runs],
+            self.value[runs],
+            self.times[runs],
+            bool(self.truncated[number]),
+            int(self.word[number]),
+        )
+
+    def __iter__(self) -> Iterator[Backtrace]:
+        return (self[number] for number in range(len(self)))
+
+    def frame_counts(self) -> U64:
+        """The number of frames of each, without any being made; more than 64 bits can say is told as their most."""
+        sums = np.zeros(len(self.times) + 1, np.uint64)
+        np.cumsum(self.times, out=sums[1:])
+        rough = np.zeros(len(self.times) + 1)
+        np.cumsum(self.times.astype(np.float64), out=rough[1:])
+        counts: U64 = sums[self.first[1:]] - sums[self.first[:-1]]
+        # Sums go around without harm, but what goes around between two of them is more than 64 bits.
+        many = np.flatnonzero(rough[self.first[1:]] - rough[self.first[:-1]] > 2.0**62)
+        for number in many.tolist():
+            counts[number] = min(self[number].frame_count, _UNCOUNTABLE)
+        return counts
+
+    def findings(self) -> Iterator[Finding]:
+        """What is wrong, of each backtrace the first thing."""
+        if self.fault is None or self.at is None:
+            return
+        for number in np.flatnonzero(self.fault).tolist():
+            rule, message = FAULTS[Fault(int(self.fault[number]))]
+            yield Finding(int(self.at[number]), rule, message)
+
+    def expanded(self, limit: int = MOST_FRAMES, *, total: int = MOST_OF_ALL, cut: bool = False) -> Backtraces:
+        """The same with a run for each frame.
+
+        A backtrace of more than `limit` frames raises InexpressibleError, or with `cut` keeps its first ones and is
+        truncated. So do more than `total` frames in all, `cut` or not.
+        """
+        counts = self.frame_counts()
+        over = counts > np.uint64(limit)
+        if over.any() and not cut:
+            number = int(over.argmax())
+            message = f"backtrace {number} has {int(counts[number])} frames, and {limit} are the most wanted"
+            raise InexpressibleError(message)
+        wanted = np.minimum(counts, np.uint64(limit)).astype(np.float64).sum()
+        if wanted > total:
+            message = f"the backtraces have {int(wanted)} frames together, and {total} are the most wanted"
+            raise InexpressibleError(message)
+        # Of each run what the limit leaves; clipped first, so that sums stay small.
+        clipped = np.minimum(self.times, np.uint64(limit) + np.uint64(1)).astype(np.int64)
+        sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(clipped)))
+        before = sums[:-1] - np.repeat(sums[self.first[:-1]], np.diff(self.first))
+        times = np.clip(limit - before, 0, clipped)
+        kept = np.concatenate((np.zeros(1, np.int64), np.cumsum(times)))
+        return Backtraces(
+            kept[self.first],
+            np.repeat(self.kind, times),
+            np.repeat(self.value, times),
+            np.ones(int(kept[-1]), np.uint64),
+            self.truncated | over,
+            self.word,
+            self.fault,
+            self.at,
+        )
+
+
+def _repeated(frame: tuple[Kind, int], times: int) -> Iterator[tuple[Kind, int]]:
+    most = 1 << 62  # of `itertools.repeat`
+    while times > most:
+        yield from repeat(frame, most)
+        times -= most
+    yield from repeat(frame, times)

@@ -1,0 +1,59 @@
+"""Backtraces as objects for JSON, and back.
+
+A backtrace is a list of `{"kind": "pc" | "ra" | "async", "address": N}` and `{"kind": "omit", "count": N}`, and at its
+end `{"kind": "truncated"}` if it is. A frame may have more to it, as the file that it is in, which is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from walkback.cbf.backtraces import Backtrace
+from walkback.cbf.encode import backtrace as made_of
+from walkback.cbf.layout import Kind
+from walkback.errors import BacktraceError
+
+_TRUNCATED = {"kind": "truncated"}
+NAMES = {kind: kind.name.lower() for kind in Kind}
+"""What frames are called."""
+_KINDS = {name: kind for kind, name in NAMES.items()}
+
+
+def to_objects(backtrace: Backtrace, limit: int | None = None) -> Iterator[dict[str, Any]]:
+    """The objects of a backtrace, made one by one; after `limit` frames a longer one is truncated."""
+    for kind, value in islice(backtrace, limit):
+        yield {"kind": NAMES[kind], "count" if kind == Kind.OMIT else "address": value}
+    if backtrace.truncated or (limit is not None and backtrace.frame_count > limit):
+        yield dict(_TRUNCATED)
+
+
+def from_objects(objects: object, word: int = 64) -> Backtrace:
+    """The backtrace of such a list; raises BacktraceError for anything else."""
+    if not isinstance(objects, list):
+        message = "a backtrace is a list of frames"
+        raise BacktraceError(message)
+    truncated = bool(objects) and objects[-1] == _TRUNCATED
+    frames = objects[:-1] if truncated else objects
+    pairs = (_frame(number, one) for number, one in enumerate(frames))
+    return made_of(pairs, word=word, truncated=truncated)
+
+
+def _frame(number: int, one: object) -> tuple[Kind, int]:
+    """The kind and value of a frame."""
+    wanted = ""
+    if isinstance(one, dict):
+        kind = _KINDS.get(one["kind"]) if isinstance(one.get("kind"), str) else None
+        if kind is not None:
+            key = "count" if kind == Kind.OMIT else "address"
+            value = one.get(key)
+            if isinstance(value, int) and not isinstance(value, bool):
+                return kind, value
+            wanted = f': "{kind.name.lower()}" has {key}, a whole number'
+        elif one == _TRUNCATED:
+            wanted = ": only the last can be truncated"
+        else:
+            wanted = f": its kind is none of {', '.join(_KINDS)} and, at the end, truncated"
+    message = f"frame {number} is none{wanted}"
+    raise BacktraceError(message)

@@ -1,0 +1,186 @@
+"""What `cbf` and `cif` take as INPUT: a file, standard input or the bytes themselves, in any form that they come in.
+
+Bytes that were copied out of a log are hexadecimal or base64. Swift keeps a backtrace in JSON: an object with
+`architecture`, `backtrace` (CBF as base64) and, if images were captured, `imageMap` (CIF), which may be inside of more.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import errno
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from walkback.errors import MissingError, UnreadableError
+
+FORMS = ("auto", "bytes", "hex", "base64", "swift")
+
+INPUT = click.argument("source", metavar="[INPUT]", default="-")
+FROM = click.option(
+    "--from",
+    "form",
+    type=click.Choice(FORMS),
+    default="auto",
+    show_default=True,
+    help="What INPUT is; swift is JSON of Swift's.",
+)
+
+_DEEPEST = 200
+"""Levels of JSON that are searched."""
+_FIRST_TEXT = 4
+"""CBF and CIF begin with a smaller byte, for version 0."""
+_SPACE = re.compile(rb"\s+")
+_HEX = re.compile(rb"(?:0[xX])?(?:[0-9a-fA-F]{2}[\s:,]*)+")
+_BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+={0,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Some bytes, and where they are from."""
+
+    name: str
+    data: bytes
+    images: bytes | None = None
+    """The CIF that stands beside a CBF in Swift's JSON."""
+
+
+def read_blob(source: str, form: str = "auto", key: str = "backtrace") -> Blob:
+    """The one blob of an input; of several in Swift's JSON the first."""
+    return read_blobs(source, form, key)[0]
+
+
+def read_blobs(source: str, form: str = "auto", key: str = "backtrace") -> list[Blob]:
+    """All blobs of an input, at least one; several are only in Swift's JSON, of which `key` says what is wanted.
+
+    `key` is "backtrace" or "imageMap". Raises UnreadableError, and MissingError for JSON without such a blob.
+    """
+    name, data = _input(source, form)
+    found = list(_blobs(name, data, form, key))
+    if not found:
+        message = f'no object in this JSON has a blob "{key}"'
+        raise MissingError(message, file=name)
+    return found
+
+
+def _input(source: str, form: str) -> tuple[str, bytes]:
+    """The name and the bytes of a file or of standard input; else the argument is what is meant."""
+    if source == "-":
+        return "standard input", sys.stdin.buffer.read()
+    try:
+        return source, Path(source).read_bytes()
+    except (OSError, ValueError) as error:
+        text = os.fsencode(source)
+        # A long literal is no file name that the system takes.
+        is_no_name = isinstance(error, FileNotFoundError | ValueError) or error.errno == errno.ENAMETOOLONG
+        if is_no_name and (form in {"hex", "base64"} or _is_literal(text)):
+            return "argument", text
+        message = "there is no such file, and this is no CBF or CIF as hexadecimal or base64"
+        if not is_no_name:
+            message = f"cannot read: {error}"
+        raise UnreadableError(message, file=source) from error
+
+
+def _is_literal(text: bytes) -> bool:
+    """Whether text stands for bytes that begin as CBF and CIF do; a mistyped name of a file hardly does."""
+    found = _from_hex(text)
+    if found is None:
+        found = _from_base64(text)
+    return found is not None and len(found) > 0 and found[0] < _FIRST_TEXT
+
+
+def _blobs(name: str, data: bytes, form: str, key: str) -> Iterator[Blob]:
+    text = data.strip()
+    if form == "bytes":
+        yield Blob(name, data)
+    elif form == "swift" or (form == "auto" and text[:1] in (b"{", b"[") and _is_json(text)):
+        yield from _swift(name, text, key)
+    elif form in ("hex", "base64"):
+        found = _from_hex(text) if form == "hex" else _from_base64(text)
+        if found is None:
+            message = f"this is not {'hexadecimal' if form == 'hex' else form}"
+            raise UnreadableError(message, file=name)
+        yield Blob(name, found)
+    else:
+        yield Blob(name, _guessed(data, text))
+
+
+def _guessed(data: bytes, text: bytes) -> bytes:
+    """The bytes that text stands for; anything that is no such text is the bytes themselves.
+
+    No text begins with a byte that CBF and CIF begin with.
+    """
+    if not data or data[0] < _FIRST_TEXT:
+        return data
+    found = _from_hex(text)
+    if found is None:
+        found = _from_base64(text)
+    return data if found is None else found
+
+
+def _from_hex(text: bytes) -> bytes | None:
+    """The bytes of hexadecimal text; pairs may be set apart."""
+    if not _HEX.fullmatch(text):
+        return None
+    digits = text[2:] if text[:2].lower() == b"0x" else text
+    return bytes.fromhex(re.sub(rb"[\s:,]+", b"", digits).decode())
+
+
+def _from_base64(text: bytes) -> bytes | None:
+    """The bytes of base64 text, of either alphabet; the padding may be missing."""
+    joined = _SPACE.sub(b"", text)
+    if not _BASE64.fullmatch(joined):
+        return None
+    bare = joined.rstrip(b"=").translate(bytes.maketrans(b"-_", b"+/"))
+    try:
+        return base64.b64decode(bare + b"=" * (-len(bare) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _swift(name: str, text: bytes, key: str) -> Iterator[Blob]:
+    """Every blob of that name in JSON, at whatever depth, in its order."""
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        message = f"this is not JSON: {error}"
+        raise UnreadableError(message, file=name) from error
+    stack: list[tuple[str, object, int]] = [("", parsed, 0)]
+    while stack:
+        place, value, depth = stack.pop()
+        inner: list[tuple[str, object]] = []
+        if isinstance(value, dict):
+            blob = value.get(key)
+            if isinstance(blob, str):
+                yield _decoded(name, place, value, key, blob)
+            inner = [(f"{place}.{word}" if place else word, one) for word, one in value.items()]
+        elif isinstance(value, list):
+            inner = [(f"{place}[{number}]", one) for number, one in enumerate(value)]
+        if depth < _DEEPEST:
+            stack.extend((where, one, depth + 1) for where, one in reversed(inner))
+
+
+def _decoded(name: str, place: str, value: dict[str, object], key: str, blob: str) -> Blob:
+    where = f"{name}: {place}" if place else name
+    data = _from_base64(blob.encode()) if blob else b""
+    if data is None:
+        message = f'"{key}" is not base64'
+        raise UnreadableError(message, file=where)
+    images = value.get("imageMap")
+    beside = _from_base64(images.encode()) if key == "backtrace" and isinstance(images, str) else None
+    return Blob(where, data, beside)

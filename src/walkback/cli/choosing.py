@@ -1,0 +1,96 @@
+"""What the verbs of a store share: which samples, how they are named, and times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from walkback.cli.output import complain
+from walkback.cli.walking import DEMANGLE, LINES, SYSROOT, complain_of
+
+if TYPE_CHECKING:
+    from walkback.export.profile import Profile
+    from walkback.store.selection import Selection
+    from walkback.store.store import Store
+
+
+class Moment(click.ParamType[int]):
+    """A time of day, or how long ago, in nanoseconds since 1970."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        from walkback.store.moments import moment
+
+        try:
+            return value if isinstance(value, int) else moment(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Label(click.ParamType[tuple[str, str]]):
+    """A name and its value."""
+
+    name = "label"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        name, sign, its = str(value).partition("=")
+        if not name or not sign:
+            self.fail(f"{value!r} is no label; example: version=1.2", param, ctx)
+        return name, its
+
+
+SINCE = click.option("--since", type=Moment(), metavar="TIME", help="From this time on; 2h is so long ago.")
+UNTIL = click.option("--until", type=Moment(), metavar="TIME", help="Before this time.")
+_HOST = click.option("--host", multiple=True, metavar="NAME", help="Of this host. Again for one more.")
+_PROCESS = click.option("--process", multiple=True, metavar="NAME", help="Of this process. Again for one more.")
+_LABEL = click.option(
+    "--label", "labels", type=Label(), multiple=True, metavar="NAME=VALUE", help="With this label. Again for one more."
+)
+
+
+def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say which samples, and how they are named."""
+    for option in (LINES, DEMANGLE, SYSROOT, _LABEL, _PROCESS, _HOST, UNTIL, SINCE):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The values of these options."""
+
+    since: int | None
+    until: int | None
+    host: tuple[str, ...]
+    process: tuple[str, ...]
+    labels: tuple[tuple[str, str], ...]
+    sysroot: str | None
+    demangle: bool
+    lines: bool
+
+    def select(self, store: Store, **other: Any) -> Selection:
+        """The samples; `other` words of `Store.select` go before these options."""
+        from walkback.store.naming import Naming
+
+        labels: dict[str, list[str]] = {}
+        for name, value in self.labels:
+            labels.setdefault(name, []).append(value)
+        asked: dict[str, Any] = {"since": self.since, "until": self.until, "host": self.host, "process": self.process}
+        asked |= {**other, "labels": labels | other.get("labels", {})}
+        return store.select(**asked, naming=Naming(self.sysroot, self.demangle, self.lines))
+
+
+def profile_of(folder: str, selection: Selection) -> Profile | None:
+    """What was chosen; None, which is told, if that is nothing. Tells whose names are missing as well."""
+    found = selection.profile()
+    if not len(found.stack):
+        complain(f"{folder}: there are no such samples")
+        return None
+    complain_of(folder, [f"{name}: {why}" for name, why in selection.naming.troubles.items()])
+    return found

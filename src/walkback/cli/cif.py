@@ -1,0 +1,197 @@
+"""`walkback cif`: image maps explained, written and read."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from walkback.cli.blobs import FROM, INPUT, read_blob
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
+from walkback.cli.walking import OUTPUT, complain_of, opened, refuse_input, refuse_terminal
+from walkback.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from walkback.capture.imagemaps import CapturedImages
+    from walkback.cif.encode import Style
+    from walkback.findings import Finding
+
+_WIDEST = 24
+"""Bytes of a part that are shown on one line."""
+_PERF = (b"PERFILE2", b"2ELIFREP")
+
+
+@click.group()
+def cif() -> None:
+    """Explain, write and read image maps in Compact Image Map Format.
+
+    An image map is the list of a process's files with code: path, build ID, where it begins and where its code ends.
+    """
+
+
+@cif.command()
+@INPUT
+@FROM
+@JSON
+@click.pass_context
+def show(ctx: click.Context, source: str, form: str, as_json: bool) -> None:
+    """Explain the bytes of an image map, and tell what is wrong with them.
+
+    INPUT is a file, - for standard input, or the bytes themselves as hexadecimal or base64.
+    """
+    import json
+
+    from walkback.cif.decode import explain_images
+
+    def work(_: str) -> int:
+        blob = read_blob(source, form, "imageMap")
+        parts, findings = explain_images(blob.data)
+        for part in parts:
+            if as_json:
+                value = {"offset": part.offset, "bytes": part.data.hex(), "name": part.name, "meaning": part.meaning}
+                click.echo(json.dumps({"type": "part", **value}))
+            else:
+                shown = part.data[:_WIDEST].hex(" ") + (" ..." if len(part.data) > _WIDEST else "")
+                click.echo(printable(f"{part.offset:#06x}  {part.name:<8}  {shown}  {part.meaning}".rstrip()))
+        for finding in findings:
+            if as_json:
+                click.echo(json.dumps({"type": "finding", **finding.as_object()}))
+            else:
+                click.echo(printable(str(finding)))
+        return _status(findings)
+
+    ctx.exit(guarded(work, source, source))
+
+
+@cif.command()
+@INPUT
+@FROM
+@click.option("--lenient", is_flag=True, help="Keep the images that can be read, whatever is wrong.")
+@JSON
+@click.pass_context
+def decode(ctx: click.Context, source: str, form: str, lenient: bool, as_json: bool) -> None:
+    """Print the images of an image map.
+
+    INPUT is a file, - for standard input, or the bytes themselves as hexadecimal or base64.
+    """
+    import json
+
+    from walkback.cif.decode import decode_images
+    from walkback.cif.objects import images_object
+
+    def work(_: str) -> int:
+        blob = read_blob(source, form, "imageMap")
+        images = decode_images(blob.data, lenient=lenient)
+        if as_json:
+            click.echo(json.dumps(images_object(images)))
+        else:
+            click.echo(printable(f"{images.platform or 'no platform'}, {images.word} bits"))
+            for one in images.images:
+                build_id = one.build_id.hex() if one.build_id else "no build ID"
+                click.echo(printable(f"{one.base:#x}-{one.end:#x}  {build_id}  {one.path or 'no path'}"))
+        complain_of(blob.name, [str(finding) for finding in images.findings if not finding.note])
+        return _status(images.findings)
+
+    ctx.exit(guarded(work, source, source))
+
+
+@cif.command()
+@click.argument("source", metavar="[SOURCE]", required=False, type=click.Path(allow_dash=True))
+@click.option("--pid", type=click.IntRange(1), metavar="PID", help="A live process, or the one of a recording.")
+@click.option("--exe", type=click.Path(), metavar="FILE", help="The program of a core file.")
+@click.option("--sysroot", type=click.Path(), metavar="DIR", help="Where the files of the machine are that it is from.")
+@click.option(
+    "--as",
+    "style",
+    type=click.Choice(["short", "swift"]),
+    default="short",
+    show_default=True,
+    help="Take few bytes, or make the choices of Swift's writer.",
+)
+@click.option("--hex", "coding", flag_value="hex", help="Write hexadecimal text.")
+@click.option("--base64", "coding", flag_value="base64", help="Write base64 text.")
+@OUTPUT
+@click.pass_context
+def encode(
+    ctx: click.Context,
+    /,
+    source: str | None,
+    pid: int | None,
+    exe: str | None,
+    sysroot: str | None,
+    style: Style,
+    coding: str | None,
+    output: str | None,
+) -> None:
+    """Write the image map of a live process, a core file or a recording of perf; or one that is given as JSON.
+
+    SOURCE is a core file, a perf.data file, or JSON as `decode --json` prints it. Without SOURCE the live process
+    --pid is meant, or JSON on standard input.
+    """
+    if source is None and pid is None:
+        source = "-"
+    if coding is None:
+        refuse_terminal("an image map", output)
+    if source not in {None, "-"}:
+        refuse_input(str(source), output)
+
+    def work(_: str) -> int:
+        from walkback.cif.encode import encode_images
+
+        found = _captured(source, pid, exe, sysroot)
+        data = encode_images(found.images, style=style)
+        with opened(output) as out:
+            out.write(_coded(data, coding))
+        complain_of(name, [*found.troubles, *found.notes])
+        return EXIT_FINDINGS if found.troubles else EXIT_FINE
+
+    name = source or f"process {pid}"
+    ctx.exit(guarded(work, name, name))
+
+
+def _status(findings: Sequence[Finding]) -> int:
+    return EXIT_FINDINGS if any(not finding.note for finding in findings) else EXIT_FINE
+
+
+def _coded(data: bytes, coding: str | None) -> bytes:
+    import base64
+
+    if coding is None:
+        return data
+    return (data.hex().encode() if coding == "hex" else base64.b64encode(data)) + b"\n"
+
+
+def _captured(source: str | None, pid: int | None, exe: str | None, sysroot: str | None) -> CapturedImages:
+    """The image map of what SOURCE is."""
+    from walkback.capture.imagemaps import CapturedImages, images_of_core, images_of_process, images_of_recording
+    from walkback.cif.objects import images_from_json
+    from walkback.elf import is_elf, map_file
+
+    data = sys.stdin.buffer.read() if source == "-" else map_file(source) if source is not None else b""
+    if source is None:
+        kind, takes = "a live process", {"--pid"}
+    elif is_elf(data):
+        kind, takes = "a core file", {"--exe", "--sysroot"}
+    elif bytes(data[:8]) in _PERF:
+        kind, takes = "a recording of perf", {"--pid", "--sysroot"}
+    else:
+        kind, takes = "JSON", set()
+    given = {"--pid": pid, "--exe": exe, "--sysroot": sysroot}
+    strange = [option for option, value in given.items() if value is not None and option not in takes]
+    if strange:
+        message = f"{strange[0]} is not for {kind}"
+        raise click.UsageError(message)
+    if source is None:
+        assert pid is not None
+        return images_of_process(pid)
+    if kind == "JSON":
+        return CapturedImages(images_from_json(bytes(data)), [], [])
+    if source == "-":
+        message = f"{kind} cannot come by standard input"
+        raise click.UsageError(message)
+    if is_elf(data):
+        return images_of_core(source, exe=exe, sysroot=sysroot)
+    return images_of_recording(source, pid=pid, sysroot=sysroot)

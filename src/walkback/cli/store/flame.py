@@ -1,0 +1,45 @@
+"""`walkback store DIR flame`: the stacks of a store as a flame graph, or as a file for other programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from walkback.cli.choosing import Chosen, choosing, profile_of
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, guarded
+from walkback.cli.walking import FORMAT_NAMES, OUTPUT, opened, refuse_terminal
+
+STREAMED = ("perf-script", "json", "cbf")
+"""Formats that tell of each sample, which is not asked of a store."""
+FORMATS = tuple(name for name in FORMAT_NAMES if name not in STREAMED)
+FORMAT = click.option("--format", "form", type=click.Choice(FORMATS), help="What to write. [default: html]")
+
+
+@click.command()
+@choosing
+@FORMAT
+@OUTPUT
+@click.pass_context
+def flame(ctx: click.Context, /, form: str | None, output: str | None, **chosen: Any) -> None:
+    """Write a flame graph, or with --format any other of the formats that sum samples up."""
+
+    def work(folder: str) -> int:
+        from dataclasses import replace
+
+        from walkback.export.formats import FORMATS as WRITERS
+        from walkback.store.moments import span
+        from walkback.store.store import Store
+
+        writer = WRITERS[form or "html"]
+        if writer.binary:
+            refuse_terminal(f"--format {writer.name}", output)
+        found = profile_of(folder, Chosen(**chosen).select(Store(folder)))
+        if found is None:
+            return EXIT_FINDINGS
+        title = f"{folder}: {span(found.start, found.start + found.duration)}"
+        with opened(output) as out:
+            writer.export(replace(found, title=title), out)
+        return EXIT_FINE
+
+    ctx.exit(guarded(work, ctx.obj, ctx.obj))

@@ -1,0 +1,58 @@
+"""Stacks on their way into a store."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from walkback.cli.choosing import Label
+from walkback.cli.output import complain
+from walkback.text import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from walkback.export.profile import SampleBatch
+    from walkback.store.append import Append
+    from walkback.store.capturing import Capture
+
+STORE = click.option(
+    "--store", type=click.Path(), metavar="DIR", help="Put the stacks into this store, which is made if need be."
+)
+LABEL = click.option(
+    "--label", "labels", type=Label(), multiple=True, metavar="NAME=VALUE", help="With --store: of all samples."
+)
+
+
+@contextlib.contextmanager
+def storing(
+    folder: str | None, labels: tuple[tuple[str, str], ...], capture: Capture, *, by_period: bool = False
+) -> Iterator[Callable[[SampleBatch], None]]:
+    """Gives what takes batches; at the end all of them are in the store, or none. Without a store nothing is done."""
+    if folder is None:
+        yield lambda _: None
+        return
+    from walkback.store.store import Store
+
+    with Store(folder, create=True).append(labels=dict(labels)) as new:
+        yield new.captured(capture, by_period=by_period).add
+    for line in (*new.notes, told(new)):
+        complain(f"{folder}: {line}")
+
+
+def told(new: Append) -> str:
+    """What came into a store."""
+    if new.segment is None:
+        return "there was nothing to add"
+    samples, stacks = (sum(getattr(one, name) for one in new.blocks.values()) for name in ("samples", "stacks"))
+    return f"{counted(samples, 'sample')}, {counted(stacks, 'stack')}, in {counted(len(new.blocks), 'hour')}"
+
+
+def check_store(folder: str | None, labels: tuple[tuple[str, str], ...]) -> None:
+    """Refuse labels that would be lost."""
+    if labels and folder is None:
+        message = "--label is for --store"
+        raise click.UsageError(message)

@@ -1,0 +1,25 @@
+"""Compact Backtrace Format: a backtrace for each sample, one after the other.
+
+The addresses are those of the process; `walkback cif encode` keeps what they were mapped to. The first frame is a
+program counter, the callers are return addresses, and a stack whose end was not found is truncated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import BinaryIO
+
+import numpy as np
+
+from walkback.cbf import Kind, encode_columns
+from walkback.export.profile import SampleBatch
+from walkback.unwind.stacks import End
+
+
+def write(batches: Iterable[SampleBatch], out: BinaryIO) -> None:
+    """Write samples as they come."""
+    for batch in batches:
+        # What is looked up one byte before is where a call returns to.
+        kind = np.where(batch.pc == batch.lookup, np.uint8(Kind.PC), np.uint8(Kind.RA))
+        data, _ = encode_columns(batch.first, kind, batch.pc, truncated=batch.end != End.COMPLETE)
+        out.write(data.data)

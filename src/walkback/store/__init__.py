@@ -1,0 +1,1 @@
+"""A store of stacks: many samples of many programs, kept small and asked later."""

@@ -1,0 +1,142 @@
+"""One append: all that it takes appears in the store at once, or not at all.
+
+with store.append(labels={"version": "1.2"}) as new:
+    new.recording("perf.data")
+    new.folded("stacks.folded")
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from walkback.store import folded
+from walkback.store.backtraces import add_backtraces
+from walkback.store.builder import Builder, Origin, write_manifest
+from walkback.store.capturing import Capture, Captured
+from walkback.store.folder import Counts, Folder
+from walkback.store.profiles import add_profile
+from walkback.store.staging import Staging
+
+if TYPE_CHECKING:
+    from walkback.arrays import Numbers
+    from walkback.capture.unwinding import Unwinding
+    from walkback.cbf.backtraces import Backtraces
+    from walkback.cif.imagemap import ImageMap
+    from walkback.export.profile import Profile
+
+
+class Append:
+    """What is to become one segment."""
+
+    def __init__(self, folder: Folder, *, host: str | None = None, labels: Mapping[str, str] | None = None) -> None:
+        """`host` and `labels` are of all samples; a recording tells its host itself."""
+        self._folder = folder
+        self._origin = Origin(host, labels=tuple(sorted((labels or {}).items())))
+        self.builder = Builder()
+        """Takes what the methods here have no words for."""
+        self._captured: list[Captured] = []
+        self.segment: str | None = None
+        """Its name, once it is in the store; None if there were no samples."""
+        self.blocks: dict[str, Counts] = {}
+        """What came into the store, by hours."""
+        self.notes: list[str] = []
+        """What is to be known of it, a line each, once it is in the store."""
+        self._tried = False
+
+    @property
+    def origin(self) -> Origin:
+        """What all samples have in common."""
+        return self._origin
+
+    def captured(self, capture: Capture, *, start: int | None = None, by_period: bool = False) -> Captured:
+        """Takes the batches of an `Unwinding`, or of the shots of a `Stopper`, one after the other.
+
+        Times are worked out as well as the recording allows, unless `start` tells when its first sample was, in
+        nanoseconds since 1970. Samples weigh 1, or with `by_period` their period.
+        """
+        taken = Captured(self.builder, capture, self._origin, start=start, by_period=by_period)
+        self._captured.append(taken)
+        return taken
+
+    def recording(
+        self, source: str | os.PathLike[str] | Unwinding, *, start: int | None = None, by_period: bool = False
+    ) -> None:
+        """Add all samples of a perf.data file."""
+        if isinstance(source, (str, os.PathLike)):
+            from walkback.capture.unwinding import Unwinding
+
+            source = Unwinding(source, names_last=True)
+        taken = self.captured(source, start=start, by_period=by_period)
+        for batch in source:
+            taken.add(batch)
+
+    def profile(self, profile: Profile, *, start: int | None = None) -> None:
+        """Add a profile: each of its samples, or if these are not kept each of its rows.
+
+        Its times count from `start`, else from its own `start`; if it has neither, its last sample is from now.
+        """
+        add_profile(self.builder, profile, self._origin, start)
+
+    def folded(
+        self, source: str | os.PathLike[str] | Iterable[bytes], *, start: int | None = None, with_process: bool = True
+    ) -> None:
+        """Add folded stacks, from a file or by lines; `start` is their time, else when the file was written.
+
+        The first name of each line is the process, as `perf` and `walkback` write it, unless `with_process` is False.
+        """
+        if isinstance(source, (str, os.PathLike)):
+            path = Path(source)
+            with path.open("rb") as lines:
+                when = path.stat().st_mtime_ns if start is None else start
+                folded.add(self.builder, lines, self._origin, when, with_process=with_process, name=str(path))
+        else:
+            when = time.time_ns() if start is None else start
+            folded.add(self.builder, source, self._origin, when, with_process=with_process, name="-")
+
+    def backtraces(
+        self,
+        backtraces: Backtraces,
+        images: ImageMap | None = None,
+        *,
+        times: int | Numbers | None = None,
+        process: str | None = None,
+        pid: int = -1,
+        tid: int = -1,
+    ) -> None:
+        """Add backtraces of the Compact Backtrace Format, of a process with these images.
+
+        `times` is the time of all or of each, in nanoseconds since 1970; without it they are from now.
+        """
+        origin = replace(self._origin, process=process, pid=pid, tid=tid)
+        add_backtraces(self.builder, backtraces, images, origin, time.time_ns() if times is None else times)
+
+    def publish(self) -> None:
+        """Let it appear in the store, once; when this returns it is on the disk."""
+        if self._tried:
+            message = "this was published, or could not be"
+            raise ValueError(message)
+        self._tried = True
+        for taken in self._captured:
+            taken.finish()
+            if taken.note is not None:
+                self.notes.append(taken.note)
+        self._captured = []
+        if not len(self.builder):
+            return
+        with Staging(self._folder) as staging:
+            self.blocks = self.builder.write(staging.path)
+            write_manifest(staging.path, self.blocks)
+            staging.publish()
+            self.segment = staging.id
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.publish()

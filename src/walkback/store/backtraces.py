@@ -1,0 +1,63 @@
+"""Backtraces of the Compact Backtrace Format as samples of a store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from walkback.arrays import I64, U64, Numbers
+from walkback.capture.modules import Modules
+from walkback.cbf.layout import Kind
+from walkback.store.builder import Builder, Origin
+from walkback.unwind.stacks import End
+
+if TYPE_CHECKING:
+    from walkback.cbf.backtraces import Backtraces
+    from walkback.cif.imagemap import ImageMap
+
+OMITTED = "[omitted]"
+"""The name of what stands for frames that were left out."""
+
+
+def add_backtraces(
+    builder: Builder, backtraces: Backtraces, images: ImageMap | None, origin: Origin, times: int | Numbers
+) -> None:
+    """Add backtraces, each as a sample of its time; without images addresses stay as they are.
+
+    One of very many frames keeps the innermost, and then does not count as complete.
+    """
+    found = backtraces.expanded(cut=True)
+    count = len(found)
+    # A return address is behind the call that it belongs to.
+    lookup = found.value - (found.kind == Kind.RA).astype(np.uint64)
+    module, address = _placed(builder, lookup, images)
+    frames = builder.frames(module, address)
+    omitted = found.kind == Kind.OMIT
+    if omitted.any():
+        frames[omitted] = builder.frames(np.array([-1]), np.zeros(1, np.uint64), [OMITTED])[0]
+    source = builder.sources([origin])[0]
+    builder.add(
+        np.broadcast_to(np.asarray(times, np.int64), count),
+        builder.stacks.add(found.first, frames),
+        np.ones(count, np.int64),
+        np.full(count, source),
+        np.where(found.truncated, End.LIMIT, End.COMPLETE),
+    )
+
+
+def _placed(builder: Builder, lookup: U64, images: ImageMap | None) -> tuple[I64, U64]:
+    """The file that each address is in, and the address as the file counts."""
+    module, address = np.full(len(lookup), -1, np.int64), lookup.copy()
+    if images is None:
+        return module, address
+    modules = Modules()
+    number = images.locate(lookup)
+    for one in np.unique(number[number >= 0]).tolist():
+        image = images.images[one]
+        rows = number == one
+        # Where the file is there it tells from which address on it counts; else it is taken to count from 0.
+        bias = modules[modules.file(image.path or "", image.build_id)].bias(image.base, 0)
+        module[rows] = builder.module(image.build_id.hex() if image.build_id else None, image.path)
+        address[rows] -= np.uint64(bias)
+    return module, address

@@ -1,0 +1,271 @@
+"""Makes the blocks of one segment: takes samples in any order, numbers what they refer to, and writes hour by hour."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from walkback.arrays import I32, I64, U8, Numbers
+from walkback.arrays import distinct as distinct_values
+from walkback.errors import UnreadableError
+from walkback.export.distinct import Distinct
+from walkback.store import layout
+from walkback.store.folder import Counts, Name
+from walkback.store.reading import connect
+from walkback.store.tables import QUICK, Columns, write_tables
+from walkback.store.tree import GrowingTree, in_preorder
+
+_MOST_HOURS = 24 * 366
+"""In one segment: more are rather times that are wrong."""
+_NO_NAME = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What many samples have in common; -1 is a process or thread that is not known."""
+
+    host: str | None = None
+    process: str | None = None
+    pid: int = -1
+    tid: int = -1
+    event: str | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class _Samples:
+    """Columns of samples, in pieces."""
+
+    time: list[I64] = field(default_factory=list)
+    stack: list[I32] = field(default_factory=list)
+    weight: list[I64] = field(default_factory=list)
+    source: list[I32] = field(default_factory=list)
+    end: list[U8] = field(default_factory=list)
+
+
+class Builder:
+    """What becomes a segment."""
+
+    def __init__(self) -> None:
+        self.stacks = GrowingTree()
+        """Of all samples, with frames as `frames` numbers them."""
+        self._frames = Distinct()
+        self._modules: list[tuple[str | None, str | None]] = []
+        self._module_numbers: dict[str, int] = {}
+        self._names: list[str] = [""]
+        self._name_numbers: dict[str, int] = {}
+        self._sources: dict[Origin, int] = {}
+        self._samples = _Samples()
+
+    def module(self, build_id: str | None, path: str | None) -> int:
+        """The number of a file; one with a build ID is the same wherever it lies."""
+        key = f"id {build_id}" if build_id else f"at {path}"
+        if key not in self._module_numbers:
+            self._module_numbers[key] = len(self._modules)
+            self._modules.append((build_id or None, path or None))
+        return self._module_numbers[key]
+
+    def frames(self, module: Numbers, address: Numbers, names: Sequence[str | None] | None = None) -> I64:
+        """The numbers of frames; a module is -1 where there is none."""
+        records = np.empty((len(address), 3), np.uint64)
+        records[:, 0] = (np.asarray(module, np.int64) + 1).astype(np.uint64)
+        records[:, 1] = address
+        records[:, 2] = _NO_NAME if names is None else [self._name(name) for name in names]
+        return self._frames.add_records(records)
+
+    def _name(self, name: str | None) -> int:
+        if not name:
+            return _NO_NAME
+        number = self._name_numbers.setdefault(name, len(self._names))
+        if number == len(self._names):
+            self._names.append(name)
+        return number
+
+    def sources(self, origins: Iterable[Origin]) -> I32:
+        """The numbers of sources."""
+        return np.array([self._sources.setdefault(origin, len(self._sources)) for origin in origins], np.int32)
+
+    def add(self, time: Numbers, stack: I32, weight: Numbers, source: Numbers, end: Numbers) -> None:
+        """Add samples; a stack is the number of a node of `stacks`, a time is in nanoseconds since 1970."""
+        times = np.ascontiguousarray(time, np.int64)
+        if len(times) and (int(times.min()) < 0 or int(times.max()) > layout.LAST_NS):
+            message = "samples are from the years 1970 to 2262"
+            raise UnreadableError(message)
+        samples = self._samples
+        samples.time.append(times)
+        samples.stack.append(np.ascontiguousarray(stack, np.int32))
+        samples.weight.append(
+            np.minimum(weight, np.array(layout.MOST_WEIGHT, np.asarray(weight).dtype)).astype(np.int64)
+        )
+        samples.source.append(np.ascontiguousarray(source, np.int32))
+        samples.end.append(np.ascontiguousarray(end, np.uint8))
+
+    def __len__(self) -> int:
+        return sum(map(len, self._samples.time))
+
+    def write(self, folder: Path, level: int = QUICK) -> dict[str, Counts]:
+        """Write the blocks of a segment into its folder, and forget the samples; returns what each hour's block has."""
+        found: dict[str, Counts] = {}
+        with connect() as db:
+            for hour, samples in self._hours():
+                name = layout.hour_name(hour)
+                place = folder / f"{layout.HOUR}{name}"
+                place.mkdir()
+                tables = self._tables(samples)
+                write_tables(db, place, tables, level)
+                found[name] = _counted(tables)
+        return found
+
+    def _hours(self) -> Iterable[tuple[int, dict[str, Numbers]]]:
+        """The samples of each hour, in the order of their times."""
+        columns = {name: np.concatenate(pieces or [np.zeros(0, np.int64)]) for name, pieces in self._pieces().items()}
+        self._samples = _Samples()
+        time = columns["time"]
+        if len(time) and (time[1:] < time[:-1]).any():
+            order = np.argsort(time, kind="stable")
+            columns = {name: column[order] for name, column in columns.items()}
+            time = columns["time"]
+        hours = distinct_values(time // layout.HOUR_NS)
+        if len(hours) > _MOST_HOURS:
+            message = f"the samples are of {len(hours)} different hours, and at most {_MOST_HOURS} are taken at once"
+            raise UnreadableError(message)
+        ends = np.searchsorted(time, (hours + 1) * layout.HOUR_NS).tolist()
+        begin = 0
+        for hour, end in zip(hours.tolist(), ends, strict=True):
+            yield hour, {name: column[begin:end] for name, column in columns.items()}
+            begin = end
+
+    def _pieces(self) -> dict[str, list[Any]]:
+        return {name: getattr(self._samples, name) for name in layout.COLUMNS["samples"]}
+
+    def _tables(self, samples: dict[str, Numbers]) -> dict[str, Columns]:
+        """The tables of one block: what its samples refer to, with rows counted from 0."""
+        whole = self.stacks.tree()
+        wanted = whole.with_outer(samples["stack"])
+        frames, modules, rank = self._frame_tables(_used(whole.frame[wanted], len(self._frames)))
+        tree, depth, place = in_preorder(whole, rank, wanted)
+        sources = _used(samples["source"], len(self._sources))
+        stack = samples["stack"]
+        return {
+            "samples": {
+                **samples,
+                "time": samples["time"].view("datetime64[ns]"),
+                # The last place stands for -1: a stack without frames.
+                "stack": np.append(place, np.int32(-1))[stack],
+                "source": _places(sources, len(self._sources))[samples["source"]],
+            },
+            "sources": _source_table(list(self._sources), sources),
+            "nodes": {"depth": depth, "frame": tree.frame},
+            "frames": frames,
+            "modules": modules,
+        }
+
+    def _frame_tables(self, used: I64) -> tuple[Columns, Columns, I32]:
+        """The tables of frames and modules, and the row of each frame."""
+        table = self._frames.table[used].reshape(-1, 3)
+        module = table[:, 0].astype(np.int64) - 1
+        files = _used(module[module >= 0], len(self._modules))
+        files = np.array(sorted(files.tolist(), key=lambda one: _sortable(self._modules[one])), np.int64)
+        row = np.append(_places(files, len(self._modules)), np.int32(-1))[module]
+        names = _used(table[:, 2].astype(np.int64), len(self._names))
+        names = np.array(sorted(names.tolist(), key=self._names.__getitem__), np.int64)
+        order = np.lexsort((_places(names, len(self._names))[table[:, 2].astype(np.int64)], table[:, 1], row))
+        frames = {
+            "module": row[order],
+            "address": table[order, 1],
+            "name": _texts(self._names[number] or None for number in table[order, 2].tolist()),
+        }
+        modules = {
+            "build_id": _texts(self._modules[number][0] for number in files.tolist()),
+            "path": _texts(self._modules[number][1] for number in files.tolist()),
+        }
+        return frames, modules, _places(used[order], len(self._frames))
+
+
+def write_manifest(folder: Path, blocks: Mapping[str, Counts], replaces: Iterable[Name] = ()) -> None:
+    """Say what a segment has, and what it takes the place of."""
+    told = {
+        "version": layout.VERSION,
+        "replaces": sorted(replaces),
+        "blocks": {hour: asdict(counts) for hour, counts in blocks.items()},
+    }
+    (folder / layout.MANIFEST).write_text(json.dumps(told) + "\n")
+
+
+def _counted(tables: Mapping[str, Columns]) -> Counts:
+    samples, nodes = tables["samples"], len(tables["nodes"]["depth"])
+    time = samples["time"].view(np.int64)
+    return Counts(
+        samples=len(time),
+        stacks=number_of_stacks(samples["stack"], nodes),
+        nodes=nodes,
+        frames=len(tables["frames"]["address"]),
+        first=int(time[0]),
+        last=int(time[-1]),
+        weight=sum_of(samples["weight"]),
+    )
+
+
+def number_of_stacks(stack: Numbers, nodes: int) -> int:
+    """How many different stacks there are among these, without that of no frames."""
+    return len(_used(stack, nodes))
+
+
+def sum_of(weight: Numbers) -> int:
+    """The sum, in halves: so it is right for great weights too."""
+    return (int((weight >> 32).sum()) << 32) + int((weight & (2**32 - 1)).sum())
+
+
+def _used(numbers: Numbers, count: int) -> I64:
+    """Which of so many numbers there are among these, rising; -1 is none."""
+    seen = np.zeros(count + 1, np.bool_)
+    seen[numbers] = True
+    return np.flatnonzero(seen[:count])
+
+
+def _places(chosen: I64, count: int) -> I32:
+    """For each of so many numbers its place among the chosen; -1 if it is not."""
+    places = np.full(count, -1, np.int32)
+    places[chosen] = np.arange(len(chosen), dtype=np.int32)
+    return places
+
+
+def _texts(values: Iterable[str | None]) -> Numbers:
+    """A column of text."""
+    return _objects([_text(value) for value in values])
+
+
+def _text(value: str | None) -> str | None:
+    """What Python has read from undecodable bytes is spelled out: no file of text can hold it."""
+    return None if value is None else value.encode("utf-8", "backslashreplace").decode()
+
+
+def _objects(values: Sequence[object]) -> Numbers:
+    """A column of anything, one value an entry even where values are lists."""
+    column = np.empty(len(values), object)
+    for number, value in enumerate(values):
+        column[number] = value
+    return column
+
+
+def _sortable(module: tuple[str | None, str | None]) -> tuple[str, str]:
+    build_id, path = module
+    return path or "", build_id or ""
+
+
+def _source_table(sources: list[Origin], used: I64) -> Columns:
+    chosen = [sources[number] for number in used.tolist()]
+    return {
+        "host": _texts(one.host for one in chosen),
+        "process": _texts(one.process for one in chosen),
+        "pid": np.array([one.pid for one in chosen], np.int64),
+        "tid": np.array([one.tid for one in chosen], np.int64),
+        "event": _texts(one.event for one in chosen),
+        "keys": _objects([[_text(key) for key, _ in one.labels] for one in chosen]),
+        "values": _objects([[_text(value) for _, value in one.labels] for one in chosen]),
+    }

@@ -1,0 +1,160 @@
+"""Fewer and smaller blocks, and no old ones: many blocks of an hour become one, and whole hours expire.
+
+Both make a segment that takes the place of others' blocks, one that has their samples or one that has none. What is
+replaced goes when nobody reads, which may be at a later compaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from walkback.errors import UnreadableError, WalkbackError
+from walkback.replace import sync_folder
+from walkback.store import layout
+from walkback.store.builder import Builder, Origin, sum_of, write_manifest
+from walkback.store.folder import Block, Counts, Folder, Name, Segment, live
+from walkback.store.reading import connect
+from walkback.store.staging import Staging, clean
+from walkback.store.tables import SMALL, Contents, read_block
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What a compaction or expiry did."""
+
+    segment: str | None
+    """The new one; None if there was nothing to do."""
+    old: tuple[Block, ...]
+    """What counts no more."""
+    blocks: dict[str, Counts]
+    """What is new."""
+    waiting: int
+    """Blocks that count no more and are still there, because somebody reads."""
+
+
+def compact(folder: Folder, *, every: bool = False, level: int = SMALL) -> Replaced:
+    """Make the blocks of each hour one; with `every` also of hours that have one block only, to make that smaller.
+
+    An hour with a block that cannot be read stays as it is, and after all others are done this raises the error.
+    """
+    with folder.locked(layout.COMPACT_LOCK):
+        clean(folder)
+        segments = folder.segments()
+        hours: dict[str, list[Block]] = {}
+        for block in live(segments):
+            hours.setdefault(block.hour, []).append(block)
+        old: list[Block] = []
+        found: dict[str, Counts] = {}
+        errors: list[WalkbackError] = []
+        with Staging(folder) as staging:
+            for blocks in hours.values():
+                if not every and len(blocks) == 1:
+                    continue
+                try:
+                    builder = merged(blocks)
+                except WalkbackError as error:
+                    errors.append(error)
+                    continue
+                found |= builder.write(staging.path, level)
+                old += blocks
+            if old:
+                write_manifest(staging.path, found, _replaces(segments, old))
+                staging.publish()
+        waiting = _sweep(folder)
+        if errors:
+            raise errors[0]
+        return Replaced(staging.id if old else None, tuple(old), found, waiting)
+
+
+def expire(folder: Folder, before: int) -> Replaced:
+    """Let all hours go that ended before a time, in nanoseconds since 1970."""
+    with folder.locked(layout.COMPACT_LOCK):
+        clean(folder)
+        segments = folder.segments()
+        last = before // layout.HOUR_NS
+        old = [block for block in live(segments) if (layout.hour_number(block.hour) or 0) < last]
+        if not old:
+            return Replaced(None, (), {}, _sweep(folder))
+        with Staging(folder) as staging:
+            write_manifest(staging.path, {}, _replaces(segments, old))
+            staging.publish()
+        return Replaced(staging.id, tuple(old), {}, _sweep(folder))
+
+
+def merged(blocks: Iterable[Block]) -> Builder:
+    """The samples of several blocks."""
+    builder = Builder()
+    with connect() as db:
+        for block in blocks:
+            _add(builder, block, read_block(db, block))
+    return builder
+
+
+def _add(builder: Builder, block: Block, found: Contents) -> None:
+    # A block that has not what its segment tells is not made to look as if it had.
+    for name, has in (("samples", len(found.time)), ("weight", sum_of(found.weight))):
+        if (told := getattr(block.counts, name)) != has:
+            message = f"the segment tells of {told} as its {name}, and here it is {has}"
+            raise UnreadableError(message, file=str(block.path))
+    modules = [builder.module(*module) for module in zip(found.build_id, found.path, strict=True)]
+    frames = builder.frames(np.array([*modules, -1], np.int64)[found.module], found.address, found.name.tolist())
+    nodes = np.append(builder.stacks.add_tree(found.tree, frames), np.int32(-1))
+    columns = found.sources
+    labels = [tuple(zip(*pair, strict=True)) for pair in zip(columns["keys"], columns["values"], strict=True)]
+    known = [columns[name].tolist() for name in ("host", "process", "pid", "tid", "event")]
+    sources = builder.sources(Origin(*row) for row in zip(*known, labels, strict=True))
+    builder.add(found.time, nodes[found.stack], found.weight, sources[found.source], found.end)
+
+
+def _replaces(segments: Sequence[Segment], old: Sequence[Block]) -> set[Name]:
+    """What a new segment replaces: also what those have replaced that have nothing left, so that they can go."""
+    replaced = {block.name for block in old}.union(*(segment.replaces for segment in segments))
+    present = {segment.id for segment in segments}
+    found = {block.name for block in old}
+    for segment in segments:
+        if all(block.name in replaced for block in segment.blocks):
+            found |= {name for name in segment.replaces if name[0] in present}
+    return found
+
+
+def _sweep(folder: Folder) -> int:
+    """Take away what is replaced if nobody reads; returns how many blocks have to wait."""
+    with Staging(folder) as taken, folder.locked(layout.LOCK, wait=False) as alone:
+        segments = folder.segments()
+        replaced = frozenset[Name]().union(*(segment.replaces for segment in segments))
+        dead = [
+            block for segment in segments for block in segment.blocks if block.name in replaced and block.path.is_dir()
+        ]
+        if not alone:
+            return len(dead)
+        for block in dead:
+            taken.take(block.path, f"{block.segment}-{block.hour}")
+        # No block may come back in a crash after what replaces it has gone.
+        for place in {block.path.parent for block in dead}:
+            sync_folder(place)
+        for segment in _empty(segments, replaced):
+            taken.take(segment.path, segment.id)
+            sync_folder(folder.path)
+    return 0
+
+
+def _empty(segments: Sequence[Segment], replaced: frozenset[Name]) -> list[Segment]:
+    """Segments that have nothing left and that no other needs, in the order in which they can go."""
+    left = list(segments)
+    found: list[Segment] = []
+    while True:
+        for segment in left:
+            others = [one for one in left if one is not segment]
+            elsewhere = frozenset[Name]().union(*(one.replaces for one in others))
+            present = {one.id for one in others}
+            if all(block.name in replaced for block in segment.blocks) and all(
+                name in elsewhere or name[0] not in present for name in segment.replaces
+            ):
+                left.remove(segment)
+                found.append(segment)
+                break
+        else:
+            return found

@@ -1,0 +1,102 @@
+"""How a store lies on the disk: names of files and folders, tables and their columns.
+
+DIR/walkback-store.json                            {"version": 1}: this folder is a store
+DIR/lock                                           held by readers together, and alone to take away what is replaced
+DIR/compact.lock                                   held by who compacts or expires
+DIR/staging/<id>/                                  what is not finished; locked while its writer lives
+DIR/segment=<id>/segment.json                      what one append or compaction made, and which blocks it replaces
+DIR/segment=<id>/hour=2026-11-21T13/<table>.parquet    one block: the samples of an hour, and all they refer to
+
+A block refers to nothing outside of it. Its numbers of stacks, frames, modules and sources are rows of its own tables,
+from 0.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+VERSION: Final = 1
+MARKER: Final = "walkback-store.json"
+LOCK: Final = "lock"
+COMPACT_LOCK: Final = "compact.lock"
+STAGING: Final = "staging"
+SEGMENT: Final = "segment="
+HOUR: Final = "hour="
+MANIFEST: Final = "segment.json"
+
+HOUR_NS: Final = 3600 * 10**9
+LAST_NS: Final = 2**63 // HOUR_NS * HOUR_NS - 1
+"""No sample is later: the last whole hour, in the year 2262, that a column can say."""
+MOST_WEIGHT: Final = 2**63 - 1
+
+COLUMNS: Final = {
+    "samples": {
+        "time": "TIMESTAMP_NS",
+        "stack": "INTEGER",
+        "weight": "BIGINT",
+        "source": "INTEGER",
+        "end": "UTINYINT",
+    },
+    "sources": {
+        "host": "VARCHAR",
+        "process": "VARCHAR",
+        "pid": "BIGINT",
+        "tid": "BIGINT",
+        "event": "VARCHAR",
+        "labels": "MAP(VARCHAR, VARCHAR)",
+    },
+    "nodes": {"depth": "INTEGER", "frame": "INTEGER"},
+    "frames": {"module": "INTEGER", "address": "UBIGINT", "name": "VARCHAR"},
+    "modules": {"build_id": "VARCHAR", "path": "VARCHAR"},
+}
+"""The tables of a block.
+
+samples    Sorted by time, which is UTC. `stack` is the node of its innermost frame; NULL for a stack without frames.
+           `end` is why the stack goes no further, a `walkback.End`.
+sources    What samples have in common.
+nodes      The tree of all stacks, outermost frames first: in preorder, siblings by rising frame. The parent of a node
+           is the last node before it whose depth is one less; the outermost frames have the depth 0.
+frames     Sorted by module, address and name. `address` is what to look up, as the module's file counts; in code
+           that is in no file but has a name, how far it is behind the beginning of what has the name. `name` is
+           there where a look-up could not find it later.
+modules    `build_id` in hexadecimal digits.
+"""
+TABLES: Final = tuple(COLUMNS)
+
+_ID = re.compile(r"[0-9a-f]{24}")
+_HOUR = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}")
+_HOUR_FORM: Final = "%Y-%m-%dT%H"
+
+
+def is_id(text: object) -> bool:
+    """Whether something can be the name of a segment."""
+    return isinstance(text, str) and _ID.fullmatch(text) is not None
+
+
+def hour_name(number: int) -> str:
+    """The name of an hour, in UTC; `number` counts hours since 1970."""
+    return datetime.fromtimestamp(number * 3600, UTC).strftime(_HOUR_FORM)
+
+
+def hour_number(name: object) -> int | None:
+    """Hours since 1970; None for what is no name of an hour."""
+    if not isinstance(name, str) or _HOUR.fullmatch(name) is None:
+        return None
+    try:
+        found = datetime.strptime(name, _HOUR_FORM).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return int(found.timestamp()) // 3600
+
+
+def sql_path(path: Path) -> str:
+    """A path as DuckDB reads it, with quotes: what would be a pattern in it is spelled out."""
+    return sql_text(re.sub(r"[*?\[]", r"[\g<0>]", str(path)))
+
+
+def sql_text(text: str) -> str:
+    """A string of SQL."""
+    return "'" + text.replace("'", "''") + "'"

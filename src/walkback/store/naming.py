@@ -1,0 +1,97 @@
+"""Names for the frames of a store, late: when somebody wants to see them, and only of those that are seen.
+
+A frame is a build ID and an address, so its name is in the file with that build ID, wherever that file is by now: at
+the path at which it was, in a folder of separate debug files, or under a `sysroot`. Names that no file could give were
+stored with the frame. A file without a build ID is not looked into: it could be another by now.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from walkback.arrays import I64
+from walkback.elf import DEBUG_ROOTS
+from walkback.export.profile import Frames, Mapping
+
+if TYPE_CHECKING:
+    from walkback.capture.names import Named
+    from walkback.store.sums import StoredFrames
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How names are looked up."""
+
+    sysroot: str | os.PathLike[str] | None = None
+    """Where the files of the machines that samples are from are."""
+    demangle: bool = True
+    lines: bool = False
+    """Source files and lines as well."""
+    debug_roots: Sequence[str] = DEBUG_ROOTS
+    troubles: dict[str, str] = field(default_factory=dict, compare=False)
+    """For files whose names could not be had, the reason; filled by `named`."""
+
+    def named(self, frames: StoredFrames, chosen: I64) -> Frames:
+        """Some of the frames, with names."""
+        module = frames.module[chosen]
+        shown = [module_text(*one) for one in frames.modules]
+        stored = [frames.names[name] if name >= 0 else None for name in frames.name[chosen].tolist()]
+        symbol: list[str | None] = list(stored)
+        file: list[str | None] = [None] * len(chosen)
+        line = [0] * len(chosen)
+        offset = np.zeros(len(chosen), np.uint64)
+        known = np.array([*(_bytes(build_id) is not None for build_id, _ in frames.modules), False], np.bool_)
+        asked = np.flatnonzero(known[module] & np.array([name is None for name in stored], np.bool_))
+        if len(asked):
+            found = self._find(frames, chosen[asked])
+            offset[asked] = found.offset
+            for place, name, its_file, its_line in zip(
+                asked.tolist(), found.symbol, found.file, found.line, strict=True
+            ):
+                symbol[place], file[place], line[place] = name, its_file, its_line
+        modules = [shown[number] if number >= 0 else "" for number in module.tolist()]
+        kernel = np.array([one.startswith("[kernel") for one in [*shown, ""]], np.bool_)[module]
+        lines = (file, line) if self.lines else (None, None)
+        return Frames(symbol, modules, frames.address[chosen], kernel, offset, *lines)
+
+    def _find(self, frames: StoredFrames, chosen: I64) -> Named:
+        """The names of frames that are in files with build IDs."""
+        from walkback.capture.modules import Module, Modules
+        from walkback.capture.names import Names
+
+        modules = Modules(sysroot=self.sysroot, debug_roots=self.debug_roots)
+        numbers = np.full(len(frames.modules), -1, np.int64)
+        module = frames.module[chosen]
+        for number in np.unique(module).tolist():
+            build_id, path = _bytes(frames.modules[number][0]), frames.modules[number][1]
+            name = module_text(*frames.modules[number])
+            # A name in brackets is no file, and a path that is not whole would be one of whatever folder this runs in.
+            places = (f"{self.sysroot or ''}{path}",) if path and path.startswith("/") else ()
+            numbers[number] = modules.add(Module(name, build_id, (*places, *modules.by_build_id(build_id))), (number,))
+        names = Names(modules, demangle=self.demangle, lines=self.lines, debug_roots=self.debug_roots)
+        found = names.find(numbers[module], frames.address[chosen])
+        self.troubles.update((name, why) for name, why in names.troubles.items() if not name.startswith("["))
+        return found
+
+
+def mappings(frames: StoredFrames) -> list[Mapping]:
+    """The files of frames, with their build IDs."""
+    return [Mapping(module_text(build_id, path), _bytes(build_id)) for build_id, path in frames.modules]
+
+
+def module_text(build_id: str | None, path: str | None) -> str:
+    """What to call a file: its path, or its build ID where that is all there is."""
+    return path or (f"[{build_id}]" if build_id else "")
+
+
+def _bytes(build_id: str | None) -> bytes | None:
+    """A build ID as its file has it; None for what is none."""
+    try:
+        return bytes.fromhex(build_id) if build_id else None
+    except ValueError:
+        return None

@@ -1,0 +1,80 @@
+"""What a store has, without reading its samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from walkback.store.folder import Block
+from walkback.store.reading import Tables, connect
+
+
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """An hour of a store."""
+
+    hour: str
+    """Its beginning, in UTC."""
+    blocks: int
+    samples: int
+    stacks: int
+    """Distinct in their block; compacted, an hour has one block."""
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What there is."""
+
+    hours: Sequence[Hour]
+    hosts: Sequence[str]
+    processes: Sequence[str]
+    labels: Mapping[str, Sequence[str]]
+    """The values of each label."""
+
+    @property
+    def samples(self) -> int:
+        """Of all hours."""
+        return sum(hour.samples for hour in self.hours)
+
+    @property
+    def stacks(self) -> int:
+        """Of all hours; what is in several hours counts in each."""
+        return sum(hour.stacks for hour in self.hours)
+
+    @property
+    def bytes(self) -> int:
+        """Of all hours."""
+        return sum(hour.bytes for hour in self.hours)
+
+
+def overview(blocks: Sequence[Block]) -> Overview:
+    """What some blocks have."""
+    hours: dict[str, list[Block]] = {}
+    for block in blocks:
+        hours.setdefault(block.hour, []).append(block)
+    told = [
+        Hour(
+            hour,
+            len(its),
+            sum(block.counts.samples for block in its),
+            sum(block.counts.stacks for block in its),
+            sum(block.size for block in its),
+        )
+        for hour, its in hours.items()
+    ]
+    if not blocks:
+        return Overview([], [], [], {})
+    with connect() as connection:
+        tables = Tables(connection, blocks)
+        scan = tables.scan("sources")
+        hosts, processes = (
+            tables.ask(f"SELECT DISTINCT {name} AS found FROM {scan} WHERE {name} IS NOT NULL ORDER BY 1")["found"]  # noqa: S608
+            for name in ("host", "process")
+        )
+        entries = f"SELECT unnest(map_entries(labels)) AS entry FROM {scan}"  # noqa: S608
+        found = tables.ask(f"SELECT DISTINCT entry.key AS key, entry.value AS value FROM ({entries}) ORDER BY 1, 2")  # noqa: S608
+    labels: dict[str, list[str]] = {}
+    for name, value in zip(found["key"].tolist(), found["value"].tolist(), strict=True):
+        labels.setdefault(name, []).append(value)
+    return Overview(told, hosts.tolist(), processes.tolist(), labels)

@@ -1,0 +1,68 @@
+"""A profile as samples of a store."""
+
+from __future__ import annotations
+
+import time as clock
+
+import numpy as np
+
+from walkback.arrays import I32, I64, Numbers
+from walkback.export.distinct import Distinct
+from walkback.export.profile import Profile
+from walkback.store.builder import Builder, Origin
+
+
+def add_profile(builder: Builder, profile: Profile, origin: Origin, start: int | None) -> None:
+    """Add each of its samples, or if these are not kept each of its rows."""
+    rows = profile.timeline if profile.timeline is not None else profile
+    count = len(rows.stack)
+    times = np.zeros(count, np.int64) if profile.timeline is None else profile.timeline.time.astype(np.int64)
+    nodes = builder.stacks.add(profile.stack_first, _frames(builder, profile)[profile.stack_frames])
+    builder.add(
+        times + _shift(times, profile.start if start is None else start),
+        nodes[rows.stack],
+        rows.weight,
+        _sources(builder, profile, origin, rows.comm, rows.pid, rows.tid),
+        rows.end,
+    )
+
+
+def _shift(times: I64, start: int) -> int:
+    """What to add to times to have them in nanoseconds since 1970."""
+    known = times[times > 0]
+    if start:
+        return start - int(known.min(initial=2**63 - 1) if len(known) else 0)
+    return clock.time_ns() - int(known.max(initial=0))
+
+
+def _frames(builder: Builder, profile: Profile) -> I64:
+    """The number in the store of each frame."""
+    frames = profile.frames
+    build_ids = {one.file: one.build_id.hex() for one in profile.mappings if one.build_id}
+    paths = list(dict.fromkeys(frames.module))
+    numbers = {path: builder.module(build_ids.get(path), path) if path else -1 for path in paths}
+    module = np.array([numbers[path] for path in frames.module], np.int64)
+    # What a file with a build ID names can be named later.
+    names = [
+        None if path in build_ids and not path.startswith("[") else symbol
+        for path, symbol in zip(frames.module, frames.symbol, strict=True)
+    ]
+    address = frames.address.copy()
+    made = np.array([symbol is not None for symbol in frames.symbol], np.bool_) & (module < 0)
+    address[made] = 0 if frames.offset is None else frames.offset[made]
+    return builder.frames(module, address, names)
+
+
+def _sources(
+    builder: Builder, profile: Profile, origin: Origin, comm: Numbers, pid: Numbers | None, tid: Numbers | None
+) -> I32:
+    unknown = np.full(len(comm), -1, np.int64)
+    columns = [unknown if column is None else column.astype(np.int64) for column in (comm, pid, tid)]
+    distinct = Distinct()
+    numbers = distinct.add_records(np.stack(columns, axis=1).astype(np.uint64))
+    event = None if profile.unit == "samples" else profile.unit
+    origins = [
+        Origin(origin.host, profile.comms[its_comm] or None, its_pid, its_tid, event, origin.labels)
+        for its_comm, its_pid, its_tid in distinct.table.astype(np.int64).reshape(-1, 3).tolist()
+    ]
+    return builder.sources(origins)[numbers]

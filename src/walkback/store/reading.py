@@ -1,0 +1,134 @@
+"""Reads one table of many blocks at once, as NumPy columns.
+
+Every column is cast to the type that the layout gives it, so a file with others is told as wrong and not followed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from walkback.arrays import I64, Bools, Numbers
+from walkback.errors import UnreadableError
+from walkback.store import layout
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from walkback.store.folder import Block
+
+MISSING = -1
+"""Stands for NULL in columns of numbers."""
+
+
+def connect() -> DuckDBPyConnection:
+    """A database in memory that loads nothing from elsewhere."""
+    import duckdb  # takes long, and whoever asks nothing does not need it
+
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        # Otherwise a query could mean a variable of whoever has called.
+        "python_enable_replacements": "false",
+        # What is too large for memory goes there, and not into the folder that somebody is in.
+        "temp_directory": tempfile.gettempdir(),
+    }
+    return duckdb.connect(config=settings)
+
+
+@contextlib.contextmanager
+def readable() -> Iterator[None]:
+    """What DuckDB says of a file becomes our own error, in one line."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise UnreadableError(one_line(error)) from None
+    except UnicodeDecodeError as error:
+        # Of a damaged file, or in what DuckDB says of one.
+        raise UnreadableError(f"there is text that is none: {error}") from None
+
+
+def one_line(error: Exception) -> str:
+    """The first line of what DuckDB says; the others show the query."""
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+class Tables:
+    """The tables of some blocks; rows tell the number of their block."""
+
+    def __init__(self, connection: DuckDBPyConnection, blocks: Sequence[Block]) -> None:
+        self.connection = connection
+        self.blocks = blocks
+
+    def scan(self, table: str) -> str:
+        """What stands behind FROM: the rows of a table, with `block` and `row`."""
+        columns = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in layout.COLUMNS[table].items())
+        files = ", ".join(layout.sql_path(block.file(table)) for block in self.blocks)
+        source = f"read_parquet([{files}], hive_partitioning = false, file_row_number = true)"
+        return f"(SELECT CAST(file_index AS BIGINT) AS block, file_row_number AS row, {columns} FROM {source})"  # noqa: S608
+
+    def ask(self, query: str) -> dict[str, Any]:
+        """The columns of an answer; text may be missing in them, numbers may not."""
+        with readable():
+            found = self.connection.execute(query).fetchnumpy()
+        return {name: _plain(column, name) for name, column in found.items()}
+
+    def read(self, table: str, *columns: str) -> Columns:
+        """Some columns of a table of all blocks, block after block."""
+        query = f"SELECT block, row, {', '.join(columns)} FROM {self.scan(table)}"  # noqa: S608 - our own words
+        found = self.ask(query)
+        block, row = (np.asarray(found.pop(name), np.int64) for name in ("block", "row"))
+        place = block << 32 | row
+        if (place[1:] <= place[:-1]).any():
+            order = np.argsort(place)
+            block = block[order]
+            found = {name: column[order] for name, column in found.items()}
+        first = np.searchsorted(block, np.arange(len(self.blocks) + 1))
+        return Columns(first.astype(np.int64), list(found.values()))
+
+
+def _plain(column: Any, name: str) -> Any:
+    if not isinstance(column, np.ma.MaskedArray):
+        return column
+    if column.dtype == object:
+        texts = column.data.copy()
+        texts[np.ma.getmaskarray(column)] = None
+        return texts
+    if np.ma.getmaskarray(column).any():
+        message = f"a row has no {name}"
+        raise UnreadableError(message)
+    return column.data
+
+
+class Columns:
+    """Columns of a table of several blocks, one after the other."""
+
+    def __init__(self, first: I64, columns: list[Numbers]) -> None:
+        self.first = first
+        """Where each block begins; one more than there are blocks."""
+        self.columns = columns
+
+    def slice(self, block: int) -> slice:
+        """The rows of a block."""
+        begin, end = self.first[block : block + 2].tolist()
+        return slice(begin, end)
+
+    def block(self) -> I64:
+        """The block of each row."""
+        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+
+    def places(self, block: I64, row: Numbers) -> I64:
+        """Where rows of blocks are among all; `MISSING` for those that are missing themselves."""
+        row = np.asarray(row, np.int64)
+        wrong: Bools = (row < MISSING) | (row >= np.diff(self.first)[block])
+        if wrong.any():
+            message = f"row {int(row[wrong][0])} of a table is spoken of, and there is none"
+            raise UnreadableError(message)
+        return np.where(row >= 0, self.first[:-1][block] + row, MISSING)

@@ -1,0 +1,122 @@
+"""Questions to a store: which samples, and what is wanted to be known of them.
+
+chosen = store.select(since="1h", process="server", labels={"version": "1.2"})
+chosen.profile()              # for every export format
+chosen.top(10)
+chosen.through("malloc")
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from walkback.export.profile import Profile
+from walkback.export.through import Through, through
+from walkback.export.top import Hot, hottest
+from walkback.store.folder import Snapshot
+from walkback.store.moments import Moment, moment
+from walkback.store.naming import Naming, mappings
+from walkback.store.sums import Sums, Wanted, sums
+
+Choice = str | Sequence[str]
+"""One text, or several of which any is fine."""
+
+
+class Shelf(Protocol):
+    """Gives the blocks of a moment: `Store.snapshot`."""
+
+    def __call__(self, *, since: int | None = None, until: int | None = None) -> Snapshot:
+        """Those with samples of these times."""
+
+
+def wanted_samples(
+    *,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    host: Choice = (),
+    process: Choice = (),
+    labels: Mapping[str, Choice] | None = None,
+) -> Wanted:
+    """What is wanted, in the words of whoever asks."""
+    return Wanted(
+        None if since is None else moment(since),
+        None if until is None else moment(until),
+        _several(host),
+        _several(process),
+        {name: _several(values) for name, values in (labels or {}).items()},
+    )
+
+
+class Selection:
+    """Some samples of a store. They are read when first something is asked, and then stay as they were."""
+
+    def __init__(self, snapshot: Shelf, wanted: Wanted, naming: Naming, title: str = "") -> None:
+        self._snapshot = snapshot
+        self.wanted = wanted
+        self.naming = naming
+        """Also tells which files could not give names, once something was named."""
+        self.title = title
+
+    @cached_property
+    def sums(self) -> Sums:
+        """The samples by stack, without names."""
+        with self._snapshot(since=self.wanted.since, until=self.wanted.until) as snapshot:
+            return sums(snapshot.blocks, self.wanted)
+
+    def profile(self) -> Profile:
+        """The samples summed up, with names: what `FORMATS` write."""
+        return self._profile
+
+    @cached_property
+    def _profile(self) -> Profile:
+        found = self.sums
+        nodes, stack = np.unique(found.node, return_inverse=True)
+        first, words = found.tree.stacks(nodes)
+        seen = np.zeros(len(found.frames), np.bool_)
+        seen[words] = True
+        used, place = np.flatnonzero(seen), np.cumsum(seen, dtype=np.int64) - 1
+        return Profile(
+            self.naming.named(found.frames, used),
+            first,
+            place[words],
+            found.processes,
+            found.process,
+            stack.astype(np.int64),
+            found.end,
+            found.weight,
+            found.count,
+            unit=_unit(found),
+            title=self.title,
+            start=found.first,
+            duration=found.last - found.first,
+            mappings=mappings(found.frames),
+        )
+
+    def top(self, limit: int | None = None) -> list[Hot]:
+        """The functions that weigh most."""
+        return hottest(self.profile(), limit)
+
+    def through(self, function: str | re.Pattern[str] | Callable[[str], bool]) -> Through:
+        """The stacks through a function: of this name, or whose name the pattern is found in."""
+        if isinstance(function, str):
+            return through(self.profile(), function.__eq__)
+        if isinstance(function, re.Pattern):
+            pattern = function
+            return through(self.profile(), lambda name: pattern.search(name) is not None)
+        return through(self.profile(), function)
+
+
+def _several(values: Choice) -> tuple[str, ...]:
+    return (values,) if isinstance(values, str) else tuple(values)
+
+
+def _unit(found: Sums) -> str:
+    """What weights count."""
+    if (found.weight == found.count).all():
+        return "samples"
+    return found.events[0] if len(found.events) == 1 else "weight"

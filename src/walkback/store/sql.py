@@ -1,0 +1,188 @@
+"""A store as tables of SQL, for the questions that no verb asks.
+
+    samples        time, stack, weight, end, host, process, pid, tid, event, labels, block
+    stack_frames   stack, depth, frame
+    frames         frame, function, module, build_id, address
+    blocks         block, segment, hour, samples, stacks, bytes
+
+Numbers of stacks and frames are those of all blocks together, so equal stacks have equal numbers. `depth` is 0 for the
+innermost frame. Names are looked up and stacks unfolded when a query speaks of `frames` or `stack_frames`. Only queries
+are answered: nothing that could write.
+"""
+# ruff: noqa: S608 - the queries are put together from our own words, and from quoted text.
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from walkback.errors import UnreadableError
+from walkback.export.names import clean
+from walkback.store.folder import Block
+from walkback.store.layout import COLUMNS, sql_text
+from walkback.store.naming import Naming
+from walkback.store.reading import Tables, connect, one_line, readable
+from walkback.store.sums import Wanted, forest
+from walkback.unwind.stacks import END_WORDS, End
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_SOURCE = ", ".join(COLUMNS["sources"])
+
+
+_WRITING = {"copy", "delete", "insert", "merge", "update"}
+
+
+class Database:
+    """The tables over some blocks; the blocks must stay while this is used."""
+
+    def __init__(self, blocks: Sequence[Block], wanted: Wanted, naming: Naming) -> None:
+        self._naming = naming
+        self._connection = connect()
+        self._tables = Tables(self._connection, blocks)
+        self._late: dict[str, Callable[[], None]] = {}
+        with readable():
+            self._make_blocks()
+            if blocks:
+                self._make_samples(wanted)
+                self._late = {"stack_frames": self._make_stack_frames, "frames": self._make_frames}
+            else:
+                self._make_nothing()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def ask(self, query: str) -> DuckDBPyConnection:
+        """The answer to one query, as DuckDB gives it, to be read before the next; a wrong query is a ValueError."""
+        import duckdb
+
+        query = clean(query)
+        try:
+            statements = self._connection.extract_statements(query)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                message = "one query is answered, as SELECT, FROM, WITH, DESCRIBE or SUMMARIZE begins, and nothing else"
+                raise ValueError(message)
+            # A WITH may have statements that write, and the whole is a SELECT all the same.
+            if writing := _WRITING & set(_keywords(query)):
+                message = f"a query that could write is not answered: {min(writing)} (as a name it needs quotes)"
+                raise ValueError(message)
+            self._make_late(query)
+            return self._connection.execute(statements[0])
+        except (duckdb.IOException, duckdb.InvalidInputException) as error:
+            raise UnreadableError(one_line(error)) from None
+        except duckdb.Error as error:
+            raise ValueError(str(error)) from None
+
+    def columns(self, query: str) -> dict[str, Any]:
+        """The columns of the answer to one query."""
+        with readable():
+            return self.ask(query).fetchnumpy()
+
+    @staticmethod
+    def rows(answer: DuckDBPyConnection, many: int) -> Iterator[list[tuple[Any, ...]]]:
+        """The rows of an answer, so many at once; at least one list."""
+        with readable():
+            rows = answer.fetchmany(many)
+            yield rows
+            while len(rows) == many:
+                rows = answer.fetchmany(many)
+                yield rows
+
+    def _register(self, name: str, columns: dict[str, Any], query: str) -> None:
+        """A view of columns."""
+        self._connection.register(f"{name}_columns", columns)
+        self._connection.execute(f"CREATE VIEW {name} AS {query.format(f'{name}_columns')}")
+
+    def _make_blocks(self) -> None:
+        blocks = self._tables.blocks
+        columns = {
+            "block": np.arange(len(blocks)),
+            "segment": _texts([block.segment for block in blocks]),
+            "hour": _texts([block.hour for block in blocks]),
+            "samples": np.array([block.counts.samples for block in blocks], np.int64),
+            "stacks": np.array([block.counts.stacks for block in blocks], np.int64),
+            "bytes": np.array([block.size for block in blocks], np.int64),
+        }
+        self._register("blocks", columns, f"SELECT * REPLACE ({_as_text('segment', 'hour')}) FROM {{}}")
+
+    def _make_samples(self, wanted: Wanted) -> None:
+        self._forest = forest(self._tables)
+        nodes = self._forest.nodes
+        block = nodes.block()
+        numbers = {"block": block, "row": np.arange(len(block)) - nodes.first[:-1][block], "node": nodes.columns[0]}
+        self._connection.register("node_columns", numbers)
+        words = ", ".join(sql_text(END_WORDS[one]) for one in End)
+        where = " AND ".join(filter(None, (wanted.of_times, wanted.of_sources)))
+        self._connection.execute(
+            f"""CREATE VIEW samples AS
+            SELECT "time", n.node AS stack, weight, [{words}]["end" + 1] AS "end", {_SOURCE}, s.block AS block
+            FROM {self._tables.scan("samples")} s
+            JOIN {self._tables.scan("sources")} o ON o.block = s.block AND o.row = s.source
+            LEFT JOIN node_columns n ON n.block = s.block AND n.row = s.stack
+            {f"WHERE {where}" if where else ""}"""
+        )
+
+    def _make_nothing(self) -> None:
+        """A store without blocks has tables without rows."""
+        source = ", ".join(f"NULL::{kind} AS {name}" for name, kind in COLUMNS["sources"].items())
+        for name, columns in (
+            ("samples", f"now()::TIMESTAMP_NS AS time, 0 AS stack, 0 AS weight, '' AS end, {source}, 0 AS block"),
+            ("stack_frames", "0 AS stack, 0 AS depth, 0 AS frame"),
+            ("frames", "0 AS frame, '' AS function, '' AS module, '' AS build_id, 0 AS address"),
+        ):
+            self._connection.execute(f"CREATE VIEW {name} AS SELECT {columns} WHERE false")
+
+    def _make_late(self, query: str) -> None:
+        """The tables that take time to make, if a query speaks of them; spoken of in vain they only cost that time."""
+        for name in [name for name in self._late if re.search(rf"\b{name}\b", query, re.IGNORECASE)]:
+            self._late.pop(name)()
+
+    def _make_stack_frames(self) -> None:
+        found = self._connection.execute("SELECT DISTINCT stack FROM samples WHERE stack IS NOT NULL ORDER BY stack")
+        stacks = np.asarray(found.fetchnumpy()["stack"], np.int64)
+        first, frames = self._forest.tree.stacks(stacks)
+        sizes = np.diff(first)
+        depth = np.arange(len(frames)) - np.repeat(first[:-1], sizes)
+        columns = {"stack": np.repeat(stacks, sizes), "depth": depth, "frame": frames}
+        self._register("stack_frames", columns, "SELECT * FROM {}")
+
+    def _make_frames(self) -> None:
+        stored = self._forest.frames
+        named = self._naming.named(stored, np.arange(len(stored)))
+        build_ids = [stored.modules[number][0] if number >= 0 else None for number in stored.module.tolist()]
+        columns = {
+            "frame": np.arange(len(stored)),
+            "function": _texts(named.symbol),
+            "module": _texts(named.module),
+            "build_id": _texts(build_ids),
+            "address": stored.address,
+        }
+        self._register("frames", columns, f"SELECT * REPLACE ({_as_text('function', 'module', 'build_id')}) FROM {{}}")
+
+
+def _keywords(query: str) -> Iterator[str]:
+    """The words of a query that could be more than names."""
+    import duckdb
+
+    data = query.encode()
+    for start, kind in duckdb.tokenize(query):
+        if kind == duckdb.token_type.keyword:
+            yield (re.match(rb"\w*", data[start:]) or [b""])[0].decode().lower()
+
+
+def _as_text(*names: str) -> str:
+    """Columns that are text even where nothing in them says so."""
+    return ", ".join(f"{name}::VARCHAR AS {name}" for name in names)
+
+
+def _texts(values: Sequence[str | None]) -> Any:
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found

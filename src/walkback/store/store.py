@@ -1,0 +1,96 @@
+"""A store of stacks: the samples of many programs in one folder.
+
+store = Store("stacks", create=True)
+with store.append(labels={"version": "1.2"}) as new:
+    new.recording("perf.data")
+store.select(since="1h").top(10)
+store.compact()
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from walkback.store.append import Append
+from walkback.store.check import Problem, check
+from walkback.store.compact import Replaced, compact, expire
+from walkback.store.folder import Block, Folder, Snapshot
+from walkback.store.moments import Moment
+from walkback.store.naming import Naming
+from walkback.store.overview import Overview, overview
+from walkback.store.selection import Choice, Selection, wanted_samples
+
+
+class Store:
+    """A folder with the samples of many programs."""
+
+    def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
+        """With `create` it is made if it is not there."""
+        self.folder = Folder(path, create=create)
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.folder.path
+
+    def append(self, *, host: str | None = None, labels: Mapping[str, str] | None = None) -> Append:
+        """Something that takes samples; they appear in the store all at once, at the end of a `with`.
+
+        Any number may be at work at the same time. `host` and `labels` are of all samples of it.
+        """
+        return Append(self.folder, host=host, labels=labels)
+
+    def snapshot(self, *, since: int | None = None, until: int | None = None) -> Snapshot:
+        """What is there now, and stays there while this is held; times in nanoseconds since 1970."""
+        return Snapshot(self.folder, since=since, until=until)
+
+    def blocks(self, *, since: int | None = None, until: int | None = None) -> tuple[Block, ...]:
+        """The blocks that are there now, in the order of hours."""
+        with self.snapshot(since=since, until=until) as snapshot:
+            return snapshot.blocks
+
+    def select(
+        self,
+        *,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        host: Choice = (),
+        process: Choice = (),
+        labels: Mapping[str, Choice] | None = None,
+        naming: Naming | None = None,
+    ) -> Selection:
+        """Some of the samples, to be asked for what was seen in them: from `since`, and before `until`.
+
+        Times are as `moment` takes them. Of several hosts, processes or values of a label, any is fine.
+        """
+        wanted = wanted_samples(since=since, until=until, host=host, process=process, labels=labels)
+        return Selection(self.snapshot, wanted, naming or Naming(), str(self.path))
+
+    def sql(self, query: str, *, since: Moment | None = None, until: Moment | None = None) -> dict[str, Any]:
+        """The columns of the answer to a query of SQL, over the tables that `walkback.store.sql` tells of."""
+        from walkback.store.sql import Database
+
+        wanted = wanted_samples(since=since, until=until)
+        held = self.snapshot(since=wanted.since, until=wanted.until)
+        with held, Database(held.blocks, wanted, Naming()) as database:
+            return database.columns(query)
+
+    def overview(self) -> Overview:
+        """What it has: hours, hosts, processes and labels."""
+        with self.snapshot() as snapshot:
+            return overview(snapshot.blocks)
+
+    def compact(self, *, every: bool = False) -> Replaced:
+        """Make the blocks of each hour one; with `every` also write those again that are the only one of theirs."""
+        return compact(self.folder, every=every)
+
+    def expire(self, before: int) -> Replaced:
+        """Let all hours go that ended before a time, in nanoseconds since 1970."""
+        return expire(self.folder, before)
+
+    def check(self) -> list[Problem]:
+        """All that is wrong with its files; every block is read."""
+        return list(check(self.folder))

@@ -1,0 +1,223 @@
+"""Samples of a store summed up: one tree over all blocks, and what was seen at each of its nodes.
+
+DuckDB reads the samples, drops those that are not wanted and sums up the others by stack, so what comes here are
+distinct stacks, however many samples there are. Each block has numbers of its own for stacks and frames; here they get
+common ones.
+"""
+# ruff: noqa: S608 - the queries are put together from our own words, and from quoted text.
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from walkback.arrays import I64, U8, U64, Numbers
+from walkback.errors import UnreadableError
+from walkback.export.distinct import Distinct
+from walkback.export.names import numbered
+from walkback.store.folder import Block
+from walkback.store.layout import LAST_NS, sql_text
+from walkback.store.reading import MISSING, Columns, Tables, connect
+from walkback.store.tree import GrowingTree, Tree, from_preorder
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which samples: those that meet all of this."""
+
+    since: int | None = None
+    """In nanoseconds since 1970."""
+    until: int | None = None
+    """Before this."""
+    host: Sequence[str] = ()
+    """Any of these; of any host if there is none. So do the others."""
+    process: Sequence[str] = ()
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def of_sources(self) -> str:
+        """What is asked of sources, as a condition of SQL; nothing if all are wanted."""
+        asked = [("host", self.host), ("process", self.process)]
+        asked += [(f"map_extract_value(labels, {_quoted(label)})", values) for label, values in self.labels.items()]
+        parts = [f"{what} IN ({', '.join(map(_quoted, values))})" for what, values in asked if values]
+        return " AND ".join(parts)
+
+    @property
+    def of_times(self) -> str:
+        """What is asked of times, as a condition of SQL; nothing if all are wanted."""
+        parts = [
+            f'"time" {sign} make_timestamp_ns({min(max(value, 0), LAST_NS)})'
+            for sign, value in ((">=", self.since), ("<", self.until))
+            if value is not None
+        ]
+        return " AND ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFrames:
+    """Distinct frames of several blocks."""
+
+    modules: Sequence[tuple[str | None, str | None]]
+    """Build ID, in hexadecimal digits, and path."""
+    module: I64
+    """`MISSING` for code in no file."""
+    address: U64
+    names: Sequence[str]
+    name: I64
+    """Of each frame the number of the name that is stored, or `MISSING`."""
+
+    def __len__(self) -> int:
+        return len(self.module)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Weights and numbers of samples: a row for each stack, process and end."""
+
+    tree: Tree
+    frames: StoredFrames
+    processes: Sequence[str]
+    events: Sequence[str]
+    """Of all sources that were picked."""
+    node: I64
+    """`MISSING` for a stack without frames."""
+    process: I64
+    end: U8
+    weight: U64
+    count: U64
+    first: int
+    """The time of the first sample, in nanoseconds since 1970; 0 without any."""
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """The trees of several blocks as one."""
+
+    tree: Tree
+    frames: StoredFrames
+    nodes: Columns
+    """For each node of each block its number in the tree."""
+
+    def find(self, block: I64, stack: I64) -> I64:
+        """The nodes of stacks of blocks; `MISSING` for a stack without frames."""
+        place = self.nodes.places(block, stack)
+        here = self.nodes.columns[0]
+        return np.where(place >= 0, here[place], MISSING).astype(np.int64) if len(here) else place
+
+
+def forest(tables: Tables) -> Forest:
+    """The trees of all blocks, with numbers of frames that are the same in all."""
+    frames, number = _frames(tables)
+    nodes = tables.read("nodes", "depth", "frame")
+    tree = GrowingTree()
+    here = np.empty(int(nodes.first[-1]), np.int32)
+    for block in range(len(tables.blocks)):
+        its, its_frames = nodes.slice(block), number.slice(block)
+        depth, frame = (column[its] for column in nodes.columns)
+        part = from_preorder(depth, frame, its_frames.stop - its_frames.start)
+        here[its] = tree.add_tree(part, number.columns[0][its_frames])
+    return Forest(tree.tree(), frames, Columns(nodes.first, [here]))
+
+
+def sums(blocks: Sequence[Block], wanted: Wanted) -> Sums:
+    """The samples of these blocks that are wanted, summed up."""
+    if not blocks:
+        none = np.zeros(0, np.int64)
+        frames = StoredFrames([], none, none.astype(np.uint64), [], none)
+        weights = none.astype(np.uint64)
+        return Sums(GrowingTree().tree(), frames, [], [], none, none, none.astype(np.uint8), weights, weights, 0, 0)
+    with connect() as connection:
+        tables = Tables(connection, blocks)
+        sources = _Sources(tables, wanted)
+        found = _summed(tables, wanted, sources)
+        trees = forest(tables)
+    rows = _together(trees.find(found["block"], found["stack"]), found)
+    first, last = int(found["first"][0]), int(found["last"][0])
+    return Sums(trees.tree, trees.frames, sources.processes, sources.events, *rows, first, last)
+
+
+def _together(node: I64, found: dict[str, Any]) -> tuple[I64, I64, U8, U64, U64]:
+    """One row for what several blocks have: node, process, end, weight and count."""
+    distinct = Distinct()
+    rows = distinct.add_records(np.stack((node + 1, found["process"], found["end"]), axis=1))
+    table = distinct.table.astype(np.int64).reshape(-1, 3)
+    weight, count = np.zeros((2, len(table)), np.uint64)
+    np.add.at(weight, rows, found["weight"])
+    np.add.at(count, rows, found["count"])
+    return table[:, 0] - 1, table[:, 1].copy(), table[:, 2].astype(np.uint8), weight, count
+
+
+class _Sources:
+    """Which sources are wanted, and the process of each."""
+
+    def __init__(self, tables: Tables, wanted: Wanted) -> None:
+        condition = wanted.of_sources
+        where = f"WHERE {condition}" if condition else ""
+        query = f"SELECT block, row, process, event FROM {tables.scan('sources')} {where} ORDER BY block, row"
+        found = tables.ask(query)
+        processes, self.process = numbered(_texts(found["process"]))
+        self.processes = [str(name or "") for name in processes]
+        self.events = [str(name) for name in dict.fromkeys(_texts(found["event"])) if name]
+        self.all = not condition
+        self.block, self.row = found["block"], found["row"]
+
+
+def _summed(tables: Tables, wanted: Wanted, sources: _Sources) -> dict[str, Any]:
+    """A row for each stack of a block, process and end."""
+    picked = {"block": sources.block, "source": sources.row, "process": sources.process}
+    tables.connection.register("picked", picked)
+    samples = f"(SELECT * FROM {tables.scan('samples')}{f' WHERE {wanted.of_times}' if wanted.of_times else ''})"
+    # A sample whose source is missing is not left out, but told.
+    rows = f"{samples} {'LEFT' if sources.all else 'INNER'} JOIN picked USING (block, source)"
+    query = f"""
+        SELECT block, coalesce(stack, {MISSING}) AS stack, coalesce(process, {MISSING}) AS process, "end",
+            CAST(sum(weight) AS UBIGINT) AS weight, CAST(count(*) AS UBIGINT) AS count
+        FROM {rows} GROUP BY ALL
+        """
+    found = tables.ask(query)
+    if (found["process"] == MISSING).any():
+        raise UnreadableError("samples have a source that is not there")
+    # Asked with the sums this would take as long as these; alone, and of all sources, it is mostly in the footers.
+    first, last = (f'coalesce(epoch_ns({which}("time")), 0)' for which in ("min", "max"))
+    return found | tables.ask(f"SELECT {first} AS first, {last} AS last FROM {samples if sources.all else rows}")
+
+
+def _frames(tables: Tables) -> tuple[StoredFrames, Columns]:
+    """The frames of all blocks, and what number each row of their tables has among them."""
+    modules = tables.read("modules", "build_id", "path")
+    build_ids, paths = (_texts(column) for column in modules.columns)
+    known, module_here = numbered(list(zip(build_ids, paths, strict=True)))
+    rows = tables.read("frames", f"coalesce(module, {MISSING})", "address", "name")
+    module, address, name = rows.columns
+    place = modules.places(rows.block(), module)
+    module = np.where(place >= 0, module_here[place], MISSING) if len(module_here) else place
+    names, name_here = numbered(_texts(name))
+    none = names.index(None) if None in names else len(names)
+    words = np.stack((module + 1, np.asarray(address).view(np.int64), name_here), axis=1)
+    distinct = Distinct()
+    numbers = distinct.add_records(words)
+    table = distinct.table.reshape(-1, 3)
+    stored_name = table[:, 2].astype(np.int64)
+    frames = StoredFrames(
+        cast("list[tuple[str | None, str | None]]", known),
+        table[:, 0].astype(np.int64) - 1,
+        table[:, 1].copy(),
+        [str(one or "") for one in names],
+        np.where(stored_name == none, MISSING, stored_name),
+    )
+    return frames, Columns(rows.first, [numbers])
+
+
+def _quoted(text: str) -> str:
+    """A text of SQL; bytes that are no text are spelled out, as they are in the store."""
+    return sql_text(text.encode("utf-8", "backslashreplace").decode())
+
+
+def _texts(column: Numbers) -> list[str | None]:
+    """A column of texts; None where there is none."""
+    found: list[str | None] = column.tolist()
+    return found

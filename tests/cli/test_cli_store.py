@@ -1,0 +1,314 @@
+"""`walkback store`: every verb, what it prints, its exit status; and `--store` of the verbs that walk."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from test_cli_process import run, told
+
+from capture.targets import THREADS, compiled, started
+from recorded import core, hello, recording
+from walkback.cbf import Kind, encode_backtrace
+from walkback.cli.store import VERBS
+from walkback.cli.store.flame import FORMATS, STREAMED
+from walkback.export.formats import FORMATS as WRITERS
+
+BUILD_ID = "--build-id=0x00112233445566778899aabbccddeeff00112233"
+FOLDED = "hello;_start;main 1\nhello;_start;main;compute 4\nhello;compute 1\n"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WALKBACK_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording(hello(tmp_path, f"-Wl,{BUILD_ID}")))
+    return path
+
+
+@pytest.fixture
+def folded(tmp_path: Path) -> Path:
+    path = tmp_path / "stacks.folded"
+    path.write_text("server;main;work;sort 30\nserver;main;idle 10\nclient;main;work 5\n")
+    return path
+
+
+@pytest.fixture
+def store(tmp_path: Path, folded: Path) -> Path:
+    """Folded stacks of two versions."""
+    path = tmp_path / "store"
+    for version, time_of in (("1", "2026-11-21T13:10"), ("2", "2026-11-21T14:20")):
+        done = asked(path, "append", folded, "--host", "web1", "--label", f"version={version}", "--time", time_of)
+        assert done.returncode == 0, done.stderr
+        folded.write_text("server;main;work;sort 10\nserver;main;work;hash 40\n")
+    return path
+
+
+def asked(store: Path, *args: object) -> subprocess.CompletedProcess[bytes]:
+    return run("store", store, *map(str, args))
+
+
+def text(store: Path, *args: object) -> str:
+    done = asked(store, *args)
+    assert (done.returncode, done.stderr) == (0, b""), done.stderr
+    return done.stdout.decode()
+
+
+def objects(store: Path, *args: object) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text(store, *args, "--json").splitlines()]
+
+
+def test_help_tells_of_every_verb() -> None:
+    done = run("store", "--help")
+    assert re.findall(r"^  (\w+) {2,}", done.stdout.decode().partition("Commands:")[2], re.MULTILINE) == list(VERBS)
+    for verb in VERBS:
+        helped = run("store", "DIR", verb, "--help")
+        assert (helped.returncode, helped.stderr) == (0, b"")
+        assert helped.stdout.startswith(f"Usage: walkback store DIR {verb} ".encode())
+
+
+def test_append_and_overview(tmp_path: Path, recorded: Path) -> None:
+    done = asked(tmp_path / "store", "append", recorded)
+    assert done.stdout.decode() == f"{tmp_path / 'store'}: 6 samples, 3 stacks, in 1 hour\n"
+    assert "1 of 6 stacks not complete" in done.stderr.decode()
+    lines = text(tmp_path / "store").splitlines()
+    assert re.fullmatch(r".*: 6 samples, 3 stacks, \d+ bytes", lines[0])
+    assert "processes: hello" in lines
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d +1 +6 +3 +\d+", lines[-1])
+    (told_of,) = objects(tmp_path / "store")
+    assert (told_of["samples"], told_of["stacks"], told_of["processes"]) == (6, 3, ["hello"])
+
+
+def test_append_tells_what_it_did_as_json(store: Path, folded: Path) -> None:
+    (done,) = objects(store, "append", folded, "--time", "2026-11-21T15:00")
+    assert done["hours"]["2026-11-21T15"]["weight"] == 50
+
+
+def test_all_files_are_appended_or_none(tmp_path: Path, folded: Path) -> None:
+    broken = tmp_path / "broken.folded"
+    broken.write_text("no weight\n")
+    assert told(asked(tmp_path / "store", "append", folded, broken)) == (
+        3,
+        f"{broken}: line 1 does not end in a blank and a number",
+    )
+    assert told(asked(tmp_path / "store", "append", folded, tmp_path / "missing"))[0] == 3
+    assert objects(tmp_path / "store")[0]["samples"] == 0
+
+
+def test_the_folded_stacks_of_a_recording(tmp_path: Path, recorded: Path) -> None:
+    asked(tmp_path / "store", "append", recorded)
+    assert text(tmp_path / "store", "flame", "--format", "folded") == FOLDED
+
+
+def test_append_backtraces(tmp_path: Path) -> None:
+    file = tmp_path / "stacks"
+    file.write_bytes(encode_backtrace([(Kind.PC, 0x1000), (Kind.RA, 0x2001)]) * 3)
+    assert asked(tmp_path / "store", "append", file, "--process", "swift").returncode == 0
+    query = (
+        "SELECT process, list(address ORDER BY depth) AS at, count(*) AS n "
+        "FROM samples JOIN stack_frames USING (stack) JOIN frames USING (frame) GROUP BY process"
+    )
+    found = objects(tmp_path / "store", "sql", query)
+    assert found == [{"process": "swift", "at": [0x1000] * 3 + [0x2000] * 3, "n": 6}]
+
+
+def test_top(store: Path) -> None:
+    lines = text(store, "top", "--limit", 2).splitlines()
+    assert lines[0] == f"{store}: 5 samples, 95 weight"
+    assert lines[3].split() == ["40", "42.11", "40", "42.11", "sort"]
+    assert objects(store, "top", "--limit", 1, "--label", "version=1") == [
+        {"name": "sort", "module": "", "own": 30, "total": 30}
+    ]
+
+
+def test_samples_are_chosen(store: Path) -> None:
+    def chosen(*options: str) -> int:
+        done = asked(store, "flame", "--format", "folded", *options)
+        return sum(int(line.rpartition(b" ")[2]) for line in done.stdout.splitlines())
+
+    assert chosen() == 95
+    assert chosen("--since", "2026-11-21T14:00") == chosen("--label", "version=2") == 50
+    assert chosen("--until", "2026-11-21T14:00", "--process", "client") == 5
+    assert chosen("--label", "version=1", "--label", "version=2", "--host", "web1") == 95
+    assert chosen("--host", "web2") == 0
+
+
+def test_no_samples_are_told(store: Path) -> None:
+    for verb in (["top"], ["flame"], ["through", "main"]):
+        assert told(asked(store, *verb, "--host", "nobody")) == (1, f"{store}: there are no such samples")
+
+
+def test_every_format_that_sums_up(store: Path, tmp_path: Path) -> None:
+    assert {name for name, form in WRITERS.items() if form.streamed} == set(STREAMED)
+    assert set(FORMATS) == set(WRITERS) - set(STREAMED)
+    for form in FORMATS:
+        out = tmp_path / "out"
+        assert asked(store, "flame", "--format", form, "-o", out).returncode == 0
+        assert out.stat().st_size
+        out.unlink()
+    page = text(store, "flame")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "store: 2026-11-21 13:10:00 to 14:20:00 UTC</h1>" in page
+
+
+def test_through(store: Path) -> None:
+    lines = text(store, "through", "work").splitlines()
+    assert lines[:2] == ["work", "85 of 95 weight (89.47 %), 5 of its own"]
+    assert ["85", "100.00", "main"] in [line.split() for line in lines]
+    assert ["40", "47.06", "hash"] in [line.split() for line in lines]
+    (found,) = objects(store, "through", "--regex", "^(sort|hash)$")
+    assert (found["weight"], found["own"], found["whole"]) == (80, 80, 95)
+    assert found["callers"] == [{"name": "work", "module": "", "weight": 80}]
+    assert text(store, "through", "idle", "--format", "folded") == "server;main;idle 10\n"
+
+
+def test_through_what_is_not_there(store: Path) -> None:
+    assert told(asked(store, "through", "wor")) == (1, f"{store}: no stack has wor; there is work")
+    assert told(asked(store, "through", "xyz")) == (1, f"{store}: no stack has xyz")
+    assert asked(store, "through", "--regex", "(").returncode == 2
+
+
+def test_diff(store: Path, tmp_path: Path) -> None:
+    lines = text(store, "diff", "version=1", "version=2").splitlines()
+    assert lines[4].split() == ["0.00", "80.00", "+80.00", "0.00", "80.00", "+80.00", "hash"]
+    first = objects(store, "diff", "until=2026-11-21T14:00,process=server", "since=2026-11-21T14:00")[0]
+    assert (first["name"], first["own_after"], first["before"], first["after"]) == ("hash", 40, 40, 50)
+    page = tmp_path / "diff.html"
+    assert asked(store, "diff", "version=1", "version=2", "--format", "html", "-o", page).returncode == 0
+    assert "version=1 \u2192 version=2" in page.read_text()
+    for words in ("version", "=1", "since=never"):
+        assert asked(store, "diff", words, "version=2").returncode == 2
+    assert told(asked(store, "diff", "version=1", "version=3"))[0] == 1
+
+
+def test_sql(store: Path) -> None:
+    query = "SELECT process, labels, sum(weight) AS weight FROM samples GROUP BY ALL ORDER BY weight DESC, process"
+    assert text(store, "sql", query).splitlines()[:2] == ["process  labels     weight", "server   version=2      50"]
+    assert text(store, "sql", query, "--csv").splitlines()[1] == "server,version=2,50"
+    assert objects(store, "sql", query)[0] == {"process": "server", "labels": {"version": "2"}, "weight": 50}
+    assert text(store, "sql", "SELECT 1 AS a WHERE false") == "a\n"
+    assert text(store, "sql", "SELECT count(*) AS n FROM samples", "--since", "2026-11-21T14:00", "--csv") == "n\n2\n"
+
+
+def test_json_of_what_is_no_number(store: Path) -> None:
+    assert objects(store, "sql", "SELECT 1 / 0 AS a, 'nan'::DOUBLE AS b, [1] AS c") == [
+        {"a": None, "b": None, "c": [1]}
+    ]
+
+
+def test_arguments_that_are_not_utf8(store: Path) -> None:
+    for args in (["top", "--host", b"\xff"], ["through", b"\xff"], ["diff", b"\xff=1", "version=1"]):
+        done = run("store", store, *args)
+        assert (done.returncode, b"Traceback" in done.stderr) == (1, False), args
+    assert run("store", store, "sql", b"SELECT '\xff' AS a").stdout == "a\n\ufffd\n".encode()
+
+
+@pytest.mark.parametrize("query", ["SELEC", "DROP VIEW samples", "FROM nowhere", "SELECT 1; SELECT 2"])
+def test_wrong_sql_is_wrong_usage(store: Path, query: str) -> None:
+    done = asked(store, "sql", query)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"Traceback" not in done.stderr
+
+
+def test_compact_expire_check(store: Path, folded: Path) -> None:
+    asked(store, "append", folded, "--time", "2026-11-21T14:30")
+    before = text(store, "flame", "--format", "folded")
+    assert text(store, "compact") == f"{store}: 2 blocks became 1\n"
+    assert text(store, "compact") == f"{store}: there is nothing to compact\n"
+    assert text(store, "flame", "--format", "folded") == before
+    assert text(store, "check") == f"{store}: 2 blocks, no problems\n"
+    assert objects(store, "expire", "--before", "2026-11-21T14:00")[0]["replaced"] == 1
+    assert objects(store)[0]["samples"] == 4
+    assert objects(store, "check") == []
+
+
+def test_check_tells_what_is_wrong(store: Path) -> None:
+    file = next(store.rglob("nodes.parquet"))
+    file.write_bytes(b"nothing")
+    done = asked(store, "check")
+    assert done.returncode == 1
+    assert str(file) in done.stdout.decode()
+
+
+def test_what_is_no_store(tmp_path: Path) -> None:
+    for verb in ([], ["top"], ["flame"], ["through", "f"], ["sql", "FROM samples"], ["compact"], ["check"]):
+        assert told(asked(tmp_path, *verb)) == (3, f"{tmp_path}: this is no store") or verb == ["check"]
+    assert asked(tmp_path, "append", "x").returncode == 3
+
+
+def test_wrong_usage(store: Path) -> None:
+    for args in (
+        ["top", "--since", "yesterday"],
+        ["top", "--label", "version"],
+        ["flame", "--format", "json"],
+        ["expire"],
+        ["through", "f", "--json", "--format", "folded"],
+        ["sql", "SELECT 1", "--json", "--csv"],
+        ["nothing"],
+    ):
+        assert asked(store, *args).returncode == 2, args
+    assert run("store", store, "--json", "top").returncode == 2
+
+
+def test_bytes_are_not_for_a_terminal(store: Path) -> None:
+    controller, terminal = pty.openpty()
+    try:
+        done = run("store", store, "flame", "--format", "pprof", stdout=terminal)
+        assert done.returncode == 2
+    finally:
+        os.close(controller)
+        os.close(terminal)
+
+
+# --store
+
+
+def test_unwind_into_a_store(tmp_path: Path, recorded: Path) -> None:
+    store = tmp_path / "store"
+    done = run("unwind", recorded, "--store", store, "--label", "run=1")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert f"walkback: {store}: 6 samples, 3 stacks, in 1 hour" in done.stderr.decode().splitlines()
+    both = run("unwind", recorded, "--store", store, "--format", "json", "--label", "run=2")
+    assert len(both.stdout.splitlines()) == 6
+    for number in ("1", "2"):
+        assert text(store, "flame", "--format", "folded", "--label", f"run={number}") == FOLDED
+
+
+def test_labels_are_for_a_store(recorded: Path) -> None:
+    assert run("unwind", recorded, "--label", "run=1").returncode == 2
+    assert run("stack", "1", "--label", "run=1").returncode == 2
+    assert run("unwind", recorded, "--compare", "fp", "--store", "x").returncode == 2
+
+
+def test_a_recording_that_cannot_be_read_leaves_no_samples(tmp_path: Path) -> None:
+    (tmp_path / "perf.data").write_bytes(b"PERFILE2" + bytes(20))
+    assert run("unwind", tmp_path / "perf.data", "--store", tmp_path / "store").returncode == 3
+    assert not (tmp_path / "store").exists() or objects(tmp_path / "store")[0]["samples"] == 0
+
+
+def test_a_core_file_into_a_store(tmp_path: Path) -> None:
+    (tmp_path / "core").write_bytes(core(hello(tmp_path, f"-Wl,{BUILD_ID}")))
+    assert run("stack", tmp_path / "core", "--store", tmp_path / "store").returncode == 0
+    assert text(tmp_path / "store", "flame", "--format", "folded") == "hello;_start;main;compute 1\n"
+
+
+def test_looks_at_a_process_into_a_store(tmp_path: Path) -> None:
+    with started(compiled(tmp_path, THREADS, "-pthread")) as process:
+        begin = time.time_ns()
+        done = run("stack", str(process.pid), "--repeat", "3", "--store", tmp_path / "store", "--label", "by=hand")
+        assert done.returncode == 0, done.stderr
+    query = "SELECT tid, count(*) AS n, epoch_ns(min(time)) AS first FROM samples GROUP BY tid"
+    threads = objects(tmp_path / "store", "sql", query)
+    assert {one["n"] for one in threads} == {3}
+    assert len(threads) == 5
+    assert all(begin <= one["first"] <= time.time_ns() for one in threads)
