@@ -11,9 +11,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
-import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -25,8 +22,8 @@ from pathlib import Path
 import numpy as np
 import zstandard
 
-from inputs import BIN, CACHE
 from measure import Figure, alternate
+from recordings import recording
 from walkback.arrays import I64, U8, U64, Bools
 from walkback.capture.unwinding import Unwinding, profile
 from walkback.cbf import Kind, decode_backtraces, encode_columns
@@ -37,17 +34,11 @@ from walkback.unwind.stacks import End
 _PLAINLY = 20_000
 """Backtraces that plain Python goes through."""
 _LEVEL = 3
-_PERF = shutil.which("perf") or str(BIN / "perf")
-_PYTHON = """
-import ast, os, pathlib
-for path in pathlib.Path(os.__file__).parent.glob("*.py"):
-    ast.dump(ast.parse(path.read_bytes()))
-"""
 
 
 def backtraces(rounds: int) -> Iterator[Figure]:
     """The stacks of a compiler and of Python at work."""
-    stacks = Stacks.of(_recording())
+    stacks = Stacks.of(recording())
     data, offsets = stacks.encoded()
     some = stacks.some(min(_PLAINLY, len(stacks)))
     pieces = [data[begin:end].tobytes() for begin, end in pairwise(offsets[: len(some) + 1].tolist())]
@@ -67,20 +58,6 @@ def backtraces(rounds: int) -> Iterator[Figure]:
     for name, size in sizes.items():
         if name != "CBF":
             yield Figure("CBF, a frame", sizes["CBF"], size, "B", name, 1, 5)
-
-
-def _recording() -> Path:
-    """A recording of g++ and of Python with its C code, made once."""
-    folder = CACHE.with_name("bench-backtraces")
-    data = folder / "perf.data"
-    if not data.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        record = (_PERF, "record", "-q", "-e", "cpu-clock", "-F", "1500", "-m", "32M", "--call-graph", "dwarf,16384")
-        source = Path(__file__).with_name("accuracy.cc")
-        work = f"g++ -O2 -c -o {os.devnull} {source}; {sys.executable} -I -c '{_PYTHON}'"
-        subprocess.run([*record, "-o", data.with_suffix(".new"), "--", "sh", "-c", work], check=True)
-        data.with_suffix(".new").rename(data)
-    return data
 
 
 @dataclass(frozen=True)
@@ -250,7 +227,7 @@ def _pprof(path: Path) -> tuple[int, int]:
 
 def _growth() -> None:
     """Nanoseconds a frame over three decades of size."""
-    stacks = Stacks.of(_recording())
+    stacks = Stacks.of(recording())
     print(f"{'frames':>12}  {'encode':>6}  {'decode':>6}  ns a frame")
     for wanted in (10**4, 10**5, 10**6, 10**7):
         some = stacks.repeated(-(-wanted // stacks.frames))

@@ -8,9 +8,7 @@ As a program it takes recordings of perf and prints the same for their stacks:
 from __future__ import annotations
 
 import io
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from inputs import BIN, CACHE
 from measure import WALKBACK, Figure, process
+from recordings import recording
 from walkback.capture.unwinding import Unwinding, profile
 from walkback.export.distinct import Distinct
 from walkback.export.formats import FORMATS
@@ -35,18 +33,11 @@ SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 HOUR = 3600 * 10**9
 _START = 490_000 * HOUR
 _AT_ONCE = 1 << 17
-_PERF = shutil.which("perf") or str(BIN / "perf")
-_PYTHON = """
-import ast, json, os, pathlib
-for path in pathlib.Path(os.__file__).parent.glob("*.py"):
-    try: json.dumps(ast.dump(ast.parse(path.read_bytes())))
-    except (SyntaxError, RecursionError): pass
-"""
 
 
 def storing(rounds: int, data: Path | None = None) -> Iterator[Figure]:
     """The stacks of a compiler and of Python at work: each sample once, then up to ten million in an hour."""
-    stacks = Stacks.of(data or _recording())
+    stacks = Stacks.of(data or recording())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         yield from _sizes(stacks, folder)
@@ -143,20 +134,6 @@ def _write_plainly(stacks: Stacks, file: Path) -> float:
     lists = pa.LargeListArray.from_arrays(batch.first, batch.lookup)
     pq.write_table(pa.table({"time": batch.time, "stack": lists}), file, compression="zstd")
     return time.perf_counter() - start
-
-
-def _recording() -> Path:
-    """A recording of g++ and of Python with its C code, made once."""
-    folder = CACHE.with_name("bench-storing")
-    data = folder / "perf.data"
-    if not data.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        record = (_PERF, "record", "-q", "-e", "cpu-clock", "-F", "3000", "-m", "32M", "--call-graph", "dwarf,16384")
-        source = Path(__file__).with_name("accuracy.cc")
-        work = f"for i in 1 2; do g++ -O2 -c -o {os.devnull} {source}; done; {sys.executable} -I -c '{_PYTHON}'"
-        subprocess.run([*record, "-o", data.with_suffix(".new"), "--", "sh", "-c", work], check=True)
-        data.with_suffix(".new").rename(data)
-    return data
 
 
 def main() -> None:
