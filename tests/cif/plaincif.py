@@ -85,21 +85,22 @@ def number(rest: list[int]) -> int:
             return int(bits, 2)
 
 
-def address(rest: list[int], size: int, word: int) -> int:
+def address(rest: list[int], size: int, word: int, difference: bool) -> int:
     bits = "".join(f"{take(rest):08b}" for _ in range(size))
-    if len(bits) > word:
+    # Swift writes differences with a byte of signs in front.
+    if len(bits) > word and not (difference and bits[:8] in {"00000000", "11111111"} and len(bits) == word + 8):
         raise BrokenError("wide")
-    return int(bits.rjust(word, bits[0]), 2)
+    return int(bits.rjust(word, bits[0])[-word:], 2)
 
 
 def image(rest: list[int], word: int, before: int, table: dict[int, bytes], learned: list[bytes | None]) -> PlainImage:
     header = f"{take(rest):08b}"
     if header[1] == "1":
         raise BrokenError("reserved")
-    base = address(rest, int(header[2:5], 2) + 1, word)
+    base = address(rest, int(header[2:5], 2) + 1, word, header[0] == "1")
     if header[0] == "1":
         base = (base + before) % 2**word
-    end = (base + address(rest, int(header[5:], 2) + 1, word)) % 2**word
+    end = (base + address(rest, int(header[5:], 2) + 1, word, True)) % 2**word
     if end <= base:
         raise BrokenError("end")
     length = number(rest)

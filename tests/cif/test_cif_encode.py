@@ -55,7 +55,7 @@ def mapped_at_one() -> ImageMap:
         (ImageMap(16, "", (Image("/a", None, 1, 1 << 16),)), "which 16 bits cannot say"),
         (ImageMap(32, "", (Image("/a", None, -1, 1),)), "which 32 bits cannot say"),
         (ImageMap(64, "", (Image("/a", bytes(1025), 1, 2),)), "a build ID has 1024 bytes at most"),
-        (ImageMap(64, "", (Image("/" * 65537, None, 1, 2),)), "paths have 65536 bytes at most"),
+        (ImageMap(64, "", (Image("/" * 65537, None, 1, 2),)), "a path has 65536 bytes at most"),
         (ImageMap(64, "", (Image(None, None, 1, 2),) * 1048577), "a map has 1048576 images at most, and not 1048577"),
     ],
 )
@@ -132,3 +132,13 @@ def test_a_folder_that_many_share_is_taught_whole() -> None:
     ]
     assert paths(images, "short")[1] == "a2 05 2f 62 2e 73 6f 00"
     assert len(encode_images(images)) < len(encode_images(images, style="swift"))
+
+
+def test_swift_takes_differences_of_what_is_extended_to_64_bits() -> None:
+    images = ImageMap(16, "", (Image(None, None, 29214, 40703),))
+    data = encode_images(images, style="swift")
+    assert data.hex() == "0000010a721eff2ce10000"
+    read = decode_images(data)
+    assert read.images == images.images
+    assert [(one.rule, one.note) for one in read.findings] == [("wide-operand", True)]
+    assert len(encode_images(images)) < len(data)

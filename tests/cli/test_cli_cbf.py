@@ -50,7 +50,15 @@ def test_input_comes_in_many_forms(tmp_path: Path) -> None:
     path.write_bytes(DATA)
     assert decoded(path) == [OBJECTS]
     coded = base64.b64encode(DATA).decode()
-    texts = (DATA.hex(), DATA.hex(" ").upper(), f"0x{DATA.hex()}", DATA.hex(":"), coded, coded.rstrip("="))
+    texts = (
+        DATA.hex(),
+        DATA.hex(" ").upper(),
+        f"0x{DATA.hex()}",
+        DATA.hex(":"),
+        "0x" + DATA.hex("-").replace("-", ", 0x"),
+        coded,
+        coded.rstrip("="),
+    )
     for one in texts:
         assert decoded(one) == [OBJECTS]
         path.write_text(f"{one}\n")
@@ -211,13 +219,34 @@ def test_encode_takes_words_styles_and_no_end() -> None:
     assert fed("[]", "encode", "--hex").stdout == b"0200\n"
 
 
+def test_images_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    images = tmp_path / "half.cif"
+    images.write_bytes(encode_images(ImageMap(64, "", (Image("/lib/a.so", b"id", 0x1000, 0x2000),)))[:-3])
+    status, message = told(run("cbf", "decode", DATA.hex(), "--images", images))
+    assert status == 1
+    assert "half.cif: offset" in message
+    swift = {"backtrace": base64.b64encode(DATA).decode(), "imageMap": "!!!"}
+    status, message = told(fed(json.dumps(swift), "decode"))
+    assert (status, message) == (1, 'standard input: "imageMap" is not base64')
+
+
+def test_an_empty_argument_is_no_file() -> None:
+    status, message = told(run("cbf", "decode", ""))
+    assert status == 3
+    assert "there is no such file" in message
+
+
 def test_what_cannot_be_encoded_is_told(tmp_path: Path) -> None:
     wide = '[{"kind": "pc", "address": 65536}]'
     assert told(fed(wide, "encode", "--word", "16")) == (3, "standard input: the address 0x10000 has more than 16 bits")
     assert told(fed("{}", "encode")) == (3, "standard input: a backtrace is a list of frames")
     assert told(fed("", "encode")) == (3, "standard input: there is no backtrace")
-    assert told(fed("[]\n[1]", "encode"))[1] == "standard input: line 2: frame 0 is none"
+    assert told(fed("[]\n[1]", "encode"))[1].startswith("standard input: line 2: frame 0 is none: a frame is an object")
     assert told(fed("[]\n[", "encode"))[1].startswith("standard input: line 2 is not JSON")
+    source = tmp_path / "frames.json"
+    source.write_text("[]")
+    assert "frames.json is what is read" in str(run("cbf", "encode", source, "-o", source).stderr)
+    assert source.read_text() == "[]"
     output = tmp_path / "out.cbf"
     assert fed("[]\n[1]", "encode", "-o", str(output)).returncode == 3
     assert not output.exists()

@@ -12,7 +12,7 @@ from itertools import repeat
 
 import numpy as np
 
-from walkback.arrays import I64, U8, U64, Bools
+from walkback.arrays import I64, U8, U64, Bools, Numbers
 from walkback.cbf.layout import FAULTS, Fault, Kind
 from walkback.errors import InexpressibleError
 from walkback.findings import Finding
@@ -23,9 +23,10 @@ MOST_OF_ALL = 1 << 27
 """Frames of all backtraces together."""
 _KINDS = {int(kind): kind for kind in Kind}
 _UNCOUNTABLE = 2**64 - 1
+_MOST_SUM = 2**62
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Backtrace:
     """One backtrace; to go through it gives the kind and value of each frame, made one by one."""
 
@@ -52,6 +53,19 @@ class Backtrace:
             else:
                 yield from _repeated((_KINDS[kind], value), times)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other has the same frames, repeats counted in the same way."""
+        if not isinstance(other, Backtrace):
+            return NotImplemented
+        return self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    @property
+    def _content(self) -> tuple[bytes, bytes, bytes, bool, int]:
+        return self.kind.tobytes(), self.value.tobytes(), self.times.tobytes(), bool(self.truncated), self.word
+
     def together(self) -> Backtraces:
         """The same, as one of many."""
         first = np.array([0, len(self.kind)], np.int64)
@@ -59,7 +73,7 @@ class Backtrace:
         return Backtraces(first, self.kind, self.value, self.times, truncated, np.array([self.word], np.uint8))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Backtraces:
     """Many backtraces. The runs of all stand one after the other; `first` says where those of each begin."""
 
@@ -125,15 +139,16 @@ class Backtraces:
         truncated. So do more than `total` frames in all, `cut` or not.
         """
         counts = self.frame_counts()
-        over = counts > np.uint64(limit)
+        over = counts > np.uint64(min(limit, _UNCOUNTABLE))
         if over.any() and not cut:
             number = int(over.argmax())
             message = f"backtrace {number} has {int(counts[number])} frames, and {limit} are the most wanted"
             raise InexpressibleError(message)
-        wanted = np.minimum(counts, np.uint64(limit)).astype(np.float64).sum()
+        wanted = np.minimum(counts, np.uint64(min(limit, _UNCOUNTABLE))).astype(np.float64).sum()
         if wanted > total:
             message = f"the backtraces have {int(wanted)} frames together, and {total} are the most wanted"
             raise InexpressibleError(message)
+        limit = min(limit, total, _MOST_SUM)
         # Of each run what the limit leaves; clipped first, so that sums stay small.
         clipped = np.minimum(self.times, np.uint64(limit) + np.uint64(1)).astype(np.int64)
         sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(clipped)))
@@ -150,6 +165,15 @@ class Backtraces:
             self.fault,
             self.at,
         )
+
+
+def as_offsets(first: Numbers, frames: int) -> I64:
+    """Where each of many begins and the last ends, as the kernels take it; raises ValueError."""
+    first = np.ascontiguousarray(first, np.int64)
+    if not len(first) or first[0] < 0 or first[-1] > frames or (np.diff(first) < 0).any():
+        message = "first has to rise, from 0 on, to at most the number of frames"
+        raise ValueError(message)
+    return first
 
 
 def _repeated(frame: tuple[Kind, int], times: int) -> Iterator[tuple[Kind, int]]:

@@ -55,8 +55,8 @@ def split_backtraces(data: Data) -> I64:
 
 
 def as_array(data: Data) -> U8:
-    """The bytes, not copied."""
-    return data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
+    """The bytes, not copied if they stand together."""
+    return np.ascontiguousarray(data, np.uint8) if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
 
 
 class _Read:
@@ -71,7 +71,7 @@ class _Read:
             count = max(_SMALLEST_ROOM, len(source) // 32)
             self.offsets: I64 = np.empty(count + 1, np.int64)
         else:
-            self.offsets = np.ascontiguousarray(offsets, np.int64)
+            self.offsets = np.array(offsets, np.int64)  # a copy, which may be written to
             if not len(self.offsets) or (np.diff(self.offsets, prepend=0, append=len(source)) < 0).any():
                 message = "offsets of backtraces must rise, from 0 on, to at most the size of the data"
                 raise ValueError(message)

@@ -8,12 +8,13 @@ says more than 31 omitted frames, and not 32, behind the instruction; and it rep
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from walkback.arrays import I64, U8, U64, Bools, Numbers
 from walkback.cbf import _encode
-from walkback.cbf.backtraces import Backtrace, Backtraces
+from walkback.cbf.backtraces import Backtrace, Backtraces, as_offsets
 from walkback.cbf.layout import SIZES, SWIFT_MOST_REPEATS, Kind
 from walkback.errors import InexpressibleError
 
@@ -91,14 +92,14 @@ def encode_columns(
         message = f"there is no style {style!r}; known: {', '.join(STYLES)}"
         raise ValueError(message)
     swift = style == "swift"
-    first = _as_offsets(first, len(kind))
-    repeats = np.zeros(0, np.uint64) if times is None else np.ascontiguousarray(times, np.uint64)
+    first = as_offsets(first, len(kind))
+    repeats = np.zeros(0, np.uint64) if times is None else _as_column("a frame stands there", times, np.uint64)
     if len(value) != len(kind) or len(repeats) not in (0, len(kind)):
         message = "columns of frames differ in length"
         raise ValueError(message)
     count = len(first) - 1
     words = _as_words(word, count)
-    marks = np.zeros(count, np.uint8) if truncated is None else np.ascontiguousarray(truncated, np.uint8)
+    marks = np.zeros(count, np.uint8) if truncated is None else np.ascontiguousarray(truncated, np.bool_).view(np.uint8)
     if len(marks) != count:
         message = "truncated has to have one for each backtrace"
         raise ValueError(message)
@@ -107,7 +108,7 @@ def encode_columns(
     out = np.empty(_WIDEST * instructions + 2 * count + _SPARE, np.uint8)
     offsets = np.empty(count + 1, np.int64)
     state = np.zeros(2, np.int64)
-    kinds, values = np.ascontiguousarray(kind, np.uint8), np.ascontiguousarray(value, np.uint64)
+    kinds, values = _as_column("the kind of a frame is", kind, np.uint8), _as_column("a value is", value, np.uint64)
     status = _encode.encode(first, kinds, values, repeats, words, marks, swift, end, most, out, offsets, state)
     if status:
         _refuse(status, int(kinds[state[1]]), int(values[state[1]]), int(words[state[0]]))
@@ -115,16 +116,22 @@ def encode_columns(
     return out, offsets
 
 
-def _as_offsets(first: Numbers, frames: int) -> I64:
-    first = np.ascontiguousarray(first, np.int64)
-    if not len(first) or first[0] < 0 or first[-1] > frames or (np.diff(first) < 0).any():
-        message = "first has to rise, from 0 on, to at most the number of frames"
-        raise ValueError(message)
-    return first
+def _as_column(what: str, numbers: Numbers, to: type[np.unsignedinteger[Any]]) -> Numbers:
+    """The numbers in the type that the kernel takes; none is made another number by that."""
+    column = np.asarray(numbers)
+    if column.dtype != to and len(column):
+        if column.dtype.kind not in "iu":
+            message = f"columns of frames are of whole numbers, and not of {column.dtype}"
+            raise ValueError(message)
+        least, most = int(column.min()), int(column.max())
+        if least < 0 or most > np.iinfo(to).max:
+            message = f"{what} {least if least < 0 else most}, which cannot be said"
+            raise InexpressibleError(message)
+    return np.ascontiguousarray(column, to)
 
 
 def _as_words(word: int | Numbers, count: int) -> U8:
-    words = np.full(count, word, np.int64) if isinstance(word, int) else np.asarray(word)
+    words = np.full(count, word, np.int64) if np.ndim(word) == 0 else np.asarray(word)
     if len(words) != count or not np.isin(words, list(SIZES)).all():
         message = "a word has 16, 32 or 64 bits"
         raise ValueError(message)

@@ -11,6 +11,7 @@ from collections import deque
 import numpy as np
 
 from walkback.arrays import I64, U8, U64, Numbers
+from walkback.cbf.backtraces import as_offsets
 from walkback.cbf.layout import Kind
 
 _MOST = 2**64 - 1
@@ -54,7 +55,7 @@ def kept_ends(first: Numbers, kind: Numbers, value: Numbers, top: int, bottom: i
     if top < 0 or bottom < 0:
         message = "a number of frames cannot be negative"
         raise ValueError(message)
-    first = np.asarray(first, np.int64)
+    first = as_offsets(first, min(len(kind), len(value)))
     sizes = np.diff(first)
     long = sizes > top + bottom
     # Places of frames that are left out: from the top ones on, and up to the bottom ones.

@@ -42,7 +42,7 @@ def from_objects(objects: object, word: int = 64) -> Backtrace:
 
 def _frame(number: int, one: object) -> tuple[Kind, int]:
     """The kind and value of a frame."""
-    wanted = ""
+    wanted = ": a frame is an object, and a backtrace a list of these, one a line"
     if isinstance(one, dict):
         kind = _KINDS.get(one["kind"]) if isinstance(one.get("kind"), str) else None
         if kind is not None:

@@ -167,10 +167,10 @@ class _Reader:
             self._found(start, "reserved-bit", f"image {number}: bit 6 of the header is set, which is reserved")
         form = "relative" if relative else "absolute"
         self._part(start, "image", f"{number}: {form} base of {counted(acount, 'byte')}, end of {ecount}")
-        base = self._read_address(acount, number)
+        base = self._read_address(acount, number, is_difference=relative)
         base = (base + before if relative else base) % (1 << self._word)
         self._part(self._pos - acount, "base", f"{base:#x}")
-        end = (base + self._read_address(ecount, number)) % (1 << self._word)
+        end = (base + self._read_address(ecount, number, is_difference=True)) % (1 << self._word)
         self._part(self._pos - ecount, "end", f"{end:#x}")
         if end <= base:
             text = f"image {number}: the end of text, {end:#x}, is not above the base, {base:#x}"
@@ -192,15 +192,18 @@ class _Reader:
                 raise _BrokenError
         return path
 
-    def _read_address(self, size: int, number: int) -> int:
-        """Sign-extended to the word, of which a wider one keeps the lowest bits."""
+    def _read_address(self, size: int, number: int, *, is_difference: bool) -> int:
+        """Sign-extended to the word, of which a wider one keeps the lowest bits.
+
+        Swift writes differences of what is extended to 64 bits, which can take a byte that only has the sign.
+        """
         start = self._pos
-        data = self._take(size, f"image {number}: an address")
+        value = int.from_bytes(self._take(size, f"image {number}: an address"), "big", signed=True)
         if size * 8 > self._word:
-            self._found(
-                start, "wide-operand", f"image {number}: {counted(size, 'byte')} do not fit into {self._word} bits"
-            )
-        return int.from_bytes(data, "big", signed=True)
+            fits = is_difference and size * 8 == self._word + 8 and abs(value) < 1 << self._word
+            text = f"image {number}: {counted(size, 'byte')} do not fit into {self._word} bits"
+            self._found(start, "wide-operand", text, note=fits)
+        return value
 
     def _read_count(self, what: str, most: int, rule: str) -> int:
         start, value = self._pos, 0

@@ -37,13 +37,18 @@ def encode_images(images: ImageMap, *, style: Style = "short") -> bytes:
         out += bytes((len(platform),)) + platform
     out += _count(len(ordered), as_swift=as_swift)
     paths = written([(one.path or "").encode() for one in ordered], ("swift",) if as_swift else _WAYS)
-    before = 0
+    before = whole = 0
     for one, path in zip(ordered, paths, strict=True):
         out += _addresses(one, before, images.word, as_swift=as_swift)
         build_id = one.build_id or b""
         out += _count(len(build_id), as_swift=as_swift) + build_id
         out += path
         before = one.base
+        whole += len((one.path or "").encode())
+    if whole > layout.path_room(len(out)):
+        # Readers bound what so few bytes can be made into.
+        message = f"the paths are longer than {layout.path_room(len(out))} bytes together"
+        raise InexpressibleError(message)
     return bytes(out)
 
 
@@ -55,7 +60,6 @@ def _refuse(images: ImageMap, ordered: Sequence[Image]) -> None:
     if len(ordered) > layout.MOST_IMAGES:
         message = f"a map has {layout.MOST_IMAGES} images at most, and not {len(ordered)}"
         raise InexpressibleError(message)
-    room = layout.MOST_PATH_BYTES
     for one in ordered:
         name = one.path or f"the image at {one.base:#x}"
         if not 0 <= one.base < one.end < 1 << images.word:
@@ -64,10 +68,8 @@ def _refuse(images: ImageMap, ordered: Sequence[Image]) -> None:
         if len(one.build_id or b"") > layout.LONGEST_BUILD_ID:
             message = f"a build ID has {layout.LONGEST_BUILD_ID} bytes at most"
             raise InexpressibleError(message, function=name)
-        length = len(_utf8(one.path or "", "the path"))
-        room -= length
-        if length > layout.LONGEST_PATH or room < 0:
-            message = f"paths have {layout.LONGEST_PATH} bytes at most, and {layout.MOST_PATH_BYTES} together"
+        if len(_utf8(one.path or "", "the path")) > layout.LONGEST_PATH:
+            message = f"a path has {layout.LONGEST_PATH} bytes at most"
             raise InexpressibleError(message, function=name[:100])
 
 
@@ -91,10 +93,11 @@ def _count(value: int, *, as_swift: bool) -> bytes:
 def _addresses(image: Image, before: int, word: int, *, as_swift: bool) -> bytes:
     """The header with the base, absolute if that is no longer, and the end."""
     base = _signed(image.base, word)
-    # Swift takes the difference of what is extended to 64 bits, which can be longer.
+    # Swift takes differences of what is extended to 64 bits, which can be longer.
     away = base - _signed(before, word)
     away = _signed(away, 64 if as_swift else word)
-    reach = _signed(image.end - image.base, word)
+    reach = _signed(image.end, word) - base if as_swift else image.end - image.base
+    reach = _signed(reach, 64 if as_swift else word)
     absolute, relative, end = _bytes(base), _bytes(away), _bytes(reach)
     is_relative = len(relative) < len(absolute)
     chosen = relative if is_relative else absolute

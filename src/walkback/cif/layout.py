@@ -66,5 +66,10 @@ LONGEST_PLATFORM = 255
 # What is taken here at most, since a few bytes can stand for a path of any length
 
 LONGEST_PATH = 1 << 16
-MOST_PATH_BYTES = 1 << 28
-"""Of all paths of a map together."""
+_PATHS_OF_ANY = 1 << 24
+_PATHS_OF_BYTE = 64
+
+
+def path_room(size: int) -> int:
+    """The most bytes that all paths of a map of this size may have together; those of programs take a tenth."""
+    return max(_PATHS_OF_ANY, _PATHS_OF_BYTE * size)

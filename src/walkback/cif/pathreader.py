@@ -20,7 +20,7 @@ class PathReader:
         """`tell` takes each part: its offset, its size, its name and its meaning."""
         self._data, self._tell = data, tell
         self._prefixes = PrefixTable()
-        self._room = layout.MOST_PATH_BYTES
+        self._room = self._most = layout.path_room(len(data))
         self._pos = 0
         self._text = bytearray()
         self._teaches = False
@@ -121,7 +121,7 @@ class PathReader:
             if length > layout.LONGEST_PATH:
                 self._fail(Finding(start, "path-length", f"the path is longer than {layout.LONGEST_PATH} bytes"))
             elif length > self._room:
-                text = f"the paths of this map are longer than {layout.MOST_PATH_BYTES} bytes together"
+                text = f"the paths of this map are longer than {self._most} bytes together"
                 self._fail(Finding(start, "path-length", text))
         return self._trouble is None
 

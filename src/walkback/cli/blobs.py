@@ -38,7 +38,8 @@ _DEEPEST = 200
 _FIRST_TEXT = 4
 """CBF and CIF begin with a smaller byte, for version 0."""
 _SPACE = re.compile(rb"\s+")
-_HEX = re.compile(rb"(?:0[xX])?(?:[0-9a-fA-F]{2}[\s:,]*)+")
+_HEX = re.compile(rb"(?:0[xX])?[0-9a-fA-F]{2}(?:[\s:,]*(?:0[xX])?[0-9a-fA-F]{2})*[\s:,]*")
+_BETWEEN = re.compile(rb"[\s:,]+|0[xX]")
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+={0,2}")
 
 
@@ -50,6 +51,8 @@ class Blob:
     data: bytes
     images: bytes | None = None
     """The CIF that stands beside a CBF in Swift's JSON."""
+    trouble: str | None = None
+    """Why that cannot be read."""
 
 
 def read_blob(source: str, form: str = "auto", key: str = "backtrace") -> Blob:
@@ -70,12 +73,20 @@ def read_blobs(source: str, form: str = "auto", key: str = "backtrace") -> list[
     return found
 
 
+def coded(data: bytes, coding: str | None) -> bytes:
+    """The bytes as they are written: as hexadecimal or base64 text, or as they are."""
+    if coding is None:
+        return data
+    return (data.hex().encode() if coding == "hex" else base64.b64encode(data)) + b"\n"
+
+
 def _input(source: str, form: str) -> tuple[str, bytes]:
     """The name and the bytes of a file or of standard input; else the argument is what is meant."""
     if source == "-":
         return "standard input", sys.stdin.buffer.read()
     try:
-        return source, Path(source).read_bytes()
+        # An empty path would be the folder that one is in.
+        return source, Path(source or "\0").read_bytes()
     except (OSError, ValueError) as error:
         text = os.fsencode(source)
         # A long literal is no file name that the system takes.
@@ -129,8 +140,7 @@ def _from_hex(text: bytes) -> bytes | None:
     """The bytes of hexadecimal text; pairs may be set apart."""
     if not _HEX.fullmatch(text):
         return None
-    digits = text[2:] if text[:2].lower() == b"0x" else text
-    return bytes.fromhex(re.sub(rb"[\s:,]+", b"", digits).decode())
+    return bytes.fromhex(_BETWEEN.sub(b"", text).decode())
 
 
 def _from_base64(text: bytes) -> bytes | None:
@@ -182,5 +192,7 @@ def _decoded(name: str, place: str, value: dict[str, object], key: str, blob: st
         message = f'"{key}" is not base64'
         raise UnreadableError(message, file=where)
     images = value.get("imageMap")
-    beside = _from_base64(images.encode()) if key == "backtrace" and isinstance(images, str) else None
-    return Blob(where, data, beside)
+    if key != "backtrace" or not isinstance(images, str):
+        return Blob(where, data)
+    beside = _from_base64(images.encode())
+    return Blob(where, data, beside, None if beside is not None else '"imageMap" is not base64')

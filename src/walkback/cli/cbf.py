@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from walkback.cli.blobs import FROM, INPUT, read_blob, read_blobs
+from walkback.cli.blobs import FROM, INPUT, coded, read_blob, read_blobs
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
-from walkback.cli.walking import OUTPUT, complain_of, opened, refuse_terminal
+from walkback.cli.walking import OUTPUT, complain_of, opened, refuse_input, refuse_terminal
 from walkback.text import counted, printable
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _print_backtraces(blob: Blob, wanted: _Wanted, *, first: bool) -> int:
 
     try:
         many = decode_backtraces(blob.data, lenient=wanted.lenient)
-        locator = _locator(blob, wanted)
+        locator, troubles = _locator(blob, wanted)
     except WalkbackError as error:
         raise error.within(file=blob.name) from None
     if not len(many):
@@ -153,17 +153,23 @@ def _print_backtraces(blob: Blob, wanted: _Wanted, *, first: bool) -> int:
         complain(
             f"{blob.name}: {counted(cut, 'backtrace')} of more than {wanted.limit} frames: the others are left out"
         )
+    complain_of(blob.name if wanted.images is None else wanted.images, troubles)
     if locator is not None:
         complain_of(blob.name, locator.troubles)
-    return EXIT_FINDINGS if cut or not len(many) or any(True for _ in many.findings()) else EXIT_FINE
+    wrong = cut or troubles or not len(many) or any(True for _ in many.findings())
+    return EXIT_FINDINGS if wrong else EXIT_FINE
 
 
-def _locator(blob: Blob, wanted: _Wanted) -> Locator | None:
+def _locator(blob: Blob, wanted: _Wanted) -> tuple[Locator | None, list[str]]:
+    """What names frames, if there are images, and what of these cannot be read."""
     from walkback.capture.located import Locator
     from walkback.cif.decode import decode_images
 
     data = blob.images if wanted.images is None else read_blob(wanted.images, key="imageMap").data
-    return None if data is None else Locator(decode_images(data, lenient=True), sysroot=wanted.sysroot)
+    if data is None:
+        return None, [blob.trouble] if blob.trouble is not None and wanted.images is None else []
+    images = decode_images(data, lenient=True)
+    return Locator(images, sysroot=wanted.sysroot), [str(one) for one in images.findings if not one.note]
 
 
 def _places(one: Backtrace, locator: Locator | None, limit: int) -> list[Located | None]:
@@ -237,6 +243,7 @@ def encode(
 
     INPUT is a file or - for standard input: a list of frames, or one a line, as `decode --json` prints them.
     """
+    refuse_input(source, output)
     if coding is None:
         refuse_terminal("a backtrace", output)
     name = "standard input" if source == "-" else source
@@ -251,7 +258,7 @@ def encode(
                     data = encode_backtrace(from_objects(objects, int(word)), end=not no_end, style=style)
                 except WalkbackError as error:
                     raise error.within(file=f"{name}: line {line}" if line else name) from None
-                out.write(_coded(data, coding))
+                out.write(coded(data, coding))
         return EXIT_FINE
 
     ctx.exit(guarded(work, source, name))
@@ -282,11 +289,3 @@ def _lists(source: str) -> Iterator[tuple[int, object]]:
             message = f"line {number} is not JSON: {error}"
             raise UnreadableError(message) from error
         yield number, value
-
-
-def _coded(data: bytes, coding: str | None) -> bytes:
-    import base64
-
-    if coding is None:
-        return data
-    return (data.hex().encode() if coding == "hex" else base64.b64encode(data)) + b"\n"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from walkback.cli.blobs import FROM, INPUT, read_blob
+from walkback.cli.blobs import FROM, INPUT, coded, read_blob
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
 from walkback.cli.walking import OUTPUT, complain_of, opened, refuse_input, refuse_terminal
 from walkback.text import printable
@@ -144,24 +144,16 @@ def encode(
         found = _captured(source, pid, exe, sysroot)
         data = encode_images(found.images, style=style)
         with opened(output) as out:
-            out.write(_coded(data, coding))
+            out.write(coded(data, coding))
         complain_of(name, [*found.troubles, *found.notes])
         return EXIT_FINDINGS if found.troubles else EXIT_FINE
 
-    name = source or f"process {pid}"
+    name = f"process {pid}" if source is None else "standard input" if source == "-" else source
     ctx.exit(guarded(work, name, name))
 
 
 def _status(findings: Sequence[Finding]) -> int:
     return EXIT_FINDINGS if any(not finding.note for finding in findings) else EXIT_FINE
-
-
-def _coded(data: bytes, coding: str | None) -> bytes:
-    import base64
-
-    if coding is None:
-        return data
-    return (data.hex().encode() if coding == "hex" else base64.b64encode(data)) + b"\n"
 
 
 def _captured(source: str | None, pid: int | None, exe: str | None, sysroot: str | None) -> CapturedImages:

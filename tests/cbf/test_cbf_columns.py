@@ -1,0 +1,70 @@
+"""Columns that a caller brings: any whole numbers in any memory, and none that becomes another one silently."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from walkback.cbf import Kind, decode_backtrace, decode_backtraces, encode_backtrace, encode_columns, kept_ends
+from walkback.errors import InexpressibleError
+
+pytestmark = pytest.mark.kernel
+DATA = encode_backtrace([(Kind.PC, 1), (Kind.RA, 2), (Kind.RA, 2)])
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"kind": np.array([257])},
+        {"kind": np.array([-1])},
+        {"value": np.array([-1])},
+        {"times": np.array([-1])},
+    ],
+)
+def test_a_number_that_does_not_fit_is_refused_and_never_another_one(columns):
+    with pytest.raises(InexpressibleError):
+        encode_columns([0, 1], **({"kind": np.array([1]), "value": np.array([5])} | columns))
+
+
+@pytest.mark.parametrize("name", ["kind", "value", "times"])
+def test_columns_are_of_whole_numbers(name):
+    with pytest.raises(ValueError, match="whole numbers"):
+        encode_columns([0, 1], **({"kind": [1], "value": [5]} | {name: np.array([1.5])}))
+
+
+def test_whatever_is_true_marks_a_truncated_one():
+    data, _ = encode_columns([0, 1], [1], [5], truncated=np.array([256]))
+    assert decode_backtrace(data).truncated
+
+
+def test_a_word_may_be_a_number_of_numpy():
+    assert decode_backtrace(encode_columns([0, 1], [1], [5], word=np.int64(32))[0]).word == 32
+
+
+def test_memory_may_be_read_only_or_scattered():
+    offsets = np.array([0, len(DATA)])
+    offsets.flags.writeable = False
+    assert decode_backtraces(DATA, offsets)[0] == decode_backtrace(DATA)
+    scattered = np.zeros(2 * len(DATA), np.uint8)
+    scattered[::2] = np.frombuffer(DATA, np.uint8)
+    assert decode_backtrace(scattered[::2]) == decode_backtrace(DATA)
+
+
+def test_limits_of_any_size_are_taken():
+    found = decode_backtraces(DATA).expanded(2**64 - 1, total=2**70, cut=True)
+    assert found.value.tolist() == [1, 2, 2]
+
+
+@pytest.mark.parametrize("first", [[0, 9], [], [2, 1]])
+def test_offsets_that_do_not_rise_within_the_frames_are_refused(first):
+    with pytest.raises(ValueError, match="rise"):
+        kept_ends(first, [1, 1, 1], [2, 3, 4], 1, 0)
+
+
+def test_backtraces_are_equal_if_all_that_they_say_is():
+    one = decode_backtrace(DATA)
+    assert one == decode_backtrace(DATA)
+    assert hash(one) == hash(decode_backtrace(DATA))
+    assert one != decode_backtrace(DATA[:-1] + b"\x01")
+    assert one != decode_backtrace(encode_backtrace([(Kind.PC, 1), (Kind.RA, 2)]))
+    assert one != 5
