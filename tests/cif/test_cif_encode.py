@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from walkback.cif.decode import decode_images
@@ -142,3 +144,10 @@ def test_swift_takes_differences_of_what_is_extended_to_64_bits() -> None:
     assert read.images == images.images
     assert [(one.rule, one.note) for one in read.findings] == [("wide-operand", True)]
     assert len(encode_images(images)) < len(data)
+
+
+def test_paths_made_to_be_worst_take_no_time() -> None:
+    started = time.monotonic()
+    images = mapped(*("/" * 4096 if number % 2 else f"{number}/a" * 1000 for number in range(200)))
+    assert decode_images(encode_images(images)) == images
+    assert time.monotonic() - started < 60

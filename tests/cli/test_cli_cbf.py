@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import os
 import random
 import subprocess
 from pathlib import Path
@@ -228,6 +229,14 @@ def test_images_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     swift = {"backtrace": base64.b64encode(DATA).decode(), "imageMap": "!!!"}
     status, message = told(fed(json.dumps(swift), "decode"))
     assert (status, message) == (1, 'standard input: "imageMap" is not base64')
+
+
+def test_frames_may_come_through_a_named_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen([WALKBACK, "cbf", "encode", "--hex", pipe], stdout=subprocess.PIPE) as encoding:
+        pipe.write_text(json.dumps(OBJECTS))
+        assert encoding.stdout.read().decode().strip() == DATA.hex()
 
 
 def test_an_empty_argument_is_no_file() -> None:

@@ -259,7 +259,7 @@ def test_options_that_do_not_fit_are_refused(
 def test_bytes_of_a_recording_cannot_come_by_a_pipe(tmp_path: Path) -> None:
     done = fed(recording(hello(tmp_path)), "encode")
     assert done.returncode == 2
-    assert b"a recording of perf cannot come by standard input" in done.stderr
+    assert b"a recording of perf cannot come through a pipe" in done.stderr
 
 
 def test_bytes_do_not_go_to_a_terminal(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ Step = tuple[int, int | None]
 """Up to where, and by what code, or None for raw bytes. The steps of a path may leave a framework to its end."""
 
 _LONGEST = 4096
-"""Of longer paths, which Linux does not have, no instructions are looked for."""
+_DEEPEST = 64
+"""Of longer paths, which Linux does not have, and of more folders no instructions are looked for."""
 
 
 def written(paths: Sequence[bytes], ways: Iterable[Way]) -> list[bytes]:
@@ -52,7 +53,7 @@ class _Writer:
         return bytes(out + (_frameworks(path)[place] if place < len(path) else bytes((layout.END,))))
 
     def _steps(self, path: bytes) -> list[Step]:
-        if len(path) > _LONGEST:
+        if len(path) > _LONGEST or sum(map(path.count, layout.SEPARATORS)) > _DEEPEST:
             return [(len(path), None)]
         return self._as_swift_does(path) if self._way == "swift" else self._teaching(path)
 

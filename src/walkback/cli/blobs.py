@@ -80,6 +80,16 @@ def coded(data: bytes, coding: str | None) -> bytes:
     return (data.hex().encode() if coding == "hex" else base64.b64encode(data)) + b"\n"
 
 
+def read_whole(source: str) -> bytes:
+    """A file, a pipe by name, or standard input for -."""
+    if source == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(source).read_bytes()
+    except OSError as error:
+        raise UnreadableError(error.strerror or str(error), file=source) from error
+
+
 def _input(source: str, form: str) -> tuple[str, bytes]:
     """The name and the bytes of a file or of standard input; else the argument is what is meant."""
     if source == "-":

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from walkback.cli.blobs import FROM, INPUT, coded, read_blob, read_blobs
+from walkback.cli.blobs import FROM, INPUT, coded, read_blob, read_blobs, read_whole
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.walking import OUTPUT, complain_of, opened, refuse_input, refuse_terminal
 from walkback.text import counted, printable
@@ -268,10 +267,9 @@ def _lists(source: str) -> Iterator[tuple[int, object]]:
     """The lists of the input, and for those that stand one a line its number."""
     import json
 
-    from walkback.elf import map_file
     from walkback.errors import UnreadableError
 
-    data = sys.stdin.buffer.read() if source == "-" else bytes(map_file(source))
+    data = read_whole(source)
     try:
         yield 0, json.loads(data)
         return

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from walkback.cli.blobs import FROM, INPUT, coded, read_blob
+from walkback.cli.blobs import FROM, INPUT, coded, read_blob, read_whole
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
 from walkback.cli.walking import OUTPUT, complain_of, opened, refuse_input, refuse_terminal
 from walkback.text import printable
@@ -162,7 +162,8 @@ def _captured(source: str | None, pid: int | None, exe: str | None, sysroot: str
     from walkback.cif.objects import images_from_json
     from walkback.elf import is_elf, map_file
 
-    data = sys.stdin.buffer.read() if source == "-" else map_file(source) if source is not None else b""
+    piped = source is not None and (source == "-" or Path(source).is_fifo())
+    data = b"" if source is None else read_whole(source) if piped else map_file(source)
     if source is None:
         kind, takes = "a live process", {"--pid"}
     elif is_elf(data):
@@ -181,8 +182,8 @@ def _captured(source: str | None, pid: int | None, exe: str | None, sysroot: str
         return images_of_process(pid)
     if kind == "JSON":
         return CapturedImages(images_from_json(bytes(data)), [], [])
-    if source == "-":
-        message = f"{kind} cannot come by standard input"
+    if piped:
+        message = f"{kind} cannot come through a pipe"
         raise click.UsageError(message)
     if is_elf(data):
         return images_of_core(source, exe=exe, sysroot=sysroot)
