@@ -146,6 +146,23 @@ def test_a_core_file_has_the_images_of_its_process(program: Path, tmp_path: Path
     comes_back(found.images)
 
 
+def test_a_file_of_data_is_no_image_of_a_core_file(tmp_path: Path) -> None:
+    """gcore leaves unchanged files out, so the core file does not say which of them were mapped as code."""
+    data = tmp_path / "data"
+    data.write_bytes(b"some text\n" * 1000)
+    maps = f"import mmap, time; f = open({str(data)!r}, 'rb'); m = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)"
+    path = tmp_path / "core"
+    with started(sys.executable, "-c", f"{maps}; m[0]; print('ready', flush=True); time.sleep(60)") as process:
+        assert str(data) in Path(f"/proc/{process.pid}/maps").read_text()
+        done = subprocess.run(["gcore", "-o", path, str(process.pid)], capture_output=True, check=False)
+        process.send_signal(signal.SIGKILL)
+    if done.returncode:
+        pytest.skip("gcore is not to be had")
+    found = images_of_core(f"{path}.{process.pid}")
+    assert found.troubles == []
+    assert str(data) not in {one.path for one in found.images.images}
+
+
 def test_a_made_core_file_has_one_image(tmp_path: Path) -> None:
     (tmp_path / "core").write_bytes(core(hello(tmp_path)))
     found = images_of_core(tmp_path / "core")

@@ -7,6 +7,7 @@ of it speaks against it: its build ID, where the file's first page is in the cor
 
 from __future__ import annotations
 
+import contextlib
 import os
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +18,7 @@ from walkback.capture.corenotes import AT_BASE, AT_ENTRY, AT_EXECFN, AT_PHDR, AT
 from walkback.capture.images import build_id_in, image_of
 from walkback.capture.linkmap import DT_DEBUG, LinkMap
 from walkback.capture.modules import Module
-from walkback.elf import ElfFile
+from walkback.elf import ElfFile, is_elf, map_file
 from walkback.elf import layout as elf_layout
 from walkback.errors import WalkbackError
 from walkback.unwind.samples import Space
@@ -110,15 +111,17 @@ class CoreCode:
             code = [one for one in parts if self._memory.is_executable(one.start) is not False]
             main = any(one.start <= entry < one.end for one in parts)
             if code or main:
-                self._add_file(path, parts, self._exe if main else None)
+                self._add_file(path, parts, main=main)
 
-    def _add_file(self, path: str, parts: list[MappedFile], given: str | None) -> None:
+    def _add_file(self, path: str, parts: list[MappedFile], *, main: bool) -> None:
         build_id = self._build_id(path, parts)
         name = path.removesuffix(" (deleted)")
-        number = self._module(name, build_id, given)
+        number = self._module(name, build_id, self._exe if main else None)
         if self._modules[number].elf is None:
             number = self._from_memory(name, parts, number)
         module = self._modules[number]
+        if not main and self._is_data(module, parts):
+            return
         self._tell(module)
         for one in parts:
             executable = self._memory.is_executable(one.start)
@@ -126,6 +129,15 @@ class CoreCode:
                 executable = module.elf is None or _is_code(module.elf, one.offset)
             bias = module.bias(one.start, one.offset)
             self.areas.append(Area(one.start, one.end, number, one.offset, bias, executable))
+
+    def _is_data(self, module: Module, parts: list[MappedFile]) -> bool:
+        """Whether a file is no ELF file, as those of locales are, and nothing says that it was mapped as code."""
+        if module.elf is not None or any(self._memory.is_executable(one.start) for one in parts):
+            return False
+        for place in module.places:
+            with contextlib.suppress(WalkbackError):
+                return not is_elf(map_file(place))
+        return False
 
     def _build_id(self, path: str, parts: list[MappedFile]) -> bytes | None:
         for one in parts:

@@ -46,7 +46,7 @@ class ImageMap:
 
     def find(self, address: int) -> Image | None:
         """The image that holds an address."""
-        number = int(self.locate([address])[0])
+        number = int(self.locate([address])[0]) if 0 <= address < 1 << 64 else _NONE
         return self.images[number] if number >= 0 else None
 
     def locate(self, addresses: Numbers | Sequence[int]) -> I64:

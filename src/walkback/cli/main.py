@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 
@@ -72,7 +73,8 @@ def cli() -> None:
 
 
 def _end(number: int, _frame: object) -> None:
-    """End as an exit does, which takes temporary files away."""
+    """End as an exit does, which takes temporary files away; a second time at once."""
+    signal.signal(number, signal.SIG_DFL)
     sys.exit(128 + number)
 
 
@@ -85,6 +87,9 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # File names can hold any bytes; they are printed as they are.
         sys.stdout.reconfigure(errors="surrogateescape")
+    if sys.stdin is None:
+        # A closed one is an empty one.
+        sys.stdin = Path(os.devnull).open()  # noqa: SIM115 - until the end
     if sys.stdout is None:
         complain("standard output is closed")
         sys.exit(EXIT_UNREADABLE)

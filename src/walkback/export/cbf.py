@@ -19,7 +19,10 @@ from walkback.unwind.stacks import End
 def write(batches: Iterable[SampleBatch], out: BinaryIO) -> None:
     """Write samples as they come."""
     for batch in batches:
-        # What is looked up one byte before is where a call returns to.
-        kind = np.where(batch.pc == batch.lookup, np.uint8(Kind.PC), np.uint8(Kind.RA))
+        # What is looked up one byte before is where a call returns to; so are all callers in the kernel.
+        returns = batch.pc != batch.lookup
+        calls = batch.frames.kernel[batch.frame]
+        calls[batch.first[:-1][np.diff(batch.first) > 0]] = False
+        kind = np.where(returns | calls, np.uint8(Kind.RA), np.uint8(Kind.PC))
         data, _ = encode_columns(batch.first, kind, batch.pc, truncated=batch.end != End.COMPLETE)
         out.write(data.data)
