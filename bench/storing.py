@@ -45,11 +45,14 @@ def storing(rounds: int, data: Path | None = None) -> Iterator[Figure]:
         plain = min(_write_plainly(stacks, folder / "plain.parquet") for _ in range(rounds))
         scale = 1e6 / len(stacks)
         yield Figure("store a stack", seconds * scale, plain * scale, "us", "pyarrow, lists of addresses", 1, 1e6 / 3e5)
-        first = None
+        first = first_filled = None
         for samples in SIZES:
             store = folder / f"hour{samples}"
             chosen = np.random.default_rng(samples).integers(0, len(stacks), samples)
-            _fill(stacks, store, chosen)
+            filled = _fill(stacks, store, chosen) / samples
+            first_filled = first_filled or filled
+            what = f"store {samples:,} samples, each"
+            yield Figure(what, filled * 1e6, first_filled * 1e6, "us", f"{SIZES[0]:,} samples", 1)
             Store(store).compact(every=True)
             command = (WALKBACK, "store", store, "flame", "-o", folder / "flame.html")
             seconds = min(process(command)[0] for _ in range(rounds))
