@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_cli_process import run, told
+from test_cli_process import WALKBACK, run, told
 
 from capture.targets import THREADS, compiled, started
 from recorded import core, hello, recording
@@ -312,3 +312,66 @@ def test_looks_at_a_process_into_a_store(tmp_path: Path) -> None:
     assert {one["n"] for one in threads} == {3}
     assert len(threads) == 5
     assert all(begin <= one["first"] <= time.time_ns() for one in threads)
+
+
+# What must not be lost, or end in a traceback
+
+
+def test_everything_that_comes_through_a_pipe_is_appended(tmp_path: Path, recorded: Path) -> None:
+    lines = "".join(f"p;a;b{number} 1\n" for number in range(5000)).encode()
+    blob = encode_backtrace([(Kind.PC, 0x1000), (Kind.RA, 0x2001)]) * 30_000
+    for number, (data, samples) in enumerate(((lines, 5000), (blob, 30_000), (b"p;a", 0), (b"", 0))):
+        for place in ("-", "/dev/stdin"):
+            store = tmp_path / f"store{number}{place[-1]}"
+            done = subprocess.run(
+                [WALKBACK, "store", store, "append", place], input=data, capture_output=True, check=False
+            )
+            assert done.returncode == (3 if data == b"p;a" else 0), done.stderr
+            assert objects(store)[0]["samples"] == samples
+    with (tmp_path / "perf.data").open("rb") as file:
+        subprocess.run(
+            [WALKBACK, "store", tmp_path / "file", "append", "-"], stdin=file, check=True, capture_output=True
+        )
+    assert objects(tmp_path / "file")[0]["samples"] == 6
+
+
+def test_stacks_that_weigh_nothing(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("p;a;b 0\n")
+    assert asked(tmp_path / "store", "append", tmp_path / "f").returncode == 0
+    assert text(tmp_path / "store", "through", "a").splitlines()[1].startswith("0 of 0 ")
+    for verb in (["top"], ["flame"], ["diff", "process=p", "process=p"]):
+        assert asked(tmp_path / "store", *verb).returncode == 0
+
+
+def test_a_time_that_no_sample_has(tmp_path: Path, folded: Path, recorded: Path) -> None:
+    for file in (folded, recorded):
+        for when in ("9999-12-31", "999999999w", "0001-01-01"):
+            done = asked(tmp_path / "store", "append", file, "--time", when)
+            assert (done.returncode, b"1970 to 2262" in done.stderr, b"Traceback" in done.stderr) == (3, True, False)
+
+
+def test_a_label_has_one_value(store: Path, folded: Path, recorded: Path) -> None:
+    labels = ("--label", "a=1", "--label", "a=2")
+    assert asked(store, "append", folded, *labels).returncode == 2
+    assert run("unwind", recorded, "--store", store, *labels).returncode == 2
+
+
+def test_diff_of_several_and_of_what_contradicts_itself(store: Path) -> None:
+    first = objects(store, "diff", "process=server,process=client", "version=2")[0]
+    assert (first["before"], first["after"]) == (95, 50)
+    for args in (
+        ["process=server", "process=server", "--process", "q"],
+        ["version=1", "version=2", "--label", "version=1"],
+        ["since=2h,since=1h", "version=2"],
+    ):
+        assert asked(store, "diff", *args).returncode == 2
+
+
+def test_sql_tells_all_as_json(store: Path) -> None:
+    query = "SELECT MAP {DATE '2020-01-01': 1} AS a, [1, 'nan'::DOUBLE] AS b, {'c': 'inf'::DOUBLE} AS d, 1 AS a"
+    assert objects(store, "sql", query) == [{"a": {"2020-01-01": 1}, "b": [1, None], "d": {"c": None}, "a_1": 1}]
+    query = "SELECT make_timestamp_ns(1700000000233517351) AS a, to_timestamp(0) AS b, now() > to_timestamp(0) AS c"
+    assert objects(store, "sql", query) == [
+        {"a": "2023-11-14T22:13:20.233517351", "b": "1970-01-01T00:00:00", "c": True}
+    ]
+    assert text(store, "sql", query, "--csv").splitlines()[1].startswith("2023-11-14T22:13:20.233517351,")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import signal
 import sys
@@ -32,6 +34,16 @@ def tell(path, text):
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.write(descriptor, f"{text}\n".encode())
     os.close(descriptor)
+
+
+def left(store):
+    """The folders in staging whose writer is gone: nobody holds the lock in them."""
+    found = []
+    for alive in sorted((store.path / "staging").glob("*/alive")):
+        with alive.open() as lock, contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            found.append(alive.parent.name)
+    return found
 
 
 def _append_forever(store, acknowledged, begin):

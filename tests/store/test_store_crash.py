@@ -16,7 +16,6 @@ import pytest
 
 from store import crashing, plainreader
 from store.made import HOUR, NOON, put, told_sample
-from walkback.store.staging import left
 from walkback.store.store import Store
 
 ROUNDS = int(os.environ.get("WALKBACK_SOAK", "0")) // 100 or 40
@@ -155,7 +154,7 @@ def test_nobody_takes_away_what_somebody_is_writing(tmp_path):
     with Staging(store.folder) as staging:
         store.compact(every=True)
         assert staging.path.is_dir()
-        assert left(store.folder) == []
+        assert crashing.left(store) == []
 
 
 def test_what_a_killed_writer_left_is_known_and_taken_away(tmp_path, processes):
@@ -167,6 +166,6 @@ def test_what_a_killed_writer_left_is_known_and_taken_away(tmp_path, processes):
         for file in files:
             (own / file).parent.mkdir(parents=True, exist_ok=True)
             (own / file).touch()
-    assert len(left(store.folder)) == 2
+    assert len(crashing.left(store)) == 2
     store.compact()
     assert list(store.folder.staging.iterdir()) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import click
 
 from walkback.cli.output import complain
 from walkback.cli.walking import DEMANGLE, LINES, SYSROOT, complain_of
+from walkback.text import printable
 
 if TYPE_CHECKING:
     from walkback.export.profile import Profile
@@ -43,6 +44,17 @@ class Label(click.ParamType[tuple[str, str]]):
         if not name or not sign:
             self.fail(f"{value!r} is no label; example: version=1.2", param, ctx)
         return name, its
+
+
+def one_each(labels: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Labels by their names; a sample has one value of each."""
+    found: dict[str, str] = {}
+    for label, value in labels:
+        name = label.encode("utf-8", "backslashreplace").decode()  # as it is stored
+        if found.setdefault(name, value) != value:
+            message = f"the label {printable(name)} is both {printable(found[name])} and {printable(value)}"
+            raise click.UsageError(message)
+    return found
 
 
 SINCE = click.option("--since", type=Moment(), metavar="TIME", help="From this time on; 2h is so long ago.")

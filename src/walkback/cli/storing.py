@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from walkback.cli.choosing import Label
+from walkback.cli.choosing import Label, one_each
 from walkback.cli.output import complain
 from walkback.text import counted
 
@@ -37,7 +37,7 @@ def storing(
         return
     from walkback.store.store import Store
 
-    with Store(folder, create=True).append(labels=dict(labels)) as new:
+    with Store(folder, create=True).append(labels=one_each(labels)) as new:
         yield new.captured(capture, by_period=by_period).add
     for line in (*new.notes, told(new)):
         complain(f"{folder}: {line}")
@@ -56,3 +56,4 @@ def check_store(folder: str | None, labels: tuple[tuple[str, str], ...]) -> None
     if labels and folder is None:
         message = "--label is for --store"
         raise click.UsageError(message)
+    one_each(labels)

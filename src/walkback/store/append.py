@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 from walkback.store import folded
 from walkback.store.backtraces import add_backtraces
-from walkback.store.builder import Builder, Origin, write_manifest
+from walkback.store.builder import Builder, Origin, spelled_out, write_manifest
 from walkback.store.capturing import Capture, Captured
 from walkback.store.folder import Counts, Folder
 from walkback.store.profiles import add_profile
@@ -35,8 +35,14 @@ class Append:
 
     def __init__(self, folder: Folder, *, host: str | None = None, labels: Mapping[str, str] | None = None) -> None:
         """`host` and `labels` are of all samples; a recording tells its host itself."""
+        labels = labels or {}
+        if len({spelled_out(name) for name in labels}) < len(labels):
+            message = "two labels have the same name when bytes that are no text are spelled out"
+            raise ValueError(message)
+        for value in labels.values():
+            spelled_out(value)
         self._folder = folder
-        self._origin = Origin(host, labels=tuple(sorted((labels or {}).items())))
+        self._origin = Origin(host, labels=tuple(sorted(labels.items())))
         self.builder = Builder()
         """Takes what the methods here have no words for."""
         self._captured: list[Captured] = []
@@ -46,7 +52,6 @@ class Append:
         """What came into the store, by hours."""
         self.notes: list[str] = []
         """What is to be known of it, a line each, once it is in the store."""
-        self._tried = False
 
     @property
     def origin(self) -> Origin:
@@ -96,7 +101,7 @@ class Append:
                 folded.add(self.builder, lines, self._origin, when, with_process=with_process, name=str(path))
         else:
             when = time.time_ns() if start is None else start
-            folded.add(self.builder, source, self._origin, when, with_process=with_process, name="-")
+            folded.add(self.builder, source, self._origin, when, with_process=with_process, name=None)
 
     def backtraces(
         self,
@@ -117,14 +122,14 @@ class Append:
 
     def publish(self) -> None:
         """Let it appear in the store, once; when this returns it is on the disk."""
-        if self._tried:
-            message = "this was published, or could not be"
-            raise ValueError(message)
-        self._tried = True
-        for taken in self._captured:
-            taken.finish()
-            if taken.note is not None:
-                self.notes.append(taken.note)
+        self.builder.check_open()
+        try:
+            for taken in self._captured:
+                taken.finish()
+                if taken.note is not None:
+                    self.notes.append(taken.note)
+        finally:
+            self.builder.close()
         self._captured = []
         if not len(self.builder):
             return

@@ -38,11 +38,12 @@ def add_backtraces(
         frames[omitted] = builder.frames(np.array([-1]), np.zeros(1, np.uint64), [OMITTED])[0]
     source = builder.sources([origin])[0]
     builder.add(
-        np.broadcast_to(np.asarray(times, np.int64), count),
+        np.zeros(count, np.int64) if isinstance(times, int) else np.broadcast_to(np.asarray(times), count),
         builder.stacks.add(found.first, frames),
         np.ones(count, np.int64),
         np.full(count, source),
         np.where(found.truncated, End.LIMIT, End.COMPLETE),
+        since=times if isinstance(times, int) else 0,
     )
 
 

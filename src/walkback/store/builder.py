@@ -61,6 +61,17 @@ class Builder:
         self._name_numbers: dict[str, int] = {}
         self._sources: dict[Origin, int] = {}
         self._samples = _Samples()
+        self._closed = False
+
+    def close(self) -> None:
+        """Take no more: it would be lost."""
+        self._closed = True
+
+    def check_open(self) -> None:
+        """Refuse what would be lost."""
+        if self._closed:
+            message = "this was published, or could not be, and takes no more"
+            raise ValueError(message)
 
     def module(self, build_id: str | None, path: str | None) -> int:
         """The number of a file; one with a build ID is the same wherever it lies."""
@@ -90,14 +101,16 @@ class Builder:
         """The numbers of sources."""
         return np.array([self._sources.setdefault(origin, len(self._sources)) for origin in origins], np.int32)
 
-    def add(self, time: Numbers, stack: I32, weight: Numbers, source: Numbers, end: Numbers) -> None:
-        """Add samples; a stack is the number of a node of `stacks`, a time is in nanoseconds since 1970."""
-        times = np.ascontiguousarray(time, np.int64)
-        if len(times) and (int(times.min()) < 0 or int(times.max()) > layout.LAST_NS):
+    def add(self, time: Numbers, stack: I32, weight: Numbers, source: Numbers, end: Numbers, *, since: int = 0) -> None:
+        """Add samples; a stack is the number of a node of `stacks`, times are nanoseconds, from `since` after 1970."""
+        self.check_open()
+        first, last = (int(time.min()), int(time.max())) if len(time) else (0, 0)
+        if len(time) and not 0 <= first + since <= last + since <= layout.LAST_NS:
             message = "samples are from the years 1970 to 2262"
             raise UnreadableError(message)
         samples = self._samples
-        samples.time.append(times)
+        # In this order no number is too large on the way, whatever clock the times are of.
+        samples.time.append((time - time.dtype.type(first)).astype(np.int64) + (first + since))
         samples.stack.append(np.ascontiguousarray(stack, np.int32))
         samples.weight.append(
             np.minimum(weight, np.array(layout.MOST_WEIGHT, np.asarray(weight).dtype)).astype(np.int64)
@@ -237,12 +250,12 @@ def _places(chosen: I64, count: int) -> I32:
 
 def _texts(values: Iterable[str | None]) -> Numbers:
     """A column of text."""
-    return _objects([_text(value) for value in values])
+    return _objects([None if value is None else spelled_out(value) for value in values])
 
 
-def _text(value: str | None) -> str | None:
+def spelled_out(value: str) -> str:
     """What Python has read from undecodable bytes is spelled out: no file of text can hold it."""
-    return None if value is None else value.encode("utf-8", "backslashreplace").decode()
+    return value.encode("utf-8", "backslashreplace").decode()
 
 
 def _objects(values: Sequence[object]) -> Numbers:
@@ -266,6 +279,6 @@ def _source_table(sources: list[Origin], used: I64) -> Columns:
         "pid": np.array([one.pid for one in chosen], np.int64),
         "tid": np.array([one.tid for one in chosen], np.int64),
         "event": _texts(one.event for one in chosen),
-        "keys": _objects([[_text(key) for key, _ in one.labels] for one in chosen]),
-        "values": _objects([[_text(value) for _, value in one.labels] for one in chosen]),
+        "keys": _objects([[spelled_out(key) for key, _ in one.labels] for one in chosen]),
+        "values": _objects([[spelled_out(value) for _, value in one.labels] for one in chosen]),
     }

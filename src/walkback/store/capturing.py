@@ -60,8 +60,9 @@ class Captured:
 
     def add(self, batch: SampleBatch) -> None:
         """Add the samples of a batch."""
-        self._take_frames()
         builder = self._builder
+        builder.check_open()
+        self._take_frames()
         nodes = builder.stacks.add(batch.first, self._frame_numbers[batch.frame])
         weight = batch.period if self._by_period else np.ones(len(batch), np.uint64)
         self._pieces.append((batch.time.copy(), nodes, weight, self._sources(batch), batch.end.copy()))
@@ -70,7 +71,7 @@ class Captured:
         """Give all samples their times."""
         shift = self._shift()
         for times, nodes, weight, source, end in self._pieces:
-            self._builder.add(times.astype(np.int64) + shift, nodes, weight, source, end)
+            self._builder.add(times, nodes, weight, source, end, since=shift)
         self._pieces = []
 
     # Times

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.errors import WalkbackError
+from walkback.errors import UnreadableError, WalkbackError
 from walkback.store import layout
 from walkback.store.builder import number_of_stacks, sum_of
-from walkback.store.folder import Block, Folder, Snapshot
+from walkback.store.folder import Block, Folder, live, missing
 from walkback.store.reading import connect
 from walkback.store.tables import Contents, read_block
 
@@ -29,14 +29,15 @@ class Problem:
 
 def check(folder: Folder) -> Iterator[Problem]:
     """All that is wrong; nothing if every sample can be read."""
-    try:
-        snapshot = Snapshot(folder)
-    except WalkbackError as error:
-        yield Problem(error.file or str(folder.path), error.message)
-        return
-    with snapshot:
-        for block in snapshot.blocks:
+    with folder.locked(layout.LOCK, shared=True):
+        wrong: list[UnreadableError] = []
+        blocks = live(folder.segments(wrong))
+        for error in wrong:
+            yield Problem(error.file or str(folder.path), error.message)
+        for block in blocks:
             try:
+                if not block.path.is_dir():
+                    raise missing(block)
                 # A damaged file can leave DuckDB in a state in which it reads no other either.
                 with connect() as db:
                     yield from _check_block(db, block)

@@ -99,6 +99,10 @@ def _add(builder: Builder, block: Block, found: Contents) -> None:
         if (told := getattr(block.counts, name)) != has:
             message = f"the segment tells of {told} as its {name}, and here it is {has}"
             raise UnreadableError(message, file=str(block.path))
+    begin = (layout.hour_number(block.hour) or 0) * layout.HOUR_NS
+    if (found.time // layout.HOUR_NS * layout.HOUR_NS != begin).any():
+        message = f"there are samples that are not of the hour {block.hour}"
+        raise UnreadableError(message, file=str(block.file("samples")))
     modules = [builder.module(*module) for module in zip(found.build_id, found.path, strict=True)]
     frames = builder.frames(np.array([*modules, -1], np.int64)[found.module], found.address, found.name.tolist())
     nodes = np.append(builder.stacks.add_tree(found.tree, frames), np.int32(-1))

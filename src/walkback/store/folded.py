@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -47,7 +48,7 @@ class _Lines:
         """The stacks, processes and weights since the last time."""
         new = list(self._numbers)[len(self._frames) :]
         numbers = self._builder.frames(
-            np.full(len(new), -1), np.zeros(len(new), np.uint64), [name.decode("utf-8", "replace") for name in new]
+            np.full(len(new), -1), np.zeros(len(new), np.uint64), [os.fsdecode(name) for name in new]
         )
         self._frames = np.concatenate((self._frames, numbers.astype(np.int32)))
         stacks = self._builder.stacks.add(
@@ -58,7 +59,9 @@ class _Lines:
         return found
 
 
-def add(builder: Builder, lines: Iterable[bytes], origin: Origin, when: int, *, with_process: bool, name: str) -> None:
+def add(
+    builder: Builder, lines: Iterable[bytes], origin: Origin, when: int, *, with_process: bool, name: str | None
+) -> None:
     """Add lines `process;outermost;...;innermost weight`, all of one time."""
     taken = _Lines(builder)
     for number, line in enumerate(lines, 1):
@@ -78,13 +81,14 @@ def _put(builder: Builder, taken: _Lines, origin: Origin, when: int) -> None:
     stacks, processes, weights = taken.take()
     distinct = {process: number for number, process in enumerate(dict.fromkeys(processes))}
     sources = builder.sources(
-        replace(origin, process=process.decode("utf-8", "replace") if process else None) for process in distinct
+        replace(origin, process=os.fsdecode(process) if process else None) for process in distinct
     )
     count = len(weights)
     builder.add(
-        np.full(count, when),
+        np.zeros(count, np.int64),
         stacks,
         np.array(weights, np.int64),
         sources[np.array([distinct[process] for process in processes], np.int64)],
         np.full(count, End.COMPLETE),
+        since=when,
     )

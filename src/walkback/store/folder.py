@@ -8,6 +8,7 @@ of others, which from that moment on do not count and are taken away when nobody
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -63,7 +64,10 @@ class Block:
     @property
     def size(self) -> int:
         """Bytes of all its tables."""
-        return sum(self.file(table).stat().st_size for table in layout.TABLES)
+        try:
+            return sum(self.file(table).stat().st_size for table in layout.TABLES)
+        except OSError as error:
+            raise _unreadable(error, self.path) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +93,15 @@ class Folder:
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
         """With `create` a store that is not there is made; its parent must be there."""
         self.path = Path(path)
+        if not layout.is_text(layout.plain_path(self.path)):
+            raise UnreadableError("a store is not in a folder whose name is no UTF-8", file=str(path))
         if create:
             self._create()
         try:
             marker = json.loads((self.path / layout.MARKER).read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             raise UnreadableError("this is no store", file=str(path)) from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UnreadableError(f"this is no JSON: {error}", file=str(self.path / layout.MARKER)) from None
         version = marker.get("version") if isinstance(marker, dict) else None
         if version != layout.VERSION:
@@ -124,17 +130,22 @@ class Folder:
         replace_file(self.path / layout.MARKER, [json.dumps({"version": layout.VERSION}).encode() + b"\n"])
         sync_folder(self.path.parent)
 
-    def segments(self) -> list[Segment]:
-        """All that are there, the oldest first."""
+    def segments(self, wrong: list[UnreadableError] | None = None) -> list[Segment]:
+        """All that are there, the oldest first. What cannot be read is raised, or put into `wrong` and left out."""
         found = []
         with os.scandir(self.path) as entries:
             names = [entry.name for entry in entries if entry.name.startswith(layout.SEGMENT)]
         for name in sorted(names):
             number = name.removeprefix(layout.SEGMENT)
-            if not layout.is_id(number):
-                raise UnreadableError("this is not the name of a segment", file=str(self.path / name))
-            with contextlib.suppress(FileNotFoundError):
-                found.append(_read_segment(self.path / name, number))
+            try:
+                if not layout.is_id(number):
+                    raise UnreadableError("this is not the name of a segment", file=str(self.path / name))
+                with contextlib.suppress(FileNotFoundError):
+                    found.append(_read_segment(self.path / name, number))
+            except UnreadableError as error:
+                if wrong is None:
+                    raise
+                wrong.append(error)
         return found
 
     @contextlib.contextmanager
@@ -157,7 +168,13 @@ def _open_lock(path: Path, *, shared: bool) -> int:
     if shared:
         with contextlib.suppress(FileNotFoundError):
             return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if not shared or error.errno not in (errno.EROFS, errno.EACCES):
+            raise
+        # Nobody who may not write takes anything away here.
+        return os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
 
 
 class Snapshot:
@@ -180,7 +197,7 @@ class Snapshot:
         for block in self.blocks:
             if not block.path.is_dir():
                 self._held.close()
-                raise UnreadableError("this block is missing", file=str(block.path))
+                raise missing(block)
 
     def close(self) -> None:
         """Let the files go."""
@@ -191,6 +208,11 @@ class Snapshot:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def missing(block: Block) -> UnreadableError:
+    """What is to be said of a block that is told of and not there."""
+    return UnreadableError("this block is missing", file=str(block.path))
 
 
 def within(blocks: Iterable[Block], since: int | None, until: int | None) -> list[Block]:
@@ -218,9 +240,15 @@ def _read_segment(path: Path, number: str) -> Segment:
         if path.is_dir():
             raise UnreadableError("this segment does not say what it has", file=str(file)) from None
         raise
+    except OSError as error:
+        raise _unreadable(error, file) from None
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise UnreadableError(f"this does not describe a segment: {error!r}", file=str(file)) from None
     return Segment(path, number, replaces, blocks)
+
+
+def _unreadable(error: OSError, path: Path) -> UnreadableError:
+    return UnreadableError(error.strerror or str(error), file=str(error.filename or path))
 
 
 def _an_id(text: object) -> str:
@@ -241,5 +269,8 @@ def _counts(told: dict[str, object]) -> Counts:
         value = told[name]
         if not isinstance(value, int) or isinstance(value, bool):
             raise TypeError(name)
+        # Many weights that a column holds may be more together.
+        if not 0 <= value < 2 ** (128 if name == "weight" else 63):
+            raise ValueError(name)
         values.append(value)
     return Counts(*values)

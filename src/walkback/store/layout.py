@@ -94,7 +94,21 @@ def hour_number(name: object) -> int | None:
 
 def sql_path(path: Path) -> str:
     """A path as DuckDB reads it, with quotes: what would be a pattern in it is spelled out."""
-    return sql_text(re.sub(r"[*?\[]", r"[\g<0>]", str(path)))
+    return sql_text(re.sub(r"[*?\[]", r"[\g<0>]", plain_path(path)))
+
+
+def plain_path(path: Path) -> str:
+    """A path in which DuckDB sees nothing but a path, as it does not in `~/a` and `file:/a`."""
+    return str(path.absolute())
+
+
+def is_text(path: str) -> bool:
+    """Whether all bytes of a path are text, which is what DuckDB takes."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def sql_text(text: str) -> str:

@@ -6,7 +6,7 @@ import time as clock
 
 import numpy as np
 
-from walkback.arrays import I32, I64, Numbers
+from walkback.arrays import I32, I64, U64, Numbers
 from walkback.export.distinct import Distinct
 from walkback.export.profile import Profile
 from walkback.store.builder import Builder, Origin
@@ -16,18 +16,19 @@ def add_profile(builder: Builder, profile: Profile, origin: Origin, start: int |
     """Add each of its samples, or if these are not kept each of its rows."""
     rows = profile.timeline if profile.timeline is not None else profile
     count = len(rows.stack)
-    times = np.zeros(count, np.int64) if profile.timeline is None else profile.timeline.time.astype(np.int64)
+    times = np.zeros(count, np.uint64) if profile.timeline is None else profile.timeline.time
     nodes = builder.stacks.add(profile.stack_first, _frames(builder, profile)[profile.stack_frames])
     builder.add(
-        times + _shift(times, profile.start if start is None else start),
+        times,
         nodes[rows.stack],
         rows.weight,
         _sources(builder, profile, origin, rows.comm, rows.pid, rows.tid),
         rows.end,
+        since=_shift(times, profile.start if start is None else start),
     )
 
 
-def _shift(times: I64, start: int) -> int:
+def _shift(times: U64, start: int) -> int:
     """What to add to times to have them in nanoseconds since 1970."""
     known = times[times > 0]
     if start:

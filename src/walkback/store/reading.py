@@ -76,9 +76,26 @@ class Tables:
 
     def ask(self, query: str) -> dict[str, Any]:
         """The columns of an answer; text may be missing in them, numbers may not."""
-        with readable():
-            found = self.connection.execute(query).fetchnumpy()
+        try:
+            with readable():
+                found = self.connection.execute(query).fetchnumpy()
+        except UnreadableError as error:
+            raise error.within(file=self.first_wrong()) from None
         return {name: _plain(column, name) for name, column in found.items()}
+
+    def first_wrong(self) -> str | None:
+        """The first file that is not what it should be, after something could not be read."""
+        for block in self.blocks:
+            for table in layout.TABLES:
+                # Nothing that a file's footer could answer.
+                columns = ", ".join(f'bit_xor(hash("{name}"))' for name in layout.COLUMNS[table])
+                try:
+                    # A damaged file can leave DuckDB in a state in which it reads no other either.
+                    with connect() as db, readable():
+                        db.execute(f"SELECT {columns} FROM {Tables(db, [block]).scan(table)}").fetchall()  # noqa: S608
+                except UnreadableError:
+                    return str(block.file(table))
+        return None
 
     def read(self, table: str, *columns: str) -> Columns:
         """Some columns of a table of all blocks, block after block."""
@@ -91,7 +108,8 @@ class Tables:
             block = block[order]
             found = {name: column[order] for name, column in found.items()}
         first = np.searchsorted(block, np.arange(len(self.blocks) + 1))
-        return Columns(first.astype(np.int64), list(found.values()))
+        files = [str(block.file(table)) for block in self.blocks]
+        return Columns(first.astype(np.int64), list(found.values()), files)
 
 
 def _plain(column: Any, name: str) -> Any:
@@ -110,10 +128,12 @@ def _plain(column: Any, name: str) -> Any:
 class Columns:
     """Columns of a table of several blocks, one after the other."""
 
-    def __init__(self, first: I64, columns: list[Numbers]) -> None:
+    def __init__(self, first: I64, columns: list[Numbers], files: Sequence[str]) -> None:
         self.first = first
         """Where each block begins; one more than there are blocks."""
         self.columns = columns
+        self.files = files
+        """Where the columns of each block are from."""
 
     def slice(self, block: int) -> slice:
         """The rows of a block."""
@@ -129,6 +149,6 @@ class Columns:
         row = np.asarray(row, np.int64)
         wrong: Bools = (row < MISSING) | (row >= np.diff(self.first)[block])
         if wrong.any():
-            message = f"row {int(row[wrong][0])} of a table is spoken of, and there is none"
-            raise UnreadableError(message)
+            message = f"row {int(row[wrong][0])} of this is spoken of, and there is none"
+            raise UnreadableError(message, file=self.files[int(block[wrong][0])])
         return np.where(row >= 0, self.first[:-1][block] + row, MISSING)

@@ -52,6 +52,9 @@ class Database:
                 self._late = {"stack_frames": self._make_stack_frames, "frames": self._make_frames}
             else:
                 self._make_nothing()
+            self._connection.execute("SET TimeZone = 'UTC'")
+            # No query makes DuckDB log into a file.
+            self._connection.execute("SET lock_configuration = true")
 
     def __enter__(self) -> Self:
         return self
@@ -59,8 +62,12 @@ class Database:
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def ask(self, query: str) -> DuckDBPyConnection:
-        """The answer to one query, as DuckDB gives it, to be read before the next; a wrong query is a ValueError."""
+    def ask(self, query: str, *, times_as_text: bool = False) -> DuckDBPyConnection:
+        """The answer to one query, as DuckDB gives it, to be read before the next; a wrong query is a ValueError.
+
+        No two columns have the same name, and times with a time zone are those of UTC. As text times of samples keep
+        their nanoseconds, for which Python has no word.
+        """
         import duckdb
 
         query = clean(query)
@@ -74,11 +81,32 @@ class Database:
                 message = f"a query that could write is not answered: {min(writing)} (as a name it needs quotes)"
                 raise ValueError(message)
             self._make_late(query)
-            return self._connection.execute(statements[0])
-        except (duckdb.IOException, duckdb.InvalidInputException) as error:
-            raise UnreadableError(one_line(error)) from None
-        except duckdb.Error as error:
+            return self._connection.execute(self._as_told(query, times_as_text=times_as_text))
+        except (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException) as error:
             raise ValueError(str(error)) from None
+        except duckdb.Error as error:
+            # What is wrong may be a file, and not what was asked.
+            wrong = self._tables.first_wrong()
+            if wrong is None and not isinstance(error, duckdb.IOException):
+                raise ValueError(str(error)) from None
+            raise UnreadableError(one_line(error), file=wrong) from None
+
+    def _as_told(self, query: str, *, times_as_text: bool) -> str:
+        """A query with columns that can be told apart, and that Python reads."""
+        plain = self._connection.sql(query)
+        names = _different(plain.columns)
+        kinds = [str(kind) for kind in plain.types]
+        told = [_kind(kind, times_as_text=times_as_text) for kind in kinds]
+        if names == plain.columns and told == kinds:
+            return query
+        columns = [f"#{number}" for number in range(1, len(names) + 1)]
+        for at, its in enumerate(told):
+            if its != kinds[at]:
+                columns[at] = f"CAST({columns[at]} AS {its})"
+            if its == "VARCHAR" != kinds[at]:
+                columns[at] = f"replace({columns[at]}, ' ', 'T')"  # as other times are told
+        named = ", ".join(f"{column} AS {_quoted(name)}" for column, name in zip(columns, names, strict=True))
+        return f"SELECT {named} FROM (\n{_bare(query)}\n)"
 
     def columns(self, query: str) -> dict[str, Any]:
         """The columns of the answer to one query."""
@@ -175,6 +203,35 @@ def _keywords(query: str) -> Iterator[str]:
     for start, kind in duckdb.tokenize(query):
         if kind == duckdb.token_type.keyword:
             yield (re.match(rb"\w*", data[start:]) or [b""])[0].decode().lower()
+
+
+def _different(names: Sequence[str]) -> list[str]:
+    """Names with a number where there was the same before."""
+    found: list[str] = []
+    for name in names:
+        more = (f"{name}_{number}" for number in range(1, len(names) + 1))
+        found.append(name if name not in found else next(one for one in more if one not in {*found, *names}))
+    return found
+
+
+def _kind(kind: str, *, times_as_text: bool) -> str:
+    """The type to have a column as."""
+    # Python knows these only with a package for time zones.
+    kind = kind.replace("TIMESTAMP WITH TIME ZONE", "TIMESTAMP")
+    return kind.replace("TIMESTAMP_NS", "VARCHAR") if times_as_text else kind
+
+
+def _bare(query: str) -> str:
+    """A query without what ends it."""
+    import duckdb
+
+    data = query.encode()
+    ends = [start for start, _ in duckdb.tokenize(query) if data[start : start + 1] == b";"]
+    return data[: ends[0]].decode() if ends else query
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _as_text(*names: str) -> str:

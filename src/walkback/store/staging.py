@@ -96,20 +96,6 @@ def clean(folder: Folder) -> list[str]:
     return [own.name for own in _left(folder) if _remove_dead(own)]
 
 
-def left(folder: Folder) -> list[str]:
-    """What killed writers left, by name."""
-    found = []
-    for own in _left(folder):
-        with contextlib.suppress(OSError):
-            lock = os.open(own / _ALIVE, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                found.append(own.name)
-            finally:
-                os.close(lock)
-    return found
-
-
 def _left(folder: Folder) -> list[Path]:
     try:
         return sorted(folder.staging.iterdir())
@@ -127,6 +113,8 @@ def _remove_dead(own: Path) -> bool:
         except OSError:
             return False
         return True
+    except NotADirectoryError:
+        return False  # no writer makes a file here
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

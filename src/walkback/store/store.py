@@ -18,7 +18,7 @@ from walkback.store.append import Append
 from walkback.store.check import Problem, check
 from walkback.store.compact import Replaced, compact, expire
 from walkback.store.folder import Block, Folder, Snapshot
-from walkback.store.moments import Moment
+from walkback.store.moments import Moment, moment
 from walkback.store.naming import Naming
 from walkback.store.overview import Overview, overview
 from walkback.store.selection import Choice, Selection, wanted_samples
@@ -87,9 +87,9 @@ class Store:
         """Make the blocks of each hour one; with `every` also write those again that are the only one of theirs."""
         return compact(self.folder, every=every)
 
-    def expire(self, before: int) -> Replaced:
-        """Let all hours go that ended before a time, in nanoseconds since 1970."""
-        return expire(self.folder, before)
+    def expire(self, before: Moment) -> Replaced:
+        """Let all hours go that ended before a time."""
+        return expire(self.folder, moment(before))
 
     def check(self) -> list[Problem]:
         """All that is wrong with its files; every block is read."""

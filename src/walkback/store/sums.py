@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from walkback.arrays import I64, U8, U64, Numbers
 from walkback.errors import UnreadableError
 from walkback.export.distinct import Distinct
 from walkback.export.names import numbered
+from walkback.store.builder import sum_of
 from walkback.store.folder import Block
-from walkback.store.layout import LAST_NS, sql_text
+from walkback.store.layout import LAST_NS, MOST_WEIGHT, sql_text
 from walkback.store.reading import MISSING, Columns, Tables, connect
 from walkback.store.tree import GrowingTree, Tree, from_preorder
 
@@ -118,9 +119,12 @@ def forest(tables: Tables) -> Forest:
     for block in range(len(tables.blocks)):
         its, its_frames = nodes.slice(block), number.slice(block)
         depth, frame = (column[its] for column in nodes.columns)
-        part = from_preorder(depth, frame, its_frames.stop - its_frames.start)
+        try:
+            part = from_preorder(depth, frame, its_frames.stop - its_frames.start)
+        except UnreadableError as error:
+            raise error.within(file=nodes.files[block]) from None
         here[its] = tree.add_tree(part, number.columns[0][its_frames])
-    return Forest(tree.tree(), frames, Columns(nodes.first, [here]))
+    return Forest(tree.tree(), frames, Columns(nodes.first, [here], nodes.files))
 
 
 def sums(blocks: Sequence[Block], wanted: Wanted) -> Sums:
@@ -175,12 +179,16 @@ def _summed(tables: Tables, wanted: Wanted, sources: _Sources) -> dict[str, Any]
     rows = f"{samples} {'LEFT' if sources.all else 'INNER'} JOIN picked USING (block, source)"
     query = f"""
         SELECT block, coalesce(stack, {MISSING}) AS stack, coalesce(process, {MISSING}) AS process, "end",
-            CAST(sum(weight) AS UBIGINT) AS weight, CAST(count(*) AS UBIGINT) AS count
+            CAST(least(sum(weight), {2**64 - 1}) AS UBIGINT) AS weight, CAST(count(*) AS UBIGINT) AS count
         FROM {rows} GROUP BY ALL
         """
     found = tables.ask(query)
     if (found["process"] == MISSING).any():
         raise UnreadableError("samples have a source that is not there")
+    if sum_of(found["weight"]) > MOST_WEIGHT:
+        raise UnreadableError(
+            f"together these samples weigh more than {MOST_WEIGHT}, which is the most that is summed up"
+        )
     # Asked with the sums this would take as long as these; alone, and of all sources, it is mostly in the footers.
     first, last = (f'coalesce(epoch_ns({which}("time")), 0)' for which in ("min", "max"))
     return found | tables.ask(f"SELECT {first} AS first, {last} AS last FROM {samples if sources.all else rows}")
@@ -190,7 +198,10 @@ def _frames(tables: Tables) -> tuple[StoredFrames, Columns]:
     """The frames of all blocks, and what number each row of their tables has among them."""
     modules = tables.read("modules", "build_id", "path")
     build_ids, paths = (_texts(column) for column in modules.columns)
-    known, module_here = numbered(list(zip(build_ids, paths, strict=True)))
+    # A file with a build ID is the same wherever it lies, as it is within a block.
+    keys = [(build_id, None if build_id else path) for build_id, path in zip(build_ids, paths, strict=True)]
+    _, module_here = numbered(keys)
+    first_seen = np.unique(module_here, return_index=True)[1].tolist()
     rows = tables.read("frames", f"coalesce(module, {MISSING})", "address", "name")
     module, address, name = rows.columns
     place = modules.places(rows.block(), module)
@@ -203,13 +214,13 @@ def _frames(tables: Tables) -> tuple[StoredFrames, Columns]:
     table = distinct.table.reshape(-1, 3)
     stored_name = table[:, 2].astype(np.int64)
     frames = StoredFrames(
-        cast("list[tuple[str | None, str | None]]", known),
+        [(build_ids[row], paths[row]) for row in first_seen],
         table[:, 0].astype(np.int64) - 1,
         table[:, 1].copy(),
         [str(one or "") for one in names],
         np.where(stored_name == none, MISSING, stored_name),
     )
-    return frames, Columns(rows.first, [numbers])
+    return frames, Columns(rows.first, [numbers], rows.files)
 
 
 def _quoted(text: str) -> str:

@@ -60,7 +60,7 @@ def write_tables(db: DuckDBPyConnection, folder: Path, tables: Mapping[str, Colu
     import duckdb
 
     for table, columns in tables.items():
-        file = layout.sql_text(str(folder / f"{table}.parquet"))
+        file = layout.sql_text(layout.plain_path(folder / f"{table}.parquet"))
         most = min(level, _SAMPLES_LEVEL) if table == "samples" else level
         options = f"FORMAT parquet, {_OPTIONS[table]}COMPRESSION zstd, COMPRESSION_LEVEL {most}"
         db.register("written", dict(columns))

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import stat
+import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from walkback.cli.choosing import Label, Moment
+from walkback.cli.blobs import Blob, read_blob, read_blobs
+from walkback.cli.choosing import Label, Moment, one_each
 from walkback.cli.output import EXIT_FINE, JSON, complain, guarded
 from walkback.cli.storing import told
 from walkback.cli.unwind import account
@@ -16,6 +23,8 @@ from walkback.errors import UnreadableError, WalkbackError
 from walkback.text import printable
 
 if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
     from walkback.store.append import Append
 
 FORMS = ("perf", "folded", "cbf")
@@ -54,18 +63,20 @@ def append(
     """Add the stacks of files to the store, which is made if it is not there.
 
     A FILE is a recording of perf, made with `perf record --call-graph dwarf`; or it has folded stacks, or backtraces
-    in CBF. All of them appear in the store at once, or none.
+    in CBF; `-` is standard input. All of them appear in the store at once, or none.
     """
+    its_labels = one_each(labels)
     wanted = _Wanted(start, weight == "period", process, images)
 
     def work(folder: str) -> int:
         from walkback.store.store import Store
 
         worst = EXIT_FINE
-        with Store(folder, create=True).append(host=host, labels=dict(labels)) as new:
+        with Store(folder, create=True).append(host=host, labels=its_labels) as new:
             for file in files:
                 try:
-                    worst = max(worst, _add(new, file, form or _form(file), wanted))
+                    with _opened(file) as source:
+                        worst = max(worst, _add(new, file, source, form, wanted))
                 except OSError as error:
                     raise UnreadableError(error.strerror or str(error), file=file) from None
                 except WalkbackError as error:
@@ -88,27 +99,64 @@ class _Wanted:
     images: str | None
 
 
-def _form(file: str) -> str:
-    """What a file is, by how it begins."""
-    with Path(file).open("rb") as opened:
-        begin = opened.read(8)
+class _Again(io.RawIOBase):
+    """What comes through a pipe, with what was read of it already."""
+
+    def __init__(self, name: str, begin: bytes, rest: BinaryIO) -> None:
+        self.name = name
+        self._begin = begin
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: WriteableBuffer, /) -> int:
+        data = memoryview(target)
+        found = self._begin[: len(data)] or self._rest.read(len(data))
+        self._begin = self._begin[len(data) :]
+        data[: len(found)] = found
+        return len(found)
+
+
+def _opened(file: str) -> contextlib.AbstractContextManager[BinaryIO]:
+    """A file, opened once: what comes through a pipe does not come again."""
+    return contextlib.nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb")
+
+
+def _form(file: str, source: BinaryIO) -> tuple[str, BinaryIO]:
+    """What a file is, by how it begins, and the whole of it."""
+    begin = source.read(8)
+    if source.seekable():
+        source.seek(-len(begin), os.SEEK_CUR)
+    else:
+        source = io.BufferedReader(_Again(file, begin, source))
     if begin in _PERF:
-        return "perf"
+        return "perf", source
     # No text begins so, and no later version of CBF is known.
-    return "cbf" if begin and begin[0] < _FIRST_TEXT else "folded"
+    return "cbf" if begin and begin[0] < _FIRST_TEXT else "folded", source
 
 
-def _add(new: Append, file: str, form: str, wanted: _Wanted) -> int:
-    if form == "folded":
-        new.folded(file, start=wanted.start)
+def _written(source: BinaryIO) -> int:
+    """When a file was written; what comes through a pipe is of now."""
+    status = os.fstat(source.fileno())
+    return status.st_mtime_ns if stat.S_ISREG(status.st_mode) else time.time_ns()
+
+
+def _add(new: Append, file: str, source: BinaryIO, form: str | None, wanted: _Wanted) -> int:
+    start = _written(source) if wanted.start is None else wanted.start
+    begun, source = _form(file, source) if form is None else (form, source)
+    if begun == "folded":
+        new.folded(source, start=start)
         return EXIT_FINE
-    if form == "cbf":
-        return _add_backtraces(new, file, wanted)
+    if begun == "cbf":
+        # As text, which nobody can tell from folded stacks, they are only if that was said.
+        blobs = [Blob(file, source.read())] if form is None else read_blobs(file)
+        return _add_backtraces(new, blobs, start, wanted)
     import numpy as np
 
     from walkback.capture.unwinding import Unwinding
 
-    unwinding = Unwinding(file, names_last=True)
+    unwinding = Unwinding(source, names_last=True)
     ends = np.zeros(256, np.int64)
     taken = new.captured(unwinding, start=wanted.start, by_period=wanted.by_period)
     for batch in unwinding:
@@ -117,16 +165,14 @@ def _add(new: Append, file: str, form: str, wanted: _Wanted) -> int:
     return account(file, unwinding.recording, ends, unwinding.troubles)
 
 
-def _add_backtraces(new: Append, file: str, wanted: _Wanted) -> int:
+def _add_backtraces(new: Append, blobs: list[Blob], times: int, wanted: _Wanted) -> int:
     from walkback.cbf import decode_backtraces
     from walkback.cif.decode import decode_images
-    from walkback.cli.blobs import read_blob, read_blobs
 
-    time = Path(file).stat().st_mtime_ns if wanted.start is None else wanted.start
     images = None if wanted.images is None else decode_images(read_blob(wanted.images, key="imageMap").data)
-    for blob in read_blobs(file):
+    for blob in blobs:
         its = decode_images(blob.images) if images is None and blob.images is not None else images
-        new.backtraces(decode_backtraces(blob.data), its, times=time, process=wanted.process)
+        new.backtraces(decode_backtraces(blob.data), its, times=times, process=wanted.process)
     return EXIT_FINE
 
 

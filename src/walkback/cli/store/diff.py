@@ -30,14 +30,15 @@ class _Words(click.ParamType[dict[str, Any]]):
             if not name or not sign:
                 self.fail(f"{printable(word)!r} does not say which samples; examples: since=2h,until=1h or version=1.2")
             if name in {"since", "until"}:
+                if name in found:
+                    self.fail(f"{name} is there twice", param, ctx)
                 try:
                     found[name] = moment(its)
                 except ValueError as error:
                     self.fail(str(error), param, ctx)
-            elif name in _KNOWN:
-                found[name] = its
             else:
-                found["labels"][name] = its
+                # Of several any is fine, as it is of options.
+                (found if name in _KNOWN else found["labels"]).setdefault(name, []).append(its)
         return found
 
 
@@ -69,6 +70,12 @@ def diff(
     if as_json and form is not None:
         message = f"--json is a format, and --format {form} another"
         raise click.UsageError(message)
+
+    for side in (before, after):
+        for name in [*side, *side["labels"]]:
+            if name not in {"words", "labels"} and (chosen.get(name) or name in dict(chosen["labels"])):
+                message = f"{printable(name)} is chosen for both by an option, and for one again"
+                raise click.UsageError(message)
 
     def work(folder: str) -> int:
         from walkback.store.store import Store

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -57,7 +58,7 @@ def sql(
         held = Store(folder).snapshot(since=since, until=until)
         with held, Database(held.blocks, Wanted(since, until), Naming(sysroot)) as database:
             try:
-                answer = database.ask(query)
+                answer = database.ask(query, times_as_text=True)
             except ValueError as error:
                 raise click.UsageError(str(error)) from None
             names = [str(column[0]) for column in answer.description or ()]
@@ -118,10 +119,16 @@ def _csv(names: list[str], pieces: Iterable[list[tuple[Any, ...]]]) -> Iterator[
 
 def _json(names: list[str], pieces: Iterable[list[tuple[Any, ...]]]) -> Iterator[bytes]:
     import json
-    import math
 
     for rows in pieces:
         for row in rows:
-            # JSON has no word for what is no number.
-            values = [None if isinstance(value, float) and not math.isfinite(value) else value for value in row]
-            yield json.dumps(dict(zip(names, values, strict=True)), default=_plain).encode() + b"\n"
+            yield json.dumps(dict(zip(names, map(_value, row), strict=True)), default=_plain).encode() + b"\n"
+
+
+def _value(value: Any) -> Any:
+    """What JSON has a word for: it has none for what is no number, and names are text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {name if isinstance(name, str) else _plain(name): _value(its) for name, its in value.items()}
+    return [_value(one) for one in value] if isinstance(value, (list, tuple)) else value

@@ -90,7 +90,7 @@ def _lines(found: Through, limit: int) -> list[str]:
 
     unit = printable(found.profile.unit)
     names = [function_text(*one) for one in found.functions]
-    share = 100 * found.weight / found.whole
+    share = 100 * found.weight / (found.whole or 1)
     lines = [*names[:limit], *([f"and {len(names) - limit} more"] if len(names) > limit else [])]
     lines.append(f"{found.weight} of {found.whole} {unit} ({share:.2f} %), {found.own} of its own")
     for title, neighbours in (("called by", found.callers), ("calls", found.callees)):
