@@ -6,6 +6,7 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -18,6 +19,7 @@ from export.profiles import MODULES, NASTY, Recording
 from perfbuilder import CALLCHAIN, CONTEXT_KERNEL, CONTEXT_USER, IP, KERNEL, TID, TIME, Attr, Builder
 from store import plainreader
 from store.made import HOUR, NOON
+from walkback.capture.frames import SIGNAL_HANDLER
 from walkback.capture.stacks import Stopper
 from walkback.capture.unwinding import Collector, Unwinding, profile
 from walkback.cbf.backtraces import Backtraces
@@ -150,13 +152,19 @@ def real(path: str) -> str:
     return os.path.realpath(path) if path.startswith("/") else path
 
 
+def looked_up(frames, number: int) -> int:
+    """Nothing called the code that handlers return to: it is looked up where it begins, not one byte before."""
+    is_return = frames.symbol[number] in {SIGNAL_HANDLER, "__restore_rt"}
+    return int(frames.address[number]) + is_return
+
+
 def test_every_sample_of_a_real_recording_is_there_at_its_time(store, tmp_path):
     """Against the frames that `unwind` itself gives."""
     path = tmp_path / "perf.data"
     work = "import json\nfor _ in range(4000): json.loads(json.dumps(list(range(300))))"
     record = ["perf", "record", "-k", "mono", "-F", "999", "--call-graph", "dwarf,16384", "-o", path, "--"]
     begin = time.time_ns()
-    done = subprocess.run([*record, "python3", "-c", work], capture_output=True, text=True, check=False)
+    done = subprocess.run([*record, sys.executable, "-c", work], capture_output=True, text=True, check=False)
     end = time.time_ns()
     if done.returncode:
         pytest.skip(f"perf cannot record here: {done.stderr.strip()[-200:]}")
@@ -165,7 +173,7 @@ def test_every_sample_of_a_real_recording_is_there_at_its_time(store, tmp_path):
         frames = batch.frames
         for number in range(len(batch)):
             frame = batch.frame[batch.first[number] : batch.first[number + 1]].tolist()
-            told = [(real(frames.module[one]), frames.kernel[one] or int(frames.address[one])) for one in frame]
+            told = [(real(frames.module[one]), bool(frames.kernel[one]) or looked_up(frames, one)) for one in frame]
             expected.append((int(batch.time[number]), batch.comms[batch.comm[number]], told))
     assert len(expected) > 50
     with store.append() as new:
