@@ -115,11 +115,14 @@ def _not_followed(one: Difference) -> bool:
 def _left_out(one: Difference) -> bool:
     """perf leaves frames out: where libunwind finds no table it takes rbp for a frame pointer.
 
-    All frames that it shows we show as well, in that order; those that it has not follow calls.
+    All frames that it shows we show as well, in that order, but for addresses where no code is at its end; those that
+    it has not follow calls.
     """
     theirs, ours = one.rest
     ended = one.ours.end is End.COMPLETE or outermost(one.ours.frames[-1])
     theirs = [frame for frame in theirs if frame.place != CUT]
+    while theirs and not _may_be_code(theirs[-1]):
+        theirs.pop()
     places = iter(ours)
     is_part = all(any(is_same(frame, other) for other in places) for frame in theirs)
     return bool(theirs) and is_part and len(theirs) < len(ours) and ended and _by_tables(ours) and one.are_calls(ours)
