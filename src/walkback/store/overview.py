@@ -69,11 +69,11 @@ def overview(blocks: Sequence[Block]) -> Overview:
         tables = Tables(connection, blocks)
         scan = tables.scan("sources")
         hosts, processes = (
-            tables.ask(f"SELECT DISTINCT {name} AS found FROM {scan} WHERE {name} IS NOT NULL ORDER BY 1")["found"]  # noqa: S608
+            tables.ask(f"SELECT DISTINCT {name} AS found FROM {scan} WHERE {name} IS NOT NULL ORDER BY 1")["found"]
             for name in ("host", "process")
         )
-        entries = f"SELECT unnest(map_entries(labels)) AS entry FROM {scan}"  # noqa: S608
-        found = tables.ask(f"SELECT DISTINCT entry.key AS key, entry.value AS value FROM ({entries}) ORDER BY 1, 2")  # noqa: S608
+        entries = f"SELECT unnest(map_entries(labels)) AS entry FROM {scan}"
+        found = tables.ask(f"SELECT DISTINCT entry.key AS key, entry.value AS value FROM ({entries}) ORDER BY 1, 2")
     labels: dict[str, list[str]] = {}
     for name, value in zip(found["key"].tolist(), found["value"].tolist(), strict=True):
         labels.setdefault(name, []).append(value)

@@ -72,7 +72,7 @@ class Tables:
         columns = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in layout.COLUMNS[table].items())
         files = ", ".join(layout.sql_path(block.file(table)) for block in self.blocks)
         source = f"read_parquet([{files}], hive_partitioning = false, file_row_number = true)"
-        return f"(SELECT CAST(file_index AS BIGINT) AS block, file_row_number AS row, {columns} FROM {source})"  # noqa: S608
+        return f"(SELECT CAST(file_index AS BIGINT) AS block, file_row_number AS row, {columns} FROM {source})"
 
     def ask(self, query: str) -> dict[str, Any]:
         """The columns of an answer; text may be missing in them, numbers may not."""
@@ -92,14 +92,14 @@ class Tables:
                 try:
                     # A damaged file can leave DuckDB in a state in which it reads no other either.
                     with connect() as db, readable():
-                        db.execute(f"SELECT {columns} FROM {Tables(db, [block]).scan(table)}").fetchall()  # noqa: S608
+                        db.execute(f"SELECT {columns} FROM {Tables(db, [block]).scan(table)}").fetchall()
                 except UnreadableError:
                     return str(block.file(table))
         return None
 
     def read(self, table: str, *columns: str) -> Columns:
         """Some columns of a table of all blocks, block after block."""
-        query = f"SELECT block, row, {', '.join(columns)} FROM {self.scan(table)}"  # noqa: S608 - our own words
+        query = f"SELECT block, row, {', '.join(columns)} FROM {self.scan(table)}"
         found = self.ask(query)
         block, row = (np.asarray(found.pop(name), np.int64) for name in ("block", "row"))
         place = block << 32 | row

@@ -9,7 +9,6 @@ Numbers of stacks and frames are those of all blocks together, so equal stacks h
 innermost frame. Names are looked up and stacks unfolded when a query speaks of `frames` or `stack_frames`. Only queries
 are answered: nothing that could write.
 """
-# ruff: noqa: S608 - the queries are put together from our own words, and from quoted text.
 
 from __future__ import annotations
 

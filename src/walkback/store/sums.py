@@ -4,7 +4,6 @@ DuckDB reads the samples, drops those that are not wanted and sums up the others
 distinct stacks, however many samples there are. Each block has numbers of its own for stacks and frames; here they get
 common ones.
 """
-# ruff: noqa: S608 - the queries are put together from our own words, and from quoted text.
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def write_tables(db: DuckDBPyConnection, folder: Path, tables: Mapping[str, Colu
         options = f"FORMAT parquet, {_OPTIONS[table]}COMPRESSION zstd, COMPRESSION_LEVEL {most}"
         db.register("written", dict(columns))
         try:
-            db.execute(f"COPY (SELECT {_WRITTEN[table]} FROM written) TO {file} ({options})")  # noqa: S608 - our words
+            db.execute(f"COPY (SELECT {_WRITTEN[table]} FROM written) TO {file} ({options})")
         except duckdb.IOException as error:
             raise _system_error(one_line(error), str(folder)) from None
         finally:
@@ -83,7 +83,7 @@ def _system_error(message: str, folder: str) -> OSError:
 def read_table(db: DuckDBPyConnection, block: Block, table: str) -> dict[str, Any]:
     """The columns of a table of a block, in the order of its rows; -1 where a number is not there."""
     file = block.file(table)
-    query = f"SELECT {_READ[table]} FROM read_parquet({layout.sql_path(file)}, hive_partitioning=false)"  # noqa: S608
+    query = f"SELECT {_READ[table]} FROM read_parquet({layout.sql_path(file)}, hive_partitioning=false)"
     try:
         with readable():
             found = db.execute(query).fetchnumpy()
