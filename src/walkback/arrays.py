@@ -25,3 +25,10 @@ def distinct(values: Numbers) -> Numbers:
     first[1:] = ordered[1:] != ordered[:-1]
     found: Numbers = ordered[first]
     return found
+
+
+def marked(numbers: Numbers, count: int) -> Bools:
+    """Which of the numbers below `count` there are: quicker than sorting or hashing them."""
+    found = np.zeros(count, np.bool_)
+    found[numbers] = True
+    return found

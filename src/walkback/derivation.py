@@ -10,12 +10,14 @@ cannot say is left out by whole functions, each with its reason.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from walkback.arrays import I64
+from walkback.arrays import I64, U8, marked
 from walkback.comparison import Comparison, compare
 from walkback.dwarf.files import FrameSource, frame_sources, in_code
 from walkback.dwarf.layout import FAULT_WORDS, Fault
@@ -48,29 +50,55 @@ class Uncovered:
     name: str | None
     fde: int
     """The number of its FDE."""
+    code: str
+    """The name of the reason, which does not change: of a `Refusal`, a `Reason` or a `Fault`."""
     reason: str
+
+
+@dataclass(slots=True)
+class Told:
+    """What the call frame information of a file says, put in order for SFrame of any version to say it."""
+
+    sources: list[FrameSource]
+    """The sections that it stands in, all of one name."""
+    table: UnwindTable
+    """What is to be said."""
+    as_written: bool
+    """Whether its rows and functions are as an assembler would have written them."""
+    dead: int
+    """How many FDEs describe code that is not in the file."""
+    empty: int
+    """How many FDEs describe no code."""
+    shadowed: int
+    """How many FDEs have all their code described by others that hold there."""
+    unplaced: I64
+    """FDEs that cannot be read so far that their code is known."""
+    faults: U8
+    """What is wrong with each FDE."""
+    functions: int
+    """How many FDEs there are to be said."""
 
 
 @dataclass(slots=True)
 class Derived:
     """A section made from call frame information."""
 
-    source: FrameSource
-    """The section it was made from."""
-    table: UnwindTable
+    told: Told
     """What was to be said."""
     built: Built
     contents: bytes
     uncovered: list[Uncovered]
     """In order of their places."""
-    dead: int
-    """How many FDEs describe code that is not in the file."""
-    empty: int
-    """How many FDEs describe no code."""
-    unreadable: int
-    """How many FDEs cannot be read so far that their code is known; each is among the uncovered, with no size."""
-    shadowed: int
-    """How many FDEs have all their code described by others that hold there."""
+
+    @property
+    def source(self) -> FrameSource:
+        """The section it was made from."""
+        return self.told.sources[0]
+
+    @property
+    def table(self) -> UnwindTable:
+        """What was to be said."""
+        return self.told.table
 
     @property
     def section(self) -> Section:
@@ -80,7 +108,27 @@ class Derived:
     @property
     def functions(self) -> int:
         """How many FDEs there are to be said."""
-        return len(np.unique(self.table.range_origin)) + self.unreadable
+        return self.told.functions
+
+    @property
+    def dead(self) -> int:
+        """How many FDEs describe code that is not in the file."""
+        return self.told.dead
+
+    @property
+    def empty(self) -> int:
+        """How many FDEs describe no code."""
+        return self.told.empty
+
+    @property
+    def unreadable(self) -> int:
+        """How many FDEs cannot be read so far that their code is known; each is among the uncovered, with no size."""
+        return len(self.told.unplaced)
+
+    @property
+    def shadowed(self) -> int:
+        """How many FDEs have all their code described by others that hold there."""
+        return self.told.shadowed
 
     @property
     def covered(self) -> int:
@@ -135,7 +183,18 @@ def derive(
     row wherever an assembler would have written one, and functions in their order. `section` chooses the call frame
     information by the name of its section; without one it is `.eh_frame`, or where there is none `.debug_frame`.
     """
-    found = list(frame_sources(elf, section=section))
+    return derive_from(tell(elf, as_written=as_written, section=section), version=version, address=address)
+
+
+def tell(
+    elf: ElfFile,
+    *,
+    as_written: bool = False,
+    section: str | None = None,
+    sources: Sequence[FrameSource] | None = None,
+) -> Told:
+    """Read what is to be said; the arguments are those of `derive`. `sources`: what the file has, if that is known."""
+    found = list(frame_sources(elf, section=section)) if sources is None else sources
     if not found:
         message = f"there is no {section or '.eh_frame or .debug_frame'} section"
         raise MissingError(message, file=elf.name)
@@ -148,26 +207,33 @@ def derive(
     live, some = in_code(elf, table) | unplaced, table.range_size > 0
     kept = table.chosen(np.flatnonzero(live & (some | as_written)))
     said = kept if as_written else settled(kept, merge=True)
-    built = _build(elf, said, version, address, as_written)
-    return Derived(
-        source=chosen[0],
+    there = marked(said.range_origin, len(faults))
+    return Told(
+        sources=chosen,
         table=said,
-        built=built,
-        contents=encode(built.section),
-        uncovered=[*_uncovered(elf, said, built.refused, faults), *_unplaced(table.range_origin[unplaced], faults)],
+        as_written=as_written,
         dead=int((~live).sum()),
         empty=int((live & ~some & ~unplaced).sum()),
-        unreadable=int(unplaced.sum()),
-        shadowed=_count_missing(table.range_origin[live & some], said.range_origin),
+        shadowed=int((marked(table.range_origin[live & some], len(faults)) & ~there).sum()),
+        unplaced=table.range_origin[unplaced],
+        faults=faults,
+        functions=int(there.sum()) + int(unplaced.sum()),
     )
 
 
-def _count_missing(wanted: I64, there: I64) -> int:
-    """How many numbers are wanted and not there."""
-    missing = np.zeros(int(max(wanted.max(initial=0), there.max(initial=0))) + 1, np.bool_)
-    missing[wanted] = True
-    missing[there] = False
-    return int(missing.sum())
+def derive_from(told: Told, *, version: int = 3, address: int | None = None) -> Derived:
+    """Make the section that says what was read; the arguments are those of `derive`."""
+    elf = told.sources[0].elf
+    built = _build(elf, told.table, version, address, told.as_written)
+    return Derived(
+        told=told,
+        built=built,
+        contents=encode(built.section),
+        uncovered=[
+            *_uncovered(elf, told.table, built.refused, told.faults),
+            *_unplaced(told.unplaced, told.faults),
+        ],
+    )
 
 
 def _build(elf: ElfFile, table: UnwindTable, version: int, address: int | None, as_written: bool) -> Built:
@@ -206,7 +272,7 @@ def _behind(elf: ElfFile) -> int:
     return min(-(-end // _PAGE) * _PAGE, 2**63)
 
 
-def _uncovered(elf: ElfFile, table: UnwindTable, refused: tuple[Refused, ...], faults: np.ndarray) -> list[Uncovered]:
+def _uncovered(elf: ElfFile, table: UnwindTable, refused: tuple[Refused, ...], faults: U8) -> list[Uncovered]:
     """What was refused, with names and reasons."""
     if not refused:
         return []
@@ -219,23 +285,35 @@ def _uncovered(elf: ElfFile, table: UnwindTable, refused: tuple[Refused, ...], f
             size=int(table.range_size[one.range]),
             name=name,
             fde=int(table.range_origin[one.range]),
-            reason=_reason(table, one, Fault(int(faults[table.range_origin[one.range]]))),
+            **_reason(table, one, Fault(int(faults[table.range_origin[one.range]]))),
         )
         for one, name in zip(refused, names, strict=True)
     ]
     return sorted(found, key=lambda one: (one.section, one.start))
 
 
-def _unplaced(fdes: I64, faults: np.ndarray) -> list[Uncovered]:
+def _unplaced(fdes: I64, faults: U8) -> list[Uncovered]:
     """FDEs whose code is not known, because they cannot be read."""
     return [
         Uncovered(
-            section=-1, start=0, size=0, name=None, fde=fde, reason=f"FDE {fde}: {FAULT_WORDS[Fault(int(faults[fde]))]}"
+            section=-1,
+            start=0,
+            size=0,
+            name=None,
+            fde=fde,
+            code=_word(Fault(int(faults[fde]))),
+            reason=f"FDE {fde}: {FAULT_WORDS[Fault(int(faults[fde]))]}",
         )
         for fde in fdes.tolist()
     ]
 
 
-def _reason(table: UnwindTable, refused: Refused, fault: Fault) -> str:
-    """Why the section does not have a range."""
-    return FAULT_WORDS[fault] if fault else refused.text(table)
+def _reason(table: UnwindTable, refused: Refused, fault: Fault) -> dict[str, str]:
+    """Why the section does not have a range: the name of the reason, and the words."""
+    if fault:
+        return {"code": _word(fault), "reason": FAULT_WORDS[fault]}
+    return {"code": _word(refused.inexpressible(table) or refused.reason), "reason": refused.text(table)}
+
+
+def _word(reason: IntEnum) -> str:
+    return reason.name.lower().replace("_", "-")

@@ -36,11 +36,18 @@ class Refused:
         words = REFUSAL_WORDS[self.reason]
         if self.row is None:
             return words
+        reason = self.inexpressible(table)
+        return REASON_WORDS[reason] if reason else f"{words}: {table.rule(self.row).text(table.machine)}"
+
+    def inexpressible(self, table: UnwindTable) -> Reason | None:
+        """Why the table has no rule for the row, if it has none."""
+        if self.row is None:
+            return None
         record = table.rules[table.row_rule[self.row]]
         for part in ("cfa", "ra", "fp"):
             if record[part]["kind"] == Kind.INEXPRESSIBLE:
-                return REASON_WORDS[Reason(int(record[part]["offset"]))]
-        return f"{words}: {table.rule(self.row).text(table.machine)}"
+                return Reason(int(record[part]["offset"]))
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from walkback.derivation import Derived, derive
+from walkback.arrays import distinct, marked
+from walkback.derivation import Derived, Told, derive_from, tell
 from walkback.dwarf import layout as dw
 from walkback.dwarf.files import frame_sources
 from walkback.elf import ElfFile, elf_files, is_archive, is_elf, map_file
@@ -28,7 +29,17 @@ from walkback.sizes.parts import Parts, parts_of
 from walkback.sizes.replacement import Replacement, replacement_of
 from walkback.sizes.whatif import what_ifs
 
-__all__ = ["ExistingSize", "Parts", "Replacement", "Sizes", "VersionSize", "measure", "total_size"]
+__all__ = [
+    "ExistingSize",
+    "Measured",
+    "Parts",
+    "Replacement",
+    "Sizes",
+    "VersionSize",
+    "measure",
+    "measure_elf",
+    "total_size",
+]
 
 _PAGE = 0x1000
 
@@ -108,7 +119,7 @@ def measure(path: str | os.PathLike[str]) -> Sizes:
     if not is_elf(data) and not is_archive(data):
         message = "this is no ELF file or archive"
         raise UnreadableError(message, file=name)
-    found = total_size((_of_elf(elf) for elf in elf_files(data, name)), name)
+    found = total_size((measure_elf(elf).sizes for elf in elf_files(data, name)), name)
     if found.without == found.members:
         message = f"there is no {dw.EH_FRAME}, {dw.DEBUG_FRAME} or .sframe section"
         raise MissingError(message, file=name)
@@ -137,11 +148,24 @@ def _sum(one: Any, other: Any) -> Any:
     return one + other if isinstance(one, int) else one
 
 
-def _of_elf(elf: ElfFile) -> Sizes:
+@dataclass(slots=True)
+class Measured:
+    """One ELF file, and what was made to measure it."""
+
+    sizes: Sizes
+    told: Told | None = None
+    """What its call frame information says, if it has some."""
+    derived: dict[int, Derived] = field(default_factory=dict)
+    """The section of each version that can be made."""
+
+
+def measure_elf(elf: ElfFile) -> Measured:
+    """Measure one ELF file, whatever it has."""
     sizes = Sizes(elf.name, file_bytes=len(elf.data), text_bytes=_text_bytes(elf))
     sizes.eh_frame_hdr = _header_bytes(elf)
-    some = False
-    for source in frame_sources(elf):
+    found = Measured(sizes)
+    sources = list(frame_sources(elf))
+    for source in sources:
         if source.name == dw.DEBUG_FRAME:
             sizes.debug_frame += len(source.data)
         elif source.index is not None:
@@ -150,25 +174,28 @@ def _of_elf(elf: ElfFile) -> Sizes:
             # Without section headers nothing tells where it ends, but for the terminator behind its entries.
             ends = (source.frames.cies.end, source.frames.fdes.end)
             sizes.eh_frame += max((int(end.max()) + 4 for end in ends if len(end)), default=0)
-        some = True
     sizes.sframe = _existing(elf)
-    if some:
-        _derive_all(elf, sizes)
-    sizes.without = int(not some and sizes.sframe is None)
-    return sizes
+    if sources:
+        found.told = tell(elf, sources=sources)
+        _derive_all(elf, found)
+    sizes.without = int(not sources and sizes.sframe is None)
+    return found
 
 
-def _derive_all(elf: ElfFile, sizes: Sizes) -> None:
-    place = _place(elf)
+def _derive_all(elf: ElfFile, found: Measured) -> None:
+    if found.told is None:
+        return
+    place, sizes = _place(elf), found.sizes
     for version in VERSIONS:
         try:
-            made = derive(elf, version=version, address=place)
-            sizes.versions[version] = _version_size(made)
+            made = derive_from(found.told, version=version, address=place)
         except InexpressibleError as error:
             sizes.impossible[version] = error.message
             continue
+        found.derived[version] = made
+        sizes.versions[version] = _version_size(made)
         if version == VERSIONS[-1]:
-            sizes.replacement = replacement_of(elf, made)
+            sizes.replacement = replacement_of(made)
 
 
 def _version_size(made: Derived) -> VersionSize:
@@ -189,10 +216,10 @@ def _text_sections(made: Derived) -> int:
     """How many text sections have functions of the section."""
     section, elf = made.section, made.source.elf
     if section.code_section is not None:
-        return len(np.unique(section.code_section))
+        return len(distinct(section.code_section))
     code = elf.sections[(elf.sections["flags"] & elf_layout.SHF_EXECINSTR) != 0]
     starts = np.sort(code["addr"])
-    return len(np.unique(np.searchsorted(starts, section.code_address, "right")))
+    return int(marked(np.searchsorted(starts, section.code_address, "right"), len(starts) + 1).sum())
 
 
 def _existing(elf: ElfFile) -> ExistingSize | None:

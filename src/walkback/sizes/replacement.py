@@ -17,13 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.arrays import I64, U64, Bools
+from walkback.arrays import I64, U64, Bools, marked
 from walkback.derivation import Derived
-from walkback.dwarf.files import frame_sources
 from walkback.dwarf.frames import Frames
 from walkback.dwarf.others import SideTable, side_table
 from walkback.dwarf.rules import RuleKind
-from walkback.elf import ElfFile
 from walkback.sframe.rules import to_table
 from walkback.sizes.parts import Rows
 from walkback.table import UnwindTable
@@ -65,23 +63,18 @@ class Replacement:
         return self.exception_bytes + self.added_row_bytes + self.numbered_bytes
 
 
-def replacement_of(elf: ElfFile, made: Derived) -> Replacement:
+def replacement_of(made: Derived) -> Replacement:
     """Measure it beside the section that was derived."""
     found = Replacement()
-    missing = [one.fde for one in made.uncovered]
-    said = np.setdiff1d(made.table.range_origin, missing)
+    said = marked(made.table.range_origin, len(made.told.faults))
+    said[[one.fde for one in made.uncovered]] = False
     rows = _RowLengths(made)
     before = 0
-    for source in frame_sources(elf):
-        if source.name != made.source.name:
-            continue
-        frames = source.frames
-        covered = np.zeros(len(frames.fdes), np.bool_)
-        own = said[(said >= before) & (said < before + len(covered))] - before
-        covered[own] = True
+    for source in made.told.sources:
+        covered = said[before : before + len(source.frames.fdes)]
         before += len(covered)
-        _add_exceptions(found, frames, covered)
-        _add_registers(found, frames, covered, rows)
+        _add_exceptions(found, source.frames, covered)
+        _add_registers(found, source.frames, covered, rows)
     return found
 
 
@@ -90,7 +83,7 @@ def _add_exceptions(found: Replacement, frames: Frames, covered: Bools) -> None:
         return
     cie = frames.fdes.cie[covered]
     personality, lsda = frames.cies.personality[cie] >= 0, frames.fdes.lsda[covered] > 0
-    routines = len(np.unique(cie[personality]))
+    routines = int(marked(cie[personality], len(frames.cies)).sum())
     found.personality_functions += int(personality.sum())
     found.lsda_functions += int(lsda.sum())
     found.exception_bytes += int((personality | lsda).sum()) * PERSONALITY_BYTES
@@ -109,8 +102,8 @@ def _add_registers(found: Replacement, frames: Frames, covered: Bools, lengths: 
     told = inside & (new_rule | new_set) & (others.row_set > 0)
     numbers = others.row_set[told]
     costs = set_bytes(others)
-    used = np.unique(numbers)
-    found.register_functions += len(np.unique(owner[inside & (others.row_set > 0)]))
+    used = np.flatnonzero(marked(numbers, len(others)))
+    found.register_functions += int(marked(owner[inside & (others.row_set > 0)], len(frames.fdes)).sum())
     found.register_rows += int(told.sum())
     found.added_rows += int(added.sum())
     places = frames.fdes.start[owner[added]] + frames.row_offset[added]
