@@ -2,11 +2,11 @@
 
 What comes: GNU binutils 2.40, 2.44 and the newest, each for x86-64, AArch64 and s390x, and 2.35, which knows nothing
 of SFrame, for x86-64; GNU gold 2.40 and 2.44, the last; the newest mold and LLVM tools; cross compilers that turn C
-and C++ into assembly; libsframe of 2.44 and the newest with their headers; elfutils; GDB and perf; and QEMU's
-user-mode emulation with programs of AArch64 and s390x to run under it. They are Debian packages, fetched from the
-mirror this machine already uses, checked against Debian's keyring, and unpacked into one root a set; nothing is
-installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a program through its root's loader;
-the roots of the other machines are for the emulation's `-L`.
+and C++ into assembly; libsframe of 2.44 and the newest with their headers; elfutils; GDB and perf; QEMU's
+user-mode emulation with programs of AArch64 and s390x to run under it; a browser for the pages; and rpmbuild. They are
+Debian packages, fetched from the mirror this machine already uses, checked against Debian's keyring, and unpacked into
+one root a set; nothing is installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a program
+through its root's loader; the roots of the other machines are for the emulation's `-L`.
 
 Bare Python: this runs before any dependency is there.
 """
@@ -56,6 +56,7 @@ LEFT_OUT = (
     *("*/llvm-exegesis", "*/obj2yaml"),
 )
 SHARED = ("./usr/share",)
+DOCUMENTS = ("./usr/share/doc", "./usr/share/locale", "./usr/share/man")
 
 
 class FetchError(Exception):
@@ -92,7 +93,10 @@ SUITES = (
         "",
         ("gdb-multiarch", "linux-perf"),
         release="bookworm",
-        left_out=("./usr/share/doc", "./usr/share/locale", "./usr/share/man", "*/perl*"),
+        left_out=(*DOCUMENTS, "*/perl*"),
+    ),
+    Suite(
+        "browser", "", ("chromium", "fonts-dejavu-core", "rpm"), release="bookworm", left_out=(*DOCUMENTS, "*/perl*")
     ),
     Suite("arm64", "", FOREIGN, release="trixie", architecture="arm64"),
     Suite("s390x", "", FOREIGN, release="trixie", architecture="s390x"),
@@ -305,6 +309,26 @@ def debugger_scripts() -> dict[str, str]:
     return scripts
 
 
+def browser_scripts() -> dict[str, str]:
+    """The browser, which starts itself again and so cannot go through a loader; its fonts; and rpmbuild."""
+    variables = {
+        "LD_LIBRARY_PATH": "$root/usr/lib/x86_64-linux-gnu",
+        "FONTCONFIG_FILE": "$root/../passes/browser/fonts.conf",
+    }
+    settings = " ".join(f'{name}="{value}"' for name, value in variables.items())
+    fonts = '<fontconfig><dir prefix="relative">../../browser/usr/share/fonts</dir></fontconfig>'
+    return {
+        "bin/chromium": (
+            '#!/bin/sh\nroot=$(cd "${0%/*}/../browser" && pwd)\n'
+            f'{settings} exec "$root/usr/lib/chromium/chromium" "$@"\n'
+        ),
+        "passes/browser/fonts.conf": f"{fonts}\n",
+        "bin/rpmbuild": script(
+            "../browser", PEERS / "browser/usr/bin/rpmbuild", setting='export RPM_CONFIGDIR="$root/usr/lib/rpm"\n'
+        ),
+    }
+
+
 def llvm_scripts() -> dict[str, str]:
     folder = next((PEERS / "sid/usr/lib").glob("llvm-*/bin"))
     return {f"bin/{tool}": script("../sid", folder / tool) for tool in LLVM_TOOLS}
@@ -328,6 +352,7 @@ def compiler_scripts() -> dict[str, str]:
 def write_scripts() -> int:
     """Writes every wrapper that is not there as it should be, and removes those that no longer should be."""
     scripts = linker_scripts() | llvm_scripts() | compiler_scripts() | tool_scripts() | debugger_scripts()
+    scripts |= browser_scripts()
     for suite in SUITES:
         if suite.label:
             scripts |= binutils_scripts(suite)

@@ -66,19 +66,9 @@ def decompress_gnu(stored: memoryview, limit: int) -> bytes:
 
 def decompress_xz(stored: memoryview, limit: int) -> bytes:
     """What an xz stream holds; the stream does not say in front how much that is."""
-    try:
-        import lzma
-    except ImportError as error:  # some builds of Python have none
-        raise UnreadableError("is compressed with xz, and this Python has no lzma module") from error
-    decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
-    try:
-        contents = decoder.decompress(stored, limit + 1)
-    except lzma.LZMAError as error:
-        raise ElfError(f"holds a broken xz stream: {error}") from error
+    contents = b"".join(_bounded(Method.XZ, stored, limit + 1))
     if len(contents) > limit:
         raise ElfError(f"decompresses to more than {limit} bytes, which is more than this file may")
-    if not decoder.eof:
-        raise ElfError("ends within its xz stream")
     return contents
 
 

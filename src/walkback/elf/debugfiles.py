@@ -58,12 +58,10 @@ def debug_file(elf: ElfFile, roots: Sequence[str | os.PathLike[str]] = DEBUG_ROO
     What is there and cannot be read, or is not the right file, is passed over: one found by build ID must have that
     build ID; one found by the link must have the checksum of the link, and no other build ID.
     """
+    found = debug_file_by_build_id(elf, roots)
+    if found is not None:
+        return found
     build_id = elf.build_id
-    if build_id:
-        for path in _places_by_build_id(build_id, roots):
-            found = _open(path, elf)
-            if found is not None and _build_id(found) == build_id:
-                return found
     link = debug_link(elf)
     if link is not None:
         for path in _places_by_name(elf, link.name, roots):
@@ -71,6 +69,17 @@ def debug_file(elf: ElfFile, roots: Sequence[str | os.PathLike[str]] = DEBUG_ROO
             if found is None or zlib.crc32(found.data) != link.crc:
                 continue
             if not build_id or _build_id(found) in {None, build_id}:
+                return found
+    return None
+
+
+def debug_file_by_build_id(elf: ElfFile, roots: Sequence[str | os.PathLike[str]] = DEBUG_ROOTS) -> ElfFile | None:
+    """The same by the build ID alone, so that it does not matter where this file stands."""
+    build_id = elf.build_id
+    if build_id:
+        for path in _places_by_build_id(build_id, roots):
+            found = _open(path, elf)
+            if found is not None and _build_id(found) == build_id:
                 return found
     return None
 

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from walkback.elf import ElfFile, layout
+from walkback.elf.dynamic import dynamic_entries
 from walkback.elf.write import SEGMENT_SIZE, Draft, Headers, Tail
 from walkback.errors import GraftError
 from walkback.graft.drop import drop, is_grafted
 from walkback.graft.plan import Move, Plan, plan_graft
 from walkback.graft.record import SECTION_ALIGNMENT, finish
 from walkback.graft.remove import check_apart
-from walkback.graft.room import MOVABLE_TAGS, dynamic_entries
+from walkback.graft.room import MOVABLE_TAGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from walkback.elf import layout
+from walkback.elf.dynamic import dynamic_entries
 from walkback.elf.write import HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE, align
 
 if TYPE_CHECKING:
@@ -130,17 +131,6 @@ def _reached(elf: ElfFile) -> dict[int, list[int]]:
         if tag in _ADDRESS_TAGS:
             found.setdefault(value, []).append(tag)
     return found
-
-
-def dynamic_entries(elf: ElfFile) -> tuple[int, np.ndarray[tuple[int], np.dtype[np.void]]]:
-    """Where the dynamic section is in the file, and its entries up to the null; none in a static program."""
-    shape = layout.DYNAMIC[elf.byteorder]
-    for index in np.flatnonzero(elf.segments["type"] == layout.PT_DYNAMIC).tolist():
-        contents = elf.segment_data(index)
-        entries = np.frombuffer(contents, shape, len(contents) // shape.itemsize)
-        last = np.flatnonzero(entries["tag"] == layout.DT_NULL)
-        return int(elf.segments["offset"][index]), entries[: last[0]] if len(last) else entries
-    return 0, np.zeros(0, shape)
 
 
 def _pointed_at(elf: ElfFile) -> U64:

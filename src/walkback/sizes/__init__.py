@@ -10,7 +10,7 @@ are not counted, since linked files have none for these sections.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 from walkback.arrays import distinct, marked
 from walkback.derivation import Derived, Told, derive_from, tell
 from walkback.dwarf import layout as dw
-from walkback.dwarf.files import frame_sources
+from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, elf_files, is_archive, is_elf, map_file
 from walkback.elf import layout as elf_layout
 from walkback.errors import InexpressibleError, MissingError, UnreadableError
@@ -36,8 +36,10 @@ __all__ = [
     "Replacement",
     "Sizes",
     "VersionSize",
+    "existing_size",
     "measure",
-    "measure_elf",
+    "measure_frames",
+    "section_sizes",
     "total_size",
 ]
 
@@ -119,7 +121,7 @@ def measure(path: str | os.PathLike[str]) -> Sizes:
     if not is_elf(data) and not is_archive(data):
         message = "this is no ELF file or archive"
         raise UnreadableError(message, file=name)
-    found = total_size((measure_elf(elf).sizes for elf in elf_files(data, name)), name)
+    found = total_size((_of_elf(elf) for elf in elf_files(data, name)), name)
     if found.without == found.members:
         message = f"there is no {dw.EH_FRAME}, {dw.DEBUG_FRAME} or .sframe section"
         raise MissingError(message, file=name)
@@ -148,9 +150,16 @@ def _sum(one: Any, other: Any) -> Any:
     return one + other if isinstance(one, int) else one
 
 
+def _of_elf(elf: ElfFile) -> Sizes:
+    found = measure_frames(elf)
+    found.sizes.sframe = existing_size(elf)
+    found.sizes.without = int(found.told is None and found.sizes.sframe is None)
+    return found.sizes
+
+
 @dataclass(slots=True)
 class Measured:
-    """One ELF file, and what was made to measure it."""
+    """The call frame information of one ELF file, and what was made to measure it."""
 
     sizes: Sizes
     told: Told | None = None
@@ -159,27 +168,31 @@ class Measured:
     """The section of each version that can be made."""
 
 
-def measure_elf(elf: ElfFile) -> Measured:
-    """Measure one ELF file, whatever it has."""
-    sizes = Sizes(elf.name, file_bytes=len(elf.data), text_bytes=_text_bytes(elf))
-    sizes.eh_frame_hdr = _header_bytes(elf)
-    found = Measured(sizes)
-    sources = list(frame_sources(elf))
+def measure_frames(elf: ElfFile, sources: Sequence[FrameSource] | None = None) -> Measured:
+    """Measure all but the SFrame that a file has; `sources`: its call frame information, if that is known."""
+    sources = list(frame_sources(elf)) if sources is None else sources
+    found = Measured(section_sizes(elf, sources))
     for source in sources:
-        if source.name == dw.DEBUG_FRAME:
-            sizes.debug_frame += len(source.data)
-        elif source.index is not None:
-            sizes.eh_frame += len(source.data) if source.name != dw.EH_FRAME_HDR else 0
-        else:
+        if source.index is None:
             # Without section headers nothing tells where it ends, but for the terminator behind its entries.
             ends = (source.frames.cies.end, source.frames.fdes.end)
-            sizes.eh_frame += max((int(end.max()) + 4 for end in ends if len(end)), default=0)
-    sizes.sframe = _existing(elf)
+            found.sizes.eh_frame += max((int(end.max()) + 4 for end in ends if len(end)), default=0)
     if sources:
         found.told = tell(elf, sources=sources)
         _derive_all(elf, found)
-    sizes.without = int(not sources and sizes.sframe is None)
     return found
+
+
+def section_sizes(elf: ElfFile, sources: Iterable[FrameSource]) -> Sizes:
+    """Measure what section headers tell, of a file for any machine."""
+    sizes = Sizes(elf.name, file_bytes=len(elf.data), text_bytes=_text_bytes(elf))
+    sizes.eh_frame_hdr = _header_bytes(elf)
+    for source in sources:
+        if source.name == dw.DEBUG_FRAME:
+            sizes.debug_frame += len(source.data)
+        elif source.index is not None and source.name != dw.EH_FRAME_HDR:
+            sizes.eh_frame += len(source.data)
+    return sizes
 
 
 def _derive_all(elf: ElfFile, found: Measured) -> None:
@@ -222,7 +235,8 @@ def _text_sections(made: Derived) -> int:
     return int(marked(np.searchsorted(starts, section.code_address, "right"), len(starts) + 1).sum())
 
 
-def _existing(elf: ElfFile) -> ExistingSize | None:
+def existing_size(elf: ElfFile) -> ExistingSize | None:
+    """Measure the SFrame that a file has, if it has some."""
     found = None
     for source in sources_of(elf):
         one = ExistingSize((), 0, 0, Parts())

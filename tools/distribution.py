@@ -1,0 +1,90 @@
+"""Brings some forty well-known packages of Debian, for each of three machines, to be surveyed.
+
+python tools/distribution.py FOLDER
+walkback survey FOLDER -o SURVEY
+
+The packages come alone, without what they depend on, checked against Debian's keyring. What is there already is kept.
+Bare Python: nothing else has to be there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from peers import FetchError, Suite, apt_state, mirrors, output_of, say
+
+RELEASE = "trixie"
+ARCHITECTURES = ("amd64", "arm64", "s390x")
+PACKAGES = {
+    "C": (
+        *("bash", "coreutils", "curl", "ffmpeg", "git", "libavcodec61", "libc6", "libgtk-3-0t64", "libpython3.13"),
+        *("libsqlite3-0", "libssl3t64", "libsystemd-shared", "nginx", "openssh-client", "perl-base", "postgresql-17"),
+        *("qemu-system-misc", "redis-server", "systemd", "vim", "zlib1g"),
+    ),
+    "C++": ("cmake", "cpp-14", "libboost-regex1.83.0", "libicu76", "libllvm19", "libqt6core6t64", "libstdc++6"),
+    "C++ and Rust": ("firefox-esr",),
+    "Rust": ("fd-find", "libstd-rust-1.85", "librsvg2-2", "ripgrep"),
+    "Go": ("containerd", "docker.io", "golang-1.24-go", "prometheus"),
+    "runtimes with a JIT": (
+        "erlang-base",
+        "libjavascriptcoregtk-6.0-1",
+        "libnode115",
+        "openjdk-21-jre-headless",
+        "php8.4-cli",
+    ),
+    "Fortran": ("libgfortran5", "liblapack3", "libopenblas0-pthread"),
+    "Ada": ("gnat-14",),
+    "OCaml": ("ocaml-base",),
+    "Haskell": ("pandoc",),
+}
+
+
+def bring(architecture: str, folder: Path) -> None:
+    """The packages for one machine, from the first mirror that has them."""
+    names = [name for group in PACKAGES.values() for name in group]
+    there = {path.name.partition("_")[0] for path in folder.glob("*.deb")}
+    wanted = [name for name in names if name not in there]
+    problem = "no apt source of this machine serves Debian main"
+    state = folder / ".apt"
+    for mirror in mirrors() if wanted else ():
+        shutil.rmtree(state, ignore_errors=True)
+        conf = apt_state(Suite(RELEASE, "", (), architecture=architecture), mirror, state)
+        try:
+            output_of("apt-get", "-q", "update", conf=conf)
+            known = set(output_of("apt-cache", "pkgnames", conf=conf).split())
+            missing = sorted(set(wanted) - known)
+            if missing:
+                say(f"{architecture}: {RELEASE} has no {', '.join(missing)}")
+            fetch = ("apt-get", "-q", "download", *(name for name in wanted if name in known))
+            subprocess.run(fetch, cwd=folder, env={"APT_CONFIG": str(conf), "PATH": "/usr/bin:/bin"}, check=True)
+            break
+        except (FetchError, subprocess.CalledProcessError) as error:
+            problem = str(error)
+    else:
+        if wanted:
+            raise FetchError(f"{architecture}: {problem}")
+    shutil.rmtree(state, ignore_errors=True)
+    found = list(folder.glob("*.deb"))
+    say(f"{architecture}: {len(found)} packages, {sum(path.stat().st_size for path in found) / 1e6:.0f} MB")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Bring some forty well-known packages for three machines.")
+    parser.add_argument("folder", type=Path, help="Where the packages go, in a folder for each machine.")
+    folder: Path = parser.parse_args().folder
+    try:
+        for architecture in ARCHITECTURES:
+            (folder / architecture).mkdir(parents=True, exist_ok=True)
+            bring(architecture, (folder / architecture).resolve())
+    except FetchError as error:
+        say(str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
