@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -59,10 +58,10 @@ def bring(architecture: str, folder: Path) -> None:
             missing = sorted(set(wanted) - known)
             if missing:
                 say(f"{architecture}: {RELEASE} has no {', '.join(missing)}")
-            fetch = ("apt-get", "-q", "download", *(name for name in wanted if name in known))
-            subprocess.run(fetch, cwd=folder, env={"APT_CONFIG": str(conf), "PATH": "/usr/bin:/bin"}, check=True)
+            fetched = [name for name in wanted if name in known]
+            output_of("apt-get", "-q", "download", *fetched, conf=conf, folder=folder)
             break
-        except (FetchError, subprocess.CalledProcessError) as error:
+        except FetchError as error:
             problem = str(error)
     else:
         if wanted:

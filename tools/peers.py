@@ -6,7 +6,8 @@ and C++ into assembly; libsframe of 2.44 and the newest with their headers; elfu
 user-mode emulation with programs of AArch64 and s390x to run under it; a browser for the pages; and rpmbuild. They are
 Debian packages, fetched from the mirror this machine already uses, checked against Debian's keyring, and unpacked into
 one root a set; nothing is installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a program
-through its root's loader; the roots of the other machines are for the emulation's `-L`.
+through its root's loader; the roots of the other machines are for the emulation's `-L`. Samples of what other compilers
+make are there to be looked at.
 
 Bare Python: this runs before any dependency is there.
 """
@@ -46,6 +47,9 @@ LLVM_TOOLS = (
 EMULATORS = ("qemu-x86_64", "qemu-aarch64", "qemu-s390x")
 ELFUTILS = ("eu-addr2line", "eu-elflint", "eu-readelf", "eu-stack", "eu-strip")
 OTHER_EMULATORS = ("*/bin/qemu-[!asx]*", "*/bin/qemu-alpha", "*/bin/qemu-arm*", "*/bin/qemu-sh4*", "*/bin/qemu-sparc*")
+SAMPLES = (  # of C, C++, Rust, Go, OCaml, D, Fortran and Pascal, and of LLVM
+    *("hello", "gperf", "hexyl", "age", "cppo", "alex", "dub", "libunwind-19", "libblas3", "ddrescueview"),
+)
 FOREIGN = ("libc6", "libgcc-s1", "dash", "coreutils", "python3.13-minimal", "busybox-static")
 MACHINES = {"": "x86_64-linux-gnu", "aarch64-": "aarch64-linux-gnu", "s390x-": "s390x-linux-gnu"}
 
@@ -80,6 +84,8 @@ class Suite:
     """Besides LEFT_OUT."""
     binutils_for: tuple[str, ...] = tuple(MACHINES)
     """The machines, by prefix, for which it has binutils, where it has any."""
+    alone: bool = False
+    """Whether the packages come without what they depend on: their programs are looked at and not run."""
 
 
 SUITES = (
@@ -98,6 +104,9 @@ SUITES = (
     Suite(
         "browser", "", ("chromium", "fonts-dejavu-core", "rpm"), release="bookworm", left_out=(*DOCUMENTS, "*/perl*")
     ),
+    Suite("samples-amd64", "", SAMPLES, release="trixie", alone=True),
+    Suite("samples-arm64", "", ("gperf", "hexyl", "libunwind-19"), release="trixie", architecture="arm64", alone=True),
+    Suite("samples-s390x", "", ("gperf", "hexyl", "libc++1-19"), release="trixie", architecture="s390x", alone=True),
     Suite("arm64", "", FOREIGN, release="trixie", architecture="arm64"),
     Suite("s390x", "", FOREIGN, release="trixie", architecture="s390x"),
 )
@@ -108,10 +117,10 @@ def say(text: str) -> None:
     print(f"peers: {text}", flush=True)
 
 
-def output_of(*command: str, conf: Path | None = None) -> str:
+def output_of(*command: str, conf: Path | None = None, folder: Path | None = None) -> str:
     """Standard output of a command; on failure its most telling line becomes the error."""
     env = os.environ | {"LC_ALL": "C"} | ({"APT_CONFIG": str(conf)} if conf else {})
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         errors = [line.removeprefix("E: ") for line in lines if line.startswith("E: ")]
@@ -202,11 +211,15 @@ def download(suite: Suite, folder: Path) -> list[Path]:
             output_of("apt-get", "-q", "update", conf=conf)
             known = output_of("apt-cache", "pkgnames", conf=conf).split()
             packages = [highest(name, known) for name in suite.packages]
-            output_of("apt-get", "-qy", "--download-only", "install", *packages, conf=conf)
+            archives = folder / "cache" / "archives"
+            if suite.alone:
+                output_of("apt-get", "-q", "download", *packages, conf=conf, folder=archives)
+            else:
+                output_of("apt-get", "-qy", "--download-only", "install", *packages, conf=conf)
         except FetchError as error:
             problem = str(error)
             continue
-        return sorted((folder / "cache" / "archives").glob("*.deb"))
+        return sorted(archives.glob("*.deb"))
     raise FetchError(f"{suite.name}: {problem}")
 
 

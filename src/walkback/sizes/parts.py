@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,7 +35,8 @@ class Parts:
     @property
     def total(self) -> int:
         """Bytes of the section."""
-        return sum(astuple(self))
+        held = (self.header, self.index, self.padding, self.attributes, self.starts, self.info, self.words, self.other)
+        return sum(held)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,32 @@
+"""Programs of Debian's that other compilers made than tests can run: `make peers` brings them, unpacked."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import peers
+from walkback.dwarf.files import FrameSource, frame_sources
+from walkback.elf import ElfFile
+
+ARCHITECTURES = ("amd64", "arm64", "s390x")
+
+
+def sampled(architecture: str, pattern: str) -> Path:
+    """A file of the packages for an architecture, by its path, in which `*` may stand."""
+    root = peers.BIN.parent / f"samples-{architecture}"
+    found = [path for path in sorted(root.glob(pattern)) if not path.is_symlink()]
+    if not found:
+        reason = f"needs {pattern} for {architecture}: run `make peers`"
+        if os.environ.get("WALKBACK_PEERS") == "required":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found[0]
+
+
+def opened(path: str | os.PathLike[str]) -> tuple[ElfFile, list[FrameSource]]:
+    """A file with its call frame information."""
+    elf = ElfFile.open(path)
+    return elf, list(frame_sources(elf))
