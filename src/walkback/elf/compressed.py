@@ -10,17 +10,11 @@ section; `ElfFile` adds them.
 
 from __future__ import annotations
 
-import sys
-import zlib
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from walkback.elf import layout
-from walkback.errors import ElfError, UnreadableError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from walkback.elf.decoders import Method, decompressed
+from walkback.errors import ElfError
 
 _GNU_MAGIC = b"ZLIB"
 _GNU_HEADER = 12
@@ -29,9 +23,7 @@ _GNU_HEADER = 12
 _HARMLESS = 64 << 20
 _RATIO = 100
 """Debug information shrinks to a third or a tenth. zlib can do 1032:1 and zstd 32768:1, and bombs do."""
-_STEP = 1 << 20
-_XZ_MEMORY = 128 << 20
-"""Enough for the decoder of `xz -9`, which takes 65 MiB."""
+_METHODS = {layout.ELFCOMPRESS_ZLIB: Method.ZLIB, layout.ELFCOMPRESS_ZSTD: Method.ZSTD}
 
 
 def limit_of(file_size: int) -> int:
@@ -50,10 +42,9 @@ def decompress(stored: memoryview, byteorder: layout.ByteOrder, limit: int) -> b
     if len(stored) < shape.itemsize:
         raise ElfError("is compressed, and ends within its compression header")
     method, _, size, _ = np.frombuffer(stored, shape, 1)[0].item()
-    readers = {layout.ELFCOMPRESS_ZLIB: _read_zlib, layout.ELFCOMPRESS_ZSTD: _read_zstd}
-    if method not in readers:
+    if method not in _METHODS:
         raise ElfError(f"is compressed by an unknown method ({method:#x})")
-    return _checked(readers[method], stored[shape.itemsize :], size, limit)
+    return _checked(_METHODS[method], stored[shape.itemsize :], size, limit)
 
 
 def decompress_gnu(stored: memoryview, limit: int) -> bytes:
@@ -61,22 +52,22 @@ def decompress_gnu(stored: memoryview, limit: int) -> bytes:
     if len(stored) < _GNU_HEADER:
         raise ElfError("is compressed, and ends within its compression header")
     size = int.from_bytes(stored[len(_GNU_MAGIC) : _GNU_HEADER], "big")
-    return _checked(_read_zlib, stored[_GNU_HEADER:], size, limit)
+    return _checked(Method.ZLIB, stored[_GNU_HEADER:], size, limit)
 
 
 def decompress_xz(stored: memoryview, limit: int) -> bytes:
     """What an xz stream holds; the stream does not say in front how much that is."""
-    contents = b"".join(_bounded(Method.XZ, stored, limit + 1))
+    contents = _bounded(Method.XZ, stored, limit + 1)
     if len(contents) > limit:
         raise ElfError(f"decompresses to more than {limit} bytes, which is more than this file may")
     return contents
 
 
-def _checked(read: Callable[[memoryview, int], bytes], stream: memoryview, size: int, limit: int) -> bytes:
+def _checked(method: Method, stream: memoryview, size: int, limit: int) -> bytes:
     """All of the stream, if it holds as much as the header claims and that is not too much."""
     if size > limit:
         raise ElfError(f"is compressed and claims {size} bytes, of at most {limit} that this file may decompress to")
-    contents = read(stream, size + 1)
+    contents = _bounded(method, stream, size + 1)
     if len(contents) > size:
         raise ElfError(f"is compressed and holds more than the {size} bytes that its header claims")
     if len(contents) < size:
@@ -84,35 +75,19 @@ def _checked(read: Callable[[memoryview, int], bytes], stream: memoryview, size:
     return contents
 
 
-def _read_zlib(stream: memoryview, most: int) -> bytes:
-    decoder = zlib.decompressobj()
-    try:
-        contents = decoder.decompress(stream, most)
-    except zlib.error as error:
-        raise ElfError(f"holds a broken zlib stream: {error}") from error
-    if not decoder.eof and len(contents) < most:
-        raise ElfError("ends within its zlib stream")
-    return contents
+def _bounded(method: Method, stream: memoryview, most: int) -> bytes:
+    """What the stream holds, or so much of it."""
+    position = 0
 
+    def pull(size: int) -> memoryview:
+        nonlocal position
+        position += size
+        return stream[position - size : position]
 
-def _read_zstd(stream: memoryview, most: int) -> bytes:
-    """The contents of all frames, of which there may be several."""
-    if sys.version_info >= (3, 14):
-        from io import BytesIO
-
-        from compression import zstd
-
-        reader = zstd.ZstdFile(BytesIO(stream))
-        errors = (zstd.ZstdError, EOFError)
-    else:
-        import zstandard
-
-        reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
-        errors = (zstandard.ZstdError,)
-    contents = bytearray()
-    try:
-        while len(contents) < most and (part := reader.read(min(_STEP, most - len(contents)))):
-            contents += part
-    except errors as error:
-        raise ElfError(f"holds a broken zstd stream: {error}") from error
-    return bytes(contents)
+    pieces, left = [], most
+    for piece in decompressed(method, pull):
+        pieces.append(piece[:left])
+        left -= len(pieces[-1])
+        if not left:
+            break
+    return b"".join(pieces)

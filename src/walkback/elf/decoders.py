@@ -1,8 +1,9 @@
 """The streams of the usual compressors, read piece by piece.
 
-gzip (RFC 1952) and its bare form (RFC 1951), xz, the older format of LZMA, bzip2 and Zstandard (RFC 8878). Each is
-read in pieces of at most `STEP` bytes, so that a caller can stop when it has enough, or when too much comes out; how
-much that is only the caller knows. Several streams may follow each other, as parallel compressors write them.
+zlib and gzip (RFC 1950 and 1952), what both wrap (deflate, RFC 1951), xz, the older format of LZMA, bzip2 and
+Zstandard (RFC 8878). Each is read in pieces of at most `STEP` bytes, so that a caller can stop when it has enough, or
+when too much comes out; how much that is only the caller knows. Several streams may follow each other, as parallel
+compressors write them.
 """
 
 from __future__ import annotations
@@ -25,12 +26,16 @@ STEP: Final = 1 << 18
 _XZ_MEMORY: Final = 128 << 20
 """Enough for the decoder of `xz -9`, which takes 65 MiB."""
 _LONGEST_MAGIC: Final = 6
+_FREE_CALLS: Final = 10_000
+_LEAST_GIVEN: Final = 512
+"""How many bytes a call of a decoder gives at least on the average, after the first ones."""
 
 
 class Method(StrEnum):
     """How something is compressed."""
 
     GZIP = "gzip"
+    ZLIB = "zlib"
     DEFLATE = "deflate"
     XZ = "xz"
     LZMA = "lzma"
@@ -70,24 +75,29 @@ class Decoder(Protocol):
 def decompressed(method: Method, pull: Callable[[int], bytes | memoryview]) -> Iterator[bytes]:
     """What the streams hold that follow each other here; `pull` gives at most so many bytes, and none at the end.
 
-    Each stream ends with an empty piece: so a caller can count them, as each takes a new decoder.
+    Streams of millions of blocks with next to nothing in them are nobody's, and would take as long as they liked.
     """
     make, errors = _decoders(method)
     stored: bytes | memoryview = pull(STEP)
-    while stored:
+    calls = given = 0
+    while True:
         decoder = make()
         while not decoder.eof:
             if decoder.needs_input and not (stored := stored or pull(STEP)):
                 raise ElfError(f"ends within its {method} stream")
+            calls += 1
+            if calls > _FREE_CALLS + given // _LEAST_GIVEN:
+                raise ElfError(f"holds a {method} stream in too many pieces for what comes out of it")
             try:
                 piece = decoder.decompress(stored, STEP)
             except errors as error:
                 raise ElfError(f"holds a broken {method} stream: {error}") from error
             stored = b""
+            given += len(piece)
             if piece:
                 yield piece
-        yield b""
-        stored = _following(method, decoder.unused_data, pull)
+        if not (stored := _following(method, decoder.unused_data, pull)):
+            return
 
 
 def _following(method: Method, rest: bytes, pull: Callable[[int], bytes | memoryview]) -> bytes:
@@ -106,6 +116,8 @@ def _decoders(method: Method) -> Decoders:
     match method:
         case Method.GZIP:
             return lambda: _Zlib(16 + zlib.MAX_WBITS), (zlib.error,)
+        case Method.ZLIB:
+            return lambda: _Zlib(zlib.MAX_WBITS), (zlib.error,)
         case Method.DEFLATE:
             return lambda: _Zlib(-zlib.MAX_WBITS), (zlib.error,)
         case Method.ZSTD:

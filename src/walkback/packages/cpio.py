@@ -1,0 +1,75 @@
+"""The regular files in the payload of an RPM: cpio's "new ASCII" format, and the one that RPM stripped down of it.
+
+The headers of the first have all about a file, in hexadecimal digits (cpio's manual, "New ASCII Format"). Those of the
+second, which RPM writes where a size needs more than 8 digits, and its version 6 always, have only the number that
+the file has in the package's header. Of files that are hard links of each other the last one has the bytes.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from walkback.errors import ElfError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from walkback.packages.streams import Room, Stream
+
+_NEW: Final = frozenset({b"070701", b"070702"})
+_STRIPPED: Final = b"07070X"
+_MAGIC: Final = 6
+_FIELDS: Final = re.compile(rb"[0-9a-fA-F]*")
+_LONGEST_NAME: Final = 1 << 16
+_TRAILER: Final = b"TRAILER!!!"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known of a file."""
+
+    name: bytes
+    mode: int
+    size: int
+    """How many bytes follow."""
+
+
+def members(stream: Stream, room: Room, entry: Callable[[int], Entry]) -> Iterator[tuple[bytes, Stream]]:
+    """The name and the contents of each regular file; `entry` knows the files by their numbers."""
+    while True:
+        room.take_member()
+        magic = stream.read(_MAGIC)
+        if magic in _NEW:
+            found = _entry(stream)
+        elif magic == _STRIPPED:
+            found = entry(_hexadecimal(stream.read(8)))
+            stream.read(-(_MAGIC + 8) % 4)
+        else:
+            raise ElfError("has something else where the header of a member is expected")
+        if found.name == _TRAILER:
+            break
+        part = stream.part(found.size)
+        if stat.S_ISREG(found.mode):
+            yield found.name, part
+        part.drain()
+        stream.read(-found.size % 4)
+    stream.drain()
+
+
+def _entry(stream: Stream) -> Entry:
+    header = stream.read(13 * 8)
+    _, mode, _, _, _, _, size, _, _, _, _, length, _ = (_hexadecimal(header[at : at + 8]) for at in range(0, 104, 8))
+    if length > _LONGEST_NAME:
+        raise ElfError(f"has a name of {length} bytes")
+    name = stream.read(length).partition(b"\0")[0]
+    stream.read(-(_MAGIC + len(header) + length) % 4)
+    return Entry(name, mode, size)
+
+
+def _hexadecimal(digits: bytes) -> int:
+    if not _FIELDS.fullmatch(digits):
+        raise ElfError("has a number in a header that is none")
+    return int(digits, 16)

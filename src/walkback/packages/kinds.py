@@ -1,0 +1,84 @@
+"""What a file is, by how it begins.
+
+Names tell nothing, with one exception: a zip archive counts only where it is a wheel, `*.whl`. Zip archives are also
+documents, Java's classes and updates for telephones; to look into all of them would make a survey of something else.
+Thin archives are nothing here, because their members are files that stand elsewhere and are found there.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Final
+
+from walkback.elf import layout
+from walkback.elf.decoders import MAGIC, Method
+
+HEAD: Final = 512
+"""How many bytes tell everything: a tar header."""
+_DEB = re.compile(rb"!<arch>\ndebian-binary[/ ]")
+_RPM = b"\xed\xab\xee\xdb"
+_ZIP = (b"PK\3\4", b"PK\5\6")
+_TAR_SUM = re.compile(rb" *[0-7]{1,7}[ \0]")
+_TAR_SUM_AT = 148
+_ANY_SIZE = 2**64 - 1
+_LARGEST_LZMA = 1 << 38
+
+
+class Kind(StrEnum):
+    """ELF files, and what may hold some."""
+
+    ELF = "elf"
+    DEB = "deb"
+    RPM = "rpm"
+    WHEEL = "wheel"
+    AR = "ar"
+    TAR = "tar"
+    GZIP = "gzip"
+    XZ = "xz"
+    LZMA = "lzma"
+    BZIP2 = "bzip2"
+    ZSTD = "zstd"
+
+
+COMPRESSED: Final = {Kind(method.value): method for method in (*MAGIC, Method.LZMA)}
+
+
+def kind_of(head: bytes, name: str) -> Kind | None:
+    """What a file of this name is that begins with these `HEAD` bytes, or with fewer if it has no more."""
+    if head.startswith(layout.ELF_MAGIC):
+        return Kind.ELF
+    if head.startswith(layout.ARMAG):
+        return Kind.DEB if _DEB.match(head) else Kind.AR
+    if head.startswith(_RPM):
+        return Kind.RPM
+    if head.startswith(_ZIP):
+        return Kind.WHEEL if name.endswith(".whl") else None
+    for method, magic in MAGIC.items():
+        if magic.match(head):
+            return Kind(method.value)
+    if is_tar_header(head):
+        return Kind.TAR
+    return Kind.LZMA if _is_lzma(head) else None
+
+
+def is_tar_header(head: bytes) -> bool:
+    """Whether the sum of the header is right: older tar archives have no magic."""
+    if len(head) < HEAD or not (digits := _TAR_SUM.match(head, _TAR_SUM_AT)):
+        return False
+    claimed = int(digits[0].rstrip(b"\0"), 8)
+    field = head[_TAR_SUM_AT : _TAR_SUM_AT + 8]
+    unsigned = sum(head) - sum(field) + 8 * ord(" ")
+    # Some old ones took the bytes as signed.
+    return claimed in {unsigned, unsigned - 256 * sum(byte > 127 for byte in head)}
+
+
+def _is_lzma(head: bytes) -> bool:
+    """Whether this is what the compressors write: the usual properties, and sizes that are likely."""
+    if len(head) < 13 or head[0] != 0x5D:
+        return False
+    dictionary, size = int.from_bytes(head[1:5], "little"), int.from_bytes(head[5:13], "little")
+    power = 1 << max(dictionary.bit_length() - 1, 0)
+    return (
+        dictionary in {power, power + power // 2} and power >= 1 << 12 and (size == _ANY_SIZE or size < _LARGEST_LZMA)
+    )

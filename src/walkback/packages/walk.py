@@ -1,0 +1,242 @@
+"""The ELF files in a file: itself, or what packages and archives in it hold, to a fixed depth.
+
+What is wrong in one part is told and the others are still read, as far as that can be. Nothing that an archive says of
+itself is believed: names are only text here, as nothing is ever written under one, and what may come out of a file is
+bounded by its size.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from walkback.elf import archive, map_file
+from walkback.errors import ElfError, UnreadableError
+from walkback.packages import cpio, deb, rpm, tar, wheel
+from walkback.packages.kinds import COMPRESSED, HEAD, Kind, kind_of
+from walkback.packages.streams import ExhaustedError, Memory, Room, TooLargeError, inflated, limit_of
+from walkback.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from walkback.packages.streams import Stream
+
+DEPTH: Final = 8
+"""Archives in archives; compression counts, too."""
+_MOST_BROKEN: Final = 1000
+_MOST_CONTROL: Final = 1 << 20
+_LONGEST_NAME: Final = 4096
+"""What is longer is no name of a file, and is cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """What a package says of itself."""
+
+    name: str
+    version: str | None
+    architecture: str | None
+    format: str
+    """`deb`, `rpm` or `wheel`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An ELF file."""
+
+    member: str | None
+    """Where in the file it is; None if it is the file itself, or that decompressed."""
+    package: Package | None
+    """The innermost package that it is in."""
+    data: memoryview
+    """Its bytes, until the next one is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """What could not be read."""
+
+    member: str | None
+    what: str
+    """`damaged`, `unsupported`, `unreadable`, or `too large`, also of what is too deep or too much."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the walk is."""
+
+    names: tuple[str, ...] = ()
+    package: Package | None = None
+    depth: int = 0
+
+    @property
+    def member(self) -> str | None:
+        """Members of members stand in brackets."""
+        return "(".join(self.names) + ")" * (len(self.names) - 1) if self.names else None
+
+    def inside(self, name: str) -> _Place:
+        """A member of what is here."""
+        return replace(self, names=(*self.names, name))
+
+
+def elf_files_in(path: str) -> Iterator[Found | Broken]:
+    """The ELF files in this file, one by one, and what of it cannot be read; nothing of a file of another kind."""
+    try:
+        data = map_file(path)
+    except UnreadableError as error:
+        yield Broken(None, "unreadable", printable(error.message))
+        return
+    walk, place = _Walk(Room(limit_of(len(data)))), _Place()
+    try:
+        yield from walk.guarded(walk.opened(Memory(data), place, path), place)
+    except ExhaustedError as error:
+        yield _broken(error, place)
+
+
+def may_hold_elf(stream: Stream, name: str) -> bool | Broken:
+    """Whether this is an ELF file or may hold some; of what is compressed only the beginning is read."""
+    room = Room(limit_of(0))
+    try:
+        for _ in range(DEPTH):
+            kind = kind_of(stream.peek(HEAD), name)
+            if kind not in COMPRESSED:
+                return kind is not None
+            stream = inflated(COMPRESSED[kind], stream, room)
+    except (UnreadableError, MemoryError) as error:
+        return _broken(error, _Place())
+    return True
+
+
+class _Walk:
+    """One walk through a file."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._told: BaseException | None = None
+        self._broken = 0
+
+    def guarded(self, found: Iterator[Found | Broken], place: _Place) -> Iterator[Found | Broken]:
+        """What was found; an error ends this only, and is told once by however many layers it shows in."""
+        try:
+            yield from found
+        except ExhaustedError:
+            raise
+        except (UnreadableError, OSError, MemoryError) as error:
+            if error is not self._told:
+                self._told = error.with_traceback(None)  # which would hold all that was read
+                self._broken += 1
+                if self._broken > _MOST_BROKEN:
+                    raise ExhaustedError(f"has more than {_MOST_BROKEN} members that cannot be read") from None
+                yield _broken(error, place)
+
+    def opened(self, stream: Stream, place: _Place, name: str) -> Iterator[Found | Broken]:
+        """What is in a stream; an error ends it."""
+        kind = kind_of(stream.peek(HEAD), name)
+        if kind is Kind.ELF:
+            yield Found(place.member, place.package, stream.whole())
+            return
+        if kind is not None and place.depth >= DEPTH:
+            raise TooLargeError(f"is an archive in {DEPTH} others, and more are not opened")
+        deeper = replace(place, depth=place.depth + 1)
+        match kind:
+            case None:
+                return
+            case Kind.TAR:
+                yield from self._members(tar.members(stream, self._room), deeper)
+            case Kind.AR:
+                yield from self._ar(stream.whole(), deeper)
+            case Kind.WHEEL:
+                yield from self._wheel(stream.whole(), deeper, name)
+            case Kind.RPM:
+                yield from self._rpm(stream, deeper)
+            case Kind.DEB:
+                yield from self._deb(stream, deeper)
+            case _:
+                yield from self.opened(self._plain(stream), deeper, name)
+
+    def _plain(self, stream: Stream) -> Stream:
+        """The stream, decompressed if it is compressed."""
+        kind = kind_of(stream.peek(HEAD), "")
+        return inflated(COMPRESSED[kind], stream, self._room) if kind in COMPRESSED else stream
+
+    def _members(
+        self, members: Iterable[tuple[bytes, Stream]], place: _Place, folder: str = ""
+    ) -> Iterator[Found | Broken]:
+        for raw, contents in members:
+            yield from self._member(folder + _text(raw.removeprefix(b"./")), contents, place)
+
+    def _member(self, name: str, contents: Stream, place: _Place) -> Iterator[Found | Broken]:
+        inner = place.inside(name)
+        yield from self.guarded(self.opened(contents, inner, name), inner)
+
+    def _ar(self, data: memoryview, place: _Place) -> Iterator[Found | Broken]:
+        for member in archive.members(data, ""):
+            self._room.take_member()
+            yield from self._member(_shown(member.name), Memory(member.data), place)
+
+    def _wheel(self, data: memoryview, place: _Place, name: str) -> Iterator[Found | Broken]:
+        told = wheel.told_by_name(os.fsencode(name).decode(errors="backslashreplace"))
+        package = _package(*told, Kind.WHEEL) if told else place.package
+        yield from self._members(wheel.members(data, self._room), replace(place, package=package))
+
+    def _rpm(self, stream: Stream, place: _Place) -> Iterator[Found | Broken]:
+        header = rpm.read_headers(stream)
+        name = header.text(rpm.NAME)
+        if name is not None:
+            place = replace(place, package=_package(name, header.version, header.text(rpm.ARCH), Kind.RPM))
+        yield from self._members(cpio.members(self._plain(stream), self._room, rpm.Files(header).entry), place)
+
+    def _deb(self, stream: Stream, place: _Place) -> Iterator[Found | Broken]:
+        told: dict[str, str] = {}
+        whole = False
+        for name, part in deb.members(stream, self._room):
+            if name.startswith(deb.CONTROL):
+                yield from self.guarded(self._control(part, place, told), place.inside(name))
+                place = replace(place, package=_deb_package(told) or place.package)
+            elif name.startswith(deb.DATA):
+                whole = True
+                yield from self.guarded(self._data(part, place), place.inside(name))
+        if not whole:
+            raise ElfError(f"ends without {deb.DATA}")
+
+    def _control(self, part: Stream, place: _Place, told: dict[str, str]) -> Iterator[Found | Broken]:
+        """What tells about the package, wherever in the archive it stands; and programs that help to install it."""
+        data = self._plain(part).whole()
+        for raw, contents in tar.members(Memory(data), self._room):
+            if raw.removeprefix(b"./") == b"control":
+                told |= deb.fields(contents.peek(_MOST_CONTROL))
+        place = replace(place, package=_deb_package(told) or place.package)
+        yield from self._members(tar.members(Memory(data), self._room), place, "DEBIAN/")
+
+    def _data(self, part: Stream, place: _Place) -> Iterator[Found | Broken]:
+        yield from self._members(tar.members(self._plain(part), self._room), place)
+
+
+def _deb_package(told: dict[str, str]) -> Package | None:
+    if "package" not in told:
+        return None
+    return _package(told["package"], told.get("version"), told.get("architecture"), Kind.DEB)
+
+
+def _package(name: str, version: str | None, architecture: str | None, kind: Kind) -> Package:
+    return Package(_shown(name), version and _shown(version), architecture and _shown(architecture), kind.value)
+
+
+def _text(raw: bytes) -> str:
+    return _shown(raw.decode(errors="backslashreplace"))
+
+
+def _shown(name: str) -> str:
+    return printable(name[:_LONGEST_NAME])
+
+
+def _broken(error: BaseException, place: _Place) -> Broken:
+    if isinstance(error, MemoryError):
+        return Broken(place.member, "too large", "takes more memory than there is")
+    if isinstance(error, OSError):
+        return Broken(place.member, "unreadable", printable(error.strerror or str(error)))
+    what = "damaged" if isinstance(error, ElfError) else "unsupported"
+    return Broken(place.member, "too large" if isinstance(error, TooLargeError) else what, printable(str(error)))
