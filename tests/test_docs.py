@@ -48,7 +48,17 @@ from walkback.unwind.stacks import END_WORDS, HOW_WORDS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-WITH_EXAMPLES = {"README.md", "api.md", "cbf.md", "cif.md", "cli.md", "findings.md", "store.md", "walking.md"}
+WITH_EXAMPLES = {
+    "README.md",
+    "api.md",
+    "cbf.md",
+    "cif.md",
+    "cli.md",
+    "findings.md",
+    "report.md",
+    "store.md",
+    "walking.md",
+}
 FUNCTIONS = (("_start", 0, SIZE), ("main", SIZE, 2 * SIZE), ("compute", 3 * SIZE, SIZE))
 
 

@@ -180,6 +180,15 @@ def _umask() -> int:
     return mask
 
 
+def sync_file(path: Path) -> None:
+    """Bring a file to the disk that others have written."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_folder(folder: Path) -> None:
     """The new name has to reach the disk too; where folders cannot be synced, it will in time."""
     with contextlib.suppress(OSError):

@@ -33,6 +33,8 @@ VERBS = (
     "cbf",
     "cif",
     "store",
+    "survey",
+    "report",
 )
 """In the order of `--help`; each is the module of that name here, and the command in it."""
 

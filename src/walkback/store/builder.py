@@ -12,11 +12,11 @@ import numpy as np
 
 from walkback.arrays import I32, I64, U8, Numbers
 from walkback.arrays import distinct as distinct_values
+from walkback.database import connect
 from walkback.errors import UnreadableError
 from walkback.export.distinct import Distinct
 from walkback.store import layout
 from walkback.store.folder import Counts, Name
-from walkback.store.reading import connect
 from walkback.store.tables import QUICK, Columns, write_tables
 from walkback.store.tree import GrowingTree, in_preorder
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from walkback.database import connect
 from walkback.errors import UnreadableError, WalkbackError
 from walkback.store import layout
 from walkback.store.builder import number_of_stacks, sum_of
 from walkback.store.folder import Block, Folder, live, missing
-from walkback.store.reading import connect
 from walkback.store.tables import Contents, read_block
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from walkback.database import connect
 from walkback.errors import UnreadableError, WalkbackError
 from walkback.replace import sync_folder
 from walkback.store import layout
 from walkback.store.builder import Builder, Origin, sum_of, write_manifest
 from walkback.store.folder import Block, Counts, Folder, Name, Segment, live
-from walkback.store.reading import connect
 from walkback.store.staging import Staging, clean
 from walkback.store.tables import SMALL, Contents, read_block
 

@@ -8,16 +8,17 @@ of others, which from that moment on do not count and are taken away when nobody
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from walkback.database import is_text, plain_path
 from walkback.errors import UnreadableError
+from walkback.locks import locked
 from walkback.replace import replace_file, sync_folder
 from walkback.store import layout
 
@@ -93,7 +94,7 @@ class Folder:
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
         """With `create` a store that is not there is made; its parent must be there."""
         self.path = Path(path)
-        if not layout.is_text(layout.plain_path(self.path)):
+        if not is_text(plain_path(self.path)):
             raise UnreadableError("a store is not in a folder whose name is no UTF-8", file=str(path))
         if create:
             self._create()
@@ -148,33 +149,9 @@ class Folder:
                 wrong.append(error)
         return found
 
-    @contextlib.contextmanager
-    def locked(self, name: str, *, shared: bool = False, wait: bool = True) -> Iterator[bool]:
+    def locked(self, name: str, *, shared: bool = False, wait: bool = True) -> AbstractContextManager[bool]:
         """Hold one of the locks; gives False where somebody else has it and waiting was not wanted."""
-        descriptor = _open_lock(self.path / name, shared=shared)
-        try:
-            held = True
-            try:
-                fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                held = False
-            yield held
-        finally:
-            os.close(descriptor)
-
-
-def _open_lock(path: Path, *, shared: bool) -> int:
-    """To read, a store needs no more than to be readable; but who copied it may have left an empty file out."""
-    if shared:
-        with contextlib.suppress(FileNotFoundError):
-            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        if not shared or error.errno not in (errno.EROFS, errno.EACCES):
-            raise
-        # Nobody who may not write takes anything away here.
-        return os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        return locked(self.path / name, shared=shared, wait=wait)
 
 
 class Snapshot:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
 VERSION: Final = 1
@@ -90,27 +89,3 @@ def hour_number(name: object) -> int | None:
     except ValueError:
         return None
     return int(found.timestamp()) // 3600
-
-
-def sql_path(path: Path) -> str:
-    """A path as DuckDB reads it, with quotes: what would be a pattern in it is spelled out."""
-    return sql_text(re.sub(r"[*?\[]", r"[\g<0>]", plain_path(path)))
-
-
-def plain_path(path: Path) -> str:
-    """A path in which DuckDB sees nothing but a path, as it does not in `~/a` and `file:/a`."""
-    return str(path.absolute())
-
-
-def is_text(path: str) -> bool:
-    """Whether all bytes of a path are text, which is what DuckDB takes."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def sql_text(text: str) -> str:
-    """A string of SQL."""
-    return "'" + text.replace("'", "''") + "'"

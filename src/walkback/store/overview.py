@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from walkback.database import connect
 from walkback.store.folder import Block
-from walkback.store.reading import Tables, connect
+from walkback.store.reading import Tables
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,13 @@ Every column is cast to the type that the layout gives it, so a file with others
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from walkback.arrays import I64, Bools, Numbers
+from walkback.database import connect, readable, sql_path
 from walkback.errors import UnreadableError
 from walkback.store import layout
 
@@ -25,41 +24,6 @@ MISSING = -1
 """Stands for NULL in columns of numbers."""
 
 
-def connect() -> DuckDBPyConnection:
-    """A database in memory that loads nothing from elsewhere."""
-    import duckdb  # takes long, and whoever asks nothing does not need it
-
-    settings: dict[str, str | bool | int | float | list[str]] = {
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        # Otherwise a query could mean a variable of whoever has called.
-        "python_enable_replacements": "false",
-        # What is too large for memory goes there, and not into the folder that somebody is in.
-        "temp_directory": tempfile.gettempdir(),
-    }
-    return duckdb.connect(config=settings)
-
-
-@contextlib.contextmanager
-def readable() -> Iterator[None]:
-    """What DuckDB says of a file becomes our own error, in one line."""
-    import duckdb
-
-    try:
-        yield
-    except duckdb.Error as error:
-        raise UnreadableError(one_line(error)) from None
-    except UnicodeDecodeError as error:
-        # Of a damaged file, or in what DuckDB says of one.
-        raise UnreadableError(f"there is text that is none: {error}") from None
-
-
-def one_line(error: Exception) -> str:
-    """The first line of what DuckDB says; the others show the query."""
-    lines = str(error).splitlines()
-    return lines[0] if lines else type(error).__name__
-
-
 class Tables:
     """The tables of some blocks; rows tell the number of their block."""
 
@@ -70,7 +34,7 @@ class Tables:
     def scan(self, table: str) -> str:
         """What stands behind FROM: the rows of a table, with `block` and `row`."""
         columns = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in layout.COLUMNS[table].items())
-        files = ", ".join(layout.sql_path(block.file(table)) for block in self.blocks)
+        files = ", ".join(sql_path(block.file(table)) for block in self.blocks)
         source = f"read_parquet([{files}], hive_partitioning = false, file_row_number = true)"
         return f"(SELECT CAST(file_index AS BIGINT) AS block, file_row_number AS row, {columns} FROM {source})"
 

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from walkback.database import connect, one_line, readable, sql_text
 from walkback.errors import UnreadableError
 from walkback.export.names import clean
 from walkback.store.folder import Block
-from walkback.store.layout import COLUMNS, sql_text
+from walkback.store.layout import COLUMNS
 from walkback.store.naming import Naming
-from walkback.store.reading import Tables, connect, one_line, readable
+from walkback.store.reading import Tables
 from walkback.store.sums import Wanted, forest
 from walkback.unwind.stacks import END_WORDS, End
 

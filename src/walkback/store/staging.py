@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from walkback.replace import sync_folder
+from walkback.replace import sync_file, sync_folder
 from walkback.store import layout
 from walkback.store.folder import Folder
 
@@ -46,7 +46,7 @@ class Staging:
         """Bring all to the disk, and let it appear: from here on it is there whatever happens."""
         for place, _, names in os.walk(self.path):
             for name in names:
-                _sync_file(Path(place, name))
+                sync_file(Path(place, name))
             sync_folder(Path(place))
         self.path.rename(self._folder.path / f"{layout.SEGMENT}{self.id}")
         sync_folder(self._folder.path)
@@ -126,11 +126,3 @@ def _remove_dead(own: Path) -> bool:
         return True
     finally:
         os.close(lock)
-
-
-def _sync_file(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from walkback.arrays import I64, U8, U64, Numbers
+from walkback.database import connect, sql_text
 from walkback.errors import UnreadableError
 from walkback.export.distinct import Distinct
 from walkback.export.names import numbered
 from walkback.store.builder import sum_of
 from walkback.store.folder import Block
-from walkback.store.layout import LAST_NS, MOST_WEIGHT, sql_text
-from walkback.store.reading import MISSING, Columns, Tables, connect
+from walkback.store.layout import LAST_NS, MOST_WEIGHT
+from walkback.store.reading import MISSING, Columns, Tables
 from walkback.store.tree import GrowingTree, Tree, from_preorder
 
 

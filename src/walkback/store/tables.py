@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from walkback.arrays import I32, I64, U8, U64, Numbers
+from walkback.database import plain_path, readable, sql_path, sql_text, writable
 from walkback.errors import UnreadableError
 from walkback.store import layout
 from walkback.store.folder import Block
-from walkback.store.reading import one_line, readable
 from walkback.store.tree import Tree, from_preorder
 
 if TYPE_CHECKING:
@@ -57,33 +55,22 @@ _SAMPLES_LEVEL = 3
 
 def write_tables(db: DuckDBPyConnection, folder: Path, tables: Mapping[str, Columns], level: int) -> None:
     """Write the tables of a block into its folder."""
-    import duckdb
-
     for table, columns in tables.items():
-        file = layout.sql_text(layout.plain_path(folder / f"{table}.parquet"))
+        file = sql_text(plain_path(folder / f"{table}.parquet"))
         most = min(level, _SAMPLES_LEVEL) if table == "samples" else level
         options = f"FORMAT parquet, {_OPTIONS[table]}COMPRESSION zstd, COMPRESSION_LEVEL {most}"
         db.register("written", dict(columns))
         try:
-            db.execute(f"COPY (SELECT {_WRITTEN[table]} FROM written) TO {file} ({options})")
-        except duckdb.IOException as error:
-            raise _system_error(one_line(error), str(folder)) from None
+            with writable(folder):
+                db.execute(f"COPY (SELECT {_WRITTEN[table]} FROM written) TO {file} ({options})")
         finally:
             db.unregister("written")
-
-
-def _system_error(message: str, folder: str) -> OSError:
-    """What DuckDB says in words, as the error that the system gave."""
-    for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS):
-        if os.strerror(number) in message:
-            return OSError(number, os.strerror(number), folder)
-    return OSError(errno.EIO, message, folder)
 
 
 def read_table(db: DuckDBPyConnection, block: Block, table: str) -> dict[str, Any]:
     """The columns of a table of a block, in the order of its rows; -1 where a number is not there."""
     file = block.file(table)
-    query = f"SELECT {_READ[table]} FROM read_parquet({layout.sql_path(file)}, hive_partitioning=false)"
+    query = f"SELECT {_READ[table]} FROM read_parquet({sql_path(file)}, hive_partitioning=false)"
     try:
         with readable():
             found = db.execute(query).fetchnumpy()

@@ -1,0 +1,186 @@
+"""`walkback survey`: what SFrame would cost and cover, over all ELF files of a folder, a package or a distribution."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
+from walkback.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from walkback.survey.executors import Workers
+    from walkback.survey.run import Progress, Surveyed
+    from walkback.survey.summary import Summary
+
+_MOST_TOLD = 20
+"""Lines of what could not be surveyed; all of it is in the tables."""
+_OUTCOMES = {
+    "measured": "measured",
+    "without": "without call frame information",
+    "debug": "with debug information only",
+    "machine": "of other machines",
+    "32-bit": "of 32 bits",
+    "core": "core files",
+    "error": "that cannot be read",
+}
+
+
+@click.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
+@click.option("-o", "--output", required=True, type=click.Path(), metavar="DIR", help="The folder of the survey.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. [default: one for each processor]")
+@click.option("--dask", metavar="ADDRESS", help="Let the workers of this scheduler of Dask do it.")
+@click.option(
+    "--debug-root",
+    "debug_roots",
+    multiple=True,
+    type=click.Path(),
+    metavar="DIR",
+    help="Where separate debug files are. [default: /usr/lib/debug]",
+)
+@JSON
+@click.pass_context
+def survey(
+    ctx: click.Context,
+    /,
+    paths: tuple[str, ...],
+    output: str,
+    jobs: int | None,
+    dask: str | None,
+    debug_roots: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Survey all ELF files in folders, packages and archives: sizes, coverage, findings, producers.
+
+    The folder of the survey is made, or if it is one, brought up to date: files that have not changed are not looked
+    through again. So the same command goes on after a survey that was stopped.
+    """
+    if jobs is not None and dask is not None:
+        message = "--jobs is for this machine, and with --dask the workers are others"
+        raise click.UsageError(message)
+
+    def work(folder: str) -> int:
+        from walkback.elf.debugfiles import DEBUG_ROOTS
+        from walkback.survey.reading import connection
+        from walkback.survey.run import survey as made
+        from walkback.survey.summary import summary
+
+        with _shown() as progress, _pipes_break():
+            done = made(
+                paths,
+                folder,
+                workers=_workers(jobs, dask),
+                debug_roots=debug_roots or DEBUG_ROOTS,
+                progress=progress,
+            )
+        with connection(folder) as database:
+            found = summary(database)
+        (_tell_json if as_json else _tell)(done, found)
+        return _complain(folder, found)
+
+    try:
+        ctx.exit(guarded(work, output, output))
+    except KeyboardInterrupt:
+        complain(f"{output}: stopped; what was done is kept, and the same command goes on")
+        raise click.Abort from None
+
+
+def _workers(jobs: int | None, dask: str | None) -> Workers:
+    from walkback.survey.executors import DaskWorkers, LocalWorkers
+
+    if dask is None:
+        return LocalWorkers(jobs)
+    import logging
+
+    # What happens to workers is told where they are; here it would be drawn over the progress.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    return DaskWorkers(dask)
+
+
+@contextlib.contextmanager
+def _pipes_break() -> Iterator[None]:
+    """A worker that closes its end of a pipe or socket is an error to be dealt with, and not the end of this."""
+    former = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGPIPE, former)
+
+
+@contextlib.contextmanager
+def _shown() -> Iterator[Callable[[Progress], None]]:
+    """A bar on a terminal; gives the function that moves it."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.TextColumn("{task.fields[files]:,} of {task.fields[all_files]:,} files"),
+        rich.DownloadColumn(),
+        rich.TransferSpeedColumn(),
+        rich.TimeRemainingColumn(),
+    )
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        finding = bar.add_task("Finding files", total=None, files=0, all_files=0)
+        looking: list[rich.TaskID] = []
+
+        def move(state: Progress) -> None:
+            fields: dict[str, Any] = {"files": state.files, "all_files": state.all_files}
+            if state.finding:
+                bar.update(finding, completed=state.all_bytes, **fields)
+            elif not looking:
+                # What was done in a former run is not to be counted as speed.
+                bar.remove_task(finding)
+                looking.append(bar.add_task("Surveying", total=state.all_bytes, completed=state.bytes, **fields))
+            else:
+                bar.update(looking[0], completed=state.bytes, **fields)
+
+        yield move
+
+
+def _tell(done: Surveyed, found: Summary) -> None:
+    before = f", {done.files - done.done:,} of them in former runs" if done.done < done.files else ""
+    click.echo(f"{printable(done.folder)}: looked through {_counted(done.files, 'file')}{before}")
+    kinds = ", ".join(f"{count:,} {_OUTCOMES.get(outcome, outcome)}" for outcome, count in found.outcomes.items())
+    click.echo(f"ELF files: {found.places:,}, {found.files:,} different ones of {found.bytes:,} bytes")
+    if kinds:
+        click.echo(f"of these:  {kinds}")
+    if found.versions:
+        click.echo(f"\n{'':>9} {'files':>9} {'bytes':>15} {'.eh_frame+hdr':>15} {'ratio':>7} {'covered':>8}")
+    for one in found.versions:
+        ratio = f"{one.bytes / one.call_frames:7.3f}" if one.call_frames else f"{'-':>7}"
+        covered = f"{100 * one.covered / one.functions:6.2f} %" if one.functions else f"{'-':>8}"
+        click.echo(f"version {one.version} {one.files:9,} {one.bytes:15,} {one.call_frames:15,} {ratio} {covered}")
+
+
+def _tell_json(done: Surveyed, found: Summary) -> None:
+    import json
+
+    told: dict[str, Any] = {"type": "survey", "survey": done.folder, "looked_through": done.files, "now": done.done}
+    click.echo(json.dumps(told | asdict(found)))
+
+
+def _complain(folder: str, found: Summary) -> int:
+    """What could not be surveyed; returns the exit status."""
+    for where, why in found.unsurveyed[:_MOST_TOLD]:
+        complain(f"{where}: {why}")
+    more = len(found.unsurveyed) - _MOST_TOLD
+    if more > 0:
+        complain(f"{folder}: and {more:,} more, in the tables troubles and files")
+    return EXIT_FINDINGS if found.unsurveyed else EXIT_FINE
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

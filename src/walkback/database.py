@@ -1,0 +1,104 @@
+"""DuckDB as it is used here: a database in memory that reads and writes Parquet files, and nothing from elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from walkback.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+def connect(**more: str) -> DuckDBPyConnection:
+    """A database in memory that loads nothing from elsewhere; `more` are other settings of DuckDB."""
+    import duckdb  # takes long, and whoever asks nothing does not need it
+
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        # Otherwise a query could mean a variable of whoever has called.
+        "python_enable_replacements": "false",
+        # What is too large for memory goes there, and not into the folder that somebody is in.
+        "temp_directory": tempfile.gettempdir(),
+    }
+    connection = duckdb.connect(config=settings | more)
+    # It would stand in what is printed.
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+@contextlib.contextmanager
+def readable() -> Iterator[None]:
+    """What DuckDB says of a file becomes our own error, in one line."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise UnreadableError(one_line(error)) from None
+    except UnicodeDecodeError as error:
+        # Of a damaged file, or in what DuckDB says of one.
+        raise UnreadableError(f"there is text that is none: {error}") from None
+    except RuntimeError as error:
+        # DuckDB looks for interrupts itself, and makes this of them.
+        if str(error) != "Query interrupted":
+            raise
+        raise KeyboardInterrupt from None
+
+
+@contextlib.contextmanager
+def writable(folder: Path) -> Iterator[None]:
+    """What DuckDB says of a file that it cannot write becomes the error that the system gave."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.IOException as error:
+        message = one_line(error)
+        for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS):
+            if os.strerror(number) in message:
+                raise OSError(number, os.strerror(number), str(folder)) from None
+        raise OSError(errno.EIO, message, str(folder)) from None
+
+
+def one_line(error: Exception) -> str:
+    """The first line of what DuckDB says; the others show the query."""
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def sql_path(path: Path) -> str:
+    """A path as DuckDB reads it, with quotes."""
+    return sql_text(pattern(path))
+
+
+def pattern(path: Path) -> str:
+    """A path in which what would be a pattern is spelled out."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", plain_path(path))
+
+
+def plain_path(path: Path) -> str:
+    """A path in which DuckDB sees nothing but a path, as it does not in `~/a` and `file:/a`."""
+    return str(path.absolute())
+
+
+def is_text(path: str) -> bool:
+    """Whether all bytes of a path are text, which is what DuckDB takes."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def sql_text(text: str) -> str:
+    """A string of SQL."""
+    return "'" + text.replace("'", "''") + "'"

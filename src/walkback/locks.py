@@ -1,0 +1,39 @@
+"""Locks between processes: a file that one holds alone, or several together, until they end."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[bool]:
+    """Hold a lock; gives False where somebody else has it and waiting was not wanted."""
+    descriptor = _open_lock(path, shared=shared)
+    try:
+        held = True
+        try:
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            held = False
+        yield held
+    finally:
+        os.close(descriptor)
+
+
+def _open_lock(path: Path, *, shared: bool) -> int:
+    """To read, a folder needs no more than to be readable; but who copied it may have left an empty file out."""
+    if shared:
+        with contextlib.suppress(FileNotFoundError):
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if not shared or error.errno not in (errno.EROFS, errno.EACCES):
+            raise
+        # Nobody who may not write takes anything away here.
+        return os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)

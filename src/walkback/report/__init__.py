@@ -1,0 +1,1 @@
+"""What people look at: pages made of a survey, or of one binary."""

@@ -1,0 +1,307 @@
+// Puts the page together: headlines, the code by address, the list of functions and the one that is chosen.
+const PRINTED = 30;
+const LEAD = "All sections of code one after the other, each as long as it is.";
+
+class BinaryPage {
+  constructor(binary) {
+    this.binary = binary;
+    const possible = binary.versions.filter(({impossible}) => !impossible);
+    this.version = possible.at(-1)?.version ?? null;
+    this.line = new CodeLine(binary, (index, offset) => this.choose(index, offset));
+    this.panel = new FunctionPanel(binary, byId("function"));
+    this.panel.moved = (place) => history.replaceState(null, "", `#${encodeURIComponent(place)}`);
+    byId("line").replaceChildren(this.line.element);
+    fillHead(binary);
+    this.versionChoice(possible);
+    this.functionList();
+    this.footer();
+    this.setVersion(this.version);
+    addEventListener("hashchange", () => this.follow());
+    addEventListener("beforeprint", () => this.print(true));
+    addEventListener("afterprint", () => this.print(false));
+    if (!this.follow()) this.choose(this.first());
+  }
+
+  // Versions
+
+  versionChoice(possible) {
+    const choice = possible.map(({version}) => {
+      const checked = version === this.version, onchange = () => this.setVersion(version);
+      return html("label", {class: "choice"},
+        html("input", {type: "radio", name: "version", value: version, checked, onchange}), `V${version}`);
+    });
+    byId("versions").append(...choice);
+    byId("versions").hidden = possible.length < 2;
+  }
+
+  setVersion(version) {
+    this.version = this.line.version = this.panel.version = version;
+    const its = version && this.binary.versionOf(version);
+    byId("line-lead").textContent = its
+      ? `${LEAD} ${this.coverWords(its)}` : `${LEAD} The rows are those of ${this.binary.source}.`;
+    if (version) this.list.rename(4, `V${version}`);
+    this.filters();
+    this.search();
+    this.line.redraw();
+    this.line.tell(this.line.current);
+  }
+
+  coverWords({version, covered, coveredBytes}) {
+    const {counts} = this.binary, missing = counts.functions - covered;
+    if (!missing) return `SFrame V${version} can say all of it.`;
+    const lost = bytes(counts.codeBytes - coveredBytes);
+    return `SFrame V${version} cannot say ${counted(missing, "function")} with ${lost} of code.`;
+  }
+
+  // The list
+
+  functionList() {
+    const binary = this.binary;
+    this.order = Uint32Array.from({length: binary.length}, (_, index) => index);
+    this.found = this.order;
+    this.input = html("input", {
+      type: "search", id: "search", placeholder: "Name or address ( / )", autocomplete: "off", spellcheck: "false",
+      "aria-label": "Search functions by name or address",
+    });
+    this.filter = html("select", {id: "filter", "aria-label": "Which functions", onchange: () => this.search()});
+    this.status = html("p", {class: "quiet", role: "status"});
+    this.list = new LongTable({
+      label: "Functions", id: "functions", columns: this.columns(), cells: (row) => this.cells(this.found[row]),
+      chosen: (row, byHand) => this.choose(this.found[row], null, !byHand), sorted: () => this.resort(),
+    });
+    this.list.element.style.setProperty("--address", `${this.addressLetters()}ch`);
+    const onsubmit = (event) => { event.preventDefault(); this.toList(0); };
+    const form = html("form", {role: "search", class: "screen", onsubmit}, this.input, this.filter);
+    byId("list").replaceChildren(form, this.status, this.list.element);
+    this.listenToKeys();
+  }
+
+  columns() {
+    const {size, rows} = this.binary;
+    const its = [
+      {title: "Name", className: "name mono", sort: (one, other) => this.byName(one, other)},
+      {title: "Address", className: "address number mono", sort: (one, other) => one - other},
+      {title: "Code", className: "code number", sort: (one, other) => size[one] - size[other], down: true},
+      {title: "Rows", className: "count number", sort: (one, other) => rows.count(one) - rows.count(other), down: true},
+    ];
+    // What a function takes in the chosen version.
+    const byCost = (one, other) => this.costOf(one) - this.costOf(other);
+    if (this.version) its.push({title: "SFrame", className: "cost number", sort: byCost, down: true});
+    return its;
+  }
+
+  // How wide addresses are, for the column of the list.
+  addressLetters() {
+    const {texts} = this.binary;
+    const end = (text, place) => this.binary.place(text.start + BigInt(Math.round(text.size)), place);
+    const longest = texts.slice(0, 9999).reduce((most, text, place) => Math.max(most, end(text, place).length), 8);
+    return Math.min(24, longest + 1);
+  }
+
+  listenToKeys() {
+    let typing = 0;
+    this.input.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => this.search(), 80); });
+    this.input.addEventListener("keydown", (event) => {
+      if (event.key === "ArrowDown") {
+        event.preventDefault();
+        this.toList(Math.max(0, this.list.current));
+      } else if (event.key === "Escape" && this.input.value) {
+        event.preventDefault();
+        this.input.value = "";
+        this.search();
+      }
+    });
+    document.addEventListener("keydown", (event) => {
+      const typed = event.target.closest("input:not([type=range]):not([type=radio]), select");
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || typed) return;
+      event.preventDefault();
+      this.input.focus();
+      this.input.select();
+    });
+  }
+
+  toList(row) {
+    if (!this.found.length) return;
+    this.list.element.focus();
+    this.list.choose(row, true);
+  }
+
+  costOf(index) { return this.binary.reasonOf(index, this.version) ? -1 : this.binary.cost.get(this.version)[index]; }
+  byName(one, other) {
+    const [a, b] = [this.lowered(one), this.lowered(other)];
+    return a < b ? -1 : a > b ? 1 : one - other;
+  }
+  lowered(index) {
+    this.lower ??= this.binary.symbols.map((_, its) => this.binary.name(its).toLowerCase());
+    return this.lower[index];
+  }
+
+  cells(index) {
+    const binary = this.binary, named = binary.symbols[index] !== "", marks = [];
+    const name = named ? binary.name(index) : "no name";
+    const lost = this.version && binary.reasonOf(index, this.version);
+    const mark = (words, kind, title) => marks.push(html("span", {class: kind, title}, words));
+    if (lost) mark(`not in V${this.version}`, "bad", lost[1]);
+    if (binary.verdicts[index]) mark("differs", "bad", `${binary.sframe.name} says something else`);
+    if (binary.flags[index] & SIGNAL) mark("signal", "quiet");
+    if (binary.block[index]) mark("repeats", "quiet");
+    const its = [
+      html("span", {class: "named"}, html("span", {title: name, class: named ? "" : "quiet"}, name), marks),
+      binary.place(binary.start[index], binary.text[index]), bytes(binary.size[index]), count(binary.rows.count(index)),
+    ];
+    if (this.version) its.push(lost ? NONE : bytes(binary.cost.get(this.version)[index]));
+    return its;
+  }
+
+  filters() {
+    const binary = this.binary, reason = this.version ? binary.reason.get(this.version) : null;
+    this.tests = [
+      ["all", "All functions", () => true],
+      reason && ["lost", `Not covered by V${this.version}`, (index) => reason[index] !== 0],
+      binary.sframe?.compared && ["differs", `${binary.sframe.name} differs`, (index) => binary.verdicts[index] !== 0],
+      ["framed", `CFA by ${binary.register(binary.machine.fp)}`, (index) => this.framed()[index] !== 0],
+      ["lsda", "With a table for exceptions", (index) => (binary.flags[index] & LSDA) !== 0],
+      ["signal", "Signal frames", (index) => (binary.flags[index] & SIGNAL) !== 0],
+      ["repeats", "Repeating blocks", (index) => binary.block[index] !== 0],
+    ].filter(Boolean);
+    const chosen = this.filter.value || "all";
+    const options = this.tests.map(([name, words, test]) => {
+      let number = 0;
+      for (let index = 0; index < binary.length; index++) if (test(index)) number++;
+      return number || name === "all" ? html("option", {value: name}, `${words} (${count(number)})`) : null;
+    }).filter(Boolean);
+    this.filter.replaceChildren(...options);
+    this.filter.value = options.some(({value}) => value === chosen) ? chosen : "all";
+  }
+
+  // Which functions have a row whose CFA counts from the frame pointer.
+  framed() {
+    if (this.framedFlags) return this.framedFlags;
+    const binary = this.binary, fp = binary.machine.fp, its = new Uint8Array(binary.length);
+    const by = binary.rules.map(([, , , cfa]) => cfa[0] === KIND.REGISTER && cfa[1] === fp);
+    for (let index = 0; index < binary.length; index++)
+      for (let row = binary.rows.first[index]; row < binary.rows.first[index + 1] && !its[index]; row++)
+        if (by[binary.rows.number[row]]) its[index] = 1;
+    return (this.framedFlags = its);
+  }
+
+  search() {
+    const binary = this.binary, wanted = this.input.value.trim().toLowerCase();
+    const test = this.tests.find(([name]) => name === this.filter.value)[2];
+    const words = wanted.split(/\s+/).filter(Boolean);
+    const here = /^0x[0-9a-f]{1,16}$/.test(wanted) ? binary.at(BigInt(wanted)) : null;
+    if (here?.length) {
+      this.found = Uint32Array.from(here.map(([index]) => index));
+      this.list.show(this.found.length, 0);
+      this.choose(here[0][0], here[0][1], true);
+    } else {
+      const symbolHas = (index, word) => binary.names[index] && binary.symbols[index].toLowerCase().includes(word);
+      const has = (index) => words.every((word) => this.lowered(index).includes(word) || symbolHas(index, word));
+      this.found = this.order.filter((index) => test(index) && (!words.length || has(index)));
+      this.list.show(this.found.length, this.found.indexOf(this.line.current));
+    }
+    this.list.empty.textContent = binary.length ? "No function is called that." : "There are no functions.";
+    const all = counted(binary.length, "function");
+    this.status.textContent = this.found.length === binary.length ? all : `${count(this.found.length)} of ${all}`;
+  }
+
+  resort() {
+    const {column, down} = this.list.sort;
+    const sign = down ? -1 : 1;
+    this.order = Uint32Array.from(this.order).sort((one, other) => sign * column.sort(one, other) || one - other);
+    this.search();
+  }
+
+  // The chosen function
+
+  first() {
+    const binary = this.binary;
+    const main = binary.symbols.indexOf("main");
+    if (main >= 0 || !binary.length) return main;
+    return this.order.reduce((most, index) => (binary.rows.count(index) > binary.rows.count(most) ? index : most), 0);
+  }
+
+  choose(index, offset = null, quietly = false) {
+    if (index < 0) {
+      const words = html("p", {class: "quiet"}, "There is nothing to choose from.");
+      byId("function").replaceChildren(html("h3", {id: "function-name"}, "No function"), words);
+      return;
+    }
+    this.line.select(index);
+    this.panel.show(index, offset);
+    if (!quietly || this.list.current < 0) {
+      const row = this.found.indexOf(index);
+      if (row !== this.list.current) {
+        this.list.current = row;
+        if (row >= 0) this.list.reveal();
+        this.list.draw(true);
+      }
+    }
+  }
+
+  // An address in the link that led here.
+  follow() {
+    let place = "";
+    try { place = decodeURIComponent(location.hash.slice(1)); } catch { return false; }
+    const match = /^(?:(.*)\+)?(0x[0-9a-f]{1,16})$/i.exec(place);
+    if (!match) return false;
+    const found = this.binary.at(BigInt(match[2]))
+      .find(([index]) => !match[1] || this.binary.sectionOf(index) === match[1]);
+    if (!found) return false;
+    if (this.line.current === found[0] && this.panel.offset === found[1]) return true;
+    this.choose(...found);
+    return true;
+  }
+
+  footer() {
+    const file = `'${this.binary.file.replace(/'/g, "'\\''")}'`;
+    const commands = [
+      ["what the tables take", "walkback size"],
+      ["what cannot be said, and why", "walkback derive -o /dev/null"],
+      this.binary.sframe?.compared && ["where the two tables differ", "walkback compare"],
+      ["the list of functions", "walkback report --csv --figure functions"],
+      ["all rows", "walkback report --csv --figure rows"],
+    ].filter(Boolean);
+    const shown = commands.map(([words, command]) =>
+      html("div", {}, html("dt", {}, words), html("dd", {class: "mono"}, `${command} ${file}`)));
+    byId("footer").replaceChildren(html("details", {},
+      html("summary", {}, "The same numbers on the command line"), html("dl", {class: "facts"}, shown)));
+  }
+
+  // On paper the list does not scroll: its first rows are there, and how many more there are.
+  print(on) {
+    const root = document.documentElement;
+    if (on) {
+      this.before = {theme: root.dataset.theme, top: this.list.top, words: this.status.textContent};
+      const most = Math.min(PRINTED, this.found.length);
+      if (most < this.found.length) this.status.textContent = `The first ${count(most)} of ${this.status.textContent}`;
+      this.list.view.style.height = `${most * this.list.rowHeight}px`;
+    }
+    root.dataset.theme = on ? "light" : this.before.theme;
+    if (!on) {
+      this.list.view.style.height = "";
+      this.status.textContent = this.before.words;
+    }
+    this.list.measure();
+    this.list.top = on ? 0 : this.before.top;
+    this.list.draw(true);
+    this.line.colours = null;
+    this.line.draw();
+  }
+}
+
+(async () => {
+  const waiting = byId("waiting");
+  waiting.hidden = false;
+  const meta = JSON.parse(byId("meta").textContent);
+  try {
+    const buffer = await inflated("data");
+    byId("main").hidden = false;
+    new BinaryPage(new Binary(meta, buffer));
+    document.documentElement.dataset.ready = "true";
+    waiting.remove();
+  } catch (error) {
+    waiting.textContent = "The tables in this page cannot be read by this browser.";
+    throw error;
+  }
+})();

@@ -1,0 +1,217 @@
+"""The report of one ELF file as a page to look into.
+
+write_binary_page("a.out", "page.html")
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from walkback.arrays import I64, Bools
+from walkback.comparison import Comparison, Verdict
+from walkback.elf import DEBUG_ROOTS, ElfFile
+from walkback.errors import WalkbackError
+from walkback.replace import replacing
+from walkback.report.columns import Columns
+from walkback.report.functions import Functions, functions_of, rules_of
+from walkback.report.opening import one_elf_file
+from walkback.report.page import plain_data, write_page
+from walkback.sframe.layout import VERSIONS
+from walkback.survey.framepointers import frame_pointers
+from walkback.survey.kinds import kind_of
+from walkback.text import printable
+
+_STYLES = ("common.css", "binary.css")
+_SCRIPTS = (
+    "common.js",
+    "columns.js",
+    "binary_data.js",
+    "binary_head.js",
+    "binary_list.js",
+    "binary_lanes.js",
+    "binary_line.js",
+    "binary_frame.js",
+    "binary_function.js",
+    "binary.js",
+)
+_UNPLACED = 100
+"""FDEs that cannot be placed which a page names; it says how many there are."""
+
+
+def write_binary_page(
+    path: str | os.PathLike[str], out: str | os.PathLike[str], *, debug_roots: Sequence[str] = DEBUG_ROOTS
+) -> None:
+    """Write the page about an ELF file, or about a member of an archive, named as `archive(member)`."""
+    functions = functions_of(one_elf_file(path), debug_roots)
+    columns = _columns(functions)
+    meta = _meta(functions) | {"columns": columns.described}
+    title = f"{printable(os.path.basename(functions.elf.name))}: stack-trace tables"  # noqa: PTH119 - no path: a name
+    data = {"META": plain_data(meta), "DATA": columns.packed()}
+    with replacing(out) as file:
+        write_page(file, "binary.html", title=title, styles=_STYLES, scripts=_SCRIPTS, data=data)
+
+
+# What the page knows
+
+
+def _meta(functions: Functions) -> dict[str, Any]:
+    """All but the columns."""
+    elf, table, sizes, told = functions.elf, functions.table, functions.sizes, functions.told
+    machine, line = table.machine, functions.line
+    pointers = frame_pointers(table)
+    return {
+        "file": printable(elf.name),
+        "kind": kind_of(elf),
+        "buildId": _build_id(elf),
+        "fileBytes": sizes.file_bytes,
+        "textBytes": sizes.text_bytes,
+        "relocatable": elf.is_relocatable,
+        "machine": {
+            "name": machine.name,
+            "registers": machine.register_names,
+            "sp": machine.sp,
+            "fp": machine.fp,
+            "ra": machine.ra,
+            "spFromCfa": machine.sp_from_cfa,
+        },
+        "source": functions.source,
+        "frames": {".eh_frame": sizes.eh_frame, ".eh_frame_hdr": sizes.eh_frame_hdr, ".debug_frame": sizes.debug_frame},
+        "counts": {
+            "functions": len(np.unique(table.range_origin)) if told is None else told.functions,
+            "rows": len(table.row_rule),
+            "codeBytes": int(table.range_size.sum()),
+            "framePointer": pointers.functions,
+            "dead": told.dead if told else 0,
+            "empty": told.empty if told else 0,
+            "shadowed": told.shadowed if told else 0,
+            "unplaced": len(functions.unplaced),
+        },
+        "unplaced": functions.unplaced[:_UNPLACED],
+        "versions": [_version(functions, version) for version in VERSIONS] if told else [],
+        "sframe": _sframe(functions),
+        "line": [
+            [functions.section_name(section), f"{start:#x}", size]
+            for section, start, size in zip(line.section.tolist(), line.start.tolist(), line.size.tolist(), strict=True)
+        ],
+        "rules": rules_of(table),
+        "saved": functions.saved is not None,
+    }
+
+
+def _build_id(elf: ElfFile) -> str | None:
+    try:
+        build_id = elf.build_id
+    except WalkbackError:  # a damaged note says nothing
+        return None
+    return build_id.hex() if build_id else None
+
+
+def _version(functions: Functions, version: int) -> dict[str, Any]:
+    impossible = functions.sizes.impossible.get(version)
+    if impossible is not None:
+        return {"version": version, "impossible": impossible}
+    size, made = functions.sizes.versions[version], functions.derived[version]
+    return {
+        "version": version,
+        "bytes": size.parts.total,
+        "parts": asdict(size.parts),
+        "covered": size.covered,
+        "coveredBytes": made.covered_bytes,
+        "entries": size.entries,
+        "reasons": functions.versions[version].reasons,
+    }
+
+
+def _sframe(functions: Functions) -> dict[str, Any] | None:
+    found, size = functions.sframe, functions.sizes.sframe
+    if found is None or size is None:
+        return None
+    comparison = functions.comparison
+    return {
+        "name": found.name,
+        "versions": size.versions,
+        "functions": size.functions,
+        "rows": size.rows,
+        "bytes": size.parts.total,
+        "parts": asdict(size.parts),
+        "compared": None if comparison is None else [comparison.code_bytes(verdict) for verdict in Verdict],
+        "rules": [] if comparison is None else found.table.rule_texts(),
+        "sections": {} if comparison is None else _section_names(functions, comparison),
+    }
+
+
+def _section_names(functions: Functions, comparison: Comparison) -> dict[int, str]:
+    return {section: functions.section_name(section) for section in np.unique(comparison.section).tolist()}
+
+
+# Columns
+
+
+def _columns(functions: Functions) -> Columns:
+    table, columns = functions.table, Columns()
+    signal = table.range_signal.astype(np.int64)
+    columns.rising("start", table.range_start)
+    columns.numbers("size", table.range_size)
+    columns.numbers("text", functions.line.text_of)
+    columns.numbers(
+        "flags", signal | table.range_pauth_key.astype(np.int64) << 1 | functions.lsda.astype(np.int64) << 2
+    )
+    columns.numbers("block", table.range_block)
+    columns.numbers("fde", table.range_origin)
+    position, length = functions.fde_place
+    columns.rising("fdePosition", position)
+    columns.numbers("fdeBytes", length)
+    columns.texts("symbols", functions.symbols)
+    pairs = zip(functions.names, functions.symbols, strict=True)
+    columns.texts("names", ("" if name == symbol else name for name, symbol in pairs))
+    for version, its in functions.versions.items():
+        columns.numbers(f"bytes{version}", its.bytes)
+        columns.numbers(f"reason{version}", its.reason)
+    _add_rows(columns, "row", table.range_rows, table.row_offset, table.row_rule)
+    saved = functions.saved
+    if saved is not None:
+        _add_rows(columns, "set", np.diff(saved.first), saved.offset, saved.set)
+        columns.numbers("setEntries", np.diff(saved.set_first))
+        columns.numbers("setRegister", saved.register)
+        columns.numbers("setKind", saved.part["kind"])
+        columns.numbers("setBase", saved.part["register"])
+        columns.rising("setOffset", saved.part["offset"])
+    if functions.comparison is not None:
+        _add_stretches(columns, functions.comparison)
+    return columns
+
+
+def _add_rows(columns: Columns, name: str, count: I64, offset: np.ndarray, number: np.ndarray) -> None:
+    """What each function has some of, at rising offsets: stored is how far it is from the one before."""
+    first = np.zeros(len(offset), np.bool_)
+    first[(np.cumsum(count) - count)[count > 0]] = True
+    step = np.diff(offset, prepend=offset.dtype.type(0))
+    step[first] = offset[first]
+    columns.numbers(f"{name}Count", count)
+    columns.numbers(f"{name}Step", step)
+    columns.numbers(f"{name}Number", number)
+
+
+def _add_stretches(columns: Columns, comparison: Comparison) -> None:
+    """Code of which the two tables do not say the same; neighbours with the same two rules are one stretch."""
+    found = comparison
+    told = (found.verdict, found.rule_one, found.rule_other, found.range_one, found.range_other, found.section)
+    new: Bools = np.ones(len(found.start), np.bool_)
+    new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in told])
+    new[1:] |= found.start[1:] != found.start[:-1] + found.size[:-1]
+    first = np.flatnonzero(new)
+    other = found.range_other[first]
+    marks = found.other.range_signal.astype(np.int64) | found.other.range_pauth_key.astype(np.int64) << 1
+    columns.rising("stretchStart", found.start[first])
+    columns.numbers("stretchSize", np.add.reduceat(found.size, first) if len(first) else found.size)
+    columns.numbers("stretchVerdict", found.verdict[first])
+    columns.numbers("stretchFunction", found.range_one[first] + 1)
+    columns.numbers("stretchOne", found.rule_one[first] + 1)
+    columns.numbers("stretchOther", found.rule_other[first] + 1)
+    columns.numbers("stretchMarks", np.where(other >= 0, np.append(marks, 0)[other], 0))
+    columns.numbers("stretchSection", found.section[first].astype(np.int64) + 1)

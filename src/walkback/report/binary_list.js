@@ -1,0 +1,141 @@
+// A table of any length of which only the rows in sight are there. The focus stays on the table; arrow keys move the
+// chosen row, and screen readers are told its number and how many there are.
+const HIGHEST = 8e6; // Browsers draw nothing beyond some ten million pixels.
+
+class LongTable {
+  // `columns`: {title, className, sort}; `cells(row)`: what stands in a row, as nodes or text; `chosen(row)`: told when
+  // somebody chooses one.
+  constructor({label, columns, cells, chosen, sorted, id}) {
+    Object.assign(this, {columns, cells, chosen, sorted, id});
+    this.count = 0;
+    this.current = -1;
+    this.sort = null;
+    this.heads = columns.map((column) => this.head(column));
+    this.tall = html("div", {class: "tall", role: "rowgroup"});
+    this.view = html("div", {class: "view"}, this.tall);
+    this.empty = html("p", {class: "empty quiet", hidden: true});
+    const head = html("div", {role: "row", class: "row head", "aria-rowindex": 1}, this.heads);
+    const grid = {class: "long", role: "grid", tabindex: 0, "aria-label": label, "aria-colcount": columns.length, id};
+    this.element = html("div", grid, html("div", {role: "rowgroup"}, head), this.view, this.empty);
+    this.view.addEventListener("scroll", () => this.draw());
+    this.view.addEventListener("click", (event) => {
+      const row = event.target.closest("[data-row]");
+      if (row) this.choose(Number(row.dataset.row), true);
+    });
+    this.element.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => this.measure()).observe(this.view);
+  }
+
+  head(column) {
+    const cell = html("div", {role: "columnheader", class: column.className});
+    if (!column.sort) {
+      cell.append(column.title);
+      return cell;
+    }
+    cell.setAttribute("aria-sort", "none");
+    cell.append(html("button", {type: "button", tabindex: -1, onclick: () => this.sortBy(column)}, column.title));
+    return cell;
+  }
+
+  rename(place, title) {
+    (this.heads[place].firstElementChild ?? this.heads[place]).textContent = title;
+  }
+
+  sortBy(column) {
+    const same = this.sort?.column === column;
+    this.sort = {column, down: same ? !this.sort.down : column.down === true};
+    this.columns.forEach((one, place) => {
+      const way = this.sort.down ? "descending" : "ascending";
+      if (one.sort) this.heads[place].setAttribute("aria-sort", one === column ? way : "none");
+    });
+    this.sorted?.(this.sort);
+  }
+
+  // So many rows; `current` is the chosen one.
+  show(count, current = -1) {
+    this.count = count;
+    this.current = current;
+    this.empty.hidden = count > 0;
+    this.view.hidden = count === 0;
+    this.element.setAttribute("aria-rowcount", count + 1);
+    this.measure();
+    if (current >= 0) this.reveal();
+    this.draw(true);
+  }
+
+  measure() {
+    this.rowHeight = parseFloat(getComputedStyle(this.element).getPropertyValue("--row")) || 30;
+    this.height = Math.min(this.count * this.rowHeight, HIGHEST);
+    this.tall.style.height = `${this.height}px`;
+    this.view.style.flexBasis = `${this.height}px`;
+    this.draw(true);
+  }
+
+  get visible() { return Math.max(1, Math.floor(this.view.clientHeight / this.rowHeight)); }
+  // Which row stands at the top, in rows and parts of one.
+  get top() {
+    const room = this.height - this.view.clientHeight;
+    if (this.height < HIGHEST || room <= 0) return this.view.scrollTop / this.rowHeight;
+    return this.view.scrollTop / room * (this.count - this.view.clientHeight / this.rowHeight);
+  }
+  set top(row) {
+    const room = this.height - this.view.clientHeight;
+    this.view.scrollTop = this.height < HIGHEST || room <= 0
+      ? row * this.rowHeight
+      : row / (this.count - this.view.clientHeight / this.rowHeight) * room;
+  }
+
+  draw(anew = false) {
+    const top = this.top, first = Math.max(0, Math.floor(top) - 2);
+    const last = Math.min(this.count, Math.ceil(top + this.view.clientHeight / this.rowHeight) + 2);
+    if (!anew && first === this.first && last === this.last && this.height < HIGHEST) return;
+    this.first = first;
+    this.last = last;
+    const offset = this.view.scrollTop - top * this.rowHeight;
+    const rows = [];
+    for (let row = first; row < last; row++) rows.push(this.row(row, offset + row * this.rowHeight));
+    this.tall.replaceChildren(...rows);
+    const active = `${this.id}-${this.current}`;
+    if (this.current >= first && this.current < last) this.element.setAttribute("aria-activedescendant", active);
+    else this.element.removeAttribute("aria-activedescendant");
+  }
+
+  row(row, y) {
+    const its = html("div", {
+      role: "row", class: "row", id: `${this.id}-${row}`, "data-row": row,
+      "aria-rowindex": row + 2, "aria-selected": String(row === this.current),
+    });
+    its.style.transform = `translateY(${y}px)`;
+    this.cells(row).forEach((cell, place) => {
+      its.append(html("div", {role: "gridcell", class: this.columns[place].className}, cell));
+    });
+    return its;
+  }
+
+  reveal() {
+    const height = this.view.clientHeight / this.rowHeight;
+    if (!height) return;
+    if (this.current < this.top) this.top = this.current;
+    else if (this.current + 1 > this.top + height) this.top = this.current + 1 - height;
+  }
+
+  choose(row, byHand = false) {
+    if (!this.count) return;
+    this.current = Math.max(0, Math.min(this.count - 1, row));
+    this.reveal();
+    this.draw(true);
+    this.chosen(this.current, byHand);
+  }
+
+  key(event) {
+    if (event.target !== this.element || event.ctrlKey || event.metaKey || event.altKey) return;
+    const moves = {
+      ArrowDown: this.current + 1, ArrowUp: this.current - 1,
+      PageDown: this.current + this.visible, PageUp: this.current - this.visible,
+      Home: 0, End: this.count - 1,
+    };
+    if (!(event.key in moves)) return;
+    event.preventDefault();
+    this.choose(moves[event.key], true);
+  }
+}

@@ -1,0 +1,150 @@
+"""The figures of a survey: each a question in SQL, with what to call it, how to read it and how to draw it.
+
+with connection("survey") as database:
+    for figure in FIGURES:
+        print(figure.title, ask(database, figure).rows)
+
+The SQL stands on the tables of `walkback.survey.layout` alone, so whoever reads a figure can ask the same question, or
+a better one, of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal
+
+from walkback.database import readable
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+Row = tuple[Any, ...]
+
+
+class Unit(StrEnum):
+    """What the values of a column are, which says how they are written."""
+
+    TEXT = "text"
+    COUNT = "count"
+    BYTES = "bytes"
+    SHARE = "share"
+    """A part of 1, written in per cent."""
+    RATIO = "ratio"
+    ADDRESS = "address"
+    CONTENT = "content"
+    """The digest of the file that a row is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of an answer."""
+
+    name: str
+    """As SQL, JSON and CSV have it."""
+    title: str
+    unit: Unit = Unit.TEXT
+    words: dict[str, str] = field(default_factory=dict)
+    """What values are called for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How to draw rows: these names are columns."""
+
+    kind: Literal["bars", "dots", "histogram", "stack"]
+    label: str
+    """What a bar, a line of dots or a part of a stack is called; of a histogram where a bin begins."""
+    values: tuple[str, ...]
+    """What is drawn; several stand beside each other."""
+    panel: str | None = None
+    """Rows with different values here are drawn apart."""
+    span: tuple[str, str] | None = None
+    """From where to where a line goes behind the last of the dots."""
+    axis: str = ""
+    """What the values are."""
+    one: bool = False
+    """Whether 1 is a line to compare with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A question about a survey."""
+
+    name: str
+    title: str
+    sentence: str
+    """What is counted, and how."""
+    columns: tuple[Column, ...]
+    sql: str
+    drawing: Drawing | None = None
+    says: Callable[[list[dict[str, Any]]], str] | None = None
+    """What the answer comes to, in a sentence; empty if there is nothing to tell."""
+    single: bool = False
+    """Whether the answer is one row, which reads better as a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a survey answers."""
+
+    figure: Figure
+    rows: list[Row]
+
+    def objects(self) -> list[dict[str, Any]]:
+        """The rows by the names of their columns."""
+        names = [column.name for column in self.figure.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows]
+
+    @property
+    def says(self) -> str:
+        """What it comes to."""
+        return self.figure.says(self.objects()) if self.figure.says and self.rows else ""
+
+
+def ask(connection: DuckDBPyConnection, figure: Figure) -> Answer:
+    """The answer to a figure's question."""
+    with readable():
+        answer = connection.execute(figure.sql)
+        names = [str(column[0]) for column in answer.description or ()]
+        rows = answer.fetchall()
+    if names != [column.name for column in figure.columns]:
+        message = f"the columns of {figure.name} are {', '.join(names)}"
+        raise AssertionError(message)
+    return Answer(figure, rows)
+
+
+NAMED = """named AS (
+  SELECT content, min(path || coalesce('(' || member || ')', '')) AS file
+  FROM places
+  GROUP BY content
+)"""
+"""A name for each content: of several the first."""
+
+COMPARED = """compared AS (
+  SELECT content, version, machine, producer, language, kind, files.bytes AS file_bytes, files.functions AS functions,
+    eh_frame::HUGEINT + eh_frame_hdr AS call_frames, versions.bytes AS sframe
+  FROM files JOIN versions USING (content)
+  WHERE impossible IS NULL AND source <> '.debug_frame' AND eh_frame::HUGEINT + eh_frame_hdr > 0
+)"""
+"""The files with `.eh_frame`, once for each version that can be made."""
+
+
+def query(select: str, *tables: str) -> str:
+    """A query that begins with some of the tables above."""
+    return (f"WITH {', '.join(tables)}\n" if tables else "") + select.strip()
+
+
+def columns(*given: Column | Sequence[Column]) -> tuple[Column, ...]:
+    """Columns, of which some are in lists."""
+    return tuple(one for some in given for one in ([some] if isinstance(some, Column) else some))
+
+
+GROUPS = {
+    "machine": ("architecture", Column("machine", "Architecture")),
+    "producer": ("producer", Column("producer", "Producer")),
+    "language": ("language", Column("language", "Language")),
+    "kind": ("kind of file", Column("kind", "Kind")),
+}
+"""What files are told apart by: in words, and as a column."""

@@ -1,0 +1,304 @@
+"""Figures about single files and packages, and about what was looked at and could not be measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from walkback.report.figures import COMPARED, NAMED, Column, Drawing, Figure, Unit, columns, query
+from walkback.report.words import byte_words
+from walkback.survey.layout import OUTCOMES
+
+_FILES = Column("files", "Files", Unit.COUNT)
+_CALL_FRAMES = Column("call_frames", "Call frames", Unit.BYTES)
+_CONTENT = Column("content", "Content", Unit.CONTENT)
+_NAME, _MACHINE = Column("file", "File"), Column("machine", "Architecture")
+_PRODUCER = Column("producer", "Producer")
+_FUNCTIONS = Column("functions", "Functions", Unit.COUNT)
+_ABOUT = (_FUNCTIONS, Column("bytes", "File size", Unit.BYTES), _MACHINE, _PRODUCER, _CONTENT)
+_V2 = Column("v2", "Version 2", Unit.RATIO)
+_V3 = Column("v3", "Version 3", Unit.RATIO)
+
+LEAST_CALL_FRAMES = 4096
+"""Bytes of `.eh_frame` below which a file is not among the worst: there the header of a section decides."""
+
+
+def _survey_says(rows: list[dict[str, Any]]) -> str:
+    one = rows[0]
+    return (
+        f"{one['units']:,} files on disk hold {one['files']:,} different ELF files of {byte_words(one['bytes'] or 0)}; "
+        f"{one['measured']:,} of them were measured."
+    )
+
+
+SURVEY = Figure(
+    "survey",
+    "What was looked at",
+    "Files on disk that are ELF files or hold some; the ELF files in them, each once however often it is there; and "
+    "what these have in all.",
+    columns(
+        Column("units", "Files on disk", Unit.COUNT),
+        Column("unit_bytes", "Their bytes", Unit.BYTES),
+        Column("places", "ELF files found", Unit.COUNT),
+        Column("packages", "Packages", Unit.COUNT),
+        Column("files", "Different ELF files", Unit.COUNT),
+        Column("bytes", "Their bytes", Unit.BYTES),
+        Column("measured", "Measured", Unit.COUNT),
+        Column("with_sframe", "With SFrame", Unit.COUNT),
+        _FUNCTIONS,
+        Column("rows", "Rows of their tables", Unit.COUNT),
+        Column("code_bytes", "Code that these describe", Unit.BYTES),
+        Column("based", "Functions with a frame pointer", Unit.SHARE),
+        _CALL_FRAMES,
+        Column("debug_frame", ".debug_frame", Unit.BYTES),
+        Column("errors", "Could not be read", Unit.COUNT),
+        Column("troubles", "Could not be looked into", Unit.COUNT),
+    ),
+    query(
+        """
+SELECT (SELECT count(*) FROM units) AS units, (SELECT sum(bytes) FROM units) AS unit_bytes,
+  (SELECT count(*) FROM places) AS places, (SELECT count(DISTINCT package) FROM places) AS packages,
+  count(*) AS files, sum(bytes) AS bytes, count(*) FILTER (outcome = 'measured') AS measured,
+  (SELECT count(*) FROM sframe) AS with_sframe,
+  sum(functions) AS functions, sum("rows") AS "rows", sum(code_bytes) AS code_bytes,
+  sum(fp_functions) / nullif(sum(functions), 0) AS based,
+  sum(eh_frame::HUGEINT + eh_frame_hdr) AS call_frames, sum(debug_frame) AS debug_frame,
+  count(*) FILTER (outcome = 'error') AS errors, (SELECT count(*) FROM troubles) AS troubles
+FROM files
+"""
+    ),
+    says=_survey_says,
+    single=True,
+)
+
+OUTCOME_FILES = Figure(
+    "outcomes",
+    "What became of each file",
+    "Every different ELF file has one outcome.",
+    columns(
+        Column("outcome", "Outcome"),
+        Column("meaning", "That is"),
+        _FILES,
+        Column("bytes", "Bytes", Unit.BYTES),
+        Column("share", "Of all files", Unit.SHARE),
+    ),
+    query(
+        f"""
+SELECT outcome, CASE outcome
+{chr(10).join(f"    WHEN '{name}' THEN '{words}'" for name, words in OUTCOMES.items())}
+  END AS meaning, count(*) AS files, sum(bytes) AS bytes, count(*) / sum(count(*)) OVER () AS share
+FROM files
+GROUP BY outcome
+ORDER BY files DESC, outcome
+"""
+    ),
+    Drawing("bars", "outcome", ("files",), axis="files"),
+)
+
+PRODUCERS = Figure(
+    "producers",
+    "Who made the files",
+    "The producer of each file's main language, the language, and what told. Where nothing tells, the file counts as "
+    "unknown.",
+    columns(
+        Column("producer", "Producer"),
+        Column("language", "Language"),
+        Column("evidence", "What told"),
+        _FILES,
+        Column("share", "Of all files", Unit.SHARE),
+        _FUNCTIONS,
+    ),
+    query(
+        """
+SELECT producer, language, producer_evidence AS evidence, count(*) AS files,
+  count(*) / sum(count(*)) OVER () AS share, sum(functions) AS functions
+FROM files
+WHERE outcome = 'measured'
+GROUP BY producer, language, producer_evidence
+ORDER BY files DESC, producer, language, evidence
+"""
+    ),
+)
+
+PACKAGES = Figure(
+    "packages",
+    "The largest packages",
+    "The fifty packages with the most call frame information, with what version 3 would add to the bytes of their ELF "
+    "files. A file that is in several packages counts in each.",
+    columns(
+        Column("package", "Package"),
+        _FILES,
+        Column("bytes", "ELF files", Unit.BYTES),
+        _CALL_FRAMES,
+        _V2,
+        _V3,
+        Column("growth", "Growth by version 3", Unit.SHARE),
+        Column("left_out", "Left out by version 3", Unit.COUNT),
+    ),
+    query(
+        """
+SELECT package, count(DISTINCT content) AS files, sum(file_bytes) FILTER (version = 3) AS bytes,
+  sum(call_frames) FILTER (version = 3) AS call_frames,
+  sum(sframe) FILTER (version = 2) / sum(call_frames) FILTER (version = 2) AS v2,
+  sum(sframe) FILTER (version = 3) / sum(call_frames) FILTER (version = 3) AS v3,
+  sum(sframe) FILTER (version = 3) / sum(file_bytes) FILTER (version = 3) AS growth,
+  sum(functions - covered) FILTER (version = 3) AS left_out
+FROM (SELECT DISTINCT package, content FROM places WHERE package IS NOT NULL)
+  JOIN compared USING (content) JOIN (SELECT content, version, covered FROM versions) USING (content, version)
+GROUP BY package
+ORDER BY call_frames DESC NULLS LAST, package
+LIMIT 50
+""",
+        COMPARED,
+    ),
+)
+
+_RATIOS = """ratios AS (
+  SELECT content, any_value(call_frames) AS call_frames, any_value(file_bytes) AS bytes,
+    max(sframe / call_frames) FILTER (version = 2) AS v2, max(sframe / call_frames) FILTER (version = 3) AS v3
+  FROM compared
+  GROUP BY content
+)"""
+LARGEST = Figure(
+    "largest",
+    "The largest files",
+    "The fifty files with the most call frame information in .eh_frame and .eh_frame_hdr.",
+    columns(_NAME, _CALL_FRAMES, _V2, _V3, *_ABOUT),
+    query(
+        """
+SELECT file, call_frames, v2, v3, functions, ratios.bytes AS bytes, machine, producer, content
+FROM ratios JOIN named USING (content) JOIN files USING (content)
+ORDER BY call_frames DESC, file
+LIMIT 50
+""",
+        COMPARED,
+        _RATIOS,
+        NAMED,
+    ),
+)
+
+WORST_RATIO = Figure(
+    "worst-ratio",
+    "The files that pay most",
+    f"The fifty files in which version 3 takes the most for each byte of .eh_frame and .eh_frame_hdr, of those with "
+    f"{LEAST_CALL_FRAMES:,} bytes of these and more: in smaller ones the header of a section decides.",
+    columns(_NAME, _V3, _V2, _CALL_FRAMES, *_ABOUT),
+    query(
+        f"""
+SELECT file, v3, v2, call_frames, functions, ratios.bytes AS bytes, machine, producer, content
+FROM ratios JOIN named USING (content) JOIN files USING (content)
+WHERE call_frames >= {LEAST_CALL_FRAMES} AND v3 IS NOT NULL
+ORDER BY v3 DESC, file
+LIMIT 50
+""",
+        COMPARED,
+        _RATIOS,
+        NAMED,
+    ),
+)
+
+WORST_COVERAGE = Figure(
+    "worst-coverage",
+    "The files that lose most",
+    "The fifty files with the most functions that version 3 leaves out.",
+    columns(
+        _NAME,
+        Column("left_out", "Left out", Unit.COUNT),
+        Column("share", "Of its functions", Unit.SHARE),
+        Column("code", "Of its code", Unit.SHARE),
+        _FUNCTIONS,
+        _MACHINE,
+        _PRODUCER,
+        _CONTENT,
+    ),
+    query(
+        """
+SELECT file, files.functions - covered AS left_out, (files.functions - covered) / files.functions AS share,
+  (code_bytes - covered_bytes) / nullif(code_bytes, 0) AS code, files.functions AS functions, machine, producer, content
+FROM files JOIN versions USING (content) JOIN named USING (content)
+WHERE version = 3 AND impossible IS NULL AND covered < files.functions
+ORDER BY left_out DESC, file
+LIMIT 50
+""",
+        NAMED,
+    ),
+)
+
+UNPROVED = Figure(
+    "unproved",
+    "Not proved",
+    "Files and versions whose section does not say, byte for byte of code, what the call frame information says. There "
+    "should be none.",
+    columns(_NAME, _MACHINE, Column("version", "Version"), _CONTENT),
+    query(
+        """
+SELECT file, machine, version, content
+FROM versions JOIN files USING (content) JOIN named USING (content)
+WHERE NOT proved
+ORDER BY file, version
+LIMIT 200
+""",
+        NAMED,
+    ),
+)
+
+IMPOSSIBLE = Figure(
+    "impossible",
+    "Versions that cannot be made",
+    "Why a version cannot be made for a file at all.",
+    columns(
+        Column("version", "Version"),
+        _MACHINE,
+        Column("why", "Why"),
+        _FILES,
+        Column("file", "Example"),
+        _CONTENT,
+    ),
+    query(
+        """
+SELECT version, machine, impossible AS why, count(*) AS files, min(file) AS file, arg_min(content, file) AS content
+FROM versions JOIN files USING (content) JOIN named USING (content)
+WHERE impossible IS NOT NULL
+GROUP BY version, machine, impossible
+ORDER BY version, files DESC, machine, why
+LIMIT 200
+""",
+        NAMED,
+    ),
+)
+
+ERRORS = Figure(
+    "errors",
+    "ELF files that could not be read",
+    "The first two hundred, by name.",
+    columns(_NAME, Column("bytes", "Bytes", Unit.BYTES), Column("error", "Why"), _CONTENT),
+    query(
+        """
+SELECT file, bytes, error, content
+FROM files JOIN named USING (content)
+WHERE outcome = 'error'
+ORDER BY file
+LIMIT 200
+""",
+        NAMED,
+    ),
+)
+
+TROUBLES = Figure(
+    "troubles",
+    "What could not be looked into",
+    "Files, folders and archives; of an archive that broke off what came before was measured. The first two hundred, "
+    "by name.",
+    columns(Column("path", "Path"), Column("member", "In it"), Column("what", "What"), Column("message", "In words")),
+    query(
+        """
+SELECT path, member, what, message
+FROM troubles
+ORDER BY path, member NULLS FIRST, what, message
+LIMIT 200
+"""
+    ),
+)
+
+
+FILE_FIGURES = (LARGEST, WORST_RATIO, WORST_COVERAGE, PACKAGES)
+SURVEY_FIGURES = (SURVEY, OUTCOME_FILES, PRODUCERS, IMPOSSIBLE, UNPROVED, ERRORS, TROUBLES)

@@ -1,0 +1,306 @@
+"""Figures about bytes: what each version takes beside `.eh_frame` and `.eh_frame_hdr` of the same files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from walkback.report.figures import COMPARED, GROUPS, Column, Drawing, Figure, Unit, columns, query
+from walkback.report.words import byte_words, percent
+from walkback.survey.layout import WHAT_IFS
+
+_VERSION = Column("version", "Version", Unit.TEXT, {"1": "Version 1", "2": "Version 2", "3": "Version 3"})
+_CALL_FRAMES = Column("call_frames", "Call frames", Unit.BYTES)
+_FILES = Column("files", "Files", Unit.COUNT)
+_AXIS = "times the bytes of .eh_frame and .eh_frame_hdr"
+
+_SIZE_CLASS = """CASE
+    WHEN call_frames < 1024 THEN 'less than 1 KiB'
+    WHEN call_frames < 4096 THEN '1 to 4 KiB'
+    WHEN call_frames < 16384 THEN '4 to 16 KiB'
+    WHEN call_frames < 65536 THEN '16 to 64 KiB'
+    WHEN call_frames < 262144 THEN '64 to 256 KiB'
+    WHEN call_frames < 1048576 THEN '256 KiB to 1 MiB'
+    ELSE '1 MiB and more'
+  END"""
+
+_PART_WORDS = {
+    "header": "header",
+    "index": "index of functions",
+    "padding": "padding in the index",
+    "attributes": "attributes of functions",
+    "starts": "row starts",
+    "info": "info bytes of rows",
+    "words": "words of rows",
+    "other": "belonging to nothing",
+}
+_WHAT_IF_WORDS = {
+    "compact_index": "row counts of 16 bits, no padding",
+    "slim_header": "slim header for linking",
+    "section_per_text": "a section for each text section",
+    "section_per_text_slim": "each text section, with slim headers",
+    "section_per_function": "a section for each function",
+    "section_per_function_slim": "each function, with slim headers",
+    "shared_rows": "rows shared between functions",
+    "palette": "palette of rules",
+    "stack_deltas": "palette of rules, without functions",
+}
+_ADDED_WORDS = {
+    "numbered": "Sets of registers numbered",
+    "rows": "Registers told in rows",
+    "section": "version 3 as it is",
+    "exceptions": "exceptions",
+    "added": "rows that are added",
+    "registers": "other registers",
+}
+
+
+def _versions_say(rows: list[dict[str, Any]]) -> str:
+    last = rows[-1]
+    if last["ratio"] is None:
+        return ""
+    return (
+        f"SFrame version {last['version']} would take {byte_words(last['sframe'])}, {last['ratio']:.3f} times the "
+        f"bytes of .eh_frame and .eh_frame_hdr, and leave out {percent(last['left_out'] or 0)} of the functions. "
+        f"Beside what is there, it would make the files {percent(last['growth'])} larger."
+    )
+
+
+VERSIONS = Figure(
+    "versions",
+    "What each version takes",
+    "The bytes of all sections of a version, beside the bytes of .eh_frame and .eh_frame_hdr of the same files, called "
+    "call frames here. Half of the files with functions are below the median, one in ten is below the lowest tenth, "
+    "and one in ten above the highest. Files for which a version cannot be made at all count under that alone. Growth "
+    "is what files gain if the section comes beside what they have.",
+    columns(
+        _VERSION,
+        Column("files", "Files compared", Unit.COUNT),
+        Column("impossible", "Cannot be made", Unit.COUNT),
+        Column("unproved", "Not proved", Unit.COUNT),
+        Column("sframe", "SFrame", Unit.BYTES),
+        _CALL_FRAMES,
+        Column("ratio", "Ratio", Unit.RATIO),
+        Column("low", "Lowest tenth", Unit.RATIO),
+        Column("median", "Median", Unit.RATIO),
+        Column("high", "Highest tenth", Unit.RATIO),
+        Column("growth", "Growth", Unit.SHARE),
+        Column("functions", "Functions", Unit.COUNT),
+        Column("left_out", "Left out", Unit.SHARE),
+        Column("code_left_out", "Code left out", Unit.SHARE),
+    ),
+    query(
+        """
+SELECT version, coalesce(files, 0) AS files, impossible, unproved, sframe, call_frames,
+  sframe / call_frames AS ratio, low, median, high, sframe / file_bytes AS growth,
+  functions, (functions - covered) / nullif(functions, 0) AS left_out,
+  (code_bytes - covered_bytes) / nullif(code_bytes, 0) AS code_left_out
+FROM covers LEFT JOIN sizes USING (version)
+ORDER BY version
+""",
+        COMPARED,
+        """sizes AS (
+  SELECT version, count(*) AS files, sum(sframe) AS sframe, sum(call_frames) AS call_frames,
+    sum(file_bytes) AS file_bytes, quantile_cont(sframe / call_frames, 0.1) FILTER (functions > 0) AS low,
+    median(sframe / call_frames) FILTER (functions > 0) AS median,
+    quantile_cont(sframe / call_frames, 0.9) FILTER (functions > 0) AS high
+  FROM compared
+  GROUP BY version
+)""",
+        """covers AS (
+  SELECT version, count(impossible) AS impossible, count(*) FILTER (NOT proved) AS unproved,
+    sum(files.functions) FILTER (impossible IS NULL) AS functions, sum(covered) AS covered,
+    sum(code_bytes) FILTER (impossible IS NULL) AS code_bytes, sum(covered_bytes) AS covered_bytes
+  FROM files JOIN versions USING (content)
+  GROUP BY version
+)""",
+    ),
+    Drawing("bars", "version", ("ratio",), axis=_AXIS, one=True),
+    _versions_say,
+)
+
+
+def _distribution_says(rows: list[dict[str, Any]]) -> str:
+    last = [row for row in rows if row["version"] == rows[-1]["version"]]
+    total, larger = sum(row["files"] for row in last), sum(row["files"] for row in last if row["ratio"] >= 1)
+    share = f"{percent(larger / total)} of the files" if larger else "no file"
+    return f"In {share} version {last[0]['version']} takes more than there is now."
+
+
+DISTRIBUTION = Figure(
+    "distribution",
+    "How that differs from file to file",
+    "Files by the bytes that a version takes, as a multiple of the bytes of .eh_frame and .eh_frame_hdr in the same "
+    "file. A bin begins at its ratio and is 0.05 wide; all from 2 on are in the last. Files without functions are left "
+    "out.",
+    columns(_VERSION, Column("ratio", "Ratio from", Unit.RATIO), _FILES, Column("share", "Of all files", Unit.SHARE)),
+    query(
+        """
+SELECT version, least(floor(20 * sframe::DOUBLE / call_frames), 40) / 20 AS ratio, count(*) AS files,
+  count(*) / sum(count(*)) OVER (PARTITION BY version) AS share
+FROM compared
+WHERE functions > 0
+GROUP BY version, ratio
+ORDER BY version, ratio
+""",
+        COMPARED,
+    ),
+    Drawing("histogram", "ratio", ("share",), panel="version", axis=_AXIS, one=True),
+    _distribution_says,
+)
+
+
+def _by(name: str, title: str, what: str, column: Column, expression: str, order: str, note: str = "") -> Figure:
+    alias = expression if expression == column.name else f"{expression} AS {column.name}"
+    return Figure(
+        f"size-by-{name}",
+        title,
+        f"All bytes of a version beside all bytes of .eh_frame and .eh_frame_hdr, by {what}. The line spans four "
+        f"fifths of the files in version 3, without the tenth at either end.{note}",
+        columns(
+            column,
+            _FILES,
+            _CALL_FRAMES,
+            Column("v1", "Version 1", Unit.RATIO),
+            Column("v2", "Version 2", Unit.RATIO),
+            Column("v3", "Version 3", Unit.RATIO),
+            Column("low", "Lowest tenth", Unit.RATIO),
+            Column("median", "Median", Unit.RATIO),
+            Column("high", "Highest tenth", Unit.RATIO),
+        ),
+        query(
+            f"""
+SELECT {alias},
+  count(DISTINCT content) AS files,
+  sum(call_frames) FILTER (version = 3) AS call_frames,
+  sum(sframe) FILTER (version = 1) / sum(call_frames) FILTER (version = 1) AS v1,
+  sum(sframe) FILTER (version = 2) / sum(call_frames) FILTER (version = 2) AS v2,
+  sum(sframe) FILTER (version = 3) / sum(call_frames) FILTER (version = 3) AS v3,
+  quantile_cont(sframe / call_frames, 0.1) FILTER (version = 3 AND functions > 0) AS low,
+  median(sframe / call_frames) FILTER (version = 3 AND functions > 0) AS median,
+  quantile_cont(sframe / call_frames, 0.9) FILTER (version = 3 AND functions > 0) AS high
+FROM compared
+GROUP BY {column.name}
+ORDER BY {order}
+""",
+            COMPARED,
+        ),
+        Drawing("dots", column.name, ("v1", "v2", "v3"), span=("low", "high"), axis=_AXIS, one=True),
+    )
+
+
+_BY = tuple(
+    _by(name, f"By {what}", what, column, name, f"call_frames DESC NULLS LAST, {name}")
+    for name, (what, column) in GROUPS.items()
+)
+_BY_SIZE = _by(
+    "size",
+    "By the size of what is there",
+    "the bytes of .eh_frame and .eh_frame_hdr in a file",
+    Column("size", "Call frames of a file"),
+    _SIZE_CLASS,
+    "min(call_frames)",
+    " A section has a header, which weighs much in small files.",
+)
+
+PARTS = Figure(
+    "parts",
+    "What the bytes are for",
+    "The sections of all files, by what their bytes say.",
+    columns(
+        _VERSION,
+        Column("part", "Part", Unit.TEXT, _PART_WORDS),
+        Column("bytes", "Bytes", Unit.BYTES),
+        Column("share", "Of the section", Unit.SHARE),
+    ),
+    query(
+        """
+SELECT version, part, bytes, bytes / sum(bytes) OVER (PARTITION BY version) AS share
+FROM sums UNPIVOT (bytes FOR part IN (header, "index", padding, attributes, starts, info, words, other))
+WHERE bytes > 0
+ORDER BY version,
+  list_position(['header', 'index', 'padding', 'attributes', 'starts', 'info', 'words', 'other'], part)
+""",
+        """sums AS (
+  SELECT version, sum(header) AS header, sum("index") AS "index", sum(padding) AS padding,
+    sum(attributes) AS attributes, sum(starts) AS starts, sum(info) AS info, sum(words) AS words, sum(other) AS other
+  FROM versions
+  WHERE impossible IS NULL
+  GROUP BY version
+)""",
+    ),
+    Drawing("stack", "part", ("share",), panel="version", axis="of the section"),
+)
+
+_SUMS = ",\n    ".join(f"sum({name}) AS {name}" for name in WHAT_IFS)
+WHAT_IF = Figure(
+    "what-if",
+    "What other formats would take",
+    "Every whole section, if something were otherwise; as a multiple of the version as it is, and of .eh_frame and "
+    ".eh_frame_hdr. A section for each function or text section counts its header and ELF section header as well. The "
+    "documentation of walkback size says what is assumed.",
+    columns(
+        _VERSION,
+        Column("change", "What if", Unit.TEXT, _WHAT_IF_WORDS),
+        Column("bytes", "Bytes", Unit.BYTES),
+        Column("against", "Of the version", Unit.RATIO),
+        Column("ratio", "Of call frames", Unit.RATIO),
+    ),
+    query(
+        f"""
+SELECT version, change, bytes, bytes / sframe AS against, bytes / call_frames AS ratio
+FROM sums UNPIVOT (bytes FOR change IN ({", ".join(WHAT_IFS)}))
+ORDER BY version DESC, bytes, change
+""",
+        COMPARED,
+        f"""sums AS (
+  SELECT version, sum(sframe) AS sframe, sum(call_frames) AS call_frames,
+    {_SUMS}
+  FROM compared JOIN versions USING (content, version)
+  GROUP BY version
+)""",
+    ),
+    Drawing("bars", "change", ("against",), panel="version", axis="times the version as it is", one=True),
+)
+
+
+def _replacement_says(rows: list[dict[str, Any]]) -> str:
+    told, numbered = (sum(row["ratio"] or 0 for row in rows if row["form"] == form) for form in ("rows", "numbered"))
+    return f"A replacement would take {told:.3f} times the bytes that are there, or {numbered:.3f} with numbered sets."
+
+
+REPLACEMENT = Figure(
+    "replacement",
+    "What it takes to replace .eh_frame",
+    "SFrame finds callers and nothing else. To replace .eh_frame it would also have to say how exceptions are handled "
+    "and where other registers are saved: in each row that changes them, or as the number of a set of rules.",
+    columns(
+        Column("form", "Form", Unit.TEXT, _ADDED_WORDS),
+        Column("part", "Part", Unit.TEXT, _ADDED_WORDS),
+        Column("bytes", "Bytes", Unit.BYTES),
+        Column("ratio", "Of call frames", Unit.RATIO),
+    ),
+    query(
+        """
+SELECT form, part, bytes, bytes / call_frames AS ratio
+FROM total, LATERAL (VALUES
+  (1, 'rows', 'section', sframe), (2, 'rows', 'exceptions', exceptions),
+  (3, 'rows', 'added', added), (4, 'rows', 'registers', in_rows),
+  (5, 'numbered', 'section', sframe), (6, 'numbered', 'exceptions', exceptions),
+  (7, 'numbered', 'added', added), (8, 'numbered', 'registers', in_sets)
+) AS parts(place, form, part, bytes)
+WHERE call_frames > 0
+ORDER BY place
+""",
+        COMPARED,
+        """total AS (
+  SELECT sum(call_frames) AS call_frames, sum(sframe) AS sframe, sum(exception_bytes) AS exceptions,
+    sum(added_row_bytes) AS added, sum(register_bytes) AS in_rows, sum(numbered_bytes) AS in_sets
+  FROM compared JOIN files USING (content)
+  WHERE version = 3
+)""",
+    ),
+    Drawing("stack", "part", ("ratio",), panel="form", axis=_AXIS, one=True),
+    _replacement_says,
+)
+
+SIZE_FIGURES = (VERSIONS, DISTRIBUTION, *_BY, _BY_SIZE, PARTS, WHAT_IF, REPLACEMENT)

@@ -1,0 +1,55 @@
+// Puts the page together.
+(async () => {
+  const meta = JSON.parse(byId("meta").textContent);
+  byId("meta").remove();
+  byId("theme").append(themeButton());
+  if (!meta.finished) byId("lead").append(html("p", {class: "bad"}, "This survey is not finished: these are the figures so far."));
+  byId("lead").append(...meta.lead.map((words) => html("p", {}, prose(words))));
+  const units = {count, share: percent, ratio: (value) => `${ratio(value)} \u00d7`};
+  byId("cards").append(...meta.cards.filter((card) => known(card.value)).map((card) => html("div", {class: "panel card"},
+    html("dt", {}, html("a", {href: `#figure-${card.figure}`}, card.words)), html("dd", {}, units[card.unit](card.value)))));
+  byId("chapters").append(...meta.chapters.map(chapterOf));
+  byId("contents").append(...meta.chapters.map((chapter) => html("li", {}, html("a", {href: `#chapter-${chapter.name}`}, chapter.title))),
+    html("li", {}, html("a", {href: "#files"}, "All files")));
+  byId("about").textContent = `Made by walkback ${meta.version} with walkback report. The survey's tables are Parquet: every figure shows the SQL that made it.`;
+
+  const files = new Files(meta, new Columns(meta.list, await inflated("list-data")));
+  const list = new FileList(files, byId("list"));
+  controls(files, list);
+
+  const dialog = byId("file");
+  let details = null, from = null, shown = "";
+  async function route() {
+    const {hash} = location, found = /^#file=(\d+)$/.exec(hash), file = found ? Number(found[1]) : -1;
+    if (file < 0 || file >= files.count) {
+      if (dialog.open) dialog.close();
+      return;
+    }
+    details ??= inflated("details-data").then((buffer) => new Details(files, new Columns(meta.details, buffer)));
+    const its = await details;
+    // Another one may be wanted by now.
+    if (location.hash !== hash) return;
+    const parts = fileOf(its, file), name = parts.pop();
+    shown = hash;
+    const close = html("button", {type: "button", class: "small screen", onclick: () => dialog.close()}, "Close");
+    dialog.replaceChildren(html("header", {}, html("h2", {id: "file-title", tabindex: "-1"}, html("bdi", {}, name)), close),
+      html("div", {class: "parts"}, parts.filter(Boolean)));
+    if (!dialog.open) {
+      from = document.activeElement;
+      dialog.showModal();
+    }
+    dialog.scrollTop = 0;
+    byId("file-title").focus();
+  }
+  dialog.addEventListener("close", () => {
+    if (location.hash === shown) history.replaceState(null, "", location.pathname + location.search);
+    dialog.replaceChildren();
+    if (from?.isConnected) from.focus({preventScroll: true});
+    else list.body.querySelector('a[tabindex="0"]')?.focus({preventScroll: true});
+  });
+  // Beside what is shown.
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  addEventListener("hashchange", route);
+  await route();
+  document.documentElement.dataset.ready = "yes";
+})();

@@ -1,0 +1,108 @@
+"""The report of a survey: its figures as text, CSV or JSON, and all of it as one page.
+
+with connection("survey") as database, open("page.html", "wb") as out:
+    write_survey_page(database, out, title="Debian 12")
+
+The page has the rows of each figure once, and of every file the numbers that its part of the page shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from walkback.report.chapters import CHAPTERS
+from walkback.report.figures import Answer, Unit, ask
+from walkback.report.page import plain_data, write_page
+from walkback.report.surveyfiles import Files
+from walkback.report.words import printable_value
+from walkback.text import printable
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_STYLES = ("common.css", "survey.css")
+_SCRIPTS = (
+    "common.js",
+    "columns.js",
+    "survey_charts.js",
+    "survey_figures.js",
+    "survey_list.js",
+    "survey_file.js",
+    "survey.js",
+)
+
+_LEAD = ("survey", "versions")
+"""Figures whose answers the page begins with."""
+
+
+def write_survey_page(connection: DuckDBPyConnection, out: BinaryIO, *, title: str, finished: bool = True) -> None:
+    """Write the page about a survey; about one that is not finished it says so."""
+    answers = {figure.name: ask(connection, figure) for chapter in CHAPTERS for figure in chapter.figures}
+    files = Files(connection)
+    meta = {
+        "version": version("walkback"),
+        "finished": finished,
+        "lead": [answer.says for name in _LEAD if (answer := answers[name]).says],
+        "cards": _cards(answers),
+        "chapters": [
+            {
+                "name": chapter.name,
+                "title": chapter.title,
+                "figures": [_figure(answers[figure.name], files) for figure in chapter.figures],
+            }
+            for chapter in CHAPTERS
+        ],
+        "words": files.words,
+        "list": files.list.described,
+        "details": files.details.described,
+        "examples": files.examples,
+    }
+    data = {"META": plain_data(meta), "LIST": files.list.packed(), "DETAILS": files.details.packed()}
+    write_page(out, "survey.html", title=printable(title), styles=_STYLES, scripts=_SCRIPTS, data=data)
+
+
+def _figure(answer: Answer, files: Files) -> dict[str, Any]:
+    figure = answer.figure
+    return {
+        "name": figure.name,
+        "title": figure.title,
+        "says": "" if figure.name in _LEAD else answer.says,
+        "sentence": figure.sentence,
+        "columns": [asdict(column) for column in figure.columns],
+        "drawing": asdict(figure.drawing) if figure.drawing else None,
+        "single": figure.single,
+        "sql": figure.sql,
+        "rows": [
+            [_cell(value, column.unit, files) for value, column in zip(row, figure.columns, strict=True)]
+            for row in answer.rows
+        ],
+    }
+
+
+def _cell(value: Any, unit: Unit, files: Files) -> Any:
+    """A value as the scripts take it; a file is known by its number."""
+    if value is None:
+        return None
+    if unit == Unit.CONTENT:
+        return files.number.get(value)
+    if unit == Unit.ADDRESS:
+        return hex(value)
+    return printable_value(value)
+
+
+def _cards(answers: dict[str, Answer]) -> list[dict[str, Any]]:
+    """The figures that everybody asks for first."""
+    survey = answers["survey"].objects()[0]
+    versions = {row["version"]: row for row in answers["versions"].objects()}
+    newest: dict[str, Any] = versions.get(3, {})
+    found = [
+        (newest.get("ratio"), Unit.RATIO, "the bytes of .eh_frame and .eh_frame_hdr, in version 3", "versions"),
+        (newest.get("growth"), Unit.SHARE, "larger files with version 3 beside what they have", "versions"),
+        (newest.get("left_out"), Unit.SHARE, "of the functions are left out by version 3", "reasons"),
+        (survey["based"], Unit.SHARE, "of the functions use a frame pointer", "frame-pointers-by-machine"),
+        (survey["functions"], Unit.COUNT, "functions", "survey"),
+        (survey["measured"], Unit.COUNT, "different ELF files measured", "outcomes"),
+    ]
+    return [dict(zip(("value", "unit", "words", "figure"), card, strict=True)) for card in found]

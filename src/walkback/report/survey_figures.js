@@ -1,0 +1,178 @@
+// The figures: what they say, drawn, as tables, and with the question in SQL.
+function inWords(value, column) {
+  if (!known(value)) return NONE;
+  switch (column.unit) {
+    case "count": return count(value);
+    case "bytes": return bytes(value);
+    case "share": return percent(value);
+    case "ratio": return ratio(value);
+    case "address": return value;
+    default: return column.words[value] ?? String(value);
+  }
+}
+const NUMBERS = new Set(["count", "bytes", "share", "ratio", "address"]);
+const SHOWN = 10, DRAWN = 12;
+
+// A path as its last name, and where that is; members stand in brackets.
+function nameAndPlace(path) {
+  const inside = path.replace(/\)+$/, ""), member = inside.length < path.length;
+  const cut = Math.max(inside.lastIndexOf("/"), member ? inside.lastIndexOf("(") : -1);
+  const folder = inside.slice(0, cut + 1).replace(/[/(]$/, "");
+  return [inside.slice(cut + 1), member ? folder.replaceAll("(", " \u203a ") : folder];
+}
+function fileLink(path, number) {
+  const [name, folder] = nameAndPlace(path);
+  return [html("a", {href: `#file=${number}`}, html("bdi", {}, name || NONE)), html("span", {class: "where"}, html("bdi", {}, folder))];
+}
+// A number and its unit stay on one line.
+const prose = (text) => text.replace(/(\d) (?=%|bytes|[KMGTP]iB)/g, "$1\u00a0");
+
+// A table of rows; a file in it leads to its part of the page.
+function tableOf(figure, rows, caption) {
+  const link = figure.columns.findIndex((column) => column.unit === "content");
+  const shown = figure.columns.map((column, place) => [column, place]).filter(([, place]) => place !== link);
+  const cell = (row, [column, place], first) => {
+    const words = inWords(row[place], column);
+    if (NUMBERS.has(column.unit)) return html("td", {class: "right"}, words);
+    const inner = column.name === "file" && link >= 0 && known(row[link]) ? fileLink(words, row[link]) : html("bdi", {}, words);
+    const long = words.length > 24;
+    return first ? html("th", {scope: "row", class: long ? "text" : null}, inner) : html("td", {class: long ? "text" : null}, inner);
+  };
+  return html("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": `Table: ${caption}`},
+    html("table", {},
+      html("caption", {class: "heard"}, caption),
+      html("thead", {}, html("tr", {}, shown.map(([column]) =>
+        html("th", {scope: "col", class: NUMBERS.has(column.unit) ? "right" : null}, column.title)))),
+      html("tbody", {}, rows.map((row) => html("tr", {}, shown.map((one, number) => cell(row, one, number === 0)))))));
+}
+
+// A table of which one sees the first rows, and all if one wants.
+function growingTable(figure) {
+  const holder = html("div", {});
+  const show = (many) => {
+    holder.replaceChildren(tableOf(figure, figure.rows.slice(0, many), figure.title));
+    if (many < figure.rows.length) {
+      const button = html("button", {type: "button", class: "small more"}, `Show all ${count(figure.rows.length)} rows`);
+      button.addEventListener("click", () => { show(figure.rows.length); holder.querySelector(".scroll").focus(); });
+      holder.append(button);
+    }
+  };
+  show(SHOWN);
+  return holder;
+}
+
+// One row reads better as a list of its columns.
+function listOf(figure) {
+  return html("dl", {class: "facts"}, figure.columns.map((column, place) =>
+    html("div", {}, html("dt", {}, column.title), html("dd", {}, inWords(figure.rows[0][place], column)))));
+}
+
+function csvOf(figure) {
+  const quoted = (value) => {
+    const text = known(value) ? String(value) : "";
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const shown = figure.columns.map((column, place) => [column, place]).filter(([column]) => column.unit !== "content");
+  const lines = [shown.map(([column]) => column.name), ...figure.rows.map((row) => shown.map(([, place]) => row[place]))];
+  return lines.map((cells) => `${cells.map(quoted).join(",")}\n`).join("");
+}
+
+function saved(name, text) {
+  const link = html("a", {href: URL.createObjectURL(new Blob([text], {type: "text/csv"})), download: name});
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+// Draws a figure into an element, again whenever that gets another width.
+function drawn(figure, holder) {
+  const {drawing} = figure, column = (name) => figure.columns.findIndex((one) => one.name === name);
+  const values = drawing.values.map(column), all = figure.rows.flatMap((row) => values.map((value) => row[value] ?? 0));
+  const panels = new Map();
+  for (const row of figure.rows) {
+    const key = drawing.panel ? row[column(drawing.panel)] : null;
+    if (!panels.has(key)) panels.set(key, []);
+    panels.get(key).push(row);
+  }
+  const series = drawing.values.map((name) => SERIES[name]?.[1] ?? "--v3");
+  const colour = (key) => (["1", "2", "3"].includes(String(key)) ? `--v${key}` : "--c2");
+  const perVersion = drawing.kind === "bars" && drawing.label === "version";
+  const order = drawing.kind === "stack" ? [...new Set(figure.rows.map((row) => row[column(drawing.label)]))] : [];
+  const most = drawing.kind === "stack"
+    ? Math.max(...[...panels.values()].map((rows) => rows.reduce((sum, row) => sum + (row[values[0]] ?? 0), 0)), drawing.one ? 1 : 0)
+    : Math.max(...all);
+  const lastBin = drawing.one ? 2 : 0.95;
+  const draw = (rows, key, width) => {
+    switch (drawing.kind) {
+      case "dots": return dots(figure, rows, width);
+      case "histogram": return histogram(figure, rows, width, key === null ? "--c2" : colour(key), most, lastBin);
+      case "stack": return stack(figure, rows, width, order, most);
+      default: {
+        const shown = bars(figure, rows.slice(0, DRAWN), width, drawing.panel ? [colour(key)] : series, most);
+        if (perVersion) shown.querySelectorAll("rect").forEach((bar, place) => { bar.style.fill = `var(--v${rows[place][column("version")]})`; });
+        return shown;
+      }
+    }
+  };
+  const parts = [];
+  for (const [key, rows] of panels) {
+    const place = html("div", {class: "drawing"});
+    const heading = key === null ? null : html("h4", {}, html("bdi", {}, inWords(key, figure.columns[column(drawing.panel)])));
+    parts.push([rows, key, place]);
+    holder.append(html("div", {class: drawing.kind === "histogram" ? "panel-narrow" : "panel-wide"}, heading, place,
+      drawing.kind === "bars" && rows.length > DRAWN && html("p", {class: "quiet sentence"}, `${count(rows.length - DRAWN)} more are among the numbers.`)));
+  }
+  if (drawing.kind === "histogram" && panels.size > 1) holder.classList.add("multiples");
+  const entries = drawing.kind === "stack"
+    ? order.map((part, number) => [inWords(part, figure.columns[column(drawing.label)]), PARTS[number % PARTS.length]])
+    : drawing.values.length > 1 ? drawing.values.map((name) => [...SERIES[name], drawing.kind === "dots" ? dot[name](0, 0) : null]) : [];
+  if (entries.length) holder.before(legend(entries));
+  let width = 0;
+  const redraw = () => {
+    const now = parts[0][2].clientWidth;
+    if (!now || now === width) return;
+    width = now;
+    for (const [rows, key, place] of parts) place.replaceChildren(draw(rows, key, place.clientWidth));
+  };
+  new ResizeObserver(redraw).observe(holder);
+  return redraw;
+}
+
+function figureOf(figure) {
+  const id = `figure-${figure.name}`;
+  const its = html("figure", {class: "panel figure", id, "aria-labelledby": `${id}-title`, tabindex: "-1"},
+    html("h3", {id: `${id}-title`}, figure.title),
+    figure.says && html("p", {class: "says"}, prose(figure.says)),
+    html("p", {class: "quiet sentence"}, figure.sentence));
+  const table = () => (figure.single ? listOf(figure) : growingTable(figure));
+  if (!figure.rows.length) its.append(html("p", {class: "none"}, "There is nothing to show."));
+  else if (figure.drawing) {
+    const holder = html("div", {class: "chart"});
+    its.append(holder);
+    drawn(figure, holder);
+  } else its.append(table());
+  const question = html("pre", {tabindex: "0"}, html("code", {}, figure.sql));
+  const copy = html("button", {type: "button", class: "small screen"}, "Copy");
+  copy.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(figure.sql).then(() => { copy.textContent = "Copied"; }, () => { getSelection().selectAllChildren(question); });
+  });
+  const feet = html("div", {class: "feet"});
+  if (figure.drawing && figure.rows.length) {
+    const numbers = html("details", {}, html("summary", {}, "Numbers"));
+    numbers.addEventListener("toggle", () => { if (numbers.open && numbers.children.length === 1) numbers.append(table()); });
+    feet.append(numbers);
+  }
+  feet.append(html("details", {}, html("summary", {}, "SQL"), question, copy));
+  if (figure.rows.length) {
+    const file = html("button", {type: "button", class: "plain screen", "aria-label": `${figure.title} as CSV`}, "CSV");
+    file.addEventListener("click", () => saved(`${figure.name}.csv`, csvOf(figure)));
+    feet.append(file);
+  }
+  its.append(feet);
+  return its;
+}
+
+function chapterOf(chapter) {
+  const id = `chapter-${chapter.name}`;
+  return html("section", {class: "chapter", id, "aria-labelledby": `${id}-title`, tabindex: "-1"},
+    html("h2", {id: `${id}-title`}, chapter.title), html("div", {class: "figures"}, chapter.figures.map(figureOf)));
+}

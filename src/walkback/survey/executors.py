@@ -1,0 +1,161 @@
+"""Who does the work of a survey: processes on this machine, or a cluster of Dask.
+
+Both are executors of `concurrent.futures`. What differs is how they say that a worker died, and that they are started
+again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor
+from enum import Enum, auto
+from multiprocessing import forkserver, resource_tracker
+from multiprocessing.connection import Connection
+from typing import Any, Protocol
+
+from walkback.errors import UnreadableError
+
+
+_COUNTED_EVERY = 2.0
+"""Seconds between questions how many workers of a cluster there are."""
+
+
+class Loss(Enum):
+    """Why work has no result, although nothing is wrong with the work."""
+
+    WORKER = auto()
+    """A worker ended before its work did."""
+    ALL = auto()
+    """There are no workers to be had any more."""
+
+
+class Workers(Protocol):
+    """Who does the work."""
+
+    def executor(self) -> Executor:
+        """One that takes work; another one if the former broke."""
+
+    def count(self) -> int:
+        """How many work at once, as things are."""
+
+    def loss(self, error: BaseException) -> Loss | None:
+        """What was lost, if that is what an error of some work says."""
+
+    def close(self) -> None:
+        """Let them end; work that waits is not done."""
+
+
+class LocalWorkers:
+    """Processes on this machine."""
+
+    def __init__(self, jobs: int | None = None) -> None:
+        """As many as there are processors for this process, if nothing else is said."""
+        self._jobs = jobs or len(os.sched_getaffinity(0))
+        self._pool: ProcessPoolExecutor | None = None
+        self._alive: list[Connection] = []
+
+    def executor(self) -> Executor:
+        """A pool; a new one if a process of the former has died."""
+        if self._pool is None:
+            # Processes that are forked from this one would have what its threads were doing.
+            context = multiprocessing.get_context("forkserver")
+            context.set_forkserver_preload(["walkback.survey.work"])
+            # While the server imports that, an interrupt would make it complain; the processes inherit this. Starting
+            # the tracker takes it back, so that comes before.
+            resource_tracker.ensure_running()
+            former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            forkserver.ensure_running()
+            signal.pthread_sigmask(signal.SIG_SETMASK, former)
+            self._alive = list(context.Pipe(duplex=False))
+            self._pool = ProcessPoolExecutor(self._jobs, context, _begin, (self._alive[0],))
+        return self._pool
+
+    def count(self) -> int:
+        """As many as were asked for."""
+        return self._jobs
+
+    def loss(self, error: BaseException) -> Loss | None:
+        """The whole pool breaks if one process dies."""
+        if not isinstance(error, BrokenExecutor):
+            return None
+        self.close()
+        return Loss.WORKER
+
+    def close(self) -> None:
+        """The processes end at once, as they do if this one is killed."""
+        for end in self._alive:
+            end.close()
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+
+def _begin(alive: Connection) -> None:
+    """In each process: an interrupt is for the one who started it, and without that one there is nothing to do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of another server that is running already
+    threading.Thread(target=_end_after, args=(alive,), daemon=True).start()
+
+
+def _end_after(alive: Connection) -> None:
+    """End when nobody has the other end of a pipe any more."""
+    alive.poll(None)
+    os._exit(1)
+
+
+class DaskWorkers:
+    """The workers of a Dask cluster, which must have walkback and see the files under the same paths."""
+
+    def __init__(self, address: str, *, timeout: float = 10) -> None:
+        """`address` is that of the scheduler, as `tcp://host:8786`."""
+        try:
+            import distributed
+        except ImportError:
+            message = "Dask is not installed here: pip install 'walkback[dask]'"
+            raise UnreadableError(message) from None
+        try:
+            client: Any = distributed.Client  # it has no types
+            self._client = client(address, timeout=timeout, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            message = f"no scheduler of Dask answers: {_first_line(error)}"
+            raise UnreadableError(message, file=address) from None
+        self._threads, self._counted = 0, -_COUNTED_EVERY
+        self._executor: Executor = self._client.get_executor(pure=False)
+
+    def executor(self) -> Executor:
+        """Always the same."""
+        return self._executor
+
+    def count(self) -> int:
+        """Those that are there now; work waits for some if there are none."""
+        now = time.monotonic()
+        if now > self._counted + _COUNTED_EVERY:
+            self._counted = now
+            # If nobody answers, all work is about to be cancelled.
+            with contextlib.suppress(OSError):
+                self._threads = sum(self._client.nthreads().values())
+        return max(1, self._threads)
+
+    def loss(self, error: BaseException) -> Loss | None:
+        """Dask tries work again whose worker died, and tells after some times. When it ends, it cancels all work."""
+        from distributed.comm.core import CommClosedError
+        from distributed.scheduler import KilledWorker
+
+        if isinstance(error, KilledWorker):
+            return Loss.WORKER
+        return Loss.ALL if isinstance(error, (CancelledError, CommClosedError)) else None
+
+    def close(self) -> None:
+        """Without waiting; work that was not begun is not done."""
+        with contextlib.suppress(OSError, TimeoutError):
+            self._executor.shutdown(wait=False)
+            self._client.close()
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__

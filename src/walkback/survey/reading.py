@@ -1,0 +1,59 @@
+"""Opening a survey to ask it: one view for each of its tables, whether it is finished or not.
+
+with connection("survey") as db:
+    db.execute("SELECT machine, count(*) FROM files GROUP BY machine").fetchall()
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from walkback.database import connect, pattern, plain_path, readable
+from walkback.errors import UnreadableError
+from walkback.survey import layout
+from walkback.survey.folder import Folder
+from walkback.survey.views import first_wrong, make_views
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+MEMORY = "2GB"
+"""What the database takes; more goes to a temporary file."""
+
+
+@contextlib.contextmanager
+def connection(path: str | os.PathLike[str]) -> Iterator[DuckDBPyConnection]:
+    """A database with the tables of a survey as views; it reads nothing else, and what it reads stays until the end.
+
+    What is wrong with a file is an UnreadableError, also where it is noticed by a query inside the `with`.
+    """
+    folder = Folder(path)
+    with (
+        folder.locked(layout.READERS, shared=True),
+        # In a folder of its own, because the database may touch what is in it.
+        tempfile.TemporaryDirectory(prefix="walkback-") as temporary,
+        connect(memory_limit=MEMORY, temp_directory=temporary) as db,
+    ):
+        parts = folder.parts()
+        try:
+            with readable():
+                make_views(db, parts)
+                # Strings in a file could make a query that is put together without care read others.
+                # These are compared with patterns, and then with the paths that match.
+                allowed = [form(part.path) for part in parts for form in (plain_path, pattern)]
+                db.execute("SET allowed_directories = ?", [allowed])
+                db.execute("SET enable_external_access = false")
+                db.execute("SET lock_configuration = true")
+                yield db
+        except UnreadableError as error:
+            raise error.within(file=first_wrong(parts) or str(path)) from None
+
+
+def is_finished(path: str | os.PathLike[str]) -> bool:
+    """Whether a survey has all that was asked for, and did not break off."""
+    parts = Folder(path).parts()
+    return len(parts) == 1 and parts[0].finished

@@ -1,0 +1,287 @@
+"""A survey from its beginning to its end: files are found, looked through by workers, and what they find is written.
+
+What is written depends on the files alone: not on who did the work, in which order, or how often it broke off. A file
+is in what is written with all its rows or not at all, so a survey that was killed goes on where it was.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from contextlib import closing
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import Any
+
+from walkback.elf.debugfiles import DEBUG_ROOTS
+from walkback.errors import UnreadableError
+from walkback.survey import layout
+from walkback.survey.executors import LocalWorkers, Loss, Workers
+from walkback.survey.finding import Trouble, Unit, find_units, shown
+from walkback.survey.folder import Folder, made
+from walkback.survey.parts import MOST_ROWS, Writer
+from walkback.survey.work import Batch, trouble, work
+
+_BATCH_BYTES = 16 << 20
+_BATCH_FILES = 64
+_TOGETHER = 8
+"""Files of equal size may be copies and stay in one batch, which may be so many times as large for it."""
+_AHEAD = 2
+"""Batches for each worker, so that none waits for the next."""
+_WRITTEN_EVERY = 5.0
+"""Seconds between parts; in long runs more, so that there are hundreds and not many thousands of parts."""
+_SHARE_LOST = 0.02
+"""Of the time that a run took, which is lost when it is killed."""
+_DEATHS = 2
+"""A file whose worker has died so often, with no other work at hand, is not tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a survey is."""
+
+    files: int
+    """Looked through, in this run or before."""
+    bytes: int
+    all_files: int
+    all_bytes: int
+    """What there is; while files are still being found, what was found so far."""
+    finding: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """What a run did."""
+
+    folder: str
+    files: int
+    """Those on the disk that are ELF files, or archives and packages that may hold some."""
+    done: int
+    """Those of them that were looked through in this run; the others had been before."""
+
+
+def survey(
+    paths: Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    jobs: int | None = None,
+    workers: Workers | None = None,
+    debug_roots: Sequence[str] = DEBUG_ROOTS,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> Surveyed:
+    """Survey all ELF files under these paths into a folder, which is made or, if it is a survey of these, brought up.
+
+    `jobs` processes of this machine do it, or other `workers`. Raises UnreadableError for a folder that cannot be
+    used, and OSError if it cannot be written. Whatever ends it, what was done is kept.
+    """
+    names = [os.fsdecode(path) for path in paths]
+    folder = _opened(os.fsdecode(output), names, debug_roots)
+    with folder.locked(layout.LOCK, wait=False) as held:
+        if not held:
+            message = "another survey is at work in this folder"
+            raise UnreadableError(message, file=str(folder.path))
+        _ask(folder, names, debug_roots)
+        folder.clean()
+        with Writer(folder) as writer, closing(workers or LocalWorkers(jobs)) as its_workers:
+            run = _Run(writer, its_workers, tuple(debug_roots), progress)
+            run.find(names)
+            try:
+                run.work()
+            except BaseException:
+                writer.write()
+                raise
+            writer.finish(run.paths)
+        folder.clean()
+    return Surveyed(str(folder.path), run.files, run.files - run.former)
+
+
+def _opened(output: str, paths: Sequence[str], debug_roots: Sequence[str]) -> Folder:
+    if not paths:
+        message = "there is no path to survey"
+        raise UnreadableError(message)
+    return made(output, _asked(paths, debug_roots))
+
+
+def _asked(paths: Sequence[str], debug_roots: Sequence[str]) -> dict[str, Any]:
+    """What a survey is of."""
+    places = sorted({os.path.abspath(path) for path in paths})  # noqa: PTH100 - links stay as they are
+    return {"walkback": version("walkback"), "places": places, "debug_roots": list(debug_roots)}
+
+
+def _ask(folder: Folder, paths: Sequence[str], debug_roots: Sequence[str]) -> None:
+    """Note what is asked for. Nothing is taken away by a survey of something else."""
+    asked, former = _asked(paths, debug_roots), folder.asked
+    if folder.parts():
+        if former.get("walkback") != asked["walkback"] or former.get("debug_roots") != asked["debug_roots"]:
+            message = "this was made with another walkback or other debug files: take another folder, or remove it"
+            raise UnreadableError(message, file=str(folder.path))
+        left_out = [str(place) for place in former.get("places", ()) if place not in asked["places"]]
+        if left_out:
+            message = f"this is a survey of {left_out[0]}: name that, too, or take another folder"
+            raise UnreadableError(message, file=str(folder.path))
+    folder.ask(asked)
+
+
+class _Run:
+    def __init__(
+        self, writer: Writer, workers: Workers, debug_roots: tuple[str, ...], progress: Callable[[Progress], None]
+    ) -> None:
+        self._writer = writer
+        self._workers = workers
+        self._progress = progress
+        self._batch = Batch((), os.getcwd(), debug_roots, version("walkback"))  # noqa: PTH109
+        self._todo: list[Unit] = []
+        self._waiting: deque[Batch] = deque()
+        self._suspects: deque[Batch] = deque()
+        """Work during which a worker died: it is tried again with no other work at hand."""
+        self._running: dict[Future[list[bytes]], Batch] = {}
+        self._alone = False
+        """Whether what is running is a suspect."""
+        self._deaths: Counter[str] = Counter()
+        self._bytes: dict[str, int] = {}
+        self.paths: list[str] = []
+        """All that there is to tell of, as rows have it."""
+        self.files = 0
+        self.former = 0
+        """Files that had been looked through before."""
+        self._state = Progress(0, 0, 0, 0, finding=True)
+
+    def find(self, paths: Sequence[str]) -> None:
+        """Find what there is, and what of it is to be done. If no path can be looked into that is an error."""
+        troubles: dict[str, Trouble] = {}
+        for found in find_units(paths):
+            if isinstance(found, Trouble):
+                self._tell(found)
+                troubles[found.path] = found
+            else:
+                self._add(found)
+        if all(shown(path) in troubles for path in paths):
+            # As when a disk is not there for once: nothing of the survey goes for it.
+            first = troubles[shown(paths[0])]
+            raise UnreadableError(first.message, file=first.path)
+        # The largest first: otherwise one would begin with it when all others have ended.
+        self._todo.sort(key=lambda unit: (-unit.bytes, unit.path))
+        self._waiting.extend(replace(self._batch, paths=paths) for paths in _batches(self._todo))
+        self._state = replace(self._state, finding=False)
+        self._progress(self._state)
+
+    def _tell(self, found: Trouble) -> None:
+        self.paths.append(found.path)
+        if (found.path, found.member, found.what, found.message) not in self._writer.troubles:
+            self._writer.add([trouble(found.path, found.what, found.message)])
+
+    def _add(self, unit: Unit) -> None:
+        self.files += 1
+        path = shown(unit.path)
+        self.paths.append(path)
+        known = self._writer.done.get(path) == (unit.bytes, unit.modified)
+        if known:
+            self.former += 1
+        else:
+            self._todo.append(unit)
+            self._bytes[unit.path] = unit.bytes
+        self._advance(unit.bytes if known else 0, known, unit.bytes)
+
+    def _advance(self, size: int, files: int, more: int = 0) -> None:
+        state = self._state
+        self._state = replace(
+            state,
+            files=state.files + files,
+            bytes=state.bytes + size,
+            all_files=self.files,
+            all_bytes=state.all_bytes + more,
+        )
+        self._progress(self._state)
+
+    def work(self) -> None:
+        """Have all done that is to be done."""
+        begun = written = time.monotonic()
+        while self._waiting or self._suspects or self._running:
+            self._submit()
+            done, _ = wait(self._running, timeout=1, return_when=FIRST_COMPLETED)
+            for future in done:
+                self._take(self._running.pop(future), future)
+            now = time.monotonic()
+            if now - written > max(_WRITTEN_EVERY, _SHARE_LOST * (now - begun)) or self._writer.rows > MOST_ROWS:
+                self._writer.write()
+                written = now
+
+    def _submit(self) -> None:
+        """Keep all workers busy; a suspect waits until it is alone."""
+        if self._suspects:
+            if not self._running:
+                self._alone = True
+                self._begin(self._suspects.popleft())
+            return
+        if self._running and self._alone:
+            return
+        self._alone = False
+        while self._waiting and not self._suspects and len(self._running) < _AHEAD * self._workers.count():
+            self._begin(self._waiting.popleft())
+
+    def _begin(self, batch: Batch) -> None:
+        try:
+            future = self._workers.executor().submit(work, batch)
+        except Exception as error:
+            if self._workers.loss(error) is not Loss.WORKER:
+                raise
+            # It is not at fault, but has to wait like those that may be.
+            self._suspects.append(batch)
+        else:
+            self._running[future] = batch
+
+    def _take(self, batch: Batch, future: Future[list[bytes]]) -> None:
+        """What a batch gave; or if it failed, what is to be done about it."""
+        try:
+            found = future.result()
+        except (Exception, CancelledError) as error:
+            self._failed(batch, error, self._workers.loss(error))
+            return
+        self._writer.add(found)
+        self._count(batch)
+
+    def _failed(self, batch: Batch, error: BaseException, loss: Loss | None) -> None:
+        if loss is Loss.ALL:
+            message = "there are no workers any more: the scheduler has ended"
+            raise UnreadableError(message) from None
+        died = loss is Loss.WORKER
+        if died and not self._alone:
+            self._suspects.append(batch)
+        elif len(batch.paths) > 1:
+            # One of them is at fault, and no other is to suffer for it.
+            units = [replace(batch, paths=(path,)) for path in batch.paths]
+            (self._suspects if died else self._waiting).extendleft(reversed(units))
+        else:
+            self._failed_alone(batch, error, died=died)
+
+    def _failed_alone(self, batch: Batch, error: BaseException, *, died: bool) -> None:
+        [path] = batch.paths
+        self._deaths[path] += died
+        if died and self._deaths[path] < _DEATHS:
+            self._suspects.appendleft(batch)
+            return
+        message = f"{type(error).__name__}: {error}"
+        told = ("died", "each worker that looked through it died") if died else ("internal", message)
+        self._writer.add([trouble(shown(path), *told)])
+        self._count(batch)
+
+    def _count(self, batch: Batch) -> None:
+        self._advance(sum(self._bytes[path] for path in batch.paths), len(batch.paths))
+
+
+def _batches(units: Sequence[Unit]) -> Iterator[tuple[str, ...]]:
+    """Units of falling size, so many together that asking for them costs little."""
+    paths: list[str] = []
+    size = last = 0
+    for unit in units:
+        full = max(size / _BATCH_BYTES, len(paths) / _BATCH_FILES)
+        if full >= (_TOGETHER if unit.bytes == last else 1):
+            yield tuple(paths)
+            paths, size = [], 0
+        paths.append(unit.path)
+        size, last = size + unit.bytes, unit.bytes
+    if paths:
+        yield tuple(paths)

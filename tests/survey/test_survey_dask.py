@@ -1,0 +1,133 @@
+"""A cluster of Dask makes the same survey as this machine alone, also when workers are lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from survey.surveys import DIES, _Faulty, elf, ended, objects, some_files, tables, write
+from survey.test_survey_killed import until
+from walkback import UnreadableError
+from walkback.survey.executors import DaskWorkers
+from walkback.survey.run import survey
+
+pytest.importorskip("distributed")
+
+TESTS = Path(__file__).resolve().parents[1]
+
+
+class Cluster:
+    """A scheduler and workers, each a process, as the documentation starts them."""
+
+    def __init__(self, folder: Path, workers: int) -> None:
+        self.log = (folder / "log").open("w")
+        file = folder / "scheduler.json"
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", file)
+        until(lambda: file.exists() and file.read_text().endswith("}"))
+        self.address = json.loads(file.read_text())["address"]
+        self.nanny = self._start("worker", self.address, "--nworkers", str(workers), "--nthreads", "1")
+
+    def _start(self, *args):
+        path = os.pathsep.join([str(TESTS), *filter(None, sys.path)])
+        words = [sys.executable, "-m", "dask", *map(str, args), "--no-dashboard"]
+        return subprocess.Popen(words, stdout=self.log, stderr=self.log, env=os.environ | {"PYTHONPATH": path})
+
+    def close(self):
+        for process in (self.nanny, self.scheduler):
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        self.log.close()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    one = Cluster(tmp_path_factory.mktemp("cluster"), 2)
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("files"), some_files())
+
+
+@pytest.fixture(scope="module")
+def whole(files, tmp_path_factory):
+    output = tmp_path_factory.mktemp("whole") / "survey"
+    survey([files], output, jobs=2)
+    return output
+
+
+class FaultyDask(DaskWorkers):
+    def executor(self):
+        return _Faulty(super().executor())
+
+
+def test_two_workers_make_the_survey_that_this_machine_makes(cluster, files, whole, tmp_path):
+    status, out, err = ended(files, "-o", tmp_path / "survey", "--dask", cluster.address)
+    assert "looked through 73 files\n" in out, err
+    assert status == 1
+    assert len(err.splitlines()) == 2  # the damaged ones
+    assert tables(tmp_path / "survey") == tables(whole)
+
+
+def test_a_worker_that_is_killed_in_the_middle_changes_nothing(cluster, files, whole, tmp_path):
+    left = write(tmp_path / "left", {"1": b""})
+    killer = elf(500, DIES + os.fsencode(left))
+    both = [write(tmp_path / "more", {"killer.so": killer}), files]
+    survey(both, tmp_path / "survey", workers=FaultyDask(cluster.address))
+    assert list(left.iterdir()) == []
+    survey(both, tmp_path / "local", jobs=2)
+    assert tables(tmp_path / "survey") == tables(tmp_path / "local")
+
+
+def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(cluster, files, whole, tmp_path):
+    both = [write(tmp_path / "more", {"killer.so": elf(500, DIES)}), files]
+    survey(both, tmp_path / "survey", workers=FaultyDask(cluster.address))
+    found, expected = tables(tmp_path / "survey"), tables(whole)
+    troubles = [row for row in objects(tmp_path / "survey", "troubles") if row["path"].endswith("killer.so")]
+    assert [row["what"] for row in troubles] == ["died"]
+    assert [row for row in found.pop("troubles") if row[2] != "died"] == expected.pop("troubles")
+    assert found == expected
+
+
+def test_a_relative_path_counts_from_where_the_command_runs(cluster, files, tmp_path):
+    status, _, err = ended("lib", "-o", tmp_path / "survey", "--dask", cluster.address, cwd=files)
+    assert (status, err) == (0, "")
+    assert {row["path"] for row in objects(tmp_path / "survey", "places")} == {
+        f"lib/{number}.so" for number in range(40)
+    }
+
+
+def test_a_scheduler_that_ends_is_told_and_what_was_done_is_kept(files, tmp_path):
+    own = Cluster(write(tmp_path / "own", {"x": b""}), 1)
+    try:
+        more = write(tmp_path / "more", {f"{number}.so": elf(number) for number in range(1000, 3000)})
+        seen = []
+
+        def end(progress):
+            seen.append(progress.files)
+            if progress.files > 200:
+                own.scheduler.kill()
+
+        with pytest.raises(UnreadableError, match="no workers any more"):
+            survey([more], tmp_path / "survey", workers=DaskWorkers(own.address), progress=end)
+        kept = len(tables(tmp_path / "survey")["units"])
+        assert kept == seen[-1] < 2000
+    finally:
+        own.close()
+    assert survey([more], tmp_path / "survey", jobs=2).done == 2000 - kept
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://", "127.0.0.1:x", ""])
+def test_a_scheduler_that_is_not_there_is_told(address):
+    with pytest.raises(UnreadableError, match="Dask"):
+        DaskWorkers(address, timeout=0.5)
