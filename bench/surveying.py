@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,13 +20,14 @@ from measure import READELF, WALKBACK, Figure, alternate, process
 FOLDERS = ("/usr/bin", "/usr/lib/x86_64-linux-gnu")
 EVERY = 4
 """Of how many files one is taken."""
-FEW, MANY = 100, 10_000
-"""Files whose cost is compared, each file's with each file's."""
+COUNTS = (100, 1_000, 10_000)
+"""Of the same files: what each costs more from one count to the next."""
 
 
 def surveying(rounds: int) -> Iterator[Figure]:
     """The whole process of `walkback survey` on one core and on two, and as files become a hundred times as many."""
     files = _sample()
+    CACHE.mkdir(parents=True, exist_ok=True)
     megabytes = sum(path.stat().st_size for path in files) / 1e6
     what = f"survey {len(files)} files of {megabytes:.0f} MB"
     one, two, frames, headers = alternate(
@@ -39,11 +41,10 @@ def surveying(rounds: int) -> Iterator[Figure]:
     yield Figure(f"{what}, two cores", two, frames, "s", "readelf frames-interp", 1)
     yield Figure(f"{what}, two cores", two, headers, "s", "readelf -S", 60)
     with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
-        folders = {count: copies(Path(scratch, str(count)), count) for count in (FEW, MANY)}
-        few, many = alternate(1, lambda: survey([folders[FEW]]), lambda: survey([folders[MANY]]))
-        start = survey([copies(Path(scratch, "1"), 1)])
-    each = 1e3 / MANY * many, 1e3 / FEW * (few - start)
-    yield Figure(f"survey {MANY} files, each", *each, "ms", f"one of {FEW}, less the start", 1.1)
+        folders = [copies(Path(scratch, str(count)), count) for count in COUNTS]
+        few, some, many = alternate(rounds, *(lambda folder=folder: survey([folder]) for folder in folders))
+    each = 1e3 * (many - some) / (COUNTS[2] - COUNTS[1]), 1e3 * (some - few) / (COUNTS[1] - COUNTS[0])
+    yield Figure(f"survey {COUNTS[2]} files, each", *each, "ms", f"each of {COUNTS[1]}", 1.15)
 
 
 def survey(paths: list[Path], jobs: int = 2) -> float:
@@ -76,8 +77,6 @@ def copies(folder: Path, count: int) -> Path:
 
 def main() -> None:
     """What one file costs besides its bytes, and what a megabyte costs: a line through the costs of single files."""
-    import time
-
     from walkback.elf import map_file
     from walkback.survey.examine import examine
 

@@ -77,6 +77,8 @@ class Told:
     """What is wrong with each FDE."""
     functions: int
     """How many FDEs there are to be said."""
+    symbols: SymbolIndex
+    """Names for what cannot be said, read when they are wanted."""
 
 
 @dataclass(slots=True)
@@ -218,6 +220,7 @@ def tell(
         unplaced=table.range_origin[unplaced],
         faults=faults,
         functions=int(there.sum()) + int(unplaced.sum()),
+        symbols=SymbolIndex(elf),
     )
 
 
@@ -230,7 +233,7 @@ def derive_from(told: Told, *, version: int = 3, address: int | None = None) -> 
         built=built,
         contents=encode(built.section),
         uncovered=[
-            *_uncovered(elf, told.table, built.refused, told.faults),
+            *_uncovered(told, built.refused),
             *_unplaced(told.unplaced, told.faults),
         ],
     )
@@ -272,12 +275,13 @@ def _behind(elf: ElfFile) -> int:
     return min(-(-end // _PAGE) * _PAGE, 2**63)
 
 
-def _uncovered(elf: ElfFile, table: UnwindTable, refused: tuple[Refused, ...], faults: U8) -> list[Uncovered]:
+def _uncovered(told: Told, refused: tuple[Refused, ...]) -> list[Uncovered]:
     """What was refused, with names and reasons."""
     if not refused:
         return []
+    table, faults = told.table, told.faults
     ranges = np.array([one.range for one in refused])
-    names = SymbolIndex(elf).names_at(table.range_start[ranges], table.range_section[ranges])
+    names = told.symbols.names_at(table.range_start[ranges], table.range_section[ranges])
     found = [
         Uncovered(
             section=int(table.range_section[one.range]),
