@@ -57,6 +57,7 @@ WITH_EXAMPLES = {
     "findings.md",
     "report.md",
     "store.md",
+    "survey.md",
     "walking.md",
 }
 FUNCTIONS = (("_start", 0, SIZE), ("main", SIZE, 2 * SIZE), ("compute", 3 * SIZE, SIZE))

@@ -131,3 +131,9 @@ def test_a_scheduler_that_ends_is_told_and_what_was_done_is_kept(files, tmp_path
 def test_a_scheduler_that_is_not_there_is_told(address):
     with pytest.raises(UnreadableError, match="Dask"):
         DaskWorkers(address, timeout=0.5)
+
+
+def test_without_dask_it_is_told_how_to_have_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UnreadableError, match=r"pip install 'walkback\[dask\]'"):
+        DaskWorkers("tcp://127.0.0.1:9")

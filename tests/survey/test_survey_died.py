@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -133,3 +135,12 @@ def test_after_an_error_no_process_is_left(files, tmp_path):
         survey([files], tmp_path / "survey", jobs=2, progress=fail)
     time.sleep(0.2)
     assert not any(map(_is_worker, children(os.getpid())))
+
+
+def test_a_script_that_starts_itself_again_is_told_so(files, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(f"from walkback.survey.run import survey; survey([{str(files)!r}], {str(tmp_path / 'survey')!r})")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert 'under if __name__ == "__main__":' in done.stderr.splitlines()[-1]
+    assert tables(tmp_path / "survey")["troubles"] == []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -422,3 +424,16 @@ def test_a_folder_that_cannot_be_made_is_told(files, tmp_path):
         status, out, err = ended(files / "lib", "-o", output, cwd=tmp_path)
         assert (status, out) == (3, "")
         assert err.count("\n") == 1
+
+
+def test_nothing_in_the_working_folder_is_run(tmp_path):
+    """Python looks there for modules if it is told to run a text, as processes are started."""
+    code = b"from pathlib import Path; Path('ran').touch()"
+    folder = write(tmp_path / "files", {"signal.so": elf(1), "multiprocessing.py": code, "pickle.py": code})
+    program = Path(sys.executable).with_name("walkback")
+    done = subprocess.run(
+        [program, "survey", ".", "-o", tmp_path / "survey"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert names(folder) == {"signal.so", "multiprocessing.py", "pickle.py"}
+    assert [row["path"] for row in objects(tmp_path / "survey", "units")] == ["./signal.so"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _MOST_TOLD = 20
 """Lines of what could not be surveyed; all of it is in the tables."""
+_BYTES_OF_A_FILE = 200_000
+"""A small file takes as long as so many bytes of a large one."""
 _OUTCOMES = {
     "measured": "measured",
     "without": "without call frame information",
@@ -127,27 +130,36 @@ def _shown() -> Iterator[Callable[[Progress], None]]:
     columns = (
         rich.TextColumn("{task.description}"),
         rich.BarColumn(),
-        rich.TextColumn("{task.fields[files]:,} of {task.fields[all_files]:,} files"),
-        rich.DownloadColumn(),
-        rich.TransferSpeedColumn(),
+        rich.TextColumn("{task.fields[told]}"),
         rich.TimeRemainingColumn(),
     )
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        finding = bar.add_task("Finding files", total=None, files=0, all_files=0)
+        finding = bar.add_task("Finding files", total=None, told="")
         looking: list[rich.TaskID] = []
+        begun = files = size = 0.0
 
         def move(state: Progress) -> None:
-            fields: dict[str, Any] = {"files": state.files, "all_files": state.all_files}
+            nonlocal begun, files, size
+            done, total = _cost(state.files, state.bytes), _cost(state.all_files, state.all_bytes)
             if state.finding:
-                bar.update(finding, completed=state.all_bytes, **fields)
+                bar.update(finding, told=f"{_counted(state.all_files, 'file')}, {state.all_bytes / 1e6:,.0f} MB")
             elif not looking:
                 # What was done in a former run is not to be counted as speed.
+                begun, files, size = time.monotonic(), state.files, state.bytes
                 bar.remove_task(finding)
-                looking.append(bar.add_task("Surveying", total=state.all_bytes, completed=state.bytes, **fields))
+                looking.append(bar.add_task("Surveying", total=total, completed=done, told=""))
             else:
-                bar.update(looking[0], completed=state.bytes, **fields)
+                seconds = max(time.monotonic() - begun, 1e-3)
+                told = f"{state.files:,} of {state.all_files:,} files"
+                told += f", {(state.files - files) / seconds:,.0f}/s, {(state.bytes - size) / 1e6 / seconds:,.1f} MB/s"
+                bar.update(looking[0], completed=done, told=told)
 
         yield move
+
+
+def _cost(files: int, size: int) -> int:
+    """What files take, in bytes: each as much as some beside its own."""
+    return files * _BYTES_OF_A_FILE + size
 
 
 def _tell(done: Surveyed, found: Summary) -> None:

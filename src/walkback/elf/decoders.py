@@ -26,6 +26,8 @@ STEP: Final = 1 << 18
 _XZ_MEMORY: Final = 128 << 20
 """Enough for the decoder of `xz -9`, which takes 65 MiB."""
 _LONGEST_MAGIC: Final = 6
+_MOST_PADDING: Final = 1 << 20
+"""Zeros behind a stream: tapes and disks have blocks. A hole in a file can be of any size."""
 _FREE_CALLS: Final = 10_000
 _LEAST_GIVEN: Final = 512
 """How many bytes a call of a decoder gives at least on the average, after the first ones."""
@@ -104,9 +106,11 @@ def _following(method: Method, rest: bytes, pull: Callable[[int], bytes | memory
     """What follows a stream, if that is another one; zeros between them are padding, and anything else is not ours."""
     if method not in MAGIC:
         return b""
+    padding = 0
     while len(rest := rest.lstrip(b"\0")) < _LONGEST_MAGIC:
         more = pull(STEP)
-        if not more:
+        padding += len(more)
+        if not more or padding > _MOST_PADDING:
             return b""
         rest += bytes(more)
     return rest if MAGIC[method].match(rest) else b""

@@ -173,6 +173,10 @@ class Memory(Stream):
         self.left -= part.left
         return part
 
+    def drain(self) -> None:
+        """Nothing is read for it: what lies here may have holes of any size."""
+        self.whole()
+
     def whole(self) -> memoryview:
         """All that is left, where it lies."""
         whole = self.some(self.left)

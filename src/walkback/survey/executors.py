@@ -20,9 +20,13 @@ from typing import Any, Protocol
 
 from walkback.errors import UnreadableError
 
-
 _COUNTED_EVERY = 2.0
 """Seconds between questions how many workers of a cluster there are."""
+
+
+_SAFE_PATH = "PYTHONSAFEPATH"
+_STARTS = 3
+"""Times that processes are started in vain, as when somebody kills each at once."""
 
 
 class Loss(Enum):
@@ -62,18 +66,28 @@ class LocalWorkers:
     def executor(self) -> Executor:
         """A pool; a new one if a process of the former has died."""
         if self._pool is None:
-            # Processes that are forked from this one would have what its threads were doing.
-            context = multiprocessing.get_context("forkserver")
-            context.set_forkserver_preload(["walkback.survey.work"])
-            # While the server imports that, an interrupt would make it complain; the processes inherit this. Starting
-            # the tracker takes it back, so that comes before.
-            resource_tracker.ensure_running()
-            former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            forkserver.ensure_running()
-            signal.pthread_sigmask(signal.SIG_SETMASK, former)
-            self._alive = list(context.Pipe(duplex=False))
-            self._pool = ProcessPoolExecutor(self._jobs, context, _begin, (self._alive[0],))
+            self._pool = self._started()
         return self._pool
+
+    def _started(self) -> ProcessPoolExecutor:
+        for _ in range(_STARTS):
+            self._pool = self._new()
+            try:
+                self._pool.submit(os.getpid).result()
+            except BrokenExecutor:
+                self.close()
+            else:
+                return self._pool
+        message = 'no processes can be started; a script that asks for it does so under if __name__ == "__main__":'
+        raise UnreadableError(message)
+
+    def _new(self) -> ProcessPoolExecutor:
+        # Processes that are forked from this one would have what its threads were doing.
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["walkback.survey.work"])
+        _start_server()
+        self._alive = list(context.Pipe(duplex=False))
+        return ProcessPoolExecutor(self._jobs, context, _begin, (self._alive[0],))
 
     def count(self) -> int:
         """As many as were asked for."""
@@ -93,6 +107,28 @@ class LocalWorkers:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
+
+
+def _start_server() -> None:
+    """Start what forks the processes, with what these inherit."""
+    former = os.environ.get(_SAFE_PATH)
+    # A folder that is surveyed may have anything in it, also a signal.so; if it is the working folder, Python would
+    # import that.
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        # Starting the tracker ends a block of interrupts, so it comes first.
+        resource_tracker.ensure_running()
+        # While the server imports what it needs, an interrupt would make it complain.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    finally:
+        if former is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = former
 
 
 def _begin(alive: Connection) -> None:
