@@ -28,6 +28,7 @@ PUBLIC = {
         BacktraceError CapturedImages Image ImageMap check_images decode_images encode_images
         explain_images images_from_json images_object images_of_core images_of_process images_of_recording
         Change Difference Hot Naming Neighbour Selection Store Through difference hottest write_difference
+        DaskWorkers LocalWorkers Progress Surveyed open_survey survey_files write_binary_page write_survey_page
         profile refusals sources split stacks_of_core stacks_of_process to_table total_size with_byteorder
     """,
     "walkback.cif": """

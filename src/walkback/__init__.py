@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from walkback.linking.link import Linked, link
     from walkback.linking.relink import link_object
     from walkback.linking.split import Split, split
+    from walkback.report.binary import write_binary_page
+    from walkback.report.survey import write_survey_page
     from walkback.sframe.build import Built, Refused, build, refusals
     from walkback.sframe.builder import SectionBuilder
     from walkback.sframe.check import CODES, Finding, Report, Severity, check, check_source
@@ -81,6 +83,9 @@ if TYPE_CHECKING:
     from walkback.store.naming import Naming
     from walkback.store.selection import Selection
     from walkback.store.store import Store
+    from walkback.survey.executors import DaskWorkers, LocalWorkers
+    from walkback.survey.reading import open_survey
+    from walkback.survey.run import Progress, Surveyed, survey_files
     from walkback.table import Found, Kind, Part, Reason, Rule, UnwindTable
     from walkback.tables import Pair, pairs
     from walkback.unwind.samples import Memory, Samples, Space
@@ -144,6 +149,8 @@ _HOMES = {
     ),
     "walkback.export.through": ("Neighbour", "Through"),
     "walkback.export.top": ("Hot", "hottest"),
+    "walkback.report.binary": ("write_binary_page",),
+    "walkback.report.survey": ("write_survey_page",),
     "walkback.store.naming": ("Naming",),
     "walkback.store.selection": ("Selection",),
     "walkback.store.store": ("Store",),
@@ -192,6 +199,9 @@ _HOMES = {
     "walkback.sframe.rules": ("to_table",),
     "walkback.sframe.section": ("Functions", "Section", "Shapes"),
     "walkback.sframe.words": ("Refusal",),
+    "walkback.survey.executors": ("DaskWorkers", "LocalWorkers"),
+    "walkback.survey.reading": ("open_survey",),
+    "walkback.survey.run": ("Progress", "Surveyed", "survey_files"),
     "walkback.tables": ("Pair", "pairs"),
     "walkback.sizes": (
         "ExistingSize",
@@ -223,6 +233,7 @@ __all__ = [
     "Comparison",
     "Converted",
     "CoreFile",
+    "DaskWorkers",
     "Derived",
     "Difference",
     "DwarfError",
@@ -249,6 +260,7 @@ __all__ = [
     "Kind",
     "LeftOut",
     "Linked",
+    "LocalWorkers",
     "Located",
     "Locator",
     "Machine",
@@ -266,6 +278,7 @@ __all__ = [
     "Place",
     "Process",
     "Profile",
+    "Progress",
     "Reason",
     "Recording",
     "Refusal",
@@ -292,6 +305,7 @@ __all__ = [
     "Store",
     "Stray",
     "Stretch",
+    "Surveyed",
     "Through",
     "Uncovered",
     "UnreadableError",
@@ -338,6 +352,7 @@ __all__ = [
     "locate_frames",
     "lookup",
     "measure",
+    "open_survey",
     "pairs",
     "pieces",
     "profile",
@@ -347,10 +362,13 @@ __all__ = [
     "split_backtraces",
     "stacks_of_core",
     "stacks_of_process",
+    "survey_files",
     "to_table",
     "total_size",
     "with_byteorder",
+    "write_binary_page",
     "write_difference",
+    "write_survey_page",
 ]
 
 

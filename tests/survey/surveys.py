@@ -15,7 +15,7 @@ from test_files import linked, small
 from walkback.packages import Broken
 from walkback.survey import layout, run
 from walkback.survey.executors import LocalWorkers
-from walkback.survey.reading import connection
+from walkback.survey.reading import open_survey
 from walkback.survey.work import work
 
 PROGRAM = "int f (int a) {{ return a + {number}; }} int main (int c, char **v) {{ return f (c) * {number}; }}"
@@ -62,7 +62,7 @@ def some_files() -> dict[str, bytes]:
 
 def tables(folder: str | Path) -> dict[str, list[tuple]]:
     """All rows of a survey, in the order in which they are there."""
-    with connection(folder) as db:
+    with open_survey(folder) as db:
         return {table: db.execute(f"FROM {table}").fetchall() for table in layout.TABLES}
 
 
@@ -165,7 +165,7 @@ def often(files: Path, output: Path) -> None:
     run._WRITTEN_EVERY = run._SHARE_LOST = 0
     run._BATCH_FILES = 2
     run._TOGETHER = 1
-    run.survey([files], output, jobs=2)
+    run.survey_files([files], output, jobs=2)
 
 
 _STEPS = {"os.mkdir", "os.rename", "os.remove", "os.rmdir"}
@@ -185,7 +185,7 @@ def dies_at(step: int, files: Path, output: Path, done: Path) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(count)
-    run.survey([files], output, workers=Here())
+    run.survey_files([files], output, workers=Here())
     left = 0
     done.touch()
 

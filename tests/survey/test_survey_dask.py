@@ -14,7 +14,7 @@ from survey.surveys import DIES, _Faulty, elf, ended, objects, some_files, table
 from survey.test_survey_killed import until
 from walkback import UnreadableError
 from walkback.survey.executors import DaskWorkers
-from walkback.survey.run import survey
+from walkback.survey.run import survey_files
 
 pytest.importorskip("distributed")
 
@@ -62,7 +62,7 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module")
 def whole(files, tmp_path_factory):
     output = tmp_path_factory.mktemp("whole") / "survey"
-    survey([files], output, jobs=2)
+    survey_files([files], output, jobs=2)
     return output
 
 
@@ -83,15 +83,15 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(cluster, files, w
     left = write(tmp_path / "left", {"1": b""})
     killer = elf(500, DIES + os.fsencode(left))
     both = [write(tmp_path / "more", {"killer.so": killer}), files]
-    survey(both, tmp_path / "survey", workers=FaultyDask(cluster.address))
+    survey_files(both, tmp_path / "survey", workers=FaultyDask(cluster.address))
     assert list(left.iterdir()) == []
-    survey(both, tmp_path / "local", jobs=2)
+    survey_files(both, tmp_path / "local", jobs=2)
     assert tables(tmp_path / "survey") == tables(tmp_path / "local")
 
 
 def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(cluster, files, whole, tmp_path):
     both = [write(tmp_path / "more", {"killer.so": elf(500, DIES)}), files]
-    survey(both, tmp_path / "survey", workers=FaultyDask(cluster.address))
+    survey_files(both, tmp_path / "survey", workers=FaultyDask(cluster.address))
     found, expected = tables(tmp_path / "survey"), tables(whole)
     troubles = [row for row in objects(tmp_path / "survey", "troubles") if row["path"].endswith("killer.so")]
     assert [row["what"] for row in troubles] == ["died"]
@@ -119,12 +119,12 @@ def test_a_scheduler_that_ends_is_told_and_what_was_done_is_kept(files, tmp_path
                 own.scheduler.kill()
 
         with pytest.raises(UnreadableError, match="no workers any more"):
-            survey([more], tmp_path / "survey", workers=DaskWorkers(own.address), progress=end)
+            survey_files([more], tmp_path / "survey", workers=DaskWorkers(own.address), progress=end)
         kept = len(tables(tmp_path / "survey")["units"])
         assert kept == seen[-1] < 2000
     finally:
         own.close()
-    assert survey([more], tmp_path / "survey", jobs=2).done == 2000 - kept
+    assert survey_files([more], tmp_path / "survey", jobs=2).done == 2000 - kept
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://", "127.0.0.1:x", ""])

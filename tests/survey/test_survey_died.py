@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from survey.surveys import DIES, FAILS, SHRINKS, FaultyWorkers, elf, objects, tables, write
 from survey.test_survey_killed import children
 from walkback.survey.executors import LocalWorkers
-from walkback.survey.run import survey
+from walkback.survey.run import survey_files
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def files(tmp_path):
 
 @pytest.fixture
 def expected(files, tmp_path):
-    survey([files], tmp_path / "expected", jobs=2)
+    survey_files([files], tmp_path / "expected", jobs=2)
     return tables(tmp_path / "expected")
 
 
@@ -43,14 +44,14 @@ def without(found, *names):
 
 def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(files, expected, tmp_path):
     write(files, {"killer.so": elf(100, DIES)})
-    done = survey([files], tmp_path / "survey", workers=FaultyWorkers(2))
+    done = survey_files([files], tmp_path / "survey", workers=FaultyWorkers(2))
     assert done.done == 61
     found = tables(tmp_path / "survey")
     assert without(found, "killer.so") == expected
     [trouble] = objects(tmp_path / "survey", "troubles")
     assert (trouble["path"], trouble["what"]) == (str(files / "killer.so"), "died")
     # It is not told as looked through, and so it is tried again.
-    assert survey([files], tmp_path / "survey", workers=LocalWorkers(2)).done == 1
+    assert survey_files([files], tmp_path / "survey", workers=LocalWorkers(2)).done == 1
     assert objects(tmp_path / "survey", "troubles") == []
     assert len(tables(tmp_path / "survey")["files"]) == 61
 
@@ -60,7 +61,7 @@ def test_a_worker_that_dies_once_costs_nothing(files, expected, tmp_path):
         left = tmp_path / f"left{times}"
         write(left, {str(number): b"" for number in range(times)})
         write(files, {"killer.so": elf(100, DIES + os.fsencode(left))})
-        survey([files], tmp_path / f"survey{times}", workers=FaultyWorkers(2))
+        survey_files([files], tmp_path / f"survey{times}", workers=FaultyWorkers(2))
         assert list(left.iterdir()) == []
         found = tables(tmp_path / f"survey{times}")
         assert without(found, "killer.so") == expected
@@ -71,14 +72,14 @@ def test_a_worker_that_dies_once_costs_nothing(files, expected, tmp_path):
 def test_several_files_during_which_workers_die_are_each_told(files, expected, tmp_path):
     killers = {f"killer{number}.so": elf(100 + number, DIES) for number in range(3)}
     write(files, killers)
-    survey([files], tmp_path / "survey", workers=FaultyWorkers(2))
+    survey_files([files], tmp_path / "survey", workers=FaultyWorkers(2))
     assert without(tables(tmp_path / "survey"), *killers) == expected
     assert [Path(row["path"]).name for row in objects(tmp_path / "survey", "troubles")] == sorted(killers)
 
 
 def test_a_file_that_shrinks_while_it_is_read_is_told(files, expected, tmp_path):
     write(files, {"shrinking.so": elf(100, SHRINKS) + os.urandom(1 << 20)})
-    survey([files], tmp_path / "survey", workers=FaultyWorkers(2))
+    survey_files([files], tmp_path / "survey", workers=FaultyWorkers(2))
     found = tables(tmp_path / "survey")
     assert without(found, "shrinking.so") == expected
     # The first worker dies of a bus error; the next finds the file as it is then, and that is cut off.
@@ -88,33 +89,34 @@ def test_a_file_that_shrinks_while_it_is_read_is_told(files, expected, tmp_path)
 
 def test_a_fault_of_ours_is_told_and_is_not_the_end(files, expected, tmp_path):
     write(files, {"faulty.so": elf(100, FAILS)})
-    survey([files], tmp_path / "survey", workers=FaultyWorkers(2))
+    survey_files([files], tmp_path / "survey", workers=FaultyWorkers(2))
     assert without(tables(tmp_path / "survey"), "faulty.so") == expected
     [trouble] = objects(tmp_path / "survey", "troubles")
     assert (trouble["what"], trouble["message"]) == ("internal", "LookupError: a fault of ours")
 
 
-def test_workers_killed_from_outside_are_replaced(files, expected, tmp_path):
+@pytest.mark.parametrize("delay", [0, 0.1, 0.3, 0.6, 1])
+def test_workers_killed_from_outside_are_replaced(files, expected, delay, tmp_path):
     """Whichever it is, and whatever it is doing."""
     over = threading.Event()
-    killed = []
 
     def kill():
-        while not over.wait(0.4) and len(killed) < 5:
+        while not over.wait(0.01):
             workers = [pid for pid in children(os.getpid()) if _is_worker(pid)]
             if workers:
-                os.kill(workers[0], signal.SIGKILL)
-                killed.append(workers[0])
+                over.wait(delay)
+                with suppress(ProcessLookupError):
+                    os.kill(workers[0], signal.SIGKILL)
+                return
 
     thread = threading.Thread(target=kill)
     thread.start()
     try:
-        while len(killed) < 5:
-            survey([files], tmp_path / f"survey{len(killed)}", workers=FaultyWorkers(2))
-            assert tables(max(tmp_path.glob("survey*"), key=lambda path: path.stat().st_mtime)) == expected
+        survey_files([files], tmp_path / "survey", workers=FaultyWorkers(2))
     finally:
         over.set()
         thread.join()
+    assert tables(tmp_path / "survey") == expected
 
 
 def _is_worker(pid: int) -> bool:
@@ -132,14 +134,15 @@ def test_after_an_error_no_process_is_left(files, tmp_path):
             raise LookupError
 
     with pytest.raises(LookupError):
-        survey([files], tmp_path / "survey", jobs=2, progress=fail)
+        survey_files([files], tmp_path / "survey", jobs=2, progress=fail)
     time.sleep(0.2)
     assert not any(map(_is_worker, children(os.getpid())))
 
 
 def test_a_script_that_starts_itself_again_is_told_so(files, tmp_path):
     script = tmp_path / "script.py"
-    script.write_text(f"from walkback.survey.run import survey; survey([{str(files)!r}], {str(tmp_path / 'survey')!r})")
+    arguments = f"[{str(files)!r}], {str(tmp_path / 'survey')!r}"
+    script.write_text(f"from walkback.survey.run import survey_files; survey_files({arguments})")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert 'under if __name__ == "__main__":' in done.stderr.splitlines()[-1]

@@ -19,7 +19,7 @@ from survey.surveys import command, consistent, elf, ended, some_files, tables, 
 from walkback import UnreadableError
 from walkback.survey.folder import Folder
 from walkback.survey.reading import is_finished
-from walkback.survey.run import survey
+from walkback.survey.run import survey_files
 
 KILLS = int(os.environ.get("WALKBACK_KILLS", "10"))
 TESTS = Path(__file__).resolve().parents[1]
@@ -33,7 +33,7 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module")
 def whole(files, tmp_path_factory):
     output = tmp_path_factory.mktemp("whole") / "survey"
-    survey([files], output, jobs=2)
+    survey_files([files], output, jobs=2)
     return output
 
 
@@ -90,7 +90,7 @@ def test_killed_and_resumed_again_and_again_it_is_as_one_run(files, whole, tmp_p
             assert tables(output) == tables(whole)
             for path in rng.sample(sorted(files.rglob("*.so")), 10):
                 os.utime(path)
-            survey([files], whole, jobs=2)
+            survey_files([files], whole, jobs=2)
             continue
         time.sleep(rng.uniform(0, 0.05))
         below = children(process.pid)
@@ -107,10 +107,10 @@ def test_killed_and_resumed_again_and_again_it_is_as_one_run(files, whole, tmp_p
 
 def test_killed_at_each_change_of_its_folder_it_goes_on(tmp_path):
     files = write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(6)})
-    survey([files], tmp_path / "base", jobs=1)
+    survey_files([files], tmp_path / "base", jobs=1)
     write(files, {"0.so": elf(10), "new.so": elf(11)})
     (files / "1.so").unlink()
-    survey([files], tmp_path / "fresh", jobs=1)
+    survey_files([files], tmp_path / "fresh", jobs=1)
     expected = tables(tmp_path / "fresh")
     done, step = tmp_path / "done", 0
     while not done.exists():
@@ -119,7 +119,7 @@ def test_killed_at_each_change_of_its_folder_it_goes_on(tmp_path):
         shutil.copytree(tmp_path / "base", output)
         assert started("dies_at", step, files, output, done).wait() == (0 if done.exists() else -signal.SIGKILL)
         consistent(output)
-        survey([files], output, jobs=1)
+        survey_files([files], output, jobs=1)
         assert tables(output) == expected
         assert len(list(output.glob("part=*"))) == 1
         assert not list(output.glob(".*"))
@@ -161,16 +161,16 @@ def test_what_was_told_as_done_before_an_interrupt_is_kept(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        survey([files], tmp_path / "survey", jobs=2, progress=interrupt)
+        survey_files([files], tmp_path / "survey", jobs=2, progress=interrupt)
     assert 100 <= seen[-1] < 300
     assert len(consistent(tmp_path / "survey")["units"]) == seen[-1]
-    done = survey([files], tmp_path / "survey", jobs=2)
+    done = survey_files([files], tmp_path / "survey", jobs=2)
     assert done.done == 300 - seen[-1]
 
 
 def test_a_disk_that_is_full_is_one_line_and_what_was_there_stays(files, tmp_path):
     output = tmp_path / "survey"
-    survey([files / "lib"], output, jobs=1)
+    survey_files([files / "lib"], output, jobs=1)
     former = tables(output)
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
 
@@ -181,15 +181,15 @@ def test_a_disk_that_is_full_is_one_line_and_what_was_there_stays(files, tmp_pat
     assert (status, out) == (3, "")
     assert re.fullmatch(r"walkback: cannot write .*: File too large\n", err), err
     assert tables(output) == former
-    survey([files, files / "lib"], output, jobs=1)
+    survey_files([files, files / "lib"], output, jobs=1)
     assert len(tables(output)["units"]) == 73
 
 
 def test_what_cannot_be_written_is_an_error(files, tmp_path):
     output = tmp_path / "survey"
-    survey([files / "lib"], output, jobs=1)
+    survey_files([files / "lib"], output, jobs=1)
     [part] = Folder(output).parts()
     (output / f".walkback-part={part.number + 1:08}").symlink_to("nothing")
     (output / f"part={part.number + 2:08}").touch()
     with pytest.raises(UnreadableError, match=r"does not say what it is|Not a directory"):
-        survey([files / "copies", files / "lib"], output, jobs=1)
+        survey_files([files / "copies", files / "lib"], output, jobs=1)

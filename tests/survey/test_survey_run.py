@@ -18,8 +18,8 @@ from walkback.survey import layout
 from walkback.survey.digest import content_digest
 from walkback.survey.examine import examine
 from walkback.survey.folder import Folder
-from walkback.survey.reading import connection, is_finished
-from walkback.survey.run import Progress, survey
+from walkback.survey.reading import is_finished, open_survey
+from walkback.survey.run import Progress, survey_files
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def files(tmp_path_factory):
 def whole(files, tmp_path_factory):
     """A survey of these, to be compared with."""
     output = tmp_path_factory.mktemp("whole") / "survey"
-    survey([files], output, jobs=2)
+    survey_files([files], output, jobs=2)
     return output
 
 
@@ -83,7 +83,7 @@ def test_what_breaks_off_is_told_and_what_came_before_is_there(files, whole):
 
 
 def test_rows_are_sorted_as_the_layout_says(whole):
-    with connection(whole) as db:
+    with open_survey(whole) as db:
         for table, order in layout.ORDER.items():
             assert db.execute(f"FROM {table}").fetchall() == db.execute(f"FROM {table} ORDER BY {order}").fetchall()
 
@@ -112,13 +112,13 @@ def test_columns_have_the_types_of_the_layout(whole):
 def test_who_does_the_work_and_in_which_batches_makes_no_difference(files, whole, tmp_path, monkeypatch, jobs):
     monkeypatch.setattr("walkback.survey.run._BATCH_FILES", jobs)
     monkeypatch.setattr("walkback.survey.run._WRITTEN_EVERY", 0)
-    survey([files], tmp_path / "survey", jobs=jobs)
+    survey_files([files], tmp_path / "survey", jobs=jobs)
     assert tables(tmp_path / "survey") == tables(whole)
 
 
 def test_progress_rises_to_all_there_is(files, tmp_path):
     seen: list[Progress] = []
-    done = survey([files], tmp_path / "survey", jobs=1, progress=seen.append)
+    done = survey_files([files], tmp_path / "survey", jobs=1, progress=seen.append)
     assert (done.files, done.done) == (73, 73)
     last = seen[-1]
     assert (
@@ -144,7 +144,7 @@ def test_a_package_is_told_with_the_files_in_it(tmp_path):
     )
     (tmp_path / "debs").mkdir()
     os.system(f"dpkg-deb -b {tmp_path}/tree {tmp_path}/debs/made.deb >/dev/null")
-    survey([tmp_path / "debs"], tmp_path / "survey", jobs=1)
+    survey_files([tmp_path / "debs"], tmp_path / "survey", jobs=1)
     [place] = objects(tmp_path / "survey", "places")
     assert (place["member"], place["package"], place["package_version"]) == ("usr/lib/x.so", "made", "1:2-3")
     assert (place["package_architecture"], place["package_format"]) == ("s390x", "deb")
@@ -152,7 +152,7 @@ def test_a_package_is_told_with_the_files_in_it(tmp_path):
 
 def test_ten_thousand_files_in_one_archive_are_ten_thousand_places(tmp_path):
     write(tmp_path, {"many.tar": tar({f"{number}.so": elf(number % 50) for number in range(10_000)})})
-    survey([tmp_path / "many.tar"], tmp_path / "survey", jobs=1)
+    survey_files([tmp_path / "many.tar"], tmp_path / "survey", jobs=1)
     found = tables(tmp_path / "survey")
     assert [len(found[table]) for table in ("units", "places", "files", "troubles")] == [1, 10_000, 50, 0]
 
@@ -163,7 +163,7 @@ def test_names_with_any_bytes_in_them_are_found_and_spelled_out(tmp_path):
     for number, name in enumerate(strange):
         Path(os.fsdecode(folder + b"/" + name)).write_bytes(elf(number))
     for _ in range(2):
-        done = survey([os.fsdecode(folder)], tmp_path / "sur'vey[1]", jobs=1)
+        done = survey_files([os.fsdecode(folder)], tmp_path / "sur'vey[1]", jobs=1)
     assert (done.files, done.done) == (7, 0)
     paths = [row["path"] for row in objects(tmp_path / "sur'vey[1]", "places")]
     assert sorted(Path(path).name for path in paths) == sorted(
@@ -181,7 +181,7 @@ def test_a_sparse_file_is_the_same_as_its_dense_copy_and_costs_no_more(tmp_path)
     with (tmp_path / "files/huge.so").open("wb") as file:
         file.write(elf(2))
         file.truncate(1 << 42)
-    survey([tmp_path / "files"], tmp_path / "survey", jobs=1)
+    survey_files([tmp_path / "files"], tmp_path / "survey", jobs=1)
     places = {Path(row["path"]).name: row["content"] for row in objects(tmp_path / "survey", "places")}
     assert places["dense.so"] == places["sparse.so"] != places["huge.so"]
     assert sorted(row["bytes"] for row in objects(tmp_path / "survey", "files")) == [len(data), 1 << 42]
@@ -199,23 +199,23 @@ def test_again_nothing_is_looked_through_and_nothing_written(files, whole, tmp_p
         }
 
     before = written()
-    done = survey([files], tmp_path / "survey", jobs=1)
+    done = survey_files([files], tmp_path / "survey", jobs=1)
     assert (done.files, done.done) == (73, 0)
     assert written() == before
 
 
 def test_new_changed_and_vanished_files_give_what_a_survey_of_them_gives(tmp_path):
     folder = write(tmp_path / "files", some_files())
-    survey([folder], tmp_path / "survey", jobs=1)
+    survey_files([folder], tmp_path / "survey", jobs=1)
     write(
         folder, {"lib/0.so": elf(300), "lib/new.so": elf(2), "some.tar": tar({"b.so": elf(301)}), "late.so": elf(302)}
     )
     for name in ("lib/5.so", "lib/39.so", "cut.tar", "broken.so"):
         (folder / name).unlink()
     (folder / "lib/1.so").write_bytes(b"no ELF file any more")
-    done = survey([folder], tmp_path / "survey", jobs=1)
+    done = survey_files([folder], tmp_path / "survey", jobs=1)
     assert done.done == 4
-    survey([folder], tmp_path / "fresh", jobs=1)
+    survey_files([folder], tmp_path / "fresh", jobs=1)
     assert tables(tmp_path / "survey") == tables(tmp_path / "fresh")
     assert (
         len(tables(tmp_path / "fresh")["files"]) == 42
@@ -225,10 +225,10 @@ def test_new_changed_and_vanished_files_give_what_a_survey_of_them_gives(tmp_pat
 
 def test_a_file_that_was_touched_is_looked_through_again_with_the_same_result(files, tmp_path):
     folder = shutil.copytree(files, tmp_path / "files")
-    survey([folder], tmp_path / "survey", jobs=1)
+    survey_files([folder], tmp_path / "survey", jobs=1)
     former = tables(tmp_path / "survey")
     os.utime(folder / "lib/3.so", ns=(1, 1))
-    assert survey([folder], tmp_path / "survey", jobs=1).done == 1
+    assert survey_files([folder], tmp_path / "survey", jobs=1).done == 1
     found = tables(tmp_path / "survey")
     assert found.pop("units") != former.pop("units")
     assert found == former
@@ -236,18 +236,18 @@ def test_a_file_that_was_touched_is_looked_through_again_with_the_same_result(fi
 
 def test_more_paths_may_be_added_and_none_taken_away(files, tmp_path):
     output = tmp_path / "survey"
-    survey([files / "lib"], output, jobs=1)
+    survey_files([files / "lib"], output, jobs=1)
     with pytest.raises(UnreadableError, match=rf"this is a survey of {files}/lib"):
-        survey([files / "copies"], output, jobs=1)
-    done = survey([files / "copies", files / "lib"], output, jobs=1)
+        survey_files([files / "copies"], output, jobs=1)
+    done = survey_files([files / "copies", files / "lib"], output, jobs=1)
     assert (done.files, done.done) == (70, 30)
-    survey([files / "copies", files / "lib"], tmp_path / "fresh", jobs=1)
+    survey_files([files / "copies", files / "lib"], tmp_path / "fresh", jobs=1)
     assert tables(output) == tables(tmp_path / "fresh")
 
 
 def test_rows_of_other_debug_files_are_not_mixed_with_these(files, whole, tmp_path):
     with pytest.raises(UnreadableError, match="other debug files"):
-        survey([files], whole, jobs=1, debug_roots=[str(tmp_path)])
+        survey_files([files], whole, jobs=1, debug_roots=[str(tmp_path)])
 
 
 # Folders
@@ -256,7 +256,7 @@ def test_rows_of_other_debug_files_are_not_mixed_with_these(files, whole, tmp_pa
 def test_a_folder_with_something_else_is_refused_and_left_alone(files, tmp_path):
     write(tmp_path / "full", {"mine": b"x"})
     with pytest.raises(UnreadableError, match="'mine' is in it"):
-        survey([files], tmp_path / "full")
+        survey_files([files], tmp_path / "full")
     assert names(tmp_path / "full") == {"mine"}
     with pytest.raises(UnreadableError, match="this is no survey"):
         tables(tmp_path / "full")
@@ -296,7 +296,7 @@ def test_a_damaged_table_is_named(files, whole, tmp_path, table, damage):
         file.write_bytes(data[: len(data) // 2] if damage == "cut" else bytes(len(data)))
     for attempt in (
         lambda: tables(tmp_path / "survey"),
-        lambda: survey([files / "lib", files], tmp_path / "survey", jobs=1),
+        lambda: survey_files([files / "lib", files], tmp_path / "survey", jobs=1),
     ):
         with pytest.raises(UnreadableError) as caught:
             attempt()
@@ -310,7 +310,7 @@ def test_what_a_damaged_table_says_is_an_error_in_a_query_too(whole, tmp_path):
     data = bytearray(part.file("places").read_bytes())
     data[200:1200] = bytes(1000)
     part.file("places").write_bytes(data)
-    with pytest.raises(UnreadableError, match=r"places\.parquet"), connection(tmp_path / "survey") as db:
+    with pytest.raises(UnreadableError, match=r"places\.parquet"), open_survey(tmp_path / "survey") as db:
         db.execute("SELECT content, path, member FROM places ORDER BY ALL").fetchall()
 
 
@@ -322,7 +322,7 @@ def test_a_database_of_a_survey_reads_nothing_else(whole, tmp_path):
         "SET enable_external_access = true",
         "INSTALL httpfs",
     ):
-        with pytest.raises(UnreadableError), connection(whole) as db:
+        with pytest.raises(UnreadableError), open_survey(whole) as db:
             db.execute(query).fetchall()
     assert names(tmp_path) == {"secret"}
 
@@ -333,26 +333,26 @@ def test_two_surveys_do_not_work_in_one_folder(files, whole, tmp_path):
     with folder.locked(layout.LOCK) as held:
         assert held
         with pytest.raises(UnreadableError, match="another survey is at work"):
-            survey([files], tmp_path / "survey", jobs=1)
+            survey_files([files], tmp_path / "survey", jobs=1)
 
 
 def test_what_somebody_reads_stays_until_nobody_does(tmp_path):
     folder = write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(20)})
-    survey([folder], tmp_path / "survey", jobs=1)
+    survey_files([folder], tmp_path / "survey", jobs=1)
     former = tables(tmp_path / "survey")
-    with connection(tmp_path / "survey") as db:
+    with open_survey(tmp_path / "survey") as db:
         write(folder, {"more.so": elf(50)})
-        survey([folder], tmp_path / "survey", jobs=1)
+        survey_files([folder], tmp_path / "survey", jobs=1)
         assert {table: db.execute(f"FROM {table}").fetchall() for table in layout.TABLES} == former
         assert len(tables(tmp_path / "survey")["files"]) == 21
     assert len(list((tmp_path / "survey").glob("part=*"))) == 3
-    survey([folder], tmp_path / "survey", jobs=1)
+    survey_files([folder], tmp_path / "survey", jobs=1)
     assert len(list((tmp_path / "survey").glob("part=*"))) == 1
 
 
 def test_a_survey_of_nothing_is_one(tmp_path):
     write(tmp_path / "files", {"readme": b"text"})
-    assert survey([tmp_path / "files"], tmp_path / "survey", jobs=1).files == 0
+    assert survey_files([tmp_path / "files"], tmp_path / "survey", jobs=1).files == 0
     assert all(rows == [] for rows in tables(tmp_path / "survey").values())
 
 
@@ -401,11 +401,11 @@ def test_if_no_path_can_be_looked_into_there_is_no_survey(files, whole, tmp_path
 
 def test_a_path_that_is_gone_for_once_takes_no_results_away(files, tmp_path):
     shutil.copytree(files / "lib", tmp_path / "mounted")
-    survey([tmp_path / "mounted"], tmp_path / "survey", jobs=1)
+    survey_files([tmp_path / "mounted"], tmp_path / "survey", jobs=1)
     former = tables(tmp_path / "survey")
     (tmp_path / "mounted").rename(tmp_path / "elsewhere")
     with pytest.raises(UnreadableError):
-        survey([tmp_path / "mounted"], tmp_path / "survey", jobs=1)
+        survey_files([tmp_path / "mounted"], tmp_path / "survey", jobs=1)
     assert tables(tmp_path / "survey") == former
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from corpus import corpus
 from walkback.elf import is_archive, map_file
-from walkback.survey.reading import connection
-from walkback.survey.run import survey
+from walkback.survey.reading import open_survey
+from walkback.survey.run import survey_files
 
 MACHINE_FILES = [Path("/bin/ls"), *sorted(Path("/lib/x86_64-linux-gnu").glob("lib[cdm]*.so.?"))[:12]]
 
@@ -29,11 +29,11 @@ def test_totals_are_those_of_size_and_compare(tmp_path):
     samples = [one.path for one in corpus() if not is_archive(map_file(one.path))]
     wanted = [*chance.sample(samples, 50), *(path.resolve() for path in MACHINE_FILES)]
     different = list({path.read_bytes(): path for path in wanted}.values())
-    survey(wanted, tmp_path / "survey", jobs=2)
+    survey_files(wanted, tmp_path / "survey", jobs=2)
     sizes = told_by("size", *different)[-1]
     assert (sizes["type"], sizes["files"]) == ("total", len(different))
     pairs = [pair for path in different for pair in told_by("compare", "--limit", "0", path) if "equal" in pair]
-    with connection(tmp_path / "survey") as database:
+    with open_survey(tmp_path / "survey") as database:
         files = "count(*), sum(bytes), sum(text_bytes), sum(eh_frame), sum(eh_frame_hdr), sum(debug_frame)"
         assert database.execute(f"SELECT {files} FROM files").fetchone() == (
             *(

@@ -76,11 +76,11 @@ def _survey(folder: str, form: str, output: str | None, names: tuple[str, ...], 
     from walkback.report.chapters import FIGURES
     from walkback.report.figures import ask
     from walkback.report.survey import write_survey_page
-    from walkback.survey.reading import connection, is_finished
+    from walkback.survey.reading import is_finished, open_survey
 
     _check(names, FIGURES)
     finished = is_finished(folder)
-    with connection(folder) as database:
+    with open_survey(folder) as database:
         if form == "page":
             called = title or f"Stack-trace tables in {Path(folder).resolve().name}"
             with opened(output) as out:

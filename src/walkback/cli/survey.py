@@ -72,19 +72,19 @@ def survey(
 
     def work(folder: str) -> int:
         from walkback.elf.debugfiles import DEBUG_ROOTS
-        from walkback.survey.reading import connection
-        from walkback.survey.run import survey as made
+        from walkback.survey.reading import open_survey
+        from walkback.survey.run import survey_files
         from walkback.survey.summary import summary
 
         with _shown() as progress, _pipes_break():
-            done = made(
+            done = survey_files(
                 paths,
                 folder,
                 workers=_workers(jobs, dask),
                 debug_roots=debug_roots or DEBUG_ROOTS,
                 progress=progress,
             )
-        with connection(folder) as database:
+        with open_survey(folder) as database:
             found = summary(database)
         (_tell_json if as_json else _tell)(done, found)
         return _complain(folder, found)
@@ -103,8 +103,12 @@ def _workers(jobs: int | None, dask: str | None) -> Workers:
         return LocalWorkers(jobs)
     import logging
 
+    with contextlib.suppress(ImportError):
+        import distributed  # noqa: F401 - it sets up its logging when it is imported
     # What happens to workers is told where they are; here it would be drawn over the progress.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in {"distributed", "tornado", "asyncio"}:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     return DaskWorkers(dask)
 
 

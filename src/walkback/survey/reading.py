@@ -1,6 +1,6 @@
 """Opening a survey to ask it: one view for each of its tables, whether it is finished or not.
 
-with connection("survey") as db:
+with open_survey("survey") as db:
     db.execute("SELECT machine, count(*) FROM files GROUP BY machine").fetchall()
 """
 
@@ -26,7 +26,7 @@ MEMORY = "2GB"
 
 
 @contextlib.contextmanager
-def connection(path: str | os.PathLike[str]) -> Iterator[DuckDBPyConnection]:
+def open_survey(path: str | os.PathLike[str]) -> Iterator[DuckDBPyConnection]:
     """A database with the tables of a survey as views; it reads nothing else, and what it reads stays until the end.
 
     What is wrong with a file is an UnreadableError, also where it is noticed by a query inside the `with`.

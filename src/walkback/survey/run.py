@@ -63,7 +63,7 @@ class Surveyed:
     """Those of them that were looked through in this run; the others had been before."""
 
 
-def survey(
+def survey_files(
     paths: Sequence[str | os.PathLike[str]],
     output: str | os.PathLike[str],
     *,

@@ -60,7 +60,7 @@ class Summary:
 
 
 def summary(database: DuckDBPyConnection) -> Summary:
-    """Of the tables that `walkback.survey.reading.connection` gives."""
+    """Of the tables that `walkback.survey.reading.open_survey` gives."""
     counts = "SELECT (SELECT count(*) FROM places), count(*), coalesce(sum(bytes), 0)::BIGINT FROM files"
     [(places, files, size)] = database.execute(counts).fetchall()
     outcomes = database.execute("SELECT outcome, count(*) FROM files GROUP BY ALL ORDER BY 2 DESC, 1").fetchall()
