@@ -17,14 +17,15 @@ from pathlib import Path
 from peers import FetchError, Suite, apt_state, mirrors, output_of, say
 
 RELEASE = "trixie"
-ARCHITECTURES = ("amd64", "arm64", "s390x")
+ARCHITECTURES = {"amd64": "x86-64-linux-gnu", "arm64": "aarch64-linux-gnu", "s390x": "s390x-linux-gnu"}
+"""And what stands for `*` in names of packages."""
 PACKAGES = {
     "C": (
         *("bash", "coreutils", "curl", "ffmpeg", "git", "libavcodec61", "libc6", "libgtk-3-0t64", "libpython3.13"),
         *("libsqlite3-0", "libssl3t64", "libsystemd-shared", "nginx", "openssh-client", "perl-base", "postgresql-17"),
-        *("qemu-system-misc", "redis-server", "systemd", "vim", "zlib1g"),
+        *("qemu-system-misc", "redis-tools", "systemd", "vim", "zlib1g"),
     ),
-    "C++": ("cmake", "cpp-14", "libboost-regex1.83.0", "libicu76", "libllvm19", "libqt6core6t64", "libstdc++6"),
+    "C++": ("cmake", "cpp-14-*", "libboost-regex1.83.0", "libicu76", "libllvm19", "libqt6core6t64", "libstdc++6"),
     "C++ and Rust": ("firefox-esr",),
     "Rust": ("fd-find", "libstd-rust-1.85", "librsvg2-2", "ripgrep"),
     "Go": ("containerd", "docker.io", "golang-1.24-go", "prometheus"),
@@ -36,7 +37,7 @@ PACKAGES = {
         "php8.4-cli",
     ),
     "Fortran": ("libgfortran5", "liblapack3", "libopenblas0-pthread"),
-    "Ada": ("gnat-14",),
+    "Ada": ("gnat-14-*",),
     "OCaml": ("ocaml-base",),
     "Haskell": ("pandoc",),
 }
@@ -44,7 +45,7 @@ PACKAGES = {
 
 def bring(architecture: str, folder: Path) -> None:
     """The packages for one machine, from the first mirror that has them."""
-    names = [name for group in PACKAGES.values() for name in group]
+    names = [name.replace("*", ARCHITECTURES[architecture]) for group in PACKAGES.values() for name in group]
     there = {path.name.partition("_")[0] for path in folder.glob("*.deb")}
     wanted = [name for name in names if name not in there]
     problem = "no apt source of this machine serves Debian main"
