@@ -72,8 +72,10 @@ class Made:
             self.add("troubles", path="pool/odd.deb", member="data.tar.xz", what="damaged", message="it is cut off")
             self.add("troubles", path="pool/fifo", what="not a file", message="this is a pipe")
             self._add_other(f"{rng.getrandbits(128):032x}", HOSTILE, outcome="error", error=f"wrong {HOSTILE}")
-            for outcome in ("without", "debug", "machine", "32-bit", "core"):
+            for outcome in ("debug", "machine", "32-bit", "core"):
                 self._add_other(f"{rng.getrandbits(128):032x}", f"usr/lib/{outcome}.so", outcome=outcome)
+            without = {"producer": "Go", "language": "Go", "text_bytes": 1 << 24}
+            self._add_other(f"{rng.getrandbits(128):032x}", "usr/lib/without.so", outcome="without", **without)
 
     def add(self, table: str, **values: Any) -> None:
         row = tuple(values.pop(name, None) for name in layout.COLUMNS[table])

@@ -129,11 +129,26 @@ def test_headlines_are_the_numbers_of_the_other_verbs(show):
     page = show(several())
     tiles = text(page, "#tiles")
     assert "Functions\n4\nwith 10 rows in .eh_frame" in tiles
-    assert "112 bytes\nof 128 bytes that can run" in tiles
-    assert "V3 would cover\n100 %\nevery function" in tiles
+    assert "112 bytes\nof 128 bytes that can run, 87.5 %" in tiles
+    assert "V3 would cover\n100 %\nevery function in .eh_frame" in tiles
     page.click("input[value='2']")
     assert "SFrame V2 cannot say 1 function with 32 bytes of code." in text(page, "#line-lead")
     assert listed(page)[2] == "realigns\nnot in V2"
+
+
+def test_who_made_a_file_is_told_at_the_top(show):
+    made = several()
+    made.section(".comment", b"GCC: (Debian 12.2.0-14) 12.2.0\0Linker: LLD 22.1.2\0rustc version 1.95.0 (x)\0")
+    page = show(made)
+    assert text(page, "#origin").split(" \u00b7 ") == [
+        "Made by rustc 1.95.0 from Rust",
+        "told by .comment",
+        "with marks of GCC 12.2.0, rustc 1.95.0",
+        "linked by LLD 22.1.2",
+    ]
+    page = show(several())
+    assert text(page, "#origin") == "Made from C++, nothing tells by what"
+    assert text(show(program((TEXT, 32, FRAMED))), "#origin") == "Nothing tells who made it"
 
 
 def test_a_chosen_function_has_its_rows_and_its_frame(show):

@@ -12,7 +12,7 @@ from madesurvey import HOSTILE, Made
 from walkback.report.chapters import FIGURES
 from walkback.report.figures import Unit, ask
 from walkback.report.words import in_words
-from walkback.survey.reading import connection
+from walkback.survey.reading import open_survey
 from walkback.text import printable
 
 
@@ -41,7 +41,7 @@ def test_every_figure_is_printed_and_long_ones_say_so(folder):
 
 def test_a_chosen_figure_has_all_rows_and_its_question(folder):
     out, _ = report(folder, "--figure", "largest", "--figure", "reasons")
-    with connection(folder) as database:
+    with open_survey(folder) as database:
         for row in ask(database, FIGURES["largest"]).rows:
             assert printable(row[0])[-40:] in out
     for name in ("largest", "reasons"):
@@ -54,7 +54,7 @@ def test_what_is_json_is_what_the_survey_says(folder):
     out, _ = report(folder, "--json")
     told = [json.loads(line) for line in out.splitlines()]
     assert [one["figure"] for one in told] == list(FIGURES)
-    with connection(folder) as database:
+    with open_survey(folder) as database:
         for one in told:
             figure = FIGURES[one["figure"]]
             assert one["sql"] == figure.sql
@@ -64,7 +64,7 @@ def test_what_is_json_is_what_the_survey_says(folder):
 
 def test_the_question_beside_a_figure_can_be_asked_by_anybody(folder):
     told = json.loads(report(folder, "--json", "--figure", "versions")[0])
-    with connection(folder) as database:
+    with open_survey(folder) as database:
         assert [list(row) for row in database.execute(told["sql"]).fetchall()] == told["rows"]
 
 
@@ -154,7 +154,7 @@ def test_damage_is_told_with_its_file(tmp_path):
 
 def test_columns_about_contents_are_for_programs_alone(folder):
     out, _ = report(folder, "--figure", "largest")
-    with connection(folder) as database:
+    with open_survey(folder) as database:
         answer = ask(database, FIGURES["largest"])
     place = [column.unit for column in answer.figure.columns].index(Unit.CONTENT)
     assert not any(row[place] in out for row in answer.rows)

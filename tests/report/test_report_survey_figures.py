@@ -75,8 +75,13 @@ def test_answers_do_not_depend_on_the_order_of_rows(made, database):
 
 
 def test_versions(database, tables, compared):
-    for row in _asked(database, "versions"):
-        its = [one for one in compared if one[1]["version"] == row["version"]]
+    some = {one["content"] for one in tables["versions"] if one["impossible"]}
+    assert some
+    rows = _asked(database, "versions")
+    assert [(row["among"], row["version"]) for row in rows] == [(one, v) for one in ("same", "all") for v in (1, 2, 3)]
+    for row in rows:
+        left = some if row["among"] == "same" else set()
+        its = [one for one in compared if one[1]["version"] == row["version"] and one[0]["content"] not in left]
         ratios = [version["bytes"] / frames for file, version, frames in its if file["functions"]]
         assert row["files"] == len(its)
         assert row["sframe"] == sum(version["bytes"] for _, version, _ in its)
@@ -86,24 +91,38 @@ def test_versions(database, tables, compared):
         assert row["median"] == pytest.approx(median(ratios))
         tenths = quantiles(ratios, n=10, method="inclusive")
         assert [row["low"], row["high"]] == pytest.approx([tenths[0], tenths[-1]])
-        every = [one for one in tables["versions"] if one["version"] == row["version"]]
+        every = [one for one in tables["versions"] if one["version"] == row["version"] and one["content"] not in left]
         assert row["impossible"] == sum(one["impossible"] is not None for one in every)
         functions = sum(one["functions"] or 0 for one in every)
         assert row["functions"] == functions
         assert row["left_out"] == pytest.approx(1 - sum(one["covered"] or 0 for one in every) / functions)
 
 
+def test_files_for_which_all_versions_can_be_made_are_not_told_twice():
+    made = Made(20)
+    machine = list(layout.COLUMNS["files"]).index("machine")
+    content = {row[0] for row in made.rows["files"] if row[machine] == "s390x"}
+    for table in ("files", "versions"):
+        made.rows[table] = [row for row in made.rows[table] if row[0] not in content]
+    with made.connection() as connection:
+        assert [row["among"] for row in _asked(connection, "versions")] == ["all"] * 3
+        assert all(row["v1"] for row in _asked(connection, "size-by-producer"))
+        assert "every version" not in ask(connection, FIGURES["versions"]).says
+
+
 @pytest.mark.parametrize("name", ["machine", "producer", "language", "kind"])
-def test_sizes_by_group(database, compared, name):
+def test_versions_are_compared_over_the_same_files(database, compared, name):
     groups = defaultdict(lambda: defaultdict(list))
     for file, version, frames in compared:
         groups[file[name]][version["version"]].append((version["bytes"], frames))
     rows = _asked(database, f"size-by-{name}")
     assert {row[name] for row in rows} == set(groups)
+    assert None in {row["v1"] for row in rows}
     for row in rows:
         for version in (1, 2, 3):
             its = groups[row[name]][version]
-            expected = sum(size for size, _ in its) / sum(frames for _, frames in its) if its else None
+            same = len(its) == len(groups[row[name]][3])
+            expected = sum(size for size, _ in its) / sum(frames for _, frames in its) if same else None
             assert row[f"v{version}"] == (expected if expected is None else pytest.approx(expected))
         assert row["call_frames"] == sum(frames for _, frames in groups[row[name]][3])
         assert row["files"] == len(groups[row[name]][3])
@@ -144,16 +163,51 @@ def test_a_replacement_adds_up(database, compared):
 
 @pytest.mark.parametrize("name", ["machine", "producer"])
 def test_coverage_counts_where_a_version_can_be_made(database, tables, name):
-    files = {file["content"]: file for file in tables["files"]}
-    for row in _asked(database, f"coverage-by-{name}"):
+    files = {file["content"]: file for file in tables["files"] if file["functions"]}
+    rows = _asked(database, f"coverage-by-{name}")
+    assert None in {row["v1"] for row in rows}
+    for row in rows:
         for version in (1, 2, 3):
-            its = [
-                one
-                for one in tables["versions"]
-                if one["version"] == version and not one["impossible"] and files[one["content"]][name] == row[name]
-            ]
-            expected = 1 - sum(one["covered"] for one in its) / sum(one["functions"] for one in its) if its else None
-            assert row[f"v{version}"] == (expected if expected is None else pytest.approx(expected))
+            every = [one for one in tables["versions"] if one["version"] == version and one["content"] in files]
+            its = [one for one in every if files[one["content"]][name] == row[name]]
+            assert row["files"] == len(its)
+            if any(one["impossible"] for one in its):
+                assert row[f"v{version}"] is None
+            else:
+                left_out = sum(one["functions"] - one["covered"] for one in its)
+                assert row[f"v{version}"] == pytest.approx(left_out / sum(one["functions"] for one in its))
+
+
+@pytest.mark.parametrize("name", ["machine", "producer"])
+def test_code_without_call_frames_is_counted_with_all_code(database, tables, name):
+    files = [file for file in tables["files"] if file["outcome"] in {"measured", "without"}]
+    covered = {one["content"]: one["covered_bytes"] for one in tables["versions"] if one["version"] == 3}
+    rows = _asked(database, f"code-by-{name}")
+    assert {row[name] for row in rows} == {file[name] for file in files}
+    for row in rows:
+        its = [file for file in files if file[name] == row[name]]
+        assert row["files"] == len(its)
+        assert row["without"] == sum(not file["functions"] for file in its)
+        assert row["text"] == sum(file["text_bytes"] for file in its)
+        assert row["code"] == sum(file["code_bytes"] or 0 for file in its)
+        assert row["described"] == pytest.approx(row["code"] / row["text"])
+        assert row["covered"] == pytest.approx(sum(covered.get(file["content"], 0) for file in its) / row["text"])
+    [survey] = _asked(database, "survey")
+    assert survey["text"] == sum(row["text"] for row in rows)
+    assert survey["described"] == pytest.approx(sum(row["code"] for row in rows) / survey["text"])
+
+
+def test_the_file_without_call_frames_is_named(database, tables):
+    [without] = [file for file in tables["files"] if file["outcome"] == "without"]
+    [row] = [row for row in _asked(database, "undescribed") if row["producer"] == "Go"]
+    assert (row["file"], row["content"]) == ("usr/lib/without.so", without["content"])
+    assert row["undescribed"] >= without["text_bytes"]
+    assert "% is in files of Go" in ask(database, FIGURES["undescribed"]).says
+    little = [{"producer": "GCC", "undescribed": 1, "share": 1.0, "text": 21}]
+    assert FIGURES["undescribed"].says(little) == ""
+    assert _asked(database, "undescribed-files")[0]["content"] == without["content"]
+    made = [row for row in _asked(database, "producers") if row["producer"] == "Go"]
+    assert sum(row["files"] for row in made) == 1 + sum(row["measured"] for row in made)
 
 
 def test_reasons_are_ranked_and_have_their_largest_function(database, tables):

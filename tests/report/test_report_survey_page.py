@@ -134,6 +134,50 @@ def test_charts_have_marks_for_their_rows(opened, made):
     assert marks == [f"{machine}, version 3: {ratio:.3f}" for machine, ratio in told.items()]
 
 
+def test_a_version_that_cannot_be_made_for_all_files_is_not_drawn(opened, made):
+    marks = "document.querySelector('#figure-coverage-by-machine .drawing').textContent.split('not for all files')"
+    assert opened.evaluate(f"{marks}.length - 1") == 2  # beside where its bar would be, and told of it
+    legend = "[...document.querySelectorAll('#figure-%s .legend li')].map((one) => one.textContent)"
+    assert opened.evaluate(legend % "coverage-by-machine") == ["Version 1", "Version 2", "Version 3"]
+    assert opened.evaluate(legend % "size-by-kind") == ["Version 2", "Version 3"]
+    with made.connection() as connection:
+        rows = ask(connection, FIGURES["versions"]).objects()
+        bars = [f"Version {row['version']}: {row['ratio']:.3f} in {row['files']} files" for row in rows]
+        rows = ask(connection, FIGURES["distribution"]).objects()
+    told = "[...document.querySelectorAll('#figure-versions rect title')].map((one) => one.textContent)"
+    assert opened.evaluate(told) == bars
+    files = {version: sum(row["files"] for row in rows if row["version"] == version) for version in (1, 2, 3)}
+    told = opened.evaluate("[...document.querySelectorAll('#figure-distribution h4')].map((one) => one.textContent)")
+    assert told == [f"Version {version} {count} files" for version, count in files.items()]
+    assert files[1] < files[2]
+
+
+def test_a_version_that_can_be_made_for_no_file_is_not_drawn_at_all(page, tmp_path):
+    made = Made(40)
+    others = {row["content"] for row in _rows(made, "files") if row["machine"] != "s390x"}
+    for table in layout.KEYED:
+        made.rows[table] = [row for row in made.rows[table] if row[0] not in others]
+    with made.connection() as connection, (tmp_path / "page.html").open("wb") as out:
+        write_survey_page(connection, out, title="A survey of one architecture")
+    page.look()
+    page.open(tmp_path / "page.html")
+    page.wait_for("document.documentElement.dataset.ready")
+    figure = "document.getElementById('figure-coverage-by-machine')"
+    assert page.evaluate(f"[...{figure}.querySelectorAll('svg rect title')].map((one) => one.textContent)") == [
+        f"s390x, Version {version}: {in_words(share, Column('', '', Unit.SHARE))}"
+        for version, share in _left_out(made).items()
+    ]
+
+
+def _left_out(made):
+    """The share of functions that versions 2 and 3 leave out."""
+    found = {}
+    for version in (2, 3):
+        its = [row for row in _rows(made, "versions") if row["version"] == version and row["functions"]]
+        found[version] = sum(row["functions"] - row["covered"] for row in its) / sum(row["functions"] for row in its)
+    return found
+
+
 def test_names_are_never_more_than_text(opened):
     assert opened.evaluate("document.title") == printable(f"A survey {HOSTILE}")
     assert opened.evaluate("document.querySelector('h1').textContent") == printable(f"A survey {HOSTILE}")
@@ -266,6 +310,7 @@ def test_a_file_has_all_its_numbers_and_places(opened, made, richest):
     for version in _rows(made, "versions"):
         if version["content"] == content:
             sizes += [version[name] for name in ("bytes", *layout.WHAT_IFS)]
+    assert f"Made by {file['producer']}" in text
     assert [size for size in sizes if size and in_words(size, Column("", "", Unit.BYTES)) not in text] == []
     assert content in opened.evaluate("document.querySelector('dialog code').textContent")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from walkback.arrays import I64, Bools
 from walkback.comparison import Comparison, Verdict
 from walkback.elf import DEBUG_ROOTS, ElfFile
+from walkback.elf.debugfiles import debug_file_by_build_id
 from walkback.errors import WalkbackError
 from walkback.replace import replacing
 from walkback.report.columns import Columns
@@ -22,8 +24,8 @@ from walkback.report.functions import Functions, functions_of, rules_of
 from walkback.report.opening import one_elf_file
 from walkback.report.page import plain_data, write_page
 from walkback.sframe.layout import VERSIONS
-from walkback.survey.framepointers import frame_pointers
 from walkback.survey.kinds import kind_of
+from walkback.survey.producers import origin
 from walkback.text import printable
 
 _STYLES = ("common.css", "binary.css")
@@ -63,11 +65,11 @@ def _meta(functions: Functions) -> dict[str, Any]:
     """All but the columns."""
     elf, table, sizes, told = functions.elf, functions.table, functions.sizes, functions.told
     machine, line = table.machine, functions.line
-    pointers = frame_pointers(table)
     return {
         "file": printable(elf.name),
         "kind": kind_of(elf),
         "buildId": _build_id(elf),
+        "origin": _origin(functions),
         "fileBytes": sizes.file_bytes,
         "textBytes": sizes.text_bytes,
         "relocatable": elf.is_relocatable,
@@ -85,7 +87,6 @@ def _meta(functions: Functions) -> dict[str, Any]:
             "functions": len(np.unique(table.range_origin)) if told is None else told.functions,
             "rows": len(table.row_rule),
             "codeBytes": int(table.range_size.sum()),
-            "framePointer": pointers.functions,
             "dead": told.dead if told else 0,
             "empty": told.empty if told else 0,
             "shadowed": told.shadowed if told else 0,
@@ -109,6 +110,16 @@ def _build_id(elf: ElfFile) -> str | None:
     except WalkbackError:  # a damaged note says nothing
         return None
     return build_id.hex() if build_id else None
+
+
+def _origin(functions: Functions) -> dict[str, Any]:
+    """Who made the file, and what told."""
+    debug = None
+    with suppress(WalkbackError):  # a damaged note names no debug file
+        debug = debug_file_by_build_id(functions.elf, functions.roots)
+    made = origin(functions.elf, functions.told.sources if functions.told else (), debug)
+    told = {name: value and printable(value) for name, value in asdict(made).items() if name != "producers"}
+    return told | {"producers": [printable(name) for name in made.producers]}
 
 
 def _version(functions: Functions, version: int) -> dict[str, Any]:

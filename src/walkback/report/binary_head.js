@@ -17,11 +17,22 @@ function fillHead(binary) {
   byId("file").textContent = binary.file;
   const buildId = binary.buildId ? `build ID ${binary.buildId}` : "no build ID";
   byId("identity").textContent = `${bytes(binary.fileBytes)} \u00b7 ${buildId}`;
+  byId("origin").textContent = originText(binary.origin);
   byId("theme").replaceChildren(themeButton());
   const base = baseline(binary);
   byId("tiles").replaceChildren(...tiles(binary, base));
   byId("sizes").replaceChildren(...sizes(binary, base));
   byId("notes").replaceChildren(...notes(binary));
+}
+
+function originText({producer, version, language, evidence, producers, linker}) {
+  const told = evidence === "frames" ? "the style of its call frame information" : evidence;
+  return [
+    maker(producer, version, language),
+    told && `told by ${told}`,
+    producers.length > 1 && `with marks of ${producers.join(", ")}`,
+    linker && `linked by ${linker}`,
+  ].filter(Boolean).join(" \u00b7 ");
 }
 
 // What SFrame is compared with.
@@ -44,7 +55,7 @@ function tile(title, value, note, mark = "") {
 
 function tiles(binary, base) {
   const {counts} = binary, newest = binary.versions.filter(({impossible}) => !impossible).at(-1);
-  const runs = binary.textBytes ? `of ${bytes(binary.textBytes)} that can run` : "";
+  const runs = binary.textBytes ? `of ${bytes(binary.textBytes)} that can run, ${percent(counts.codeBytes / binary.textBytes)}` : "";
   const its = [
     tile("Functions", count(counts.functions), `with ${counted(counts.rows, "row")} in ${binary.source}`),
     tile("Code that they describe", bytes(counts.codeBytes), runs),
@@ -59,7 +70,7 @@ function tiles(binary, base) {
   }
   if (newest && counts.functions) {
     const missing = counts.functions - newest.covered;
-    const words = missing ? `${counted(missing, "function")} cannot be said` : "every function";
+    const words = missing ? `${counted(missing, "function")} cannot be said` : `every function in ${binary.source}`;
     const share = percent(newest.covered / counts.functions);
     its.push(tile(`V${newest.version} would cover`, share, words, missing ? "warn" : "good"));
   }

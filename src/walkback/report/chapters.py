@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from walkback.report.codefigures import CODE_FIGURES
 from walkback.report.coverfigures import COVERAGE_FIGURES, FRAME_POINTER_FIGURES, SFRAME_FIGURES
 from walkback.report.figures import Figure
 from walkback.report.filefigures import FILE_FIGURES, SURVEY_FIGURES
@@ -21,7 +22,7 @@ class Chapter:
 
 CHAPTERS = (
     Chapter("size", "Size", SIZE_FIGURES),
-    Chapter("coverage", "Coverage", COVERAGE_FIGURES),
+    Chapter("coverage", "Coverage", (*CODE_FIGURES, *COVERAGE_FIGURES)),
     Chapter("frame-pointers", "Frame pointers", FRAME_POINTER_FIGURES),
     Chapter("sframe", "SFrame that is there", SFRAME_FIGURES),
     Chapter("extremes", "Largest and worst", FILE_FIGURES),

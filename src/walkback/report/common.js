@@ -43,6 +43,12 @@ function percent(value) {
 }
 const ratio = (value) => (known(value) ? Number(value).toFixed(3) : NONE);
 const address = (value) => (known(value) ? `0x${BigInt(value).toString(16)}` : NONE);
+// Who made a file: `unknown` stands where nothing tells.
+function maker(producer, version, language) {
+  const from = language && language !== "unknown" ? ` from ${language}` : "";
+  if (producer && producer !== "unknown") return `Made by ${version ? `${producer} ${version}` : producer}${from}`;
+  return from ? `Made${from}, nothing tells by what` : "Nothing tells who made it";
+}
 const counted = (value, noun, many) => `${count(value)} ${value === 1 ? noun : many ?? `${noun}s`}`;
 
 // The button for light and dark: what the system has, or the one, or the other.

@@ -19,15 +19,12 @@ _EXAMPLE = (
 
 
 def _coverage(name: str, what: str, column: Column) -> Figure:
-    shares = ",\n".join(
-        f"  sum(lost) FILTER (version = {version}) / sum(functions) FILTER (version = {version}) AS v{version}"
-        for version in (1, 2, 3)
-    )
     return Figure(
         f"coverage-by-{name}",
         f"Left out, by {what}",
-        "The share of functions that a version cannot say, of those with call frame information. Files for which a "
-        "version cannot be made at all are not counted for it.",
+        "The share of functions that a version cannot say, of those with call frame information: the same files for "
+        "all versions, those for which 2 and 3 can be made. Version 1 is there where it can be made for all of them. "
+        "Code without call frame information is not in it.",
         columns(
             column,
             _FILES,
@@ -39,18 +36,22 @@ def _coverage(name: str, what: str, column: Column) -> Figure:
         ),
         query(
             f"""
-SELECT {name}, count(DISTINCT content) AS files, sum(functions) FILTER (version = 3) AS functions,
-{shares},
-  sum(lost_bytes) FILTER (version = 3) / nullif(sum(code_bytes) FILTER (version = 3), 0) AS v3_code
+SELECT {name}, count(*) AS files, sum(functions) AS functions,
+  CASE WHEN count(v1) = count(*) THEN (sum(functions) - sum(v1)) / sum(functions) END AS v1,
+  (sum(functions) - sum(v2)) / sum(functions) AS v2, (sum(functions) - sum(v3)) / sum(functions) AS v3,
+  (sum(code_bytes) - sum(covered_bytes)) / nullif(sum(code_bytes), 0) AS v3_code
 FROM covers
 GROUP BY {name}
-ORDER BY functions DESC NULLS LAST, {name}
+ORDER BY sum(functions) DESC, {name}
 """,
             f"""covers AS (
-  SELECT content, version, {name}, code_bytes, files.functions AS functions,
-    files.functions - covered AS lost, code_bytes - covered_bytes AS lost_bytes
+  SELECT content, {name}, code_bytes, files.functions AS functions, max(covered) FILTER (version = 1) AS v1,
+    max(covered) FILTER (version = 2) AS v2, max(covered) FILTER (version = 3) AS v3,
+    max(covered_bytes) FILTER (version = 3) AS covered_bytes
   FROM files JOIN versions USING (content)
   WHERE impossible IS NULL AND files.functions > 0
+  GROUP BY ALL
+  HAVING count(*) FILTER (version IN (2, 3)) = 2
 )""",
         ),
         Drawing("bars", name, ("v1", "v2", "v3"), axis="of the functions"),
@@ -110,14 +111,16 @@ def _frame_pointers(name: str, what: str, column: Column) -> Figure:
         f"frame-pointers-by-{name}",
         f"Frame pointers, by {what}",
         "The share of functions whose CFA counts from the frame pointer after the prologue, the share of code in which "
-        "it does, and the share of functions that save the caller's frame pointer.",
+        "it does, and the share of functions that save the caller's frame pointer. How many functions keep a "
+        "frame pointer is between the first and the last: GCC sets one on AArch64 and still counts the CFA from the "
+        "stack pointer, and where the register is free for other uses, as on AMD64, many functions save it for these.",
         columns(
             column,
             _FILES,
             _FUNCTIONS,
-            Column("based", "Functions with one", Unit.SHARE),
-            Column("code", "Code with one", Unit.SHARE),
-            Column("saved", "Functions that save it", Unit.SHARE),
+            Column("based", "CFA from it", Unit.SHARE),
+            Column("code", "Code where it is", Unit.SHARE),
+            Column("saved", "Save the caller's", Unit.SHARE),
         ),
         query(
             f"""
@@ -129,13 +132,13 @@ GROUP BY {name}
 ORDER BY functions DESC, {name}
 """
         ),
-        Drawing("bars", name, ("based",), axis="of the functions"),
+        Drawing("bars", name, ("based", "saved"), axis="of the functions"),
     )
 
 
 FRAME_POINTER_FILES = Figure(
     "frame-pointer-files",
-    "Which files use frame pointers",
+    "CFAs from the frame pointer, by file",
     "Files by the share of their functions whose CFA counts from the frame pointer. A bin begins at its share and is "
     "0.05 wide.",
     columns(Column("based", "Functions from", Unit.SHARE), _FILES, Column("share", "Of all files", Unit.SHARE)),

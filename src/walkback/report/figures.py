@@ -1,6 +1,6 @@
 """The figures of a survey: each a question in SQL, with what to call it, how to read it and how to draw it.
 
-with connection("survey") as database:
+with open_survey("survey") as database:
     for figure in FIGURES:
         print(figure.title, ask(database, figure).rows)
 
@@ -129,6 +129,17 @@ COMPARED = """compared AS (
   WHERE impossible IS NULL AND source <> '.debug_frame' AND eh_frame::HUGEINT + eh_frame_hdr > 0
 )"""
 """The files with `.eh_frame`, once for each version that can be made."""
+
+ALIKE = """alike AS (
+  SELECT content, any_value(machine) AS machine, any_value(producer) AS producer, any_value(language) AS language,
+    any_value(kind) AS kind, any_value(file_bytes) AS file_bytes, any_value(functions) AS functions,
+    any_value(call_frames) AS call_frames, max(sframe) FILTER (version = 1) AS v1,
+    max(sframe) FILTER (version = 2) AS v2, max(sframe) FILTER (version = 3) AS v3
+  FROM compared
+  GROUP BY content
+  HAVING count(*) FILTER (version IN (2, 3)) = 2
+)"""
+"""The same, once, with what each version takes; versions 2 and 3 can both be made. Stands on `compared`."""
 
 
 def query(select: str, *tables: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from walkback.report.figures import COMPARED, NAMED, Column, Drawing, Figure, Unit, columns, query
+from walkback.report.figures import ALIKE, COMPARED, NAMED, Column, Drawing, Figure, Unit, columns, query
 from walkback.report.words import byte_words
 from walkback.survey.layout import OUTCOMES
 
@@ -46,8 +46,10 @@ SURVEY = Figure(
         Column("with_sframe", "With SFrame", Unit.COUNT),
         _FUNCTIONS,
         Column("rows", "Rows of their tables", Unit.COUNT),
-        Column("code_bytes", "Code that these describe", Unit.BYTES),
-        Column("based", "Functions with a frame pointer", Unit.SHARE),
+        Column("text", "Code", Unit.BYTES),
+        Column("code_bytes", "Code with call frame information", Unit.BYTES),
+        Column("described", "Of all code", Unit.SHARE),
+        Column("based", "CFA from the frame pointer", Unit.SHARE),
         _CALL_FRAMES,
         Column("debug_frame", ".debug_frame", Unit.BYTES),
         Column("errors", "Could not be read", Unit.COUNT),
@@ -59,7 +61,9 @@ SELECT (SELECT count(*) FROM units) AS units, (SELECT sum(bytes) FROM units) AS 
   (SELECT count(*) FROM places) AS places, (SELECT count(DISTINCT package) FROM places) AS packages,
   count(*) AS files, sum(bytes) AS bytes, count(*) FILTER (outcome = 'measured') AS measured,
   (SELECT count(*) FROM sframe) AS with_sframe,
-  sum(functions) AS functions, sum("rows") AS "rows", sum(code_bytes) AS code_bytes,
+  sum(functions) AS functions, sum("rows") AS "rows",
+  sum(text_bytes) FILTER (outcome IN ('measured', 'without')) AS text, sum(code_bytes) AS code_bytes,
+  sum(code_bytes) / nullif(sum(text_bytes) FILTER (outcome IN ('measured', 'without')), 0) AS described,
   sum(fp_functions) / nullif(sum(functions), 0) AS based,
   sum(eh_frame::HUGEINT + eh_frame_hdr) AS call_frames, sum(debug_frame) AS debug_frame,
   count(*) FILTER (outcome = 'error') AS errors, (SELECT count(*) FROM troubles) AS troubles
@@ -98,21 +102,22 @@ PRODUCERS = Figure(
     "producers",
     "Who made the files",
     "The producer of each file's main language, the language, and what told. Where nothing tells, the file counts as "
-    "unknown.",
+    "unknown. Files that were not measured count too; of those that were not read nothing is known.",
     columns(
         Column("producer", "Producer"),
         Column("language", "Language"),
         Column("evidence", "What told"),
         _FILES,
         Column("share", "Of all files", Unit.SHARE),
+        Column("measured", "Measured", Unit.COUNT),
         _FUNCTIONS,
     ),
     query(
         """
 SELECT producer, language, producer_evidence AS evidence, count(*) AS files,
-  count(*) / sum(count(*)) OVER () AS share, sum(functions) AS functions
+  count(*) / sum(count(*)) OVER () AS share, count(*) FILTER (outcome = 'measured') AS measured,
+  sum(functions) AS functions
 FROM files
-WHERE outcome = 'measured'
 GROUP BY producer, language, producer_evidence
 ORDER BY files DESC, producer, language, evidence
 """
@@ -136,19 +141,17 @@ PACKAGES = Figure(
     ),
     query(
         """
-SELECT package, count(DISTINCT content) AS files, sum(file_bytes) FILTER (version = 3) AS bytes,
-  sum(call_frames) FILTER (version = 3) AS call_frames,
-  sum(sframe) FILTER (version = 2) / sum(call_frames) FILTER (version = 2) AS v2,
-  sum(sframe) FILTER (version = 3) / sum(call_frames) FILTER (version = 3) AS v3,
-  sum(sframe) FILTER (version = 3) / sum(file_bytes) FILTER (version = 3) AS growth,
-  sum(functions - covered) FILTER (version = 3) AS left_out
+SELECT package, count(*) AS files, sum(file_bytes) AS bytes, sum(call_frames) AS call_frames,
+  sum(v2) / sum(call_frames) AS v2, sum(v3) / sum(call_frames) AS v3, sum(v3) / sum(file_bytes) AS growth,
+  sum(functions - covered) AS left_out
 FROM (SELECT DISTINCT package, content FROM places WHERE package IS NOT NULL)
-  JOIN compared USING (content) JOIN (SELECT content, version, covered FROM versions) USING (content, version)
+  JOIN alike USING (content) JOIN (SELECT content, covered FROM versions WHERE version = 3) USING (content)
 GROUP BY package
-ORDER BY call_frames DESC NULLS LAST, package
+ORDER BY sum(call_frames) DESC, package
 LIMIT 50
 """,
         COMPARED,
+        ALIKE,
     ),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from walkback.report.figures import COMPARED, GROUPS, Column, Drawing, Figure, Unit, columns, query
+from walkback.report.figures import ALIKE, COMPARED, GROUPS, Column, Drawing, Figure, Unit, columns, query
 from walkback.report.words import byte_words, percent
 from walkback.survey.layout import WHAT_IFS
 
@@ -55,24 +55,38 @@ _ADDED_WORDS = {
 
 
 def _versions_say(rows: list[dict[str, Any]]) -> str:
-    last = rows[-1]
+    last = [row for row in rows if row["among"] == "all"][-1]
     if last["ratio"] is None:
         return ""
-    return (
+    told = (
         f"SFrame version {last['version']} would take {byte_words(last['sframe'])}, {last['ratio']:.3f} times the "
-        f"bytes of .eh_frame and .eh_frame_hdr, and leave out {percent(last['left_out'] or 0)} of the functions. "
-        f"Beside what is there, it would make the files {percent(last['growth'])} larger."
+        f"bytes of .eh_frame and .eh_frame_hdr, and leave out {percent(last['left_out'] or 0)} of the functions that "
+        f"have call frame information. Beside what is there, it would make those files {percent(last['growth'])} "
+        "larger."
     )
+    alike = [row for row in rows if row["among"] == "same" and row["ratio"]]
+    same = ", ".join(f"{row['ratio']:.3f} in version {row['version']}" for row in alike)
+    if same:
+        told += f" Of the files that every version can be made for, the ratios are {same}."
+    return told
 
 
 VERSIONS = Figure(
     "versions",
     "What each version takes",
     "The bytes of all sections of a version, beside the bytes of .eh_frame and .eh_frame_hdr of the same files, called "
-    "call frames here. Half of the files with functions are below the median, one in ten is below the lowest tenth, "
-    "and one in ten above the highest. Files for which a version cannot be made at all count under that alone. Growth "
-    "is what files gain if the section comes beside what they have.",
+    "call frames here. Where a version cannot be made for some files, as version 1 for some architectures, versions "
+    "are to be compared with each other on the files that all of them can be made for. Half of the files with "
+    "functions are below the median, one in ten is below the lowest tenth, and one in ten above the highest. Files for "
+    "which a version cannot be made at all count under that alone. Growth is what files gain if the section comes "
+    "beside what they have.",
     columns(
+        Column(
+            "among",
+            "Among",
+            Unit.TEXT,
+            {"all": "All files that the version can be made for", "same": "Files that every version can be made for"},
+        ),
         _VERSION,
         Column("files", "Files compared", Unit.COUNT),
         Column("impossible", "Cannot be made", Unit.COUNT),
@@ -90,31 +104,38 @@ VERSIONS = Figure(
     ),
     query(
         """
-SELECT version, coalesce(files, 0) AS files, impossible, unproved, sframe, call_frames,
+SELECT among, version, coalesce(files, 0) AS files, impossible, unproved, sframe, call_frames,
   sframe / call_frames AS ratio, low, median, high, sframe / file_bytes AS growth,
   functions, (functions - covered) / nullif(functions, 0) AS left_out,
   (code_bytes - covered_bytes) / nullif(code_bytes, 0) AS code_left_out
-FROM covers LEFT JOIN sizes USING (version)
-ORDER BY version
+FROM covers LEFT JOIN sizes USING (among, version)
+ORDER BY among DESC, version
 """,
         COMPARED,
+        """chosen AS (
+  SELECT 'all' AS among, content, version FROM versions
+  UNION ALL
+  SELECT 'same', content, version FROM versions
+  WHERE content IN (SELECT content FROM versions GROUP BY content HAVING count(impossible) = 0)
+    AND (SELECT count(impossible) FROM versions) > 0
+)""",
         """sizes AS (
-  SELECT version, count(*) AS files, sum(sframe) AS sframe, sum(call_frames) AS call_frames,
+  SELECT among, version, count(*) AS files, sum(sframe) AS sframe, sum(call_frames) AS call_frames,
     sum(file_bytes) AS file_bytes, quantile_cont(sframe / call_frames, 0.1) FILTER (functions > 0) AS low,
     median(sframe / call_frames) FILTER (functions > 0) AS median,
     quantile_cont(sframe / call_frames, 0.9) FILTER (functions > 0) AS high
-  FROM compared
-  GROUP BY version
+  FROM chosen JOIN compared USING (content, version)
+  GROUP BY among, version
 )""",
         """covers AS (
-  SELECT version, count(impossible) AS impossible, count(*) FILTER (NOT proved) AS unproved,
+  SELECT among, version, count(impossible) AS impossible, count(*) FILTER (NOT proved) AS unproved,
     sum(files.functions) FILTER (impossible IS NULL) AS functions, sum(covered) AS covered,
     sum(code_bytes) FILTER (impossible IS NULL) AS code_bytes, sum(covered_bytes) AS covered_bytes
-  FROM files JOIN versions USING (content)
-  GROUP BY version
+  FROM chosen JOIN versions USING (content, version) JOIN files USING (content)
+  GROUP BY among, version
 )""",
     ),
-    Drawing("bars", "version", ("ratio",), axis=_AXIS, one=True),
+    Drawing("bars", "version", ("ratio",), panel="among", axis=_AXIS, one=True),
     _versions_say,
 )
 
@@ -130,8 +151,8 @@ DISTRIBUTION = Figure(
     "distribution",
     "How that differs from file to file",
     "Files by the bytes that a version takes, as a multiple of the bytes of .eh_frame and .eh_frame_hdr in the same "
-    "file. A bin begins at its ratio and is 0.05 wide; all from 2 on are in the last. Files without functions are left "
-    "out.",
+    "file, of the files for which the version can be made. A bin begins at its ratio and is 0.05 wide; all from 2 on "
+    "are in the last. Files without functions are left out.",
     columns(_VERSION, Column("ratio", "Ratio from", Unit.RATIO), _FILES, Column("share", "Of all files", Unit.SHARE)),
     query(
         """
@@ -154,8 +175,9 @@ def _by(name: str, title: str, what: str, column: Column, expression: str, order
     return Figure(
         f"size-by-{name}",
         title,
-        f"All bytes of a version beside all bytes of .eh_frame and .eh_frame_hdr, by {what}. The line spans four "
-        f"fifths of the files in version 3, without the tenth at either end.{note}",
+        f"All bytes of a version beside all bytes of .eh_frame and .eh_frame_hdr, by {what}: the same files for all "
+        f"versions, those for which 2 and 3 can be made. Version 1 is there where it can be made for all of them. The "
+        f"line spans four fifths of the files in version 3, without the tenth at either end.{note}",
         columns(
             column,
             _FILES,
@@ -170,26 +192,27 @@ def _by(name: str, title: str, what: str, column: Column, expression: str, order
         query(
             f"""
 SELECT {alias},
-  count(DISTINCT content) AS files,
-  sum(call_frames) FILTER (version = 3) AS call_frames,
-  sum(sframe) FILTER (version = 1) / sum(call_frames) FILTER (version = 1) AS v1,
-  sum(sframe) FILTER (version = 2) / sum(call_frames) FILTER (version = 2) AS v2,
-  sum(sframe) FILTER (version = 3) / sum(call_frames) FILTER (version = 3) AS v3,
-  quantile_cont(sframe / call_frames, 0.1) FILTER (version = 3 AND functions > 0) AS low,
-  median(sframe / call_frames) FILTER (version = 3 AND functions > 0) AS median,
-  quantile_cont(sframe / call_frames, 0.9) FILTER (version = 3 AND functions > 0) AS high
-FROM compared
+  count(*) AS files,
+  sum(call_frames) AS call_frames,
+  CASE WHEN count(v1) = count(*) THEN sum(v1) / sum(call_frames) END AS v1,
+  sum(v2) / sum(call_frames) AS v2,
+  sum(v3) / sum(call_frames) AS v3,
+  quantile_cont(v3 / call_frames, 0.1) FILTER (functions > 0) AS low,
+  median(v3 / call_frames) FILTER (functions > 0) AS median,
+  quantile_cont(v3 / call_frames, 0.9) FILTER (functions > 0) AS high
+FROM alike
 GROUP BY {column.name}
 ORDER BY {order}
 """,
             COMPARED,
+            ALIKE,
         ),
         Drawing("dots", column.name, ("v1", "v2", "v3"), span=("low", "high"), axis=_AXIS, one=True),
     )
 
 
 _BY = tuple(
-    _by(name, f"By {what}", what, column, name, f"call_frames DESC NULLS LAST, {name}")
+    _by(name, f"By {what}", what, column, name, f"sum(call_frames) DESC, {name}")
     for name, (what, column) in GROUPS.items()
 )
 _BY_SIZE = _by(
@@ -205,7 +228,7 @@ _BY_SIZE = _by(
 PARTS = Figure(
     "parts",
     "What the bytes are for",
-    "The sections of all files, by what their bytes say.",
+    "The sections of all files that the version can be made for, by what their bytes say.",
     columns(
         _VERSION,
         Column("part", "Part", Unit.TEXT, _PART_WORDS),

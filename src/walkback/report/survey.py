@@ -1,6 +1,6 @@
 """The report of a survey: its figures as text, CSV or JSON, and all of it as one page.
 
-with connection("survey") as database, open("page.html", "wb") as out:
+with open_survey("survey") as database, open("page.html", "wb") as out:
     write_survey_page(database, out, title="Debian 12")
 
 The page has the rows of each figure once, and of every file the numbers that its part of the page shows.
@@ -33,7 +33,7 @@ _SCRIPTS = (
     "survey.js",
 )
 
-_LEAD = ("survey", "versions")
+_LEAD = ("survey", "code-by-machine", "undescribed", "versions")
 """Figures whose answers the page begins with."""
 
 
@@ -95,14 +95,19 @@ def _cell(value: Any, unit: Unit, files: Files) -> Any:
 def _cards(answers: dict[str, Answer]) -> list[dict[str, Any]]:
     """The figures that everybody asks for first."""
     survey = answers["survey"].objects()[0]
-    versions = {row["version"]: row for row in answers["versions"].objects()}
+    versions = {row["version"]: row for row in answers["versions"].objects() if row["among"] == "all"}
     newest: dict[str, Any] = versions.get(3, {})
     found = [
         (newest.get("ratio"), Unit.RATIO, "the bytes of .eh_frame and .eh_frame_hdr, in version 3", "versions"),
         (newest.get("growth"), Unit.SHARE, "larger files with version 3 beside what they have", "versions"),
-        (newest.get("left_out"), Unit.SHARE, "of the functions are left out by version 3", "reasons"),
-        (survey["based"], Unit.SHARE, "of the functions use a frame pointer", "frame-pointers-by-machine"),
-        (survey["functions"], Unit.COUNT, "functions", "survey"),
+        (survey["described"], Unit.SHARE, "of the code has call frame information", "code-by-machine"),
+        (newest.get("left_out"), Unit.SHARE, "of the functions that have it are left out by version 3", "reasons"),
+        (
+            survey["based"],
+            Unit.SHARE,
+            "of the functions count the CFA from the frame pointer",
+            "frame-pointers-by-machine",
+        ),
         (survey["measured"], Unit.COUNT, "different ELF files measured", "outcomes"),
     ]
     return [dict(zip(("value", "unit", "words", "figure"), card, strict=True)) for card in found]

@@ -92,11 +92,17 @@ function labels(figure, rows, width) {
 
 function bars(figure, rows, width, colours, most) {
   const {drawing} = figure, {words, beside, left, above} = labels(figure, rows, width);
-  const columns = drawing.values.map((name) => figure.columns.findIndex((one) => one.name === name));
-  const unit = figure.columns[columns[0]].unit, many = columns.length;
+  const every = drawing.values.map((name, number) => [figure.columns.findIndex((one) => one.name === name), colours[number]]);
+  const some = every.filter(([column]) => figure.rows.some((row) => known(row[column]))), series = some.length ? some : every;
+  const columns = series.map(([column]) => column), unit = figure.columns[every[0][0]].unit, many = columns.length;
   const thick = many > 1 ? 11 : 16, gap = many > 1 ? 14 : 10, each = above + many * (thick + 1) + gap;
-  const written = (value, column) => (known(value) || many === 1 ? inWords(value, figure.columns[column]) : "cannot be made");
-  const widest = Math.max(...figure.rows.flatMap((row) => columns.map((column) => textWidth(written(row[column], column)))));
+  // Versions may stand for different files.
+  const files = drawing.label === "version" ? figure.columns.findIndex((one) => one.name === "files") : -1;
+  const written = (row, column) => {
+    const words = known(row[column]) || many === 1 ? inWords(row[column], figure.columns[column]) : "not for all files";
+    return files < 0 ? words : `${words} in ${counted(row[files], "file")}`;
+  };
+  const widest = Math.max(...figure.rows.flatMap((row) => columns.map((column) => textWidth(written(row, column)))));
   const room = Math.min(widest + 14, 0.7 * width), scale = scaleTo(Math.max(most, drawing.one ? 1.05 : 0), unit === "count");
   const place = (value) => left + (value / scale.end) * (width - left - room);
   const bottom = rows.length * each + 4, marks = [];
@@ -105,13 +111,15 @@ function bars(figure, rows, width, colours, most) {
     marks.push(told(
       beside ? label(left - 10, top + (many * (thick + 1)) / 2 + 4, words[number], "end", "strong")
         : label(0, top + 12, fitting(words[number], width), "start", "strong"), words[number]));
-    columns.forEach((column, series) => {
-      const value = row[column], y = top + above + series * (thick + 1);
+    series.forEach(([column, colour], at) => {
+      const value = row[column], y = top + above + at * (thick + 1);
       const x = known(value) ? place(value) : left;
       const bar = svg("rect", {x: left, y, width: Math.max(x - left, known(value) && value > 0 ? 1.5 : 0), height: thick, rx: 2});
       const name = many > 1 ? `${words[number]}, ${figure.columns[column].title}` : words[number];
-      marks.push(told(filled(bar, colours[series]), `${name}: ${written(value, column)}`));
-      marks.push(label(Math.max(x, left) + 6, y + thick / 2 + 4, written(value, column), "start", many > 1 ? "small" : ""));
+      marks.push(told(filled(bar, colour), `${name}: ${written(row, column)}`));
+      // Words do not stand on the line at 1.
+      const shown = written(row, column), crossed = drawing.one && x <= place(1) && x + 6 + textWidth(shown) > place(1) - 4;
+      marks.push(label((crossed ? place(1) : x) + 6, y + thick / 2 + 4, shown, "start", many > 1 ? "small" : ""));
     });
   });
   return canvas(width, bottom + AXIS, figure.title, figure.sentence,

@@ -93,7 +93,8 @@ function drawn(figure, holder) {
     if (!panels.has(key)) panels.set(key, []);
     panels.get(key).push(row);
   }
-  const series = drawing.values.map((name) => SERIES[name]?.[1] ?? "--v3");
+  const plain = drawing.values.length > 1 ? ["--c2", "--c3"] : ["--v3"];
+  const series = drawing.values.map((name, number) => SERIES[name]?.[1] ?? plain[number]);
   const colour = (key) => (["1", "2", "3"].includes(String(key)) ? `--v${key}` : "--c2");
   const perVersion = drawing.kind === "bars" && drawing.label === "version";
   const order = drawing.kind === "stack" ? [...new Set(figure.rows.map((row) => row[column(drawing.label)]))] : [];
@@ -116,7 +117,8 @@ function drawn(figure, holder) {
   const parts = [];
   for (const [key, rows] of panels) {
     const place = html("div", {class: "drawing"});
-    const heading = key === null ? null : html("h4", {}, html("bdi", {}, inWords(key, figure.columns[column(drawing.panel)])));
+    const heading = key === null ? null : html("h4", {}, html("bdi", {}, inWords(key, figure.columns[column(drawing.panel)])),
+      drawing.kind === "histogram" && html("span", {class: "quiet"}, ` ${counted(rows.reduce((sum, row) => sum + row[column("files")], 0), "file")}`));
     parts.push([rows, key, place]);
     holder.append(html("div", {class: drawing.kind === "histogram" ? "panel-narrow" : "panel-wide"}, heading, place,
       drawing.kind === "bars" && rows.length > DRAWN && html("p", {class: "quiet sentence"}, `${count(rows.length - DRAWN)} more are among the numbers.`)));
@@ -124,7 +126,8 @@ function drawn(figure, holder) {
   if (drawing.kind === "histogram" && panels.size > 1) holder.classList.add("multiples");
   const entries = drawing.kind === "stack"
     ? order.map((part, number) => [inWords(part, figure.columns[column(drawing.label)]), PARTS[number % PARTS.length]])
-    : drawing.values.length > 1 ? drawing.values.map((name) => [...SERIES[name], drawing.kind === "dots" ? dot[name](0, 0) : null]) : [];
+    : drawing.values.length > 1 ? drawing.values.map((name, number) => [figure.columns[values[number]].title, series[number], drawing.kind === "dots" ? dot[name](0, 0) : null])
+      .filter((_, number) => figure.rows.some((row) => known(row[values[number]]))) : [];
   if (entries.length) holder.before(legend(entries));
   let width = 0;
   const redraw = () => {

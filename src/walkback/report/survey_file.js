@@ -168,6 +168,7 @@ function fileOf(details, file) {
   const {files} = details, [name] = nameAndPlace(files.name(file)), functions = files.number("functions", file);
   const pointers = files.number("fp_functions", file), word = (name) => details.word(name, file), number = (name) => details.number(name, file);
   return [
+    html("p", {class: "quiet"}, html("bdi", {}, [word("kind"), word("machine"), maker(word("producer"), word("producer_version"), word("language"))].filter(Boolean).join(" \u00b7 "))),
     part("Where it is", placesOf(files, file)),
     sizesOf(details, file), reasonsOf(details, file), sframeOf(details, file),
     part("What it is", facts([
@@ -177,8 +178,9 @@ function fileOf(details, file) {
       ["Build ID", files.buildId[file]], ["File", bytes(files.number("bytes", file))], ["Text", bytes(number("text_bytes"))],
       [".eh_frame", bytes(number("eh_frame"))], [".eh_frame_hdr", bytes(number("eh_frame_hdr"))], [".debug_frame", bytes(number("debug_frame"))],
       ["Derived from", word("source")], ["Functions", count(functions)], ["Rows", count(number("rows"))], ["Their code", bytes(number("code_bytes"))],
-      ["With a frame pointer", functions ? `${count(pointers)}, ${percent(pointers / functions)}` : ""],
-      ["Code with a frame pointer", known(number("fp_bytes")) && number("code_bytes") ? percent(number("fp_bytes") / number("code_bytes")) : ""],
+      ["Of the text", number("text_bytes") && known(number("code_bytes")) ? percent(number("code_bytes") / number("text_bytes")) : ""],
+      ["CFA from the frame pointer", functions ? `${count(pointers)}, ${percent(pointers / functions)}` : ""],
+      ["Code where it is", known(number("fp_bytes")) && number("code_bytes") ? percent(number("fp_bytes") / number("code_bytes")) : ""],
       ["Save the caller's", functions ? `${count(number("fp_saved"))}, ${percent(number("fp_saved") / functions)}` : ""],
       ["Of code that is not there", count(number("dead") || null)], ["Of no code", count(number("empty") || null)],
       ["Not readable", count(number("unreadable") || null)], ["Described by others", count(number("shadowed") || null)],
