@@ -38,7 +38,7 @@ PACKAGES = {
     ),
     "Fortran": ("libgfortran5", "liblapack3", "libopenblas0-pthread"),
     "Ada": ("gnat-14-*",),
-    "OCaml": ("ocaml-base",),
+    "OCaml": ("opam",),
     "Haskell": ("pandoc",),
 }
 

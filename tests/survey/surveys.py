@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -125,13 +127,26 @@ def _spent(data: bytes) -> bool:
     return True
 
 
+def starved(limit: int, batch):
+    """The work on a machine that has too little of something: memory, or room for files."""
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    enough = {resource.RLIMIT_AS: used + (32 << 20), resource.RLIMIT_FSIZE: 1 << 20}
+    former = resource.getrlimit(limit)
+    resource.setrlimit(limit, (enough[limit], former[1]))
+    try:
+        return work(batch)
+    finally:
+        resource.setrlimit(limit, former)
+
+
 class _Faulty(Executor):
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: Executor, its_work=faulty) -> None:
         self.executor = executor
+        self.work = its_work
 
     def submit(self, fn, /, *args, **kwargs):
         assert fn is work
-        return self.executor.submit(faulty, *args, **kwargs)
+        return self.executor.submit(self.work, *args, **kwargs)
 
 
 class FaultyWorkers(LocalWorkers):
@@ -139,6 +154,17 @@ class FaultyWorkers(LocalWorkers):
 
     def executor(self):
         return _Faulty(super().executor())
+
+
+class StarvedWorkers(LocalWorkers):
+    """A process of this machine that has too little of something, by the number of the limit."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(1)
+        self._limit = limit
+
+    def executor(self):
+        return _Faulty(super().executor(), functools.partial(starved, self._limit))
 
 
 class Here:

@@ -24,16 +24,17 @@ TESTS = Path(__file__).resolve().parents[1]
 class Cluster:
     """A scheduler and workers, each a process, as the documentation starts them."""
 
-    def __init__(self, folder: Path, workers: int) -> None:
+    def __init__(self, folder: Path, workers: int, *, first: Path = TESTS) -> None:
+        """`first` is where the workers look for modules first."""
         self.log = (folder / "log").open("w")
         file = folder / "scheduler.json"
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", file)
         until(lambda: file.exists() and file.read_text().endswith("}"))
         self.address = json.loads(file.read_text())["address"]
-        self.nanny = self._start("worker", self.address, "--nworkers", str(workers), "--nthreads", "1")
+        self.nanny = self._start("worker", self.address, "--nworkers", str(workers), "--nthreads", "1", first=first)
 
-    def _start(self, *args):
-        path = os.pathsep.join([str(TESTS), *filter(None, sys.path)])
+    def _start(self, *args, first=TESTS):
+        path = os.pathsep.join([str(first), str(TESTS), *filter(None, sys.path)])
         words = [sys.executable, "-m", "dask", *map(str, args), "--no-dashboard"]
         return subprocess.Popen(words, stdout=self.log, stderr=self.log, env=os.environ | {"PYTHONPATH": path})
 
@@ -125,6 +126,21 @@ def test_a_scheduler_that_ends_is_told_and_what_was_done_is_kept(files, tmp_path
     finally:
         own.close()
     assert survey_files([more], tmp_path / "survey", jobs=2).done == 2000 - kept
+
+
+def test_a_worker_of_another_version_is_told_and_no_file_suffers(files, whole, tmp_path):
+    told = {"walkback-9.9.dist-info/METADATA": b"Metadata-Version: 2.1\nName: walkback\nVersion: 9.9\n"}
+    own = Cluster(write(tmp_path / "own", {"x": b""}), 1, first=write(tmp_path / "first", told))
+    try:
+        status, out, err = ended(files, "-o", tmp_path / "survey", "--dask", own.address)
+    finally:
+        own.close()
+    assert (status, out) == (3, "")
+    assert "a worker has walkback 9.9, " in err
+    assert err.count("\n") == 1
+    assert tables(tmp_path / "survey")["troubles"] == []
+    survey_files([files], tmp_path / "survey", jobs=2)
+    assert tables(tmp_path / "survey") == tables(whole)
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://", "127.0.0.1:x", ""])

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
+import zlib
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from survey.surveys import DIES, FAILS, SHRINKS, FaultyWorkers, elf, objects, tables, write
+from survey.surveys import (
+    DIES,
+    FAILS,
+    SHRINKS,
+    FaultyWorkers,
+    StarvedWorkers,
+    consistent,
+    elf,
+    objects,
+    tables,
+    write,
+)
 from survey.test_survey_killed import children
+from test_files import linked, small
 from walkback.survey.executors import LocalWorkers
 from walkback.survey.run import survey_files
 
@@ -93,6 +108,43 @@ def test_a_fault_of_ours_is_told_and_is_not_the_end(files, expected, tmp_path):
     assert without(tables(tmp_path / "survey"), "faulty.so") == expected
     [trouble] = objects(tmp_path / "survey", "troubles")
     assert (trouble["what"], trouble["message"]) == ("internal", "LookupError: a fault of ours")
+
+
+def large_frames() -> bytes:
+    """An ELF file with a section that is 60 MB when it is decompressed."""
+    stored = zlib.compress(bytes(60 << 20))
+    built = linked(small().bytes())
+    built.section(".zdebug_frame", b"ZLIB" + (60 << 20).to_bytes(8, "big") + stored)
+    return bytes(built.build())
+
+
+def compressed_large_file() -> bytes:
+    """An ELF file, compressed, that is too large to be decompressed in memory."""
+    packer = zlib.compressobj(1, wbits=31)
+    start = packer.compress(elf(7) + os.urandom(3 << 20))
+    return start + b"".join(packer.compress(bytes(1 << 20)) for _ in range(260)) + packer.flush()
+
+
+@pytest.mark.parametrize(
+    ("limit", "make", "message"),
+    [
+        (resource.RLIMIT_AS, large_frames, "there is not enough memory for this file"),
+        (resource.RLIMIT_AS, lambda: gzip.compress(elf(7) + bytes(100 << 20)), "takes more memory than there is"),
+        (resource.RLIMIT_FSIZE, compressed_large_file, "File too large"),
+        (resource.RLIMIT_AS, lambda: elf(7) + bytes(100 << 20), "Cannot allocate memory"),
+    ],
+)
+def test_what_the_machine_lacked_is_told_and_tried_again_in_the_next_run(limit, make, message, tmp_path):
+    """Nothing of it stays: the rows are of the files, and of no machine."""
+    folder = write(tmp_path / "files", {"a.so": elf(1), "large": make()})
+    survey_files([folder], tmp_path / "survey", workers=StarvedWorkers(limit))
+    told = {(Path(row["path"]).name, row["what"], row["message"]) for row in objects(tmp_path / "survey", "troubles")}
+    assert ("large", "unreadable", message) in told
+    consistent(tmp_path / "survey")
+    assert survey_files([folder], tmp_path / "survey", jobs=1).done == len(told)
+    survey_files([folder], tmp_path / "fresh", jobs=1)
+    assert tables(tmp_path / "survey") == tables(tmp_path / "fresh")
+    assert len(tables(tmp_path / "fresh")["units"]) == 2
 
 
 @pytest.mark.parametrize("delay", [0, 0.1, 0.3, 0.6, 1])

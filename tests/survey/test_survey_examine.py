@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import random
 import re
 import subprocess
@@ -157,6 +158,17 @@ def test_the_frame_pointer_of_one_function(tmp_path):
     assert 0 < file["fp_bytes"] < file["code_bytes"]
     file = file_of(compiled(tmp_path, "free.o", "-c", "-O0", "-fomit-frame-pointer"))
     assert (file["functions"], file["fp_functions"], file["fp_saved"]) == (2, 1, 1)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="needs an assembler for AMD64")
+def test_a_function_that_realigns_its_stack_counts_from_the_frame_pointer(tmp_path):
+    """As GCC has it where a variable needs more alignment: the CFA is stored below the frame pointer."""
+    source = tmp_path / "realigned.c"
+    text = "int g (void *, void *); int f (int n) { _Alignas (64) char a[64], b[n]; return g (a, b) + 1; }"
+    source.write_text(text)
+    subprocess.run(["gcc", "-O1", "-c", "-o", tmp_path / "realigned.o", source], check=True)
+    file = file_of(tmp_path / "realigned.o")
+    assert (file["functions"], file["fp_functions"]) == (1, 1)
 
 
 def test_debug_files_hold_nothing_of_their_own(tmp_path):

@@ -134,6 +134,24 @@ def test_names_that_are_no_text_are_found_and_can_be_opened(tmp_path):
     assert shown(unit.path) == f"{tmp_path}/" + r"\xff\x0a" + "\u00fc"
 
 
+def test_paths_that_differ_are_shown_differently():
+    paths = [
+        b"\n",
+        rb"\x0a",
+        rb"\\x0a",
+        b"\x85",
+        "\u0085".encode(),
+        rb"\u0085",
+        rb"\x85",
+        "\u2028".encode(),
+        rb"\u2028",
+    ]
+    texts = [shown(os.fsdecode(path)) for path in paths]
+    assert len(set(texts)) == len(paths)
+    assert all(text.isprintable() for text in texts)
+    assert texts[:2] == [r"\x0a", r"\\x0a"]
+
+
 @pytest.mark.parametrize("path", ["/proc", "/proc/self", "/proc/self/status", "/sys"])
 def test_pseudo_file_systems_are_not_entered(path):
     assert troubles(path) == [(path, "not a file")]

@@ -172,6 +172,13 @@ def test_names_with_any_bytes_in_them_are_found_and_spelled_out(tmp_path):
     assert all(path.isprintable() for path in paths)
 
 
+def test_a_name_that_looks_like_another_one_is_another_file(tmp_path):
+    write(tmp_path / "files", {"new\nline.so": elf(1), r"new\x0aline.so": elf(2)})
+    for again in range(2):
+        assert survey_files([tmp_path / "files"], tmp_path / "survey", jobs=1).done == (0 if again else 2)
+        assert len(tables(tmp_path / "survey")["files"]) == 2
+
+
 def test_a_sparse_file_is_the_same_as_its_dense_copy_and_costs_no_more(tmp_path):
     data = elf(1) + bytes(5 << 20)
     write(tmp_path / "files", {"dense.so": data})
@@ -407,6 +414,30 @@ def test_a_path_that_is_gone_for_once_takes_no_results_away(files, tmp_path):
     with pytest.raises(UnreadableError):
         survey_files([tmp_path / "mounted"], tmp_path / "survey", jobs=1)
     assert tables(tmp_path / "survey") == former
+
+
+def test_a_path_or_folder_that_cannot_be_looked_into_for_once_keeps_its_rows(tmp_path):
+    folders = [write(tmp_path / name, {f"in/{number}.so": elf(number)}) for number, name in enumerate("ab")]
+    survey_files(folders, tmp_path / "survey", jobs=1)
+    former = tables(tmp_path / "survey")
+    for hide in (tmp_path / "b", tmp_path / "b/in"):
+        away = hide.rename(tmp_path / "away")
+        if hide != folders[1]:
+            hide.symlink_to(hide)  # a loop, which is in no folder a trouble, but by its name
+        for _ in range(2):
+            survey_files([*folders, hide], tmp_path / "survey", jobs=1)
+            found = tables(tmp_path / "survey")
+            assert [(row[0], row[2]) for row in found.pop("troubles")] == [
+                (str(hide), "missing" if hide == folders[1] else "unreadable")
+            ]
+            assert found == {table: rows for table, rows in former.items() if table != "troubles"}
+        hide.unlink(missing_ok=True)
+        away.rename(hide)
+        assert survey_files([*folders, hide], tmp_path / "survey", jobs=1).done == 0
+        assert tables(tmp_path / "survey") == former
+    (tmp_path / "b/in/1.so").unlink()
+    survey_files([*folders, folders[1] / "in"], tmp_path / "survey", jobs=1)
+    assert len(tables(tmp_path / "survey")["files"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from walkback.cli.coverage import percent
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.text import printable
 
@@ -37,7 +38,7 @@ _OUTCOMES = {
 
 
 @click.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(readable=False))
 @click.option("-o", "--output", required=True, type=click.Path(), metavar="DIR", help="The folder of the survey.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. [default: one for each processor]")
 @click.option("--dask", metavar="ADDRESS", help="Let the workers of this scheduler of Dask do it.")
@@ -45,7 +46,7 @@ _OUTCOMES = {
     "--debug-root",
     "debug_roots",
     multiple=True,
-    type=click.Path(),
+    type=click.Path(readable=False),
     metavar="DIR",
     help="Where separate debug files are. [default: /usr/lib/debug]",
 )
@@ -174,11 +175,11 @@ def _tell(done: Surveyed, found: Summary) -> None:
     if kinds:
         click.echo(f"of these:  {kinds}")
     if found.versions:
-        click.echo(f"\n{'':>9} {'files':>9} {'bytes':>15} {'.eh_frame+hdr':>15} {'ratio':>7} {'covered':>8}")
+        click.echo(f"\n{'':>9} {'files':>9} {'bytes':>15} {'.eh_frame+hdr':>15} {'ratio':>7} {'covered':>10}")
     for one in found.versions:
         ratio = f"{one.bytes / one.call_frames:7.3f}" if one.call_frames else f"{'-':>7}"
-        covered = f"{100 * one.covered / one.functions:6.2f} %" if one.functions else f"{'-':>8}"
-        click.echo(f"version {one.version} {one.files:9,} {one.bytes:15,} {one.call_frames:15,} {ratio} {covered}")
+        covered = percent(one.covered, one.functions) if one.functions else "-"
+        click.echo(f"version {one.version} {one.files:9,} {one.bytes:15,} {one.call_frames:15,} {ratio} {covered:>10}")
 
 
 def _tell_json(done: Surveyed, found: Summary) -> None:

@@ -61,7 +61,8 @@ class Room:
         self._left -= size
         if self._left < 0:
             kind = TooLargeError if self._outer else ExhaustedError
-            raise kind(f"comes to more than {self._limit} bytes, which is more than one of its size may")
+            counted = f"{self._limit} bytes, with {_MEMBER} for each member"
+            raise kind(f"comes to more than {counted}, which is more than one of its size may")
         if self._outer:
             self._outer.take(size)
 

@@ -60,7 +60,8 @@ class Broken:
 
     member: str | None
     what: str
-    """`damaged`, `unsupported`, `unreadable`, or `too large`, also of what is too deep or too much."""
+    """`damaged`, `unsupported`, or `too large`, also of what is too deep or too much. And `unreadable`, which is no
+    fault of the file: the system does not let it be read here and now, or has no memory or disk for it."""
     message: str
 
 
@@ -235,7 +236,7 @@ def _shown(name: str) -> str:
 
 def _broken(error: BaseException, place: _Place) -> Broken:
     if isinstance(error, MemoryError):
-        return Broken(place.member, "too large", "takes more memory than there is")
+        return Broken(place.member, "unreadable", "takes more memory than there is")
     if isinstance(error, OSError):
         return Broken(place.member, "unreadable", printable(error.strerror or str(error)))
     what = "damaged" if isinstance(error, ElfError) else "unsupported"

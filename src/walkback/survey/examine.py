@@ -40,15 +40,13 @@ _MACHINE_NAMES = {machine.elf_machine: machine.name for machine in MACHINES}
 
 
 def examine(data: memoryview, content: str, *, debug_roots: Sequence[str]) -> Rows:
-    """The rows of one file; what is wrong with it is in them, and never raised."""
+    """The rows of one file; what is wrong with it is in them. Raised is only a MemoryError, which is not its fault."""
     found = _Found(content)
     try:
         _examine(data, found, debug_roots)
     except WalkbackError as error:
         error.file = None
         found.file |= {"outcome": "error", "error": str(error)}
-    except MemoryError:
-        found.file |= {"outcome": "error", "error": "there is not enough memory for this file"}
     found.add("files", **found.file)
     return found.rows
 

@@ -22,8 +22,6 @@ from walkback.errors import UnreadableError
 
 _COUNTED_EVERY = 2.0
 """Seconds between questions how many workers of a cluster there are."""
-
-
 _SAFE_PATH = "PYTHONSAFEPATH"
 _STARTS = 3
 """Times that processes are started in vain, as when somebody kills each at once."""

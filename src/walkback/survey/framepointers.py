@@ -15,7 +15,7 @@ class FramePointers:
     """Functions are counted by their entries in the source."""
 
     functions: int
-    """Functions that have a row whose CFA counts from the frame pointer."""
+    """Functions that have a row whose CFA counts from the frame pointer, or is stored where that points to."""
     code_bytes: int
     """Code where it does."""
     saved: int
@@ -29,7 +29,8 @@ def frame_pointers(table: UnwindTable) -> FramePointers:
     keep a frame pointer still count from the stack pointer: there only `saved` tells.
     """
     cfa, fp = table.rules["cfa"], table.rules["fp"]
-    based = (cfa["kind"] == Kind.REGISTER) & (cfa["register"] == table.machine.fp)
+    # Functions that realign their stack have stored it: on AMD64 it is `*(rbp-8)`.
+    based = ((cfa["kind"] == Kind.REGISTER) | (cfa["kind"] == Kind.AT_REGISTER)) & (cfa["register"] == table.machine.fp)
     saved = (fp["kind"] == Kind.AT_CFA) | (fp["kind"] == Kind.AT_REGISTER)
     return FramePointers(_functions(table, based), _code(table, based), _functions(table, saved))
 

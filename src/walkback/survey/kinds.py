@@ -8,13 +8,13 @@ from walkback.errors import ElfError
 
 
 def kind_of(elf: ElfFile) -> str:
-    """One of `walkback.survey.layout.KINDS`."""
+    """One of `walkback.survey.layout.KINDS`, of what is no core file."""
     if elf.type == layout.ET_EXEC:
         return "program"
     if elf.type == layout.ET_REL:
         return "module" if elf.sections_named(".modinfo") else "object"
     if elf.type != layout.ET_DYN:
-        return "core" if elf.type == layout.ET_CORE else "other"
+        return "other"
     entries = _dynamic(elf)
     started = bool((elf.segments["type"] == layout.PT_INTERP).any())
     # Linkers before 2016 do not mark programs that can be moved, and the C library has an interpreter.

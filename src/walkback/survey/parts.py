@@ -46,7 +46,7 @@ class Writer:
         """How many wait to be written."""
         self.done: dict[str, Stamp] = {}
         """What had been looked through, by its path."""
-        self.troubles: set[tuple[str | None, ...]] = set()
+        self.troubles: set[tuple[str, str | None, str, str]] = set()
         """What had been told of paths that were not looked through."""
         self._known: set[str] = set()
         """Contents that some part has, or that wait to be written."""
@@ -77,6 +77,10 @@ class Writer:
     def __exit__(self, *_: object) -> None:
         self._thread.shutdown()
         self._db.close()
+
+    def told(self) -> set[str]:
+        """The paths of which there was something to tell when this began."""
+        return self.done.keys() | {path for path, *_ in self.troubles}
 
     def add(self, pieces: Iterable[bytes]) -> None:
         """Take packed rows, all of them or, if there is an exception, none."""
@@ -132,8 +136,7 @@ class Writer:
     def _finish(self, paths: Sequence[str]) -> None:
         self._write()
         parts = self._folder.parts()
-        told = self.done.keys() | {path for path, *_ in self.troubles}
-        if len(parts) == 1 and parts[0].finished and told <= set(paths):
+        if len(parts) == 1 and parts[0].finished and self.told() <= set(paths):
             return
         try:
             with readable(), _connect(self._folder) as db:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import closing
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from typing import Any
 
 from walkback.elf.debugfiles import DEBUG_ROOTS
@@ -23,7 +22,7 @@ from walkback.survey.executors import LocalWorkers, Loss, Workers
 from walkback.survey.finding import Trouble, Unit, find_units, shown
 from walkback.survey.folder import Folder, made
 from walkback.survey.parts import MOST_ROWS, Writer
-from walkback.survey.work import Batch, trouble, work
+from walkback.survey.work import VERSION, Batch, OtherVersionError, trouble, work
 
 _BATCH_BYTES = 16 << 20
 _BATCH_FILES = 64
@@ -35,6 +34,8 @@ _WRITTEN_EVERY = 5.0
 """Seconds between parts; in long runs more, so that there are hundreds and not many thousands of parts."""
 _SHARE_LOST = 0.02
 """Of the time that a run took, which is lost when it is killed."""
+_HIDES = ("missing", "unreadable")
+"""Troubles of folders that say nothing about what is in them."""
 _DEATHS = 2
 """A file whose worker has died so often, with no other work at hand, is not tried again."""
 
@@ -108,7 +109,7 @@ def _opened(output: str, paths: Sequence[str], debug_roots: Sequence[str]) -> Fo
 def _asked(paths: Sequence[str], debug_roots: Sequence[str]) -> dict[str, Any]:
     """What a survey is of."""
     places = sorted({os.path.abspath(path) for path in paths})  # noqa: PTH100 - links stay as they are
-    return {"walkback": version("walkback"), "places": places, "debug_roots": list(debug_roots)}
+    return {"walkback": VERSION, "places": places, "debug_roots": list(debug_roots)}
 
 
 def _ask(folder: Folder, paths: Sequence[str], debug_roots: Sequence[str]) -> None:
@@ -132,7 +133,7 @@ class _Run:
         self._writer = writer
         self._workers = workers
         self._progress = progress
-        self._batch = Batch((), os.getcwd(), debug_roots, version("walkback"))  # noqa: PTH109
+        self._batch = Batch((), os.getcwd(), debug_roots, VERSION)  # noqa: PTH109
         self._todo: list[Unit] = []
         self._waiting: deque[Batch] = deque()
         self._suspects: deque[Batch] = deque()
@@ -159,9 +160,11 @@ class _Run:
             else:
                 self._add(found)
         if all(shown(path) in troubles for path in paths):
-            # As when a disk is not there for once: nothing of the survey goes for it.
             first = troubles[shown(paths[0])]
             raise UnreadableError(first.message, file=first.path)
+        # As when a disk is not there for once: what had been found there stays.
+        hidden = {path.rstrip("/") for path, found in troubles.items() if found.what in _HIDES}
+        self.paths += [path for path in self._writer.told() if _is_below(path, hidden)]
         # The largest first: otherwise one would begin with it when all others have ended.
         self._todo.sort(key=lambda unit: (-unit.bytes, unit.path))
         self._waiting.extend(replace(self._batch, paths=paths) for paths in _batches(self._todo))
@@ -247,6 +250,8 @@ class _Run:
         if loss is Loss.ALL:
             message = "there are no workers any more: the scheduler has ended"
             raise UnreadableError(message) from None
+        if isinstance(error, OtherVersionError):
+            raise UnreadableError(error.message) from None
         died = loss is Loss.WORKER
         if died and not self._alone:
             self._suspects.append(batch)
@@ -270,6 +275,13 @@ class _Run:
 
     def _count(self, batch: Batch) -> None:
         self._advance(sum(self._bytes[path] for path in batch.paths), len(batch.paths))
+
+
+def _is_below(path: str, folders: Container[str]) -> bool:
+    while path := path.rpartition("/")[0]:
+        if path in folders:
+            return True
+    return False
 
 
 def _batches(units: Sequence[Unit]) -> Iterator[tuple[str, ...]]:

@@ -24,8 +24,12 @@ from walkback.survey.finding import shown
 if TYPE_CHECKING:
     import os
 
+VERSION = version("walkback")
 _MOST_ROWS = 50_000
 """Packed at once."""
+_NOT_NOW = "unreadable"
+"""What is told where the system is at fault, and perhaps only once, or only on this machine."""
+_NO_MEMORY = "there is not enough memory for this file"
 _SECTOR = 512
 """Bytes that a file takes on the disk are counted in these, whatever the disk is."""
 
@@ -42,12 +46,15 @@ class Batch:
     """Of whoever asks: rows of two versions are not to be mixed."""
 
 
+class OtherVersionError(UnreadableError):
+    """The worker cannot do any of the work."""
+
+
 def work(batch: Batch) -> list[bytes]:
     """The rows of some files, packed."""
-    here = version("walkback")
-    if here != batch.version:
-        message = f"a worker has walkback {here}, and the survey is made by {batch.version}"
-        raise UnreadableError(message)
+    if batch.version != VERSION:
+        message = f"a worker has walkback {VERSION}, and the survey is made by {batch.version}"
+        raise OtherVersionError(message)
     looking = _Looking(batch.debug_roots)
     for path in batch.paths:
         looking.through(shown(path), Path(batch.folder, path))
@@ -78,14 +85,15 @@ class _Looking:
             for found in elf_files_in(str(place)):
                 if isinstance(found, Broken):
                     self._trouble(path, found.member, found.what, found.message)
+                    fine &= found.what != _NOT_NOW
                 else:
                     fine &= self._add(path, found, _digest(place, before, found))
             after = place.stat()
         except (OSError, UnreadableError) as error:
-            self._trouble(path, None, "unreadable", getattr(error, "strerror", None) or str(error))
+            self._trouble(path, None, _NOT_NOW, getattr(error, "strerror", None) or str(error))
             return
         except MemoryError:
-            self._trouble(path, None, "too large", "there is not enough memory for this file")
+            self._trouble(path, None, _NOT_NOW, _NO_MEMORY)
             return
         if _stamp(before) != _stamp(after):
             self._trouble(path, None, "changed", "it changed while it was read")
@@ -95,18 +103,20 @@ class _Looking:
 
     def _add(self, path: str, found: Found, content: str) -> bool:
         """Returns whether nothing went wrong that is not the file's fault."""
+        if content not in self._seen:
+            try:
+                rows = examine(found.data, content, debug_roots=self._debug_roots)
+            except MemoryError:
+                self._trouble(path, found.member, _NOT_NOW, _NO_MEMORY)
+                return False
+            except Exception as error:  # a fault of ours in one file is not the end of others
+                self._trouble(path, found.member, "internal", f"{type(error).__name__}: {error}")
+                return False
+            self._seen.add(content)
+            for table, its in rows.items():
+                self._rows[table] += its
         package = (None,) * 4 if found.package is None else astuple(found.package)
         self._rows["places"].append((content, path, found.member, *package))
-        if content in self._seen:
-            return True
-        try:
-            rows = examine(found.data, content, debug_roots=self._debug_roots)
-        except Exception as error:  # a fault of ours in one file is not the end of others
-            self._trouble(path, found.member, "internal", f"{type(error).__name__}: {error}")
-            return False
-        self._seen.add(content)
-        for table, its in rows.items():
-            self._rows[table] += its
         if sum(map(len, self._rows.values())) > _MOST_ROWS:
             self._pack()
         return True
