@@ -24,6 +24,7 @@ from linking import linking
 from measure import LIBRARIES, LOADER, READELF, SID, WALKBACK, Figure, alternate, fastest, process
 from stopping import stopping
 from storing import storing
+from surveying import surveying
 from unwinding import unwinding
 from walkback.sframe.decode import decode
 from walkback.sframe.encode import encode, with_byteorder
@@ -51,6 +52,7 @@ def main() -> None:
     figures.extend(unwinding(options.rounds))
     figures.extend(backtraces(options.rounds))
     figures.extend(storing(min(options.rounds, 3)))
+    figures.extend(surveying(min(options.rounds, 3)))
     figures.append(starting(20))
     print(_conditions(made[-1]))
     rows = [COLUMNS, *(figure.cells() for figure in figures)]
