@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
+
+from peers import run
 from unitbuilder import (
     DATA1,
     DATA2,
@@ -43,8 +45,6 @@ from unitbuilder import (
     UnitBuilder,
     uleb,
 )
-
-from peers import run
 from walkback.dwarf.units import Unit, compile_units
 from walkback.elf import ElfFile
 
