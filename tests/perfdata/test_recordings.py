@@ -218,7 +218,11 @@ def test_call_chains_are_those_of_perf(recorded):
             chain = batch.chain_pc[batch.chain_first[i] : batch.chain_first[i + 1]].tolist()
             kernel = batch.chain_kernel[batch.chain_first[i] : batch.chain_first[i + 1]].tolist()
             found.append((int(batch.tid[i]), int(batch.time[i]), chain))
-            assert kernel == [address >= 2**63 for address in chain]
+            inside = sum(kernel)
+            # The kernel's part comes first. Behind the place in the program frame pointers lead anywhere.
+            assert kernel == [True] * inside + [False] * (len(chain) - inside)
+            assert all(address >= 2**63 for address in chain[:inside])
+            assert all(address < 2**63 for address in chain[inside : inside + 1])
     assert found == expected
     assert any(any(address >= 2**63 for address in one[2]) for one in found)
 

@@ -128,11 +128,11 @@ def test_killed_at_each_change_of_its_folder_it_goes_on(tmp_path):
 
 
 def test_interrupted_it_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
-    files = write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(1500)})
+    files = write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(3000)})
     output = tmp_path / "survey"
     process = command(files, "-o", output, "--jobs", "1")
     until(lambda: children(process.pid))
-    time.sleep(random.uniform(0, 3))
+    time.sleep(random.uniform(0, 2))
     below = children(process.pid)
     # As a terminal does, which interrupts all of them.
     for pid in (process.pid, *below):
@@ -142,12 +142,12 @@ def test_interrupted_it_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
     assert err == f"walkback: {output}: stopped; what was done is kept, and the same command goes on\n"
     assert gone(below)
     former = len(consistent(output)["units"])
-    assert former < 1500
+    assert former < 3000
     assert not is_finished(output)
     status, out, err = ended(files, "-o", output)
     assert (status, err) == (0, "")
     before = f", {former:,} of them in former runs" if former else ""
-    assert f"looked through 1,500 files{before}\n" in out
+    assert f"looked through 3,000 files{before}\n" in out
     assert is_finished(output)
 
 
