@@ -156,7 +156,7 @@ def _text(answer: Answer, *, chosen: bool) -> Iterator[bytes]:
     for words in filter(None, (answer.says, figure.sentence if chosen else "")):
         yield (textwrap.fill(words, 118, initial_indent="  ", subsequent_indent="  ") + "\n").encode()
     if not answer.rows:
-        yield b"  nothing\n"
+        yield f"  {figure.empty}\n".encode()
     elif figure.single:
         yield from _facts(figure.columns, answer.rows[0])
     else:
@@ -186,14 +186,15 @@ def _table(columns: Sequence[Column], rows: Iterator[Row], most: int | None) -> 
     right = {place for place in shown if columns[place].unit != Unit.TEXT}
     head = [columns[place].title for place in shown]
     while piece := list(islice(rows, _MANY if most is None else most)):
-        lines = [[_short(in_words(row[place], columns[place])) for place in shown] for row in piece]
+        words = [[in_words(row[place], columns[place]) for place in shown] for row in piece]
+        lines = words if most is None else [[_short(cell) for cell in cells] for cells in words]
         widths = [max(map(len, cells)) for cells in zip(head, *lines, strict=True)]
         for line in [head, *lines]:
-            words = [
+            cells = [
                 cell.rjust(width) if place in right else cell.ljust(width)
                 for cell, width, place in zip(line, widths, shown, strict=True)
             ]
-            yield f"  {'  '.join(words).rstrip()}\n".encode("utf-8", "surrogateescape")
+            yield f"  {'  '.join(cells).rstrip()}\n".encode("utf-8", "surrogateescape")
         if most is not None:
             if more := sum(1 for _ in rows):
                 yield f"  and {more:,} more rows: --figure shows all\n".encode()

@@ -48,7 +48,7 @@ class BinaryPage {
 
   coverWords({version, covered, coveredBytes}) {
     const {counts} = this.binary, missing = counts.functions - covered;
-    if (!missing) return `SFrame V${version} can say all of it.`;
+    if (!missing) return `SFrame V${version} can say all that is described of it.`;
     const lost = bytes(counts.codeBytes - coveredBytes);
     return `SFrame V${version} cannot say ${counted(missing, "function")} with ${lost} of code.`;
   }

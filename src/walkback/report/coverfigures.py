@@ -185,6 +185,7 @@ GROUP BY ALL
 ORDER BY files DESC, machine, versions
 """
     ),
+    empty="No file has SFrame.",
 )
 
 _FINDING = (
@@ -217,6 +218,7 @@ ORDER BY findings DESC, producer, code, severity
         NAMED,
     ),
     Drawing("bars", "producer", ("findings",), panel="code", axis="findings"),
+    empty="There are no findings; where no file has SFrame, nothing was checked.",
 )
 
 DIFFERENT = Figure(
@@ -246,6 +248,7 @@ LIMIT 50
 """,
         NAMED,
     ),
+    empty="There are no differences; where no file has SFrame, nothing was compared.",
 )
 
 _GROUPS = [(name, what, column) for name, (what, column) in GROUPS.items()]

@@ -83,6 +83,8 @@ class Figure:
     """What the answer comes to, in a sentence; empty if there is nothing to tell."""
     single: bool = False
     """Whether the answer is one row, which reads better as a list."""
+    empty: str = "There is none."
+    """What it means if there are no rows."""
 
 
 @dataclass(frozen=True, slots=True)

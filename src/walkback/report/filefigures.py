@@ -102,7 +102,8 @@ PRODUCERS = Figure(
     "producers",
     "Who made the files",
     "The producer of each file's main language, the language, and what told. Where nothing tells, the file counts as "
-    "unknown. Files that were not measured count too; of those that were not read nothing is known.",
+    "unknown; C is the language of what GCC or Clang made and nothing has marked as another. Files that were not measured "
+    "count too; of those that were not read nothing is known.",
     columns(
         Column("producer", "Producer"),
         Column("language", "Language"),
@@ -242,6 +243,7 @@ LIMIT 200
 """,
         NAMED,
     ),
+    empty="Every section says what its source says.",
 )
 
 IMPOSSIBLE = Figure(
@@ -267,6 +269,7 @@ LIMIT 200
 """,
         NAMED,
     ),
+    empty="Every version can be made for every file.",
 )
 
 ERRORS = Figure(
@@ -284,6 +287,7 @@ LIMIT 200
 """,
         NAMED,
     ),
+    empty="Every file could be read.",
 )
 
 TROUBLES = Figure(
@@ -300,6 +304,7 @@ ORDER BY path, member NULLS FIRST, what, message
 LIMIT 200
 """
     ),
+    empty="Everything could be looked into.",
 )
 
 

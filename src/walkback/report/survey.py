@@ -70,6 +70,7 @@ def _figure(answer: Answer, files: Files) -> dict[str, Any]:
         "title": figure.title,
         "says": "" if figure.name in _LEAD else answer.says,
         "sentence": figure.sentence,
+        "empty": figure.empty,
         "columns": [asdict(column) for column in figure.columns],
         "drawing": asdict(figure.drawing) if figure.drawing else None,
         "single": figure.single,

@@ -147,7 +147,7 @@ function figureOf(figure) {
     figure.says && html("p", {class: "says"}, prose(figure.says)),
     html("p", {class: "quiet sentence"}, figure.sentence));
   const table = () => (figure.single ? listOf(figure) : growingTable(figure));
-  if (!figure.rows.length) its.append(html("p", {class: "none"}, "There is nothing to show."));
+  if (!figure.rows.length) its.append(html("p", {class: "none"}, figure.empty));
   else if (figure.drawing) {
     const holder = html("div", {class: "chart"});
     its.append(holder);
