@@ -102,8 +102,8 @@ PRODUCERS = Figure(
     "producers",
     "Who made the files",
     "The producer of each file's main language, the language, and what told. Where nothing tells, the file counts as "
-    "unknown; C is the language of what GCC or Clang made and nothing has marked as another. Files that were not measured "
-    "count too; of those that were not read nothing is known.",
+    "unknown; C is the language of what GCC or Clang made and nothing has marked as another. Files that were"
+    " not measured count too; of those that were not read nothing is known.",
     columns(
         Column("producer", "Producer"),
         Column("language", "Language"),
