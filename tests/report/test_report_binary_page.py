@@ -214,6 +214,18 @@ def test_the_page_is_used_by_keyboard_alone(show):
     assert chosen(page) == "main"
 
 
+def test_the_list_is_sorted_by_keyboard(show):
+    page = show(several())
+    page.evaluate("document.querySelector('#functions').focus()")
+    seen = []
+    while "Code" not in (focus := page.focus()):
+        seen.append(focus)
+        assert len(seen) < 20, seen
+        page.press("Tab")
+    page.press("Enter")
+    assert page.evaluate("document.querySelector('#functions [aria-sort]:not([aria-sort=none])').textContent") == "Code"
+
+
 def test_tab_comes_to_everything_and_the_focus_is_seen(show):
     page = show(several())
     walked = []

@@ -45,7 +45,7 @@ class FunctionPanel {
       {title: "From", className: "from number mono"}, {title: "CFA", className: "cfa mono"},
       {title: "RA", className: "ra mono"}, {title: "FP", className: "fp mono"},
     ];
-    if (this.binary.saved) its.push({title: "Saved besides", className: "saved mono"});
+    if (this.binary.saved) its.push({title: "Saved at its end", className: "saved mono"});
     if (this.compared) its.push({title: ".sframe", className: "said"});
     return its;
   }
@@ -59,7 +59,8 @@ class FunctionPanel {
         const name = binary.register(register);
         return part[0] === KIND.AT_CFA ? name : `${name}: ${partText(binary, part)}`;
       };
-      const text = binary.savedAt(this.index, offset).map(words).join(" ");
+      // Registers are saved while the three others stay as they are: what the row ends with tells most.
+      const text = binary.savedAt(this.index, this.rowEnd(at) - 1).map(words).join(" ");
       its.push(text ? html("span", {title: text}, text) : NONE);
     }
     if (this.compared) {

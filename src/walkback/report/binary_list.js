@@ -33,7 +33,7 @@ class LongTable {
       return cell;
     }
     cell.setAttribute("aria-sort", "none");
-    cell.append(html("button", {type: "button", tabindex: -1, onclick: () => this.sortBy(column)}, column.title));
+    cell.append(html("button", {type: "button", onclick: () => this.sortBy(column)}, column.title));
     return cell;
   }
 
