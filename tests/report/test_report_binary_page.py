@@ -321,6 +321,13 @@ def test_functions_that_say_the_same_say_so(show):
     assert text(page, "#rows-1 .said") == "same"
 
 
+def test_sframe_that_cannot_be_read_is_told_and_hides_nothing_else(show):
+    broken = bytes(2) + bytes(small(3).bytes())[2:]
+    page = show(several(sframe=broken))
+    assert "The SFrame that the file has cannot be read: .sframe+0x0: the magic number is" in text(page, "#notes")
+    assert "lib::open" in listed(page)
+
+
 def test_a_file_with_sframe_alone_and_one_without_functions_have_pages(show):
     page = show(linked(small(3).bytes()))
     assert listed(page) == ["f0", "f1", "f2"]

@@ -95,6 +95,7 @@ def _meta(functions: Functions) -> dict[str, Any]:
         "unplaced": functions.unplaced[:_UNPLACED],
         "versions": [_version(functions, version) for version in VERSIONS] if told else [],
         "sframe": _sframe(functions),
+        "unreadable": functions.unreadable,
         "line": [
             [functions.section_name(section), f"{start:#x}", size]
             for section, start, size in zip(line.section.tolist(), line.start.tolist(), line.size.tolist(), strict=True)

@@ -155,7 +155,8 @@ function sizeTable(bars, words) {
 }
 
 function notes(binary) {
-  const {counts, unplaced, source, outside} = binary, its = [];
+  const {counts, unplaced, source, outside, unreadable} = binary, its = [];
+  if (unreadable) its.push(`The SFrame that the file has cannot be read: ${unreadable}.`);
   const say = (number, one, many) => {
     if (number) its.push(`${counted(number, "entry", "entries")} of ${source} ${number === 1 ? one : many}.`);
   };

@@ -17,7 +17,7 @@ from walkback.arrays import I64, U8, U64, Bools
 from walkback.comparison import Comparison, compare
 from walkback.derivation import Derived, Told
 from walkback.elf import ElfFile
-from walkback.errors import MissingError, UnreadableError
+from walkback.errors import MissingError, UnreadableError, WalkbackError
 from walkback.report.codeline import CodeLine, code_line
 from walkback.report.saved import Saved, saved_registers
 from walkback.sizes import Sizes, existing_size, measure_frames
@@ -54,7 +54,9 @@ class Functions:
     told: Told | None
     derived: dict[int, Derived]
     sframe: Named | None
-    """The SFrame that the file has."""
+    """The SFrame that the file has, if it can be read."""
+    unreadable: str | None
+    """What is wrong with it if it cannot."""
     roots: Sequence[str] = field(repr=False)
     """The folders of separate debug files."""
 
@@ -152,8 +154,15 @@ class Functions:
 def functions_of(elf: ElfFile, roots: Sequence[str]) -> Functions:
     """Read what there is to tell of a file; raises `MissingError` if it has no unwind table."""
     measured = measure_frames(elf)
-    measured.sizes.sframe = existing_size(elf)
-    sframe = sframe_table(elf)
+    sframe = unreadable = None
+    try:
+        measured.sizes.sframe = existing_size(elf)
+        sframe = sframe_table(elf)
+    except WalkbackError as error:
+        if measured.told is None:
+            raise
+        error.file = None
+        unreadable = str(error)
     if measured.told is not None:
         source, table = measured.told.sources[0].name, measured.told.table
     elif sframe is not None:
@@ -161,7 +170,7 @@ def functions_of(elf: ElfFile, roots: Sequence[str]) -> Functions:
     else:
         message = "there is no .eh_frame, .debug_frame or .sframe section"
         raise MissingError(message, file=elf.name)
-    return Functions(elf, measured.sizes, source, table, measured.told, measured.derived, sframe, roots)
+    return Functions(elf, measured.sizes, source, table, measured.told, measured.derived, sframe, unreadable, roots)
 
 
 def _in_version(made: Derived) -> InVersion:
