@@ -214,6 +214,16 @@ def test_the_page_is_used_by_keyboard_alone(show):
     assert chosen(page) == "main"
 
 
+def test_an_address_that_was_searched_stays_when_the_list_is_entered(show):
+    page, address = show(several()), f"{TEXT + 3:#x}"
+    page.press("/")
+    page.type(address)
+    page.wait_for(f"location.hash === '#{address}'")
+    page.press("Enter")
+    assert page.focus().startswith("div#functions")
+    assert page.evaluate("location.hash") == f"#{address}"
+
+
 def test_the_list_is_sorted_by_keyboard(show):
     page = show(several())
     page.evaluate("document.querySelector('#functions').focus()")

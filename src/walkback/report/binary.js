@@ -123,7 +123,7 @@ class BinaryPage {
   toList(row) {
     if (!this.found.length) return;
     this.list.element.focus();
-    this.list.choose(row, true);
+    if (row !== this.list.current) this.list.choose(row, true);
   }
 
   costOf(index) { return this.binary.reasonOf(index, this.version) ? -1 : this.binary.cost.get(this.version)[index]; }

@@ -234,7 +234,7 @@ class FunctionPanel {
     const box = {class: "scroll", tabindex: 0, role: "region", "aria-label": "Differences"};
     const titles = ["Code", "", binary.source, binary.sframe.name];
     this.differences.replaceChildren(heading,
-      html("div", box, html("table", {},
+      html("div", box, html("table", {"aria-label": "Differences"},
         html("thead", {}, html("tr", {}, titles.map((title) => html("th", {scope: "col"}, title)))),
         html("tbody", {}, found.slice(0, MOST_DIFFERENCES).map((its) => this.differenceRow(its))))),
       html("p", {class: "quiet"}, more > 0 ? `and ${counted(more, "stretch", "stretches")} more` : ""));
