@@ -19,7 +19,10 @@ WALKBACK = Path(sys.executable).with_name("walkback")
 VERBS = ("show", "check", "find")
 SFRAME_VERBS = (*VERBS, "derive", "compare", "size", "add", "drop", "convert", "link", "fix", "split")
 ALL_VERBS = (*SFRAME_VERBS, "stack", "unwind", "cbf", "cif", "store", "survey", "report")
-ARGUMENTS = {"cbf": "COMMAND", "cif": "COMMAND", "stack": "PID|CORE", "store": "DIR", "unwind": "PERF.DATA"}
+ARGUMENTS = {"cbf": "COMMAND", "cif": "COMMAND", "report": "SURVEY|FILE", "stack": "PID|CORE", "store": "DIR"} | {
+    "survey": "PATH...",
+    "unwind": "PERF.DATA",
+}
 NEWEST_VERB_TARGET = {"find": ["f1"]}
 
 
