@@ -37,9 +37,9 @@ def surveying(rounds: int) -> Iterator[Figure]:
         lambda: process((*READELF, "--wide", "--debug-dump=frames-interp", *files))[0],
         lambda: process((*READELF, "--wide", "-S", *files))[0],
     )
-    yield Figure(f"{what}, one core", one, frames, "s", "readelf frames-interp", 1)
-    yield Figure(f"{what}, two cores", two, frames, "s", "readelf frames-interp", 1)
-    yield Figure(f"{what}, two cores", two, headers, "s", "readelf -S", 60)
+    yield Figure(f"{what}, one core", one, frames, "s", "readelf frames-interp", 5)
+    yield Figure(f"{what}, two cores", two, frames, "s", "readelf frames-interp", 3)
+    yield Figure(f"{what}, two cores", two, headers, "s", "readelf -S", 200)
     with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
         folders = [copies(Path(scratch, str(count)), count) for count in COUNTS]
         few, some, many = alternate(rounds, *(lambda folder=folder: survey([folder]) for folder in folders))
