@@ -109,7 +109,7 @@ def _not_followed(one: Difference) -> bool:
     theirs, ours = one.rest
     theirs = [frame for frame in theirs if frame.place != CUT]
     ended = one.ours.end is End.COMPLETE or outermost(one.ours.frames[-1])
-    return not theirs and bool(ours) and ended and _by_tables(ours) and one.are_calls(ours)
+    return not theirs and bool(ours) and ended and _are_sound(one, ours)
 
 
 def _left_out(one: Difference) -> bool:
@@ -125,7 +125,7 @@ def _left_out(one: Difference) -> bool:
         theirs.pop()
     places = iter(ours)
     is_part = all(any(is_same(frame, other) for other in places) for frame in theirs)
-    return bool(theirs) and is_part and len(theirs) < len(ours) and ended and _by_tables(ours) and one.are_calls(ours)
+    return bool(theirs) and is_part and len(theirs) < len(ours) and ended and _are_sound(one, ours)
 
 
 def _no_code(one: Difference) -> bool:
@@ -138,7 +138,7 @@ def _no_code(one: Difference) -> bool:
     ended = one.ours.end is End.COMPLETE or outermost(one.ours.frames[-1])
     if not strays or not ours or any(_may_be_code(frame) for frame in strays):
         return False
-    return ended and _by_tables(ours) and one.are_calls(ours)
+    return ended and _are_sound(one, ours)
 
 
 def _mapped_data(one: Difference) -> bool:
@@ -162,8 +162,16 @@ def outermost(frame: Frame) -> bool:
     return frame.symbol in {"_start", "_dl_start_user"} and "/ld-linux" in frame.module
 
 
-def _by_tables(frames: list[Frame]) -> bool:
-    return all(frame.how in {How.CFI, How.SFRAME, How.SIGNAL, How.ENTRY, How.REGISTERS} for frame in frames)
+def _are_sound(one: Difference, frames: list[Frame]) -> bool:
+    """Whether tables have led to each of these frames, and each is one that a call has left.
+
+    Under frames like that there may be code that was made at run time, as in "made at run time".
+    """
+    led = {How.CFI, How.SFRAME, How.SIGNAL, How.ENTRY, How.REGISTERS}
+    if any(frame.how is How.FP_GUESS for frame in frames):
+        led.add(How.FP_GUESS)
+        frames = [frame for frame in frames if frame.module.startswith("/")]
+    return all(frame.how in led for frame in frames) and one.are_calls(frames)
 
 
 CLASSES: dict[str, Callable[[Difference], bool]] = {
