@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import peers
-from walkback.packages import Broken, elf_files_in
+from walkback.packages import Again, Broken, elf_files_in
 
 ELF = b"\x7fELF\2\1\1"
 WHEEL = "numpy-2.1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
@@ -58,7 +58,20 @@ def ar_of(folder: Path, files: dict[str, bytes]) -> bytes:
     return (folder / "made.a").read_bytes()
 
 
-def deb_of(folder: Path, files: dict[str, bytes], *options: str, control: dict[str, bytes] | None = None) -> Path:
+def link(tree: Path, links: dict[str, str]) -> None:
+    """More names for files."""
+    for name, target in links.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        os.link(tree / target, tree / name)
+
+
+def deb_of(
+    folder: Path,
+    files: dict[str, bytes],
+    *options: str,
+    control: dict[str, bytes] | None = None,
+    links: dict[str, str] | None = None,
+) -> Path:
     """A package by dpkg-deb; `folder` is for it alone."""
     about = b"Package: hello\nVersion: 1:2.10-3\nArchitecture: arm64\nMaintainer: N <n@example.org>\nDescription: d\n"
     tree = write(folder / "tree", files | {"DEBIAN/control": about})
@@ -66,6 +79,7 @@ def deb_of(folder: Path, files: dict[str, bytes], *options: str, control: dict[s
         write(tree / "DEBIAN", {name: data})
         (tree / "DEBIAN" / name).chmod(0o755)
     (tree / "DEBIAN").chmod(0o755)
+    link(tree, links or {})
     run("dpkg-deb", "--root-owner-group", *options, "--build", tree, folder / "hello.deb")
     return folder / "hello.deb"
 
@@ -74,8 +88,7 @@ def rpm_of(folder: Path, files: dict[str, bytes], payload: str, *, links: dict[s
     """A package by rpmbuild; `folder` is for it alone, and `payload` names the compressor as RPM does."""
     (folder / "tree").mkdir(parents=True)
     tree = write(folder / "tree", files)
-    for name, target in (links or {}).items():
-        os.link(tree / target, tree / name)
+    link(tree, links or {})
     spec = folder / "hello.spec"
     names = "".join(f'"/{name}"\n' for name in [*files, *(links or {})])
     spec.write_text(
@@ -98,13 +111,18 @@ def rpm_of(folder: Path, files: dict[str, bytes], payload: str, *, links: dict[s
 def look(path: Path | str) -> tuple[dict[str | None, bytes], list[Broken]]:
     """The ELF files by their members, which are unique here, and what is broken."""
     found: dict[str | None, bytes] = {}
+    contents: list[bytes] = []
     broken = []
     for one in elf_files_in(str(path)):
         if isinstance(one, Broken):
             broken.append(one)
+            continue
+        assert one.member not in found
+        if isinstance(one, Again):
+            found[one.member] = contents[one.index]
         else:
-            assert one.member not in found
             found[one.member] = bytes(one.data)
+            contents.append(found[one.member])
     return found, broken
 
 

@@ -18,7 +18,7 @@ PLACES = ("member", "text", "section", "symbol")
 # Click takes colours out of what goes to a pipe, so they would prove nothing.
 SPOILT = "\n\x1b]0;\x07\x7f\udcff\x9b"
 """What each name ends with: a new line, the title of the window, a byte that is no UTF-8, a control character of C1."""
-SPELLED = "\\x0a\\x1b]0;\\x07\\x7f\\xff\\x9b"
+SPELLED = "\\x0a\\x1b]0;\\x07\\x7f\\xff\\u009b"
 
 
 def spoilt(folder: Path, **fields: int) -> Path:

@@ -52,6 +52,15 @@ def test_programs_that_help_to_install_it_are_found(tmp_path):
     assert packages(package) == {HELLO}
 
 
+def test_all_names_of_hard_links_are_found(tmp_path):
+    links = {"usr/bin/again": "usr/bin/hello", "usr/games/z": "usr/bin/hello", "DEBIAN/postinst": "DEBIAN/preinst"}
+    package = deb_of(tmp_path, FILES, control={"preinst": ELF + b"before"}, links=links)
+    more = {"usr/bin/again": PROGRAM, "usr/games/z": PROGRAM}
+    more |= dict.fromkeys(["DEBIAN/preinst", "DEBIAN/postinst"], ELF + b"before")
+    assert look(package) == (PROGRAMS | more, [])
+    assert {one.package for one in elf_files_in(str(package))} == {HELLO}
+
+
 def test_a_package_that_does_not_say_what_it_is_is_read(tmp_path):
     package = repacked(tmp_path, "data.tar", control="_other")
     assert look(package) == (PROGRAMS, [])

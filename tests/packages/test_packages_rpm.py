@@ -23,11 +23,18 @@ def test_each_payload_is_read(payload, tmp_path):
     }
 
 
-def test_of_hard_links_one_is_found(tmp_path):
-    package = rpm_of(tmp_path, FILES, "w3.zstdio", links={"usr/bin/again": "usr/bin/hello"})
-    found, broken = look(package)
-    assert sorted(found.values()) == sorted(PROGRAMS.values())
-    assert not broken
+def test_all_names_of_hard_links_are_found(tmp_path):
+    links = {
+        "usr/bin/again": "usr/bin/hello",
+        "usr/bin/z": "usr/bin/hello",
+        "opt/z": "usr/lib64/libh.so",
+        "usr/share/z": "usr/share/hello",
+    }
+    linked = {name: PROGRAMS[target] for name, target in links.items() if target in PROGRAMS}
+    package = rpm_of(tmp_path, FILES, "w3.zstdio", links=links)
+    assert look(package) == (PROGRAMS | linked, [])
+    assert {one.package for one in elf_files_in(str(package))} == {Package("hello", "3:2.10-4", "aarch64", "rpm")}
+    assert [type(one) for one in elf_files_in(str(package))].count(Found) == len(PROGRAMS)
 
 
 def test_a_package_without_files_is_empty(tmp_path):
@@ -99,7 +106,7 @@ def test_stripped_headers_go_by_the_files_of_the_package(large, tmp_path):
         stripped(4, BODY) + stripped(1, b"") + stripped(2, b"one") + stripped(0, b"") + stripped(3, BODY) + TRAILER
     )
     found, broken = looked_at(tmp_path, package_of(payload, FOUR, large=large))
-    assert found == {"opt/two": BODY, "usr/bin/hard": BODY}
+    assert found == {"opt/two": BODY, "usr/bin/hard": BODY, "usr/bin/one": BODY}
     assert not broken
 
 

@@ -1,6 +1,7 @@
 """ELF files in tar archives of every format, as GNU tar and Python write them."""
 
 import io
+import lzma
 import os
 import random
 import tarfile
@@ -8,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from packed import ELF, look, looked_at, run, tar_of, tool, write
-from walkback.packages import Broken, tar
+from packed import ELF, ar_of, link, look, looked_at, run, tar_of, tool, write
+from walkback.packages import Broken, elf_files_in, tar
 from walkback.packages.streams import Memory, Room
 
 FORMATS = ["v7", "oldgnu", "gnu", "ustar", "pax"]
@@ -66,15 +67,83 @@ def test_names_that_lead_elsewhere_are_only_names(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_links_and_devices_are_no_files(tmp_path):
+def test_soft_links_and_devices_are_no_files(tmp_path):
     tree = write(tmp_path / "tree", {"program": ELF + b"x"})
     (tree / "soft").symlink_to("program")
-    os.link(tree / "program", tree / "hard")
     os.mkfifo(tree / "fifo")
     for form in FORMATS[1:]:
-        found, broken = look(gnu_tar(tree, f"--format={form}"))
-        assert list(found.values()) == [ELF + b"x"]
-        assert not broken
+        assert look(gnu_tar(tree, f"--format={form}")) == ({"program": ELF + b"x"}, [])
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_all_names_of_hard_links_are_found(form, tmp_path):
+    tree = write(tmp_path / "tree", FILES)
+    link(tree, {"usr/bin/again": "usr/bin/one", "z": "usr/bin/one", "text": "usr/share/text"})
+    found, broken = look(gnu_tar(tree, f"--format={form}"))
+    assert found == PROGRAMS | dict.fromkeys(["usr/bin/again", "z"], FILES["usr/bin/one"])
+    assert not broken
+
+
+@pytest.mark.parametrize("form", ["gnu", "pax"])
+def test_long_names_of_hard_links_are_whole(form, tmp_path):
+    names = ["/".join(["folder" * 5] * 6 + [last]) for last in "abc"]
+    tree = write(tmp_path / "tree", {names[0]: ELF, "other": ELF + b"2"})
+    link(tree, {names[1]: names[0], names[2]: names[0], "short": names[0], "z": "other"})
+    both = dict.fromkeys([*names, "short"], ELF) | dict.fromkeys(["other", "z"], ELF + b"2")
+    assert look(gnu_tar(tree, f"--format={form}")) == (both, [])
+
+
+def linked(*members: tuple[str, str | bytes]) -> bytes:
+    """An archive of files with contents and links with targets."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name, what in members:
+            member = tarfile.TarInfo(name)
+            if isinstance(what, str):
+                member.type, member.linkname = tarfile.LNKTYPE, what
+                archive.addfile(member)
+            else:
+                member.size = len(what)
+                archive.addfile(member, io.BytesIO(what))
+    return out.getvalue()
+
+
+def test_links_that_lead_to_nothing_are_nothing(tmp_path):
+    archive = linked(("missing", "nowhere"), ("early", "late"), ("late", ELF), ("late", "late"), ("text", b"text"))
+    assert looked_at(tmp_path, archive) == ({"late": ELF}, [])
+    archive = linked(("text", b"text"), ("to text", "text"), ("one", ELF), ("./two", "./one"), ("three", "two"))
+    assert looked_at(tmp_path, archive) == (dict.fromkeys(["one", "two", "three"], ELF), [])
+
+
+def test_a_link_leads_to_what_its_target_was_last(tmp_path):
+    archive = linked(("a", ELF + b"1"), ("b", "a"), ("x", b"text"), ("x/../a", "x"), ("c", "a"), ("d", "x/../a"))
+    assert looked_at(tmp_path, archive) == (dict.fromkeys("abc", ELF + b"1"), [])
+    archive = linked(("b", ELF + b"2"), ("a", "b"), ("c", ELF + b"3"), ("d", "c"), ("e", "a"))
+    assert looked_at(tmp_path, archive)[0]["e"] == ELF + b"2"
+
+
+def test_links_to_archives_are_archives_with_other_names(tmp_path):
+    inner = linked(("x", ELF + b"x"), ("y", "x"))
+    objects = ar_of(tmp_path / "ar", {"1.o": ELF + b"1", "2.o": ELF + b"2"})
+    outer = linked(("first", ELF), ("in.tar", inner), ("again.tar", "in.tar"), ("a.a", objects), ("b.a", "a.a"))
+    expected = {f"{name}({member})": ELF + b"x" for name in ("in.tar", "again.tar") for member in "xy"}
+    expected |= {f"{name}({number}.o)": ELF + number.encode() for name in ("a.a", "b.a") for number in "12"}
+    assert looked_at(tmp_path, outer) == (expected | {"first": ELF}, [])
+    deeper = linked(("deep.tar", outer), ("z.tar", "deep.tar"))
+    found, broken = looked_at(tmp_path, deeper)
+    assert len(found) == 2 * 9
+    assert found["z.tar(again.tar(y))"] == ELF + b"x"
+    assert found["z.tar(b.a(2.o))"] == ELF + b"2"
+    assert not broken
+
+
+def test_links_are_bounded(tmp_path):
+    objects = ar_of(tmp_path / "ar", {f"{number}.o": ELF for number in range(1000)})
+    archive = linked(("a.a", objects), *[(f"{number}.a", "a.a") for number in range(1000)])
+    (tmp_path / "bomb.tar.xz").write_bytes(lzma.compress(archive))
+    found = list(elf_files_in(str(tmp_path / "bomb.tar.xz")))
+    assert [one.what for one in found if isinstance(one, Broken)] == ["too large"]
+    assert len(found) < 50_000
 
 
 def test_a_link_that_claims_a_size_has_no_bytes(tmp_path):

@@ -14,7 +14,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 
 from test_files import linked, small
-from walkback.packages import Broken
+from walkback.packages import Found
 from walkback.survey import layout, run
 from walkback.survey.executors import LocalWorkers
 from walkback.survey.reading import open_survey
@@ -99,7 +99,7 @@ def faulty(batch):
 
     def elf_files_in(path):
         for found in right(path):
-            data = b"" if isinstance(found, Broken) else bytes(found.data)
+            data = bytes(found.data) if isinstance(found, Found) else b""
             if DIES in data and not _spent(data):
                 os.kill(os.getpid(), signal.SIGKILL)
             if FAILS in data:

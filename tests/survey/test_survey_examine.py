@@ -19,6 +19,7 @@ from test_files import written
 from walkback import Verdict, WalkbackError, check, derive, measure, pairs
 from walkback.elf import ElfFile, is_archive, map_file
 from walkback.survey import layout
+from walkback.survey.columns import packed, plain_text, unpacked
 from walkback.survey.examine import LISTED, examine
 
 MACHINE_FILES = [
@@ -246,10 +247,10 @@ def test_damaged_files_are_rows_and_never_errors(tmp_path):
 def test_names_that_are_no_text_can_be_written():
     path = next(one.path for one in corpus() if one.path.name == "program.so" and one.arch == "amd64")
     data = path.read_bytes().replace(b"GCC: (", b"G\xff\xfe: (")
-    for rows in examine(memoryview(data), "c0", debug_roots=()).values():
-        for row in rows:
-            for value in row:
-                str(value).encode()
+    for columns in unpacked(packed(examine(memoryview(data), "c0", debug_roots=()))).values():
+        for column in columns.values():
+            str(column.tolist()).encode()
+    assert plain_text("gr\u00fc\u00df \udcff \ud800") == "gr\u00fc\u00df \\xff \\ud800"
 
 
 def test_measuring_fails_where_the_row_has_an_error(tmp_path):

@@ -13,6 +13,7 @@ import pytest
 
 from packed import ELF, tar_of, write
 from walkback.survey.finding import Trouble, Unit, find_units, shown
+from walkback.text import printable
 
 TREE = {
     "a/program": ELF + b"program",
@@ -145,11 +146,19 @@ def test_paths_that_differ_are_shown_differently():
         rb"\x85",
         "\u2028".encode(),
         rb"\u2028",
+        "\u00ad".encode(),
+        b"\xad",
+        b"x",
+        "x\ufeff".encode(),
+        "x\u200b".encode(),
+        "x\u2060".encode(),
     ]
     texts = [shown(os.fsdecode(path)) for path in paths]
     assert len(set(texts)) == len(paths)
     assert all(text.isprintable() for text in texts)
     assert texts[:2] == [r"\x0a", r"\\x0a"]
+    # Members of archives have the same.
+    assert [printable(character) for character in "\n\u0085\u2028\u00ad"] == [texts[at] for at in (0, 4, 7, 9)]
 
 
 @pytest.mark.parametrize("path", ["/proc", "/proc/self", "/proc/self/status", "/sys"])

@@ -56,6 +56,16 @@ def test_every_elf_file_has_its_places_and_each_content_its_rows_once(files, who
             assert content == content_digest(map_file(path))
 
 
+def test_all_names_of_hard_links_are_places(tmp_path):
+    tree = write(tmp_path / "tree", {"one": elf(1)})
+    (tree / "two").hardlink_to(tree / "one")
+    subprocess.run(["tar", "-C", tree, "-cf", tmp_path / "some.tar", "."], check=True)
+    survey_files([tree, tmp_path / "some.tar"], tmp_path / "survey", jobs=1)
+    places = [(Path(row["path"]).name, row["member"]) for row in objects(tmp_path / "survey", "places")]
+    assert places == [("some.tar", "one"), ("some.tar", "two"), ("one", None), ("two", None)]
+    assert len(tables(tmp_path / "survey")["files"]) == 1
+
+
 def test_rows_are_those_of_the_examiner(files, whole):
     data = map_file(files / "lib/3.so")
     content = content_digest(data)
@@ -127,6 +137,8 @@ def test_progress_rises_to_all_there_is(files, tmp_path):
         == (73, sum(len(data) for name, data in some_files().items() if name != "readme"))
     )
     assert [one.files for one in seen] == sorted(one.files for one in seen)
+    assert {one.workers for one in seen if one.finding} == {None}
+    assert last.workers == 1
     assert seen[0].finding
     assert not last.finding
 
@@ -404,6 +416,14 @@ def test_if_no_path_can_be_looked_into_there_is_no_survey(files, whole, tmp_path
     assert (status, out) == (3, "")
     assert err.count("\n") == 1
     assert str(tmp_path / "missing") in err
+    assert names(tmp_path) == set()
+
+
+def test_an_empty_name_is_no_path(files, tmp_path):
+    for paths in ([""], [files / "lib", ""]):
+        told = "walkback: '': an empty name is no path\n"
+        assert ended(*paths, "-o", "survey", cwd=tmp_path) == (3, "", told)
+        assert names(tmp_path) == set()
 
 
 def test_a_path_that_is_gone_for_once_takes_no_results_away(files, tmp_path):

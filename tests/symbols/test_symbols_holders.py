@@ -23,9 +23,9 @@ SYMBOLS = st.lists(
 EDGES = [0, 1, 0xFEF, 0x1FFF, 0x2000, 0x2FFF, 0x3000, 0x3FFF, 0x4000, TOP - 4, TOP - 1, TOP]
 
 
-def described(index: SymbolIndex, addresses: list[int]) -> list[str | None]:
+def described(index: SymbolIndex, addresses: list[int], *, sized: bool) -> list[str | None]:
     asked = np.array(addresses, np.uint64)
-    rows = index.holders(asked)
+    rows = index.holders(asked, sized=sized)
     found = []
     for address, name, start in zip(addresses, index.names_of(rows), index.starts(rows).tolist(), strict=True):
         offset = address - start
@@ -43,7 +43,9 @@ class TestHolders:
         ]
         index = index_of(*entries)
         addresses = [*range(0xFE8, 0x1060), *EDGES]
-        assert described(index, addresses) == [index.describe(address) for address in addresses]
+        for sized in (False, True):
+            expected = [index.describe(address, sized=sized) for address in addresses]
+            assert described(index, addresses, sized=sized) == expected
 
     def test_deep_nesting_is_no_slower(self):
         depth = 20_000

@@ -125,6 +125,11 @@ class TestDescribe:
         assert index.describe(0x1FFF) == "h+0x6ff"
         assert index.describe(0x2000) is None
 
+    def test_where_only_sized_symbols_are_wanted_others_name_their_beginning_alone(self):
+        index = index_of(("f", 0x1000), ("g", 0x1800, {"size": 4}))
+        places = {0x1000: "f", 0x1001: None, 0x17FF: None, 0x1800: "g", 0x1803: "g+0x3", 0x1804: None}
+        assert {address: index.describe(address, sized=True) for address in places} == places
+
     def test_the_innermost_sized_symbol_that_holds_the_address(self):
         index = index_of(
             ("outer", 0x1000, {"size": 0x100}),

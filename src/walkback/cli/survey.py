@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
     from walkback.survey.executors import Workers
     from walkback.survey.run import Progress, Surveyed
-    from walkback.survey.summary import Summary
+    from walkback.survey.summary import Summary, VersionSummary
 
 _MOST_TOLD = 20
 """Lines of what could not be surveyed; all of it is in the tables."""
+_PATIENCE = 10.0
+"""Seconds without a worker until that is told."""
 _BYTES_OF_A_FILE = 200_000
 """A small file takes as long as so many bytes of a large one."""
 _OUTCOMES = {
@@ -77,7 +79,13 @@ def survey(
         from walkback.survey.run import survey_files
         from walkback.survey.summary import summary
 
-        with _shown() as progress, _pipes_break():
+        with _shown() as move, _pipes_break():
+            patience = _Patience(dask)
+
+            def progress(state: Progress) -> None:
+                move(state)
+                patience.look(state)
+
             done = survey_files(
                 paths,
                 folder,
@@ -111,6 +119,26 @@ def _workers(jobs: int | None, dask: str | None) -> Workers:
         if name.partition(".")[0] in {"distributed", "tornado", "asyncio"}:
             logging.getLogger(name).setLevel(logging.CRITICAL)
     return DaskWorkers(dask)
+
+
+class _Patience:
+    """Tells once that there is no worker, and again if that comes back."""
+
+    def __init__(self, address: str | None) -> None:
+        self._address = address
+        self._since: float | None = None
+        self._told = False
+
+    def look(self, state: Progress) -> None:
+        """Each second or so, as long as there is no worker."""
+        if state.workers != 0:
+            self._since, self._told = None, False
+            return
+        now = time.monotonic()
+        self._since = self._since or now
+        if now - self._since > _PATIENCE and not self._told:
+            complain(f"waiting for a worker of {self._address}")
+            self._told = True
 
 
 @contextlib.contextmanager
@@ -177,9 +205,17 @@ def _tell(done: Surveyed, found: Summary) -> None:
     if found.versions:
         click.echo(f"\n{'':>9} {'files':>9} {'bytes':>15} {'.eh_frame+hdr':>15} {'ratio':>7} {'covered':>10}")
     for one in found.versions:
-        ratio = f"{one.bytes / one.call_frames:7.3f}" if one.call_frames else f"{'-':>7}"
         covered = percent(one.covered, one.functions) if one.functions else "-"
-        click.echo(f"version {one.version} {one.files:9,} {one.bytes:15,} {one.call_frames:15,} {ratio} {covered:>10}")
+        sizes = f"{one.bytes:15,} {one.call_frames:15,} {_ratio(one):>7}"
+        click.echo(f"version {one.version} {one.files:9,} {sizes} {covered:>10}")
+    if found.shared and found.shared != found.versions:
+        files = _counted(found.shared[0].files, "file")
+        ratios = ", ".join(f"version {one.version} {_ratio(one)}" for one in found.shared)
+        click.echo(f"Ratios over the {files} that every version can be made for: {ratios}")
+
+
+def _ratio(one: VersionSummary) -> str:
+    return f"{one.bytes / one.call_frames:.3f}" if one.call_frames else "-"
 
 
 def _tell_json(done: Surveyed, found: Summary) -> None:

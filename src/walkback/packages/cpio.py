@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from walkback.errors import ElfError
+from walkback.packages.streams import Link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,10 +36,13 @@ class Entry:
     mode: int
     size: int
     """How many bytes follow."""
+    file: tuple[int, ...] | None
+    """Device and inode, which hard links of each other have in common; None of what is known to have one name."""
 
 
-def members(stream: Stream, room: Room, entry: Callable[[int], Entry]) -> Iterator[tuple[bytes, Stream]]:
+def members(stream: Stream, room: Room, entry: Callable[[int], Entry]) -> Iterator[tuple[bytes, Stream | Link]]:
     """The name and the contents of each regular file; `entry` knows the files by their numbers."""
+    others: dict[tuple[int, ...], list[bytes]] = {}
     while True:
         room.take_member()
         magic = stream.read(_MAGIC)
@@ -53,20 +57,27 @@ def members(stream: Stream, room: Room, entry: Callable[[int], Entry]) -> Iterat
             break
         part = stream.part(found.size)
         if stat.S_ISREG(found.mode):
-            yield found.name, part
+            if found.file and not found.size:
+                others.setdefault(found.file, []).append(found.name)
+            else:
+                yield found.name, part
         part.drain()
         stream.read(-found.size % 4)
+        if found.file and found.size:
+            for name in others.pop(found.file, ()):
+                yield name, Link(found.name)
     stream.drain()
 
 
 def _entry(stream: Stream) -> Entry:
     header = stream.read(13 * 8)
-    _, mode, _, _, _, _, size, _, _, _, _, length, _ = (_hexadecimal(header[at : at + 8]) for at in range(0, 104, 8))
+    fields = [_hexadecimal(header[at : at + 8]) for at in range(0, 104, 8)]
+    inode, mode, _, _, links, _, size, major, minor, _, _, length, _ = fields
     if length > _LONGEST_NAME:
         raise ElfError(f"has a name of {length} bytes")
     name = stream.read(length).partition(b"\0")[0]
     stream.read(-(_MAGIC + len(header) + length) % 4)
-    return Entry(name, mode, size)
+    return Entry(name, mode, size, (major, minor, inode) if links > 1 else None)
 
 
 def _hexadecimal(digits: bytes) -> int:

@@ -32,8 +32,7 @@ _LARGEST: Final = 1 << 26
 NAME, VERSION, RELEASE, EPOCH, ARCH = 1000, 1001, 1002, 1003, 1022
 _FILE_SIZES, _FILE_MODES = 1028, 1030
 _DIR_INDEXES, _BASE_NAMES, _DIR_NAMES, _LONG_FILE_SIZES = 1116, 1117, 1118, 5008
-_IDENTITY: Final = (1095, 1096, 1037)
-"""Device, inode and flags of files."""
+_FILE_DEVICES, _FILE_INODES, _FILE_FLAGS = 1095, 1096, 1037
 _KIND, _REGULAR, _LINK = 0o170000, 0o100000, 0o120000
 _GHOST: Final = 1 << 6
 """The package owns the file and does not bring it."""
@@ -108,7 +107,8 @@ class Files:
         """The file of this number, with the size that it has in the payload."""
         if index >= len(self._sizes):
             raise ElfError(f"has a file {index} that its header does not list")
-        return Entry(self._name(index), int(self._modes[index]), int(self._sizes[index]))
+        file = tuple(int(column[index]) for column in self._places)
+        return Entry(self._name(index), int(self._modes[index]), int(self._sizes[index]), file)
 
     def _name(self, index: int) -> bytes:
         names, folders, folder = self._names
@@ -126,10 +126,15 @@ class Files:
         return self._header.numbers(_FILE_MODES)
 
     @cached_property
+    def _places(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """Device and inode, which files that are hard links of each other have in common."""
+        return self._header.numbers(_FILE_DEVICES), self._header.numbers(_FILE_INODES)
+
+    @cached_property
     def _sizes(self) -> npt.NDArray[np.uint64]:
         """What regular files and links have in the payload: nothing, where a later name of the same file has it."""
         read = self._header
-        columns = [self._modes, read.numbers(_LONG_FILE_SIZES), *map(read.numbers, _IDENTITY)]
+        columns = [self._modes, read.numbers(_LONG_FILE_SIZES), *self._places, read.numbers(_FILE_FLAGS)]
         if not len(columns[1]):
             columns[1] = read.numbers(_FILE_SIZES)
         count = min(map(len, columns))

@@ -13,6 +13,7 @@ import mmap
 import os
 import tempfile
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
 from walkback.elf.decoders import STEP, decompressed
@@ -41,6 +42,14 @@ class TooLargeError(ElfError):
 
 class ExhaustedError(TooLargeError):
     """No more may come out of this file, from whatever part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What an archive has in the place of contents where a member is another name of a file that came before."""
+
+    target: bytes
+    """The name that the file had."""
 
 
 def limit_of(size: int) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from walkback.errors import ElfError
 from walkback.packages import tarsparse
 from walkback.packages.kinds import is_tar_header
+from walkback.packages.streams import Link
 from walkback.packages.tarsparse import BLOCK, decimal, number
 
 if TYPE_CHECKING:
@@ -23,15 +24,17 @@ if TYPE_CHECKING:
 _MOST_EXTENSION: Final = 1 << 20
 """Names, attributes and maps of sparse files are far smaller."""
 _REGULAR: Final = frozenset({b"0", b"\0", b"7"})
+_LINK: Final = b"1"
 _WITHOUT_DATA: Final = frozenset({b"1", b"2", b"3", b"4", b"5", b"6"})
 """Links, devices, folders and FIFOs: what they have in the field for the size says nothing."""
 _ABOUT_OTHERS: Final = frozenset({b"L", b"K", b"x", b"X", b"g"})
 _LENGTH: Final = re.compile(rb"([0-9]{1,8}) ")
 
 
-def members(stream: Stream, room: Room) -> Iterator[tuple[bytes, Stream]]:
+def members(stream: Stream, room: Room) -> Iterator[tuple[bytes, Stream | Link]]:
     """The name and the contents of each regular file; holes of sparse files take of the room, too."""
     name: bytes | None = None
+    target: bytes | None = None
     records: Records = []
     common: dict[bytes, bytes] = {}
     while any(header := _header(stream)):
@@ -45,16 +48,20 @@ def members(stream: Stream, room: Room) -> Iterator[tuple[bytes, Stream]]:
             about = _about(stored, size)
             if kind == b"L":
                 name = about.partition(b"\0")[0]
+            elif kind == b"K":
+                target = about.partition(b"\0")[0]
             elif kind in {b"x", b"X"}:
                 records = list(_records(about))
             elif kind == b"g":
                 common.update(_records(about))
         else:
+            own = known.get(b"GNU.sparse.name") or known.get(b"path") or name or _name(header)
             if kind in _REGULAR or places:
                 places = places or tarsparse.in_records(records, stored)
-                contents = tarsparse.expanded(stored, places, room) if places else stored
-                yield known.get(b"GNU.sparse.name") or known.get(b"path") or name or _name(header), contents
-            name, records = None, []
+                yield own, tarsparse.expanded(stored, places, room) if places else stored
+            elif kind == _LINK:
+                yield own, Link(known.get(b"linkpath") or target or header[157:257].partition(b"\0")[0])
+            name, target, records = None, None, []
         stored.drain()
         stream.read(-size % BLOCK if kind not in _WITHOUT_DATA else 0)
     stream.drain()
@@ -93,6 +100,6 @@ def _records(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         if length is None or not length.end() < end <= len(data) or data[end - 1 : end] != b"\n":
             raise ElfError("has a broken record in a pax header")
         key, _, value = data[length.end() : end - 1].partition(b"=")
-        if key in {b"path", b"size"} or key.startswith(b"GNU.sparse."):
+        if key in {b"path", b"linkpath", b"size"} or key.startswith(b"GNU.sparse."):
             yield key, value
         at = end

@@ -15,7 +15,7 @@ from walkback.elf import archive, map_file
 from walkback.errors import ElfError, UnreadableError
 from walkback.packages import cpio, deb, rpm, tar, wheel
 from walkback.packages.kinds import COMPRESSED, HEAD, Kind, kind_of
-from walkback.packages.streams import ExhaustedError, Memory, Room, TooLargeError, inflated, limit_of
+from walkback.packages.streams import ExhaustedError, Link, Memory, Room, TooLargeError, inflated, limit_of
 from walkback.text import printable
 
 if TYPE_CHECKING:
@@ -55,6 +55,16 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Again:
+    """Another name of an ELF file: a hard link to it, or to an archive that it is in."""
+
+    member: str | None
+    package: Package | None
+    index: int
+    """Which of the files that were found it is, counted from 0."""
+
+
+@dataclass(frozen=True, slots=True)
 class Broken:
     """What could not be read."""
 
@@ -63,6 +73,9 @@ class Broken:
     """`damaged`, `unsupported`, or `too large`, also of what is too deep or too much. And `unreadable`, which is no
     fault of the file: the system does not let it be read here and now, or has no memory or disk for it."""
     message: str
+
+
+_Told = Found | Again | Broken
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +96,7 @@ class _Place:
         return replace(self, names=(*self.names, name))
 
 
-def elf_files_in(path: str) -> Iterator[Found | Broken]:
+def elf_files_in(path: str) -> Iterator[_Told]:
     """The ELF files in this file, one by one, and what of it cannot be read; nothing of a file of another kind."""
     try:
         data = map_file(path)
@@ -118,8 +131,11 @@ class _Walk:
         self._room = room
         self._told: BaseException | None = None
         self._broken = 0
+        self._files = 0
+        self._names: list[tuple[_Place, int]] = []
+        """Names of files that were found, to which there may be links, and which of the files it is."""
 
-    def guarded(self, found: Iterator[Found | Broken], place: _Place) -> Iterator[Found | Broken]:
+    def guarded(self, found: Iterator[_Told], place: _Place) -> Iterator[_Told]:
         """What was found; an error ends this only, and is told once by however many layers it shows in."""
         try:
             yield from found
@@ -133,11 +149,14 @@ class _Walk:
                     raise ExhaustedError(f"has more than {_MOST_BROKEN} members that cannot be read") from None
                 yield _broken(error, place)
 
-    def opened(self, stream: Stream, place: _Place, name: str) -> Iterator[Found | Broken]:
+    def opened(self, stream: Stream, place: _Place, name: str) -> Iterator[_Told]:
         """What is in a stream; an error ends it."""
         kind = kind_of(stream.peek(HEAD), name)
         if kind is Kind.ELF:
-            yield Found(place.member, place.package, stream.whole())
+            data = stream.whole()
+            self._names.append((place, self._files))
+            self._files += 1
+            yield Found(place.member, place.package, data)
             return
         if kind is not None and place.depth >= DEPTH:
             raise TooLargeError(f"is an archive in {DEPTH} others, and more are not opened")
@@ -164,33 +183,59 @@ class _Walk:
         return inflated(COMPRESSED[kind], stream, self._room) if kind in COMPRESSED else stream
 
     def _members(
-        self, members: Iterable[tuple[bytes, Stream]], place: _Place, folder: str = ""
-    ) -> Iterator[Found | Broken]:
+        self, members: Iterable[tuple[bytes, Stream | Link]], place: _Place, folder: str = ""
+    ) -> Iterator[_Told]:
+        """What is in members, of which each may be a link to one before it."""
+        names: dict[bytes, range] = {}
         for raw, contents in members:
-            yield from self._member(folder + _text(raw.removeprefix(b"./")), contents, place)
+            key = raw.removeprefix(b"./")
+            name = folder + _text(key)
+            if isinstance(contents, Link):
+                target = contents.target.removeprefix(b"./")
+                if target == key:
+                    continue
+                inside = names.get(target, range(0))
+                yield from self._again(inside, place, name)
+            else:
+                first = len(self._names)
+                yield from self._member(name, contents, place)
+                inside = range(first, len(self._names))
+            names.pop(key, None)
+            if inside and len(key) <= _LONGEST_NAME:
+                names[key] = inside
 
-    def _member(self, name: str, contents: Stream, place: _Place) -> Iterator[Found | Broken]:
+    def _again(self, inside: range, place: _Place, name: str) -> Iterator[Again]:
+        """What is found under another name of a member that had these."""
+        for number in inside:
+            self._room.take_member()
+            found, index = self._names[number]
+            here = replace(found, names=(*place.names, name, *found.names[len(place.names) + 1 :]))
+            if place.names:  # an archive around this one can have links to it
+                self._names.append((here, index))
+            yield Again(here.member, here.package, index)
+
+    def _member(self, name: str, contents: Stream, place: _Place) -> Iterator[_Told]:
         inner = place.inside(name)
         yield from self.guarded(self.opened(contents, inner, name), inner)
 
-    def _ar(self, data: memoryview, place: _Place) -> Iterator[Found | Broken]:
+    def _ar(self, data: memoryview, place: _Place) -> Iterator[_Told]:
         for member in archive.members(data, ""):
             self._room.take_member()
             yield from self._member(_shown(member.name), Memory(member.data), place)
 
-    def _wheel(self, data: memoryview, place: _Place, name: str) -> Iterator[Found | Broken]:
+    def _wheel(self, data: memoryview, place: _Place, name: str) -> Iterator[_Told]:
         told = wheel.told_by_name(os.fsencode(name).decode(errors="backslashreplace"))
         package = _package(*told, Kind.WHEEL) if told else place.package
         yield from self._members(wheel.members(data, self._room), replace(place, package=package))
 
-    def _rpm(self, stream: Stream, place: _Place) -> Iterator[Found | Broken]:
+    def _rpm(self, stream: Stream, place: _Place) -> Iterator[_Told]:
         header = rpm.read_headers(stream)
         name = header.text(rpm.NAME)
         if name is not None:
             place = replace(place, package=_package(name, header.version, header.text(rpm.ARCH), Kind.RPM))
         yield from self._members(cpio.members(self._plain(stream), self._room, rpm.Files(header).entry), place)
 
-    def _deb(self, stream: Stream, place: _Place) -> Iterator[Found | Broken]:
+    def _deb(self, stream: Stream, place: _Place) -> Iterator[_Told]:
         told: dict[str, str] = {}
         whole = False
         for name, part in deb.members(stream, self._room):
@@ -203,16 +248,16 @@ class _Walk:
         if not whole:
             raise ElfError(f"ends without {deb.DATA}")
 
-    def _control(self, part: Stream, place: _Place, told: dict[str, str]) -> Iterator[Found | Broken]:
+    def _control(self, part: Stream, place: _Place, told: dict[str, str]) -> Iterator[_Told]:
         """What tells about the package, wherever in the archive it stands; and programs that help to install it."""
         data = self._plain(part).whole()
         for raw, contents in tar.members(Memory(data), self._room):
-            if raw.removeprefix(b"./") == b"control":
+            if raw.removeprefix(b"./") == b"control" and not isinstance(contents, Link):
                 told |= deb.fields(contents.peek(_MOST_CONTROL))
         place = replace(place, package=_deb_package(told) or place.package)
         yield from self._members(tar.members(Memory(data), self._room), place, "DEBIAN/")
 
-    def _data(self, part: Stream, place: _Place) -> Iterator[Found | Broken]:
+    def _data(self, part: Stream, place: _Place) -> Iterator[_Told]:
         yield from self._members(tar.members(self._plain(part), self._room), place)
 
 

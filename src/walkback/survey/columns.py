@@ -23,6 +23,8 @@ _NUMBERS: Mapping[str, type[np.generic]] = {
     "BOOLEAN": np.bool_,
 }
 _FAST = 1
+_NO_TEXT = {0xDC00 + byte: f"\\x{byte:02x}" for byte in range(0x80, 0x100)}
+"""How Python has bytes in a text that are none."""
 _MISSING = "{}?"
 
 
@@ -61,8 +63,8 @@ def texts(values: Iterable[str | None]) -> Any:
 
 
 def plain_text(text: str) -> str:
-    """As it is written: what is no text, as in some names of files, is spelled out."""
-    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+    """As it is written: what is no text, as in some names, is spelled out."""
+    return text if text.isascii() else text.translate(_NO_TEXT).encode(errors="backslashreplace").decode()
 
 
 def _as_json(values: Sequence[Any] | None) -> str | None:

@@ -62,15 +62,10 @@ class _Found:
     def add(self, table: str, **values: Any) -> None:
         """A row by the names of its columns; what is not told is NULL."""
         values["content"] = self.content
-        self.rows[table].append(tuple(_plain(values.pop(name, None)) for name in layout.COLUMNS[table]))
+        self.rows[table].append(tuple(values.pop(name, None) for name in layout.COLUMNS[table]))
         if values:
             message = f"the table {table} has no {', '.join(values)}"
             raise ValueError(message)
-
-
-def _plain(value: Any) -> Any:
-    """Text that can be written down."""
-    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _examine(data: memoryview, found: _Found, debug_roots: Sequence[str]) -> None:

@@ -43,7 +43,7 @@ class Workers(Protocol):
         """One that takes work; another one if the former broke."""
 
     def count(self) -> int:
-        """How many work at once, as things are."""
+        """How many work at once, as things are; if there are none, work waits for one."""
 
     def loss(self, error: BaseException) -> Loss | None:
         """What was lost, if that is what an error of some work says."""
@@ -165,14 +165,14 @@ class DaskWorkers:
         return self._executor
 
     def count(self) -> int:
-        """Those that are there now; work waits for some if there are none."""
+        """Those that are there now, or were when the scheduler last answered."""
         now = time.monotonic()
         if now > self._counted + _COUNTED_EVERY:
             self._counted = now
             # If nobody answers, all work is about to be cancelled.
             with contextlib.suppress(OSError):
                 self._threads = sum(self._client.nthreads().values())
-        return max(1, self._threads)
+        return self._threads
 
     def loss(self, error: BaseException) -> Loss | None:
         """Dask tries work again whose worker died, and tells after some times. When it ends, it cancels all work."""

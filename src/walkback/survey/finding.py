@@ -80,18 +80,8 @@ class Trouble:
 
 
 def shown(path: str) -> str:
-    """A path as text, which no other has: what is none in it, or moves the cursor, is spelled out as bytes."""
-    text = os.fsencode(path).decode(errors="surrogateescape")
-    return text if text.isprintable() and "\\" not in text else "".join(map(_spelled, text))
-
-
-def _spelled(character: str) -> str:
-    if character == "\\":
-        return "\\\\"
-    no_text = "\udc80" <= character <= "\udcff"
-    if printable(character) == character and not no_text:
-        return character
-    return "".join(f"\\x{byte:02x}" for byte in character.encode(errors="surrogateescape"))
+    r"""A path as text, which no other has: bytes that are no text are `\xff`, and `printable` spells out the others."""
+    return printable(os.fsencode(path).replace(b"\\", b"\\\\").decode(errors="backslashreplace"))
 
 
 def find_units(paths: Sequence[str]) -> Iterator[Unit | Trouble]:

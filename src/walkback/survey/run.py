@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from walkback.elf.debugfiles import DEBUG_ROOTS
@@ -51,6 +52,8 @@ class Progress:
     all_bytes: int
     """What there is; while files are still being found, what was found so far."""
     finding: bool
+    workers: int | None = None
+    """How many there are; with 0 the survey waits for one. None while files are still being found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,8 @@ def survey_files(
     used, and OSError if it cannot be written. Whatever ends it, what was done is kept.
     """
     names = [os.fsdecode(path) for path in paths]
-    folder = _opened(os.fsdecode(output), names, debug_roots)
+    found = _found(names)
+    folder = made(os.fsdecode(output), _asked(names, debug_roots))
     with folder.locked(layout.LOCK, wait=False) as held:
         if not held:
             message = "another survey is at work in this folder"
@@ -88,7 +92,7 @@ def survey_files(
         folder.clean()
         with Writer(folder) as writer, closing(workers or LocalWorkers(jobs)) as its_workers:
             run = _Run(writer, its_workers, tuple(debug_roots), progress)
-            run.find(names)
+            run.find(found)
             try:
                 run.work()
             except BaseException:
@@ -99,11 +103,25 @@ def survey_files(
     return Surveyed(str(folder.path), run.files, run.files - run.former)
 
 
-def _opened(output: str, paths: Sequence[str], debug_roots: Sequence[str]) -> Folder:
+def _found(paths: Sequence[str]) -> Iterator[Unit | Trouble]:
+    """What there is under these paths. If none of them can be looked into that is an error, and at once."""
     if not paths:
         message = "there is no path to survey"
         raise UnreadableError(message)
-    return made(output, _asked(paths, debug_roots))
+    if "" in paths:
+        message = "an empty name is no path"
+        raise UnreadableError(message, file="''")
+    found = find_units(paths)
+    troubles: list[Trouble] = []
+    for one in found:
+        if isinstance(one, Unit):
+            return chain(troubles, [one], found)
+        troubles.append(one)
+    told = {one.path: one.message for one in troubles}
+    if all(shown(path) in told for path in paths):
+        first = shown(paths[0])
+        raise UnreadableError(told[first], file=first)
+    return iter(troubles)
 
 
 def _asked(paths: Sequence[str], debug_roots: Sequence[str]) -> dict[str, Any]:
@@ -150,20 +168,17 @@ class _Run:
         """Files that had been looked through before."""
         self._state = Progress(0, 0, 0, 0, finding=True)
 
-    def find(self, paths: Sequence[str]) -> None:
-        """Find what there is, and what of it is to be done. If no path can be looked into that is an error."""
-        troubles: dict[str, Trouble] = {}
-        for found in find_units(paths):
-            if isinstance(found, Trouble):
-                self._tell(found)
-                troubles[found.path] = found
-            else:
-                self._add(found)
-        if all(shown(path) in troubles for path in paths):
-            first = troubles[shown(paths[0])]
-            raise UnreadableError(first.message, file=first.path)
-        # As when a disk is not there for once: what had been found there stays.
-        hidden = {path.rstrip("/") for path, found in troubles.items() if found.what in _HIDES}
+    def find(self, found: Iterable[Unit | Trouble]) -> None:
+        """Go through what there is, and see what of it is to be done."""
+        hidden = set()
+        for one in found:
+            if isinstance(one, Unit):
+                self._add(one)
+                continue
+            self._tell(one)
+            if one.what in _HIDES:
+                # As when a disk is not there for once: what had been found there stays.
+                hidden.add(one.path.rstrip("/"))
         self.paths += [path for path in self._writer.told() if _is_below(path, hidden)]
         # The largest first: otherwise one would begin with it when all others have ended.
         self._todo.sort(key=lambda unit: (-unit.bytes, unit.path))
@@ -203,6 +218,7 @@ class _Run:
         """Have all done that is to be done."""
         begun = written = time.monotonic()
         while self._waiting or self._suspects or self._running:
+            self._look_for_workers()
             self._submit()
             done, _ = wait(self._running, timeout=1, return_when=FIRST_COMPLETED)
             for future in done:
@@ -211,6 +227,12 @@ class _Run:
             if now - written > max(_WRITTEN_EVERY, _SHARE_LOST * (now - begun)) or self._writer.rows > MOST_ROWS:
                 self._writer.write()
                 written = now
+
+    def _look_for_workers(self) -> None:
+        workers = self._workers.count()
+        if workers != self._state.workers or not workers:
+            self._state = replace(self._state, workers=workers)
+            self._progress(self._state)
 
     def _submit(self) -> None:
         """Keep all workers busy; a suspect waits until it is alone."""
@@ -222,7 +244,8 @@ class _Run:
         if self._running and self._alone:
             return
         self._alone = False
-        while self._waiting and not self._suspects and len(self._running) < _AHEAD * self._workers.count():
+        most = _AHEAD * (self._state.workers or 1)
+        while self._waiting and not self._suspects and len(self._running) < most:
             self._begin(self._waiting.popleft())
 
     def _begin(self, batch: Batch) -> None:

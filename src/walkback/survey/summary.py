@@ -13,12 +13,13 @@ WITH compared AS (
     SELECT *, versions.bytes AS sframe, eh_frame::HUGEINT + eh_frame_hdr AS call_frames,
         source <> '.debug_frame' AND eh_frame > 0 AS beside
     FROM files JOIN versions USING (content)
-    WHERE impossible IS NULL
+    WHERE impossible IS NULL AND {}
 )
 SELECT version, count(*), coalesce(sum(sframe) FILTER (beside), 0)::BIGINT,
     coalesce(sum(call_frames) FILTER (beside), 0)::BIGINT, sum(functions)::BIGINT, sum(covered)::BIGINT
 FROM compared GROUP BY version ORDER BY version
 """
+_SHARED = "content NOT IN (SELECT content FROM versions WHERE impossible IS NOT NULL)"
 _UNSURVEYED = """
 SELECT path || coalesce('(' || member || ')', ''), message FROM troubles
 UNION ALL
@@ -55,6 +56,8 @@ class Summary:
     outcomes: dict[str, int]
     """How many files had each, the most frequent first."""
     versions: tuple[VersionSummary, ...]
+    shared: tuple[VersionSummary, ...]
+    """The same of the files for which every version can be made: these can be compared with each other."""
     unsurveyed: tuple[tuple[str, str], ...]
     """What could not be surveyed, in whole or in part, and why."""
 
@@ -69,6 +72,12 @@ def summary(database: DuckDBPyConnection) -> Summary:
         files,
         size,
         dict(outcomes),
-        tuple(VersionSummary(*row) for row in database.execute(_VERSIONS).fetchall()),
+        _versions(database, "true"),
+        _versions(database, _SHARED),
         tuple((str(where), str(why)) for where, why in database.execute(_UNSURVEYED).fetchall()),
     )
+
+
+def _versions(database: DuckDBPyConnection, which: str) -> tuple[VersionSummary, ...]:
+    """Of the files that a condition of SQL chooses."""
+    return tuple(VersionSummary(*row) for row in database.execute(_VERSIONS.format(which)).fetchall())

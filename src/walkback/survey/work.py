@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from walkback.elf import is_elf
 from walkback.errors import UnreadableError
-from walkback.packages import Broken, Found, elf_files_in
+from walkback.packages import Again, Broken, Found, elf_files_in
 from walkback.survey import layout
 from walkback.survey.columns import packed
 from walkback.survey.digest import content_digest, file_digest
@@ -82,12 +82,17 @@ class _Looking:
                 self._trouble(path, None, "not a file", "it was a file, and is none any more")
                 return
             fine = True
+            contents: list[str] = []
             for found in elf_files_in(str(place)):
-                if isinstance(found, Broken):
-                    self._trouble(path, found.member, found.what, found.message)
-                    fine &= found.what != _NOT_NOW
-                else:
-                    fine &= self._add(path, found, _digest(place, before, found))
+                match found:
+                    case Broken():
+                        self._trouble(path, found.member, found.what, found.message)
+                        fine &= found.what != _NOT_NOW
+                    case Again():
+                        self._place(path, found, contents[found.index])
+                    case Found():
+                        contents.append(_digest(place, before, found))
+                        fine &= self._add(path, found, contents[-1])
             after = place.stat()
         except (OSError, UnreadableError) as error:
             self._trouble(path, None, _NOT_NOW, getattr(error, "strerror", None) or str(error))
@@ -115,11 +120,17 @@ class _Looking:
             self._seen.add(content)
             for table, its in rows.items():
                 self._rows[table] += its
+        self._place(path, found, content)
+        return True
+
+    def _place(self, path: str, found: Found | Again, content: str) -> None:
+        """Where a content is, unless it could not be examined."""
+        if content not in self._seen:
+            return
         package = (None,) * 4 if found.package is None else astuple(found.package)
         self._rows["places"].append((content, path, found.member, *package))
         if sum(map(len, self._rows.values())) > _MOST_ROWS:
             self._pack()
-        return True
 
     def _trouble(self, path: str, member: str | None, what: str, message: str) -> None:
         self._rows["troubles"].append((path, member, what, message))

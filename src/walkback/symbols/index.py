@@ -58,18 +58,19 @@ class SymbolIndex:
             return None
         return self._name(row)
 
-    def describe(self, address: int, section: int = -1) -> str | None:
+    def describe(self, address: int, section: int = -1, *, sized: bool = False) -> str | None:
         """`name`, or `name+0x12` behind its beginning.
 
         The name is that of the symbol with a size that holds the address, the innermost if there are more;
-        and if there is none, of the last symbol before it in its section, if that one has no size.
+        and if there is none, of the last symbol before it in its section, if that one has no size. With `sized` not
+        of that: what is known to be a function of its own is no part of one whose end nobody knows.
         """
         row = self._before(address, section)
         if row is None:
             return None
         if int(self._symbols["value"][row]) != address:
             inside = self._innermost(row, address, section)
-            if inside is None and not self._continues_to(row, address):
+            if inside is None and (sized or not self._continues_to(row, address)):
                 return None
             row = row if inside is None else inside
         offset = address - int(self._symbols["value"][row])
@@ -90,7 +91,7 @@ class SymbolIndex:
             rows = self._rows_in_sections(wanted, np.asarray(sections).astype(np.int64))
         return self.names_of(rows)
 
-    def holders(self, addresses: npt.NDArray[np.integer]) -> I64:
+    def holders(self, addresses: npt.NDArray[np.integer], *, sized: bool = False) -> I64:
         """For each address of a linked file the number of the symbol that `describe` names; -1 if there is none."""
         wanted = np.asarray(addresses).astype(np.uint64)
         values = self._symbols["value"]
@@ -101,9 +102,10 @@ class SymbolIndex:
         doubtful = np.flatnonzero(~exact & ((rows < 0) | (wanted >= self._ends[rows])))
         before, where = rows[doubtful], wanted[doubtful]
         inside = self._last_above.find(before, where)
-        lost = np.flatnonzero((inside < 0) & (before >= 0))
-        goes_on = where[lost] < self._section_ends(before[lost])
-        inside[lost[goes_on]] = before[lost[goes_on]]
+        if not sized:
+            lost = np.flatnonzero((inside < 0) & (before >= 0))
+            goes_on = where[lost] < self._section_ends(before[lost])
+            inside[lost[goes_on]] = before[lost[goes_on]]
         rows[doubtful] = inside
         return rows
 
