@@ -1,9 +1,12 @@
 """`walkback report FILE`: the page, and the same as text, CSV and JSON."""
 
 import csv
+import gzip
 import json
+import lzma
 import subprocess
 import sys
+import tarfile
 
 import pytest
 from test_report_functions import program
@@ -34,6 +37,36 @@ def test_a_page_is_written_for_a_file_and_for_a_member_of_an_archive(file, tmp_p
     assert done.returncode == 3
     assert "this is an archive of 2 ELF files; name one of them" in done.stderr
     assert not (tmp_path / "none.html").exists()
+
+
+def test_a_dash_is_standard_output_for_pages_too(file, tmp_path):
+    assert report(file, "-o", tmp_path / "page.html").returncode == 0
+    command = [sys.executable, "-m", "walkback", "report", str(file), "-o", "-"]
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, (tmp_path / "page.html").read_bytes(), b"")
+    assert not (tmp_path / "-").exists()
+    rows = report(file, "--csv", "--figure", "rows")
+    assert report(file, "--csv", "--figure", "rows", "-o", "-").stdout == rows.stdout
+
+
+def test_packages_and_what_is_compressed_are_for_surveys(file, tmp_path):
+    deb = b"!<arch>\ndebian-binary   0           0     0     100644  4         `\n2.0\n"
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        tar.add(file, "file")
+    cases = [
+        ("a.deb", deb, "a Debian package"),
+        ("a.rpm", b"\xed\xab\xee\xdb" + bytes(92), "an RPM package"),
+        ("a.whl", b"PK\3\4" + bytes(40), "a wheel"),
+        ("b.tar", (tmp_path / "a.tar").read_bytes(), "a tar archive"),
+        ("b.tar.gz", gzip.compress((tmp_path / "a.tar").read_bytes()), "compressed with gzip"),
+        ("b.ko.xz", lzma.compress(file.read_bytes()), "compressed with xz"),
+    ]
+    for name, content, words in cases:
+        done = report(written(tmp_path, content, name), "-o", tmp_path / "page.html")
+        assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+        assert f"this is {words}; walkback survey looks into it" in done.stderr
+    assert "a Debian package" in report(tmp_path / "a.deb(data.tar.xz)").stderr
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_functions_are_json_a_line_each(file):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +20,7 @@ from walkback.errors import WalkbackError
 from walkback.report.binary import write_binary_page
 from walkback.report.columns import Columns
 from walkback.report.page import resource
+from walkback.survey.finding import shown
 
 PUSH = "advance_loc 1; def_cfa_offset 16; offset 6 2"
 FRAMED = f"{PUSH}; advance_loc 3; def_cfa_register 6; offset 3 3; advance_loc 27; def_cfa 7 8"
@@ -321,6 +324,56 @@ def test_what_sframe_says_otherwise_is_marked(show):
     assert "4 stretches of code only in .sframe" in text(page, "#notes")
 
 
+def legend(page):
+    return page.evaluate("[...document.querySelectorAll('#line .legend li')].map((one) => one.innerText)")
+
+
+def test_the_legend_has_the_colours_that_there_are(show):
+    plain = ["function", "rows of the table"]
+    page = show(several())
+    assert legend(page) == [*plain, "covered by V3"]
+    page.click("input[value='2']")
+    assert legend(page) == [*plain, "covered by V2", "not covered by V2"]
+    page = show(program((TEXT, 32, FRAMED), sframe=small(3).bytes(), size=0x80))
+    assert legend(page) == [*plain, "covered by V3"]
+    other = FRAMED.replace("def_cfa_offset 16", "def_cfa_offset 24")
+    page = show(program((TEXT, 32, other), (TEXT + 0x60, 16, ""), sframe=small(3).bytes(), size=0x80))
+    wrong = [".sframe says something else", "only in call frame information"]
+    assert legend(page) == [*plain, "covered by V3", *wrong]
+
+
+def test_rows_of_sframe_that_cannot_be_read_are_told_once(show):
+    section = bytearray(small(3).bytes())
+    section[85] = 0xFF  # the second row of the first function: more than there is
+    page = show(program((TEXT, 32, FRAMED), (TEXT + 32, 32, FRAMED), sframe=bytes(section), size=0x60))
+    pick(page, "differs")
+    page.click("#functions-0")
+    table = text(page, "#function table")
+    assert "no rule: the rows cannot be read" in table
+    assert "inexpressible" not in table
+    assert page.unnamed() == []
+
+
+def test_pieces_functions_and_entries_are_told_apart(show):
+    """A function that another interrupts is in two pieces, and SFrame has an entry for each."""
+    page = show(program((TEXT, 48, ""), (TEXT + 16, 16, PUSH), sframe=small(3).bytes()))
+    assert "Functions\n2\nin 3 pieces, with " in text(page, "#tiles")
+    assert "V3, 3 entries in its index; " in text(page, "#tiles")
+    assert "The list has 3 pieces, since some functions are in several" in text(page, "#notes")
+    assert text(page, "#list [role=status]") == "3 pieces of 2 functions"
+    assert text(page, "#filter option") == "All pieces (3)"
+    search(page, f"{TEXT + 20:#x}")
+    assert text(page, "#list [role=status]") == "1 of 3 pieces"
+
+
+def test_what_goes_on_behind_the_code_does_not_count(show):
+    page = show(program((TEXT, 32, FRAMED), (TEXT + 32, 0x10000, "advance_loc 4; def_cfa 10 0"), size=0x40))
+    assert "Code that they describe\n64 bytes\nof 64 bytes that can run, 100 %" in text(page, "#tiles")
+    assert "1 function goes on behind the code of the file." in text(page, "#notes")
+    page.click("input[value='2']")
+    assert "SFrame V2 cannot say 1 function with 32 bytes of code." in text(page, "#line-lead")
+
+
 def test_functions_that_say_the_same_say_so(show):
     rows = (
         "advance_loc 1; def_cfa_offset 16; offset 6 2; advance_loc 3; def_cfa_register 6; advance_loc 27; def_cfa 7 8"
@@ -375,6 +428,33 @@ def test_names_from_files_stay_text(show, tmp_path):
         )
         assert page.sideways() == 0
     assert page.evaluate("typeof globalThis.smuggled") == "undefined"
+
+
+def test_a_file_name_is_spelled_in_one_way(show, tmp_path):
+    name = b"bad\xff\xfe\n\xe2\x80\xae'\\.so"  # with what is no text, and what turns text around
+    page = show(written(tmp_path, several(), os.fsdecode(name)))
+    spelled = r"bad\xff\xfe\x0a\u202e'\\.so"
+    assert shown(os.fsdecode(name)) == spelled
+    assert page.evaluate("document.title") == f"{spelled}: stack-trace tables"
+    assert text(page, "h1").endswith(f"/{spelled}")
+    # In such quotes shells read it as it is.
+    command = page.evaluate("document.querySelector('#footer dd').textContent")
+    quoted = command.removeprefix("walkback size ")
+    settings = os.environ | {"LC_ALL": "C.UTF-8"}
+    done = subprocess.run(["bash", "-c", f"printf %s {quoted}"], capture_output=True, check=True, env=settings)
+    assert done.stdout == os.fsencode(tmp_path) + b"/" + name
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_letters_with_hundreds_of_marks_make_no_page_wide(show, tmp_path, width):
+    marked = ["e\u0301" * 50, "a" + "\u0336" * 200]
+    names = [(name, TEXT + 16 * number, 16) for number, name in enumerate(marked)]
+    content = program(*((TEXT + 16 * number, 16, "") for number in range(2)), names=names, size=0x80)
+    page = show(written(tmp_path, content, "x" + "\u0336" * 100), width=width)
+    for number in range(2):
+        page.click(f"#functions-{number}")
+        assert chosen(page) == marked[number]
+        assert page.sideways() == 0
 
 
 def test_addresses_of_64_bits_are_exact(show):
@@ -450,10 +530,25 @@ def test_a_page_prints_its_first_functions_and_is_then_as_before(show):
     assert page.printed().startswith(b"%PDF")
     assert text(page, "#functions-199 .address") == "0x1c70"
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert text(page, "#list [role=status]") == "The first 30 of 200 functions"
+    assert text(page, "#list [role=status]") == "The first 25 of 200 functions"
     assert text(page, "#functions-0 .address") == "0x1000"
+    assert page.evaluate("document.querySelectorAll('#functions .view .row').length") == 25
+    assert page.evaluate("document.querySelector('canvas.line').width") > 2000  # for printers
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert text(page, "#list [role=status]") == "200 functions"
+    assert text(page, "#functions-199 .address") == "0x1c70"
+
+
+def test_the_rows_of_a_function_are_printed_as_far_as_they_are_told(show):
+    rows = "; ".join(f"advance_loc 1; def_cfa_offset {16 + 8 * number}" for number in range(40))
+    page = show(program((TEXT, 64, rows), names=[("main", TEXT, 64)]))
+    page.look(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert "Rows: the first 25 of 41" in text(page, "#function")
+    assert page.evaluate("document.querySelectorAll('#rows .view .row').length") == 25
+    assert page.evaluate("document.querySelector('#rows .view').clientHeight") == 25 * 30
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert "Rows: the first" not in text(page, "#function")
 
 
 @pytest.mark.skipif(not LIBC.exists(), reason="needs a C library for AMD64")

@@ -82,6 +82,16 @@ def test_registers_are_saved_where_the_program_of_the_function_says_so(tmp_path)
     assert saved_at(functions, 2, 0) == {}
 
 
+def test_the_stack_pointer_is_among_them_where_it_is_saved(tmp_path):
+    functions = read_program(
+        tmp_path, (TEXT, 32, "offset 3 2; advance_loc1 4; offset 7 3; offset 12 4; advance_loc1 4; restore 7")
+    )
+    at_cfa = {register: Part(Kind.AT_CFA, 0, -8 * place) for register, place in ((RBX, 2), (7, 3), (R12, 4))}
+    assert saved_at(functions, 0, 0) == {RBX: at_cfa[RBX]}
+    assert saved_at(functions, 0, 4) == at_cfa
+    assert saved_at(functions, 0, 8) == {RBX: at_cfa[RBX], R12: at_cfa[R12]}
+
+
 def test_expressions_that_say_a_place_become_one(tmp_path):
     functions = read_program(
         tmp_path,
@@ -117,6 +127,8 @@ def compare_saved(functions, chance):
             row = first + int(np.searchsorted(frames.row_offset[first : first + count], away + offset, "right")) - 1
             expected = sides[number].rules(int(sides[number].row_set[row]))
             found = saved_at(functions, index, offset)
+            stack = found.pop(frames.machine.sp, None)
+            assert (stack is None) == (frames.rule_words[frames.row_rule[row], 3] == 0)
             assert found.keys() == expected.keys()
             for register, rule in expected.items():
                 if rule.kind in MEANINGS:
@@ -205,6 +217,11 @@ def test_functions_are_named_by_the_symbol_that_holds_them(tmp_path):
     functions = read_program(tmp_path, *fdes, names=names)
     assert functions.symbols == ["_ZN1a1bEi", "_ZN1a1bEi+0x20", "plain", "evil\n<b>", ""]
     assert functions.names == ["a::b", "a::b+0x20", "plain", "evil\n<b>", ""]
+
+
+def test_a_symbol_without_a_size_names_the_function_that_begins_there_alone(tmp_path):
+    functions = read_program(tmp_path, (TEXT, 32, ""), (TEXT + 32, 32, ""), names=[("_start", TEXT, 0)])
+    assert functions.symbols == ["_start", ""]
 
 
 def test_all_code_stands_on_one_line_and_functions_outside_of_it_get_their_own(tmp_path):

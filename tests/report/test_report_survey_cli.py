@@ -91,6 +91,11 @@ def test_a_page_is_written_whole_and_has_the_title(folder, tmp_path):
     assert err.count("\n") == 1
 
 
+def test_a_dash_is_standard_output_for_pages_too(folder, tmp_path):
+    report(folder, "-o", tmp_path / "page.html")
+    assert report(folder, "-o", "-")[0] == (tmp_path / "page.html").read_text()
+
+
 def test_terminals_get_printable_text_only(folder):
     out, _ = report(folder, "--figure", "errors")
     assert in_words(HOSTILE, FIGURES["errors"].columns[0])[:40] in out

@@ -95,6 +95,8 @@ def test_versions(database, tables, compared):
         assert row["impossible"] == sum(one["impossible"] is not None for one in every)
         functions = sum(one["functions"] or 0 for one in every)
         assert row["functions"] == functions
+        assert row["made"] == len(every) - row["impossible"]
+        assert row["made"] > row["files"]  # some have no .eh_frame to compare with
         assert row["left_out"] == pytest.approx(1 - sum(one["covered"] or 0 for one in every) / functions)
 
 
@@ -313,8 +315,32 @@ def test_nearly_nothing_is_not_told_as_nothing(share, words):
     assert percent(share) == words
 
 
-def test_text_that_turns_around_is_spelled_out():
-    assert in_words("a\u202eb\x1b", Column("file", "File", Unit.TEXT)) == "a\\u202eb\\x1b"
+def test_text_that_turns_around_or_is_not_seen_is_spelled_out():
+    column = Column("file", "File", Unit.TEXT)
+    assert in_words("a\u202eb\x1b", column) == "a\\u202eb\\x1b"
+    assert in_words("a\u200bb\u2060c\ufeffd\xade", column) == "a\\u200bb\\u2060c\\ufeffd\\u00ade"
+    assert in_words("\u0646\u200c\u0627\u200d", column) == "\u0646\u200c\u0627\u200d"
+
+
+def test_damaged_call_frames_describe_no_more_than_all_code():
+    made = Made(40)
+    files = list(layout.COLUMNS["files"])
+    versions = list(layout.COLUMNS["versions"])
+    text = {row[0]: row[files.index("text_bytes")] for row in made.rows["files"]}
+    for number, row in enumerate(made.rows["files"]):
+        if row[files.index("functions")]:
+            changed = dict(zip(files, row, strict=True)) | {"code_bytes": 70 * text[row[0]]}
+            made.rows["files"][number] = tuple(changed.values())
+    for number, row in enumerate(made.rows["versions"]):
+        changed = dict(zip(versions, row, strict=True)) | {"covered_bytes": 69 * text[row[0]]}
+        made.rows["versions"][number] = tuple(changed.values())
+    with made.connection() as connection:
+        for figure in FIGURES.values():
+            shares = [place for place, column in enumerate(figure.columns) if column.unit == Unit.SHARE]
+            for row in ask(connection, figure).rows:
+                assert all((row[place] or 0) <= 1 for place in shares), (figure.name, row)
+        [survey] = _asked(connection, "survey")
+        assert survey["code_bytes"] <= survey["text"]
 
 
 def test_every_figure_and_its_columns_are_documented():

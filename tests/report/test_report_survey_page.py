@@ -346,6 +346,95 @@ def test_the_page_prints(opened):
     assert opened.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
     assert opened.evaluate("getComputedStyle(document.getElementById('files')).display") == "none"
     assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    opened.look(width=680, media="print")
+    opened.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert opened.sideways() == 0
+    wide = "[...document.querySelectorAll('figure .scroll')].filter((one) => one.scrollWidth > one.clientWidth).length"
+    assert opened.evaluate(wide) == 0
+    assert "These are the first 10 of 50 rows." in opened.evaluate(
+        "document.querySelector('#figure-largest').innerText"
+    )
+    scales = "[...document.querySelectorAll('svg[role=img]')].map((one) => one.clientWidth / one.viewBox.baseVal.width)"
+    assert all(0.7 < scale < 1.3 for scale in opened.evaluate(scales))
+    opened.look()
+    opened.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert all(0.95 < scale < 1.05 for scale in opened.evaluate(scales))
+
+
+def test_a_file_that_is_open_is_printed_over_all_its_sheets(opened, richest):
+    file, lost = richest
+    _show(opened, file["build_id"])
+    opened.look(media="print")
+    assert opened.printed().count(b"/Type /Page\n") > 1
+    opened.evaluate("dispatchEvent(new Event('beforeprint'))")
+    shown = opened.evaluate("document.body.innerText")
+    assert shown.startswith(opened.evaluate("document.querySelector('dialog h2').textContent"))
+    assert all(f"{one['address']:#x}" in shown for one in lost)
+    assert "What each version takes" not in shown
+    opened.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert opened.evaluate("document.getElementById('printed')") is None
+    assert opened.evaluate("document.getElementById('file').open")
+
+
+def test_without_a_script_nothing_is_shown_that_needs_one(page, written):
+    page.ask("Emulation.setScriptExecutionDisabled", value=True)
+    page.open(written)
+    told = page.accessible()
+    page.ask("Emulation.setScriptExecutionDisabled", value=False)
+    roles = {role for role, _ in told}
+    assert roles.isdisjoint({"searchbox", "search", "button", "navigation"})
+    assert "All files" not in {name for _, name in told}
+    assert any("This page is drawn by a script." in name for _, name in told)
+
+
+def test_words_in_charts_do_not_stand_on_the_line_at_one(opened):
+    crossed = """
+    [...document.querySelectorAll('svg[role=img] .one')].flatMap((line) => {
+      const at = line.getBoundingClientRect(), texts = [...line.ownerSVGElement.querySelectorAll('text:not(.strong)')];
+      return texts.filter((one) => {
+        const box = one.getBoundingClientRect();
+        return box.left < at.left && box.right > at.right && box.top < at.bottom && box.bottom > at.top;
+      }).map((one) => one.textContent);
+    })
+    """
+    # The line at 1 goes through the middle of the last part.
+    figure = {
+        "columns": [{"name": "part", "unit": "text", "words": {}}, {"name": "share", "unit": "ratio", "words": {}}],
+        "drawing": {"label": "part", "values": ["share"], "one": True},
+    }
+    rows = [["a", 0.9], ["b", 0.2]]
+    chart = f"stack({json.dumps(figure)}, {json.dumps(rows)}, 600, ['a', 'b'], 1.1)"
+    opened.evaluate(f"document.querySelector('main').prepend({chart})")
+    assert (
+        opened.evaluate("document.querySelector('main svg').textContent").count("0.200") == 2
+    )  # and told to those who point
+    for width in (1280, 390):
+        opened.look(width=width)
+        opened.settle()
+        assert opened.evaluate(crossed) == []
+
+
+def test_letters_with_hundreds_of_marks_make_no_file_wide(page, tmp_path):
+    made = Made(3)
+    names = list(layout.COLUMNS["places"])
+    marked = "e\u0301" * 50 + "a" + "\u0336" * 200
+    made.rows["places"] = [
+        tuple((dict(zip(names, row, strict=True)) | {"member": marked}).values()) for row in made.rows["places"]
+    ]
+    path = tmp_path / "page.html"
+    with made.connection() as connection, path.open("wb") as out:
+        write_survey_page(connection, out, title=marked)
+    for width in (1280, 390):
+        page.look(width=width)
+        page.open(path)
+        page.wait_for("document.documentElement.dataset.ready")
+        page.evaluate("location.hash = '#file=0'")
+        page.wait_for("document.getElementById('file').open")
+        assert page.sideways() == 0
+        assert (
+            page.evaluate("document.getElementById('file').scrollWidth - document.getElementById('file').clientWidth")
+            == 0
+        )
 
 
 def test_numbers_are_written_alike_on_the_page_and_the_terminal(opened):

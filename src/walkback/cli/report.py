@@ -24,7 +24,12 @@ _WIDEST = 72
 
 @click.command()
 @click.argument("subject", metavar="SURVEY|FILE", type=click.Path())
-@click.option("-o", "--output", type=click.Path(), help="Write a page of HTML; with --json or --csv these.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    help="Write a page of HTML, or with --json or --csv these; - to standard output.",
+)
 @click.option("--title", metavar="TEXT", help="What to call the page of a survey.")
 @click.option("--figure", "names", metavar="NAME", multiple=True, help="Only this figure. Again for one more.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows of one figure as CSV.")
@@ -58,7 +63,9 @@ def report(
     if title is not None and not (page and is_survey):
         message = "--title is for the page of a survey, which -o writes"
         raise click.UsageError(message)
-    if output is not None and not is_survey:
+    if output == "-":
+        output = None
+    elif output is not None and not is_survey:
         from walkback.report.opening import file_of
 
         refuse_input(file_of(subject), output)
@@ -101,8 +108,8 @@ def _file(file: str, form: str, output: str | None, names: tuple[str, ...]) -> i
     from walkback.report.listings import binary_figures
 
     if form == "page":
-        assert output is not None
-        write_binary_page(file, output)
+        with opened(output) as out:
+            write_binary_page(file, out)
         return EXIT_FINE
     found = {listing.name: listing for listing in binary_figures(file)}
     _check(names, found)

@@ -1,5 +1,5 @@
 // Puts the page together: headlines, the code by address, the list of functions and the one that is chosen.
-const PRINTED = 30;
+const PRINTED = 25;
 const LEAD = "All sections of code one after the other, each as long as it is.";
 
 class BinaryPage {
@@ -46,11 +46,10 @@ class BinaryPage {
     this.line.tell(this.line.current);
   }
 
-  coverWords({version, covered, coveredBytes}) {
-    const {counts} = this.binary, missing = counts.functions - covered;
+  coverWords({version, covered, lostBytes}) {
+    const missing = this.binary.counts.functions - covered;
     if (!missing) return `SFrame V${version} can say all that is described of it.`;
-    const lost = bytes(counts.codeBytes - coveredBytes);
-    return `SFrame V${version} cannot say ${counted(missing, "function")} with ${lost} of code.`;
+    return `SFrame V${version} cannot say ${counted(missing, "function")} with ${bytes(lostBytes)} of code.`;
   }
 
   // The list
@@ -156,7 +155,7 @@ class BinaryPage {
   filters() {
     const binary = this.binary, reason = this.version ? binary.reason.get(this.version) : null;
     this.tests = [
-      ["all", "All functions", () => true],
+      ["all", binary.length === binary.counts.functions ? "All functions" : "All pieces", () => true],
       reason && ["lost", `Not covered by V${this.version}`, (index) => reason[index] !== 0],
       binary.sframe?.compared && ["differs", `${binary.sframe.name} differs`, (index) => binary.verdicts[index] !== 0],
       ["framed", `CFA by ${binary.register(binary.machine.fp)}`, (index) => this.framed()[index] !== 0],
@@ -201,8 +200,10 @@ class BinaryPage {
       this.list.show(this.found.length, this.found.indexOf(this.line.current));
     }
     this.list.empty.textContent = binary.length ? "No function is called that." : "There are no functions.";
-    const all = counted(binary.length, "function");
-    this.status.textContent = this.found.length === binary.length ? all : `${count(this.found.length)} of ${all}`;
+    const functions = counted(binary.counts.functions, "function"), whole = binary.length === binary.counts.functions;
+    const all = whole ? functions : `${counted(binary.length, "piece")} of ${functions}`;
+    const some = `${count(this.found.length)} of ${whole ? functions : counted(binary.length, "piece")}`;
+    this.status.textContent = this.found.length === binary.length ? all : some;
   }
 
   resort() {
@@ -254,7 +255,9 @@ class BinaryPage {
   }
 
   footer() {
-    const file = `'${this.binary.file.replace(/'/g, "'\\''")}'`;
+    const {file: name} = this.binary;
+    // What is spelled out in a name is so for shells too.
+    const file = name.includes("\\") ? `$'${name.replace(/'/g, "\\'")}'` : `'${name.replace(/'/g, "'\\''")}'`;
     const commands = [
       ["what the tables take", "walkback size"],
       ["what cannot be said, and why", "walkback derive -o /dev/null"],
@@ -268,25 +271,17 @@ class BinaryPage {
       html("summary", {}, "The same numbers on the command line"), html("dl", {class: "facts"}, shown)));
   }
 
-  // On paper the list does not scroll: its first rows are there, and how many more there are.
+  // On paper tables have their first rows, and say how many more there are.
   print(on) {
-    const root = document.documentElement;
+    const root = document.documentElement, most = on ? PRINTED : 0;
     if (on) {
-      this.before = {theme: root.dataset.theme, top: this.list.top, words: this.status.textContent};
-      const most = Math.min(PRINTED, this.found.length);
+      this.before = {theme: root.dataset.theme, words: this.status.textContent};
       if (most < this.found.length) this.status.textContent = `The first ${count(most)} of ${this.status.textContent}`;
-      this.list.view.style.height = `${most * this.list.rowHeight}px`;
-    }
+    } else this.status.textContent = this.before.words;
     root.dataset.theme = on ? "light" : this.before.theme;
-    if (!on) {
-      this.list.view.style.height = "";
-      this.status.textContent = this.before.words;
-    }
-    this.list.measure();
-    this.list.top = on ? 0 : this.before.top;
-    this.list.draw(true);
-    this.line.colours = null;
-    this.line.draw();
+    this.list.print(most);
+    this.panel.print(most);
+    this.line.print(on);
   }
 }
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from walkback.report.functions import Functions, functions_of, rules_of
 from walkback.report.opening import one_elf_file
 from walkback.report.page import plain_data, write_page
 from walkback.sframe.layout import VERSIONS
+from walkback.survey.finding import shown
 from walkback.survey.kinds import kind_of
 from walkback.survey.producers import origin
 from walkback.text import printable
@@ -46,15 +47,18 @@ _UNPLACED = 100
 
 
 def write_binary_page(
-    path: str | os.PathLike[str], out: str | os.PathLike[str], *, debug_roots: Sequence[str] = DEBUG_ROOTS
+    path: str | os.PathLike[str], out: str | os.PathLike[str] | BinaryIO, *, debug_roots: Sequence[str] = DEBUG_ROOTS
 ) -> None:
-    """Write the page about an ELF file, or about a member of an archive, named as `archive(member)`."""
+    """Write the page about an ELF file, or about a member of an archive, named as `archive(member)`.
+
+    It goes to a file of a name, or to one that is open for bytes.
+    """
     functions = functions_of(one_elf_file(path), debug_roots)
     columns = _columns(functions)
     meta = _meta(functions) | {"columns": columns.described}
-    title = f"{printable(os.path.basename(functions.elf.name))}: stack-trace tables"  # noqa: PTH119 - no path: a name
+    title = f"{shown(os.path.basename(functions.elf.name))}: stack-trace tables"  # noqa: PTH119 - no path: a name
     data = {"META": plain_data(meta), "DATA": columns.packed()}
-    with replacing(out) as file:
+    with replacing(out) if isinstance(out, str | os.PathLike) else nullcontext(out) as file:
         write_page(file, "binary.html", title=title, styles=_STYLES, scripts=_SCRIPTS, data=data)
 
 
@@ -66,7 +70,7 @@ def _meta(functions: Functions) -> dict[str, Any]:
     elf, table, sizes, told = functions.elf, functions.table, functions.sizes, functions.told
     machine, line = table.machine, functions.line
     return {
-        "file": printable(elf.name),
+        "file": shown(elf.name),
         "kind": kind_of(elf),
         "buildId": _build_id(elf),
         "origin": _origin(functions),
@@ -86,7 +90,8 @@ def _meta(functions: Functions) -> dict[str, Any]:
         "counts": {
             "functions": len(np.unique(table.range_origin)) if told is None else told.functions,
             "rows": len(table.row_rule),
-            "codeBytes": int(table.range_size.sum()),
+            "codeBytes": int(functions.inside.sum()),
+            "beyond": int(np.count_nonzero(functions.inside < table.range_size)),
             "dead": told.dead if told else 0,
             "empty": told.empty if told else 0,
             "shadowed": told.shadowed if told else 0,
@@ -127,15 +132,15 @@ def _version(functions: Functions, version: int) -> dict[str, Any]:
     impossible = functions.sizes.impossible.get(version)
     if impossible is not None:
         return {"version": version, "impossible": impossible}
-    size, made = functions.sizes.versions[version], functions.derived[version]
+    size, made = functions.sizes.versions[version], functions.versions[version]
     return {
         "version": version,
         "bytes": size.parts.total,
         "parts": asdict(size.parts),
         "covered": size.covered,
-        "coveredBytes": made.covered_bytes,
+        "lostBytes": int(functions.inside[made.reason != 0].sum()),
         "entries": size.entries,
-        "reasons": functions.versions[version].reasons,
+        "reasons": made.reasons,
     }
 
 
@@ -152,7 +157,7 @@ def _sframe(functions: Functions) -> dict[str, Any] | None:
         "bytes": size.parts.total,
         "parts": asdict(size.parts),
         "compared": None if comparison is None else [comparison.code_bytes(verdict) for verdict in Verdict],
-        "rules": [] if comparison is None else found.table.rule_texts(),
+        "rules": [] if comparison is None else rules_of(found.table),
         "sections": {} if comparison is None else _section_names(functions, comparison),
     }
 

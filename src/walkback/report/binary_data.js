@@ -1,7 +1,7 @@
 // The file that a page is about: its functions as columns, and what is asked of them. Addresses have 64 bits and are
 // BigInts; offsets and sizes are numbers.
 const KIND = {UNCHANGED: 0, UNDEFINED: 1, REGISTER: 2, AT_REGISTER: 3, CFA: 4, AT_CFA: 5, INEXPRESSIBLE: 6};
-const VERDICT = {EQUAL: 1, DIFFERENT: 2, ONLY_FRAMES: 3, ONLY_SFRAME: 4};
+const VERDICT = {NEITHER: 0, EQUAL: 1, DIFFERENT: 2, ONLY_FRAMES: 3, ONLY_SFRAME: 4};
 const SIGNAL = 1, KEY_B = 2, LSDA = 4;
 
 // Things at rising offsets, some for each function, each with a number.
@@ -61,6 +61,7 @@ class Binary {
       this[`stretch${name}`] = columns.numbers(`stretch${name}`);
     this.stretchesOf = new Map();
     this.outside = [];
+    this.found = new Set();
     this.verdicts = new Uint8Array(this.length);
     for (let its = 0; its < this.stretchStart.length; its++) {
       const owner = this.stretchFunction[its] - 1;
@@ -71,6 +72,7 @@ class Binary {
       if (!this.stretchesOf.has(owner)) this.stretchesOf.set(owner, []);
       this.stretchesOf.get(owner).push(its);
       this.verdicts[owner] |= 1 << this.stretchVerdict[its];
+      this.found.add(this.stretchVerdict[its]);
     }
   }
 

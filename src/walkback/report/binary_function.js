@@ -33,11 +33,12 @@ class FunctionPanel {
       label: "Rows of the function", id: "rows", columns: this.columns(), cells: (row) => this.cells(row),
       chosen: (row) => this.move(binary.rows.offset[binary.rows.first[this.index] + row]),
     });
+    this.rowsTitle = html("h4", {}, "Rows");
     this.differences = html("div", {});
     element.replaceChildren(this.title, this.facts,
       html("h4", {}, "The frame at an address"),
       this.profile, html("div", {class: "seek"}, this.slider, this.where), this.frame,
-      html("h4", {}, "Rows"), this.rows.element, this.differences);
+      this.rowsTitle, this.rows.element, this.differences);
   }
 
   columns() {
@@ -105,6 +106,12 @@ class FunctionPanel {
     this.rows.show(binary.rows.count(index), -1);
     this.tellDifferences();
     this.move(offset ?? this.longest());
+  }
+
+  print(most) {
+    const its = this.rows.count;
+    this.rowsTitle.textContent = most && most < its ? `Rows: the first ${count(most)} of ${count(its)}` : "Rows";
+    this.rows.print(most);
   }
 
   longest() {
@@ -265,5 +272,5 @@ function oneText(binary, index, its) {
 }
 function otherText(binary, its) {
   const number = binary.stretchOther[its];
-  return number ? marked(binary.sframe.rules[number - 1], binary.stretchMarks[its]) : "no rule";
+  return number ? marked(ruleText(binary.sframe.rules[number - 1]), binary.stretchMarks[its]) : "no rule";
 }

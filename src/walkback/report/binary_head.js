@@ -55,9 +55,12 @@ function tile(title, value, note, mark = "") {
 
 function tiles(binary, base) {
   const {counts} = binary, newest = binary.versions.filter(({impossible}) => !impossible).at(-1);
-  const runs = binary.textBytes ? `of ${bytes(binary.textBytes)} that can run, ${percent(counts.codeBytes / binary.textBytes)}` : "";
+  // In a damaged file sections can overlap.
+  const share = counts.codeBytes <= binary.textBytes ? `, ${percent(counts.codeBytes / binary.textBytes)}` : "";
+  const runs = binary.textBytes ? `of ${bytes(binary.textBytes)} that can run${share}` : "";
+  const pieces = binary.length > counts.functions ? `in ${count(binary.length)} pieces, ` : "";
   const its = [
-    tile("Functions", count(counts.functions), `with ${counted(counts.rows, "row")} in ${binary.source}`),
+    tile("Functions", count(counts.functions), `${pieces}with ${counted(counts.rows, "row")} in ${binary.source}`),
     tile("Code that they describe", bytes(counts.codeBytes), runs),
   ];
   if (base.total) {
@@ -80,7 +83,7 @@ function tiles(binary, base) {
 
 function sframeTile({sframe, source}) {
   const name = `${sframe.name} that it has`;
-  const what = `V${sframe.versions.join(", V")}, ${counted(sframe.functions, "function")}`;
+  const what = `V${sframe.versions.join(", V")}, ${counted(sframe.functions, "entry", "entries")} in its index`;
   if (!sframe.compared) return tile(name, bytes(sframe.bytes), what);
   const [, equal, different, frames, others] = sframe.compared, all = equal + different + frames + others;
   const words = `${what}; equal to ${source} at ${percent(all ? equal / all : null)} of code`;
@@ -166,13 +169,15 @@ function notes(binary) {
   say(counts.unplaced, "cannot be read", "cannot be read");
   if (counts.unplaced) its.push(shortList(unplaced.map(([, reason]) => reason), counts.unplaced));
   if (binary.length > counts.functions)
-    its.push(`Some functions are in several pieces: the list has ${count(binary.length)}.`);
+    its.push(`The list has ${count(binary.length)} pieces, since some functions are in several, as the procedure linkage table is.`);
+  if (counts.beyond)
+    its.push(`${counted(counts.beyond, "function")} ${counts.beyond === 1 ? "goes" : "go"} on behind the code of the file. What is behind does not count.`);
   if (outside.length) its.push(outsideNote(binary));
   return its.length ? [html("ul", {class: "notes quiet"}, its.map((one) => html("li", {}, one)))] : [];
 }
 
 function shortList(texts, all) {
-  return html("ul", {},
+  return html("ul", {class: "names"},
     texts.map((text) => html("li", {class: "mono"}, text)),
     all > texts.length && html("li", {}, `and ${count(all - texts.length)} more`));
 }

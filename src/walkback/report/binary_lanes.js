@@ -1,6 +1,7 @@
 // The code of a file by address: what functions there are, how many rows they have, and what tables cannot say.
 const LANES = {ruler: 22, functions: 34, rows: 30, cover: 14, sframe: 14, gap: 7};
 const OVERVIEW = 16;
+const PAPER = 680; // As many pixels as a sheet is wide, with more in each for printers.
 const HELP = "Code by address. Left and right arrows move between functions, plus and minus zoom, zero shows all";
 const COLOURS = [
   "ink", "quiet", "line", "grid", "soft", "accent", "bad", "good", "warn", "c2", "code-1", "code-2", "code-ink",
@@ -13,6 +14,7 @@ class LineDrawing {
     this.version = null;
     this.current = -1;
     this.hovered = -1;
+    this.printed = false;
     this.from = 0;
     this.to = binary.lineLength;
     this.canvas = html("canvas", {
@@ -56,6 +58,12 @@ class LineDrawing {
 
   // Drawing
 
+  print(on) {
+    this.printed = on;
+    this.colours = null;
+    this.draw();
+  }
+
   redraw() {
     if (this.waiting) return;
     this.waiting = true;
@@ -63,7 +71,7 @@ class LineDrawing {
   }
 
   prepare(canvas, height) {
-    const ratio = window.devicePixelRatio || 1, width = this.element.clientWidth;
+    const ratio = this.printed ? 3 : window.devicePixelRatio || 1, {width} = this;
     canvas.style.height = `${height}px`;
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
       canvas.width = Math.max(1, Math.round(width * ratio));
@@ -76,7 +84,7 @@ class LineDrawing {
   }
 
   draw() {
-    this.width = this.element.clientWidth;
+    this.width = this.printed ? PAPER : this.element.clientWidth;
     if (!this.width) return;
     this.gutter = this.width < 560 ? 0 : 96;
     this.scale = (this.width - this.gutter) / (this.to - this.from);
@@ -303,11 +311,19 @@ class LineDrawing {
   }
 
   drawLegend() {
-    const its = [["var(--code-1)", "function"], ["var(--c2)", "rows of the table"]];
-    const cover = `covered by V${this.version}`;
-    if (this.version) its.push(["var(--good)", cover], ["var(--bad)", `not ${cover}`]);
-    if (this.binary.sframe?.compared)
-      its.push(["var(--bad)", ".sframe says something else"], ["var(--warn)", "only in call frame information"]);
+    const binary = this.binary, cover = `covered by V${this.version}`;
+    const lost = this.version && binary.versionOf(this.version).reasons.length > 1;
+    // Of what is wrong only what there is.
+    const its = [
+      ["var(--code-1)", "function"],
+      ["var(--c2)", "rows of the table"],
+      this.version && ["var(--good)", cover],
+      lost && ["var(--bad)", `not ${cover}`],
+      binary.found.has(VERDICT.DIFFERENT) && ["var(--bad)", ".sframe says something else"],
+      binary.found.has(VERDICT.ONLY_FRAMES) && ["var(--warn)", "only in call frame information"],
+      binary.found.has(VERDICT.ONLY_SFRAME) && ["var(--quiet)", "only in .sframe"],
+      binary.found.has(VERDICT.NEITHER) && ["var(--quiet)", "a rule in neither"],
+    ].filter(Boolean);
     const key = its.join();
     if (this.legendKey === key) return;
     this.legendKey = key;

@@ -9,6 +9,7 @@ class LongTable {
     Object.assign(this, {columns, cells, chosen, sorted, id});
     this.count = 0;
     this.current = -1;
+    this.printed = 0;
     this.sort = null;
     this.heads = columns.map((column) => this.head(column));
     this.tall = html("div", {class: "tall", role: "rowgroup"});
@@ -65,7 +66,7 @@ class LongTable {
 
   measure() {
     this.rowHeight = parseFloat(getComputedStyle(this.element).getPropertyValue("--row")) || 30;
-    this.height = Math.min(this.count * this.rowHeight, HIGHEST);
+    this.height = Math.min((this.printed || this.count) * this.rowHeight, HIGHEST);
     this.tall.style.height = `${this.height}px`;
     this.view.style.flexBasis = `${this.height}px`;
     this.draw(true);
@@ -85,9 +86,18 @@ class LongTable {
       : row / (this.count - this.view.clientHeight / this.rowHeight) * room;
   }
 
+  // On paper nothing scrolls: so many of the first rows are there. 0 is for the screen.
+  print(most) {
+    if (most) this.left = this.top;
+    this.printed = Math.min(most, this.count);
+    this.measure();
+    if (!most) this.top = this.left;
+    this.draw(true);
+  }
+
   draw(anew = false) {
-    const top = this.top, first = Math.max(0, Math.floor(top) - 2);
-    const last = Math.min(this.count, Math.ceil(top + this.view.clientHeight / this.rowHeight) + 2);
+    const top = this.printed ? 0 : this.top, first = Math.max(0, Math.floor(top) - 2);
+    const last = this.printed || Math.min(this.count, Math.ceil(top + this.view.clientHeight / this.rowHeight) + 2);
     if (!anew && first === this.first && last === this.last && this.height < HIGHEST) return;
     this.first = first;
     this.last = last;

@@ -16,11 +16,15 @@ _MUCH, _MUCH_CODE = 0.2, 0.05
 
 CODE = """code AS (
   SELECT content, machine, producer, language, coalesce(functions, 0) = 0 AS bare, text_bytes::HUGEINT AS text,
-    coalesce(code_bytes, 0)::HUGEINT AS described, coalesce(covered_bytes, 0)::HUGEINT AS covered
+    least(coalesce(code_bytes, 0), text_bytes)::HUGEINT AS described,
+    least(coalesce(covered_bytes, 0), text_bytes)::HUGEINT AS covered
   FROM files LEFT JOIN (SELECT content, covered_bytes FROM versions WHERE version = 3) USING (content)
   WHERE outcome IN ('measured', 'without')
 )"""
-"""The files that were looked into, with bytes of code: all, with call frame information, and said by version 3."""
+"""The files that were looked into, with bytes of code: all, with call frame information, and said by version 3.
+
+Damaged call frame information describes more than there is.
+"""
 
 
 def _code_says(rows: list[dict[str, Any]]) -> str:

@@ -132,7 +132,7 @@ GROUP BY {name}
 ORDER BY functions DESC, {name}
 """
         ),
-        Drawing("bars", name, ("based", "saved"), axis="of the functions"),
+        Drawing("bars", name, ("based", "code", "saved"), axis="of the functions, or of their code"),
     )
 
 
@@ -140,7 +140,7 @@ FRAME_POINTER_FILES = Figure(
     "frame-pointer-files",
     "CFAs from the frame pointer, by file",
     "Files by the share of their functions whose CFA counts from the frame pointer. A bin begins at its share and is "
-    "0.05 wide.",
+    "5 per cent wide.",
     columns(Column("based", "Functions from", Unit.SHARE), _FILES, Column("share", "Of all files", Unit.SHARE)),
     query(
         """

@@ -62,12 +62,15 @@ SELECT (SELECT count(*) FROM units) AS units, (SELECT sum(bytes) FROM units) AS 
   count(*) AS files, sum(bytes) AS bytes, count(*) FILTER (outcome = 'measured') AS measured,
   (SELECT count(*) FROM sframe) AS with_sframe,
   sum(functions) AS functions, sum("rows") AS "rows",
-  sum(text_bytes) FILTER (outcome IN ('measured', 'without')) AS text, sum(code_bytes) AS code_bytes,
-  sum(code_bytes) / nullif(sum(text_bytes) FILTER (outcome IN ('measured', 'without')), 0) AS described,
+  sum(text) AS text, sum(code) AS code_bytes, sum(code) / nullif(sum(text), 0) AS described,
   sum(fp_functions) / nullif(sum(functions), 0) AS based,
   sum(eh_frame::HUGEINT + eh_frame_hdr) AS call_frames, sum(debug_frame) AS debug_frame,
   count(*) FILTER (outcome = 'error') AS errors, (SELECT count(*) FROM troubles) AS troubles
-FROM files
+FROM (
+  SELECT *, CASE WHEN outcome IN ('measured', 'without') THEN text_bytes END AS text,
+    least(coalesce(code_bytes, 0), text) AS code
+  FROM files
+)
 """
     ),
     says=_survey_says,

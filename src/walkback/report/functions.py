@@ -129,8 +129,8 @@ class Functions:
         start = self.table.range_start[missing]
         if self.elf.is_relocatable:
             sections = self.table.range_section[missing].tolist()
-            return [index.describe(*place) or "" for place in zip(start.tolist(), sections, strict=True)]
-        rows = index.holders(start)
+            return [index.describe(*place, sized=True) or "" for place in zip(start.tolist(), sections, strict=True)]
+        rows = index.holders(start, sized=True)
         away = (start - index.starts(rows)).tolist()
         return [f"{name}+{by:#x}" if name else "" for name, by in zip(index.names_of(rows), away, strict=True)]
 
@@ -140,6 +140,13 @@ class Functions:
         parts = [symbol.partition("+0x") for symbol in self.symbols]
         plain = demangle([base for base, _, _ in parts])
         return [name + plus + by for name, (_, plus, by) in zip(plain, parts, strict=True)]
+
+    @cached_property
+    def inside(self) -> U64:
+        """How many bytes of each function are in the file: a damaged FDE can go on behind its section."""
+        line, text = self.line, self.line.text_of
+        behind = self.table.range_start - line.start[text]
+        return np.minimum(self.table.range_size, line.size[text] - behind)
 
     def code_sections(self) -> list[str | None]:
         """The name of the section that each function is in."""

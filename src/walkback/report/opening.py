@@ -7,8 +7,11 @@ import re
 
 from walkback.elf import ElfFile, elf_files, is_archive, is_elf, map_file
 from walkback.errors import UnreadableError, WalkbackError
+from walkback.packages import HEAD, Kind
+from walkback.packages import kind_of as kind_of_package
 
 _SHOWN = 3
+_PACKAGES = {Kind.DEB: "a Debian package", Kind.RPM: "an RPM package", Kind.WHEEL: "a wheel"}
 _MEMBER = re.compile(r"(.+?)(\(.+\)|\[.+\])", re.DOTALL)
 
 
@@ -26,6 +29,9 @@ def one_elf_file(path: str | os.PathLike[str]) -> ElfFile:
     data = map_file(file)
     if is_elf(data) and not parts:
         return ElfFile(data, name)
+    if (packed := _packed(data, file)) is not None:
+        message = f"this is {packed}; walkback survey looks into it, and walkback report shows what it finds"
+        raise UnreadableError(message, file=file)
     if not is_archive(data):
         message = "this is no archive, so it has no members" if parts else "this is no ELF file or archive"
         raise UnreadableError(message, file=file)
@@ -44,6 +50,14 @@ def one_elf_file(path: str | os.PathLike[str]) -> ElfFile:
     names = ", ".join(one.name for one in members[:_SHOWN])
     message = f"this is an archive of {len(members)} ELF files; name one of them, as in {names}"
     raise UnreadableError(message if members else "there is no ELF file in this archive", file=file)
+
+
+def _packed(data: memoryview, file: str) -> str | None:
+    """What a file is, if it is something else with ELF files in it that a survey looks into."""
+    kind = kind_of_package(bytes(data[:HEAD]), file)
+    if kind in {None, Kind.ELF, Kind.AR}:
+        return None
+    return _PACKAGES.get(kind) or ("a tar archive" if kind is Kind.TAR else f"compressed with {kind.value}")
 
 
 def _members(data: memoryview, file: str) -> tuple[list[ElfFile], WalkbackError | None]:

@@ -1,12 +1,13 @@
 """Where call frame information says that registers are saved which the table of a file does not follow.
 
-The table has the CFA, the return address and the frame pointer. A drawing of a frame shows the others too.
+The table has the CFA, the return address and the frame pointer. A drawing of a frame shows the others too, also the
+stack pointer where a machine saves it as s390x does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class Saved:
 def saved_registers(elf: ElfFile, sources: Sequence[FrameSource], table: UnwindTable) -> Saved | None:
     """The rules of other registers for the ranges of a settled table; None where they are too many to be kept."""
     try:
-        sides = [side_table(source.frames) for source in sources]
+        sides = [_with_stack_pointer(side_table(source.frames)) for source in sources]
     except DwarfError:
         return None
     # Sets in the place of rules: then joining and settling do for them what they do for these.
@@ -74,6 +75,35 @@ def saved_registers(elf: ElfFile, sources: Sequence[FrameSource], table: UnwindT
         set_first=np.concatenate(([0], np.cumsum(counts))),
         register=np.concatenate([side.register for side in sides]),
         part=np.concatenate([_parts(side) for side in sides]),
+    )
+
+
+def _with_stack_pointer(side: SideTable) -> SideTable:
+    """The same table with the rules of the stack pointer in its sets, where there are any."""
+    frames = side.frames
+    distinct, numbers = np.unique(np.append(frames.rule_words[:, 3], np.uint64(0)), return_inverse=True)
+    if len(distinct) == 1:
+        return side
+    # Set 0 stays the one of rows that have no rule of either.
+    keys = side.row_set.astype(np.int64) * len(distinct) + numbers[frames.row_rule]
+    pairs, row_set = np.unique(np.append(keys, 0), return_inverse=True)
+    former, word = pairs // len(distinct), distinct[pairs % len(distinct)]
+    count = np.diff(side.first)[former]
+    entry = np.arange(int(count.sum())) + np.repeat(side.first[former] - (np.cumsum(count) - count), count)
+    told = np.flatnonzero(word)
+    kind = word[told] & np.uint64(15)
+    operand = word[told].view(np.int64) >> 20
+    operand = np.where(kind == RuleKind.REGISTER, (word[told] >> np.uint64(4)).astype(np.int64) & 0xFFFF, operand)
+    owner = np.concatenate((np.repeat(np.arange(len(pairs)), count), told))
+    register = np.append(side.register[entry], np.full(len(told), frames.machine.sp, np.uint16))
+    order = np.lexsort((register, owner))
+    return replace(
+        side,
+        row_set=row_set[:-1].astype(np.uint32),
+        first=np.concatenate(([0], np.cumsum(count + (word != 0)))),
+        register=register[order],
+        kind=np.append(side.kind[entry], kind.astype(np.uint8))[order],
+        operand=np.append(side.operand[entry], operand)[order],
     )
 
 

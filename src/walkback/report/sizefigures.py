@@ -79,7 +79,8 @@ VERSIONS = Figure(
     "are to be compared with each other on the files that all of them can be made for. Half of the files with "
     "functions are below the median, one in ten is below the lowest tenth, and one in ten above the highest. Files for "
     "which a version cannot be made at all count under that alone. Growth is what files gain if the section comes "
-    "beside what they have.",
+    "beside what they have. Functions are counted in all files that the version can be made for, also in those that "
+    "have .debug_frame alone, whose bytes are not compared.",
     columns(
         Column(
             "among",
@@ -98,6 +99,7 @@ VERSIONS = Figure(
         Column("median", "Median", Unit.RATIO),
         Column("high", "Highest tenth", Unit.RATIO),
         Column("growth", "Growth", Unit.SHARE),
+        Column("made", "Files counted", Unit.COUNT),
         Column("functions", "Functions", Unit.COUNT),
         Column("left_out", "Left out", Unit.SHARE),
         Column("code_left_out", "Code left out", Unit.SHARE),
@@ -106,7 +108,7 @@ VERSIONS = Figure(
         """
 SELECT among, version, coalesce(files, 0) AS files, impossible, unproved, sframe, call_frames,
   sframe / call_frames AS ratio, low, median, high, sframe / file_bytes AS growth,
-  functions, (functions - covered) / nullif(functions, 0) AS left_out,
+  made, functions, (functions - covered) / nullif(functions, 0) AS left_out,
   (code_bytes - covered_bytes) / nullif(code_bytes, 0) AS code_left_out
 FROM covers LEFT JOIN sizes USING (among, version)
 ORDER BY among DESC, version
@@ -129,7 +131,8 @@ ORDER BY among DESC, version
 )""",
         """covers AS (
   SELECT among, version, count(impossible) AS impossible, count(*) FILTER (NOT proved) AS unproved,
-    sum(files.functions) FILTER (impossible IS NULL) AS functions, sum(covered) AS covered,
+    count(*) FILTER (impossible IS NULL) AS made, sum(files.functions) FILTER (impossible IS NULL) AS functions,
+    sum(covered) AS covered,
     sum(code_bytes) FILTER (impossible IS NULL) AS code_bytes, sum(covered_bytes) AS covered_bytes
   FROM chosen JOIN versions USING (content, version) JOIN files USING (content)
   GROUP BY among, version

@@ -13,6 +13,7 @@
     html("li", {}, html("a", {href: "#files"}, "All files")));
   byId("about").textContent = `Made by walkback ${meta.version} with walkback report. The survey's tables are Parquet: every figure shows the SQL that made it.`;
 
+  byId("nav").hidden = byId("files").hidden = false;
   const files = new Files(meta, new Columns(meta.list, await inflated("list-data")));
   const list = new FileList(files, byId("list"));
   controls(files, list);
@@ -49,6 +50,17 @@
   });
   // Beside what is shown.
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  // On paper charts have its width. What stands in a dialog would end with the first sheet, so a copy is printed.
+  const print = (on) => {
+    byId("printed")?.remove();
+    document.querySelectorAll(".chart").forEach((chart) => chart.print(on));
+    if (!on || !dialog.open) return;
+    const copy = html("div", {id: "printed"}, [...dialog.cloneNode(true).children]);
+    copy.querySelectorAll(".reason").forEach((reason) => { reason.open = true; });
+    document.body.append(copy);
+  };
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
   addEventListener("hashchange", route);
   await route();
   document.documentElement.dataset.ready = "yes";

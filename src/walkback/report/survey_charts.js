@@ -197,7 +197,10 @@ function stack(figure, rows, width, order, most) {
     const box = svg("rect", {x: from, y: 4, width: Math.max(0, to - from - 1), height: tall, rx: 2});
     marks.push(told(filled(box, PARTS[order.indexOf(row[part]) % PARTS.length]), `${words}: ${written}`));
     const short = unit === "share" ? tickWords.share(Number(row[value].toPrecision(2))) : ratio(row[value]);
-    if (textWidth(short) + 8 < to - from) marks.push(label((from + to) / 2, 4 + tall / 2 + 4, short, "middle", `inside on${order.indexOf(row[part]) % PARTS.length}`));
+    const half = textWidth(short) / 2 + 4, one = place(1);
+    // Words do not stand on the line at 1.
+    const beside = drawing.one ? [(from + to) / 2, one - half, one + half].find((x) => Math.abs(x - one) >= half && x - half >= from && x + half <= to) : (from + to) / 2;
+    if (2 * half < to - from && known(beside)) marks.push(label(beside, 4 + tall / 2 + 4, short, "middle", `inside on${order.indexOf(row[part]) % PARTS.length}`));
   }
   if (drawing.one && most >= 1) {
     marks.push(line(place(1), 0, place(1), tall + 8, "one"));

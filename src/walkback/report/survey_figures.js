@@ -12,6 +12,7 @@ function inWords(value, column) {
 }
 const NUMBERS = new Set(["count", "bytes", "share", "ratio", "address"]);
 const SHOWN = 10, DRAWN = 12;
+const PAPER = {whole: 680, third: 280}; // How wide charts are on paper, in pixels.
 
 // A path as its last name, and where that is; members stand in brackets.
 function nameAndPlace(path) {
@@ -54,7 +55,7 @@ function growingTable(figure) {
     if (many < figure.rows.length) {
       const button = html("button", {type: "button", class: "small more"}, `Show all ${count(figure.rows.length)} rows`);
       button.addEventListener("click", () => { show(figure.rows.length); holder.querySelector(".scroll").focus(); });
-      holder.append(button);
+      holder.append(button, html("p", {class: "quiet paper"}, `These are the first ${count(many)} of ${count(figure.rows.length)} rows.`));
     }
   };
   show(SHOWN);
@@ -93,7 +94,7 @@ function drawn(figure, holder) {
     if (!panels.has(key)) panels.set(key, []);
     panels.get(key).push(row);
   }
-  const plain = drawing.values.length > 1 ? ["--c2", "--c3"] : ["--v3"];
+  const plain = drawing.values.length > 1 ? ["--c2", "--c3", "--c4"] : ["--v3"];
   const series = drawing.values.map((name, number) => SERIES[name]?.[1] ?? plain[number]);
   const colour = (key) => (["1", "2", "3"].includes(String(key)) ? `--v${key}` : "--c2");
   const perVersion = drawing.kind === "bars" && drawing.label === "version";
@@ -130,11 +131,17 @@ function drawn(figure, holder) {
       .filter((_, number) => figure.rows.some((row) => known(row[values[number]]))) : [];
   if (entries.length) holder.before(legend(entries));
   let width = 0;
+  const drawAll = (wide) => { for (const [rows, key, place] of parts) place.replaceChildren(draw(rows, key, wide ?? place.clientWidth)); };
   const redraw = () => {
     const now = parts[0][2].clientWidth;
     if (!now || now === width) return;
     width = now;
-    for (const [rows, key, place] of parts) place.replaceChildren(draw(rows, key, place.clientWidth));
+    drawAll();
+  };
+  holder.print = (on) => {
+    width = 0;
+    if (on) drawAll(holder.classList.contains("multiples") ? PAPER.third : PAPER.whole);
+    else redraw();
   };
   new ResizeObserver(redraw).observe(holder);
   return redraw;

@@ -55,7 +55,7 @@ function placesOf(files, file) {
     const its = files.words.package[files.package[place]];
     found.push(html("li", {}, html("bdi", {class: "mono"}, files.places[place]), its && html("span", {class: "quiet"}, html("bdi", {}, ` ${its}`))));
   }
-  return html("ul", {class: "places"}, found.slice(0, 100), found.length > 100 && html("li", {class: "quiet"}, `and ${count(found.length - 100)} more`));
+  return html("ul", {class: "places names"}, found.slice(0, 100), found.length > 100 && html("li", {class: "quiet"}, `and ${count(found.length - 100)} more`));
 }
 
 function sizesOf(details, file) {
@@ -164,6 +164,8 @@ function reasonsOf(details, file) {
   return part("Functions with something to tell", ...shown);
 }
 
+// Damaged call frame information goes on behind the code that there is.
+const shareOfText = (code, text) => (code > text ? "more than there is" : percent(code / text));
 function fileOf(details, file) {
   const {files} = details, [name] = nameAndPlace(files.name(file)), functions = files.number("functions", file);
   const pointers = files.number("fp_functions", file), word = (name) => details.word(name, file), number = (name) => details.number(name, file);
@@ -178,7 +180,7 @@ function fileOf(details, file) {
       ["Build ID", files.buildId[file]], ["File", bytes(files.number("bytes", file))], ["Text", bytes(number("text_bytes"))],
       [".eh_frame", bytes(number("eh_frame"))], [".eh_frame_hdr", bytes(number("eh_frame_hdr"))], [".debug_frame", bytes(number("debug_frame"))],
       ["Derived from", word("source")], ["Functions", count(functions)], ["Rows", count(number("rows"))], ["Their code", bytes(number("code_bytes"))],
-      ["Of the text", number("text_bytes") && known(number("code_bytes")) ? percent(number("code_bytes") / number("text_bytes")) : ""],
+      ["Of the text", number("text_bytes") && known(number("code_bytes")) ? shareOfText(number("code_bytes"), number("text_bytes")) : ""],
       ["CFA from the frame pointer", functions ? `${count(pointers)}, ${percent(pointers / functions)}` : ""],
       ["Code where it is", known(number("fp_bytes")) && number("code_bytes") ? percent(number("fp_bytes") / number("code_bytes")) : ""],
       ["Save the caller's", functions ? `${count(number("fp_saved"))}, ${percent(number("fp_saved") / functions)}` : ""],
