@@ -324,6 +324,16 @@ def test_what_is_cut_off_is_told_with_its_name_and_once(tmp_path):
         assert broken[0].what == "damaged"
 
 
+@pytest.mark.parametrize("pack", [bytes, lzma.compress], ids=["plain", "xz"])
+def test_a_member_that_is_cut_off_inside_is_no_end_of_what_it_is_in(pack, tmp_path):
+    inner = tar_of({"a": ELF, "b": ELF + bytes(5000)})
+    outer = tar_of({"before": ELF, "in.tar": inner[: inner.index(b"b\0") + 3000], "behind": ELF})
+    found, broken = looked_at(tmp_path, pack(outer))
+    assert list(found) == ["before", "in.tar(a)", "behind"]
+    missing = len(ELF) + 5000 - (3000 - 512)
+    assert [(one.member, one.message) for one in broken] == [("in.tar(b)", f"ends {missing} bytes too early")]
+
+
 def test_ten_thousand_members_are_all_found(tmp_path):
     files = {f"lib/{index}.so": ELF + b"%d" % index for index in range(10_000)}
     found, broken = looked_at(tmp_path, tar_of(files))

@@ -176,10 +176,11 @@ class Memory(Stream):
 
     def part(self, size: int) -> Self:
         """The next bytes; all that are left if they are fewer, and the error behind them."""
-        if size > self.left and not self._failure:
-            self._failure = ElfError(f"ends {size - self.left} bytes too early")
+        failure = None
+        if size > self.left:
+            failure = self._failure or ElfError(f"ends {size - self.left} bytes too early")
         start = len(self._data) - self.left
-        part = type(self)(self._data[start : start + size], self._failure if size > self.left else None)
+        part = type(self)(self._data[start : start + size], failure)
         self.left -= part.left
         return part
 
@@ -226,8 +227,7 @@ class Flow(Stream):
         while size:
             piece = self.some(size)
             if not piece:
-                self._failure = ElfError(f"ends {size} bytes too early")
-                raise self._failure
+                raise ElfError(f"ends {size} bytes too early")
             size -= len(piece)
             yield piece
 
