@@ -102,6 +102,7 @@ def costs(paths: list[Path]) -> Iterator[str]:
     yield f"{len(units)} units with {len(sizes)} ELF files of {sum(sizes):.0f} MB"
     yield f"looking through: {each * 1e3:.1f} ms a file, {more * 1e3:.1f} ms a megabyte, {sum(examined):.1f} s in all"
     yield f"unpacking: {opened * 1e3 / sum(sizes):.1f} ms a megabyte, {opened:.1f} s in all"
+    CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         start, began = time.process_time(), time.perf_counter()
         survey_files(paths, Path(folder, "survey"))

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0))
 _TURNING = (0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-_UNSEEN = (0xAD, 0x200B, 0x2060, 0xFEFF)
+_BLANK = (0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0)
+_UNSEEN = (0xAD, 0x34F, 0x180E, 0x200B, *range(0x2060, 0x2065), *range(0x206A, 0x2070), 0xFEFF, *range(0xFFF9, 0xFFFC))
 """Without any width. Joiners are not among them: many scripts are written with these."""
-_ESCAPES = {
+_TAGS = range(0xE0000, 0xE0080)
+
+
+def _spelled(number: int) -> str:
     # What is `\xff` may be a byte that is no text, but not a character.
-    number: f"\\x{number:02x}" if number < 0x80 else f"\\u{number:04x}"
-    for number in (*_CONTROLS, *_TURNING, *_UNSEEN)
-}
+    if number < 0x80:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+_ESCAPES = {number: _spelled(number) for number in (*_CONTROLS, *_TURNING, *_BLANK, *_UNSEEN, *_TAGS)}
 
 
 def printable(text: str) -> str:
     """Names come from files: what moves the cursor, has colours, turns text around or is unseen is spelled out."""
-    return text if text.isprintable() else text.translate(_ESCAPES)
+    return text if text.isascii() and text.isprintable() else text.translate(_ESCAPES)
 
 
 def counted(count: int, noun: str) -> str:

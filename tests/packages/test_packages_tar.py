@@ -137,6 +137,15 @@ def test_links_to_archives_are_archives_with_other_names(tmp_path):
     assert not broken
 
 
+def test_a_link_takes_no_more_room_than_another_member(tmp_path):
+    links = 20_000
+    archive = linked(("a", ELF), *[(str(number), "a") for number in range(links)])
+    (tmp_path / "many.tar.xz").write_bytes(lzma.compress(archive))
+    found = list(elf_files_in(str(tmp_path / "many.tar.xz")))
+    assert not [one for one in found if isinstance(one, Broken)]
+    assert len(found) == links + 1
+
+
 def test_links_are_bounded(tmp_path):
     objects = ar_of(tmp_path / "ar", {f"{number}.o": ELF for number in range(1000)})
     archive = linked(("a.a", objects), *[(f"{number}.a", "a.a") for number in range(1000)])

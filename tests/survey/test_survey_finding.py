@@ -152,6 +152,8 @@ def test_paths_that_differ_are_shown_differently():
         "x\ufeff".encode(),
         "x\u200b".encode(),
         "x\u2060".encode(),
+        "x\u3164".encode(),
+        "x\U000e0041".encode(),
     ]
     texts = [shown(os.fsdecode(path)) for path in paths]
     assert len(set(texts)) == len(paths)

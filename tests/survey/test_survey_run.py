@@ -424,6 +424,8 @@ def test_an_empty_name_is_no_path(files, tmp_path):
         told = "walkback: '': an empty name is no path\n"
         assert ended(*paths, "-o", "survey", cwd=tmp_path) == (3, "", told)
         assert names(tmp_path) == set()
+    assert ended(files / "lib", "-o", "", cwd=tmp_path) == (3, "", told)
+    assert names(tmp_path) == set()
 
 
 def test_a_path_that_is_gone_for_once_takes_no_results_away(files, tmp_path):

@@ -207,7 +207,8 @@ class _Walk:
     def _again(self, inside: range, place: _Place, name: str) -> Iterator[Again]:
         """What is found under another name of a member that had these."""
         for number in inside:
-            self._room.take_member()
+            if number > inside.start:  # the link itself has taken of the room
+                self._room.take_member()
             found, index = self._names[number]
             here = replace(found, names=(*place.names, name, *found.names[len(place.names) + 1 :]))
             if place.names:  # an archive around this one can have links to it

@@ -4,7 +4,7 @@ const PART_WORDS = {
   starts: "row starts", info: "info bytes", words: "words", other: "belonging to nothing",
 };
 const PART_COLOURS = {
-  header: "--c1", index: "--c2", padding: "--c8", attributes: "--c3",
+  header: "--c1", index: "--c2", padding: "--c7", attributes: "--c3",
   starts: "--c4", info: "--c5", words: "--c6", other: "--bad",
 };
 const KIND_WORDS = {

@@ -156,7 +156,7 @@ class DaskWorkers:
             self._client = client(address, timeout=timeout, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
             message = f"no scheduler of Dask answers: {_first_line(error)}"
-            raise UnreadableError(message, file=address) from None
+            raise UnreadableError(message, file=address or "''") from None
         self._threads, self._counted = 0, -_COUNTED_EVERY
         self._executor: Executor = self._client.get_executor(pure=False)
 

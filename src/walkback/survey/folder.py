@@ -55,7 +55,7 @@ class Folder:
         try:
             asked = json.loads(file.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
-            raise UnreadableError("this is no survey", file=str(path)) from None
+            raise UnreadableError("this is no survey", file=str(path) or "''") from None
         except OSError as error:
             raise _unreadable(error, file) from None
         except (ValueError, RecursionError) as error:

@@ -82,8 +82,12 @@ def survey_files(
     used, and OSError if it cannot be written. Whatever ends it, what was done is kept.
     """
     names = [os.fsdecode(path) for path in paths]
+    place = os.fsdecode(output)
+    if "" in {place, *names}:
+        message = "an empty name is no path"
+        raise UnreadableError(message, file="''")
     found = _found(names)
-    folder = made(os.fsdecode(output), _asked(names, debug_roots))
+    folder = made(place, _asked(names, debug_roots))
     with folder.locked(layout.LOCK, wait=False) as held:
         if not held:
             message = "another survey is at work in this folder"
@@ -108,9 +112,6 @@ def _found(paths: Sequence[str]) -> Iterator[Unit | Trouble]:
     if not paths:
         message = "there is no path to survey"
         raise UnreadableError(message)
-    if "" in paths:
-        message = "an empty name is no path"
-        raise UnreadableError(message, file="''")
     found = find_units(paths)
     troubles: list[Trouble] = []
     for one in found:
