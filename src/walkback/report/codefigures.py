@@ -73,7 +73,8 @@ def _undescribed_say(rows: list[dict[str, Any]]) -> str:
     shares = {row["producer"]: 0.0 for row in rows}
     for row in rows:
         shares[row["producer"]] += row["share"]
-    most = [f"{percent(share)} is in files of {name}" for name, share in shares.items() if share >= _MUCH]
+    ranked = sorted(shares.items(), key=lambda one: -one[1])
+    most = [f"{percent(share)} is in files of {name}" for name, share in ranked if share >= _MUCH]
     return f"Of the code without call frame information {', '.join(most)}." if most else ""
 
 
