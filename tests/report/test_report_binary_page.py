@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from test_report_functions import program
 
-from cfibuilder import CfiBuilder, cfa
+from cfibuilder import CfiBuilder, cfa, expr
 from elfbuilder import ElfBuilder
 from test_files import TEXT, linked, small, written
 from walkback.errors import WalkbackError
@@ -352,6 +352,18 @@ def test_rows_of_sframe_that_cannot_be_read_are_told_once(show):
     assert "no rule: the rows cannot be read" in table
     assert "inexpressible" not in table
     assert page.unnamed() == []
+
+
+def test_code_for_which_neither_has_a_rule_differs_in_nothing(show):
+    section = bytearray(small(3).bytes())
+    section[85] = 0xFF
+    rule = f"def_cfa_expression {expr('lit0')}"
+    page = show(program((TEXT, 32, rule), (TEXT + 32, 32, FRAMED), sframe=bytes(section), size=0x60))
+    assert listed(page)[0] == "no name\nnot in V3"
+    page.click("#functions-0")
+    assert text(page, "#rows-0 .said") == "same"
+    assert "neither has a rule" in text(page, "#function table[aria-label='Differences']")
+    assert "a rule in neither" in legend(page)
 
 
 def test_pieces_functions_and_entries_are_told_apart(show):

@@ -71,7 +71,7 @@ class Binary {
       }
       if (!this.stretchesOf.has(owner)) this.stretchesOf.set(owner, []);
       this.stretchesOf.get(owner).push(its);
-      this.verdicts[owner] |= 1 << this.stretchVerdict[its];
+      if (this.stretchVerdict[its] !== VERDICT.NEITHER) this.verdicts[owner] |= 1 << this.stretchVerdict[its];
       this.found.add(this.stretchVerdict[its]);
     }
   }

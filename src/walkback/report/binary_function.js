@@ -65,7 +65,8 @@ class FunctionPanel {
       its.push(text ? html("span", {title: text}, text) : NONE);
     }
     if (this.compared) {
-      const differs = this.stretchesIn(offset, this.rowEnd(at)).length > 0;
+      const apart = this.stretchesIn(offset, this.rowEnd(at));
+      const differs = apart.some((one) => binary.stretchVerdict[one] !== VERDICT.NEITHER);
       its.push(html("span", {class: differs ? "bad" : "good"}, differs ? "differs" : "same"));
     }
     return its;
