@@ -30,7 +30,7 @@ class LineDrawing {
   }
 
   lanes() {
-    const its = [["functions", "Functions", LANES.functions], ["rows", "Rows a byte", LANES.rows]];
+    const its = [["functions", "Functions", LANES.functions], ["rows", "Rows per byte", LANES.rows]];
     if (this.version) its.push(["cover", `SFrame V${this.version}`, LANES.cover]);
     if (this.binary.sframe?.compared) its.push(["sframe", ".sframe", LANES.sframe]);
     let y = LANES.ruler;
