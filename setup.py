@@ -4,6 +4,8 @@ A kernel is an ordinary module in Cython's pure-Python mode. One that cannot be 
 and runs interpreted: slower, with the same answers.
 """
 
+import os
+
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -35,13 +37,24 @@ KERNELS = (
 )
 
 
+SHARED = "walkback._memoryviews"
+"""What Cython generates for the views of every kernel, compiled once instead of in each."""
+
+
 class BuildWherePossible(build_ext):
-    """Goes on without what the machine cannot compile."""
+    """Compiles what the machine can compile, on all processors, and goes on without the rest."""
+
+    def finalize_options(self) -> None:
+        """Use all processors unless told otherwise."""
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()
 
     def build_extensions(self) -> None:
         """Compile all; what comes after, copying and installing, sees those that could be."""
         self.not_compiled: list[Extension] = []
         super().build_extensions()
+        if any(ext.name == SHARED for ext in self.not_compiled):  # no kernel can be imported without it
+            self.not_compiled = self.extensions
         self.extensions = [ext for ext in self.extensions if ext not in self.not_compiled]
 
     def build_extension(self, ext: Extension) -> None:
@@ -53,9 +66,11 @@ class BuildWherePossible(build_ext):
             self.not_compiled.append(ext)
 
 
-KERNEL_EXTENSIONS = [
-    Extension(name, [f"src/{name.replace('.', '/')}.py"], extra_compile_args=["-O3"]) for name in KERNELS
-]
+def extension(name: str, suffix: str = "py") -> Extension:
+    """Say how a kernel is compiled."""
+    return Extension(name, [f"src/{name.replace('.', '/')}.{suffix}"], extra_compile_args=["-O3"])
+
+
 DIRECTIVES = {
     "boundscheck": True,
     "cdivision": True,
@@ -66,5 +81,11 @@ DIRECTIVES = {
 
 setup(
     cmdclass={"build_ext": BuildWherePossible},
-    ext_modules=cythonize(KERNEL_EXTENSIONS, build_dir="build/cython", compiler_directives=DIRECTIVES),
+    ext_modules=cythonize(
+        [extension(SHARED, "c"), *map(extension, KERNELS)],
+        build_dir="build/cython",
+        compiler_directives=DIRECTIVES,
+        nthreads=os.cpu_count() or 1,
+        shared_utility_qualified_name=SHARED,
+    ),
 )
