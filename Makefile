@@ -6,8 +6,9 @@ KERNELS := $(shell $(PYTHON) -c "import ast; t = ast.parse(open('setup.py').read
 	print(*('src/' + n.value.replace('.', '/') + '.py' for a in t.body if isinstance(a, ast.Assign) \
 	and a.targets[0].id == 'KERNELS' for n in a.value.elts))")
 TESTS ?= tests
+PYTEST := $(BIN)/pytest --numprocesses auto
 
-.PHONY: install demo lint test test-compiled test-interpreted soak bench peers clean
+.PHONY: install demo lint test test-compiled test-interpreted test-whole test-lowest test-all test-long soak bench peers clean
 
 install: .venv/installed
 
@@ -32,13 +33,36 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+# What a fresh machine can run in five minutes; tests/always.toml has what it must not lose.
+test: install
+	WALKBACK_TESTS=quick $(PYTEST) --interpreted $(TESTS)
+	WALKBACK_TESTS=quick WALKBACK_COMPILED=required $(PYTEST) $(TESTS)
+
 test-compiled: install
-	WALKBACK_COMPILED=required $(BIN)/pytest $(TESTS)
+	WALKBACK_COMPILED=required $(PYTEST) $(TESTS)
 
 test-interpreted: install
-	$(BIN)/pytest --interpreted $(TESTS)
+	$(PYTEST) --interpreted $(TESTS)
 
-test: lint test-interpreted test-compiled
+test-whole: export WALKBACK_PEERS = required
+test-whole: peers test-interpreted test-compiled
+
+# The quick tests with the oldest dependencies that pyproject.toml allows, installed from a wheel.
+test-lowest: .venv-lowest/installed
+	WALKBACK_TESTS=quick WALKBACK_COMPILED=required .venv-lowest/bin/pytest --numprocesses auto $(TESTS)
+
+.venv-lowest/installed: tools/lowest.txt pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.pxd')
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --upgrade pip
+	PIP_CONSTRAINT=tools/lowest.txt .venv-lowest/bin/python -m pip install --quiet . --group dev
+	touch $@
+
+# Everything that a change must pass.
+test-all: lint test-whole test-lowest
+
+# What takes too long for every change.
+test-long: install peers
+	WALKBACK_TESTS=long WALKBACK_PEERS=required $(BIN)/pytest $(TESTS)
 
 soak: install
 	WALKBACK_SOAK=100000 $(BIN)/pytest -m "kernel or soak" -k "hostile" $(TESTS)
@@ -51,5 +75,5 @@ peers:
 	$(PYTHON) tools/peers.py
 
 clean:
-	rm -rf .venv .cache build
+	rm -rf .venv .venv-lowest .cache build
 	find src -name '*.so' -delete

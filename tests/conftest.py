@@ -1,6 +1,7 @@
 """Runs the kernels both ways: compiled, as every run does, and as plain Python with `--interpreted`."""
 
 import os
+import signal
 import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import FileFinder, SourceFileLoader
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import selection
+from effort import QUICK
 from kernels import kernels
 
 KERNELS = kernels()
@@ -33,8 +36,10 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    selection.begin(config)
     # Debuggers and recorders that `make peers` brought do where the machine has none.
-    os.environ["PATH"] += f"{os.pathsep}{Path(__file__).resolve().parent.parent / '.peers' / 'bin'}"
+    if not QUICK:
+        os.environ["PATH"] += f"{os.pathsep}{Path(__file__).resolve().parent.parent / '.peers' / 'bin'}"
     if not config.getoption("--interpreted"):
         return
     loaded = [name for name in KERNELS if name in sys.modules]
@@ -44,7 +49,12 @@ def pytest_configure(config):
     sys.meta_path.insert(0, SourceFinder())
 
 
+def pytest_sessionfinish(session):
+    selection.end(session.config)
+
+
 def pytest_collection_modifyitems(config, items):
+    selection.choose(config, items)
     if not config.getoption("--interpreted"):
         return
     others = [item for item in items if item.get_closest_marker("kernel") is None]
@@ -96,3 +106,11 @@ def kernels_run_as_asked(request):
     elif os.environ.get("WALKBACK_COMPILED") == "required":
         wrong = [name for name in KERNELS if str(import_module(name).__file__).endswith(".py")]
         assert not wrong, f"not compiled: {wrong}"
+
+
+@pytest.fixture
+def interruptible():
+    """SIGINT interrupts the children that a test starts, also where a shell in the background had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

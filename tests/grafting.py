@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from peers import BIN, peer, run
+from waiting import PATIENCE
 from walkback import SectionBuilder
 from walkback.arch import MACHINES
 from walkback.elf import SECTION_RELOCATION, ElfFile, layout
@@ -126,7 +127,7 @@ def rewrite(tool: str, source: Path, target: Path) -> subprocess.CompletedProces
 
 def output_of(*command: str | Path, **environment: str) -> str:
     env = os.environ | {"LC_ALL": "C", "GRAFT": "1"} | environment
-    done = subprocess.run(command, env=env, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(command, env=env, capture_output=True, check=False, timeout=PATIENCE)
     text = (done.stdout + done.stderr).decode(errors="replace")
     return text if done.returncode == 0 else f"exit status {done.returncode}: {text}"
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
+
+from effort import QUICK
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -16,17 +18,30 @@ BIN = Path(__file__).resolve().parent.parent / ".peers" / "bin"
 
 
 def have(name: str) -> bool:
-    return (BIN / name).exists()
+    return not QUICK and (BIN / name).exists()
 
 
 def peer(name: str) -> str:
     """The path of a peer such as `readelf-2.40` or `aarch64-as-new`; call it inside a test or fixture."""
     if not have(name):
-        reason = f"needs {name}: run `make peers`"
-        if os.environ.get("WALKBACK_PEERS") == "required":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        missing(name)
     return str(BIN / name)
+
+
+def root(name: str) -> Path:
+    """The folder of a set of peers such as `trixie`, for its libraries and headers; call it as `peer`."""
+    folder = BIN.parent / name
+    if QUICK or not folder.is_dir():
+        missing(f"the peers' {name}")
+    return folder
+
+
+def missing(what: str) -> NoReturn:
+    """Skip the test for want of a peer, or fail it where all must be there."""
+    reason = f"needs {what}: run `make peers`"
+    if os.environ.get("WALKBACK_PEERS") == "required":
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 def run(

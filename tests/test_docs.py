@@ -15,13 +15,13 @@ import re
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from capture.targets import state
 from elfbuilder import ElfBuilder
 from recorded import core, hello, recording
 from sframebuilder import PCREL, SFrameBuilder, row
@@ -40,6 +40,7 @@ from test_files import (
     unplaced,
     written,
 )
+from waiting import eventually
 from walkback import SectionBuilder
 from walkback.cli.main import VERBS
 from walkback.cli.walking import FORMAT_NAMES
@@ -182,7 +183,7 @@ def worker(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with subprocess.Popen([folder / "worker"], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(0.05)
+        assert eventually(lambda: state(process.pid) == "S")
         monkeypatch.setenv("PID", str(process.pid))
         try:
             yield

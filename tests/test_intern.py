@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from sframebuilder import SFrameBuilder, row
 from walkback.intern import intern_records
 from walkback.sframe.decode import decode
@@ -35,7 +36,7 @@ def check(records):
     assert (first.tolist(), numbers.tolist()) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(1, 20), st.lists(st.integers(0, 5), max_size=40), st.randoms(use_true_random=False))
 def test_records_of_every_width(width, picks, random):
     palette = [random.randbytes(width) for _ in range(6)]
@@ -81,7 +82,7 @@ def test_tags_keep_equal_strings_apart():
     assert shapes.fde_type.tolist() == [one for one in types for _ in range(2)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(
         st.tuples(

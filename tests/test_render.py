@@ -5,6 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from walkback import render as render_module
 from walkback.render import Line, render
 
@@ -180,7 +181,7 @@ def make_line(data, fields, count):
     return Line(*parts), expected
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_pages(data):
     counts = data.draw(st.lists(st.integers(0, 4), max_size=5))

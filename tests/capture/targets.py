@@ -8,13 +8,13 @@ import resource
 import shutil
 import subprocess
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from waiting import PATIENCE, eventually
 from walkback.capture.modules import Modules
 from walkback.unwind.stacks import END_WORDS, End
 from walkback.unwind.walker import Walker
@@ -61,7 +61,7 @@ def started(*command: str | Path, ready: bool = True, **options: object) -> Iter
     try:
         if ready:
             assert process.stdout.readline()
-            time.sleep(0.05)
+            assert eventually(lambda: settled(process.pid))
         yield process
     finally:
         process.kill()
@@ -74,13 +74,16 @@ def state(tid: int) -> str:
     return Path(f"/proc/{tid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def eventually(holds, seconds: float = 10) -> bool:
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
+def settled(pid: int) -> bool:
+    """Whether every thread sleeps, has ended, or has been at work long enough to be where it stays."""
+    try:
+        fields = [
+            path.read_text(errors="replace").rpartition(")")[2].split()
+            for path in Path(f"/proc/{pid}/task").glob("*/stat")
+        ]
+    except OSError:
+        return False  # one ended just now
+    return all(one[0] in "SZ" or int(one[11]) >= 3 for one in fields)  # the time in user mode, in ticks
 
 
 @dataclass
@@ -149,7 +152,11 @@ def gdb_stacks(*arguments: str | Path) -> dict[int, list[int]]:
     file.write_text(f"set backtrace past-main on\nset pagination off\n{walk}")
     try:
         done = subprocess.run(
-            [gdb, "-nx", "-batch", *arguments, "-x", file], capture_output=True, text=True, timeout=120, check=False
+            [gdb, "-nx", "-batch", *arguments, "-x", file],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
         )
     finally:
         file.unlink()

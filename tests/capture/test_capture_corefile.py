@@ -7,6 +7,7 @@ import struct
 import pytest
 from corebuilder import WORDS, CoreBuilder
 
+from effort import rounds
 from elfbuilder import ElfBuilder
 from walkback.arch import AARCH64, S390X
 from walkback.capture.corefile import CoreFile
@@ -317,7 +318,7 @@ def test_hostile_cores_are_read_or_refused(machine, byteorder):
     data = rich_core(byteorder, machine).build()
     draw = random.Random(5)
     refused = []
-    for _ in range(int(os.environ.get("WALKBACK_SOAK", "0")) or 1500):
+    for _ in range(rounds(1500, quick=150)):
         damaged = bytearray(data)
         for _ in range(draw.choice((1, 1, 2, 5))):
             place, width = draw.randrange(16, len(data) - 8), draw.choice((1, 1, 4, 8))

@@ -8,10 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from targets import THREADS, Look, allow_cores, compiled, eventually, gdb_stacks, pcs, started, state
+from targets import THREADS, Look, allow_cores, compiled, gdb_stacks, pcs, started, state
 
 from emulation import LOADER, built, core_of, root
 from peers import BIN
+from waiting import eventually
 from walkback.capture.corefile import CoreFile
 from walkback.capture.modules import Modules
 from walkback.capture.process import Process

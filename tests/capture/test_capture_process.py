@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from targets import THREADS, Look, compiled, eventually, gdb_stacks, pcs, started, state
+from targets import THREADS, Look, compiled, gdb_stacks, pcs, started, state
 
+from waiting import eventually
 from walkback.capture.modules import Modules
 from walkback.capture.process import Process
 from walkback.errors import UnreadableError
@@ -199,15 +200,17 @@ def test_a_thread_that_cannot_be_stopped_is_told_and_let_go(tmp_path):
         #include <stdio.h>
         #include <unistd.h>
         int main(void) {
-            puts("ready"); fflush(stdout);
-            if (vfork() == 0) { sleep(3); _exit(0); }
+            char byte;
+            if (vfork() == 0) { read(0, &byte, 1); _exit(0); }
             puts("on"); fflush(stdout); pause();
         }
         """,
     )
-    with started(program) as target:
+    with started(program, ready=False, stdin=subprocess.PIPE) as target:
+        assert eventually(lambda: state(target.pid) == "D")
         with pytest.raises(UnreadableError, match=r"did not stop in time \(state D"):
             Process(target.pid, Modules(), patience=0.2).sample()
+        target.stdin.close()
         assert target.stdout.readline() == b"on\n"
         assert eventually(lambda: state(target.pid) == "S")
         assert len(Process(target.pid, Modules()).sample().tids) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import tracemalloc
 from dataclasses import replace
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from plaincbf import BrokenError, read, shortest_size, write_as_swift, write_somehow
 
+from effort import QUICK, rounds
 from walkback.cbf import (
     Backtraces,
     Kind,
@@ -25,15 +25,14 @@ from walkback.cbf import (
 from walkback.errors import BacktraceError, InexpressibleError
 
 pytestmark = pytest.mark.kernel
-SOAK = int(os.environ.get("WALKBACK_SOAK", "0"))
 NAMES = {kind: kind.name.lower() for kind in Kind}
 KINDS = {name: kind for kind, name in NAMES.items()}
-BATCH = 5_000
+BATCH = 1_000 if QUICK else 5_000
 
 
-def rounds(interpreted: bool) -> int:
-    """Batches of each kind and word: in the long run millions of sequences, in the normal one hundreds of thousands."""
-    return SOAK // 1000 or 1 if SOAK else 1 if interpreted else 8
+def batches(interpreted: bool) -> int:
+    """Batches of each kind and word: in the long run millions of sequences, in the whole one hundreds of thousands."""
+    return rounds(1 if interpreted else 8, quick=1, share=1000)
 
 
 def address(rng: random.Random, word: int, near: int) -> int:
@@ -106,7 +105,7 @@ def together(runs: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
 
 @pytest.mark.parametrize("word", [16, 32, 64])
 def test_any_encoding_reads_the_same_as_by_the_second_reader(word, interpreted):
-    for batch in range(rounds(interpreted)):
+    for batch in range(batches(interpreted)):
         rng = random.Random(f"{word}/{batch}")
         pieces = []
         for _ in range(200 if interpreted else BATCH):
@@ -123,7 +122,7 @@ def test_any_encoding_reads_the_same_as_by_the_second_reader(word, interpreted):
 
 @pytest.mark.parametrize("word", [16, 32, 64])
 def test_what_is_written_is_the_shortest_and_reads_the_same_by_the_second_reader(word, interpreted):
-    for batch in range(rounds(interpreted)):
+    for batch in range(batches(interpreted)):
         rng = random.Random(f"write/{word}/{batch}")
         many = [frames(rng, word) for _ in range(200 if interpreted else BATCH)]
         flat = [frame for one in many for frame in one]
@@ -173,7 +172,7 @@ def plain_fault(piece: bytes) -> int | None:
 
 @pytest.mark.parametrize("word", [16, 32, 64])
 def test_damaged_ones_are_refused_at_the_byte_at_which_the_second_reader_stops(word, interpreted):
-    for batch in range(rounds(interpreted)):
+    for batch in range(batches(interpreted)):
         rng = random.Random(f"damage/{word}/{batch}")
         count = 200 if interpreted else BATCH
         pieces = [damaged(rng, write_somehow(frames(rng, word), word, rng)) for _ in range(count)]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import os
 
 import numpy as np
 import pytest
 from plaincbf import omit_instruction, shortest_size
 
+from effort import SOAK, rounds
 from walkback.cbf import (
     Kind,
     check_backtraces,
@@ -217,7 +217,7 @@ def test_the_shortest_of_all_short_lists_over_a_small_alphabet(interpreted):
     }
     kinds = {kind.name.lower(): kind for kind in Kind}
     for word, alphabet in alphabets.items():
-        for size in range(3 if interpreted else 6 + ("WALKBACK_SOAK" in os.environ)):
+        for size in range(3 if interpreted else rounds(6, quick=4) if not SOAK else 7):
             for wanted in itertools.product(alphabet, repeat=size):
                 data = encode_backtrace([(kinds[kind], value) for kind, value in wanted], word=word, end=False)
                 assert len(data) == 1 + shortest_size(list(wanted), word), wanted

@@ -147,7 +147,7 @@ def test_swift_takes_differences_of_what_is_extended_to_64_bits() -> None:
 
 
 def test_paths_made_to_be_worst_take_no_time() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     images = mapped(*("/" * 4096 if number % 2 else f"{number}/a" * 1000 for number in range(200)))
     assert decode_images(encode_images(images)) == images
-    assert time.monotonic() - started < 60
+    assert time.process_time() - started < 60

@@ -10,6 +10,7 @@ import time
 import pytest
 from plaincif import Chosen, counted, write
 
+from waiting import PATIENCE
 from walkback.cif.decode import check_images, decode_images
 from walkback.cif.imagemap import Image, ImageMap
 from walkback.errors import BacktraceError
@@ -49,7 +50,9 @@ print(len(data), len(images), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_stays_within_bounds(name: str) -> None:
     program = PROGRAM.replace("{data}", BOMBS[name])
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
     assert done.returncode == 0, done.stderr
     size, images, memory, seconds = done.stdout.split()
     assert int(memory) < (1 << 20) + int(images) // 2, done.stdout  # in KiB: 1 GiB, and 512 bytes an image

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
 
 import plaincif
 import pytest
 from plaincif import BrokenError, Chosen
 
+from effort import rounds
 from walkback.cif import layout
 from walkback.cif.decode import check_images, decode_images, explain_images
 from walkback.cif.encode import encode_images
@@ -17,7 +17,7 @@ from walkback.cif.imagemap import Image, ImageMap
 from walkback.cif.pathwriter import written
 from walkback.errors import BacktraceError
 
-COUNT = int(os.environ.get("WALKBACK_SOAK", "0")) or 3000
+COUNT = rounds(3000, quick=600)
 LEAVES = ("libc.so.6", "a", "lib", "Kit.framework/Kit", "Kit.framework/Versions/A/Kit", "x/y", "ß", "libx\\y")
 FOLDERS = ("/lib", "/usr/lib", "/usr/lib/x86_64-linux-gnu", "/opt/a/b", "/a", "", "/a/b/c/d", "C:\\Program Files (x86)")
 

@@ -18,6 +18,7 @@ from test_cli_verbs import run
 from cfibuilder import CfiBuilder, cfa
 from elfbuilder import HEADER, ElfBuilder
 from test_files import written
+from waiting import PATIENCE
 from walkback.elf import ElfFile
 
 SOURCE = (Path(__file__).resolve().parents[1] / "hello.s").read_text()
@@ -122,4 +123,4 @@ def writing(verb: str, path: Path, *output: object) -> list[object]:
 
 def shell(setup: str, *args: object, redirection: str = "") -> subprocess.CompletedProcess[bytes]:
     command = ["sh", "-c", f'{setup} exec "$0" "$@" {redirection}', WALKBACK, *map(os.fspath, args)]
-    return subprocess.run(command, capture_output=True, check=False, timeout=60)
+    return subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE)

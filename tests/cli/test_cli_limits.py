@@ -9,6 +9,7 @@ import pytest
 from test_cli_process import NEWEST_VERB_TARGET, VERBS, WALKBACK, told
 
 from test_files import SFRAME, placing, relocatable, small, written
+from waiting import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +24,7 @@ MEMBERS = 100
 def limited(*args) -> subprocess.CompletedProcess[bytes]:
     """The command with 300 MB of memory of its own, which mapped files are not, and 64 open files."""
     command = f'ulimit -d {MEMORY} && ulimit -n {OPEN_FILES} && exec "$0" "$@"'
-    return subprocess.run(["sh", "-c", command, WALKBACK, *args], capture_output=True, check=False, timeout=60)
+    return subprocess.run(["sh", "-c", command, WALKBACK, *args], capture_output=True, check=False, timeout=PATIENCE)
 
 
 def on(verb: str, path: Path, *options) -> subprocess.CompletedProcess[bytes]:

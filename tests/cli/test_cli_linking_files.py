@@ -22,6 +22,7 @@ from elfbuilder import ElfBuilder
 from sframebuilder import AARCH64
 from test_docs import joined
 from test_files import archive, linked, relocatable, small, written
+from waiting import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,7 +115,7 @@ def test_bytes_to_a_named_pipe_are_only_these(tmp_path, verb):
     os.mkfifo(fifo)
     with subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE) as reader:
         assert process(*on(verb, path, output=fifo)).returncode == 0
-        assert reader.communicate(timeout=30)[0] == output.read_bytes()
+        assert reader.communicate(timeout=PATIENCE)[0] == output.read_bytes()
     assert fifo.is_fifo()
 
 
@@ -138,6 +139,7 @@ def test_a_full_disk_is_one_line_and_3_and_the_old_file_stays(tmp_path, verb):
     assert snapshot(tmp_path) == before
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_signal_while_it_writes_leaves_the_old_file_and_nothing_else(tmp_path, verb, number, status):
@@ -146,7 +148,7 @@ def test_a_signal_while_it_writes_leaves_the_old_file_and_nothing_else(tmp_path,
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout.readline() == b"writing\n"
         running.send_signal(number)
-        _, complaint = running.communicate(timeout=30)
+        _, complaint = running.communicate(timeout=PATIENCE)
     assert (running.returncode, complaint.strip()) == (status, b"")
     assert snapshot(tmp_path) == before
 

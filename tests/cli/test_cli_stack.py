@@ -18,8 +18,9 @@ import pytest
 from test_cli_process import WALKBACK, on_a_terminal, run, told
 
 from capture.corebuilder import CoreBuilder
-from capture.targets import THREADS, compiled, eventually, started, state
+from capture.targets import THREADS, compiled, started, state
 from recorded import core, hello
+from waiting import PATIENCE, eventually
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 FORMATS = ("folded", "top", "perf-script", "json", "pprof", "speedscope", "firefox", "cbf", "html")
@@ -61,7 +62,7 @@ def switches(pid: int) -> int:
 def wait_for_looks(pid: int, number: int = 3) -> None:
     """Until a thread that sleeps was looked at so many times."""
     before = switches(pid)
-    assert eventually(lambda: switches(pid) >= before + number, 60)
+    assert eventually(lambda: switches(pid) >= before + number)
 
 
 def paragraphs(done: subprocess.CompletedProcess[bytes]) -> list[list[str]]:
@@ -434,6 +435,7 @@ def test_an_output_that_cannot_be_written(target: int, tmp_path: Path) -> None:
         assert told(stack(target, stdout=full)) == (3, "cannot write the output: No space left on device")
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("form", ["text", "folded", "json"])
 def test_ctrl_c_ends_the_looking_and_what_there_is_is_written(form: str, target: int, tmp_path: Path) -> None:
     output = tmp_path / "output"
@@ -441,7 +443,7 @@ def test_ctrl_c_ends_the_looking_and_what_there_is_is_written(form: str, target:
     with subprocess.Popen([WALKBACK, "stack", *args], stderr=subprocess.PIPE) as process:
         wait_for_looks(target)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert re.fullmatch(rb"walkback: \d+: \d+ stops: .*\n", errors)
     lines = output.read_text().splitlines()
@@ -460,7 +462,7 @@ def test_a_target_that_ends_is_told_and_what_there_is_is_written(program: Path) 
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as looking:
             wait_for_looks(process.pid)
             process.kill()
-            out, errors = looking.communicate(timeout=30)
+            out, errors = looking.communicate(timeout=PATIENCE)
     assert looking.returncode == 1
     assert re.search(rb";".join(name.encode() for name in STACK_OF_MAIN) + rb" \d+\n", out)
     assert re.search(rb"^walkback: \d+: .*, after \d+ looks?\n", errors, re.MULTILINE)

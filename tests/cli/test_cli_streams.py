@@ -9,12 +9,13 @@ import pytest
 from test_cli_process import NEWEST_VERB_TARGET, VERBS, WALKBACK, told
 
 from test_files import linked, small, written
+from waiting import PATIENCE
 
 
 def run(redirection: str, *args) -> subprocess.CompletedProcess[bytes]:
     """The command with a redirection of the shell."""
     command = ["sh", "-c", f'exec "$0" "$@" {redirection}', WALKBACK, *args]
-    return subprocess.run(command, capture_output=True, check=False, timeout=60)
+    return subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE)
 
 
 @pytest.fixture

@@ -21,10 +21,11 @@ from xml.etree import ElementTree
 import pytest
 from test_cli_process import WALKBACK, on_a_terminal, run, told
 
-from capture.targets import THREADS, compiled, eventually
+from capture.targets import THREADS, compiled
 from perfbuilder import CALLCHAIN, IP, TID, TIME, Attr, Builder
 from perfdata.test_recordings import perf
 from recorded import PID, hello, recording
+from waiting import eventually
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 FOLDED = ["hello;_start;main 1", "hello;_start;main;compute 4", "hello;compute 1"]
@@ -351,6 +352,7 @@ def test_lost_records_are_told(tmp_path: Path) -> None:
 # Output
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_the_output_is_there_whole_or_not_at_all(long: Path, tmp_path: Path) -> None:
     output = tmp_path / "folder" / "output"
     output.parent.mkdir()

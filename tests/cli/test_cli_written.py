@@ -23,6 +23,8 @@ from test_cli_process import WALKBACK, told
 from test_cli_process import run as process
 from test_cli_verbs import run
 
+from waiting import PATIENCE
+
 # Modes and links
 
 
@@ -128,6 +130,7 @@ main()
 """
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_while_it_writes_leaves_the_old_file_and_nothing_else(hello, number, status):
     before = snapshot(hello.parent)
@@ -135,7 +138,7 @@ def test_a_signal_while_it_writes_leaves_the_old_file_and_nothing_else(hello, nu
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout.readline() == b"writing\n"
         running.send_signal(number)
-        _, complaint = running.communicate(timeout=30)
+        _, complaint = running.communicate(timeout=PATIENCE)
     assert (running.returncode, complaint.strip()) == (status, b"")
     assert snapshot(hello.parent) == before
 
@@ -186,7 +189,7 @@ def test_bytes_to_a_named_pipe_are_only_these(hello):
     os.mkfifo(fifo)
     with subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE) as reader:
         assert process("derive", hello, "-o", fifo).returncode == 0
-        assert reader.communicate(timeout=30)[0] == expected
+        assert reader.communicate(timeout=PATIENCE)[0] == expected
     assert fifo.is_fifo()
 
 

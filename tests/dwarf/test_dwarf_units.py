@@ -343,11 +343,11 @@ def test_a_file_of_nothing_but_units_is_read_in_bounded_time() -> None:
     declared = bytes(builder.abbrev)
     missing = declared.replace(b"\0\0\x01\x11\x01", b"\0\0\x02\x11\x01")
     for builder.abbrev, named in ((bytearray(declared), True), (bytearray(missing), False)):
-        start = time.monotonic()
+        start = time.process_time()
         units = compile_units(ElfFile(bytes(builder.image()), "many"))
         assert 0 < units.total() < 400_000
         assert (Unit("a compiler 1.2", "C") in units) == named
-        assert time.monotonic() - start < 20
+        assert time.process_time() - start < 20
     builder.info[:] = b"\x07\0\0\0\5\0\2\x08\0\0\0" * 3_000_000  # units of types, which count too
     assert not compile_units(ElfFile(bytes(builder.image()), "many"))
 

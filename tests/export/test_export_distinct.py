@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from walkback.export.distinct import Distinct, leading
 
 pytestmark = pytest.mark.kernel
@@ -29,7 +30,7 @@ def kept(distinct):
     return [tuple(words[first[i] : first[i + 1]]) for i in range(len(distinct))]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.lists(st.lists(WORDS, max_size=4), max_size=40), st.integers(0, 40))
 def test_lists_in_two_parts(lists, cut):
     distinct = Distinct()
@@ -37,7 +38,7 @@ def test_lists_in_two_parts(lists, cut):
     assert (found, kept(distinct)) == numbers_of(lists)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(1, 3).flatmap(lambda width: st.lists(st.tuples(*[WORDS] * width), min_size=1, max_size=40)))
 def test_records(rows):
     distinct = Distinct()
@@ -98,7 +99,7 @@ def test_records_without_words():
         Distinct().add_records(np.zeros((3, 0), np.uint64))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.lists(st.integers(0, 5), max_size=8), max_size=12))
 def test_the_first_of_each_kind_in_a_list(lists):
     first, words = csr(lists)

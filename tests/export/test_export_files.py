@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import Recording, nasty, written
 
+from effort import examples
 from walkback.export import firefox, flamegraph, speedscope
 from walkback.export.formats import FORMATS
 from walkback.export.profile import Mapping
@@ -203,7 +204,7 @@ def test_flame_graph():
 STACKS = st.lists(st.tuples(st.sampled_from("abc"), st.lists(st.integers(0, 4), max_size=6)), max_size=15)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(STACKS)
 def test_flame_graph_has_every_path(samples):
     made = Recording(list("fghfi"), [""] * 5, samples)

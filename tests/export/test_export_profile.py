@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import Recording
 
+from effort import examples
 from walkback.export.profile import Totals, chosen_stacks
 from walkback.export.tree import Tree
 from walkback.unwind.stacks import End
@@ -24,7 +25,7 @@ SAMPLES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SAMPLES, st.integers(0, 40), st.booleans())
 def test_totals(samples, cut, threads):
     totals = Totals(threads=threads)
@@ -85,7 +86,7 @@ def test_complete_stacks_are_left_alone():
 STACKS = st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=15)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(STACKS, st.data())
 def test_the_tree_has_every_prefix_once(stacks, data):
     first = np.concatenate(([0], np.cumsum([len(one) for one in stacks]))).astype(np.int64)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import MODULES, NASTY, Recording, nasty, written
 
+from effort import examples
 from walkback.export import folded, jsonlines, perfscript, top
 from walkback.unwind.stacks import END_WORDS, HOW_WORDS, End
 
@@ -51,7 +52,7 @@ def test_folded_with_marks():
     assert written(folded.write, recording.profile().marked()) == b"c;[incomplete: stack-cut];f 1\nc;f 1\n"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["a", "b;", ""]), st.lists(st.integers(0, 7), max_size=5), st.integers(1, 9)),

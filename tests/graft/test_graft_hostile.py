@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import struct
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from effort import rounds
 from elfbuilder import HEADER, SECTION, SEGMENT, ElfBuilder
 from grafting import PROGRAMS, compiled
 from walkback.elf import SECTION_RELOCATION, ElfFile, layout
@@ -27,7 +27,7 @@ from walkback.graft import (
     set_sections,
 )
 
-COUNT = int(os.environ.get("WALKBACK_SOAK", "0")) or 1500
+COUNT = rounds(1500, quick=150)
 VALUES = [0, 1, 2, 7, 24, 56, 63, 64, 65, 0x318, 0x1000, 0xFFFF, 2**31, 2**32 - 1, 2**47, 2**63, 2**64 - 64, 2**64 - 1]
 SIZE = 1000
 WIDTHS = {"H": 16, "I": 32, "Q": 64}
@@ -119,9 +119,9 @@ def test_damaged_files_are_refused_or_done(samples: list[bytes]) -> None:
         data, fields = known[round_ % len(known)]
         damaged = bytearray(data)
         damage(damaged, fields, chance)
-        start = time.monotonic()
+        start = time.process_time()
         try_all(bytes(damaged))
-        assert time.monotonic() - start < 20, round_
+        assert time.process_time() - start < 20, round_
 
 
 def test_damaged_records_are_not_followed(samples: list[bytes]) -> None:
@@ -169,6 +169,6 @@ def test_many_sections_over_the_same_bytes_end_soon() -> None:
     image = builder.build()
     for index in tables:
         image.section(index, "sh_offset", image.labels[".symtab"]).section(index, "sh_size", 24 * 20000)
-    start = time.monotonic()
+    start = time.process_time()
     try_all(bytes(image))
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from corpus import PREFIXES, gas_object
 from peers import run
+from waiting import PATIENCE
 from walkback import ElfFile, Kind, sources
 
 if TYPE_CHECKING:
@@ -256,4 +257,4 @@ def header_of(path: Path) -> tuple[int, int]:
 
 def executed(path: Path) -> subprocess.CompletedProcess[bytes]:
     """Runs a program."""
-    return subprocess.run([path], capture_output=True, timeout=30, check=False)
+    return subprocess.run([path], capture_output=True, timeout=PATIENCE, check=False)

@@ -12,6 +12,7 @@ import pytest
 
 from corpus import corpus
 from grafting import compiled
+from waiting import PATIENCE
 from walkback import add, convert, fix
 
 pytestmark = pytest.mark.peers
@@ -42,7 +43,10 @@ def test_a_file_is_the_old_one_or_the_new_one_whenever_its_writer_is_killed(verb
     assert former.read_bytes() != new.read_bytes()
     words = [verb, path, former, new, str(ROUNDS)]
     done = subprocess.run(
-        [sys.executable, Path(__file__).with_name("victim.py"), *words], capture_output=True, check=False, timeout=300
+        [sys.executable, Path(__file__).with_name("victim.py"), *words],
+        capture_output=True,
+        check=False,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr.decode()
     assert done.stderr == b""

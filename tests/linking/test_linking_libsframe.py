@@ -10,7 +10,7 @@ import pytest
 from joining import placed_sframe
 
 from corpus import corpus
-from peers import BIN
+from peers import root
 from walkback import Kind, convert, sources
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ def libsframe(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, bytes,
     (folder / "ansidecl.h").write_text(
         "#define ATTRIBUTE_PACKED __attribute__ ((packed))\n#define ATTRIBUTE_UNUSED __attribute__ ((unused))\n"
     )
-    for root, library in (("trixie", "libsframe.so.1"), ("sid", "libsframe.so.3")):
-        libraries = BIN.parent / root / "usr/lib/x86_64-linux-gnu"
+    for name, library in (("trixie", "libsframe.so.1"), ("sid", "libsframe.so.3")):
+        libraries = root(name) / "usr/lib/x86_64-linux-gnu"
         loader = libraries / "ld-linux-x86-64.so.2"
         link = f"-Wl,--allow-shlib-undefined,-rpath,{libraries},--dynamic-linker,{loader}"
-        include = [f"-I{folder}", "-idirafter", str(BIN.parent / root / "usr/include")]
+        include = [f"-I{folder}", "-idirafter", str(root(name) / "usr/include")]
         source = Path(__file__).with_name("reader.c")
-        subprocess.run(["gcc", *include, "-o", folder / root, source, libraries / library, link], check=True)
+        subprocess.run(["gcc", *include, "-o", folder / name, source, libraries / library, link], check=True)
 
     def read(version: str, contents: bytes, address: int) -> list[str]:
         (folder / "section").write_bytes(contents)

@@ -14,6 +14,8 @@ from typing import Self
 
 import pytest
 
+from waiting import PATIENCE
+
 Stacks = dict[int, list[int]]
 """From the number of a thread to the program counters of its frames, innermost first."""
 
@@ -134,7 +136,7 @@ class Gdb:
 def eu_stacks(pid: int) -> Stacks:
     """What eu-stack says of a process; where it gives up, the frames until then."""
     command = [debugger("eu-stack"), "-n", "0", "-p", str(pid)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     stacks: Stacks = {}
     for line in done.stdout.splitlines():
         if thread := re.fullmatch(r"TID (\d+):", line):

@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from waiting import eventually
 from walkback.capture.stacks import Shot, Stopper
 from walkback.unwind.stacks import FrameKind
 
@@ -103,19 +103,12 @@ def states(pid: int) -> str:
     return letters
 
 
-def wait_until(holds, seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.001)
-
-
 @contextlib.contextmanager
 def stopped(pid: int) -> Iterator[None]:
     """All threads stand still by SIGSTOP."""
     os.kill(pid, signal.SIGSTOP)
     try:
-        wait_until(lambda: set(states(pid)) <= set("TZ"))
+        assert eventually(lambda: set(states(pid)) <= set("TZ"))
         yield
     finally:
         os.kill(pid, signal.SIGCONT)

@@ -9,9 +9,10 @@ from debuggers import debugger
 from subjects import HERE
 from test_live_cores import crashed
 
+from effort import rounds
 from emulation import LOADER, built, core_of, root
 
-COUNT = int(os.environ.get("WALKBACK_SOAK", "0")) // 100 or 20
+COUNT = rounds(20, quick=5, share=100)
 
 pytestmark = [pytest.mark.soak]
 

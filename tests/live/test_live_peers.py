@@ -7,8 +7,9 @@ import time
 
 import pytest
 from debuggers import Gdb, debugger, eu_stacks
-from subjects import BORN, SUBJECTS, Judge, running, states, stopped, subject, wait_until
+from subjects import BORN, SUBJECTS, Judge, running, states, stopped, subject
 
+from waiting import eventually
 from walkback.capture.stacks import Stopper
 
 STOPS = {"glibc": 10, "c++": 8, "python": 8, "node": 3}
@@ -37,9 +38,9 @@ def compared(name, folder, gdb, stops):
             with stopped(target.pid):
                 shot = stopper.shoot()
                 # Neither of the two lets it go on: the kernel stops it once more.
-                wait_until(lambda: set(states(target.pid)) <= set("TZ"))
+                assert eventually(lambda: set(states(target.pid)) <= set("TZ"))
                 judge.compare(shot, eu_stacks(target.pid), "eu-stack")
-                wait_until(lambda: set(states(target.pid)) <= set("TZ"))
+                assert eventually(lambda: set(states(target.pid)) <= set("TZ"))
                 judge.compare(shot, gdb.of_process(target.pid), "gdb")
             assert target.poll() is None
         assert not stopper.troubles

@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from subjects import HERE, running, states, threads, wait_until
+from subjects import HERE, running, states, threads
+
+from waiting import PATIENCE, eventually
 
 KILLS = int(os.environ.get("WALKBACK_KILLS", "0")) or 10
 SAMPLES = int(os.environ.get("WALKBACK_SAMPLES", "0")) or 800
@@ -42,7 +44,7 @@ def end(target):
 def test_thousands_of_samples_disturb_nothing(sums):
     with running(sums, stdin=subprocess.PIPE) as target:
         command = [*WALKBACK, str(target.pid), "--repeat", str(SAMPLES), "--interval", "0", "--format", "folded"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert done.returncode == 0, done.stderr
         assert sum(int(line.rpartition(" ")[2]) for line in done.stdout.splitlines()) == 5 * SAMPLES
         print(done.stderr)
@@ -61,7 +63,7 @@ def test_being_killed_at_any_moment_disturbs_nothing(sums):
                 traced += "t" in states(target.pid)
                 walkback.kill()
                 walkback.wait()
-            wait_until(lambda: not set(states(target.pid)) & set("tT"))
+            assert eventually(lambda: not set(states(target.pid)) & set("tT"))
             assert all(_tracer(target.pid, tid) == 0 for tid in threads(target.pid))
         print(f"killed {KILLS} times, {traced} times while a thread was seen to be stopped")
         end(target)
@@ -85,7 +87,7 @@ def test_no_signal_is_lost_when_walkback_is_killed_while_it_holds_one(sums):
         for _ in range(10):
             with running(sys.executable, "-c", textwrap.dedent(script), str(tid)):
                 assert _tracer(target.pid, tid)
-            wait_until(lambda: not _tracer(target.pid, tid))
+            assert eventually(lambda: not _tracer(target.pid, tid))
         end(target)
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from effort import rounds
 from packed import ELF, WHEEL, ar_of, deb_of, link, rpm_of, run, write, zip_of
 from walkback.packages import Again, Broken, Found, elf_files_in
 
-ROUNDS = int(os.environ.get("WALKBACK_SOAK", "3000")) // 10
+ROUNDS = rounds(300, quick=30, share=10)
 FILES = {"usr/bin/a": ELF + b"program" * 30, "usr/lib/b": ELF, "text": b"text" * 50}
 LINKS = {"usr/lib/z": "usr/bin/a"}
 NUMBERS = [b"\0", b"\xff", b"\x7f", b"\x80", b"9", b"0", b" ", b"f", b"\xff" * 4, b"\xff" * 8, bytes(8), b"7" * 11]
@@ -72,13 +73,13 @@ def test_hostile_packages_are_read_as_far_as_they_can_be(maker, tmp_path):
     tracemalloc.start()
     for _ in range(ROUNDS):
         path.write_bytes(damaged(data, chance))
-        begin = time.monotonic()
+        begin = time.process_time()
         for one in elf_files_in(str(path)):
             assert isinstance(one, Found | Again | Broken)
             if isinstance(one, Broken):
                 assert "\n" not in one.message
                 assert one.what in {"damaged", "unsupported", "unreadable", "too large"}
-        assert time.monotonic() - begin < 60
+        assert time.process_time() - begin < 60
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # The decoders' own memory, and at most one member.

@@ -146,12 +146,12 @@ def bomb_of(packer: str) -> bytes:
 @pytest.mark.parametrize("packer", ["gz", "xz", "zst"])
 def test_a_bomb_is_told_once_and_does_not_hide_what_is_beside_it(packer, tmp_path):
     bomb = bomb_of(packer)
-    begin = time.monotonic()
+    begin = time.process_time()
     for data, member in ((bomb, None), (tar_of({"a": ELF, "bomb": bomb, "z": ELF}), "bomb")):
         found, broken = looked_at(tmp_path, data)
         assert [(one.member, one.what) for one in broken] == [(member, "too large")]
         assert set(found) == ({"a", "z"} if member else set())
-    assert time.monotonic() - begin < 60
+    assert time.process_time() - begin < 60
 
 
 def test_many_bombs_are_bounded_together(tmp_path):
@@ -233,8 +233,8 @@ def test_a_hole_behind_the_end_is_not_read(kind, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(makers[kind](ELF))
     os.truncate(path, 4 << 40)
-    start = time.monotonic()
+    start = time.process_time()
     found, broken = look(path)
     assert list(found.values()) == [ELF]
     assert not broken
-    assert time.monotonic() - start < 10  # reading it all would take an hour
+    assert time.process_time() - start < 10  # reading it all would take an hour

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from capture.corebuilder import CoreBuilder
+from waiting import PATIENCE
 from walkback.capture.modules import Modules
 from walkback.capture.perfdata.recording import Recording
 
@@ -71,7 +72,7 @@ def gdb_stacks(
             script = SCRIPT.replace("CORE", str(folder / "core")).replace("FILES", "\n".join(dict.fromkeys(files)))
             (folder / "script.gdb").write_text(script)
             command = [gdb, "-nx", "-batch", "-x", folder / "script.gdb"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
             lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("STACK")]
             assert lines, done.stderr
             yield key, [int(one) for one in lines[0]]

@@ -41,7 +41,7 @@ def run(arguments: list[str]) -> dict[str, object]:
     from walkback.cli.main import cli
 
     out, err = Output(), Output()
-    begun = time.monotonic()
+    begun = time.process_time()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         signal.alarm(SECONDS)
         try:
@@ -57,7 +57,7 @@ def run(arguments: list[str]) -> dict[str, object]:
         "status": status or 0,
         "out": out.contents[-200_000:],
         "err": err.contents[-4000:],
-        "seconds": time.monotonic() - begun,
+        "seconds": time.process_time() - begun,
     }
 
 

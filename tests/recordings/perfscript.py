@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from waiting import PATIENCE
 from walkback.capture.unwinding import Unwinding
 from walkback.elf import ElfFile
 from walkback.errors import WalkbackError
@@ -76,7 +77,7 @@ def record(output: Path, command: Sequence[str | Path], *options: str, dump: int
     ]
     done = subprocess.run(
         [*start, *options, "-o", output, "--", *command],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60, check=False, cwd=output.parent,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False, cwd=output.parent,
     )  # fmt: skip
     if not output.exists() or not output.stat().st_size:
         pytest.skip(f"perf cannot record here: {done.stderr[-300:]}")

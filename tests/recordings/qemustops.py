@@ -17,6 +17,7 @@ import perfbuilder as pb
 from emulation import LOADER, start_file
 from peers import BIN, have, peer
 from perfbuilder import Attr, Builder
+from waiting import PATIENCE
 
 DUMP = 16384
 KINDS = pb.IP | pb.TID | pb.TIME | pb.PERIOD | pb.REGS_USER | pb.STACK_USER
@@ -209,7 +210,11 @@ def run(
         (folder / "script.gdb").write_text(script)
         _wait(port)
         done = subprocess.run(
-            [gdb, "-nx", "-batch", "-x", folder / "script.gdb"], capture_output=True, text=True, timeout=60, check=False
+            [gdb, "-nx", "-batch", "-x", folder / "script.gdb"],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
         )
     finally:
         emulated.kill()

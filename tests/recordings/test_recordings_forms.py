@@ -20,6 +20,7 @@ from test_recordings_perf import dumped
 import perfbuilder as pb
 from perfbuilder import Attr, Builder
 from recorded import hello, in_compute, recording, symbols, text
+from waiting import PATIENCE
 
 pytestmark = [
     pytest.mark.peers,
@@ -36,7 +37,7 @@ def recorded(tmp_path_factory):
 def unwind(*arguments, stdin=None) -> subprocess.CompletedProcess[bytes]:
     """The verb, in a process of its own."""
     command = [sys.executable, "-m", "walkback", "unwind", *arguments]
-    return subprocess.run(command, stdin=stdin, capture_output=True, timeout=60, check=False)
+    return subprocess.run(command, stdin=stdin, capture_output=True, timeout=PATIENCE, check=False)
 
 
 def printed(*arguments, stdin=None) -> str:

@@ -15,6 +15,7 @@ from perfprograms import PROGRAMS, command_of
 from perfscript import record
 
 from recorded import hello, recording
+from waiting import PATIENCE
 from walkback.capture.modules import Modules
 from walkback.capture.perfdata.recording import Recording
 from walkback.unwind.stacks import END_WORDS
@@ -41,7 +42,7 @@ def run_all(folder: Path, recordings: list[bytes], rng: random.Random, ways=None
     (folder / "list").write_text("\n".join(lines) + "\n")
     env = os.environ | {"OPENBLAS_NUM_THREADS": "1", "XDG_CACHE_HOME": str(folder / "cache")}
     command = [sys.executable, Path(__file__).with_name("mutated.py"), folder / "list"]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False)
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0, (done.stderr[-3000:], told[-1:])
     assert len(told) == len(recordings) + 1

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from walkback.arch import AARCH64, AMD64, S390X
 from walkback.errors import InexpressibleError
 from walkback.sframe.build import build, refusals
@@ -196,7 +197,7 @@ def control_positions(words):
     return positions
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_near_functions(data):
     machine, version = data.draw(st.sampled_from(KINDS))
@@ -208,7 +209,7 @@ def test_near_functions(data):
     check(machine, version, functions, pcrel=pcrel, byteorder=order, address=address)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_functions_anywhere(data):
     machine = data.draw(st.sampled_from([AMD64, AARCH64, S390X]))
@@ -223,7 +224,7 @@ def test_functions_anywhere(data):
     check(machine, 3, functions, address=data.draw(anywhere), pcrel=data.draw(st.sampled_from([None, False])))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_reach_of_32_bits(data):
     """A function near enough is written, around the end of the address space too; one farther away is refused."""
@@ -243,7 +244,7 @@ def test_reach_of_32_bits(data):
         assert error.value.rule == "function-reach"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_from_version_to_version(data):
     """A table read from one version and written in another that can say it stays the same."""

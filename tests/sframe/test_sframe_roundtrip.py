@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from sframebuilder import SFrameBuilder, row
 from walkback.sframe.decode import decode, pieces
 from walkback.sframe.encode import encode, with_byteorder
@@ -65,7 +66,7 @@ def builders(draw):
     return builder
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(builders(), st.integers(0, 2**64 - 1))
 def test_bytes_come_back(builder, address):
     data, labels = builder.assemble()
@@ -86,7 +87,7 @@ def test_bytes_come_back(builder, address):
     assert section.code_address.tolist() == [(a + b) % 2**64 for a, b in zip(base, starts, strict=True)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(builders())
 def test_byte_order_there_and_back(builder):
     data = builder.bytes()
@@ -100,7 +101,7 @@ def test_byte_order_there_and_back(builder):
     assert encode(with_byteorder(decode(turned), section.byteorder)) == data
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(builders(), min_size=1, max_size=4))
 def test_pieces_of_concatenated_sections(parts):
     data, places = b"", []

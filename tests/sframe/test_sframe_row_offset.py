@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from sframebuilder import SFrameBuilder, row
 from walkback.sframe.decode import decode
 
@@ -19,7 +20,7 @@ ROW = st.builds(
 FUNCTION = st.tuples(st.integers(0, 2), st.lists(ROW, max_size=20), st.binary(max_size=3))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.integers(1, 3),
     st.sampled_from(["little", "big"]),

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from effort import rounds
 from store import crashing, plainreader
 from store.made import HOUR, NOON, put, told_sample
 from walkback.store.store import Store
 
-ROUNDS = int(os.environ.get("WALKBACK_SOAK", "0")) // 100 or 40
+ROUNDS = rounds(40, quick=4, share=100)
 
 
 @pytest.fixture(scope="module")

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import resource
 import shutil
 
 import pytest
 
+from effort import rounds
 from store import plainreader
 from store.made import HOUR, NOON, named, put, random_samples
 from walkback.errors import UnreadableError
 from walkback.store import layout
 from walkback.store.store import Store
 
-COUNT = int(os.environ.get("WALKBACK_SOAK", "0")) // 20 or 50
+COUNT = rounds(50, quick=5, share=20)
 SOME = [(NOON, named("leaf", "main"), 1), (NOON + 5, named("main"), 2), (NOON + HOUR, named("other", "main"), 3)]
 
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import random
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from effort import rounds
 from walkback.errors import UnreadableError
 from walkback.store.tree import GrowingTree, Tree, from_preorder, in_preorder
 
 pytestmark = pytest.mark.kernel
-SOAK = int(os.environ.get("WALKBACK_SOAK", "0"))
 
 
 @pytest.fixture
 def count(interpreted) -> int:
     """How many trees are tried."""
-    return SOAK // 20 or (40 if interpreted else 300)
+    return rounds(40 if interpreted else 300, quick=10 if interpreted else 30, share=20)
 
 
 def csr(stacks):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
 import peers
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile
@@ -16,14 +14,10 @@ ARCHITECTURES = ("amd64", "arm64", "s390x")
 
 def sampled(architecture: str, pattern: str) -> Path:
     """A file of the packages for an architecture, by its path, in which `*` may stand."""
-    root = peers.BIN.parent / f"samples-{architecture}"
-    found = [path for path in sorted(root.glob(pattern)) if not path.is_symlink()]
-    if not found:
-        reason = f"needs {pattern} for {architecture}: run `make peers`"
-        if os.environ.get("WALKBACK_PEERS") == "required":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found[0]
+    found = sorted(peers.root(f"samples-{architecture}").glob(pattern))
+    return next((path for path in found if not path.is_symlink()), None) or peers.missing(
+        f"{pattern} for {architecture}"
+    )
 
 
 def opened(path: str | os.PathLike[str]) -> tuple[ElfFile, list[FrameSource]]:

@@ -14,6 +14,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 
 from test_files import linked, small
+from waiting import PATIENCE
 from walkback.packages import Found
 from walkback.survey import layout, run
 from walkback.survey.executors import LocalWorkers
@@ -87,7 +88,7 @@ def command(*args: str | Path, **options) -> subprocess.Popen:
 def ended(*args: str | Path, **options) -> tuple[int, str, str]:
     """The command, at its end: its exit status and what it printed."""
     process = command(*args, **options)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=PATIENCE)
     return process.returncode, out, err
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from survey.surveys import DIES, _Faulty, elf, ended, objects, some_files, tables, write
-from survey.test_survey_killed import until
+from waiting import PATIENCE, eventually
 from walkback import UnreadableError
 from walkback.survey.executors import DaskWorkers
 from walkback.survey.run import survey_files
@@ -29,7 +29,7 @@ class Cluster:
         self.log = (folder / "log").open("w")
         file = folder / "scheduler.json"
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", file)
-        until(lambda: file.exists() and file.read_text().endswith("}"))
+        assert eventually(lambda: file.exists() and file.read_text().endswith("}"))
         self.address = json.loads(file.read_text())["address"]
         self.processes = [self.scheduler]
         if workers:
@@ -155,7 +155,7 @@ def test_without_a_worker_it_is_told_and_goes_on_when_one_comes(files, tmp_path)
         assert process.stderr.readline() == f"walkback: waiting for a worker of {own.address}\n"
         assert process.poll() is None
         own.add(1)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
         own.close()

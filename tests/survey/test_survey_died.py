@@ -30,6 +30,7 @@ from survey.surveys import (
 )
 from survey.test_survey_killed import children
 from test_files import linked, small
+from waiting import PATIENCE
 from walkback.survey.executors import LocalWorkers
 from walkback.survey.run import survey_files
 
@@ -195,7 +196,7 @@ def test_a_script_that_starts_itself_again_is_told_so(files, tmp_path):
     script = tmp_path / "script.py"
     arguments = f"[{str(files)!r}], {str(tmp_path / 'survey')!r}"
     script.write_text(f"from walkback.survey.run import survey_files; survey_files({arguments})")
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 1
     assert 'under if __name__ == "__main__":' in done.stderr.splitlines()[-1]
     assert tables(tmp_path / "survey")["troubles"] == []

@@ -55,9 +55,9 @@ def test_holes_cost_nothing(tmp_path):
         file.write(b"\x7fELF")
         os.pwrite(file.fileno(), b"x", 1 << 42)
         os.truncate(file.fileno(), 1 << 43)
-    begin = time.monotonic()
+    begin = time.process_time()
     assert len(file_digest(str(tmp_path / "huge"))) == 32
-    assert time.monotonic() - begin < 20
+    assert time.process_time() - begin < 20
 
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path):

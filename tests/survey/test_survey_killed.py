@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from survey.surveys import command, consistent, elf, ended, some_files, tables, write
+from waiting import PATIENCE, eventually
 from walkback import UnreadableError
 from walkback.survey.folder import Folder
 from walkback.survey.reading import is_finished
@@ -56,20 +57,8 @@ def children(process):
 
 
 def gone(pids):
-    """Whether processes have ended, within some seconds."""
-    for _ in range(100):
-        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
-            return True
-        time.sleep(0.1)
-    return False
-
-
-def until(condition):
-    for _ in range(600):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError
+    """Whether processes end."""
+    return eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
 def _has(output, parts):
@@ -84,7 +73,7 @@ def test_killed_and_resumed_again_and_again_it_is_as_one_run(files, whole, tmp_p
         process = started("often", files, output)
         # Some parts further, or in the midst of the last.
         wanted = parts + rng.randrange(1, 4)
-        until(lambda wanted=wanted, process=process: _has(output, wanted) or process.poll() is not None)
+        assert eventually(lambda wanted=wanted, process=process: _has(output, wanted) or process.poll() is not None)
         if process.poll() is not None:
             # All is done: from here on there is only new work to be killed in.
             assert tables(output) == tables(whole)
@@ -127,17 +116,18 @@ def test_killed_at_each_change_of_its_folder_it_goes_on(tmp_path):
     assert step > 8
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupted_it_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
     files = write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(3000)})
     output = tmp_path / "survey"
     process = command(files, "-o", output, "--jobs", "1")
-    until(lambda: children(process.pid))
-    time.sleep(random.uniform(0, 2))
+    assert eventually(lambda: children(process.pid))
+    time.sleep(random.uniform(0, 0.5))
     below = children(process.pid)
     # As a terminal does, which interrupts all of them.
     for pid in (process.pid, *below):
         os.kill(pid, signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (130, ""), err
     assert err == f"walkback: {output}: stopped; what was done is kept, and the same command goes on\n"
     assert gone(below)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from walkback.symbols import cxa
 from walkback.symbols.demangle import demangle, without_parameters
 from walkback.symbols.rustv0 import demangle_v0
@@ -253,10 +254,10 @@ def base62(value: int) -> str:
 class TestHostile:
     @needs_cxa
     def test_names_that_unfold_beyond_measure_stay(self):
-        begun = time.monotonic()
+        begun = time.process_time()
         assert one(doubling(3), parameters=True).startswith("f(std::pair<int, int>, std::pair<")
         assert demangle([doubling(35), "_Z1fv", doubling(28)]) == [doubling(35), "f", doubling(28)]
-        assert time.monotonic() - begun < 20
+        assert time.process_time() - begun < 20
 
     @needs_cxa
     def test_of_suspects_only_the_guilty_stay(self):
@@ -290,12 +291,12 @@ class TestHostile:
         text, place = "INvC1a1fTiiE", 8
         for _ in range(40):
             place, text = len(text), f"{text}TB{base62(place)}B{base62(place)}E"
-        begun = time.monotonic()
+        begun = time.process_time()
         assert demangle_v0("_R" + text[: text.index("TB")] + "E") == "a::f::<(isize, isize)>"
         assert demangle_v0(f"_R{text}E") is None
-        assert time.monotonic() - begun < 2
+        assert time.process_time() - begun < 2
 
-    @settings(max_examples=500, deadline=None)
+    @settings(max_examples=examples(500), deadline=None)
     @given(st.text("CNMXYIBvtsu019_aEDTRQPOFSAKLGpnlbcjU", max_size=40))
     @example("NvC1a1f")
     @example("C0")
@@ -331,7 +332,7 @@ class TestHostile:
         names = ["_Z1f" + "".join(source.choices(parts, k=source.randrange(1, 40))) for _ in range(20_000)]
         assert len(demangle(names)) == len(names)
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=examples(300), deadline=None)
     @given(st.text("ab<>()[]{} :*&~-operator,", max_size=40))
     def test_any_text_can_lose_its_parameters(self, text):
         assert len(without_parameters(text)) <= len(text)

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_symbols_index import FUNC, NOTYPE, elf_of, index_of
 
+from effort import examples
 from walkback.elf import layout
 from walkback.symbols import SymbolIndex
 from walkback.symbols.holders import LastAbove
@@ -34,7 +35,7 @@ def described(index: SymbolIndex, addresses: list[int], *, sized: bool) -> list[
 
 
 class TestHolders:
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=examples(300), deadline=None)
     @given(SYMBOLS)
     def test_they_agree_with_describe(self, symbols):
         entries = [
@@ -66,7 +67,7 @@ class TestHolders:
 
 
 class TestLastAbove:
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=examples(300), deadline=None)
     @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.lists(st.integers(0, 10), max_size=8))
     def test_it_finds_what_a_search_finds(self, values, bounds):
         tree = LastAbove(np.array(values, np.uint64))
@@ -80,7 +81,7 @@ class TestLastAbove:
 
 
 class TestSpans:
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=examples(300), deadline=None)
     @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=20))
     def test_the_later_range_holds(self, ranges):
         start = np.array([first for first, _ in ranges], np.uint64)

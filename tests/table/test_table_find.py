@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from walkback.arch import AMD64
 from walkback.table import Kind, Part, Rule, UnwindTable, rule_array
 
@@ -93,19 +94,19 @@ def ranges_of(starts, sizes):
     return st.lists(st.tuples(starts, sizes, ROWS, st.sampled_from([0, 0, 0, 1, 7, 16])), max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(ranges_of(st.integers(0, 300), st.integers(0, 60)))
 def test_close_together_and_overlapping(ranges):
     check(ranges)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(ranges_of(START, st.one_of(st.integers(0, 80), st.sampled_from([2**32 - 1, 2**40, 2**63]))))
 def test_anywhere(ranges):
     check([(start, min(size, TOP - 1 - start), rows, block) for start, size, rows, block in ranges])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.integers(0, 30), max_size=30), st.lists(st.integers(1, 30), min_size=30, max_size=30))
 def test_in_order_without_overlap(gaps, sizes):
     ranges, at = [], 1000
@@ -117,7 +118,7 @@ def test_in_order_without_overlap(gaps, sizes):
     check(ranges[::-1])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_sections_of_a_relocatable_file(data):
     ranges = data.draw(ranges_of(st.integers(0, 60), st.integers(0, 30)))

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_table_find import make
 
+from effort import examples
 from walkback.table import UnwindTable
 from walkback.table.settle import settled
 
@@ -73,13 +74,13 @@ def check(ranges, sections=None, rules=1000):
             assert said(merged, pc, section) == expected
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(RANGES, st.sampled_from([2, 1000]))
 def test_settled_tables_say_the_same_at_every_address(ranges, rules):
     check(ranges, rules=rules)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.data())
 def test_settled_tables_of_several_sections(data):
     ranges = data.draw(RANGES)
@@ -155,9 +156,9 @@ def test_many_overlapping_ranges_are_settled_quickly(interpreted):
         table = make(ranges)
         before = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
-        began = time.monotonic()
+        began = time.process_time()
         plain = settled(table)
-        assert time.monotonic() - began < 10
+        assert time.process_time() - began < 10
         size = len(table) + len(table.row_offset) + len(plain)
         assert tracemalloc.get_traced_memory()[1] - before < (1 << 20) + 600 * size
     tracemalloc.stop()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from waiting import PATIENCE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -213,7 +215,7 @@ def gdb_stacks(pid: int, folder: Path) -> dict[int, list[int]]:
     script = folder / "stacks.gdb"
     script.write_text(GDB)
     command = [gdb, "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", str(pid), "-x", script]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("STACK ")]
     if not lines:
         pytest.skip(f"gdb cannot look at a process here: {done.stderr[-200:]}")

@@ -15,6 +15,7 @@ from stacksource import BASE
 
 from cfibuilder import CfiBuilder, cfa
 from elfbuilder import ElfBuilder
+from waiting import PATIENCE
 from walkback.arch import AMD64
 from walkback.elf import ElfFile
 from walkback.sframe.builder import SectionBuilder
@@ -214,7 +215,7 @@ def test_processes_share_a_folder(tmp_path) -> None:
     command = [sys.executable, "-c", PROCESS, folder, *files, "150000"]
     running = [subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True) for _ in range(3)]
     for one in running:
-        out, _ = one.communicate(timeout=60)
+        out, _ = one.communicate(timeout=PATIENCE)
         assert one.returncode == 0
         assert out.splitlines() == should
     assert not list(folder.glob(".*.part"))
@@ -227,9 +228,9 @@ def test_an_entry_is_had_sooner_than_it_is_made(tmp_path) -> None:
     cache = TableCache(tmp_path)
 
     def seconds() -> float:
-        begin = time.perf_counter()
+        begin = time.process_time()
         cache.table(elf, AMD64, None)
-        return time.perf_counter() - begin
+        return time.process_time() - begin
 
     made = seconds()
     assert os.listdir(tmp_path)  # noqa: PTH208

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from stacksource import BASE, BIAS, STACK, WORD, Thread, ended, frames, made_walker, samples_of, table_of, usual_space
 
 from cfibuilder import sleb, uleb
+from effort import examples
 from walkback.arch import AARCH64, AMD64, S390X
 from walkback.unwind.abi import Flag, Op, Step
 from walkback.unwind.samples import PC
@@ -287,7 +288,7 @@ def test_programs_have_the_values_of_an_evaluator_that_knows_nothing_of_it(order
         lambda one: one[0] + b"".join(one[1])
     )
 
-    @settings(max_examples=8 if interpreted else 25, deadline=None)
+    @settings(max_examples=examples(8 if interpreted else 25), deadline=None)
     @given(st.lists(program, min_size=20, max_size=40))
     def run(codes: list[bytes]) -> None:
         check(codes, order, is_cfa=is_cfa)
@@ -297,7 +298,7 @@ def test_programs_have_the_values_of_an_evaluator_that_knows_nothing_of_it(order
 
 @pytest.mark.parametrize("order", ["little", "big"])
 def test_garbage_has_no_value_or_the_right_one(order, interpreted) -> None:
-    @settings(max_examples=8 if interpreted else 20, deadline=None)
+    @settings(max_examples=examples(8 if interpreted else 20), deadline=None)
     @given(st.lists(st.binary(max_size=24), min_size=20, max_size=40))
     def run(codes: list[bytes]) -> None:
         check(codes, order, is_cfa=False)

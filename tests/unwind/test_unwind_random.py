@@ -26,6 +26,7 @@ from stacksource import (
 )
 
 from cfibuilder import CfiBuilder, cfa
+from effort import examples
 from walkback.arch import AARCH64, AMD64, S390X
 from walkback.dwarf.files import frame_sources
 from walkback.sframe.builder import SectionBuilder
@@ -160,7 +161,7 @@ def test_random_tables_and_stacks_are_walked_as_by_a_plain_walker(machine, order
     seen: dict[str, int] = {}
     longest = 0
 
-    @settings(max_examples=2 if interpreted else 8, deadline=None, derandomize=True)
+    @settings(max_examples=examples(2 if interpreted else 8), deadline=None, derandomize=True)
     @given(st.integers(0, 2**32))
     def run(seed: int) -> None:
         nonlocal longest

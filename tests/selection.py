@@ -1,0 +1,92 @@
+"""Chooses the tests of a run, and says at its end what it left out.
+
+WALKBACK_TESTS=quick (`make test`) leaves out the comparisons with peers and what is marked `whole`;
+WALKBACK_TESTS=long (`make test-long`) runs what is marked `long` and nothing else; otherwise all but that runs.
+What a quick run must not lose stands in `always.toml`: it fails if any of that was not run and passed.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import effort
+
+TESTS = Path(__file__).resolve().parent
+HOW = "`make peers test-all` runs these too"
+
+
+def is_chosen(item: pytest.Item) -> bool:
+    """Whether a test belongs to this run."""
+    if (item.get_closest_marker("long") is not None) != (effort.ASKED == "long"):
+        return False
+    return not (effort.QUICK and (item.get_closest_marker("peers") or item.get_closest_marker("whole")))
+
+
+def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take away what does not belong to this run."""
+    others = [item for item in items if not is_chosen(item)]
+    config.stash[LEFT_OUT] = len(others)
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if is_chosen(item)]
+
+
+def always(interpreted: bool) -> dict[str, list[str]]:
+    """What a quick run must have run, by what it stands for: the beginnings of names of tests."""
+    parts = tomllib.loads((TESTS / "always.toml").read_text())
+    chosen = ["kernels"] if interpreted else list(parts)
+    return {f"{part}: {name}": tests for part in chosen for name, tests in parts[part].items()}
+
+
+LEFT_OUT = pytest.StashKey[int]()
+
+
+class Account:
+    """Counts what was left out, and holds what ran against `always.toml`; one for the whole run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.left_out = 0
+        self.passed: set[str] = set()
+        self.missing: list[str] = []
+        # A part of the tests was asked for by name: then nothing is missing.
+        self.is_whole = [Path(word).resolve() for word in config.args] == [TESTS]
+        self.interpreted = config.getoption("--interpreted")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed:
+            self.passed.add(report.nodeid)
+
+    def pytest_testnodedown(self, node) -> None:
+        """A process of xdist ends: each has collected all tests, so any one's number is that of the run."""
+        self.left_out = node.workeroutput.get("left_out", 0)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self.left_out = session.config.stash.get(LEFT_OUT, self.left_out)
+        if not (effort.QUICK and self.is_whole) or session.exitstatus != pytest.ExitCode.OK:
+            return
+        for what, tests in always(self.interpreted).items():
+            self.missing += [
+                f"{what}: {test}" for test in tests if not any(one.startswith(f"tests/{test}") for one in self.passed)
+            ]
+        if self.missing:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter) -> None:
+        for line in self.missing:
+            terminalreporter.line(f"not run, and always.toml wants it: {line}", red=True)
+        if effort.QUICK:
+            terminalreporter.line(f"{self.left_out} tests left out: comparisons with peers, and repetitions; {HOW}")
+
+
+def begin(config: pytest.Config) -> None:
+    """Keep the account, unless this is one of xdist's processes."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Account(config), "walkback-account")
+
+
+def end(config: pytest.Config) -> None:
+    """Report to the process that keeps the account, from one of xdist's processes."""
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["left_out"] = config.stash[LEFT_OUT]
