@@ -8,7 +8,7 @@ KERNELS := $(shell $(PYTHON) -c "import ast; t = ast.parse(open('setup.py').read
 TESTS ?= tests
 PYTEST := $(BIN)/pytest --numprocesses auto
 
-.PHONY: install demo lint test test-compiled test-interpreted test-whole test-lowest test-all test-long soak bench peers clean
+.PHONY: install demo lint test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench peers clean
 
 install: .venv/installed
 
@@ -47,18 +47,26 @@ test-interpreted: install
 test-whole: export WALKBACK_PEERS = required
 test-whole: peers test-interpreted test-compiled
 
-# The quick tests with the oldest dependencies that pyproject.toml allows, installed from a wheel.
+.cache/sdist: .venv/installed MANIFEST.in $(shell git ls-files 2>/dev/null)
+	rm -rf $@
+	$(BIN)/python setup.py --quiet sdist --dist-dir $@
+
+# The quick tests with the oldest dependencies that pyproject.toml allows, installed from the source distribution.
 test-lowest: .venv-lowest/installed
 	WALKBACK_TESTS=quick WALKBACK_COMPILED=required .venv-lowest/bin/pytest --numprocesses auto $(TESTS)
 
-.venv-lowest/installed: tools/lowest.txt pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.pxd')
-	$(PYTHON) -m venv .venv-lowest
+.venv-lowest/installed: tools/lowest.txt .cache/sdist
+	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --upgrade pip
-	PIP_CONSTRAINT=tools/lowest.txt .venv-lowest/bin/python -m pip install --quiet . --group dev
+	PIP_CONSTRAINT=tools/lowest.txt .venv-lowest/bin/python -m pip install --quiet .cache/sdist/*.tar.gz --group dev
 	touch $@
 
+# Verbs and formats with the newest dependencies, on each newer Python that `make peers` brings.
+test-pythons: peers .cache/sdist
+	$(BIN)/python tools/pythons.py
+
 # Everything that a change must pass.
-test-all: lint test-whole test-lowest
+test-all: lint test-whole test-lowest test-pythons
 
 # What takes too long for every change.
 test-long: install peers

@@ -1,13 +1,15 @@
 """Chooses the tests of a run, and says at its end what it left out.
 
 WALKBACK_TESTS=quick (`make test`) leaves out the comparisons with peers and what is marked `whole`;
-WALKBACK_TESTS=long (`make test-long`) runs what is marked `long` and nothing else; otherwise all but that runs.
+WALKBACK_TESTS=smoke (`make test-pythons`) runs the verbs and formats of `always.toml`; WALKBACK_TESTS=long
+(`make test-long`) runs what is marked `long`; otherwise all but that runs.
 What a quick run must not lose stands in `always.toml`: it fails if any of that was not run and passed.
 """
 
 from __future__ import annotations
 
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,8 @@ HOW = "`make peers test-all` runs these too"
 
 def is_chosen(item: pytest.Item) -> bool:
     """Whether a test belongs to this run."""
+    if effort.ASKED == "smoke":
+        return is_listed(item.nodeid, *always("verbs", "formats").values())
     if (item.get_closest_marker("long") is not None) != (effort.ASKED == "long"):
         return False
     return not (effort.QUICK and (item.get_closest_marker("peers") or item.get_closest_marker("whole")))
@@ -33,11 +37,16 @@ def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
     items[:] = [item for item in items if is_chosen(item)]
 
 
-def always(interpreted: bool) -> dict[str, list[str]]:
-    """What a quick run must have run, by what it stands for: the beginnings of names of tests."""
-    parts = tomllib.loads((TESTS / "always.toml").read_text())
-    chosen = ["kernels"] if interpreted else list(parts)
-    return {f"{part}: {name}": tests for part in chosen for name, tests in parts[part].items()}
+@cache
+def always(*parts: str) -> dict[str, list[str]]:
+    """What parts of `always.toml`, or all of it, list: the beginnings of names of tests, by what they stand for."""
+    listed = tomllib.loads((TESTS / "always.toml").read_text())
+    return {f"{part}: {name}": tests for part in parts or listed for name, tests in listed[part].items()}
+
+
+def is_listed(nodeid: str, *lists: list[str]) -> bool:
+    """Whether a test is among those that lists name."""
+    return any(nodeid.startswith(f"tests/{test}") for tests in lists for test in tests)
 
 
 LEFT_OUT = pytest.StashKey[int]()
@@ -66,10 +75,10 @@ class Account:
         self.left_out = session.config.stash.get(LEFT_OUT, self.left_out)
         if not (effort.QUICK and self.is_whole) or session.exitstatus != pytest.ExitCode.OK:
             return
-        for what, tests in always(self.interpreted).items():
-            self.missing += [
-                f"{what}: {test}" for test in tests if not any(one.startswith(f"tests/{test}") for one in self.passed)
-            ]
+        for what, tests in always(*(["kernels"] if self.interpreted else [])).items():
+            for test in tests:
+                if not any(is_listed(one, [test]) for one in self.passed):
+                    self.missing.append(f"{what}: {test}")
         if self.missing:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

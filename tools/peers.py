@@ -110,6 +110,11 @@ SUITES = (
     Suite("arm64", "", FOREIGN, release="trixie", architecture="arm64"),
     Suite("s390x", "", FOREIGN, release="trixie", architecture="s390x"),
 )
+PYTHONS = ("3.13", "3.14", "3.15")
+SUITES += tuple(
+    Suite(f"python{version}", "", (f"python{version}-dev",), release="trixie" if version == "3.13" else "sid")
+    for version in PYTHONS
+)
 CORPUS = ("bookworm", "trixie", "sid")  # the roots with the programs that make the tests' corpus
 
 
