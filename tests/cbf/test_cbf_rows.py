@@ -223,6 +223,7 @@ def test_the_shortest_of_all_short_lists_over_a_small_alphabet(interpreted):
                 assert len(data) == 1 + shortest_size(list(wanted), word), wanted
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("word", [16, 32, 64])
 def test_the_shortest_of_long_repeats(word):
     for times in (*range(1, 20), *range(254, 268)):

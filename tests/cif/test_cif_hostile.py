@@ -47,6 +47,7 @@ print(len(data), len(images), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_stays_within_bounds(name: str) -> None:
     program = PROGRAM.replace("{data}", BOMBS[name])

@@ -161,6 +161,7 @@ def test_a_tie_between_the_forms_of_a_base_is_absolute() -> None:
     assert encode_images(images).hex(" ") == "02 00 02 00 10 10 00 00 00 30 10 00 00"
 
 
+@pytest.mark.whole
 def test_one_path_takes_the_fewest_bytes_there_can_be() -> None:
     pieces = ("/lib", "/usr/lib", "/a", "x", "\\", "/K.framework/K", "/K.framework/Versions/A/K")
     known = {code: prefix.encode() for code, prefix in plaincif.FIXED.items()}

@@ -400,6 +400,7 @@ def test_an_output_that_cannot_be_written(recorded: Path, tmp_path: Path) -> Non
     assert not any(one.name.startswith(".walkback") for one in tmp_path.iterdir())
 
 
+@pytest.mark.whole
 def test_a_reader_that_has_seen_enough_ends_it_quietly(long: Path) -> None:
     with subprocess.Popen(
         [WALKBACK, "unwind", "--json", long], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -440,6 +441,7 @@ def with_errors_on_a_terminal(*args: object) -> tuple[bytes, bytes]:
     return out, shown
 
 
+@pytest.mark.whole
 def test_a_bar_is_shown_on_terminals_only(long: Path, recorded: Path) -> None:
     out, shown = with_errors_on_a_terminal("unwind", "--json", long)
     assert b"unwinding" in shown

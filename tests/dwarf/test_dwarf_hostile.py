@@ -263,6 +263,7 @@ LARGE = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", LARGE)
 def test_large_sections_made_to_be_worst(name, interpreted):
     data = LARGE[name](200 if interpreted else 12_000)
@@ -276,6 +277,7 @@ def test_large_sections_made_to_be_worst(name, interpreted):
     assert peak(lambda: to_table(frames)) < (1 << 20) + TIMES * len(data)
 
 
+@pytest.mark.whole
 def test_a_hundred_thousand_overlapping_functions(interpreted):
     if interpreted:
         pytest.skip("takes minutes")

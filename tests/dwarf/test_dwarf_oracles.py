@@ -107,6 +107,7 @@ def holds(rows: dict[int, Row], at: int) -> Row | None:
     return rows[max(before)] if before else None
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("path", LIBRARIES, ids=lambda path: Path(path).name)
 def test_rows_of_libraries_equal_those_of_pyelftools(path):
     if not Path(path).exists():

@@ -11,6 +11,7 @@ import pytest
 
 from cfibuilder import ABSPTR, DATAREL, PCREL, SDATA4, TEXTREL, UDATA4, CfiBuilder, cfa, expr
 from corpus import corpus
+from effort import rounds
 from walkback.arch import AARCH64, AMD64
 from walkback.dwarf.decode import decode
 from walkback.dwarf.files import cfi_sources
@@ -220,7 +221,7 @@ def test_damaged_sections_are_read_or_refused(interpreted):
     program = "offset 12 2; advance_loc 1; remember_state; offset 13 3; advance_loc 1; restore_state; restore 3"
     frames = frames_of(*[program] * 5)
     sound = bytes(frames.data)
-    for _ in range(200 if interpreted else 20000):
+    for _ in range(rounds(200 if interpreted else 20000, quick=50 if interpreted else 2000, share=5)):
         data = bytearray(sound)
         for _ in range(random.randint(1, 4)):
             data[random.randrange(len(data))] = random.randrange(256)

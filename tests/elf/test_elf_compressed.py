@@ -145,6 +145,7 @@ def gigabyte(method: int) -> bytes:
 
 
 class TestBombs:
+    @pytest.mark.whole
     @METHODS
     def test_a_large_one_that_claims_little_takes_little(self, method):
         contents = chdr("little", method, 1000, gigabyte(method))

@@ -102,6 +102,7 @@ def test_the_undamaged_file_answers(order):
     assert ask_everything(bytes(image)) == 6 + 1 + 7
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("order", "extended"), [("little", False), ("big", True)])
 def test_every_field_with_every_odd_value(order, extended):
     image = example(order, extended=extended).build()
@@ -138,6 +139,7 @@ def test_random_damage(order):
         ask_everything(bytes(data))
 
 
+@pytest.mark.whole
 @CASES
 def test_random_damage_of_a_stripped_file(order):
     chance = random.Random(order)

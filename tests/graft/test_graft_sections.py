@@ -195,6 +195,7 @@ class TestLayout:
         assert empty.section_names() == ElfFile(data, "").section_names()
         assert len(empty.data) <= len(data) + 64
 
+    @pytest.mark.whole
     def test_many_sections_take_no_time(self) -> None:
         builder, count = ElfBuilder(), 20000
         symtab = builder.symtab()

@@ -25,6 +25,7 @@ def sample(name: str, producer: str) -> Path:
     return found
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("verb", ["convert", "fix", "add"])
 def test_a_file_is_the_old_one_or_the_new_one_whenever_its_writer_is_killed(verb: str, tmp_path: Path) -> None:
     folder, former, new = tmp_path / "folder", tmp_path / "former", tmp_path / "new"

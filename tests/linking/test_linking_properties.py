@@ -175,6 +175,7 @@ def test_the_form_of_pieces_does_not_matter(folder: Path, parts: list[Piece], da
     assert rules_at(linked(folder, written(folder, others), address=FAR * 9), FAR * 9) == rules_at(contents, FAR * 9)
 
 
+@pytest.mark.whole
 @settings(max_examples=examples(80), deadline=None)
 @given(parts=pieces(IN_SLOTS, most=4))
 def test_linking_is_associative(folder: Path, parts: list[Piece]) -> None:

@@ -14,7 +14,7 @@ from emulation import LOADER, built, core_of, root
 
 COUNT = rounds(20, quick=5, share=100)
 
-pytestmark = [pytest.mark.soak]
+pytestmark = [pytest.mark.soak, pytest.mark.whole]
 
 
 def judged(core, *options):

@@ -41,6 +41,7 @@ def end(target):
     assert target.wait(20) == 0
 
 
+@pytest.mark.whole
 def test_thousands_of_samples_disturb_nothing(sums):
     with running(sums, stdin=subprocess.PIPE) as target:
         command = [*WALKBACK, str(target.pid), "--repeat", str(SAMPLES), "--interval", "0", "--format", "folded"]
@@ -51,6 +52,7 @@ def test_thousands_of_samples_disturb_nothing(sums):
         end(target)
 
 
+@pytest.mark.whole
 def test_being_killed_at_any_moment_disturbs_nothing(sums):
     with running(sums, stdin=subprocess.PIPE) as target:
         command = [*WALKBACK, str(target.pid), "--repeat", "1000000", "--interval", "0", "--format", "json"]
@@ -69,6 +71,7 @@ def test_being_killed_at_any_moment_disturbs_nothing(sums):
         end(target)
 
 
+@pytest.mark.whole
 def test_no_signal_is_lost_when_walkback_is_killed_while_it_holds_one(sums):
     script = """
         import sys, time

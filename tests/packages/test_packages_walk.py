@@ -143,6 +143,7 @@ def bomb_of(packer: str) -> bytes:
     return PACKERS[packer](ELF) + PACKERS[packer](bytes(10 << 20)) * 50
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("packer", ["gz", "xz", "zst"])
 def test_a_bomb_is_told_once_and_does_not_hide_what_is_beside_it(packer, tmp_path):
     bomb = bomb_of(packer)
@@ -184,6 +185,7 @@ print(*found, re.search(r"VmHWM:\\s*([0-9]+)", open("/proc/self/status").read())
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("packer", ["gz", "zst"])
 def test_large_members_go_through_a_temporary_file(packer, tmp_path):
     large = tmp_path / "large"

@@ -8,6 +8,7 @@ import struct
 import pytest
 
 import perfbuilder as pb
+from effort import QUICK, rounds
 from perfbuilder import Attr, Builder
 from walkback.capture.modules import Modules
 from walkback.capture.perfdata import Recording, source
@@ -51,7 +52,7 @@ def test_cut_at_every_place(tmp_path, interpreted):
     whole, ends = 0, []
     for record in builder.records:
         ends.append(begin + len(record) + (ends[-1] - begin if ends else 0))
-    for size in range(0, len(contents), 37 if interpreted else 5):
+    for size in range(0, len(contents), 137 if QUICK else 37 if interpreted else 5):
         try:
             recording, whole = read_file(contents[:size], path)
         except WalkbackError:
@@ -68,7 +69,7 @@ def test_a_pipe_cut_at_every_place(interpreted):
     while borders[-1] < len(contents):
         at = borders[-1] + 6
         borders.append(borders[-1] + int.from_bytes(contents[at : at + 2], "little"))
-    for size in range(0, len(contents), 101 if interpreted else 7):
+    for size in range(0, len(contents), 301 if QUICK else 101 if interpreted else 7):
         try:
             recording, _ = read(contents[:size])
         except WalkbackError:
@@ -81,7 +82,7 @@ def test_a_pipe_cut_at_every_place(interpreted):
 def test_any_damage(byteorder, form, tmp_path, interpreted):
     contents = getattr(small(byteorder), form)()
     chance = random.Random(form + byteorder)
-    for _ in range(100 if interpreted else 1500):
+    for _ in range(rounds(100 if interpreted else 1500, quick=25 if interpreted else 250, share=50)):
         damaged = bytearray(contents)
         for _ in range(chance.choice((1, 1, 3, 10))):
             place = chance.randrange(len(damaged))

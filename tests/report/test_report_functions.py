@@ -11,6 +11,7 @@ import pytest
 
 from cfibuilder import CfiBuilder, cfa, expr
 from corpus import corpus
+from effort import rounds
 from elfbuilder import ElfBuilder
 from test_files import SFRAME, TEXT, archive, linked, small, written
 from walkback.dwarf.others import side_table
@@ -319,7 +320,7 @@ def test_damaged_files_give_a_page_or_an_error(tmp_path):
     names = [(f"_Z1{'abcdefgh'[number]}v", TEXT + 32 * number, 32) for number in range(8)]
     whole = bytes(program(*fdes, sframe=small(3).bytes(), names=names).build())
     pages = 0
-    for _ in range(400):
+    for _ in range(rounds(400, quick=40, share=200)):
         data = bytearray(whole)
         for _ in range(chance.randrange(1, 6)):
             data[chance.randrange(len(data))] = chance.choice([0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)])

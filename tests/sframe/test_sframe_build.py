@@ -314,6 +314,7 @@ def test_relocatable_files_keep_their_order_and_have_no_starts():
         ]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("rows", [65535, 65536, 65547, 2 * 65535 + 1])
 def test_functions_of_very_many_rows_are_split(rows, interpreted):
     if interpreted and rows > 65547:

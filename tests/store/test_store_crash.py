@@ -103,6 +103,7 @@ def test_processes_killed_again_and_again_lose_nothing_and_write_nothing_twice(t
     assert len(set(path.glob("segment=*")) - {block.path.parent for block in store.blocks()}) <= 1
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("work", ["append", "compact", "expire"])
 def test_killed_at_each_of_its_steps_a_store_is_as_before_or_as_after(tmp_path, processes, work):
     whole = tmp_path / "whole"
