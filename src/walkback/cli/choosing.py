@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.cli.output import complain
+from walkback.cli.parameter import ParameterType
 from walkback.cli.walking import DEMANGLE, LINES, SYSROOT, complain_of
 from walkback.text import printable
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from walkback.store.store import Store
 
 
-class Moment(click.ParamType[int]):
+class Moment(ParameterType[int]):
     """A time of day, or how long ago, in nanoseconds since 1970."""
 
     name = "time"
@@ -32,7 +33,7 @@ class Moment(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
-class Label(click.ParamType[tuple[str, str]]):
+class Label(ParameterType[tuple[str, str]]):
     """A name and its value."""
 
     name = "label"

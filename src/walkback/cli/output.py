@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import click
 
+from walkback.cli.parameter import ParameterType
 from walkback.errors import MissingError, WalkbackError
 from walkback.text import printable
 
@@ -58,7 +59,7 @@ def check_raw(file: str, option: str) -> None:
             raise click.UsageError(message)
 
 
-class Address(click.ParamType[int]):
+class Address(ParameterType[int]):
     """A number in decimal, or with 0x in hexadecimal."""
 
     name = "address"

@@ -8,13 +8,14 @@ import click
 
 from walkback.cli.choosing import Chosen, choosing, profile_of
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
+from walkback.cli.parameter import ParameterType
 from walkback.cli.walking import OUTPUT, opened
 from walkback.text import printable
 
 _KNOWN = ("since", "until", "host", "process")
 
 
-class _Words(click.ParamType[dict[str, Any]]):
+class _Words(ParameterType[dict[str, Any]]):
     """Samples in words: `since=2h,until=1h` or `version=1.2,host=web1`."""
 
     name = "samples"
