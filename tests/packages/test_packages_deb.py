@@ -3,7 +3,7 @@
 import pytest
 
 from packed import ELF, deb_of, look, run, write
-from walkback.packages import Broken, Found, Package, elf_files_in
+from walkback.packages import Broken, Found, Package, deb, elf_files_in
 
 PROGRAM = ELF + b"program" * 100
 FILES = {"usr/bin/hello": PROGRAM, "usr/share/doc/hello": b"text", "usr/lib/libh.so": ELF + b"library"}
@@ -107,3 +107,9 @@ def test_it_ends_anywhere_and_what_was_before_is_found(packer, tmp_path):
         found, broken = look(package)
         assert found.items() <= everything.items(), length
         assert [one.what for one in broken] == ["damaged"], length
+
+
+def test_spaces_in_a_field_take_no_time_of_their_own():
+    # An expression that goes back over them would take hours.
+    control = b"Package:" + b" " * 100_000 + b"a" + b" " * 100_000 + b"b \nVersion:\nArchitecture: c\r\n"
+    assert deb.fields(control) == {"package": "a" + " " * 100_000 + "b", "version": "", "architecture": "c"}

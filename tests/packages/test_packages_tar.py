@@ -5,6 +5,7 @@ import lzma
 import os
 import random
 import tarfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -341,6 +342,18 @@ def test_a_member_that_is_cut_off_inside_is_no_end_of_what_it_is_in(pack, tmp_pa
     assert list(found) == ["before", "in.tar(a)", "behind"]
     missing = len(ELF) + 5000 - (3000 - 512)
     assert [(one.member, one.message) for one in broken] == [("in.tar(b)", f"ends {missing} bytes too early")]
+
+
+@pytest.mark.parametrize("kind", ["g", "x"])
+def test_keys_that_are_not_known_take_no_memory(kind):
+    keys = b"".join(record(b"GNU.sparse.%d" % key, b"") for key in range(40_000))
+    data = memoryview(with_records(keys + record(b"path", b"named"), kind=kind))
+    tracemalloc.start()
+    names = [name for name, _ in tar.members(Memory(data), Room(1 << 20))]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert names == [b"named"]
+    assert peak < 3 * len(keys)
 
 
 def test_ten_thousand_members_are_all_found(tmp_path):

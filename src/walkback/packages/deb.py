@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CONTROL: Final = "control.tar"
 DATA: Final = "data.tar"
-_FIELD: Final = re.compile(rb"^(Package|Version|Architecture):[ \t]*([^\n]*?)\s*$", re.MULTILINE | re.IGNORECASE)
+_FIELD: Final = re.compile(rb"^(Package|Version|Architecture):(.*)$", re.MULTILINE | re.IGNORECASE)
 
 
 def members(stream: Stream, room: Room) -> Iterator[tuple[str, Stream]]:
@@ -40,4 +40,5 @@ def members(stream: Stream, room: Room) -> Iterator[tuple[str, Stream]]:
 
 def fields(control: bytes) -> dict[str, str]:
     """What the control file says: `package`, `version` and `architecture`."""
-    return {key.decode().lower(): value.decode(errors="backslashreplace") for key, value in _FIELD.findall(control)}
+    found = _FIELD.findall(control)
+    return {key.decode().lower(): value.strip().decode(errors="backslashreplace") for key, value in found}

@@ -16,7 +16,7 @@ from walkback.packages.streams import Link
 from walkback.packages.tarsparse import BLOCK, decimal, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from walkback.packages.streams import Room, Stream
     from walkback.packages.tarsparse import Records
@@ -29,6 +29,8 @@ _WITHOUT_DATA: Final = frozenset({b"1", b"2", b"3", b"4", b"5", b"6"})
 """Links, devices, folders and FIFOs: what they have in the field for the size says nothing."""
 _ABOUT_OTHERS: Final = frozenset({b"L", b"K", b"x", b"X", b"g"})
 _LENGTH: Final = re.compile(rb"([0-9]{1,8}) ")
+_KEYS: Final = frozenset({b"path", b"linkpath", b"size", b"GNU.sparse.name"})
+"""The keys of a pax header that tell about any member."""
 
 
 def members(stream: Stream, room: Room) -> Iterator[tuple[bytes, Stream | Link]]:
@@ -37,10 +39,11 @@ def members(stream: Stream, room: Room) -> Iterator[tuple[bytes, Stream | Link]]
     target: bytes | None = None
     records: Records = []
     common: dict[bytes, bytes] = {}
+    about_next: dict[bytes, bytes] = {}
     while any(header := _header(stream)):
         room.take_member()
         kind = header[156:157]
-        known = common | dict(records)
+        known = common | about_next
         size = decimal(known[b"size"]) if b"size" in known else number(header[124:136])
         places = tarsparse.in_header(header, stream) if kind == b"S" else None
         stored = stream.part(0 if kind in _WITHOUT_DATA else size)
@@ -52,8 +55,9 @@ def members(stream: Stream, room: Room) -> Iterator[tuple[bytes, Stream | Link]]
                 target = about.partition(b"\0")[0]
             elif kind in {b"x", b"X"}:
                 records = list(_records(about))
+                about_next = _about_any(records)
             elif kind == b"g":
-                common.update(_records(about))
+                common |= _about_any(_records(about))
         else:
             own = known.get(b"GNU.sparse.name") or known.get(b"path") or name or _name(header)
             if kind in _REGULAR or places:
@@ -61,7 +65,7 @@ def members(stream: Stream, room: Room) -> Iterator[tuple[bytes, Stream | Link]]
                 yield own, tarsparse.expanded(stored, places, room) if places else stored
             elif kind == _LINK:
                 yield own, Link(known.get(b"linkpath") or target or header[157:257].partition(b"\0")[0])
-            name, target, records = None, None, []
+            name, target, records, about_next = None, None, [], {}
         stored.drain()
         stream.read(-size % BLOCK if kind not in _WITHOUT_DATA else 0)
     stream.drain()
@@ -100,6 +104,11 @@ def _records(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         if length is None or not length.end() < end <= len(data) or data[end - 1 : end] != b"\n":
             raise ElfError("has a broken record in a pax header")
         key, _, value = data[length.end() : end - 1].partition(b"=")
-        if key in {b"path", b"linkpath", b"size"} or key.startswith(b"GNU.sparse."):
+        if key in _KEYS or key in tarsparse.KEYS:
             yield key, value
         at = end
+
+
+def _about_any(records: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """The last value of each key that tells about any member."""
+    return {key: value for key, value in records if key in _KEYS}

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     Records = list[tuple[bytes, bytes]]
 
 BLOCK: Final = 512
+KEYS: Final = frozenset(
+    b"GNU.sparse." + name for name in (b"major", b"realsize", b"size", b"map", b"offset", b"numbytes")
+)
+"""The keys of a pax header that tell about a sparse file."""
 _MOST_PLACES: Final = 1 << 16
 _ENTRY: Final = 24
 _OCTAL: Final = re.compile(rb"[ \0]*([0-7]*)[ \0]*")
