@@ -341,3 +341,12 @@ def test_the_page_takes_the_place_of_a_former_one_only_when_it_is_whole(tmp_path
     with pytest.raises(WalkbackError):
         write_binary_page(tmp_path / "file", page)
     assert page.read_bytes() == b"former"
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_function_without_rows_is_listed_without_rows(version, tmp_path):
+    builder = small(version)
+    builder.function(TEXT + 0x60, 32)
+    functions, rows = binary_figures(written(tmp_path, linked(builder.bytes())))
+    assert [one[1] for one in functions.rows] == [TEXT, TEXT + 0x20, TEXT + 0x40, TEXT + 0x60]
+    assert {one[1] for one in rows.rows} == {TEXT, TEXT + 0x20, TEXT + 0x40}

@@ -113,5 +113,5 @@ def _row_rows(functions: Functions) -> Iterator[tuple[Any, ...]]:
         rows = slice(int(table.range_first_row[number]), int(table.range_first_row[number] + table.range_rows[number]))
         offsets, chosen = table.row_offset[rows].tolist(), table.row_rule[rows].tolist()
         end = int(table.range_block[number]) or size
-        for offset, following, rule in zip(offsets, [*offsets[1:], end], chosen, strict=True):
+        for offset, following, rule in zip(offsets, [*offsets, end][1:], chosen, strict=True):
             yield (sections[number], start, start + offset, following - offset, *rules[rule])
