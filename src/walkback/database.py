@@ -7,7 +7,7 @@ import errno
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,26 @@ def connect(**more: str) -> DuckDBPyConnection:
     # It would stand in what is printed.
     connection.execute("SET enable_progress_bar = false")
     return connection
+
+
+@contextlib.contextmanager
+def apart(**more: str) -> Iterator[DuckDBPyConnection]:
+    """The same with a temporary folder of its own: a locked database may still touch what is in that."""
+    with (
+        tempfile.TemporaryDirectory(prefix="walkback-") as temporary,
+        connect(temp_directory=temporary, **more) as connection,
+    ):
+        yield connection
+
+
+def lock(connection: DuckDBPyConnection, folders: Iterable[Path] | None) -> None:
+    """Let no query change a setting from here on, nor read a file outside of these folders unless that is None."""
+    if folders is not None:
+        # These are compared with patterns, and then with the paths that match.
+        allowed = [form(path) for path in folders for form in (plain_path, pattern)]
+        connection.execute("SET allowed_directories = ?", [allowed])
+        connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
 
 
 @contextlib.contextmanager

@@ -9,7 +9,8 @@
     |-- BacktraceError         bytes that break a rule of the formats of backtraces, CBF and CIF
     |-- InexpressibleError     a rule or a function that the chosen format cannot say
     |   `-- IncompleteError    several functions, each with its reason
-    `-- GraftError             a file that a section cannot be put into or taken out of
+    |-- GraftError             a file that a section cannot be put into or taken out of
+    `-- ArgumentError          an argument that makes no sense; it is a ValueError as well
 
 An error is one line: the file, the section and offset in it, the function, what is wrong, and the code of the
 rule that is broken. The code that notices knows the offset; the callers above it add the file and section with
@@ -116,6 +117,10 @@ class IncompleteError(InexpressibleError):
     def __init__(self, message: str, left_out: Sequence[LeftOut], *, file: str | None = None) -> None:
         super().__init__(message, file=file)
         self.left_out = left_out
+
+
+class ArgumentError(WalkbackError, ValueError):
+    """An argument of a call that makes no sense, whatever the input is."""
 
 
 class GraftError(WalkbackError):

@@ -200,6 +200,19 @@ def test_sql(store: Path) -> None:
     assert text(store, "sql", "SELECT count(*) AS n FROM samples", "--since", "2026-11-21T14:00", "--csv") == "n\n2\n"
 
 
+def test_sql_reads_other_files_only_where_that_is_allowed(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("a\n1\n")
+    query = f"FROM read_csv('{tmp_path}/other.csv')"
+    done = asked(store, "sql", query)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"--allow-files" in done.stderr
+    assert text(store, "sql", query, "--allow-files") == "a\n1\n"
+
+
+def test_names_of_columns_are_spelled_out(store: Path) -> None:
+    assert text(store, "sql", 'SELECT 1 AS "a\x1b[31m\u202eb"') == "a\\x1b[31m\\u202eb\n               1\n"
+
+
 def test_json_of_what_is_no_number(store: Path) -> None:
     assert objects(store, "sql", "SELECT 1 / 0 AS a, 'nan'::DOUBLE AS b, [1] AS c") == [
         {"a": None, "b": None, "c": [1]}

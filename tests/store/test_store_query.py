@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 
+import duckdb
 import pytest
 from plainstore import HOUR, NOON, Frame, Sample, named, write_segment
 
-from walkback.errors import UnreadableError
+from walkback.errors import ArgumentError, UnreadableError
 from walkback.export.formats import FORMATS
 from walkback.store.moments import moment, span
 from walkback.store.store import Store
@@ -289,6 +290,28 @@ def test_sql_that_writes_or_is_wrong_is_refused(store, tmp_path, query):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "FROM '{}/other.csv'",
+        "FROM read_csv('{}/other.csv')",
+        "FROM read_text('{}/*.csv')",
+        "FROM glob('{}/*')",
+        "FROM read_parquet('{}/other.parquet')",
+        "FROM query('FROM read_csv(''{}/other.csv'')')",
+        "SELECT (SELECT content FROM read_text('{}/other.csv'))",
+    ],
+)
+def test_sql_reads_other_files_only_where_that_is_allowed(store, tmp_path, query):
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    duckdb.sql(f"COPY (SELECT 1 AS a) TO '{tmp_path}/other.parquet' (FORMAT parquet)")
+    query = query.format(tmp_path)
+    with pytest.raises(ArgumentError, match="allow_files"):
+        store.sql(query)
+    assert store.sql(query, allow_files=True)
+    assert store.sql(f"FROM '{next(store.path.rglob('samples.parquet'))}'")
+
+
 def test_words_that_write_are_fine_as_names(store):
     assert store.sql("""SELECT 'copy' AS "copy" -- copy""")["copy"].tolist() == ["copy"]
 
@@ -338,8 +361,6 @@ def test_a_span_of_time():
 
 def damage(path: Path, table: str, query: str) -> None:
     """Write a table of a block again."""
-    import duckdb
-
     file = next(path.glob(f"segment=*/hour=*/{table}.parquet"))
     rows = duckdb.sql(f"SELECT * FROM '{file}'")
     assert rows is not None

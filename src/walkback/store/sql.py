@@ -7,19 +7,20 @@
 
 Numbers of stacks and frames are those of all blocks together, so equal stacks have equal numbers. `depth` is 0 for the
 innermost frame. Names are looked up and stacks unfolded when a query speaks of `frames` or `stack_frames`. Only queries
-are answered: nothing that could write.
+are answered: nothing that could write, and unless it is allowed nothing that reads other files.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from walkback.database import connect, one_line, readable, sql_text
-from walkback.errors import UnreadableError
+from walkback.database import apart, lock, one_line, readable, sql_text
+from walkback.errors import ArgumentError, UnreadableError
 from walkback.export.names import clean
 from walkback.store.folder import Block
 from walkback.store.layout import COLUMNS
@@ -35,16 +36,26 @@ _SOURCE = ", ".join(COLUMNS["sources"])
 
 
 _WRITING = {"copy", "delete", "insert", "merge", "update"}
+_LOGGING = re.compile(r"(?:enable|disable)_logging|truncate_duckdb_logs", re.IGNORECASE)
+"""Functions that change what DuckDB writes into its log; before 2.0 a locked database allows them."""
 
 
 class Database:
     """The tables over some blocks; the blocks must stay while this is used."""
 
-    def __init__(self, blocks: Sequence[Block], wanted: Wanted, naming: Naming) -> None:
+    def __init__(self, blocks: Sequence[Block], wanted: Wanted, naming: Naming, *, allow_files: bool = False) -> None:
+        """With `allow_files` a query may read files that are not of the store."""
         self._naming = naming
-        self._connection = connect()
-        self._tables = Tables(self._connection, blocks)
         self._late: dict[str, Callable[[], None]] = {}
+        with ExitStack() as opened:
+            self._connection = opened.enter_context(apart())
+            self._tables = Tables(self._connection, blocks)
+            self._make_tables(blocks, wanted)
+            # No query makes DuckDB log into a file.
+            lock(self._connection, None if allow_files else [block.path for block in blocks])
+            self._opened = opened.pop_all()
+
+    def _make_tables(self, blocks: Sequence[Block], wanted: Wanted) -> None:
         with readable():
             self._make_blocks()
             if blocks:
@@ -53,17 +64,15 @@ class Database:
             else:
                 self._make_nothing()
             self._connection.execute("SET TimeZone = 'UTC'")
-            # No query makes DuckDB log into a file.
-            self._connection.execute("SET lock_configuration = true")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._connection.close()
+        self._opened.close()
 
     def ask(self, query: str, *, times_as_text: bool = False) -> DuckDBPyConnection:
-        """The answer to one query, as DuckDB gives it, to be read before the next; a wrong query is a ValueError.
+        """The answer to one query, as DuckDB gives it, to be read before the next; a wrong query is an ArgumentError.
 
         No two columns have the same name, and times with a time zone are those of UTC. As text times of samples keep
         their nanoseconds, for which Python has no word.
@@ -75,20 +84,26 @@ class Database:
             statements = self._connection.extract_statements(query)
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                 message = "one query is answered, as SELECT, FROM, WITH, DESCRIBE or SUMMARIZE begins, and nothing else"
-                raise ValueError(message)
+                raise ArgumentError(message)
             # A WITH may have statements that write, and the whole is a SELECT all the same.
             if writing := _WRITING & set(_keywords(query)):
                 message = f"a query that could write is not answered: {min(writing)} (as a name it needs quotes)"
-                raise ValueError(message)
+                raise ArgumentError(message)
+            if logging := _LOGGING.search(query):
+                message = f"a query that changes what is logged is not answered: {logging[0]}"
+                raise ArgumentError(message)
             self._make_late(query)
             return self._connection.execute(self._as_told(query, times_as_text=times_as_text))
         except (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException) as error:
-            raise ValueError(str(error)) from None
+            raise ArgumentError(one_line(error)) from None
+        except duckdb.PermissionException:
+            message = "the query reads files that are not of the store, which needs --allow-files (allow_files=True)"
+            raise ArgumentError(message) from None
         except duckdb.Error as error:
             # What is wrong may be a file, and not what was asked.
             wrong = self._tables.first_wrong()
             if wrong is None and not isinstance(error, duckdb.IOException):
-                raise ValueError(str(error)) from None
+                raise ArgumentError(one_line(error)) from None
             raise UnreadableError(one_line(error), file=wrong) from None
 
     def _as_told(self, query: str, *, times_as_text: bool) -> str:

@@ -69,13 +69,18 @@ class Store:
         wanted = wanted_samples(since=since, until=until, host=host, process=process, labels=labels)
         return Selection(self.snapshot, wanted, naming or Naming(), str(self.path))
 
-    def sql(self, query: str, *, since: Moment | None = None, until: Moment | None = None) -> dict[str, Any]:
-        """The columns of the answer to a query of SQL, over the tables that `walkback.store.sql` tells of."""
+    def sql(
+        self, query: str, *, since: Moment | None = None, until: Moment | None = None, allow_files: bool = False
+    ) -> dict[str, Any]:
+        """The columns of the answer to a query of SQL, over the tables that `walkback.store.sql` tells of.
+
+        The query may read files that are not of the store only with `allow_files`.
+        """
         from walkback.store.sql import Database
 
         wanted = wanted_samples(since=since, until=until)
         held = self.snapshot(since=wanted.since, until=wanted.until)
-        with held, Database(held.blocks, wanted, Naming()) as database:
+        with held, Database(held.blocks, wanted, Naming(), allow_files=allow_files) as database:
             return database.columns(query)
 
     def overview(self) -> Overview:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from walkback.database import connect, pattern, plain_path, readable
+from walkback.database import apart, lock, readable
 from walkback.errors import UnreadableError
 from walkback.survey import layout
 from walkback.survey.folder import Folder
@@ -32,22 +31,13 @@ def open_survey(path: str | os.PathLike[str]) -> Iterator[DuckDBPyConnection]:
     What is wrong with a file is an UnreadableError, also where it is noticed by a query inside the `with`.
     """
     folder = Folder(path)
-    with (
-        folder.locked(layout.READERS, shared=True),
-        # In a folder of its own, because the database may touch what is in it.
-        tempfile.TemporaryDirectory(prefix="walkback-") as temporary,
-        connect(memory_limit=MEMORY, temp_directory=temporary) as db,
-    ):
+    with folder.locked(layout.READERS, shared=True), apart(memory_limit=MEMORY) as db:
         parts = folder.parts()
         try:
             with readable():
                 make_views(db, parts)
                 # Strings in a file could make a query that is put together without care read others.
-                # These are compared with patterns, and then with the paths that match.
-                allowed = [form(part.path) for part in parts for form in (plain_path, pattern)]
-                db.execute("SET allowed_directories = ?", [allowed])
-                db.execute("SET enable_external_access = false")
-                db.execute("SET lock_configuration = true")
+                lock(db, (part.path for part in parts))
                 yield db
         except UnreadableError as error:
             raise error.within(file=first_wrong(parts) or str(path)) from None

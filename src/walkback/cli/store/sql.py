@@ -25,6 +25,7 @@ _WIDEST = 80
 @SINCE
 @UNTIL
 @SYSROOT
+@click.option("--allow-files", is_flag=True, help="Let the query read files that are not of the store.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @JSON
 @OUTPUT
@@ -36,6 +37,7 @@ def sql(
     since: int | None,
     until: int | None,
     sysroot: str | None,
+    allow_files: bool,
     as_csv: bool,
     as_json: bool,
     output: str | None,
@@ -43,7 +45,7 @@ def sql(
     """Answer a QUERY in the SQL of DuckDB.
 
     The tables are samples, stack_frames, frames and blocks; `DESCRIBE samples` shows the columns of one. Queries that
-    write are refused.
+    write are refused, and so are those that read other files.
     """
     if as_csv and as_json:
         message = "--csv is a format, and --json another"
@@ -56,7 +58,8 @@ def sql(
         from walkback.store.sums import Wanted
 
         held = Store(folder).snapshot(since=since, until=until)
-        with held, Database(held.blocks, Wanted(since, until), Naming(sysroot)) as database:
+        wanted = Wanted(since, until)
+        with held, Database(held.blocks, wanted, Naming(sysroot), allow_files=allow_files) as database:
             try:
                 answer = database.ask(query, times_as_text=True)
             except ValueError as error:
@@ -72,15 +75,16 @@ def sql(
 
 def _text(names: list[str], pieces: Iterable[list[tuple[Any, ...]]]) -> Iterator[bytes]:
     """Columns side by side; numbers to the right."""
+    heads = [printable(name) for name in names]
     for number, rows in enumerate(pieces):
         cells = [[_cell(value) for value in row] for row in rows]
-        widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+        widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
         right = (
             [all(isinstance(row[at], (int, float)) for row in rows) for at in range(len(names))]
             if rows
             else [False] * len(names)
         )
-        for line in [*([names] if not number else []), *cells]:
+        for line in [*([heads] if not number else []), *cells]:
             words = [
                 cell.rjust(width) if to_right else cell.ljust(width)
                 for cell, width, to_right in zip(line, widths, right, strict=True)
