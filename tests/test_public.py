@@ -25,7 +25,7 @@ PUBLIC = {
         compare convert decode derive drop encode fix from_bytes link link_object lookup measure pairs pieces
         Backtrace Backtraces Ends Located Locator check_backtraces decode_backtrace decode_backtraces
         encode_backtrace encode_backtraces explain_backtraces kept_ends locate_frames split_backtraces
-        BacktraceError CapturedImages Image ImageMap check_images decode_images encode_images
+        ArgumentError BacktraceError CapturedImages Image ImageMap check_images decode_images encode_images
         explain_images images_from_json images_object images_of_core images_of_process images_of_recording
         Change Difference Hot Naming Neighbour Selection Store Through difference hottest write_difference
         DaskWorkers LocalWorkers Progress Surveyed open_survey survey_files write_binary_page write_survey_page

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from walkback.dwarf.files import FrameSource, cfi_sources
     from walkback.elf import ElfFile
     from walkback.errors import (
+        ArgumentError,
         BacktraceError,
         DwarfError,
         ElfError,
@@ -171,6 +172,7 @@ _HOMES = {
     "walkback.dwarf.files": ("FrameSource", "cfi_sources"),
     "walkback.elf": ("ElfFile",),
     "walkback.errors": (
+        "ArgumentError",
         "BacktraceError",
         "DwarfError",
         "GraftError",
@@ -221,6 +223,7 @@ __all__ = [
     "FORMATS",
     "Accuracy",
     "Added",
+    "ArgumentError",
     "Backtrace",
     "BacktraceError",
     "Backtraces",

@@ -13,7 +13,7 @@ from walkback import graft
 from walkback.comparison import Comparison
 from walkback.derivation import Derived, derive
 from walkback.elf import ElfFile
-from walkback.errors import GraftError
+from walkback.errors import ArgumentError, GraftError
 from walkback.replace import replace_file
 from walkback.sframe.check import Severity, check_source
 from walkback.sframe.files import sources_of
@@ -50,7 +50,7 @@ def add(
     """
     if consumer is not None and consumer not in CONSUMER_VERSIONS:
         message = f"there is no consumer {consumer!r}; known: {', '.join(CONSUMER_VERSIONS)}"
-        raise ValueError(message)
+        raise ArgumentError(message)
     # It stays open: names and sections are asked for when the result is told.
     elf = ElfFile.open(path)
     derived = derive(elf, version=version or CONSUMER_VERSIONS.get(consumer or "", 3), section=section)

@@ -24,7 +24,7 @@ from walkback.dwarf.layout import FAULT_WORDS, Fault
 from walkback.dwarf.rules import to_table
 from walkback.elf import ElfFile
 from walkback.elf import layout as elf_layout
-from walkback.errors import GraftError, MissingError, UnreadableError
+from walkback.errors import ArgumentError, GraftError, MissingError, UnreadableError
 from walkback.graft import planned_address
 from walkback.sframe.build import Built, Refused, build
 from walkback.sframe.decode import decode
@@ -151,7 +151,7 @@ class Derived:
         """The bytes of the section, which stands at the address that it was made for."""
         if address != self.section.address:
             message = f"the section was made for {self.section.address:#x}, not for {address:#x}"
-            raise ValueError(message)
+            raise ArgumentError(message)
         return self.contents
 
     def proof(self) -> Comparison:

@@ -14,7 +14,7 @@ from walkback.comparison import Comparison, Stretch, compare
 from walkback.dwarf.files import frame_sources, in_code
 from walkback.elf import ElfFile, elf_files, is_archive, is_elf, map_file
 from walkback.elf.inputs import raise_first, split_address
-from walkback.errors import MissingError, UnreadableError, WalkbackError
+from walkback.errors import ArgumentError, MissingError, UnreadableError, WalkbackError
 from walkback.sframe.files import sources, sources_of
 from walkback.symbols import SymbolIndex
 from walkback.table import UnwindTable, joined
@@ -174,7 +174,7 @@ def _other(other: str, section: str | None) -> Named:
         data = map_file(path)
         if is_elf(data) or is_archive(data):
             message = f"an address is for raw section bytes, and {path} has addresses of its own"
-            raise ValueError(message)
+            raise ArgumentError(message)
         tables = [piece.table for source in sources(path, address=address) for piece in source.pieces(faults=True)]
         return Named(other, joined(tables))
     elf = ElfFile.open(other)

@@ -14,7 +14,7 @@ import numpy as np
 
 from walkback.arrays import I64, U8, U64, Bools, Numbers
 from walkback.cbf.layout import FAULTS, Fault, Kind
-from walkback.errors import InexpressibleError
+from walkback.errors import ArgumentError, InexpressibleError
 from walkback.findings import Finding
 
 MOST_FRAMES = 1 << 16
@@ -168,11 +168,11 @@ class Backtraces:
 
 
 def as_offsets(first: Numbers, frames: int) -> I64:
-    """Where each of many begins and the last ends, as the kernels take it; raises ValueError."""
+    """Where each of many begins and the last ends, as the kernels take it; raises ArgumentError."""
     first = np.ascontiguousarray(first, np.int64)
     if not len(first) or first[0] < 0 or first[-1] > frames or (np.diff(first) < 0).any():
         message = "first has to rise, from 0 on, to at most the number of frames"
-        raise ValueError(message)
+        raise ArgumentError(message)
     return first
 
 

@@ -15,6 +15,7 @@ from walkback.arrays import I64, U8, Numbers
 from walkback.cbf import _decode
 from walkback.cbf.backtraces import Backtrace, Backtraces
 from walkback.cbf.layout import Ended, Fault
+from walkback.errors import ArgumentError
 
 Data = bytes | bytearray | memoryview | U8
 
@@ -74,7 +75,7 @@ class _Read:
             self.offsets = np.array(offsets, np.int64)  # a copy, which may be written to
             if not len(self.offsets) or (np.diff(self.offsets, prepend=0, append=len(source)) < 0).any():
                 message = "offsets of backtraces must rise, from 0 on, to at most the size of the data"
-                raise ValueError(message)
+                raise ArgumentError(message)
             count = len(self.offsets) - 1
         self.first = np.zeros(count + 1, np.int64)
         self.word = np.empty(count, np.uint8)

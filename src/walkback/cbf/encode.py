@@ -16,7 +16,7 @@ from walkback.arrays import I64, U8, U64, Bools, Numbers
 from walkback.cbf import _encode
 from walkback.cbf.backtraces import Backtrace, Backtraces, as_offsets
 from walkback.cbf.layout import SIZES, SWIFT_MOST_REPEATS, Kind
-from walkback.errors import InexpressibleError
+from walkback.errors import ArgumentError, InexpressibleError
 
 STYLES = ("shortest", "swift")
 
@@ -90,19 +90,19 @@ def encode_columns(
     """
     if style not in STYLES:
         message = f"there is no style {style!r}; known: {', '.join(STYLES)}"
-        raise ValueError(message)
+        raise ArgumentError(message)
     swift = style == "swift"
     first = as_offsets(first, len(kind))
     repeats = np.zeros(0, np.uint64) if times is None else _as_column("a frame stands there", times, np.uint64)
     if len(value) != len(kind) or len(repeats) not in (0, len(kind)):
         message = "columns of frames differ in length"
-        raise ValueError(message)
+        raise ArgumentError(message)
     count = len(first) - 1
     words = _as_words(word, count)
     marks = np.zeros(count, np.uint8) if truncated is None else np.ascontiguousarray(truncated, np.bool_).view(np.uint8)
     if len(marks) != count:
         message = "truncated has to have one for each backtrace"
-        raise ValueError(message)
+        raise ArgumentError(message)
     most = _MOST_OF_SWIFT if swift else _MOST_OF_SHORTEST
     instructions = len(kind) + _repeat_instructions(repeats, int(most[int(words.min(initial=64)) >> 5]))
     out = np.empty(_WIDEST * instructions + 2 * count + _SPARE, np.uint8)
@@ -122,7 +122,7 @@ def _as_column(what: str, numbers: Numbers, to: type[np.unsignedinteger[Any]]) -
     if column.dtype != to and len(column):
         if column.dtype.kind not in "iu":
             message = f"columns of frames are of whole numbers, and not of {column.dtype}"
-            raise ValueError(message)
+            raise ArgumentError(message)
         least, most = int(column.min()), int(column.max())
         if least < 0 or most > np.iinfo(to).max:
             message = f"{what} {least if least < 0 else most}, which cannot be said"
@@ -134,7 +134,7 @@ def _as_words(word: int | Numbers, count: int) -> U8:
     words = np.full(count, word, np.int64) if np.ndim(word) == 0 else np.asarray(word)
     if len(words) != count or not np.isin(words, list(SIZES)).all():
         message = "a word has 16, 32 or 64 bits"
-        raise ValueError(message)
+        raise ArgumentError(message)
     return np.ascontiguousarray(words, np.uint8)
 
 

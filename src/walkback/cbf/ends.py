@@ -13,6 +13,7 @@ import numpy as np
 from walkback.arrays import I64, U8, U64, Numbers
 from walkback.cbf.backtraces import as_offsets
 from walkback.cbf.layout import Kind
+from walkback.errors import ArgumentError
 
 _MOST = 2**64 - 1
 
@@ -23,7 +24,7 @@ class Ends:
     def __init__(self, top: int, bottom: int) -> None:
         if top < 0 or bottom < 0:
             message = "a number of frames cannot be negative"
-            raise ValueError(message)
+            raise ArgumentError(message)
         self.omitted = 0
         """Frames that were left out up to now."""
         self._most_on_top = top
@@ -54,7 +55,7 @@ def kept_ends(first: Numbers, kind: Numbers, value: Numbers, top: int, bottom: i
     """The same of many stacks in columns: stack i has the frames from `first[i]` up to `first[i + 1]`."""
     if top < 0 or bottom < 0:
         message = "a number of frames cannot be negative"
-        raise ValueError(message)
+        raise ArgumentError(message)
     first = as_offsets(first, min(len(kind), len(value)))
     sizes = np.diff(first)
     long = sizes > top + bottom

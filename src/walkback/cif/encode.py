@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from walkback.cif import layout
 from walkback.cif.imagemap import Image, ImageMap
 from walkback.cif.pathwriter import Way, written
-from walkback.errors import InexpressibleError
+from walkback.errors import ArgumentError, InexpressibleError
 
 Style = Literal["short", "swift"]
 STYLES: tuple[str, ...] = get_args(Style)
@@ -23,11 +23,11 @@ def encode_images(images: ImageMap, *, style: Style = "short") -> bytes:
     """
     if style not in STYLES:
         message = f"there is no style {style!r}; known: {', '.join(STYLES)}"
-        raise ValueError(message)
+        raise ArgumentError(message)
     size = next((size for size, word in layout.WORDS.items() if word == images.word), None)
     if size is None:
         message = f"words have 16, 32 or 64 bits, and not {images.word}"
-        raise ValueError(message)
+        raise ArgumentError(message)
     ordered = sorted(images.images, key=lambda one: one.base)
     _refuse(images, ordered)
     as_swift = style == "swift"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from walkback.elf import layout
 from walkback.elf.archive import is_archive, members
 from walkback.elf.file import ElfFile, is_elf
-from walkback.errors import WalkbackError
+from walkback.errors import ArgumentError, WalkbackError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,12 +45,12 @@ def raise_first(errors: list[WalkbackError], what: str) -> None:
 def split_address(text: str) -> tuple[str, int | None]:
     """A path and the address behind its `@`, if there is one and no file of the whole name.
 
-    Raises ValueError for an address that is none.
+    Raises ArgumentError for an address that is none.
     """
     path, at, number = text.rpartition("@")
     if not at or os.path.lexists(text):
         return text, None
     if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[1-9][0-9]{0,19}|0", number) is None or int(number, 0) >= 2**64:
         message = f"{number!r} is not an address; examples: 4096, 0x1000"
-        raise ValueError(message)
+        raise ArgumentError(message)
     return path, int(number, 0)

@@ -14,7 +14,7 @@ import numpy as np
 from walkback.elf import ElfFile, layout
 from walkback.elf.dynamic import dynamic_entries
 from walkback.elf.write import SEGMENT_SIZE, Draft, Headers, Tail
-from walkback.errors import GraftError
+from walkback.errors import ArgumentError, GraftError
 from walkback.graft.drop import drop, is_grafted
 from walkback.graft.plan import Move, Plan, plan_graft
 from walkback.graft.record import SECTION_ALIGNMENT, finish
@@ -65,7 +65,7 @@ def made_for(contents: Callable[[int], bytes], address: int, size: int) -> bytes
     section = contents(address)
     if len(section) != size:
         message = f"the section has {len(section)} bytes instead of {size}"
-        raise ValueError(message)
+        raise ArgumentError(message)
     return section
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from walkback.elf import is_archive, is_elf, map_file
 from walkback.elf.inputs import split_address
 from walkback.elf.write import align
-from walkback.errors import GraftError, LeftOut, MissingError, UnreadableError
+from walkback.errors import ArgumentError, GraftError, LeftOut, MissingError, UnreadableError
 from walkback.linking.gather import gather
 from walkback.linking.make import Form, Made, make, refuse_incomplete, text_section
 from walkback.linking.merge import merge
@@ -106,20 +106,20 @@ def _code_under(made: Made) -> int | None:
 def check_inputs(
     files: Iterable[str | os.PathLike[str]], output: str | os.PathLike[str]
 ) -> list[tuple[str, int | None]]:
-    """The paths and addresses that `link` is given; raises ValueError if they make no sense together."""
+    """The paths and addresses that `link` is given; raises ArgumentError if they make no sense together."""
     inputs = [split_address(os.fsdecode(file)) for file in files]
     for name, address in inputs:
         data = map_file(name)
         if not is_elf(data) and not is_archive(data):
             if address is None and len(inputs) > 1:
                 message = f"of several files raw section bytes need their address: {name}@0x..."
-                raise ValueError(message)
+                raise ArgumentError(message)
         elif address is not None:
             message = f"an address is for raw section bytes, and {name} has addresses of its own"
-            raise ValueError(message)
+            raise ArgumentError(message)
         elif os.path.realpath(name) == os.path.realpath(output):
             message = f"the section would take the place of the file {name}"
-            raise ValueError(message)
+            raise ArgumentError(message)
     return inputs
 
 
@@ -138,7 +138,7 @@ def linked(found: Sequence[Source], form: Form, address: int | None, view: str, 
     """What is made of these sections, which are of one address space, or without an `address` of one object."""
     if view not in VIEWS:
         message = f"the view is execution or linking, not {view!r}"
-        raise ValueError(message)
+        raise ArgumentError(message)
     gathered = gather(found, leave_out=leave_out)
     if gathered is None:
         message = "the .sframe section is empty: there is nothing to link"

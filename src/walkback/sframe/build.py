@@ -13,7 +13,7 @@ import numpy as np
 
 from walkback.arch import AARCH64, AMD64, S390X, Machine
 from walkback.arrays import I32, I64, U8, U32, U64, Bools
-from walkback.errors import InexpressibleError
+from walkback.errors import ArgumentError, InexpressibleError
 from walkback.sframe import _rows, layout
 from walkback.sframe.layout import ByteOrder
 from walkback.sframe.section import Functions, Section, Shapes, start_bases
@@ -102,13 +102,13 @@ def build(
     """
     if byteorder not in {None, *layout.BYTE_ORDERS}:
         message = f"the byte order is little or big, not {byteorder!r}"
-        raise ValueError(message)
+        raise ArgumentError(message)
     placed = table.range_section >= 0
     if linked is None:
         linked = not placed.any()
     if not np.all(placed != linked):
         message = "ranges with absolute addresses and ranges in text sections do not go into one section"
-        raise ValueError(message)
+        raise ArgumentError(message)
     plan = _plan(table, version)
     plan.width_by_size = width_by_size
     flags = layout.F_FDE_FUNC_START_PCREL if (version > 1 if pcrel is None else pcrel) else 0

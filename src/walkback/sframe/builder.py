@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from walkback.arch import MACHINES, Machine
+from walkback.errors import ArgumentError
 from walkback.sframe.build import Built, build
 from walkback.sframe.encode import encode
 from walkback.table import Rule, UnwindTable, rule_array
@@ -29,7 +30,7 @@ class SectionBuilder:
             known = {one.name.lower(): one for one in MACHINES}
             if machine.lower() not in known:
                 message = f"unknown machine {machine!r}; known: {', '.join(one.name for one in MACHINES)}"
-                raise ValueError(message)
+                raise ArgumentError(message)
             machine = known[machine.lower()]
         self.machine = machine
         self._functions: list[tuple[int, int, int, int, bool, int, int]] = []
@@ -55,13 +56,13 @@ class SectionBuilder:
         """
         if pauth_key not in {"A", "B"}:
             message = f"the key is A or B, not {pauth_key!r}"
-            raise ValueError(message)
+            raise ArgumentError(message)
         if not (0 <= start < 2**64 and 0 <= size <= 2**64 - start and size < 2**64):
             message = f"a function of {size} bytes at {start:#x} does not lie inside 64 bits of addresses"
-            raise ValueError(message)
+            raise ArgumentError(message)
         if not (-1 <= section < 2**31 and 0 <= block < 2**32):
             message = f"section {section} or block size {block} is out of range"
-            raise ValueError(message)
+            raise ArgumentError(message)
         offsets: list[int] = []
         rules: list[Rule] = []
         for row in rows:
@@ -72,7 +73,7 @@ class SectionBuilder:
             limit = min(block or size, 2**32)
             if not 0 <= offset < max(limit, 1) or (offsets and offset <= offsets[-1]):
                 message = f"a row at {offset} of a function of {limit} bytes: rows rise and lie inside"
-                raise ValueError(message)
+                raise ArgumentError(message)
             offsets.append(offset)
             rules.append(rule)
         # Nothing is kept of a function that is refused.
@@ -115,4 +116,4 @@ def _check_range(rule: Rule) -> None:
     for part in (rule.cfa, rule.ra, rule.fp):
         if not (0 <= part.register < 2**32 and -(2**63) <= part.offset < 2**63):
             message = f"register {part.register} or offset {part.offset} is out of range"
-            raise ValueError(message)
+            raise ArgumentError(message)

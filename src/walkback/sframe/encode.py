@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from walkback.arrays import I64, U8
-from walkback.errors import InexpressibleError
+from walkback.errors import ArgumentError, InexpressibleError
 from walkback.sframe import _rows, layout
 from walkback.sframe.layout import ByteOrder
 from walkback.sframe.section import Section
@@ -49,7 +49,7 @@ def with_byteorder(section: Section, order: ByteOrder) -> Section:
     """The same section in the other byte order, for encoding. Gaps, whose meaning nobody knows, keep their bytes."""
     if order not in layout.BYTE_ORDERS:
         message = f"the byte order is little or big, not {order!r}"
-        raise ValueError(message)
+        raise ArgumentError(message)
     return replace(section, byteorder=order)
 
 

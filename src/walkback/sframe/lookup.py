@@ -61,15 +61,16 @@ class Match:
 
 
 def lookup(
-    path: str | os.PathLike[str], *targets: str, section: str | None = None, address: int = 0
+    path: str | os.PathLike[str], *targets: str | int, section: str | None = None, address: int = 0
 ) -> Iterator[Match]:
-    """Look up addresses (`0x401136`), symbols (`main`, `main+4`) and offsets in sections (`.text+0x10`).
+    """Look up addresses (0x401136, also as text), symbols (`main`, `main+4`) and offsets in sections (`.text+0x10`).
 
     A target that several sections or symbols answer gives several matches, one that none answers none. The matches come
     section by section, as they are read, and of one section in the order of the targets.
     """
+    texts = [target if isinstance(target, str) else f"{target:#x}" for target in targets]
     for source in sources(path, section=section, address=address):
-        places = {target: resolve(source, target) for target in targets}
+        places = {text: resolve(source, text) for text in texts}
         for piece in source.pieces(faults=True):
             for target, meant in places.items():
                 for place in meant:

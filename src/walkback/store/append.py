@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from walkback.errors import ArgumentError
 from walkback.store import folded
 from walkback.store.backtraces import add_backtraces
 from walkback.store.builder import Builder, Origin, spelled_out, write_manifest
@@ -38,7 +39,7 @@ class Append:
         labels = labels or {}
         if len({spelled_out(name) for name in labels}) < len(labels):
             message = "two labels have the same name when bytes that are no text are spelled out"
-            raise ValueError(message)
+            raise ArgumentError(message)
         for value in labels.values():
             spelled_out(value)
         self._folder = folder

@@ -13,7 +13,7 @@ import numpy as np
 from walkback.arrays import I32, I64, U8, Numbers
 from walkback.arrays import distinct as distinct_values
 from walkback.database import connect
-from walkback.errors import UnreadableError
+from walkback.errors import ArgumentError, UnreadableError
 from walkback.export.distinct import Distinct
 from walkback.store import layout
 from walkback.store.folder import Counts, Name
@@ -71,7 +71,7 @@ class Builder:
         """Refuse what would be lost."""
         if self._closed:
             message = "this was published, or could not be, and takes no more"
-            raise ValueError(message)
+            raise ArgumentError(message)
 
     def module(self, build_id: str | None, path: str | None) -> int:
         """The number of a file; one with a build ID is the same wherever it lies."""

@@ -6,6 +6,7 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 
+from walkback.errors import ArgumentError
 from walkback.text import printable
 
 Moment = int | datetime | str
@@ -31,7 +32,7 @@ def moment(value: Moment, now: int | None = None) -> int:
         return _nanoseconds(datetime.fromisoformat(value))
     except ValueError:
         message = f"{printable(value)!r} is no time; examples: 2026-11-21, 2026-11-21T13:30, 90m (so long ago), 2d"
-        raise ValueError(message) from None
+        raise ArgumentError(message) from None
 
 
 def _nanoseconds(value: datetime) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from walkback.arrays import I32, I64, Bools, Numbers
-from walkback.errors import UnreadableError
+from walkback.errors import ArgumentError, UnreadableError
 from walkback.store import _tree
 
 _NODES = 1 << 10
@@ -44,7 +44,7 @@ class Tree:
         totals: I64 = np.array(own, np.int64)
         if totals.shape != self.parent.shape:
             message = "each node has one weight"
-            raise ValueError(message)
+            raise ArgumentError(message)
         _tree.sums(self.parent, totals)
         return totals
 
@@ -66,7 +66,7 @@ class Tree:
     def _checked(self, nodes: Numbers) -> I32:
         if len(nodes) and (int(nodes.min()) < -1 or int(nodes.max()) >= len(self)):
             message = "there is no such node"
-            raise ValueError(message)
+            raise ArgumentError(message)
         return np.ascontiguousarray(nodes, np.int32)
 
 
@@ -91,7 +91,7 @@ class GrowingTree:
         first = np.ascontiguousarray(first, np.int64)
         if not len(first) or first[0] < 0 or first[-1] > len(frames) or (np.diff(first) < 0).any():
             message = "offsets of stacks must rise from 0 to at most the number of frames"
-            raise ValueError(message)
+            raise ArgumentError(message)
         frames = _frames(frames)
         nodes = np.empty(len(first) - 1, np.int32)
         deepest = int(np.diff(first).max(initial=0))
@@ -165,7 +165,7 @@ def _frames(frames: Numbers) -> I32:
     """Numbers of frames as the kernels want them."""
     if len(frames) and (int(frames.min()) < 0 or int(frames.max()) > _MOST):
         message = "numbers of frames are from 0 to 2147483647"
-        raise ValueError(message)
+        raise ArgumentError(message)
     return np.ascontiguousarray(frames, np.int32)
 
 

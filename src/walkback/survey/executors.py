@@ -18,7 +18,7 @@ from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
-from walkback.errors import UnreadableError
+from walkback.errors import ArgumentError, UnreadableError
 
 _COUNTED_EVERY = 2.0
 """Seconds between questions how many workers of a cluster there are."""
@@ -57,6 +57,9 @@ class LocalWorkers:
 
     def __init__(self, jobs: int | None = None) -> None:
         """As many as there are processors for this process, if nothing else is said."""
+        if jobs is not None and jobs < 1:
+            message = f"at least one file is examined at once, not {jobs}"
+            raise ArgumentError(message)
         self._jobs = jobs or len(os.sched_getaffinity(0))
         self._pool: ProcessPoolExecutor | None = None
         self._alive: list[Connection] = []

@@ -16,6 +16,7 @@ import numpy as np
 
 from walkback.arch import Machine
 from walkback.arrays import Records
+from walkback.errors import ArgumentError
 
 
 class Kind(IntEnum):
@@ -111,7 +112,7 @@ class Part:
         match = _PART.fullmatch(text.replace(" ", ""))
         if not match:
             message = f"not a rule: {text!r} (examples: rsp+16, *(CFA-8), r10, unchanged, undefined)"
-            raise ValueError(message)
+            raise ArgumentError(message)
         word, at, at_offset, base, offset = match.groups()
         if word:
             return cls(Kind[word.upper()])
@@ -137,7 +138,7 @@ def _register(name: str, machine: Machine) -> int:
     if re.fullmatch(r"r\d+", name):
         return int(name[1:])
     message = f"{machine.name} has no register {name!r}"
-    raise ValueError(message)
+    raise ArgumentError(message)
 
 
 UNCHANGED = Part()
@@ -183,17 +184,17 @@ class Rule:
             match = re.fullmatch(r"\s*(CFA|RA|FP)\s*(?:=|\s)\s*(.+?)\s*", clause, re.IGNORECASE)
             if not match:
                 message = f"not a clause of a rule: {clause.strip()!r} (CFA, RA or FP, then = and a rule)"
-                raise ValueError(message)
+                raise ArgumentError(message)
             name, value = match[1].lower(), match[2]
             if name in parts:
                 message = f"{match[1].upper()} is said twice: {text!r}"
-                raise ValueError(message)
+                raise ArgumentError(message)
             if name == "ra" and value.endswith(" signed"):
                 signed, value = True, value.removesuffix(" signed")
             parts[name] = Part.parse(value, machine)
         if "cfa" not in parts:
             message = f"a rule needs a CFA: {text!r}"
-            raise ValueError(message)
+            raise ArgumentError(message)
         if "ra" not in parts and machine.ra_from_cfa:
             parts["ra"] = Part(Kind.AT_CFA, 0, machine.ra_from_cfa)
         return cls(**parts, ra_signed=signed)

@@ -22,6 +22,7 @@ import numpy as np
 from walkback.arch import Machine
 from walkback.arrays import I32, I64, U8, U64, distinct
 from walkback.elf import ElfFile
+from walkback.errors import ArgumentError
 from walkback.unwind._walk import WANTED, Walk
 from walkback.unwind.abi import ABIS
 from walkback.unwind.cache import TableCache
@@ -72,7 +73,7 @@ class Walker:
         """
         if limit < 1:
             message = "the limit is at least one frame"
-            raise ValueError(message)
+            raise ArgumentError(message)
         abi = ABIS[machine]
         self._machine = machine
         self._elf_of = elf_of

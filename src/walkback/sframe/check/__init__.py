@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from walkback.errors import SFrameError
+from walkback.errors import ArgumentError, SFrameError
 from walkback.sframe.check.codes import CODES, Code, Severity
 from walkback.sframe.check.consumers import CONSUMERS, check_consumer
 from walkback.sframe.check.file import check_container, check_placed, check_strays
@@ -70,10 +70,10 @@ def check_source(
     unknown = set(ignored) - CODES.keys()
     if unknown:
         message = f"there is no rule {', '.join(sorted(unknown))}"
-        raise ValueError(message)
+        raise ArgumentError(message)
     if consumer is not None and consumer not in CONSUMERS:
         message = f"there is no consumer {consumer!r}; known: {', '.join(CONSUMERS)}"
-        raise ValueError(message)
+        raise ArgumentError(message)
     found = Findings(listed, frozenset(ignored))
     pieces: list[Piece] = []
     try:
