@@ -1,0 +1,21 @@
+"""The lowest versions that are tested are those that are declared."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LINTERS = {"import-linter", "mypy", "ruff"}
+"""The suite runs without these."""
+
+
+def test_the_lowest_versions_are_those_that_are_declared():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    declared = dict(
+        re.match(r"([\w-]+)>=([\d.]+)", one).groups()
+        for one in (*project["project"]["dependencies"], *project["dependency-groups"]["dev"])
+    )
+    pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)$", (ROOT / "tools" / "lowest.txt").read_text(), re.MULTILINE))
+    assert set(pinned) == set(declared) - LINTERS
+    for name, version in pinned.items():
+        assert (version + ".0.0.").startswith(declared[name] + "."), name
