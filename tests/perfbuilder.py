@@ -32,6 +32,7 @@ class Attr:
     branches: int = 0
     regs_intr: int = 0
     size: int = 136
+    inherit: bool = False
 
 
 @dataclass
@@ -163,7 +164,7 @@ class Builder:
     # Files
 
     def attr_bytes(self, attr):
-        bits = (attr.freq, 10), (attr.sample_id_all, 18)
+        bits = (attr.inherit, 1), (attr.freq, 10), (attr.sample_id_all, 18)
         flags = sum(1 << (bit if self.byteorder == "little" else 63 - bit) for is_set, bit in bits if is_set)
         whole = self.pack("IIQQQQQ", 1, attr.size, 0, attr.period, attr.sample_type, attr.read_format, flags)
         whole += self.pack("IIQQQ", 0, 0, 0, 0, attr.branches)

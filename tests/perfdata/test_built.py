@@ -9,6 +9,7 @@ import perfbuilder as pb
 from perfbuilder import Attr, Builder
 from walkback.capture.modules import Modules
 from walkback.capture.perfdata import Recording
+from walkback.errors import UnreadableError
 
 pytestmark = pytest.mark.kernel
 
@@ -330,3 +331,105 @@ def test_odd_sizes(tmp_path):
     _, batch = only(builder.file(), tmp_path)
     memory = batch.samples.memory
     assert [bytes(memory.buffer[at : at + 1]) for at in memory.offset.tolist()] == [b"x", b"y"]
+
+
+# Groups
+
+
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+@pytest.mark.parametrize("times", [0, 3])
+def test_counters_of_a_group_have_samples_of_what_they_counted_since(byteorder, times, tmp_path):
+    """Also with the times that counters ran, and with how much was lost, between the words that matter."""
+    for lost in (0, 1):
+        kinds = BASE | pb.ID | pb.READ
+        how = times | 1 << 2 | 1 << 3 | lost << 4
+        names = (("cpu-clock", 7), ("faults", 8), ("other", 9))
+        attrs = [Attr(kinds, name, (number,), read_format=how) for name, number in names]
+        builder = Builder(byteorder, "x86_64", attrs)
+        values = [(100, 5, 0), (250, 5, 0), (250, 6, 2), (400, 4, 2)]
+        for number, three in enumerate(values):
+            read = [3, *[77] * times.bit_count()]
+            read += [word for one, value in zip((7, 8, 9), three, strict=True) for word in (value, one, 99)[: 2 + lost]]
+            builder.sample(0, pid=1, tid=2, time=10 + number, period=1000, read=read)
+        recording, batch = only(builder.file(), tmp_path)
+        found = zip(batch.time.tolist(), batch.event.tolist(), batch.period.tolist(), strict=True)
+        # A counter that shows less than before, or the same, has counted nothing.
+        assert list(found) == [(10, 0, 100), (10, 1, 5), (11, 0, 150), (12, 1, 1), (12, 2, 2), (13, 0, 150)]
+        assert recording.events == ["cpu-clock", "faults", "other"]
+        assert set(batch.tid.tolist()) == {2}
+
+
+def test_counters_that_threads_inherit_are_each_threads_own(tmp_path):
+    kinds = BASE | pb.ID | pb.READ
+    for inherit, expected in ((False, [100, 90]), (True, [100, 30, 20])):
+        builder = Builder("little", "x86_64", [Attr(kinds, "a", (7,), read_format=1 << 2, inherit=inherit)])
+        for time, (tid, value) in enumerate(((1, 100), (2, 30), (1, 120))):
+            builder.sample(0, pid=1, tid=tid, time=time + 1, period=1, read=[value, 7])
+        assert only(builder.file(), tmp_path)[1].period.tolist() == expected
+
+
+def test_readings_of_a_counter_that_no_event_has_are_counted(tmp_path):
+    builder = Builder("little", "x86_64", [Attr(BASE | pb.ID | pb.READ, "a", (7,), read_format=1 << 2 | 1 << 3)])
+    builder.sample(0, pid=1, tid=1, time=1, read=[2, 5, 7, 6, 55])
+    recording, batch = only(builder.file(), tmp_path)
+    assert batch.period.tolist() == [5]
+    assert recording.counts.unknown_ids == 1
+
+
+# Folders
+
+
+def folder(tmp_path, builder, parts):
+    """What `perf record --threads` writes."""
+    (tmp_path / "folder").mkdir()
+    builder.features[24] = builder.words([1])
+    (tmp_path / "folder" / "data").write_bytes(builder.file())
+    for number, records in enumerate(parts):
+        (tmp_path / "folder" / f"data.{number}").write_bytes(b"".join(records))
+    return tmp_path / "folder"
+
+
+def parted(tmp_path, *, packed=False):
+    """Four threads' samples in turn, each in a file of its own, and a mapping in another than most samples."""
+    parts = []
+    for number in range(4):
+        builder = walkable()
+        builder.mmap2(1, 0x1000 + 0x1000 * number, 0x1000, 0, f"/no/{number}", time=1)
+        for i in range(5):
+            builder.sample(pid=1, tid=number, time=100 + 10 * i + number, registers={8: 0x1100, 7: 8}, stack=bytes(64))
+        if packed:
+            records, builder.records = builder.records, []
+            builder.compress(b"".join(records), 3)
+        parts.append(builder.records)
+    main = walkable()
+    main.comm(1, 0, "first", time=0)
+    return folder(tmp_path, main, [*parts, []])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_files_of_a_folder_are_one_recording(packed, tmp_path):
+    path = parted(tmp_path, packed=packed)
+    recording = Recording.open(path, Modules())
+    (batch,) = recording.batches()
+    assert not recording.troubles
+    assert recording.name == str(path)
+    assert batch.time.tolist() == sorted(batch.time.tolist())
+    assert batch.tid.tolist() == [0, 1, 2, 3] * 5
+    assert recording.position() == recording.total
+    assert {len(recording.spaces[number].start) for number in batch.samples.space.tolist()} == {4}
+
+
+def test_what_is_wrong_in_a_folder_is_told(tmp_path):
+    path = parted(tmp_path)
+    with (path / "data.2").open("r+b") as file:
+        file.truncate(file.seek(0, 2) - 8)
+    recording = Recording.open(path, Modules())
+    (batch,) = recording.batches()
+    assert len(batch) == 19
+    assert len(recording.troubles) == 1
+    assert "data.2" in recording.troubles[0]
+    alone = Recording.open(path / "data", Modules())
+    assert "give the folder" in alone.troubles[0]
+    (path / "data").unlink()
+    with pytest.raises(UnreadableError, match="folder/data"):
+        Recording.open(path, Modules())

@@ -242,3 +242,33 @@ def test_names_and_processes_without_end_are_bounded(tmp_path, monkeypatch):
     assert count == 200
     assert len(recording.comms) == 20
     assert "not all of them" in recording.troubles[-1]
+
+
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+def test_damaged_groups_end_nothing(byteorder, tmp_path, interpreted):
+    kinds = pb.IP | pb.TID | pb.TIME | pb.ID | pb.READ | pb.CALLCHAIN
+    attrs = [Attr(kinds, ids=(number,), read_format=1 << 2 | 1 << 3 | 1 << 4) for number in (5, 6)]
+    builder = Builder(byteorder, attrs=attrs)
+    for i in range(8):
+        builder.sample(pid=1, tid=1, time=i + 1, read=[2, 100 * i + 1, 5, 0, i + 1, 6, 0], chain=[3, 4])
+    contents, path = builder.file(), tmp_path / "perf.data"
+    assert read_file(contents, path)[1] == 16
+    begin = contents.index(builder.records[0])
+    rng = random.Random(7)
+    for _ in range(40 if interpreted else 400):
+        damaged = bytearray(contents)
+        for _ in range(rng.randrange(1, 4)):
+            damaged[begin + rng.randrange(len(b"".join(builder.records)))] = rng.choice((0, 1, 8, 0x7F, 0xFF))
+        try:
+            _, count = read_file(damaged, path)
+        except WalkbackError:
+            continue
+        assert count <= 16
+
+
+def test_a_group_of_very_many_counters_is_followed_in_part(tmp_path):
+    kinds = pb.IP | pb.TID | pb.TIME | pb.ID | pb.READ
+    ids = tuple(range(1, 3001))
+    builder = Builder(attrs=[Attr(kinds, ids=ids, read_format=1 << 2 | 1 << 3), Attr(kinds, ids=(9000,))])
+    builder.sample(pid=1, tid=1, time=1, read=[3000, *(word for one in ids for word in (one, one))])
+    assert read_file(builder.file(), tmp_path / "perf.data")[1] == 64

@@ -50,6 +50,9 @@ int main(void)
 }
 """
 WAYS = {
+    "group": ("-e", "{cpu-clock,page-faults,context-switches}:S", "--call-graph", "dwarf,1024"),
+    "threads": ("--threads", "--call-graph", "dwarf,1024"),
+    "threads-compressed": ("--threads", "-z", "--call-graph", "dwarf,1024"),
     "plain": ("--call-graph", "dwarf,8192"),
     "compressed": ("-z", "--call-graph", "dwarf,2048"),
     "fp": ("--call-graph", "fp"),
@@ -269,7 +272,7 @@ def test_each_program_counter_is_mapped_where_perf_says(way, recorded):
     assert {"prog"} <= seen
     assert found.hostname == os.uname().nodename
     assert found.os_release == os.uname().release
-    assert any(one.name == "[kernel.kallsyms]" and (one.build_id or way == "compressed") for one in found.kernel)
+    assert any(one.name == "[kernel.kallsyms]" and (one.build_id or "compressed" in way) for one in found.kernel)
 
 
 @pytest.mark.parametrize("form", ["file", "pipe"])

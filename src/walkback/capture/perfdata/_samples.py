@@ -15,6 +15,8 @@ DAMAGED = 3
 _BYTES = cython.declare(cython.ulonglong, 0x00FF00FF00FF00FF)
 _PAIRS = cython.declare(cython.ulonglong, 0x0000FFFF0000FFFF)
 _LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+_MEMBERS = cython.declare(cython.Py_ssize_t, 64)
+"""So many counters of a group are followed; damaged groups have thousands, and each comes to a sample."""
 _HALF = cython.declare(cython.ulonglong, 0x80000000)
 _WHOLE = cython.declare(cython.longlong, 0x100000000)
 _HIGHEST = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
@@ -63,6 +65,7 @@ def extract(words, big, which, offset, size, shape, columns, sp, copy_of_pc, out
         memoryview(out.chain_at),
         memoryview(out.chain_length),
         memoryview(out.status),
+        memoryview(out.reading_at),
     )
 
 
@@ -96,6 +99,7 @@ def _extract(
     chain_at: cython.longlong[::1],
     chain_length: cython.longlong[::1],
     status: cython.uchar[::1],
+    reading_at: cython.longlong[::1],
 ) -> cython.int:
     n: cython.Py_ssize_t
     i: cython.Py_ssize_t
@@ -103,6 +107,7 @@ def _extract(
     at: cython.Py_ssize_t
     end: cython.Py_ssize_t
     row: cython.Py_ssize_t
+    first: cython.Py_ssize_t
     column: cython.Py_ssize_t
     fixed: cython.Py_ssize_t = 0
     each: cython.Py_ssize_t
@@ -153,6 +158,7 @@ def _extract(
             if sample_type & 0x10:  # READ
                 each = 1 + (1 if read_format & 4 else 0) + (1 if read_format & 16 else 0)
                 count = 1
+                first = at
                 if read_format & 8:
                     if at >= end:
                         continue
@@ -162,6 +168,7 @@ def _extract(
                 if at > end or count > cython.cast(cython.ulonglong, (end - at) // each):
                     continue
                 at += cython.cast(cython.Py_ssize_t, count) * each
+                reading_at[i] = first
             if sample_type & 0x20:  # CALLCHAIN
                 if at >= end:
                     continue
@@ -324,4 +331,65 @@ def _chains(
                     kernel[count] = 1 if mode == 1 else 0
                     count += 1
             first[i + 1] = count
+    return count
+
+
+def readings(words, big, reading_at, read_format):
+    """What counters showed: (number of the sample, ID of the counter, value), in the order of samples.
+
+    `reading_at` tells where each sample has its counters, which `extract` has seen to be there; -1 for nowhere.
+    `read_format` is of all of them, and has IDs.
+    """
+    sample, identity, value = np.zeros(0, np.int64), np.zeros(0, np.uint64), np.zeros(0, np.uint64)
+    for _ in range(2):  # the first time tells how many there are
+        count = _readings(
+            memoryview(words),
+            1 if big else 0,
+            memoryview(reading_at),
+            read_format,
+            memoryview(sample),
+            memoryview(identity),
+            memoryview(value),
+        )
+        if len(sample) < count:
+            sample, identity, value = np.zeros(count, np.int64), np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+    return sample, identity, value
+
+
+@cython.cfunc
+def _readings(
+    words: cython.const[cython.ulonglong][::1],
+    big: cython.int,
+    reading_at: cython.const[cython.longlong][::1],
+    read_format: cython.ulonglong,
+    sample: cython.longlong[::1],
+    identity: cython.ulonglong[::1],
+    value: cython.ulonglong[::1],
+) -> cython.Py_ssize_t:
+    """Fill the columns as far as they go; how long they have to be."""
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    members: cython.Py_ssize_t
+    count: cython.Py_ssize_t = 0
+    times: cython.Py_ssize_t = (1 if read_format & 1 else 0) + (1 if read_format & 2 else 0)
+    each: cython.Py_ssize_t = 2 + (1 if read_format & 16 else 0)
+    with cython.nogil:
+        for i in range(reading_at.shape[0]):
+            at = reading_at[i]
+            if at < 0:
+                continue
+            members = 1
+            if read_format & 8:
+                members = cython.cast(cython.Py_ssize_t, _read(words, at, big))
+                members = min(members, _MEMBERS)
+                at += 1 + times
+            for k in range(members):
+                if count < sample.shape[0]:
+                    sample[count] = i
+                    value[count] = _read(words, at, big)
+                    # Alone, a counter has its times between its value and its ID.
+                    identity[count] = _read(words, at + 1 + (0 if read_format & 8 else times), big)
+                count += 1
+                at += each
     return count

@@ -68,6 +68,7 @@ class Columns:
         self.cut: U64 = np.zeros(count, np.uint64)
         self.chain_at: I64 = np.zeros(count, np.int64)
         self.chain_length: I64 = np.zeros(count, np.int64)
+        self.reading_at: I64 = np.full(count, -1, np.int64)
         self.misc: U16 = np.zeros(count, np.uint16)
         self.status: U8 = np.zeros(count, np.uint8)
 

@@ -61,6 +61,8 @@ class Event:
     regs_user: int
     """`sample_regs_user`: the registers that its samples have."""
     sample_id_all: bool
+    inherit: bool = False
+    """Whether threads that its thread starts are counted as well, each by itself."""
 
     @property
     def shape(self) -> tuple[int, int, int, int, int]:
@@ -116,6 +118,7 @@ def read_attr(contents: memoryview, byteorder: layout.ByteOrder) -> Event:
         period=1 if flag(layout.ATTR_FREQ) else period,
         regs_user=registers,
         sample_id_all=flag(layout.ATTR_SAMPLE_ID_ALL),
+        inherit=flag(layout.ATTR_INHERIT),
     )
 
 
@@ -145,14 +148,18 @@ class Events:
     @property
     def lookup(self) -> tuple[U64, I32]:
         """All IDs, rising, and the number of the event of each; nothing where there is only one event."""
+        if len(self.all) < 2:  # then all records are of the one
+            return np.empty(0, np.uint64), np.empty(0, np.int32)
+        return self.counters
+
+    @property
+    def counters(self) -> tuple[U64, I32]:
+        """All IDs, rising, and the number of the event of each."""
         if self._lookup is None:
-            if len(self.all) < 2:  # then all records are of the one
-                self._lookup = np.empty(0, np.uint64), np.empty(0, np.int32)
-            else:
-                ids = np.concatenate(self._ids)
-                numbers = np.repeat(np.array(self._numbers, np.int32), [len(some) for some in self._ids])
-                order = np.argsort(ids, kind="stable")
-                self._lookup = ids[order], numbers[order]
+            ids = np.concatenate(self._ids)
+            numbers = np.repeat(np.array(self._numbers, np.int32), [len(some) for some in self._ids])
+            order = np.argsort(ids, kind="stable")
+            self._lookup = ids[order], numbers[order]
         return self._lookup
 
     @property

@@ -45,6 +45,8 @@ class Header:
     """Where the records begin."""
     end: int = 0
     """Where they end."""
+    is_parted: bool = False
+    """Whether the records are in several files of a folder."""
     troubles: list[str] = field(default_factory=list)
 
     @property
@@ -94,7 +96,8 @@ class Header:
             _, _, wall, clock = struct.unpack_from(self.prefix + "IIQQ", contents)
             self.clock = wall, clock
         elif feature == layout.FEATURE_DIR_FORMAT:
-            self.troubles.append("this is one file of a directory that perf wrote, and the others are not read")
+            # Version 0 has all records in the file with the header.
+            self.is_parted = struct.unpack_from(self.prefix + "Q", contents)[0] != 0
 
     def _string(self, contents: memoryview, place: int) -> tuple[str, int]:
         """A string with its length before it, and where the next one begins."""

@@ -103,6 +103,7 @@ REGS_ABI_64 = 2
 ATTR_SMALLEST = 64
 ATTR_LARGEST = 136
 """More than this is not read."""
+ATTR_INHERIT = 1
 ATTR_FREQ = 10
 """Bits of its flags, counted as the compiler lays out bit fields: from below, on big-endian machines from above."""
 ATTR_SAMPLE_ID_ALL = 18

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Self
 
@@ -14,9 +13,11 @@ from walkback.arch import AMD64, MACHINES, Machine
 from walkback.capture.perfdata import _samples, layout
 from walkback.capture.perfdata._records import identify
 from walkback.capture.perfdata.batch import Batch, Extractor, keep
-from walkback.capture.perfdata.header import Header, byteorder_of, is_pipe, read_feature, read_file_header
+from walkback.capture.perfdata.groups import Groups
+from walkback.capture.perfdata.header import Header, read_feature
+from walkback.capture.perfdata.opening import open_file, open_folder, open_stream
 from walkback.capture.perfdata.order import Rows, Waiting
-from walkback.capture.perfdata.source import FileSource, Piece, Source, StreamSource, read_into
+from walkback.capture.perfdata.source import Piece, Source
 from walkback.capture.perfdata.state import KernelMap, State, Threads
 from walkback.elf.file import map_file
 from walkback.errors import UnreadableError
@@ -84,6 +85,7 @@ class Recording:
         big = header.byteorder == "big"
         self._extractor = Extractor(self.machine, header.events.all, big=big)
         self._swapped = big
+        self._groups = Groups(header.events, big=big)
 
     @classmethod
     def open(
@@ -94,11 +96,13 @@ class Recording:
         machine: Machine | None = None,
         bound: int = _WAITING,
     ) -> Self:
-        """A file of either form, or what comes through a pipe."""
-        if isinstance(source, (str, os.PathLike)):
-            header, records = _open_file(map_file(source), os.fsdecode(source))
+        """A file of either form, the folder that `perf record --threads` writes, or what comes through a pipe."""
+        if not isinstance(source, (str, os.PathLike)):
+            header, records = open_stream(source)
+        elif os.path.isdir(source):  # noqa: PTH112 - a name may hold a NUL
+            header, records = open_folder(os.fsdecode(source))
         else:
-            header, records = _open_stream(source)
+            header, records = open_file(map_file(source), os.fsdecode(source))
         return cls(header, records, modules, machine=machine, bound=bound)
 
     # What is known of it
@@ -203,7 +207,12 @@ class Recording:
     def _take(self, piece: Piece) -> Iterator[Batch]:
         """Records as they come in; what is delivered meanwhile."""
         rows = self._rows(piece)
-        rounds = np.flatnonzero(piece.kind == layout.FINISHED_ROUND)
+        if len(rows[0]):
+            self._source.latest = int(rows[0].time.max())
+        # The rounds of one of several files say nothing of the others.
+        rounds = (
+            np.flatnonzero(piece.kind == layout.FINISHED_ROUND) if not self._source.is_merged else np.zeros(0, np.int64)
+        )
         # The rounds of one piece can be taken as two: the last, and all before it.
         kept, begin = rows[1], 0
         for number in rounds[-2:].tolist():
@@ -291,6 +300,11 @@ class Recording:
             fine = np.flatnonzero(~damaged)
             keep(columns, fine)
             event, comm, space = event[fine], comm[fine], space[fine]
+        counted_with = self._groups.samples(words, columns, event)
+        if counted_with is not None:
+            rows_of, event, period = counted_with
+            keep(columns, rows_of)
+            columns.period, comm, space = period, comm[rows_of], space[rows_of]
         return self._extractor.batch(columns, words, data, (event, comm, space))
 
     def _apply(self, rows: Rows, before: I64, threads: Threads | None) -> None:
@@ -313,6 +327,7 @@ class Recording:
         """What the counts mean for who reads the results."""
         self.counts.damaged += self._state.damaged
         self.counts.early = self._waiting.early
+        self.counts.unknown_ids += self._groups.unknown
         if self.counts.damaged:
             told = counted(self.counts.damaged, "record")
             self.troubles.append(f"the contents of {told} contradict their size; they are left out")
@@ -320,30 +335,3 @@ class Recording:
             self.troubles.append("mappings change so often that the later changes are not followed")
         if self._state.forgotten:
             self.troubles.append("there are so many processes, threads or files that not all of them were followed")
-
-
-def _open_file(data: memoryview, name: str) -> tuple[Header, Source]:
-    byteorder = byteorder_of(bytes(data[:8]), name)
-    if is_pipe(data[: layout.PIPE_HEADER], byteorder, name):
-        header = Header(name, byteorder, begin=layout.PIPE_HEADER, end=len(data))
-    else:
-        header = read_file_header(data, name)
-    return header, FileSource(data, header.begin, header.end, name, byteorder, header.troubles)
-
-
-def _open_stream(stream: BinaryIO) -> tuple[Header, Source]:
-    name = str(getattr(stream, "name", "-"))
-    name = "-" if name in {"0", "<stdin>"} else name
-    try:
-        descriptor = stream.fileno()
-        if stat.S_ISREG(os.fstat(descriptor).st_mode) and stream.tell() == 0:
-            return _open_file(map_file(f"/proc/self/fd/{descriptor}"), name)
-    except (OSError, AttributeError):
-        pass  # not a file of the system, as a BytesIO
-    start = bytearray(layout.PIPE_HEADER)
-    start = start[: read_into(stream, memoryview(start))]
-    byteorder = byteorder_of(bytes(start[:8]), name)
-    if not is_pipe(memoryview(start), byteorder, name):
-        raise UnreadableError("a perf.data file has its parts in no order; give it as a file, not by a pipe", file=name)
-    header = Header(name, byteorder)
-    return header, StreamSource(stream, layout.PIPE_HEADER, name, byteorder, header.troubles)

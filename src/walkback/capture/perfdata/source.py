@@ -6,6 +6,7 @@ are where they are in the file; nothing is copied.
 
 from __future__ import annotations
 
+import heapq
 import mmap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
@@ -55,11 +56,18 @@ class _DamageError(Exception):
 class Source:
     """The records of a recording."""
 
+    is_merged = False
+    """Whether it is made of several files, whose rounds have nothing to do with each other."""
+
     def __init__(self, name: str, byteorder: layout.ByteOrder, troubles: list[str]) -> None:
         self.name = name
         self.position = 0
         """Bytes that were read."""
         self.total: int | None = None
+        self.part = ""
+        """The name of its file, where a recording has several."""
+        self.latest = 0
+        """The latest time of the piece that was given last; set by whoever takes it."""
         self._big = byteorder == "big"
         self._byteorder = byteorder
         self._troubles = troubles
@@ -75,10 +83,13 @@ class Source:
             for piece in self._stored():
                 yield from self._unpack(piece)
         except _DamageError as error:
-            self._troubles.append(f"{error}; nothing behind it is read")
+            self._tell(f"{error}; nothing behind it is read")
         yield from self._emit()
         if self._carry:
-            self._troubles.append("the last compressed record ends within a record")
+            self._tell("the last compressed record ends within a record")
+
+    def _tell(self, trouble: str) -> None:
+        self._troubles.append(f"{self.part}: {trouble}" if self.part else trouble)
 
     def _stored(self) -> Iterator[Piece]:
         """The records as they are stored."""
@@ -188,9 +199,20 @@ class FileSource(Source):
     ) -> None:
         super().__init__(name, byteorder, troubles)
         self._data = data
+        self._begin = begin
         self._end = end
         self.position = begin
         self.total = end
+
+    @property
+    def size(self) -> int:
+        """Bytes of its records."""
+        return self._end - self._begin
+
+    @property
+    def done(self) -> int:
+        """Bytes of its records that are read."""
+        return self.position - self._begin
 
     def _stored(self) -> Iterator[Piece]:
         position = self.position
@@ -211,6 +233,28 @@ class FileSource(Source):
         if isinstance(self._data.obj, mmap.mmap):
             self._data.obj.madvise(mmap.MADV_DONTNEED, begin, end - begin)
         return end
+
+
+class MergedSource(Source):
+    """The records of several files, of which the one is read on that is behind in time."""
+
+    is_merged = True
+
+    def __init__(self, name: str, byteorder: layout.ByteOrder, troubles: list[str], parts: list[FileSource]) -> None:
+        super().__init__(name, byteorder, troubles)
+        self._parts = parts
+        self.total = sum(part.size for part in parts)
+
+    def pieces(self) -> Iterator[Piece]:
+        """The records, in the order of time but for what is in one piece."""
+        behind = [(0, number, part.pieces()) for number, part in enumerate(self._parts)]
+        while behind:
+            time, number, pieces = heapq.heappop(behind)
+            piece = next(pieces, None)
+            if piece is not None:
+                yield piece
+                self.position = sum(part.done for part in self._parts)
+                heapq.heappush(behind, (max(time, self.latest), number, pieces))
 
 
 class StreamSource(Source):

@@ -1,0 +1,69 @@
+"""Recordings of perf opened: files, folders, and what comes through a pipe."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from walkback.capture.perfdata import layout
+from walkback.capture.perfdata.header import Header, byteorder_of, is_pipe, read_file_header
+from walkback.capture.perfdata.source import FileSource, MergedSource, Source, StreamSource, read_into
+from walkback.elf.file import map_file
+from walkback.errors import UnreadableError
+
+_MAIN, _PARTS = "data", "data.*"
+"""The files in a folder: the one with the header, and the others."""
+
+
+def open_file(data: memoryview, name: str) -> tuple[Header, Source]:
+    """A file of the usual form, or one that has what perf writes to a pipe."""
+    byteorder = byteorder_of(bytes(data[:8]), name)
+    if is_pipe(data[: layout.PIPE_HEADER], byteorder, name):
+        header = Header(name, byteorder, begin=layout.PIPE_HEADER, end=len(data))
+    else:
+        header = read_file_header(data, name)
+        if header.is_parted:
+            header.troubles.append(
+                "this is one file of a folder that perf wrote, and the others are not read; give the folder"
+            )
+    return header, FileSource(data, header.begin, header.end, name, byteorder, header.troubles)
+
+
+def open_folder(name: str) -> tuple[Header, Source]:
+    """What `perf record --threads` writes: a file with the header, and one with records for each of its threads."""
+    main = os.path.join(name, _MAIN)  # noqa: PTH118 - Path would take a NUL in it for an error
+    data = map_file(main)
+    if is_pipe(data[: layout.PIPE_HEADER], byteorder_of(bytes(data[:8]), main), main):
+        raise UnreadableError("a folder of perf cannot have what goes through a pipe", file=main)
+    header = read_file_header(data, main)
+    header.name = name
+    parts = [FileSource(data, header.begin, header.end, main, header.byteorder, header.troubles)]
+    for path in sorted(Path(name).glob(_PARTS)):
+        # A thread that had nothing to do leaves an empty file.
+        if path.is_file() and path.stat().st_size:
+            records = map_file(path)
+            part = FileSource(records, 0, len(records), os.fspath(path), header.byteorder, header.troubles)
+            part.part = path.name
+            parts.append(part)
+    return header, MergedSource(name, header.byteorder, header.troubles, parts)
+
+
+def open_stream(stream: BinaryIO) -> tuple[Header, Source]:
+    """What comes through a pipe, or a file that is open."""
+    name = str(getattr(stream, "name", "-"))
+    name = "-" if name in {"0", "<stdin>"} else name
+    try:
+        descriptor = stream.fileno()
+        if stat.S_ISREG(os.fstat(descriptor).st_mode) and stream.tell() == 0:
+            return open_file(map_file(f"/proc/self/fd/{descriptor}"), name)
+    except (OSError, AttributeError):
+        pass  # not a file of the system, as a BytesIO
+    start = bytearray(layout.PIPE_HEADER)
+    start = start[: read_into(stream, memoryview(start))]
+    byteorder = byteorder_of(bytes(start[:8]), name)
+    if not is_pipe(memoryview(start), byteorder, name):
+        raise UnreadableError("a perf.data file has its parts in no order; give it as a file, not by a pipe", file=name)
+    header = Header(name, byteorder)
+    return header, StreamSource(stream, layout.PIPE_HEADER, name, byteorder, header.troubles)
