@@ -55,6 +55,24 @@ def test_the_outermost_frame_is_complete() -> None:
     assert stacks.module.tolist() == [0, 0, 0]
 
 
+def test_after_a_guess_no_stack_is_complete() -> None:
+    """What leads to the outermost frame may be the frame pointer of somebody else, as in coroutines."""
+    words = [0, STACK + 0x20, HERE + 0x15, 0, 0, HERE + 0x21]
+    for declared, expected in ((False, ("FP_GUESS", "GUESSED")), (True, ("FP_DECLARED", "COMPLETE"))):
+        table = table_of([(0x10, at_sp(AMD64, 24)), (0x20, OUTERMOST), (0x30, None)], declared=declared)
+        stacks = amd64(words, pc=HERE + 0x30, fp=STACK + 8, only=None, table=table)
+        assert [how for _, _, how in frames(stacks)] == ["REGISTERS", expected[0], "CFI"]
+        assert ended(stacks)[0] == expected[1]
+
+
+def test_a_guess_is_of_one_stack_alone() -> None:
+    table = table_of([(0x20, OUTERMOST), (0x30, None)])
+    guessed = Thread({6: STACK + 8, 7: STACK, PC: HERE + 0x30}).words(STACK, [0, STACK + 0x20, HERE + 0x21])
+    samples = samples_of([guessed, Thread({7: STACK, PC: HERE + 0x20})])
+    stacks = made_walker(AMD64, "little", [table]).walk(samples, [usual_space()])
+    assert [ended(stacks, number)[0] for number in range(2)] == ["GUESSED", "COMPLETE"]
+
+
 def test_a_call_at_the_end_of_a_function_belongs_to_it() -> None:
     """The return address is already in the next one."""
     stacks = amd64([1, HERE + 0x30, 0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import subprocess
 import sys
 from dataclasses import dataclass
 from itertools import pairwise
@@ -378,3 +379,34 @@ def test_expressions_are_kept_once() -> None:
     assert found.cfa == (Op.EXPRESSION, bytes.fromhex(same))
     assert found.saves[3] == (Op.AT_EXPRESSION, bytes.fromhex(same))
     assert found.saves[12] == (Op.EXPRESSION, bytes.fromhex(expr("breg6 1")))
+
+
+GO = """
+    .globl runtime.goexit.abi0, runtime.goexit1.abi0
+    .type runtime.goexit.abi0, @function
+runtime.goexit.abi0:
+    .cfi_startproc
+    nop
+    call runtime.goexit1.abi0
+    .cfi_endproc
+    .size runtime.goexit.abi0, . - runtime.goexit.abi0
+    .type runtime.goexit1.abi0, @function
+runtime.goexit1.abi0:
+    .cfi_startproc
+    ret
+    .cfi_endproc
+    .size runtime.goexit1.abi0, . - runtime.goexit1.abi0
+"""
+
+
+def test_nobody_calls_what_goroutines_return_to(tmp_path) -> None:
+    """Go's own tables do not say so."""
+    for mark in ("", '.section .go.buildinfo, "a"\n.byte 0\n'):
+        (tmp_path / "go.s").write_text(GO + mark)
+        program = tmp_path / f"go{bool(mark)}"
+        command = ["gcc", "-nostdlib", "-static", "-Wl,-e,runtime.goexit.abi0", "-o", program, tmp_path / "go.s"]
+        subprocess.run(command, check=True)
+        elf = ElfFile.open(program)
+        table = module_table(elf, AMD64, None)
+        outermost = [bool(table.steps.flags[step_of(table, elf.entry + place)] & Flag.OUTERMOST) for place in (0, 5, 6)]
+        assert outermost == [bool(mark), bool(mark), False]

@@ -33,6 +33,8 @@ cdef class Frame:
     cdef unsigned long long known
     cdef int kind
     cdef int how
+    # Whether this frame or one before it was guessed
+    cdef bint guessed
     # The caller, while it is looked for, and why there is none
     cdef unsigned long long[::1] values
     cdef unsigned long long value

@@ -8,13 +8,13 @@ if cython.compiled:
     from cython.cimports.walkback.unwind._memory import Segments
     from cython.cimports.walkback.unwind._tables import Tables
     from cython.cimports.walkback.unwind.abi import Flag, Op
-    from cython.cimports.walkback.unwind.stacks import End, FrameKind
+    from cython.cimports.walkback.unwind.stacks import End, FrameKind, How
 else:
     from walkback.unwind._expression import Expressions
     from walkback.unwind._memory import Segments
     from walkback.unwind._tables import Tables
     from walkback.unwind.abi import Flag, Op
-    from walkback.unwind.stacks import End, FrameKind
+    from walkback.unwind.stacks import End, FrameKind, How
 
 _WORD = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _ONE = cython.declare(cython.ulonglong, 1)
@@ -62,6 +62,7 @@ class Frame:
         self.values = memoryview(np.zeros(256, np.uint64))
         self.known = self.value = self.at = self.mark_pc = self.mark_sp = 0
         self.kind = self.how = self.why = self.still = self.signals = 0
+        self.guessed = False
 
     @cython.cfunc
     @cython.nogil
@@ -77,6 +78,7 @@ class Frame:
         self.kind = FrameKind.EXACT
         self.how = 0
         self.still = self.signals = 0
+        self.guessed = False
         self.at = 0
         if not (known >> _PC) & 1:
             self.why = End.NO_REGISTERS
@@ -164,6 +166,8 @@ class Frame:
         self.at = pc
         self.kind = FrameKind.EXACT if flags & Flag.SIGNAL else FrameKind.RETURN
         self.how = self.step_how[step]
+        if self.how == How.FP_GUESS:
+            self.guessed = True
         return True
 
     @cython.cfunc

@@ -149,7 +149,7 @@ class Walk:
         if self.tables.is_missing:
             self.frame.why = _WANTED
         elif step >= 0 and self.tables.step_flags[step] & Flag.OUTERMOST:
-            self.frame.why = End.COMPLETE
+            self.frame.why = End.GUESSED if self.frame.guessed else End.COMPLETE
         elif depth >= self.limit:
             self.frame.why = End.LIMIT
         else:

@@ -20,11 +20,12 @@ from walkback.arch import Machine
 from walkback.elf import ElfFile, debug_file, map_file
 from walkback.elf import layout as elf_layout
 from walkback.errors import WalkbackError
+from walkback.unwind.golang import outermost_functions
 from walkback.unwind.moduletable import ModuleTable, Only, module_table
 from walkback.unwind.points import Blocks, Points
 from walkback.unwind.steps import Steps
 
-_FORMAT = 3
+_FORMAT = 4
 _MAGIC = b"walkback table\n"
 _SMALL = 1 << 20
 """Bytes of tables that are made as soon as looked up."""
@@ -127,6 +128,7 @@ def _digest(elf: ElfFile, machine: Machine, only: Only | None) -> str | None:
 
     digest = hashlib.blake2b(digest_size=20)
     digest.update(f"{_FORMAT} {machine.name} {elf.byteorder} {only} {elf.type}\n".encode())
+    digest.update(f"{outermost_functions(elf)}\n".encode())
     try:
         for one in (elf, debug_file(elf)):
             if one is None:

@@ -23,8 +23,10 @@ from walkback.elf import ElfFile, debug_file
 from walkback.elf import layout as elf_layout
 from walkback.errors import WalkbackError
 from walkback.table import RULE, UnwindTable
-from walkback.unwind.abi import ABIS
+from walkback.unwind.abi import ABIS, Flag, Op, Step
+from walkback.unwind.golang import outermost_functions
 from walkback.unwind.points import NO_STEP, Points, directory_of, empty_blocks, merged, no_points, points_of
+from walkback.unwind.samples import PC
 from walkback.unwind.stacks import How
 from walkback.unwind.steps import (
     Steps,
@@ -72,7 +74,7 @@ class _Part:
 def module_table(elf: ElfFile, machine: Machine, only: Only | None = None) -> ModuleTable:
     """Read a file's tables; what cannot be read is told and left out."""
     troubles: list[str] = []
-    parts: list[_Part] = []
+    parts = _outermost(elf) if only != "fp" else []
     declared = False
     if only in {None, "sframe"}:
         sframe, declared = _sframe(elf, machine, troubles, derive=only == "sframe")
@@ -94,6 +96,24 @@ def module_table(elf: ElfFile, machine: Machine, only: Only | None = None) -> Mo
         declared=declared,
         troubles=tuple(troubles),
     )
+
+
+def _outermost(elf: ElfFile) -> list[_Part]:
+    """Functions of which more is known than their tables say: that nobody calls them."""
+    places = outermost_functions(elf)
+    if not places:
+        return []
+    step = Step((Op.UNKNOWN, 0, 0), ((PC, Op.UNKNOWN, 0, 0),), Flag.OUTERMOST)
+    return [_Part(_points_of_places(places), steps_of([(step, How.CFI)]))]
+
+
+def _points_of_places(places: list[tuple[int, int]]) -> Points:
+    """The points of some code, rising and disjoint, that has the first step."""
+    start = np.array([edge for place in places for edge in place], np.uint64)
+    step = np.tile(np.array([0, NO_STEP], np.uint32), len(places))
+    kept = np.ones(len(start), np.bool_)
+    kept[1:-1:2] = start[1:-1:2] != start[2::2]
+    return Points(start[kept], step[kept], empty_blocks())
 
 
 def _sframe(elf: ElfFile, machine: Machine, troubles: list[str], *, derive: bool) -> tuple[list[_Part], bool]:
@@ -203,11 +223,7 @@ def _linkage(elf: ElfFile, machine: Machine) -> list[_Part]:
     places.sort()
     if not places or any(end > start for (_, end), (start, _) in pairwise(places)):
         return []
-    start = np.array([edge for place in places for edge in place], np.uint64)
-    step = np.tile(np.array([0, NO_STEP], np.uint32), len(places))
-    kept = np.ones(len(start), np.bool_)
-    kept[1:-1:2] = start[1:-1:2] != start[2::2]
-    return [_Part(Points(start[kept], step[kept], empty_blocks()), steps_of([(ABIS[machine].entry, How.ENTRY)]))]
+    return [_Part(_points_of_places(places), steps_of([(ABIS[machine].entry, How.ENTRY)]))]
 
 
 def _trampolines(elf: ElfFile, machine: Machine) -> list[tuple[int, int]]:

@@ -5,6 +5,7 @@ cdef enum FrameKind:
     RETURN = 1
 
 cdef enum How:
+    FP_GUESS = 5
     SIGNAL = 6
 
 cdef enum End:
@@ -20,3 +21,4 @@ cdef enum End:
     ZERO = 9
     INEXPRESSIBLE = 10
     NO_REGISTERS = 11
+    GUESSED = 12

@@ -78,9 +78,13 @@ class End(IntEnum):
     """There is a rule, and it cannot be followed."""
     NO_REGISTERS = 11
     """There are no registers to start from."""
+    GUESSED = 12
+    """The outermost frame was found, and a frame on the way was only guessed."""
 
 
 END_WORDS = {one: one.name.lower().replace("_", "-") for one in End}
+END_REASONS = {End.ZERO: "the return address or the frame pointer is 0", End.GUESSED: "a frame before it is a guess"}
+"""What a person is told beside the word, where that says little."""
 
 
 @dataclass(frozen=True, slots=True)
