@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from profiles import Recording
 
 from effort import examples
-from walkback.export.profile import Totals, chosen_stacks
+from walkback.export.profile import Totals, chosen_stacks, unit_of_periods
 from walkback.export.tree import Tree
 from walkback.unwind.stacks import End
 
@@ -126,3 +126,10 @@ def test_chosen_stacks():
 def test_labels(symbol, module, label):
     frames = Recording([symbol], [module], []).frames
     assert frames.labels() == [frames.label(0)] == [label]
+
+
+def test_what_periods_count_follows_from_the_events() -> None:
+    assert unit_of_periods(["cpu-clock:u", "task-clock", "nanoseconds"]) == "nanoseconds"
+    assert unit_of_periods(["cycles:u"]) == "cycles:u"
+    assert unit_of_periods(["cpu-clocks"]) == "cpu-clocks"
+    assert unit_of_periods(["cpu-clock", "page-faults"]) == unit_of_periods([]) == "weight"

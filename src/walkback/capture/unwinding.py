@@ -22,7 +22,7 @@ from walkback.capture.names import Names
 from walkback.capture.perfdata.batch import Batch
 from walkback.capture.perfdata.recording import Recording
 from walkback.export.distinct import Distinct
-from walkback.export.profile import Mapping, Profile, SampleBatch, Timeline, Totals
+from walkback.export.profile import Mapping, Profile, SampleBatch, Timeline, Totals, unit_of_periods
 from walkback.symbols.kallsyms import KERNEL, Kallsyms
 from walkback.unwind.cache import TableCache, default_folder
 from walkback.unwind.moduletable import Only
@@ -186,13 +186,16 @@ class Collector:
         self._totals = Totals(threads=threads)
         self._times: list[Timeline] | None = [] if times else None
         self._first_time = self._last_time = 0
-        self._samples = 0
+        self._events: set[str] = set()
+        """Those that samples were of."""
 
     def add(self, batch: SampleBatch) -> None:
         """Add the samples of a batch."""
         stack = self._stacks.add(batch.first, batch.frame)
         weight = batch.period if self._by_period else np.ones(len(batch), np.uint64)
         self._totals.add(batch.comm, stack, weight, end=batch.end, pid=batch.pid, tid=batch.tid)
+        if batch.event is not None:
+            self._events.update(batch.events[number] for number in np.unique(batch.event).tolist())
         if self._times is not None:
             self._times.append(Timeline(batch.pid, batch.tid, batch.time, weight, batch.comm, stack, batch.end))
         times = batch.time[batch.time > 0]
@@ -204,11 +207,10 @@ class Collector:
         """All that was added."""
         unwinding = self._unwinding
         recording = unwinding.recording
-        events = recording.events
         summed = Profile.of(unwinding.distinct.frames, self._stacks, recording.comms, self._totals)
         return replace(
             summed,
-            unit=events[0] if self._by_period and events else "samples",
+            unit=unit_of_periods(self._events) if self._by_period else "samples",
             title=recording.name,
             duration=self._last_time - self._first_time,
             mappings=[

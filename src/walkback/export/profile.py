@@ -6,7 +6,8 @@ never need all samples at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -17,6 +18,8 @@ from walkback.export.distinct import Distinct
 from walkback.export.names import base_name
 from walkback.unwind.stacks import END_WORDS, End
 
+_CLOCK = re.compile(r"(cpu|task)-clock(:|$)")
+"""The events of perf whose periods are times."""
 _LOW_32 = np.uint64(2**32 - 1)
 
 
@@ -65,6 +68,12 @@ class Frames:
             None if self.file is None else [*self.file, *[None] * more],
             None if self.line is None else [*self.line, *[0] * more],
         )
+
+
+def unit_of_periods(events: Iterable[str]) -> str:
+    """What the periods of samples of these events count, added up."""
+    units = {"nanoseconds" if _CLOCK.match(event) else event for event in events}
+    return units.pop() if len(units) == 1 else "weight"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +252,7 @@ class Profile:
     pid: Numbers | None = None
     tid: Numbers | None = None
     unit: str = "samples"
-    """What weights count: "samples", "nanoseconds", or the name of an event."""
+    """What weights count: "samples", "nanoseconds", the name of an event, or "weight" for what has several units."""
     title: str = ""
     """What was recorded, for a person."""
     start: int = 0

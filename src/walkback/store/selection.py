@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from walkback.export.profile import Profile
+from walkback.export.profile import Profile, unit_of_periods
 from walkback.export.through import Through, through
 from walkback.export.top import Hot, hottest
 from walkback.store.folder import Snapshot
@@ -119,4 +119,4 @@ def _unit(found: Sums) -> str:
     """What weights count."""
     if (found.weight == found.count).all():
         return "samples"
-    return found.events[0] if len(found.events) == 1 else "weight"
+    return unit_of_periods(found.events)
