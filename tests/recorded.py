@@ -53,14 +53,14 @@ def at_main(names: dict[str, int]) -> tuple[dict[str, int], bytes]:
     return {"rip": names["main"], "rsp": SP + 88, "rbp": 0}, struct.pack("<Q", names["_start"] + 5)
 
 
-def recording(program: Path, *, pipe: bool = False, times: int = 1) -> bytes:
+def recording(program: Path, *, pipe: bool = False, times: int = 1, build_id: bytes | None = None) -> bytes:
     """Of each round four samples in `compute`, one at the beginning of `main`, and one whose stack was cut off."""
     names = symbols(program)
     attr = Attr(KINDS, regs_user=1 << _RBP | 1 << _RSP | 1 << _RIP, stack_user=1024)
     made = Builder(attrs=[attr])
     start, size, offset = text(program)
     made.comm(PID, PID, "hello", time=1)
-    made.mmap2(PID, start, size, offset, os.fspath(program), time=2)
+    made.mmap2(PID, start, size, offset, os.fspath(program), time=2, build_id=build_id)
     time = 1_000_000
     for _ in range(times):
         for number in range(6):

@@ -55,8 +55,8 @@ def aborted(tmp_path_factory):
     return crashed(tmp_path_factory.mktemp("aborted"), "abort()")
 
 
-def opened(core, **options):
-    look = Look(Modules())
+def opened(core, modules=None, **options):
+    look = Look(Modules() if modules is None else modules)
     source = CoreFile.open(core, look.modules, **options)
     return look, source, look.at(source)
 
@@ -130,11 +130,18 @@ def test_a_file_with_another_build_id_is_told_and_not_used(tmp_path):
     (tmp_path / "kept").write_bytes(recorded)
     compiled(tmp_path, CRASH.replace("DIE", "sink = 7; abort()"))
     look, _, snapshot = opened(core)
-    assert any(
-        re.fullmatch(rf"{program}: .* has the build ID \w+, and \w+ was recorded", one) for one in snapshot.troubles
-    )
+    told = [one for one in snapshot.troubles if one.startswith(f"{program}: ")]
+    assert len(told) == 1
+    assert re.search(r"the file there has the build ID \w+, and \w+ was recorded; .*--buildid-dir", told[0])
     assert "deep" not in look.names(snapshot, 0)
-    # The right file is found where it is said to be.
+    # The right file is found where it is said to be, and by its build ID.
+    text = ElfFile.open(tmp_path / "kept").build_id.hex()
+    cached = tmp_path / "cache" / ".build-id" / text[:2] / text[2:] / "elf"
+    cached.parent.mkdir(parents=True)
+    cached.symlink_to(tmp_path / "kept")
+    look, _, snapshot = opened(core, modules=Modules(buildid_dir=tmp_path / "cache"))
+    assert snapshot.troubles == []
+    assert look.names(snapshot, 0).count("deep") == 21
     look, _, snapshot = opened(core, exe=tmp_path / "kept")
     assert snapshot.troubles == []
     assert look.names(snapshot, 0).count("deep") == 21
@@ -147,7 +154,8 @@ def test_a_missing_file_is_told_and_found_in_a_sysroot(tmp_path):
     inside.parent.mkdir(parents=True)
     program.rename(inside)
     look, _, snapshot = opened(core)
-    assert snapshot.troubles == [f"{program}: No such file or directory"]
+    assert len(snapshot.troubles) == 1
+    assert snapshot.troubles[0].startswith(f"{program}: No such file or directory; --sysroot ")
     assert "raise" in look.names(snapshot, 0)
     look, _, snapshot = opened(core, sysroot=root)
     assert snapshot.troubles == []

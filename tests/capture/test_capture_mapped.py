@@ -95,6 +95,20 @@ def test_a_file_that_cannot_be_had_is_read_from_memory(loaded, monkeypatch):
     assert module.elf.build_id == ElfFile.open(library).build_id
 
 
+def test_a_file_that_cannot_be_had_is_found_by_the_build_id_in_memory(loaded, monkeypatch, tmp_path):
+    pid, library = loaded
+    text = ElfFile.open(library).build_id.hex()
+    kept = tmp_path / "cache" / ".build-id" / text[:2] / text[2:] / "elf"
+    kept.parent.mkdir(parents=True)
+    library.rename(kept)
+    monkeypatch.setattr(MappedCode, "_places", lambda *_: iter(()))
+    monkeypatch.setenv("PERF_BUILDID_DIR", str(tmp_path / "cache"))
+    look, snapshot, names = stack_of(pid)
+    assert names[1:6] == [*["first"] * 4, "enter"]
+    assert name_of(look, snapshot, 1).elf.name == str(kept)
+    assert not [line for line in snapshot.troubles if str(library) in line]
+
+
 def test_a_name_that_looks_deleted_is_a_name(tmp_path):
     library = compiled(tmp_path, LIBRARY.replace("NAME", "first"), "-shared", "-fPIC", name="a.so (deleted)")
     with started(compiled(tmp_path, LOADER), library) as target:

@@ -65,10 +65,10 @@ def wait_for_looks(pid: int, number: int = 3) -> None:
     assert eventually(lambda: switches(pid) >= before + number)
 
 
-def paragraphs(done: subprocess.CompletedProcess[bytes]) -> list[list[str]]:
+def paragraphs(done: subprocess.CompletedProcess[bytes], status: int = 0) -> list[list[str]]:
     """The first line, and then a list of lines for each thread."""
     assert done.stderr == b""
-    assert done.returncode == 0
+    assert done.returncode == status
     return [part.splitlines() for part in done.stdout.decode().rstrip("\n").split("\n\n")]
 
 
@@ -125,6 +125,36 @@ def test_a_stack_that_is_not_complete_says_why(target: int) -> None:
     text = stack("--max-stack", 3, target).stdout.decode()
     assert len(re.findall(r"^#2 .*\n      limit at 0x[0-9a-f]+$", text, re.MULTILINE)) == 5
     assert "#3" not in text
+
+
+COROUTINE = """
+#include <ucontext.h>
+#include <unistd.h>
+static ucontext_t ours, callers;
+static char stack[65536];
+void inside(void) { write(1, "ready\\n", 6); for (;;) pause(); }
+int main(void)
+{
+    getcontext(&ours);
+    ours.uc_stack.ss_sp = stack;
+    ours.uc_stack.ss_size = sizeof stack;
+    ours.uc_link = &callers;
+    makecontext(&ours, inside, 0);
+    return swapcontext(&callers, &ours);
+}
+"""
+
+
+def test_a_coroutine_is_never_complete(tmp_path: Path) -> None:
+    """Nobody called it, and the frame pointer that it begins with is that of who made it."""
+    with started(compiled(tmp_path, COROUTINE, "-O0")) as child:
+        done = run("stack", str(child.pid))
+    assert done.returncode == 1
+    last = done.stdout.decode().splitlines()[-1].strip()
+    if "[fp-guess]" in done.stdout.decode():
+        assert last == "guessed: a frame before it is a guess"
+    else:
+        assert last.split()[0] in {"no-table", "not-code", "unreadable", "zero:"}
 
 
 def test_little_of_the_stack_is_copied_and_the_rest_read_when_it_is_needed(target: int) -> None:
@@ -185,11 +215,12 @@ def test_code_made_at_run_time_is_named_by_the_perf_map(tmp_path: Path) -> None:
         pytest.skip("its code is for AMD64")
     with started(program) as process:
         try:
-            _, lines = paragraphs(stack(process.pid))
+            _, lines = paragraphs(stack(process.pid), 1)
         finally:
             Path(f"/tmp/perf-{process.pid}.map").unlink()
         assert re.match(r"#0 +0x\w+ made at run time\+0x4 \(/tmp/perf-\d+\.map\) \[registers\]", lines[1])
         assert re.match(r"#1 +0x\w+ main\+0x\w+ .* \[fp-guess\]", lines[2])
+        assert lines[-1] == "      guessed: a frame before it is a guess"
 
 
 def test_tables_of_large_files_are_kept_unless_that_is_not_wanted(tmp_path: Path) -> None:

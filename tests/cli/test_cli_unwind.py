@@ -90,6 +90,15 @@ def test_standard_input(recorded: Path, tmp_path: Path) -> None:
     assert done.stdout.decode().splitlines() == FOLDED
 
 
+def test_a_folder_that_perf_wrote(recorded: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    recorded.rename(folder / "data")
+    assert unwind(folder).stdout.decode().splitlines() == FOLDED
+    assert run("store", tmp_path / "store", "append", folder).returncode == 0
+    assert run("cif", "encode", folder, "-o", tmp_path / "map").returncode == 0
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_goes_to_a_file_and_to_a_pipe(form: str, recorded: Path, tmp_path: Path) -> None:
     output = tmp_path / "output"
@@ -184,6 +193,62 @@ def test_files_of_another_machine(recorded: Path, tmp_path: Path) -> None:
     assert done.stdout.decode().splitlines()[0].startswith("hello;[hello]")
     assert complaints(done)[-1] == f"{recorded}: {program}: No such file or directory"
     assert unwind("--sysroot", tmp_path / "root", recorded).stdout.decode().splitlines() == FOLDED
+
+
+OLD, NEW = "11" * 20, "22" * 20
+
+
+@pytest.fixture
+def rebuilt(tmp_path: Path) -> Path:
+    """A recording of a program that was built anew since; the old build is kept as `old`."""
+    program = hello(tmp_path, f"-Wl,--build-id=0x{OLD}")
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording(program, build_id=bytes.fromhex(OLD)))
+    program.rename(tmp_path / "old")
+    hello(tmp_path, f"-Wl,--build-id=0x{NEW}")
+    return path
+
+
+def test_a_program_that_was_rebuilt_since_is_told_once_and_with_advice(rebuilt: Path) -> None:
+    for args in ([], ["--compare", "cfi"]):
+        done = unwind(rebuilt, *args)
+        assert done.returncode == 1
+        (line,) = [line for line in complaints(done) if "was recorded" in line]
+        assert line.startswith(
+            f"{rebuilt}: {rebuilt.with_name('hello')}: the file there has the build ID {NEW}, and {OLD}"
+        )
+        assert line.count("hello") == 1
+        assert "--sysroot" in line
+        assert "--buildid-dir" in line
+
+
+@pytest.mark.parametrize("layout", [f"{OLD[2:]}/elf", OLD[2:]], ids=["folder", "file"])
+def test_a_program_that_was_rebuilt_since_is_found_in_perfs_cache(layout: str, rebuilt: Path, tmp_path: Path) -> None:
+    place = tmp_path / "cache" / ".build-id" / OLD[:2] / layout
+    place.parent.mkdir(parents=True)
+    place.symlink_to(tmp_path / "old")
+    done = unwind("--buildid-dir", tmp_path / "cache", rebuilt)
+    assert (done.returncode, done.stdout.decode().splitlines()) == (0, FOLDED)
+    assert complaints(done)[0] == f"{rebuilt}: {CUT}"
+    # The usual place is the one in the environment; what is there has to be the build that was recorded.
+    assert unwind(rebuilt, env={"PERF_BUILDID_DIR": str(tmp_path / "cache")}).stdout == done.stdout
+    place.unlink()
+    place.symlink_to(tmp_path / "hello")
+    assert unwind("--buildid-dir", tmp_path / "cache", rebuilt).returncode == 1
+
+
+@pytest.mark.parametrize("form", ["pprof", "speedscope", "firefox", "top"])
+def test_periods_of_clocks_are_nanoseconds(form: str, recorded: Path) -> None:
+    written = unwind("--weight", "period", "--format", form, recorded).stdout
+    if form == "pprof":
+        assert b"nanoseconds" in gzip.decompress(written)
+    elif form == "speedscope":
+        assert {one["unit"] for one in json.loads(written)["profiles"]} == {"nanoseconds"}
+    elif form == "firefox":
+        (samples,) = [one["samples"] for one in json.loads(written)["threads"]]
+        assert (samples["weightType"], sum(samples["weight"])) == ("tracing-ms", 0.021)
+    else:
+        assert b"6 samples, 21000 nanoseconds" in written
 
 
 def test_many_missing_files_are_not_all_told(tmp_path: Path) -> None:
@@ -463,6 +528,20 @@ def test_a_terminal(recorded: Path) -> None:
 
 
 # perf
+
+
+@pytest.mark.peers
+def test_a_real_recording_of_a_program_that_was_rebuilt_since(tmp_path: Path) -> None:
+    program, path, cache = compiled(tmp_path, THREADS), tmp_path / "perf.data", tmp_path / "cache"
+    limited = ("timeout", "--foreground", "-s", "TERM", "1", program)
+    way = ("-q", "-e", "cpu-clock", "-F", "99", "--call-graph", "dwarf,4096")
+    done = perf("--buildid-dir", cache, "record", *way, "-o", path, "--", *limited)
+    if not path.exists():
+        pytest.skip(f"perf cannot record so here: {done.stderr.decode()[-200:]}")
+    compiled(tmp_path, THREADS, "-O3", "-DREBUILT")
+    script = unwind("--format", "perf-script", "--buildid-dir", cache, path).stdout.decode()
+    theirs = perf("--buildid-dir", cache, "script", "-i", path).stdout.decode()
+    assert script.count("busy+0x") == theirs.count("busy+0x") > 10
 
 
 @pytest.mark.peers

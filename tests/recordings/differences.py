@@ -108,7 +108,7 @@ def _not_followed(one: Difference) -> bool:
     """
     theirs, ours = one.rest
     theirs = [frame for frame in theirs if frame.place != CUT]
-    ended = one.ours.end is End.COMPLETE or outermost(one.ours.frames[-1])
+    ended = one.ours.end in {End.COMPLETE, End.GUESSED} or outermost(one.ours.frames[-1])
     return not theirs and bool(ours) and ended and _are_sound(one, ours)
 
 
@@ -119,7 +119,7 @@ def _left_out(one: Difference) -> bool:
     it has not follow calls.
     """
     theirs, ours = one.rest
-    ended = one.ours.end is End.COMPLETE or outermost(one.ours.frames[-1])
+    ended = one.ours.end in {End.COMPLETE, End.GUESSED} or outermost(one.ours.frames[-1])
     theirs = [frame for frame in theirs if frame.place != CUT]
     while theirs and not _may_be_code(theirs[-1]):
         theirs.pop()
@@ -135,7 +135,7 @@ def _no_code(one: Difference) -> bool:
     """
     theirs, ours = one.rest
     strays = [frame for frame in theirs if frame.place != CUT]
-    ended = one.ours.end is End.COMPLETE or outermost(one.ours.frames[-1])
+    ended = one.ours.end in {End.COMPLETE, End.GUESSED} or outermost(one.ours.frames[-1])
     if not strays or not ours or any(_may_be_code(frame) for frame in strays):
         return False
     return ended and _are_sound(one, ours)

@@ -36,12 +36,15 @@ class Comparing:
         *,
         limit: int = LIMIT,
         sysroot: str | os.PathLike[str] | None = None,
+        buildid_dir: str | os.PathLike[str] | None = None,
         cache: bool = True,
     ) -> None:
         """`methods` are names of `METHODS`."""
-        self.modules = Modules(sysroot=sysroot)
+        self.modules = Modules(sysroot=sysroot, buildid_dir=buildid_dir)
         self.recording = Recording.open(source, self.modules)
         self.rows = [Accuracy(method) for method in methods]
+        self.complete = 0
+        """Stacks that are complete by call frame information."""
         self._met: set[int] = set()
         kept = TableCache(default_folder() if cache else None)
         self._walkers = {
@@ -61,6 +64,7 @@ class Comparing:
         """Walk all samples; gives the number of those of each batch."""
         for batch in self.recording.batches():
             found = {name: walker.walk(batch.samples, self.recording.spaces) for name, walker in self._walkers.items()}
+            self.complete += int((found["cfi"].end == End.COMPLETE).sum())
             self._met.update(np.unique(found["cfi"].module).tolist())
             for row in self.rows:
                 _add(row, found[row.method], found["cfi"])
@@ -71,7 +75,7 @@ class Comparing:
     def troubles(self) -> list[str]:
         """What could not be had, a line each."""
         met = [self.modules[number] for number in sorted(self._met) if number >= 0]
-        missing = [f"{module.name}: {module.trouble}" for module in met if module.trouble]
+        missing = [f"{module.name}: {self.modules.trouble(module)}" for module in met if module.trouble]
         walkers = [line for walker in self._walkers.values() for line in walker.troubles]
         return [*self.recording.troubles, *dict.fromkeys(walkers), *missing]
 
@@ -82,9 +86,10 @@ def accuracy(
     *,
     limit: int = LIMIT,
     sysroot: str | os.PathLike[str] | None = None,
+    buildid_dir: str | os.PathLike[str] | None = None,
 ) -> list[Accuracy]:
     """How right each of the methods is on a whole recording."""
-    comparing = Comparing(source, methods, limit=limit, sysroot=sysroot)
+    comparing = Comparing(source, methods, limit=limit, sysroot=sysroot, buildid_dir=buildid_dir)
     for _ in comparing:
         pass
     return comparing.rows

@@ -159,7 +159,8 @@ class CoreCode:
         image = image_of([(one.offset, one.start, one.end - one.start) for one in parts], self._memory.read)
         if image is None:
             return number
-        self.troubles.append(f"{name}: {self._modules[number].trouble}; what the core file holds of it is used")
+        why = self._modules.trouble(self._modules[number])
+        self.troubles.append(f"{name}: what the core file holds of it is used: {why}")
         return self._modules.image(name, memoryview(image).toreadonly())
 
     # Without
@@ -280,14 +281,13 @@ class CoreCode:
             places += [f"{self._sysroot}/{path.lstrip('/')}"] if self._sysroot is not None else []
             # Without a build ID a file of this system could be taken for one of another.
             places += [path] if self._sysroot is None or build_id else []
-        places += self._modules.by_build_id(build_id)
         machine = (self._core.machine, self._core.byteorder)
         key = ("core", path, build_id, tuple(places), machine)
         return self._modules.add(Module(path, build_id, tuple(places), machine=machine), key)
 
     def _tell(self, module: Module) -> None:
         if module.elf is None:
-            self.troubles.append(f"{module.name}: {module.trouble}")
+            self.troubles.append(f"{module.name}: {self._modules.trouble(module)}")
 
     def _vdso(self) -> None:
         start = self._notes.auxiliary.get(AT_SYSINFO_EHDR, 0)

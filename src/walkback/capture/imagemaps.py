@@ -54,17 +54,22 @@ def images_of_core(
     *,
     exe: str | os.PathLike[str] | None = None,
     sysroot: str | os.PathLike[str] | None = None,
+    buildid_dir: str | os.PathLike[str] | None = None,
 ) -> CapturedImages:
     """The images of a core file's process; `exe` is its program."""
     from walkback.capture.corefile import CoreFile
 
-    modules = Modules()
+    modules = Modules(buildid_dir=buildid_dir)
     core = CoreFile.open(path, modules, exe=exe, sysroot=sysroot)
     return _captured(core.space, modules, _platform(core.machine, None), core.troubles)
 
 
 def images_of_recording(
-    path: str | os.PathLike[str], *, pid: int | None = None, sysroot: str | os.PathLike[str] | None = None
+    path: str | os.PathLike[str],
+    *,
+    pid: int | None = None,
+    sysroot: str | os.PathLike[str] | None = None,
+    buildid_dir: str | os.PathLike[str] | None = None,
 ) -> CapturedImages:
     """The images of a process of a recording, as they were at its last sample.
 
@@ -73,7 +78,7 @@ def images_of_recording(
     """
     from walkback.capture.perfdata.recording import Recording
 
-    modules = Modules(sysroot=sysroot)
+    modules = Modules(sysroot=sysroot, buildid_dir=buildid_dir)
     recording = Recording.open(path, modules)
     last: dict[int, int] = {}
     for batch in recording.batches():

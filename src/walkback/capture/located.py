@@ -51,10 +51,15 @@ class Locator:
     """Finds frames in the images of one process; what was read is kept."""
 
     def __init__(
-        self, images: ImageMap, *, sysroot: str | os.PathLike[str] | None = None, demangle: bool = True
+        self,
+        images: ImageMap,
+        *,
+        sysroot: str | os.PathLike[str] | None = None,
+        buildid_dir: str | os.PathLike[str] | None = None,
+        demangle: bool = True,
     ) -> None:
         self._images = images
-        self._modules = Modules(sysroot=sysroot)
+        self._modules = Modules(sysroot=sysroot, buildid_dir=buildid_dir)
         self._names = Names(self._modules, demangle=demangle)
 
     @property
@@ -98,9 +103,13 @@ class Locator:
 
 
 def locate_frames(
-    frames: Sequence[tuple[int, int]], images: ImageMap, *, sysroot: str | os.PathLike[str] | None = None
+    frames: Sequence[tuple[int, int]],
+    images: ImageMap,
+    *,
+    sysroot: str | os.PathLike[str] | None = None,
+    buildid_dir: str | os.PathLike[str] | None = None,
 ) -> list[Located | None]:
     """Where each frame, given as kind and value, is."""
     kind = np.array([kind for kind, _ in frames], np.uint8)
     value = np.array([value for _, value in frames], np.uint64)
-    return Locator(images, sysroot=sysroot).locate(kind, value)
+    return Locator(images, sysroot=sysroot, buildid_dir=buildid_dir).locate(kind, value)

@@ -2,7 +2,8 @@
 
 The file at a path is taken if it is the one that is mapped: its device and inode are those of the mapping, or, since
 some file systems tell different devices, its inode and its first page are. Else the kernel's own handle of the mapped
-file is opened, which not everybody may; and if that fails, what the process has of it in memory is put together.
+file is opened, which not everybody may. If that fails, what the process has of it in memory is put together; that has
+the build ID by which the file may be found elsewhere.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.capture.images import image_of
+from walkback.capture.images import build_id_in, image_of
 from walkback.capture.modules import Module
 from walkback.elf import ElfFile, is_elf, map_file
 from walkback.errors import WalkbackError
@@ -84,18 +85,21 @@ class MappedCode:
         if number is not None:
             return number
         elf, other = self._open(mapping, real)
-        image = None
-        if elf is None:
-            parts = [
-                (one.offset, one.start, one.end - one.start) for one in maps.all if one.identity == mapping.identity
-            ]
-            made = image_of(parts, self._read)
-            if made is not None:
-                image = memoryview(made).toreadonly()
-                self.troubles.append(f"{real}: its file cannot be had, so it was read from the process's memory")
-            elif not other:
-                self.troubles.append(f"{real}: its file cannot be had")
-        return self._modules.add(Module(real, image=image, opened=elf), key)
+        image = self._image(mapping, maps) if elf is None else None
+        build_id = build_id_in(image, real) if image is not None else None
+        number = self._modules.add(Module(real, build_id, image=image, opened=elf), key)
+        found = self._modules[number]
+        if found.elf is None and not other:
+            self.troubles.append(f"{real}: its file cannot be had")
+        elif found.is_from_image:
+            self.troubles.append(f"{real}: its file cannot be had, so it was read from the process's memory")
+        return number
+
+    def _image(self, mapping: Mapping, maps: Maps) -> memoryview | None:
+        """What the process has of a file in its memory."""
+        same = [one for one in maps.all if one.identity == mapping.identity]
+        made = image_of([(one.offset, one.start, one.end - one.start) for one in same], self._read)
+        return memoryview(made).toreadonly() if made is not None else None
 
     def _open(self, mapping: Mapping, real: str) -> tuple[ElfFile | None, bool]:
         """The file; if there is none, whether it is there and no ELF file, as memory that a compiler has filled."""

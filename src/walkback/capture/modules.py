@@ -1,7 +1,8 @@
 """The files whose code a process has mapped: found, checked against what was recorded, and numbered.
 
 A file is right if it has the build ID that was recorded; where none was recorded, the one at the path is taken as it
-is. What is not there, or is another file by now, is told as the module's `trouble`.
+is. A file that was rebuilt since is looked for by its build ID, in perf's cache and among the debug files. What is not
+there, or is another file by now, is told as the module's `trouble`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 
-from walkback.elf import DEBUG_ROOTS, ElfFile
+from walkback.elf import ElfFile
 from walkback.elf import layout as elf_layout
+from walkback.elf.debugfiles import build_id_roots, files_by_build_id
 from walkback.elf.layout import ByteOrder
 from walkback.errors import WalkbackError
 from walkback.symbols import SymbolIndex
@@ -28,6 +29,8 @@ _PAGES = (1 << 12, 1 << 14, 1 << 16)
 
 VDSO = "[vdso]"
 """The name of the code that the kernel maps into every process."""
+_NO_FILE = "there is no such file"
+_ADVICE = "--sysroot names a folder with the files of that machine, --buildid-dir a build-ID cache of perf"
 
 
 @dataclass(eq=False)
@@ -41,15 +44,17 @@ class Module:
     places: tuple[str, ...] = ()
     """Where the file may be, in the order in which they are tried."""
     image: memoryview | None = None
-    """The contents, where they were read from memory."""
+    """The contents, where they were read from memory; used if there is no file."""
     opened: ElfFile | None = None
     """The file, where the source itself has opened it."""
     machine: tuple[int, ByteOrder] | None = None
     """The machine number and byte order that its file must have; None for any."""
-    debug_roots: tuple[str, ...] = field(default=tuple(DEBUG_ROOTS), init=False)
-    """The folders that hold separate debug files, as `Modules` knows them."""
+    debug_roots: tuple[str, ...] = field(default=(), init=False)
+    """The folders that hold files by build ID and separate debug files, as `Modules` knows them."""
     trouble: str | None = field(default=None, init=False)
     """Why its file is not to be had, after `elf` was asked for."""
+    is_from_image: bool = field(default=False, init=False)
+    """Whether `elf` is the image, as no file was found."""
 
     @cached_property
     def elf(self) -> ElfFile | None:
@@ -59,27 +64,41 @@ class Module:
                 self.trouble = f"{found.name} is a file for another machine"
                 continue
             if self.build_id and (its := _build_id(found)) != self.build_id:
-                has = f"the build ID {its.hex()}" if its else "no build ID"
-                self.trouble = f"{found.name} has {has}, and {self.build_id.hex()} was recorded"
+                self.trouble = self._other_build(found.name, its)
                 continue
             self.trouble = None
             return found
-        self.trouble = self.trouble or "there is no such file"
-        return None
+        return self._from_image()
+
+    def _other_build(self, place: str, its: bytes | None) -> str:
+        has = f"the build ID {its.hex()}" if its else "no build ID"
+        where = "the file there" if place == self.name else place
+        return f"{where} has {has}, and {(self.build_id or b'').hex()} was recorded"
 
     def _candidates(self) -> Iterator[ElfFile]:
         if self.opened is not None:
             yield self.opened
-        if self.image is not None:
-            try:
-                yield ElfFile(self.image, self.name)
-            except WalkbackError as error:
-                self.trouble = self.trouble or error.message
         for place in self.places:
             try:
                 yield ElfFile.open(place)
             except WalkbackError as error:
                 self.trouble = self.trouble or error.message
+        for kept in files_by_build_id(self.build_id, self.debug_roots) if self.build_id else ():
+            with contextlib.suppress(WalkbackError):
+                yield ElfFile.open(kept)
+
+    def _from_image(self) -> ElfFile | None:
+        if self.image is not None:
+            try:
+                found = ElfFile(self.image, self.name)
+            except WalkbackError as error:
+                self.trouble = self.trouble or error.message
+            else:
+                self.is_from_image = True
+                self.trouble = None
+                return found
+        self.trouble = self.trouble or _NO_FILE
+        return None
 
     @cached_property
     def symbols(self) -> SymbolIndex | None:
@@ -114,11 +133,20 @@ class Modules:
     """All modules of a capture, by number."""
 
     def __init__(
-        self, *, sysroot: str | os.PathLike[str] | None = None, debug_roots: Iterable[str] = DEBUG_ROOTS
+        self,
+        *,
+        sysroot: str | os.PathLike[str] | None = None,
+        buildid_dir: str | os.PathLike[str] | None = None,
+        debug_roots: Iterable[str] | None = None,
     ) -> None:
-        """Files are looked for in `sysroot` first; what is there for other machines stays out of the way."""
+        """Files are looked for in `sysroot` first; what is there for other machines stays out of the way.
+
+        `buildid_dir` is perf's build-ID cache, if it is not the usual one; `debug_roots` names all folders that have
+        files by build ID.
+        """
         self._sysroot = sysroot
-        self._debug_roots = tuple(debug_roots)
+        self.debug_roots = build_id_roots(buildid_dir) if debug_roots is None else tuple(debug_roots)
+        self._advised: Module | None = None
         self._all: list[Module] = []
         self._numbers: dict[tuple[object, ...], int] = {}
 
@@ -137,15 +165,8 @@ class Modules:
         key = (path, build_id, places)
         if key not in self._numbers:
             own = (f"{self._sysroot}/{path.lstrip('/')}",) if self._sysroot is not None else (path,)
-            self._numbers[key] = self._add(Module(path, build_id, (*places, *own, *self.by_build_id(build_id))))
+            self._numbers[key] = self._add(Module(path, build_id, (*places, *own)))
         return self._numbers[key]
-
-    def by_build_id(self, build_id: bytes | None) -> tuple[str, ...]:
-        """Where a file may be, whatever its name."""
-        if not build_id:
-            return ()
-        text = build_id.hex()
-        return tuple(str(Path(root, ".build-id", text[:2], text[2:])) for root in self._debug_roots)
 
     def image(self, name: str, contents: memoryview) -> int:
         """The number of a module whose contents were read from memory, as the vDSO's."""
@@ -165,6 +186,13 @@ class Modules:
         return self._numbers[key]
 
     def _add(self, module: Module) -> int:
-        module.debug_roots = self._debug_roots
+        module.debug_roots = self.debug_roots
         self._all.append(module)
         return len(self._all) - 1
+
+    def trouble(self, module: Module) -> str:
+        """Why a module has no file; of the first that has lost its build, with what helps all of them."""
+        why = module.trouble or _NO_FILE
+        if self._advised is None and module.build_id:
+            self._advised = module
+        return f"{why}; {_ADVICE}" if module is self._advised else why

@@ -6,7 +6,6 @@ program is asked once for many addresses. What cannot be named has no name; why 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ import numpy as np
 
 from walkback.arrays import I64, U64, Bools, Numbers
 from walkback.capture.modules import Module, Modules
-from walkback.elf import DEBUG_ROOTS
 from walkback.errors import WalkbackError
 from walkback.symbols import SymbolIndex
 from walkback.symbols.demangle import demangle as demangled
@@ -77,7 +75,6 @@ class Names:
         kernel: bytes | None = None,
         lines: bool = False,
         inlined: bool = False,
-        debug_roots: Sequence[str | os.PathLike[str]] = DEBUG_ROOTS,
         kallsyms: Kallsyms | None = None,
     ) -> None:
         """`kernel` is the build ID of the kernel that was recorded, which has names if it is the one that runs here.
@@ -90,7 +87,7 @@ class Names:
         self.kernel = kernel
         """Can be set once it is known."""
         self._inlined = inlined
-        self._lines = _lines(debug_roots) if lines or inlined else None
+        self._lines = _lines(modules.debug_roots) if lines or inlined else None
         self._kallsyms = kallsyms or Kallsyms()
         self._plts: dict[int, PltNames] = {}
         self._perf_maps: dict[int, PerfMap] = {}
@@ -142,7 +139,7 @@ class Names:
             answers.module[row] = module.name
         elf = module.elf
         if elf is None:
-            self.troubles.setdefault(module.name, module.trouble or "there is no such file")
+            self.troubles.setdefault(module.name, self._modules.trouble(module))
             return
         wanted = addresses[rows]
         try:
@@ -192,7 +189,7 @@ class Names:
         return [None if name is None else self._shown[name] for name in names]
 
 
-def _lines(debug_roots: Sequence[str | os.PathLike[str]]) -> Lines:
+def _lines(debug_roots: Sequence[str]) -> Lines:
     from walkback.symbols.lines import Lines  # most never need it, and it takes long to import
 
     return Lines(debug_roots)

@@ -83,6 +83,7 @@ class Stopper:
         *,
         exe: str | os.PathLike[str] | None = None,
         sysroot: str | os.PathLike[str] | None = None,
+        buildid_dir: str | os.PathLike[str] | None = None,
         only: Only | None = None,
         limit: int = LIMIT,
         demangle: bool = True,
@@ -91,7 +92,7 @@ class Stopper:
         stack_limit: int | None = None,
     ) -> None:
         """`source` is the number of a process or the path of a core file; `exe` is the core file's program."""
-        self.modules = Modules()
+        self.modules = Modules(buildid_dir=buildid_dir)
         self.target: Process | CoreFile
         self.live = isinstance(source, int)
         """Whether it is a process."""
@@ -184,9 +185,10 @@ def stacks_of_core(
     *,
     exe: str | os.PathLike[str] | None = None,
     sysroot: str | os.PathLike[str] | None = None,
+    buildid_dir: str | os.PathLike[str] | None = None,
     only: Only | None = None,
     limit: int = LIMIT,
     lines: bool = False,
 ) -> Shot:
     """The stacks of all threads of a core file."""
-    return Stopper(path, exe=exe, sysroot=sysroot, only=only, limit=limit, lines=lines).shoot()
+    return Stopper(path, exe=exe, sysroot=sysroot, buildid_dir=buildid_dir, only=only, limit=limit, lines=lines).shoot()

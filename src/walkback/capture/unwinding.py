@@ -41,6 +41,7 @@ class Unwinding:
         only: Only | None = None,
         limit: int = LIMIT,
         sysroot: str | os.PathLike[str] | None = None,
+        buildid_dir: str | os.PathLike[str] | None = None,
         demangle: bool = True,
         lines: bool = False,
         kernel: bool = True,
@@ -50,9 +51,11 @@ class Unwinding:
     ) -> None:
         """`only` keeps to one kind of table, `limit` is the most frames of a stack, `kernel` keeps its call chains.
 
+        `buildid_dir` is perf's build-ID cache, if it is not the usual one.
+
         With `names_last` batches have no names: they are looked up at the end, which is quicker, and by `Collector`.
         """
-        self.modules = Modules(sysroot=sysroot)
+        self.modules = Modules(sysroot=sysroot, buildid_dir=buildid_dir)
         self.recording = Recording.open(source, self.modules)
         self.walker = Walker(
             self.recording.machine,
@@ -227,10 +230,11 @@ def profile(
     only: Only | None = None,
     limit: int = LIMIT,
     sysroot: str | os.PathLike[str] | None = None,
+    buildid_dir: str | os.PathLike[str] | None = None,
     by_period: bool = False,
 ) -> Profile:
     """A whole recording, summed up; `export` writes what comes back."""
-    unwinding = Unwinding(source, only=only, limit=limit, sysroot=sysroot, names_last=True)
+    unwinding = Unwinding(source, only=only, limit=limit, sysroot=sysroot, buildid_dir=buildid_dir, names_last=True)
     collector = Collector(unwinding, by_period=by_period)
     for batch in unwinding:
         collector.add(batch)

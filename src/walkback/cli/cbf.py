@@ -9,7 +9,7 @@ import click
 
 from walkback.cli.blobs import FROM, INPUT, coded, read_blob, read_blobs, read_whole
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
-from walkback.cli.walking import OUTPUT, complain_of, opened, refuse_input, refuse_terminal
+from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT, complain_of, opened, refuse_input, refuse_terminal
 from walkback.text import counted, printable
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class _Wanted:
     limit: int
     images: str | None
     sysroot: str | None
+    buildid_dir: str | None
     as_json: bool
 
 
@@ -93,7 +94,8 @@ class _Wanted:
     help="Print at most so many frames of a backtrace.",
 )
 @click.option("--images", metavar="FILE", type=click.Path(), help="The image map to name frames by, in CIF.")
-@click.option("--sysroot", type=click.Path(), metavar="DIR", help="Where the files of the machine are that it is from.")
+@SYSROOT
+@BUILDID_DIR
 @JSON
 @click.pass_context
 def decode(
@@ -105,6 +107,7 @@ def decode(
     limit: int,
     images: str | None,
     sysroot: str | None,
+    buildid_dir: str | None,
     as_json: bool,
 ) -> None:
     """Print the frames of backtraces, innermost first.
@@ -112,7 +115,7 @@ def decode(
     INPUT is a file, - for standard input, or the bytes themselves as hexadecimal or base64. The image map that stands
     beside a backtrace in Swift's JSON is used as that of --images.
     """
-    wanted = _Wanted(lenient, limit, images, sysroot, as_json)
+    wanted = _Wanted(lenient, limit, images, sysroot, buildid_dir, as_json)
 
     def work(_: str) -> int:
         status = EXIT_FINE
@@ -168,7 +171,8 @@ def _locator(blob: Blob, wanted: _Wanted) -> tuple[Locator | None, list[str]]:
     if data is None:
         return None, [blob.trouble] if blob.trouble is not None and wanted.images is None else []
     images = decode_images(data, lenient=True)
-    return Locator(images, sysroot=wanted.sysroot), [str(one) for one in images.findings if not one.note]
+    locator = Locator(images, sysroot=wanted.sysroot, buildid_dir=wanted.buildid_dir)
+    return locator, [str(one) for one in images.findings if not one.note]
 
 
 def _places(one: Backtrace, locator: Locator | None, limit: int) -> list[Located | None]:

@@ -10,7 +10,7 @@ import click
 
 from walkback.cli.output import complain
 from walkback.cli.parameter import ParameterType
-from walkback.cli.walking import DEMANGLE, LINES, SYSROOT, complain_of
+from walkback.cli.walking import BUILDID_DIR, DEMANGLE, LINES, SYSROOT, complain_of
 from walkback.text import printable
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ _LABEL = click.option(
 
 def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say which samples, and how they are named."""
-    for option in (LINES, DEMANGLE, SYSROOT, _LABEL, _PROCESS, _HOST, UNTIL, SINCE):
+    for option in (LINES, DEMANGLE, BUILDID_DIR, SYSROOT, _LABEL, _PROCESS, _HOST, UNTIL, SINCE):
         command = option(command)
     return command
 
@@ -84,6 +84,7 @@ class Chosen:
     process: tuple[str, ...]
     labels: tuple[tuple[str, str], ...]
     sysroot: str | None
+    buildid_dir: str | None
     demangle: bool
     lines: bool
 
@@ -96,7 +97,7 @@ class Chosen:
             labels.setdefault(name, []).append(value)
         asked: dict[str, Any] = {"since": self.since, "until": self.until, "host": self.host, "process": self.process}
         asked |= {**other, "labels": labels | other.get("labels", {})}
-        return store.select(**asked, naming=Naming(self.sysroot, self.demangle, self.lines))
+        return store.select(**asked, naming=Naming(self.sysroot, self.demangle, self.lines, self.buildid_dir))
 
 
 def profile_of(folder: str, selection: Selection) -> Profile | None:

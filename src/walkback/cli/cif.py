@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from walkback.cli.blobs import FROM, INPUT, coded, read_blob, read_whole
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
-from walkback.cli.walking import OUTPUT, complain_of, opened, refuse_input, refuse_terminal
+from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT, complain_of, opened, refuse_input, refuse_terminal
 from walkback.text import printable
 
 if TYPE_CHECKING:
@@ -102,7 +102,8 @@ def decode(ctx: click.Context, source: str, form: str, lenient: bool, as_json: b
 @click.argument("source", metavar="[SOURCE]", required=False, type=click.Path(allow_dash=True))
 @click.option("--pid", type=click.IntRange(1), metavar="PID", help="A live process, or the one of a recording.")
 @click.option("--exe", type=click.Path(), metavar="FILE", help="The program of a core file.")
-@click.option("--sysroot", type=click.Path(), metavar="DIR", help="Where the files of the machine are that it is from.")
+@SYSROOT
+@BUILDID_DIR
 @click.option(
     "--as",
     "style",
@@ -122,6 +123,7 @@ def encode(
     pid: int | None,
     exe: str | None,
     sysroot: str | None,
+    buildid_dir: str | None,
     style: Style,
     coding: str | None,
     output: str | None,
@@ -141,7 +143,7 @@ def encode(
     def work(_: str) -> int:
         from walkback.cif.encode import encode_images
 
-        found = _captured(source, pid, exe, sysroot)
+        found = _captured(source, {"pid": pid, "exe": exe, "sysroot": sysroot, "buildid_dir": buildid_dir})
         data = encode_images(found.images, style=style)
         with opened(output) as out:
             out.write(coded(data, coding))
@@ -156,35 +158,35 @@ def _status(findings: Sequence[Finding]) -> int:
     return EXIT_FINDINGS if any(not finding.note for finding in findings) else EXIT_FINE
 
 
-def _captured(source: str | None, pid: int | None, exe: str | None, sysroot: str | None) -> CapturedImages:
-    """The image map of what SOURCE is."""
+def _captured(source: str | None, given: dict[str, Any]) -> CapturedImages:
+    """The image map of what SOURCE is; `given` has the values of options that are only for some kinds of it."""
     from walkback.capture.imagemaps import CapturedImages, images_of_core, images_of_process, images_of_recording
     from walkback.cif.objects import images_from_json
     from walkback.elf import is_elf, map_file
 
     piped = source is not None and (source == "-" or Path(source).is_fifo())
-    data = b"" if source is None else read_whole(source) if piped else map_file(source)
+    folder = source is not None and Path(source).is_dir()
+    data = b"" if source is None or folder else read_whole(source) if piped else map_file(source)
     if source is None:
-        kind, takes = "a live process", {"--pid"}
+        kind, takes = "a live process", {"pid"}
     elif is_elf(data):
-        kind, takes = "a core file", {"--exe", "--sysroot"}
-    elif bytes(data[:8]) in _PERF:
-        kind, takes = "a recording of perf", {"--pid", "--sysroot"}
+        kind, takes = "a core file", {"exe", "sysroot", "buildid_dir"}
+    elif folder or bytes(data[:8]) in _PERF:
+        kind, takes = "a recording of perf", {"pid", "sysroot", "buildid_dir"}
     else:
         kind, takes = "JSON", set()
-    given = {"--pid": pid, "--exe": exe, "--sysroot": sysroot}
     strange = [option for option, value in given.items() if value is not None and option not in takes]
     if strange:
-        message = f"{strange[0]} is not for {kind}"
+        message = f"--{strange[0].replace('_', '-')} is not for {kind}"
         raise click.UsageError(message)
     if source is None:
-        assert pid is not None
-        return images_of_process(pid)
+        return images_of_process(given["pid"])
     if kind == "JSON":
         return CapturedImages(images_from_json(bytes(data)), [], [])
     if piped:
         message = f"{kind} cannot come through a pipe"
         raise click.UsageError(message)
+    wanted = {option: value for option, value in given.items() if option in takes}
     if is_elf(data):
-        return images_of_core(source, exe=exe, sysroot=sysroot)
-    return images_of_recording(source, pid=pid, sysroot=sysroot)
+        return images_of_core(source, **wanted)
+    return images_of_recording(source, **wanted)

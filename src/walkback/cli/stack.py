@@ -10,7 +10,16 @@ import click
 
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
 from walkback.cli.storing import LABEL, STORE, check_store, storing
-from walkback.cli.walking import FORMAT_NAMES, Shared, complain_of, opened, options, refuse_input, refuse_terminal
+from walkback.cli.walking import (
+    FORMAT_NAMES,
+    Shared,
+    any_complete,
+    complain_of,
+    opened,
+    options,
+    refuse_input,
+    refuse_terminal,
+)
 from walkback.errors import UnreadableError
 from walkback.text import counted, printable
 
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
     from walkback.capture.snapshot import Snapshot
     from walkback.capture.stacks import Shot, Stopper
     from walkback.export.profile import Frames, SampleBatch
+    from walkback.unwind.moduletable import Only
 
 EXIT_INTERRUPTED = 130
 """Somebody has pressed Ctrl-C; what there was until then is written."""
@@ -100,7 +110,7 @@ def stack(
         shots = _Shots(stopper, repeat, interval)
         with storing(store, labels, stopper) as keep:
             _write(shots.each(keep), stopper, name, common, registers=registers)
-        return shots.tell(target)
+        return shots.tell(target, common.only)
 
     ctx.exit(guarded(work, target, f"process {target}" if live else target))
 
@@ -109,10 +119,13 @@ class _Shots:
     """Pictures taken one after the other, and what is to be told of all."""
 
     def __init__(self, stopper: Stopper, repeat: int, interval: float) -> None:
+        import numpy as np
+
         self.stopper = stopper
         self._repeat, self._interval = repeat, interval
         self._sleeping = self._interrupted = False
         self._stopped: list[np.ndarray] = []
+        self._ends = np.zeros(256, np.int64)
         self._troubles: dict[str, None] = {}
         self.live = stopper.live
 
@@ -168,12 +181,15 @@ class _Shots:
             self._sleeping = False
 
     def _shoot(self) -> Shot:
+        import numpy as np
+
         shot = self.stopper.shoot()
         self._stopped.append(shot.snapshot.stopped)
+        self._ends += np.bincount(shot.stacks.end, minlength=256)
         self._troubles.update(dict.fromkeys(shot.snapshot.troubles))
         return shot
 
-    def tell(self, target: str) -> int:
+    def tell(self, target: str, only: Only | None) -> int:
         """What could not be had; and of many looks at a process how long its threads were stopped."""
         import numpy as np
 
@@ -184,10 +200,10 @@ class _Shots:
                 f"{target}: {counted(len(stopped), 'stop')}: {middle:.3f} ms in the middle, "
                 f"{most:.3f} ms for 99 of 100, {longest:.3f} ms at most"
             )
-        complain_of(target, [*self._troubles, *self.stopper.troubles])
+        complain_of(target, list(dict.fromkeys([*self._troubles, *self.stopper.troubles])))
         if self._interrupted:
             return EXIT_INTERRUPTED
-        return EXIT_FINDINGS if self._troubles else EXIT_FINE
+        return EXIT_FINE if any_complete(self._ends, only) and not self._troubles else EXIT_FINDINGS
 
 
 def _write(shots: Iterator[Shot], stopper: Stopper, name: str | None, common: Shared, *, registers: bool) -> None:
@@ -261,7 +277,7 @@ def _registers(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 def _stack(shot: Shot, number: int, known: dict[tuple[int, ...], str]) -> Iterator[str]:
     """A line for each frame, and why there is no more of them; `known` keeps what was said of a frame."""
-    from walkback.unwind.stacks import END_WORDS, End, FrameKind
+    from walkback.unwind.stacks import END_REASONS, END_WORDS, End, FrameKind
 
     stacks = shot.stacks
     first, end = (int(stacks.first[at]) for at in (number, number + 1))
@@ -278,9 +294,10 @@ def _stack(shot: Shot, number: int, known: dict[tuple[int, ...], str]) -> Iterat
     why = End(int(stacks.end[number]))
     if why == End.UNKNOWN_REGISTER:
         yield f"      {END_WORDS[why]} {shot.snapshot.machine.register_name(int(stacks.at[number]))}"
+    elif why in END_REASONS:
+        yield f"      {END_WORDS[why]}: {END_REASONS[why]}"
     elif why != End.COMPLETE:
-        where = "" if why == End.ZERO else f" at {int(stacks.at[number]):#x}"
-        yield f"      {END_WORDS[why]}{where}"
+        yield f"      {END_WORDS[why]} at {int(stacks.at[number]):#x}"
 
 
 def _about(frames: Frames, frame: int, how: int, after: int) -> str:

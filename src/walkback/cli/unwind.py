@@ -11,7 +11,16 @@ import click
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
 from walkback.cli.progress import progress
 from walkback.cli.storing import LABEL, STORE, check_store, storing
-from walkback.cli.walking import FORMAT_NAMES, Shared, complain_of, opened, options, refuse_input, refuse_terminal
+from walkback.cli.walking import (
+    FORMAT_NAMES,
+    Shared,
+    any_complete,
+    complain_of,
+    opened,
+    options,
+    refuse_input,
+    refuse_terminal,
+)
 from walkback.text import counted, printable
 
 if TYPE_CHECKING:
@@ -21,6 +30,7 @@ if TYPE_CHECKING:
 
     from walkback.capture.perfdata.recording import Recording
     from walkback.export.profile import SampleBatch
+    from walkback.unwind.moduletable import Only
 
 _NO_SAMPLES = "there are no samples"
 _NOTHING_TO_WALK = "no sample has registers and stack; perf record --call-graph dwarf,16384 records them"
@@ -160,22 +170,23 @@ def _unwind(file: str, wanted: _Wanted, common: Shared) -> int:
         found = collector.profile()
         with opened(common.output) as out:
             form.export(found.marked() if wanted.mark else found, out)
-    return account(file, unwinding.recording, ends, unwinding.troubles)
+    return account(file, unwinding.recording, ends, unwinding.troubles, common.only)
 
 
-def account(file: str, recording: Recording, ends: np.ndarray, troubles: list[str]) -> int:
-    """Tell what is not there; what the recording has and could not be read makes the exit status 1."""
+def account(file: str, recording: Recording, ends: np.ndarray, troubles: list[str], only: Only | None = None) -> int:
+    """Tell what is not there; the exit status is 1 if the recording is damaged, or if no stack is complete."""
     import numpy as np
 
-    from walkback.unwind.stacks import END_WORDS, End
+    from walkback.unwind.stacks import END_REASONS, END_WORDS, End
 
     counts = recording.counts
     total = int(ends.sum())
     if not total:
         complain(f"{file}: {_NO_SAMPLES}")
-    short = {END_WORDS[End(end)]: int(ends[end]) for end in np.flatnonzero(ends).tolist() if end != End.COMPLETE}
+    short = {End(end): int(ends[end]) for end in np.flatnonzero(ends).tolist() if end != End.COMPLETE}
     if short:
-        reasons = ", ".join(f"{count} {word}" for word, count in sorted(short.items(), key=lambda one: -one[1]))
+        told = {end: END_WORDS[end] + (f" ({END_REASONS[end]})" if end in END_REASONS else "") for end in short}
+        reasons = ", ".join(f"{short[end]} {told[end]}" for end in sorted(short, key=lambda end: -short[end]))
         complain(f"{file}: {sum(short.values())} of {counted(total, 'stack')} not complete: {reasons}")
     if total and ends[End.NO_REGISTERS] == total:
         complain(f"{file}: {_NOTHING_TO_WALK}")
@@ -183,7 +194,8 @@ def account(file: str, recording: Recording, ends: np.ndarray, troubles: list[st
         complain(f"{file}: perf record --call-graph dwarf,65528 copies more of each stack")
     _tell_losses(file, recording)
     complain_of(file, troubles)
-    return EXIT_FINDINGS if recording.troubles or counts.damaged or not total else EXIT_FINE
+    fine = any_complete(ends, only) and not recording.troubles and not counts.damaged
+    return EXIT_FINE if fine else EXIT_FINDINGS
 
 
 def _tell_losses(file: str, recording: Recording) -> None:
@@ -202,7 +214,14 @@ def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, co
     from walkback.export.accuracy import chart as drawn
     from walkback.replace import replace_file
 
-    comparing = Comparing(_source(file), methods, limit=common.max_stack, sysroot=common.sysroot, cache=common.cache)
+    comparing = Comparing(
+        _source(file),
+        methods,
+        limit=common.max_stack,
+        sysroot=common.sysroot,
+        buildid_dir=common.buildid_dir,
+        cache=common.cache,
+    )
     samples = 0
     with progress("comparing", comparing.recording.total) as move:
         for count in comparing:
@@ -226,5 +245,5 @@ def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, co
         complain(f"{file}: {_NOTHING_TO_WALK if samples else _NO_SAMPLES}")
     _tell_losses(file, comparing.recording)
     complain_of(file, comparing.troubles)
-    fine = walked and not comparing.recording.troubles and not comparing.recording.counts.damaged
+    fine = comparing.complete and not comparing.recording.troubles and not comparing.recording.counts.damaged
     return EXIT_FINE if fine else EXIT_FINDINGS

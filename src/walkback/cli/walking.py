@@ -15,6 +15,8 @@ from walkback.text import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    import numpy as np
+
     from walkback.unwind.moduletable import Only
 
 FORMAT_NAMES = ("folded", "top", "perf-script", "json", "pprof", "speedscope", "firefox", "cbf", "html")
@@ -34,6 +36,12 @@ _LIMIT = click.option(
 SYSROOT = click.option(
     "--sysroot", type=click.Path(), metavar="DIR", help="Where the files of the machine that it is from are."
 )
+BUILDID_DIR = click.option(
+    "--buildid-dir",
+    type=click.Path(),
+    metavar="DIR",
+    help="perf's build-ID cache, which keeps files that were rebuilt since. [default: ~/.debug]",
+)
 DEMANGLE = click.option("--demangle/--no-demangle", default=True, help="Show C++, Rust and Swift names as written.")
 LINES = click.option("--lines", is_flag=True, help="Show source files and lines where debug data is there.")
 _CACHE = click.option("--cache/--no-cache", default=True, help="Keep tables of large files on disk.")
@@ -41,7 +49,7 @@ _CACHE = click.option("--cache/--no-cache", default=True, help="Keep tables of l
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that these verbs share."""
-    for option in (_CACHE, LINES, DEMANGLE, SYSROOT, _LIMIT, _ONLY, OUTPUT):
+    for option in (_CACHE, LINES, DEMANGLE, BUILDID_DIR, SYSROOT, _LIMIT, _ONLY, OUTPUT):
         command = option(command)
     return command
 
@@ -54,6 +62,7 @@ class Shared:
     only: Only | None
     max_stack: int
     sysroot: str | None
+    buildid_dir: str | None
     demangle: bool
     lines: bool
     cache: bool
@@ -64,6 +73,7 @@ class Shared:
             "only": self.only,
             "limit": self.max_stack,
             "sysroot": self.sysroot,
+            "buildid_dir": self.buildid_dir,
             "demangle": self.demangle,
             "lines": self.lines,
             "cache": self.cache,
@@ -96,6 +106,13 @@ def refuse_terminal(name: str, output: str | None) -> None:
     if output is None and sys.stdout.isatty():
         message = f"{name} is not for a terminal; use -o FILE, or a pipe"
         raise click.UsageError(message)
+
+
+def any_complete(ends: np.ndarray, only: Only | None) -> bool:
+    """Whether any stack is complete; `ends` counts them by why they end. Nothing says where frame pointers end."""
+    from walkback.unwind.stacks import End
+
+    return bool(ends[End.COMPLETE]) or (only == "fp" and bool(ends.any()))
 
 
 def complain_of(subject: str, troubles: Sequence[str]) -> None:

@@ -2,7 +2,8 @@
 
 Separate debug files are found as in the GDB manual, "Debugging Information in Separate Files": by the build ID in
 the `.build-id` folder of each root, then by the name in `.gnu_debuglink`, beside the file, in `.debug` beside it, and
-under each root at the file's own path. MiniDebugInfo ("Debugging information in a special section") is an ELF file
+under each root at the file's own path. perf's build-ID cache is a root as well: it keeps the files that were recorded,
+also after they were rebuilt. MiniDebugInfo ("Debugging information in a special section") is an ELF file
 with nothing but a symbol table, compressed with xz, in the section `.gnu_debugdata`.
 """
 
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 DEBUG_ROOTS = ("/usr/lib/debug",)
 """Where distributions put separate debug files."""
 
+_PERF_CACHE = "~/.debug"
+"""Where perf keeps copies of the files that it recorded."""
+_KEPT_NAMES = ("", "elf", "vdso")
+"""What a file may be called below its build ID: nothing in the folders of distributions and of old perf."""
+
 _NO_FILE_NAMES = frozenset({"", ".", ".."})
 
 
@@ -35,6 +41,26 @@ class DebugLink:
     name: str
     crc: int
     """The CRC-32 of the whole file."""
+
+
+def build_id_roots(buildid_dir: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
+    """The folders with a `.build-id` folder: perf's build-ID cache, and those of separate debug files.
+
+    The cache is `buildid_dir`, else what the environment's PERF_BUILDID_DIR names, else `~/.debug`.
+    """
+    cache = os.fspath(buildid_dir) if buildid_dir is not None else os.environ.get("PERF_BUILDID_DIR") or _PERF_CACHE
+    # Without a home the path stays as it is, and nothing is there.
+    return (os.path.expanduser(cache), *DEBUG_ROOTS)  # noqa: PTH111 - Path.expanduser raises then
+
+
+def files_by_build_id(build_id: bytes, roots: Sequence[str | os.PathLike[str]]) -> Iterator[Path]:
+    """Where the file itself, with its code, is kept under its build ID. Whoever opens it looks at its build ID."""
+    text = build_id.hex()
+    for root in roots:
+        for name in _KEPT_NAMES:
+            path = Path(root, ".build-id", text[:2], text[2:], name)
+            if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for names that are too long
+                yield path
 
 
 def debug_link(elf: ElfFile) -> DebugLink | None:
@@ -100,6 +126,7 @@ def _places_by_build_id(build_id: bytes, roots: Sequence[str | os.PathLike[str]]
     text = build_id.hex()
     for root in roots:
         yield Path(root, ".build-id", text[:2], f"{text[2:]}.debug")
+        yield Path(root, ".build-id", text[:2], text[2:], "debug")
 
 
 def _places_by_name(elf: ElfFile, name: str, roots: Sequence[str | os.PathLike[str]]) -> Iterator[Path]:

@@ -25,6 +25,7 @@ from walkback.store.staging import Staging
 
 if TYPE_CHECKING:
     from walkback.arrays import Numbers
+    from walkback.capture.modules import Modules
     from walkback.capture.unwinding import Unwinding
     from walkback.cbf.backtraces import Backtraces
     from walkback.cif.imagemap import ImageMap
@@ -113,13 +114,17 @@ class Append:
         process: str | None = None,
         pid: int = -1,
         tid: int = -1,
+        modules: Modules | None = None,
     ) -> None:
         """Add backtraces of the Compact Backtrace Format, of a process with these images.
+
+        `modules` finds the files of the images, where they are not where this system has them.
 
         `times` is the time of all or of each, in nanoseconds since 1970; without it they are from now.
         """
         origin = replace(self._origin, process=process, pid=pid, tid=tid)
-        add_backtraces(self.builder, backtraces, images, origin, time.time_ns() if times is None else times)
+        times = time.time_ns() if times is None else times
+        add_backtraces(self.builder, backtraces, images, origin, times, modules)
 
     def publish(self) -> None:
         """Let it appear in the store, once; when this returns it is on the disk."""

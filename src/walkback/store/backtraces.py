@@ -21,7 +21,12 @@ OMITTED = "[omitted]"
 
 
 def add_backtraces(
-    builder: Builder, backtraces: Backtraces, images: ImageMap | None, origin: Origin, times: int | Numbers
+    builder: Builder,
+    backtraces: Backtraces,
+    images: ImageMap | None,
+    origin: Origin,
+    times: int | Numbers,
+    modules: Modules | None = None,
 ) -> None:
     """Add backtraces, each as a sample of its time; without images addresses stay as they are.
 
@@ -31,7 +36,7 @@ def add_backtraces(
     count = len(found)
     # A return address is behind the call that it belongs to.
     lookup = found.value - (found.kind == Kind.RA).astype(np.uint64)
-    module, address = _placed(builder, lookup, images)
+    module, address = _placed(builder, lookup, images, modules or Modules())
     frames = builder.frames(module, address)
     omitted = found.kind == Kind.OMIT
     if omitted.any():
@@ -47,12 +52,11 @@ def add_backtraces(
     )
 
 
-def _placed(builder: Builder, lookup: U64, images: ImageMap | None) -> tuple[I64, U64]:
+def _placed(builder: Builder, lookup: U64, images: ImageMap | None, modules: Modules) -> tuple[I64, U64]:
     """The file that each address is in, and the address as the file counts."""
     module, address = np.full(len(lookup), -1, np.int64), lookup.copy()
     if images is None:
         return module, address
-    modules = Modules()
     number = images.locate(lookup)
     for one in np.unique(number[number >= 0]).tolist():
         image = images.images[one]

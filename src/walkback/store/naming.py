@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from walkback.arrays import I64
-from walkback.elf import DEBUG_ROOTS
 from walkback.export.profile import Frames, Mapping
 
 if TYPE_CHECKING:
@@ -32,7 +31,10 @@ class Naming:
     demangle: bool = True
     lines: bool = False
     """Source files and lines as well."""
-    debug_roots: Sequence[str] = DEBUG_ROOTS
+    buildid_dir: str | os.PathLike[str] | None = None
+    """perf's build-ID cache, if it is not the usual one."""
+    debug_roots: Sequence[str] | None = None
+    """All folders that have files by build ID, in the place of those of the system and of perf's cache."""
     troubles: dict[str, str] = field(default_factory=dict, compare=False)
     """For files whose names could not be had, the reason; filled by `named`."""
 
@@ -64,7 +66,7 @@ class Naming:
         from walkback.capture.modules import Module, Modules
         from walkback.capture.names import Names
 
-        modules = Modules(sysroot=self.sysroot, debug_roots=self.debug_roots)
+        modules = Modules(sysroot=self.sysroot, buildid_dir=self.buildid_dir, debug_roots=self.debug_roots)
         numbers = np.full(len(frames.modules), -1, np.int64)
         module = frames.module[chosen]
         for number in np.unique(module).tolist():
@@ -72,8 +74,8 @@ class Naming:
             name = module_text(*frames.modules[number])
             # A name in brackets is no file, and a path that is not whole would be one of whatever folder this runs in.
             places = (f"{self.sysroot or ''}{path}",) if path and path.startswith("/") else ()
-            numbers[number] = modules.add(Module(name, build_id, (*places, *modules.by_build_id(build_id))), (number,))
-        names = Names(modules, demangle=self.demangle, lines=self.lines, debug_roots=self.debug_roots)
+            numbers[number] = modules.add(Module(name, build_id, places), (number,))
+        names = Names(modules, demangle=self.demangle, lines=self.lines)
         found = names.find(numbers[module], frames.address[chosen])
         self.troubles.update((name, why) for name, why in names.troubles.items() if not name.startswith("["))
         return found

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import struct
 from collections import deque
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -204,7 +202,7 @@ class State:
             if contents is not None:
                 return self._modules.image(name, contents)
         # What stands now where a deleted file was is right only if it has its build ID.
-        return self._modules.file(path if build_id else name, build_id, places=_kept(path, build_id))
+        return self._modules.file(path if build_id else name, build_id)
 
     def _bias(self, module: int, start: int, page_offset: int) -> int:
         key = module, page_offset
@@ -232,16 +230,6 @@ class State:
         if number >= 0 or not self.spaces.full:
             process.space = number
         return process.space
-
-
-def _kept(path: str, build_id: bytes | None) -> tuple[str, ...]:
-    """The copy of a file that is not there any more, where perf keeps those of what it recorded."""
-    with contextlib.suppress(OSError, RuntimeError):  # names too long for the system, no home
-        if build_id and not Path(path).exists():
-            name = build_id.hex()
-            folder = Path("~/.debug/.build-id").expanduser() / name[:2] / name[2:]
-            return tuple(str(folder / leaf) for leaf in ("elf", "vdso") if (folder / leaf).exists())
-    return ()
 
 
 class Threads:

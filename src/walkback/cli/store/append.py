@@ -19,6 +19,7 @@ from walkback.cli.choosing import Label, Moment, one_each
 from walkback.cli.output import EXIT_FINE, JSON, complain, guarded
 from walkback.cli.storing import told
 from walkback.cli.unwind import account
+from walkback.cli.walking import BUILDID_DIR, SYSROOT
 from walkback.errors import UnreadableError, WalkbackError
 from walkback.text import printable
 
@@ -45,6 +46,8 @@ _FIRST_TEXT = 4
 )
 @click.option("--process", metavar="NAME", help="Whose backtraces CBF has.")
 @click.option("--images", type=click.Path(), metavar="FILE", help="The image map (CIF) of that process.")
+@SYSROOT
+@BUILDID_DIR
 @JSON
 @click.pass_context
 def append(
@@ -58,6 +61,8 @@ def append(
     weight: str,
     process: str | None,
     images: str | None,
+    sysroot: str | None,
+    buildid_dir: str | None,
     as_json: bool,
 ) -> None:
     """Add the stacks of files to the store, which is made if it is not there.
@@ -66,7 +71,7 @@ def append(
     in CBF; `-` is standard input. All of them appear in the store at once, or none.
     """
     its_labels = one_each(labels)
-    wanted = _Wanted(start, weight == "period", process, images)
+    wanted = _Wanted(start, weight == "period", process, images, sysroot, buildid_dir)
 
     def work(folder: str) -> int:
         from walkback.store.store import Store
@@ -75,6 +80,9 @@ def append(
         with Store(folder, create=True).append(host=host, labels=its_labels) as new:
             for file in files:
                 try:
+                    if Path(file).is_dir() and form in {None, "perf"}:
+                        worst = max(worst, _add_recording(new, file, file, wanted))
+                        continue
                     with _opened(file) as source:
                         worst = max(worst, _add(new, file, source, form, wanted))
                 except OSError as error:
@@ -97,6 +105,8 @@ class _Wanted:
     by_period: bool
     process: str | None
     images: str | None
+    sysroot: str | None
+    buildid_dir: str | None
 
 
 class _Again(io.RawIOBase):
@@ -152,11 +162,16 @@ def _add(new: Append, file: str, source: BinaryIO, form: str | None, wanted: _Wa
         # As text, which nobody can tell from folded stacks, they are only if that was said.
         blobs = [Blob(file, source.read())] if form is None else read_blobs(file)
         return _add_backtraces(new, blobs, start, wanted)
+    return _add_recording(new, file, source, wanted)
+
+
+def _add_recording(new: Append, file: str, source: str | BinaryIO, wanted: _Wanted) -> int:
+    """Add what perf recorded; `source` is the path of a folder, or an open file."""
     import numpy as np
 
     from walkback.capture.unwinding import Unwinding
 
-    unwinding = Unwinding(source, names_last=True)
+    unwinding = Unwinding(source, names_last=True, sysroot=wanted.sysroot, buildid_dir=wanted.buildid_dir)
     ends = np.zeros(256, np.int64)
     taken = new.captured(unwinding, start=wanted.start, by_period=wanted.by_period)
     for batch in unwinding:
@@ -166,13 +181,15 @@ def _add(new: Append, file: str, source: BinaryIO, form: str | None, wanted: _Wa
 
 
 def _add_backtraces(new: Append, blobs: list[Blob], times: int, wanted: _Wanted) -> int:
+    from walkback.capture.modules import Modules
     from walkback.cbf import decode_backtraces
     from walkback.cif.decode import decode_images
 
+    modules = Modules(sysroot=wanted.sysroot, buildid_dir=wanted.buildid_dir)
     images = None if wanted.images is None else decode_images(read_blob(wanted.images, key="imageMap").data)
     for blob in blobs:
         its = decode_images(blob.images) if images is None and blob.images is not None else images
-        new.backtraces(decode_backtraces(blob.data), its, times=times, process=wanted.process)
+        new.backtraces(decode_backtraces(blob.data), its, times=times, process=wanted.process, modules=modules)
     return EXIT_FINE
 
 

@@ -9,7 +9,7 @@ import click
 
 from walkback.cli.choosing import SINCE, UNTIL
 from walkback.cli.output import EXIT_FINE, JSON, guarded
-from walkback.cli.walking import OUTPUT, SYSROOT, opened
+from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT, opened
 from walkback.text import printable
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _WIDEST = 80
 @UNTIL
 @SYSROOT
 @click.option("--allow-files", is_flag=True, help="Let the query read files that are not of the store.")
+@BUILDID_DIR
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @JSON
 @OUTPUT
@@ -38,6 +39,7 @@ def sql(
     until: int | None,
     sysroot: str | None,
     allow_files: bool,
+    buildid_dir: str | None,
     as_csv: bool,
     as_json: bool,
     output: str | None,
@@ -59,7 +61,8 @@ def sql(
 
         held = Store(folder).snapshot(since=since, until=until)
         wanted = Wanted(since, until)
-        with held, Database(held.blocks, wanted, Naming(sysroot), allow_files=allow_files) as database:
+        naming = Naming(sysroot, buildid_dir=buildid_dir)
+        with held, Database(held.blocks, wanted, naming, allow_files=allow_files) as database:
             try:
                 answer = database.ask(query, times_as_text=True)
             except ValueError as error:
