@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,13 +79,18 @@ class Draft:
         """The places that were written over, in order, with what is there now."""
         return list(zip(self._starts, map(bytes, self._patches), strict=True))
 
-    def parts(self) -> list[Part]:
-        """The whole contents."""
-        patches = self.patches
-        cuts = [(0, 0), *((start, start + len(patch)) for start, patch in patches), (len(self.data),) * 2]
-        kept: list[Part] = [self.data[end:start] for (_, end), (start, _) in pairwise(cuts)]
-        every = [part for pair in zip(kept, [*(patch for _, patch in patches), b""], strict=True) for part in pair]
-        return [part for part in every if len(part)]
+    def parts(self, first: int = 0, last: int | None = None) -> list[Part]:
+        """The contents from one offset to another, or to the end."""
+        last = len(self.data) if last is None else last
+        found: list[Part] = []
+        position = first
+        for start, patch in self.patches:
+            low, high = max(start, first), min(start + len(patch), last)
+            if low < high:
+                found += [self.data[position:low], patch[low - start : high - start]]
+                position = high
+        found.append(self.data[position:last])
+        return [part for part in found if len(part)]
 
 
 class Headers:

@@ -16,19 +16,19 @@ from walkback.elf.dynamic import dynamic_entries
 from walkback.elf.write import SEGMENT_SIZE, Draft, Headers, Tail
 from walkback.errors import ArgumentError, GraftError
 from walkback.graft.drop import drop, is_grafted
+from walkback.graft.order import put_in_order, sections_moved
 from walkback.graft.plan import Move, Plan, plan_graft
 from walkback.graft.record import SECTION_ALIGNMENT, finish
-from walkback.graft.remove import check_apart
 from walkback.graft.room import MOVABLE_TAGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from walkback.arrays import Bools
     from walkback.elf.file import Table
     from walkback.elf.write import Part
 
 SECTION_NAME = ".sframe"
+_PADDING_NAME = ".pad"
 _MACHINES = (layout.EM_X86_64, layout.EM_AARCH64, layout.EM_S390)
 
 
@@ -104,18 +104,19 @@ def check_linked(elf: ElfFile) -> None:
 def _assemble(elf: ElfFile, headers: Headers, plan: Plan, section: bytes, kind: int) -> list[Part]:
     draft, tail = Draft(elf.data), Tail(plan.shift + len(elf.data))
     headers.segments = _segments(headers.segments, plan, len(section))
+    names = _add_section(elf, headers, plan, len(section), kind)
+    order = put_in_order(elf, headers, draft, plan)
     if not plan.shift:
         draft.write(0, headers.header_bytes())
+        tail.skip_to(plan.offset)
+        tail.append(section)
         _move_blocks(elf, draft, tail, plan)
         if plan.segments_offset < len(elf.data):
             draft.write(plan.segments_offset, headers.segment_bytes())
         else:
             tail.skip_to(plan.segments_offset)
             tail.append(headers.segment_bytes())
-        tail.skip_to(plan.offset)
-        tail.append(section)
-    names = _add_section(elf, headers, plan, len(section), kind)
-    finish(headers, draft, tail, names, plan.segments_offset, plan.shift)
+    finish(headers, draft, tail, names, plan.segments_offset, plan.shift, order)
     return [*_front(headers, plan, section), *draft.parts(), *tail.parts]
 
 
@@ -134,7 +135,6 @@ def _front(headers: Headers, plan: Plan, section: bytes) -> list[Part]:
 def _move_blocks(elf: ElfFile, draft: Draft, tail: Tail, plan: Plan) -> None:
     """Take what gives way from its old place, which is zeroed, to its new one."""
     _change_dynamic(elf, draft, plan)
-    _change_symbols(elf, draft, plan)
     blocks = [draft.read(move.start, move.end - move.start) for move in plan.moves]
     for move in plan.moves:
         draft.write(move.start, bytes(move.end - move.start))
@@ -153,33 +153,6 @@ def _change_dynamic(elf: ElfFile, draft: Draft, plan: Plan) -> None:
             if tag in MOVABLE_TAGS and value == move.address - move.address_delta:
                 entry = np.array([(tag, move.address)], entries.dtype)
                 draft.write(offset + index * entries.dtype.itemsize, entry.tobytes())
-
-
-def _change_symbols(elf: ElfFile, draft: Draft, plan: Plan) -> None:
-    """Symbols of sections that move go with them."""
-    deltas = np.zeros(len(elf.sections), np.uint64)
-    for move, inside in zip(plan.moves, _sections_moved(elf, plan), strict=True):
-        deltas[inside] = move.address_delta % 2**64
-    symtabs = [*elf.sections_of_type(layout.SHT_SYMTAB), *elf.sections_of_type(layout.SHT_DYNSYM)]
-    check_apart(elf, symtabs)
-    for index in symtabs if plan.moves else ():
-        numbers = elf.symbols(index)["section"]
-        real = numbers < len(deltas)
-        change = np.where(real, deltas[np.where(real, numbers, 0)], np.uint64(0))
-        found = np.flatnonzero(change)
-        if not len(found):
-            continue
-        first, last = int(found[0]), int(found[-1]) + 1
-        table = elf.entries(index, layout.SYMBOL)[first:last].copy()
-        table["value"] += change[first:last]
-        start = int(elf.sections["offset"][index]) + first * table.dtype.itemsize
-        draft.write(start, table.astype(layout.SYMBOL[elf.byteorder]).tobytes())
-
-
-def _sections_moved(elf: ElfFile, plan: Plan) -> list[Bools]:
-    """For each move the sections that it takes along."""
-    start, stored = elf.sections["offset"], (elf.sections["size"] > 0) & (elf.sections["type"] != layout.SHT_NOBITS)
-    return [stored & (start >= move.start) & (start < move.end) for move in plan.moves]
 
 
 def _segments(former: Table, plan: Plan, size: int) -> Table:
@@ -226,16 +199,21 @@ def _move_of(entry: np.void, plan: Plan) -> Move | None:
 
 
 def _add_section(elf: ElfFile, headers: Headers, plan: Plan, size: int, kind: int) -> bytes:
-    """The section headers: what moved has followed, and one is new. Returns the names with the new one."""
+    """The section headers: what moved has followed, and some are new. Returns the names with the new ones."""
     table = headers.sections
     if not len(table):
         return b""
-    for move, inside in zip(plan.moves, _sections_moved(elf, plan), strict=True):
+    for move, inside in zip(plan.moves, sections_moved(elf, plan), strict=True):
         table["offset"][inside] += np.uint64((move.offset - move.start) % 2**64)
         table["addr"][inside] += np.uint64(move.address_delta % 2**64)
     table["offset"][table["type"] != layout.SHT_NULL] += np.uint64(plan.shift)
     names = bytes(elf.section_data(headers.names)) if headers.names else b""
     place = (plan.address, plan.offset, size)
-    new = (len(names), kind, layout.SHF_ALLOC, *place, 0, 0, SECTION_ALIGNMENT, 0)
-    headers.sections = np.concatenate([table, np.array([new], table.dtype)])
-    return names + SECTION_NAME.encode() + b"\0"
+    new = [(len(names), kind, layout.SHF_ALLOC, *place, 0, 0, SECTION_ALIGNMENT, 0)]
+    names += SECTION_NAME.encode() + b"\0"
+    if plan.padding is not None:
+        offset, address, length = plan.padding
+        new.append((len(names), layout.SHT_PROGBITS, layout.SHF_ALLOC, address, offset, length, 0, 0, 1, 0))
+        names += _PADDING_NAME.encode() + b"\0"
+    headers.sections = np.concatenate([table, np.array(new, table.dtype)])
+    return names

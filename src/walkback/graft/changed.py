@@ -14,8 +14,8 @@ import numpy as np
 from walkback.elf import layout
 from walkback.elf.write import HEADER_SIZE, Draft, Headers, Tail, align
 from walkback.errors import ElfError, GraftError
+from walkback.graft.numbering import check_apart
 from walkback.graft.record import SECTION_ALIGNMENT, finish
-from walkback.graft.remove import check_apart
 
 if TYPE_CHECKING:
     from walkback.elf import ElfFile

@@ -14,8 +14,8 @@ import numpy as np
 from walkback.elf import layout
 from walkback.elf.write import HEADER_SIZE, Draft, Headers, write_over
 from walkback.errors import ElfError, GraftError, MissingError
+from walkback.graft.numbering import remove_sections
 from walkback.graft.record import find_record
-from walkback.graft.remove import remove_sections
 
 if TYPE_CHECKING:
     from walkback.elf import ElfFile
@@ -36,7 +36,7 @@ def drop(elf: ElfFile) -> list[Part]:
         raise MissingError("there is no .sframe section to take out", file=elf.name)
     record = find_record(elf)
     if record is not None:
-        return record.restore(elf.data)
+        return record.restore(elf)
     draft, headers = cleared(elf), Headers(elf)
     headers.segments = _other_segments(elf, sframe_sections(elf))
     remove_sections(elf, headers, draft, removed_sections(elf))

@@ -12,7 +12,7 @@ import numpy as np
 
 from walkback.elf import layout
 from walkback.errors import GraftError
-from walkback.graft.remove import check_apart
+from walkback.graft.numbering import check_apart
 
 if TYPE_CHECKING:
     from walkback.arrays import U32, U64

@@ -18,7 +18,7 @@ from walkback.graft.add import SECTION_NAME, Grafted, without_section
 from walkback.graft.changed import ChangedObject
 from walkback.graft.drop import removed_sections
 from walkback.graft.localsymbols import symbols_of_sections
-from walkback.graft.remove import numbers_without
+from walkback.graft.numbering import numbers_without
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

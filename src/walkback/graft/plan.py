@@ -3,7 +3,8 @@
 Three ways, the best first:
 
 in place    the program headers grow where they are, what stands behind them gives way, and a new segment behind all
-            others takes it up together with the section;
+            others takes it up together with the section. The section goes first: LLVM's tools before 19 take one
+            segment for a part of another that begins in the same place, and then move the new one with `.interp`;
 in front    a program at fixed addresses begins some pages earlier, at a lower address: ELF header, program headers
             and the section stand there, and the former file follows whole. The first segment reaches down to them
             and ends where it did, since elfutils knows by its end whether a debug file fits;
@@ -22,8 +23,8 @@ import numpy as np
 from walkback.elf import layout
 from walkback.elf.write import HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE, align
 from walkback.errors import GraftError
+from walkback.graft.numbering import check_apart
 from walkback.graft.record import SECTION_ALIGNMENT
-from walkback.graft.remove import check_apart
 from walkback.graft.room import alignment_of, find_room
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class Plan:
     offset: int
     address: int
     notes: tuple[str, ...]
+    padding: tuple[int, int, int] | None = None
+    """Offset, address and size of a section of nothing."""
 
 
 def plan_graft(elf: ElfFile, headers: Headers, size: int) -> Plan:
@@ -127,24 +130,46 @@ def _in_place(elf: ElfFile, headers: Headers, loads: Table, room: Room, size: in
     page = _page(loads)
     start = align(len(elf.data), 64)
     address = align(_end_of_memory(loads) + _distance(elf), page) + start % page
-    moves, position = [], start
+    moves, position = [], start + size
     for block in room.away:
         position = align(position, alignment_of(elf, block))
         moves.append(_move(elf, block, position, position + address - start, away=True))
         position += block.end - block.start
     moves += [_move(elf, block, place, _address(elf, block, place), away=False) for block, place in room.up]
-    offset = align(position, SECTION_ALIGNMENT)
     notes = [_about_moved(elf, room)] if moves else []
+    padding = _padding(elf, loads, room)
+    if padding is not None:
+        notes.append(f"a section .pad takes the {padding[2]:#x} bytes that are left over, for patchelf up to 0.18")
     return Plan(
         shift=0,
         segments_offset=headers.segments_offset,
         segments_address=_address_of(loads, headers.segments_offset),
         moves=tuple(moves),
-        load=(start, address, offset + size - start, page),
-        offset=offset,
-        address=offset + address - start,
-        notes=(*notes, *_about_appended(elf, headers)),
+        load=(start, address, position - start, page),
+        offset=start,
+        address=address,
+        notes=(*notes, *_about_end(elf, headers)),
+        padding=padding,
     )
+
+
+def _padding(elf: ElfFile, loads: Table, room: Room) -> tuple[int, int, int] | None:
+    """A section for the room that is left over, where patchelf would put what the loader has to write.
+
+    In programs at fixed addresses patchelf up to 0.18 moves `.dynamic` to the front, which is only read, if it finds
+    the room there; otherwise it makes a segment for it, which can be written. This should not share a page with what
+    follows, so the section begins with a page where the room before that is too small for the two sections.
+    """
+    dynamic = elf.segments["filesz"][elf.segments["type"] == layout.PT_DYNAMIC]
+    start, end = room.free
+    if elf.type != layout.ET_EXEC or not len(dynamic) or end - start < dynamic.min():
+        return None
+    strings = elf.sections["link"][elf.sections_of_type(layout.SHT_DYNSYM)]
+    least = sum(elf.sections["size"][strings[strings < len(elf.sections)]].tolist()) + int(dynamic.min())
+    page = align(start, _SMALLEST_PAGE)
+    if page < min(end, start + least):
+        start = page
+    return start, _address_of(loads, start), end - start
 
 
 def _distance(elf: ElfFile) -> int:
@@ -220,19 +245,18 @@ def _behind(elf: ElfFile, headers: Headers, loads: Table, size: int) -> Plan:
     if base < 0 or hole > _LARGEST_HOLE:
         text = "the program headers have no room to grow, and at the end of the file they would stand behind"
         raise GraftError(f"{text} {hole:#x} bytes of nothing")
-    table_size = SEGMENT_SIZE * _count(elf)
-    offset = align(start + table_size, SECTION_ALIGNMENT)
+    table = align(start + size, SECTION_ALIGNMENT)
     text = "the program headers moved to the end of the file, where GNU strip and objcopy break them"
     notes = [text, f"{hole:#x} bytes of zeros keep file offsets in step with addresses"]
     return Plan(
         shift=0,
-        segments_offset=start,
-        segments_address=address,
+        segments_offset=table,
+        segments_address=table + base,
         moves=(),
-        load=(start, address, offset + size - start, page),
-        offset=offset,
-        address=offset + base,
-        notes=(*notes, *_about_appended(elf, headers)),
+        load=(start, address, table + SEGMENT_SIZE * _count(elf) - start, page),
+        offset=start,
+        address=address,
+        notes=(*notes, *_about_end(elf, headers)),
     )
 
 
@@ -247,8 +271,11 @@ def appended(elf: ElfFile, headers: Headers) -> int:
     return len(rest) if len(rest) > _MOST_PADDING or rest.any() else 0
 
 
-def _about_appended(elf: ElfFile, headers: Headers) -> list[str]:
-    count = appended(elf, headers)
-    if not count:
-        return []
-    return [f"the {count} bytes behind the sections keep their place, and what was added follows them"]
+def _about_end(elf: ElfFile, headers: Headers) -> list[str]:
+    """What it means that the section stands behind everything."""
+    notes, count = [], appended(elf, headers)
+    if count:
+        notes.append(f"the {count} bytes behind the sections keep their place, and what was added follows them")
+    if elf.sections_named(".debug_info"):
+        notes.append("dwz refuses files with loaded sections behind debug information: run it before")
+    return notes

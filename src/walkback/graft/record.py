@@ -1,33 +1,58 @@
 """The record that `add` leaves in a file, by which `drop` gives the former file back to the byte.
 
-It says where the former file lies in the new one and what stood in the places that were written over. It lies right
-before the section headers, or at the end of a file that has none; no header names it, so that every program that
-lays the file out anew loses it. A checksum over the headers, these places and the record itself tells whether somebody
-else has changed them since: then the record is void.
+It says where the former file lies in the new one, what stood in the places that were written over, and which number
+each section had. It lies right before the section headers, or at the end of a file that has none; no header names it,
+so that every program that lays the file out anew loses it. A checksum over the headers, these places and the record
+itself tells whether somebody else has changed them since: then the record is void.
+
+Symbol tables can be most of a file, and in them only the numbers of sections change. So they are not kept: the former
+numbers are put back.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from walkback.elf.write import SECTION_SIZE, SEGMENT_SIZE, Draft, Headers, align
+from walkback.graft.numbering import renumber
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
+    from walkback.arrays import U32
     from walkback.elf import ElfFile
     from walkback.elf.write import Part, Tail
 
 SECTION_ALIGNMENT = 8
 """Of the section headers, and of the section."""
-_MAGIC = b"walkback graft 2"
+_MAGIC = b"walkback graft 3"
 _PLACE = struct.Struct("<QQ")
-_END = struct.Struct("<QQII16s")
-"""Where the former file begins in this one, its size, the number of places, the checksum, and the magic. Before it
-stand the places, each with offset and size, and before them what was there."""
+_NUMBER = np.dtype("<u4")
+_END = struct.Struct("<QQIII16s")
+"""Where the former file begins in this one, its size, the number of places, the number of sections if their order has
+changed, the checksum, and the magic. Before it stand the former numbers of these sections, before them the places, each
+with offset and size, and before them what was there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Sections in another order than in the former file."""
+
+    numbers: U32
+    """The number that each section had; one more for each that is new."""
+    renumbered: tuple[tuple[int, int], ...] = ()
+    """Where the former file has symbol tables that differ by these numbers alone, but for `changed`: start and end."""
+    changed: tuple[tuple[int, int], ...] = ()
+    """What else has changed in those."""
+
+
+_SAME_ORDER = Order(np.zeros(0, np.uint32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,36 +62,68 @@ class Record:
     start: int
     size: int
     former: tuple[tuple[int, bytes], ...]
+    numbers: U32
+    """The former number of each section; empty if the order is the same."""
 
     @classmethod
-    def of(cls, draft: Draft, start: int) -> Record:
+    def of(cls, draft: Draft, start: int, order: Order) -> Record:
         """The record of a former file that the new one holds from `start` on."""
-        former = tuple((offset, bytes(draft.data[offset : offset + len(now)])) for offset, now in draft.patches)
-        return cls(start, len(draft.data), former)
+        patches = [(offset, offset + len(now)) for offset, now in draft.patches]
+        places = sorted([*_without(patches, order.renumbered), *order.changed])
+        former = tuple((low, bytes(draft.data[low:high])) for low, high in places)
+        return cls(start, len(draft.data), former, order.numbers)
 
     @property
     def encoded_size(self) -> int:
         """How many bytes `encode` makes."""
-        return sum(len(old) + _PLACE.size for _, old in self.former) + _END.size
+        return sum(len(old) + _PLACE.size for _, old in self.former) + self.numbers.nbytes + _END.size
 
     def encode(self, headers: Headers, draft: Draft) -> bytes:
         """The bytes to be put before the section headers."""
         tables = (headers.header_bytes(), headers.segment_bytes(), headers.section_bytes())
         places = b"".join(_PLACE.pack(offset, len(old)) for offset, old in self.former)
-        body = b"".join(old for _, old in self.former) + places
+        body = b"".join(old for _, old in self.former) + places + self.numbers.astype(_NUMBER).tobytes()
         span = _PLACE.pack(self.start, self.size)
-        checksum = _checksum((*tables, *(now for _, now in draft.patches), body, span))
-        return body + _END.pack(self.start, self.size, len(self.former), checksum, _MAGIC)
+        now = (draft.read(offset, len(old)) for offset, old in self.former)
+        checksum = _checksum((*tables, *now, body, span))
+        return body + _END.pack(self.start, self.size, len(self.former), len(self.numbers), checksum, _MAGIC)
 
-    def restore(self, data: memoryview) -> list[Part]:
+    def restore(self, elf: ElfFile) -> list[Part]:
         """The former file, out of the one that the record was found in."""
-        draft = Draft(data[self.start : self.start + self.size])
+        draft = Draft(elf.data)
+        if len(self.numbers):
+            renumber(elf, Headers(elf), draft, self.numbers)
         for offset, old in self.former:
-            draft.write(offset, old)
-        return draft.parts()
+            draft.write(self.start + offset, old)
+        return draft.parts(self.start, self.start + self.size)
 
 
-def finish(headers: Headers, draft: Draft, tail: Tail, names: bytes, segments_offset: int, start: int = 0) -> None:
+def _without(places: Iterable[tuple[int, int]], left_out: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """What remains of places; these do not overlap each other, and neither do those that are left out."""
+    ahead = deque(sorted(left_out))
+    for low, high in places:
+        while ahead and ahead[0][1] <= low:
+            ahead.popleft()
+        start = low
+        for first, last in ahead:
+            if first >= high:
+                break
+            if start < first:
+                yield start, first
+            start = last
+        if start < high:
+            yield start, high
+
+
+def finish(
+    headers: Headers,
+    draft: Draft,
+    tail: Tail,
+    names: bytes,
+    segments_offset: int,
+    start: int = 0,
+    order: Order = _SAME_ORDER,
+) -> None:
     """Put the names of sections, the record and the section headers behind, and say so in the ELF header.
 
     The former file begins at `start`; the ELF header is in the draft of it unless something comes before.
@@ -76,7 +133,7 @@ def finish(headers: Headers, draft: Draft, tail: Tail, names: bytes, segments_of
         headers.sections["size"][headers.names] = len(names)
     if not start:
         draft.write(0, headers.header_bytes())  # for the record to know the place
-    record = Record.of(draft, start)
+    record = Record.of(draft, start, order)
     end = align(tail.position + record.encoded_size, SECTION_ALIGNMENT)
     headers.place(segments_offset, end)
     if not start:
@@ -92,10 +149,11 @@ def find_record(elf: ElfFile) -> Record | None:
     end = headers.sections_offset if len(headers.sections) else len(data)
     if not _END.size <= end <= len(data):
         return None
-    start, size, count, checksum, magic = _END.unpack_from(data, end - _END.size)
-    if magic != _MAGIC or start + size > end:
+    start, size, count, sections, checksum, magic = _END.unpack_from(data, end - _END.size)
+    if magic != _MAGIC or start + size > end or sections not in {0, len(headers.sections)}:
         return None
-    places_at = end - _END.size - count * _PLACE.size
+    numbers_at = end - _END.size - sections * _NUMBER.itemsize
+    places_at = numbers_at - count * _PLACE.size
     if places_at < start + size:
         return None
     places = [_PLACE.unpack_from(data, places_at + index * _PLACE.size) for index in range(count)]
@@ -110,7 +168,7 @@ def find_record(elf: ElfFile) -> Record | None:
     now = (data[start + offset : start + offset + length] for offset, length in places)
     if _checksum((*_stored_headers(elf, headers), *now, body, span)) != checksum:
         return None
-    return Record(start, size, tuple(former))
+    return Record(start, size, tuple(former), np.frombuffer(data, _NUMBER, sections, numbers_at).astype(np.uint32))
 
 
 def _in_order(places: list[tuple[int, int]], size: int) -> bool:

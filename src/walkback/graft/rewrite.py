@@ -17,8 +17,8 @@ from walkback.elf import layout
 from walkback.elf.write import SEGMENT_SIZE, Headers, write_over
 from walkback.graft.add import Grafted, add, check_linked, made_for, planned_address, without_section
 from walkback.graft.drop import cleared, removed_sections, sframe_sections
+from walkback.graft.numbering import remove_sections
 from walkback.graft.record import SECTION_ALIGNMENT, find_record
-from walkback.graft.remove import remove_sections
 from walkback.graft.room import Block, pieces
 
 if TYPE_CHECKING:

@@ -65,6 +65,8 @@ class Room:
 
     away: tuple[Block, ...]
     up: tuple[tuple[Block, int], ...]
+    free: tuple[int, int]
+    """What is left over: start and end."""
 
 
 def alignment_of(elf: ElfFile, block: Block) -> int:
@@ -79,7 +81,7 @@ def find_room(elf: ElfFile, headers: Headers, count: int) -> Room | None:
     table = headers.segments_offset
     old_end, new_end = (table + SEGMENT_SIZE * n for n in (len(headers.segments), count))
     if new_end <= old_end:
-        return Room((), ())
+        return Room((), (), (new_end, new_end))
     if not len(headers.sections):
         return None  # what stands there is not known
     limit = _limit(elf, table, old_end)
@@ -89,7 +91,7 @@ def find_room(elf: ElfFile, headers: Headers, count: int) -> Room | None:
     up: list[Block] = []
     free: list[tuple[int, int]] = []
     position = old_end
-    for block in _blocks(elf, headers, old_end):
+    for block in blocks(elf, headers, old_end):
         if block.start < position:
             return None
         start = min(block.start, limit)
@@ -106,7 +108,8 @@ def find_room(elf: ElfFile, headers: Headers, count: int) -> Room | None:
     places = _fits(elf, up, new_end, start)
     if places is None or not all(_is_filler(elf.data[low:high]) for low, high in free):
         return None
-    return Room(tuple(away), tuple(zip(up, places, strict=True)))
+    used = places[-1] + up[-1].end - up[-1].start if up else new_end
+    return Room(tuple(away), tuple(zip(up, places, strict=True)), (used, start))
 
 
 def _limit(elf: ElfFile, table: int, table_end: int) -> int:
@@ -151,7 +154,7 @@ def _pointed_at(elf: ElfFile) -> U64:
     return np.sort(np.concatenate(found))
 
 
-def _blocks(elf: ElfFile, headers: Headers, position: int) -> Iterator[Block]:
+def blocks(elf: ElfFile, headers: Headers, position: int) -> Iterator[Block]:
     """All that stands in the file from here on, in order."""
     block: Block | None = None
     for piece in pieces(elf, headers):

@@ -1,4 +1,4 @@
-"""Removing section headers: every number of a section, wherever it stands, has to follow.
+"""Section headers that go or change their order: every number of a section, wherever it stands, has to follow.
 
 Those places are `sh_link`, `sh_info` of relocations and of sections with SHF_INFO_LINK, the members of groups, the
 symbols with their extended numbers, and `e_shstrndx`. A symbol of a section that goes becomes an absolute 0 without a
@@ -35,12 +35,31 @@ def numbers_without(count: int, removed: Sequence[int]) -> U32:
 
 def remove_sections(elf: ElfFile, headers: Headers, draft: Draft, removed: Sequence[int]) -> None:
     """Take headers out of the table in `headers`, and change the contents that number sections in `draft`."""
-    table = headers.sections
     if not len(removed):
         return
     if headers.names in removed:
         raise GraftError("the names of sections are in the section to be taken out", file=elf.name)
-    numbers = numbers_without(len(table), removed)
+    renumber(elf, headers, draft, numbers_without(len(headers.sections), removed))
+    headers.sections = np.delete(headers.sections, list(removed))
+
+
+def order_sections(elf: ElfFile, headers: Headers, draft: Draft, order: U32) -> list[int]:
+    """Put the table in `headers` in an order, which has the former number of each section.
+
+    Returns the symbol tables of the file that `renumber` with `order` brings back to what they were.
+    """
+    numbers = np.empty(len(order), np.uint32)
+    numbers[order] = np.arange(len(order), dtype=np.uint32)
+    renumber(elf, headers, draft, numbers)
+    headers.sections = headers.sections[order]
+    extended = set(elf.sections["link"][elf.sections_of_type(layout.SHT_SYMTAB_SHNDX)].tolist())
+    symtabs = np.flatnonzero(np.isin(elf.sections["type"], _SYMBOLS)).tolist()
+    return [index for index in symtabs if index not in extended]
+
+
+def renumber(elf: ElfFile, headers: Headers, draft: Draft, numbers: U32) -> None:
+    """Give sections other numbers, in the headers and in `draft`; 0 is for one that goes."""
+    table = headers.sections
     symtabs = np.flatnonzero(np.isin(table["type"], _SYMBOLS)).tolist()
     groups = np.flatnonzero(table["type"] == layout.SHT_GROUP).tolist()
     check_apart(elf, [*symtabs, *groups])
@@ -53,7 +72,6 @@ def remove_sections(elf: ElfFile, headers: Headers, draft: Draft, removed: Seque
     table["link"] = _renumber(table["link"], numbers)
     table["info"] = np.where(numbered, _renumber(table["info"], numbers), table["info"])
     headers.names = int(numbers[headers.names])
-    headers.sections = np.delete(table, list(removed))
 
 
 def check_apart(elf: ElfFile, sections: Sequence[int]) -> None:
