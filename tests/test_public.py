@@ -53,7 +53,9 @@ PUBLIC = {
     """,
     "walkback.symbols": "SymbolIndex",
     "walkback.cli": "main",
-    "walkback.sframe.check": "CODES CONSUMERS LISTED Code Finding Report Severity check check_source",
+    "walkback.sframe.check": """
+        CODES CONSUMERS LISTED Code Finding Report Severity Witness Witnesses check_source
+    """,
     "walkback.sframe.dump": "View",
 }
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from walkback.cbf.encode import encode_backtrace, encode_backtraces
     from walkback.cbf.ends import Ends, kept_ends
     from walkback.cbf.instructions import explain_backtraces
+    from walkback.checking import check, check_source
     from walkback.cif.decode import check_images, decode_images, explain_images
     from walkback.cif.encode import encode_images
     from walkback.cif.imagemap import Image, ImageMap
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
     from walkback.report.survey import write_survey_page
     from walkback.sframe.build import Built, Refused, build, refusals
     from walkback.sframe.builder import SectionBuilder
-    from walkback.sframe.check import CODES, Finding, Report, Severity, check, check_source
+    from walkback.sframe.check import CODES, Finding, Report, Severity
     from walkback.sframe.check.codes import Code
     from walkback.sframe.decode import decode, pieces
     from walkback.sframe.encode import encode, with_byteorder
@@ -114,6 +115,7 @@ _HOMES = {
     "walkback.cbf.encode": ("encode_backtrace", "encode_backtraces"),
     "walkback.cbf.ends": ("Ends", "kept_ends"),
     "walkback.cbf.instructions": ("explain_backtraces",),
+    "walkback.checking": ("check", "check_source"),
     "walkback.cif.decode": ("check_images", "decode_images", "explain_images"),
     "walkback.cif.encode": ("encode_images",),
     "walkback.cif.imagemap": ("Image", "ImageMap"),
@@ -192,7 +194,7 @@ _HOMES = {
     "walkback.linking.split": ("Split", "split"),
     "walkback.sframe.build": ("Built", "Refused", "build", "refusals"),
     "walkback.sframe.builder": ("SectionBuilder",),
-    "walkback.sframe.check": ("CODES", "Finding", "Report", "Severity", "check", "check_source"),
+    "walkback.sframe.check": ("CODES", "Finding", "Report", "Severity"),
     "walkback.sframe.check.codes": ("Code",),
     "walkback.sframe.decode": ("decode", "pieces"),
     "walkback.sframe.encode": ("encode", "with_byteorder"),

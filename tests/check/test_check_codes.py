@@ -23,7 +23,8 @@ from test_files import (
     unplaced,
     written,
 )
-from walkback.sframe.check import CODES, Finding, Report, Severity, check, check_source
+from walkback.checking import check
+from walkback.sframe.check import CODES, Finding, Report, Severity, check_source
 from walkback.sframe.files import from_bytes
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "findings.md"

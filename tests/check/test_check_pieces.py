@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from test_files import SFRAME, linked, placing, relocatable, small, unplaced, written
-from walkback.sframe.check import Report, Severity, check
+from walkback.checking import check
+from walkback.sframe.check import Report, Severity
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,8 @@ import pytest
 
 from sframebuilder import AARCH64, S390X, SFrameBuilder, row
 from test_files import PC64, SFRAME, SIZE, TEXT, archive, linked, placing, relocatable, small, written
-from walkback.sframe.check import LISTED, Report, Severity, check, check_source
+from walkback.checking import check
+from walkback.sframe.check import LISTED, Report, Severity, check_source
 from walkback.sframe.files import from_bytes
 
 if TYPE_CHECKING:

@@ -42,8 +42,8 @@ def check(
     """Check SFrame sections against every rule of the format."""
     import json
 
+    from walkback.checking import check as check_file
     from walkback.sframe.check import CODES
-    from walkback.sframe.check import check as check_file
 
     unknown = set(ignored) - CODES.keys()
     if unknown:
@@ -67,27 +67,34 @@ def check(
     ctx.exit(for_each_file(files, work))
 
 
-_COLOURS = {"broken": "red", "refused": "magenta", "wrong": "yellow", "odd": "cyan"}
+_NOTE = "note"
+_COLOURS = {"broken": "red", "refused": "magenta", "wrong": "yellow", "odd": "cyan", _NOTE: "blue"}
 
 
 def _print_report(report: Report) -> None:
     source = report.source
     where = printable(f"{source.file}: {source.name or 'section'}")
     for finding in report.findings:
-        word = finding.severity.name.lower()
-        place = where if finding.offset is None else f"{where}+{finding.offset:#x}"
-        subject = _subject(finding)
-        click.echo(
-            f"{place}: {click.style(word, fg=_COLOURS[word])}: {subject}{': ' if subject else ''}"
-            f"{finding.message} [{finding.code}]"
-        )
-    for code, count in sorted(report.unlisted.items()):
-        click.echo(f"{where}: and {count} more [{code}]")
+        _print_finding(where, finding.severity.name.lower(), finding)
+    for finding in report.notes:
+        _print_finding(where, _NOTE, finding)
+    for word, unlisted in (("", report.unlisted), (f"{_NOTE}: ", report.unlisted_notes)):
+        for code, count in sorted(unlisted.items()):
+            click.echo(f"{where}: {word}and {count} more [{code}]")
     if not report.findings:
         size = "empty" if not len(source.data) else f"{report.functions} functions, {report.rows} rows"
         click.echo(f"{where}: {size}: no findings")
     if report.consumer:
         click.echo(f"{where}: {report.consumer} would {'' if report.loads else 'not '}load it")
+
+
+def _print_finding(where: str, word: str, finding: Finding) -> None:
+    place = where if finding.offset is None else f"{where}+{finding.offset:#x}"
+    subject = _subject(finding)
+    click.echo(
+        f"{place}: {click.style(word, fg=_COLOURS[word])}: {subject}{': ' if subject else ''}"
+        f"{finding.message} [{finding.code}]"
+    )
 
 
 def _subject(finding: Finding) -> str:
@@ -109,16 +116,14 @@ def _report_object(report: Report) -> dict[str, Any]:
         "consumer": report.consumer,
         "loads": report.loads,
         "findings": [
-            {
-                "code": one.code,
-                "severity": one.severity.name.lower(),
-                "message": one.message,
-                "offset": one.offset,
-                "function": one.function,
-                "symbol": one.symbol,
-                "row": one.row,
-            }
-            for one in report.findings
+            {"code": one.code, "severity": one.severity.name.lower(), **_finding_object(one)} for one in report.findings
         ],
         "unlisted": report.unlisted,
+        "notes": [{"code": one.code, **_finding_object(one)} for one in report.notes],
+        "unlisted_notes": report.unlisted_notes,
     }
+
+
+def _finding_object(finding: Finding) -> dict[str, Any]:
+    names = ("message", "offset", "function", "symbol", "row")
+    return {name: getattr(finding, name) for name in names}

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from walkback.arch import MACHINES
+from walkback.checking import check_source
 from walkback.comparison import Comparison, Stretch, Verdict, compare
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile
 from walkback.elf import layout as elf_layout
 from walkback.elf.debugfiles import debug_file_by_build_id
 from walkback.errors import WalkbackError
-from walkback.sframe.check import CODES, Report, check_source
+from walkback.sframe.check import CODES, Report
 from walkback.sframe.files import sources_of
 from walkback.sizes import Measured, existing_size, measure_frames, section_sizes
 from walkback.survey import layout

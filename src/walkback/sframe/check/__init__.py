@@ -1,14 +1,8 @@
-"""Is a section right? Every rule that the specifications state or imply, and what consumers demand.
-
-for report in check("a.out"):
-    for finding in report.findings:
-        print(finding.code, finding.message)
-"""
+"""Is a section right? Every rule that the specifications state or imply, and what consumers demand."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from walkback.errors import ArgumentError, SFrameError
@@ -18,9 +12,21 @@ from walkback.sframe.check.file import check_container, check_placed, check_stra
 from walkback.sframe.check.findings import LISTED, Finding, Findings
 from walkback.sframe.check.rows import check_rows
 from walkback.sframe.check.structure import check_structure
-from walkback.sframe.files import Piece, Source, sources
+from walkback.sframe.check.witness import Witness, Witnesses
+from walkback.sframe.files import Piece, Source
 
-__all__ = ["CODES", "CONSUMERS", "LISTED", "Code", "Finding", "Report", "Severity", "check", "check_source"]
+__all__ = [
+    "CODES",
+    "CONSUMERS",
+    "LISTED",
+    "Code",
+    "Finding",
+    "Report",
+    "Severity",
+    "Witness",
+    "Witnesses",
+    "check_source",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,9 @@ class Report:
     """How many more breaches of a rule there are than are listed."""
     functions: int
     rows: int
+    notes: list[Finding]
+    """What would be findings if the file's call frame information did not say the same."""
+    unlisted_notes: dict[str, int]
 
     @property
     def loads(self) -> bool | None:
@@ -45,28 +54,18 @@ class Report:
         return all(one.severity is not Severity.REFUSED for one in self.findings)
 
 
-def check(
-    path: str | os.PathLike[str],
+def check_source(
+    source: Source,
     *,
-    section: str | None = None,
-    address: int = 0,
     consumer: str | None = None,
     listed: int = LISTED,
     ignored: Collection[str] = (),
-) -> Iterator[Report]:
-    """Check every section of a file.
-
-    `consumer` ("linux", "glibc" or "gnu-ld") adds whether that one would load it. Of each rule `listed` breaches are
-    listed and the others counted; rules in `ignored` are left out.
-    """
-    for source in sources(path, section=section, address=address):
-        yield check_source(source, consumer=consumer, listed=listed, ignored=ignored)
-
-
-def check_source(
-    source: Source, *, consumer: str | None = None, listed: int = LISTED, ignored: Collection[str] = ()
+    witnesses: Witnesses | None = None,
 ) -> Report:
-    """Check one section; the arguments are those of `check`."""
+    """Check one section; the arguments are those of `walkback.check`.
+
+    `witnesses` finds another table of a file. What rows say and that table too becomes a note.
+    """
     unknown = set(ignored) - CODES.keys()
     if unknown:
         message = f"there is no rule {', '.join(sorted(unknown))}"
@@ -74,20 +73,24 @@ def check_source(
     if consumer is not None and consumer not in CONSUMERS:
         message = f"there is no consumer {consumer!r}; known: {', '.join(CONSUMERS)}"
         raise ArgumentError(message)
-    found = Findings(listed, frozenset(ignored))
+    found, notes = (Findings(listed, frozenset(ignored)) for _ in range(2))
+    witness = witnesses(source.elf) if witnesses is not None and source.elf is not None else None
     pieces: list[Piece] = []
     try:
         for piece in source.pieces(faults=True):
             pieces.append(piece)
-            found.base = piece.position
-            found.names = source.function_names(piece.section)
-            _check_piece(source, piece, found)
+            names = source.function_names(piece.section)
+            found.at(piece.position, names)
+            notes.at(piece.position, names)
+            check_structure(piece.section, found)
+            check_rows(piece.section, found, notes, witness)
+            check_placed(source, piece, found)
             if len(pieces) == 1:
                 found.broken_first = set(found.broken)
     except SFrameError as error:
-        found.base, found.names = 0, []
+        found.at(0, [])
         found.add(error.rule or "header-size", error.message, offset=error.offset)
-    found.base, found.names = 0, []
+    found.at(0, [])
     check_container(source, pieces, found)
     check_strays(source, found)
     if consumer is not None:
@@ -99,10 +102,6 @@ def check_source(
         found.unlisted(),
         sum(len(piece.section.functions) for piece in pieces),
         sum(len(piece.section.row_start) for piece in pieces),
+        notes.sorted(),
+        notes.unlisted(),
     )
-
-
-def _check_piece(source: Source, piece: Piece, found: Findings) -> None:
-    check_structure(piece.section, found)
-    check_rows(piece.section, found)
-    check_placed(source, piece, found)

@@ -49,6 +49,10 @@ class Findings:
         self.names: list[str | None] = []
         """Symbols of its functions."""
 
+    def at(self, base: int, names: list[str | None]) -> None:
+        """Go on with the piece that begins there; offsets are given from its start."""
+        self.base, self.names = base, names
+
     def add(
         self,
         code: str,

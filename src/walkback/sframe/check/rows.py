@@ -10,6 +10,7 @@ from walkback.arch import AARCH64, Machine
 from walkback.arrays import I64, Bools
 from walkback.sframe import layout
 from walkback.sframe.check.findings import Findings
+from walkback.sframe.check.witness import Witness
 from walkback.sframe.rules import flex_pairs, shape_rules, to_table
 from walkback.sframe.section import Section
 from walkback.table import Kind, Reason
@@ -22,9 +23,11 @@ _LARGEST_REGISTER = 127
 class _Rows:
     """Rows with their functions, positions worked out only if something is wrong."""
 
-    def __init__(self, section: Section, found: Findings) -> None:
+    def __init__(self, section: Section, found: Findings, notes: Findings, witness: Witness | None) -> None:
         self.section = section
         self.found = found
+        self.notes = notes
+        self.witness = witness
         self.owner: I64 = np.repeat(np.arange(len(section.functions)), section.functions.rows)
         self._offsets: I64 | None = None
 
@@ -34,15 +37,16 @@ class _Rows:
             self._offsets = self.section.row_offsets()
         return int(self._offsets[row])
 
-    def report(self, code: str, breaches: Bools, message: Callable[[int], str]) -> None:
+    def report(self, code: str, breaches: Bools, message: Callable[[int], str], found: Findings | None = None) -> None:
         """Note a breach for each chosen row."""
+        into = found or self.found
 
         def note(row: int) -> None:
             function = int(self.owner[row])
             number = row - int(self.section.functions.first_row[function])
-            self.found.add(code, message(row), offset=self.offset(row), function=function, row=number)
+            into.add(code, message(row), offset=self.offset(row), function=function, row=number)
 
-        self.found.add_all(code, np.flatnonzero(breaches), note)
+        into.add_all(code, np.flatnonzero(breaches), note)
 
     def report_shapes(self, code: str, breaches: Bools, message: Callable[[int], str]) -> None:
         """Note a breach for each row that has a chosen shape."""
@@ -50,12 +54,26 @@ class _Rows:
             shape = self.section.row_shape
             self.report(code, breaches[shape], lambda row: message(int(shape[row])))
 
+    def report_meaning(self, code: str, breaches: Bools, message: Callable[[int], str]) -> None:
+        """The same about what rows mean; where the witness agrees it is no fault of the section."""
+        witness = self.witness
+        if witness is None or not breaches.any():
+            self.report_shapes(code, breaches, message)
+            return
+        shape = self.section.row_shape
+        chosen = breaches[shape]
+        agreed = np.zeros(len(chosen), np.bool_)
+        rows = np.flatnonzero(chosen)
+        agreed[rows] = witness.agrees(self.section, rows)
+        self.report(code, chosen & ~agreed, lambda row: message(int(shape[row])))
+        self.report(code, agreed, lambda row: f"{message(int(shape[row]))}; {witness.name} says the same", self.notes)
 
-def check_rows(section: Section, found: Findings) -> None:
+
+def check_rows(section: Section, found: Findings, notes: Findings, witness: Witness | None) -> None:
     """All rules of this module."""
     if not len(section.row_start):
         return
-    rows = _Rows(section, found)
+    rows = _Rows(section, found, notes, witness)
     _starts(rows)
     machine = section.machine
     if machine is None:
@@ -164,11 +182,11 @@ def _values(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
                 f"the {label} is based on register {int(part['register'][shape])}, which {machine.name} does not have"
             )
 
-        rows.report_shapes("row-register", based & (part["register"] > _LARGEST_REGISTER), register)
+        rows.report_meaning("row-register", based & (part["register"] > _LARGEST_REGISTER), register)
     cfa = rules["cfa"]
     from_sp = (cfa["kind"] == Kind.REGISTER) & (cfa["register"] == machine.sp)
     below = from_sp & (cfa["offset"] < machine.entry_sp_to_cfa)
-    rows.report_shapes(
+    rows.report_meaning(
         "cfa-below-sp",
         below,
         lambda shape: (
@@ -182,19 +200,19 @@ def _values(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
         def saved(shape: int, part: RuleArray = part, label: str = label) -> str:
             return f"the {label} would be saved at CFA{int(part['offset'][shape]):+d}, in the caller's frame"
 
-        rows.report_shapes("saved-above-cfa", above, saved)
+        rows.report_meaning("saved-above-cfa", above, saved)
 
         def unaligned(shape: int, part: RuleArray = part, label: str = label) -> str:
             return f"the {label} would be saved at CFA{int(part['offset'][shape]):+d}, no multiple of 8"
 
-        rows.report_shapes("saved-align", (part["kind"] == Kind.AT_CFA) & (part["offset"] % 8 != 0), unaligned)
+        rows.report_meaning("saved-align", (part["kind"] == Kind.AT_CFA) & (part["offset"] % 8 != 0), unaligned)
     ra, fp = rules["ra"], rules["fp"]
     together = (ra["kind"] == Kind.AT_CFA) & (fp["kind"] == Kind.AT_CFA) & (ra["offset"] == fp["offset"])
-    rows.report_shapes(
+    rows.report_meaning(
         "saved-together", together, lambda shape: f"both would be saved at CFA{int(ra['offset'][shape]):+d}"
     )
     from_fp = (cfa["kind"] == Kind.REGISTER) & (cfa["register"] == machine.fp)
-    rows.report_shapes(
+    rows.report_meaning(
         "fp-lost",
         from_fp & (fp["kind"] == Kind.UNCHANGED),
         lambda _: "the CFA is based on the frame pointer, and the caller's frame pointer is said to be unchanged",

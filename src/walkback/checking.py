@@ -1,0 +1,96 @@
+"""The sections of a file checked, with its own call frame information as a witness.
+
+for report in check("a.out"):
+    for finding in report.findings:
+        print(finding.code, finding.message)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+
+import numpy as np
+
+from walkback.arrays import I64, Bools
+from walkback.comparison import Verdict, compare
+from walkback.elf import ElfFile
+from walkback.errors import WalkbackError
+from walkback.sframe import check as sframe_check
+from walkback.sframe import layout
+from walkback.sframe.check import LISTED, Report
+from walkback.sframe.files import Source, sources
+from walkback.sframe.rules import to_table
+from walkback.sframe.section import Section
+from walkback.tables import Named, call_frame_table
+
+
+def check(
+    path: str | os.PathLike[str],
+    *,
+    section: str | None = None,
+    address: int = 0,
+    consumer: str | None = None,
+    listed: int = LISTED,
+    ignored: Collection[str] = (),
+) -> Iterator[Report]:
+    """Check every section of a file.
+
+    `consumer` ("linux", "glibc" or "gnu-ld") adds whether that one would load it. Of each rule `listed` breaches are
+    listed and the others counted; rules in `ignored` are left out.
+    """
+    for source in sources(path, section=section, address=address):
+        yield check_source(source, consumer=consumer, listed=listed, ignored=ignored)
+
+
+def check_source(
+    source: Source, *, consumer: str | None = None, listed: int = LISTED, ignored: Collection[str] = ()
+) -> Report:
+    """Check one section; the arguments are those of `check`."""
+    return sframe_check.check_source(source, consumer=consumer, listed=listed, ignored=ignored, witnesses=CallFrames.of)
+
+
+class CallFrames:
+    """What the call frame information of a file says."""
+
+    def __init__(self, named: Named) -> None:
+        self.name = named.name
+        self._table = named.table
+
+    @classmethod
+    def of(cls, elf: ElfFile) -> CallFrames | None:
+        """That of a file; None if it has none, or none that can be read."""
+        try:
+            named = call_frame_table(elf)
+        except WalkbackError:
+            return None
+        return None if named is None else cls(named)
+
+    def agrees(self, section: Section, rows: I64) -> Bools:
+        """Which of these rows of a section it says too, at every address that they are for."""
+        agreed = np.zeros(len(rows), np.bool_)
+        try:
+            table = to_table(section)
+            comparison = compare(self._table, table)
+        except WalkbackError:
+            return agreed
+        functions, start = section.functions, section.row_start.astype(np.uint64)
+        owner = np.repeat(np.arange(len(functions)), functions.rows)[rows]
+        last = rows + 1 == functions.first_row[owner] + functions.rows[owner]
+        end = np.where(last, functions.size[owner], np.append(start, 0)[rows + 1])
+        low, high = section.code_address[owner] + start[rows], section.code_address[owner] + end
+        plain = (functions.pc_type[owner] != layout.PC_TYPE_MASK) & (low < high)
+        text = np.full(len(rows), -1) if section.code_section is None else section.code_section[owner]
+        unlike = np.isin(comparison.verdict, (Verdict.DIFFERENT, Verdict.ONLY_OTHER))
+        for number in np.unique(text).tolist():
+            here = text == number
+            chosen = unlike & (comparison.section == number)
+            order = np.argsort(comparison.start[chosen])
+            first, size = comparison.start[chosen][order], comparison.size[chosen][order]
+            # The first stretch that ends behind the beginning of a row must begin behind its end.
+            after = np.searchsorted(first + size, low[here], side="right")
+            apart = np.append(first, np.uint64(2**64 - 1))[after] >= high[here]
+            # Where functions overlap, another one's row may be the one that was compared.
+            holds = table.find_many(low[here], section=number)[1] == rows[here]
+            agreed[here] = plain[here] & apart & holds
+        return agreed
