@@ -17,8 +17,9 @@ from elfbuilder import ElfBuilder
 from peers import run
 from sframebuilder import AARCH64, AARCH64_BIG, PCREL, S390X, SORTED, SFrameBuilder, row
 from test_files import GNU_SFRAME, PT_GNU_SFRAME, written
+from walkback.checking import check_source
 from walkback.cli.main import cli
-from walkback.sframe.check import Severity, check_source
+from walkback.sframe.check import Severity
 from walkback.sframe.decode import decode
 from walkback.sframe.dump import View, gnu, llvm
 from walkback.sframe.encode import encode, with_byteorder

@@ -15,7 +15,7 @@ import pytest
 from elfbuilder import ElfBuilder, Image
 from sframebuilder import PCREL, SFrameBuilder, row
 from walkback import MissingError, SFrameError, UnreadableError
-from walkback.sframe.check import check_source
+from walkback.checking import check_source
 from walkback.sframe.files import from_bytes, sources
 
 if TYPE_CHECKING:

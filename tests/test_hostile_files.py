@@ -17,8 +17,9 @@ from elfbuilder import ElfBuilder, Image
 from peers import have
 from sframebuilder import AARCH64, S390X
 from test_files import linked, placing, relocatable, small
+from walkback.checking import check_source
 from walkback.errors import WalkbackError
-from walkback.sframe.check import CODES, check_source
+from walkback.sframe.check import CODES
 from walkback.sframe.dump import View, gnu, json, llvm, readable
 from walkback.sframe.files import Source, sources
 from walkback.sframe.lookup import lookup

@@ -54,7 +54,7 @@ PUBLIC = {
     "walkback.symbols": "SymbolIndex",
     "walkback.cli": "main",
     "walkback.sframe.check": """
-        CODES CONSUMERS LISTED Code Finding Report Severity Witness Witnesses check_source
+        CODES CONSUMERS LISTED Code Finding Report Severity Witness Witnesses check_section refuse_unloadable
     """,
     "walkback.sframe.dump": "View",
 }

@@ -13,13 +13,10 @@ from walkback import graft
 from walkback.comparison import Comparison
 from walkback.derivation import Derived, derive
 from walkback.elf import ElfFile
-from walkback.errors import ArgumentError, GraftError
+from walkback.errors import GraftError
 from walkback.replace import replace_file
-from walkback.sframe.check import Severity, check_source
-from walkback.sframe.files import sources_of
-
-CONSUMER_VERSIONS = {"linux": 3, "glibc": 2}
-"""The version that each consumer reads."""
+from walkback.sframe.check import refuse_unloadable
+from walkback.sframe.consumers import WALKERS, consumer_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +42,13 @@ def add(
     """Derive the section of a file, prove it, and write a copy of the file that has it.
 
     The copy takes the place of the file unless there is an `output`. `consumer` ("linux" or "glibc") chooses the
-    version that it reads; what it would reject raises `GraftError`, and so does a section that is not proved. Then
-    nothing is written.
+    version that it reads, and what it walks to the end; what it would reject raises `GraftError`, and so does a section
+    that is not proved. Then nothing is written.
     """
-    if consumer is not None and consumer not in CONSUMER_VERSIONS:
-        message = f"there is no consumer {consumer!r}; known: {', '.join(CONSUMER_VERSIONS)}"
-        raise ArgumentError(message)
+    walker = None if consumer is None else consumer_named(consumer, WALKERS)
     # It stays open: names and sections are asked for when the result is told.
     elf = ElfFile.open(path)
-    derived = derive(elf, version=version or CONSUMER_VERSIONS.get(consumer or "", 3), section=section)
+    derived = derive(elf, version=version, section=section, consumer=consumer)
     proof = derived.proof()
     if not proof.equal:
         message = "the derived section does not say what the call frame information says; nothing is written"
@@ -62,19 +57,9 @@ def add(
         grafted = graft.add_to_object(elf, derived.contents, derived.relocations())
     else:
         grafted = graft.add(elf, derived.contents_at, len(derived.contents))
-    if consumer is not None:
-        _check(b"".join(grafted.parts), elf.name, consumer)
+    refuse_unloadable(grafted.parts, elf.name, walker)
     replace_file(path if output is None else output, grafted.parts, like=path)
     return Added(derived, proof, grafted.address, grafted.notes)
-
-
-def _check(data: bytes, name: str, consumer: str) -> None:
-    """Raise an error if the consumer would not load the section."""
-    for source in sources_of(ElfFile(data, name)):
-        for finding in check_source(source, consumer=consumer).findings:
-            if finding.severity in {Severity.REFUSED, Severity.BROKEN}:
-                message = f"{consumer} would not load the section: {finding.message}"
-                raise GraftError(message, file=name, section=source.name, offset=finding.offset, rule=finding.code)
 
 
 def drop(path: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> None:

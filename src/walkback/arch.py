@@ -28,6 +28,8 @@ class Machine:
     code_alignment: int
     """Every instruction starts at a multiple of this."""
     register_names: tuple[str, ...]
+    signal_return: tuple[bytes, ...]
+    """The code that signal handlers return to: `rt_sigreturn`, and where there is an older form that too."""
 
     def register_name(self, number: int) -> str:
         """The assembler's name of a register, or `rN` with its DWARF number."""
@@ -49,6 +51,7 @@ AMD64 = Machine(
         *(f"r{n}" for n in range(8, 16)),
         "rip",
     ),
+    signal_return=(bytes.fromhex("48c7c00f0000000f05"),),  # mov $15, %rax; syscall
 )
 
 AARCH64 = Machine(
@@ -62,6 +65,7 @@ AARCH64 = Machine(
     ra_from_cfa=0,
     code_alignment=4,
     register_names=(*(f"x{n}" for n in range(31)), "sp"),
+    signal_return=(bytes.fromhex("681180d2010000d4"),),  # mov x8, #139; svc #0
 )
 
 S390X = Machine(
@@ -79,6 +83,7 @@ S390X = Machine(
         *(f"r{n}" for n in range(16)),
         *(f"f{n}" for n in (0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15)),
     ),
+    signal_return=(bytes.fromhex("0aad"), bytes.fromhex("0a77")),  # svc 173 (rt_sigreturn), svc 119 (sigreturn)
 )
 
 MACHINES = (AMD64, AARCH64, S390X)

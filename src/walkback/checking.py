@@ -1,6 +1,6 @@
-"""The sections of a file checked, with its own call frame information as a witness.
+"""Whether the sections of a file are right, with its call frame information as a witness, and a consumer walks by them.
 
-for report in check("a.out"):
+for report in check("a.out", consumer="glibc"):
     for finding in report.findings:
         print(finding.code, finding.message)
 """
@@ -16,9 +16,8 @@ from walkback.arrays import I64, Bools
 from walkback.comparison import Verdict, compare
 from walkback.elf import ElfFile
 from walkback.errors import WalkbackError
-from walkback.sframe import check as sframe_check
 from walkback.sframe import layout
-from walkback.sframe.check import LISTED, Report
+from walkback.sframe.check import LISTED, Report, check_section
 from walkback.sframe.files import Source, sources
 from walkback.sframe.rules import to_table
 from walkback.sframe.section import Section
@@ -36,8 +35,8 @@ def check(
 ) -> Iterator[Report]:
     """Check every section of a file.
 
-    `consumer` ("linux", "glibc" or "gnu-ld") adds whether that one would load it. Of each rule `listed` breaches are
-    listed and the others counted; rules in `ignored` are left out.
+    `consumer` ("linux", "glibc" or "gnu-ld") adds whether that one would load it, and at which places its walk would
+    end or fall back. Of each rule `listed` breaches are listed and the others counted; rules in `ignored` are left out.
     """
     for source in sources(path, section=section, address=address):
         yield check_source(source, consumer=consumer, listed=listed, ignored=ignored)
@@ -47,7 +46,7 @@ def check_source(
     source: Source, *, consumer: str | None = None, listed: int = LISTED, ignored: Collection[str] = ()
 ) -> Report:
     """Check one section; the arguments are those of `check`."""
-    return sframe_check.check_source(source, consumer=consumer, listed=listed, ignored=ignored, witnesses=CallFrames.of)
+    return check_section(source, consumer=consumer, listed=listed, ignored=ignored, witnesses=CallFrames.of)
 
 
 class CallFrames:
@@ -55,7 +54,7 @@ class CallFrames:
 
     def __init__(self, named: Named) -> None:
         self.name = named.name
-        self._table = named.table
+        self.table = named.table
 
     @classmethod
     def of(cls, elf: ElfFile) -> CallFrames | None:
@@ -71,7 +70,7 @@ class CallFrames:
         agreed = np.zeros(len(rows), np.bool_)
         try:
             table = to_table(section)
-            comparison = compare(self._table, table)
+            comparison = compare(self.table, table)
         except WalkbackError:
             return agreed
         functions, start = section.functions, section.row_start.astype(np.uint64)

@@ -27,8 +27,10 @@ from walkback.elf import layout as elf_layout
 from walkback.errors import ArgumentError, GraftError, MissingError, UnreadableError
 from walkback.graft import planned_address
 from walkback.sframe.build import Built, Refused, build
+from walkback.sframe.consumers import WALKERS, consumer_named, version_for
 from walkback.sframe.decode import decode
 from walkback.sframe.encode import encode
+from walkback.sframe.fitting import fit
 from walkback.sframe.relocations import section_relocations
 from walkback.sframe.rules import to_table as sframe_table
 from walkback.sframe.section import Section
@@ -87,10 +89,16 @@ class Derived:
 
     told: Told
     """What was to be said."""
+    said: UnwindTable
+    """What of it the section says: all, or what the consumer wants."""
     built: Built
     contents: bytes
     uncovered: list[Uncovered]
     """In order of their places."""
+    unwanted: list[Uncovered]
+    """What is left out because the consumer wants no function there."""
+    notes: list[str]
+    """What was done besides for the consumer."""
 
     @property
     def source(self) -> FrameSource:
@@ -135,7 +143,7 @@ class Derived:
     @property
     def covered(self) -> int:
         """How many of them the section has whole."""
-        return self.functions - len({one.fde for one in self.uncovered})
+        return self.functions - len({one.fde for one in (*self.uncovered, *self.unwanted)})
 
     @property
     def code_bytes(self) -> int:
@@ -145,7 +153,7 @@ class Derived:
     @property
     def covered_bytes(self) -> int:
         """Bytes of the code that the section covers."""
-        return self.code_bytes - sum(one.size for one in self.uncovered)
+        return self.code_bytes - sum(one.size for one in (*self.uncovered, *self.unwanted))
 
     def contents_at(self, address: int) -> bytes:
         """The bytes of the section, which stands at the address that it was made for."""
@@ -155,12 +163,12 @@ class Derived:
         return self.contents
 
     def proof(self) -> Comparison:
-        """Compare what the bytes of the section say with what the call frame information says."""
+        """Compare what the bytes of the section say with what they should say of the call frame information."""
         said = decode(self.contents, address=self.section.address)
         said.code_section = self.section.code_section
         if said.code_section is not None:
             said.code_address = self.section.code_address
-        return compare(self.table, sframe_table(said))
+        return compare(self.said, sframe_table(said))
 
     def relocations(self) -> np.ndarray:
         """Of a relocatable file: where its linker has to write starts, a table of `SECTION_RELOCATION`."""
@@ -176,16 +184,26 @@ class Derived:
 
 
 def derive(
-    elf: ElfFile, *, version: int = 3, address: int | None = None, as_written: bool = False, section: str | None = None
+    elf: ElfFile,
+    *,
+    version: int | None = None,
+    address: int | None = None,
+    as_written: bool = False,
+    section: str | None = None,
+    consumer: str | None = None,
 ) -> Derived:
     """Make the section for a file.
+
+    The version is 3, or with a `consumer` ("linux" or "glibc") the one that it reads; then the section has what that
+    one walks to the end, and what it must not find is left out and told in `unwanted`.
 
     `address` is where it will stand; without one it is the place where `graft.add` would put it, or where that would
     refuse the file the first page behind all that is loaded. `as_written` keeps a
     row wherever an assembler would have written one, and functions in their order. `section` chooses the call frame
     information by the name of its section; without one it is `.eh_frame`, or where there is none `.debug_frame`.
     """
-    return derive_from(tell(elf, as_written=as_written, section=section), version=version, address=address)
+    told = tell(elf, as_written=as_written, section=section)
+    return derive_from(told, version=version, address=address, consumer=consumer)
 
 
 def tell(
@@ -224,18 +242,24 @@ def tell(
     )
 
 
-def derive_from(told: Told, *, version: int = 3, address: int | None = None) -> Derived:
+def derive_from(
+    told: Told, *, version: int | None = None, address: int | None = None, consumer: str | None = None
+) -> Derived:
     """Make the section that says what was read; the arguments are those of `derive`."""
     elf = told.sources[0].elf
-    built = _build(elf, told.table, version, address, told.as_written)
+    walker = None if consumer is None else consumer_named(consumer, WALKERS)
+    fitted = fit(told.table, walker, [elf])
+    built = _build(elf, fitted.table, version_for(version, walker), address, told.as_written)
+    refused = {int(fitted.kept[one.range]): _reason(told, fitted.table, one) for one in built.refused}
+    unwanted = {index: {"code": "unwanted", "reason": reason} for index, reason in fitted.unwanted.items()}
     return Derived(
         told=told,
+        said=fitted.table,
         built=built,
         contents=encode(built.section),
-        uncovered=[
-            *_uncovered(told, built.refused),
-            *_unplaced(told.unplaced, told.faults),
-        ],
+        uncovered=[*_uncovered(told, refused), *_unplaced(told.unplaced, told.faults)],
+        unwanted=_uncovered(told, unwanted),
+        notes=fitted.notes(),
     )
 
 
@@ -275,23 +299,23 @@ def _behind(elf: ElfFile) -> int:
     return min(-(-end // _PAGE) * _PAGE, 2**63)
 
 
-def _uncovered(told: Told, refused: tuple[Refused, ...]) -> list[Uncovered]:
-    """What was refused, with names and reasons."""
-    if not refused:
+def _uncovered(told: Told, reasons: dict[int, dict[str, str]]) -> list[Uncovered]:
+    """Ranges, by their numbers, with names and reasons."""
+    if not reasons:
         return []
-    table, faults = told.table, told.faults
-    ranges = np.array([one.range for one in refused])
+    table = told.table
+    ranges = np.array(list(reasons))
     names = told.symbols.names_at(table.range_start[ranges], table.range_section[ranges])
     found = [
         Uncovered(
-            section=int(table.range_section[one.range]),
-            start=int(table.range_start[one.range]),
-            size=int(table.range_size[one.range]),
+            section=int(table.range_section[index]),
+            start=int(table.range_start[index]),
+            size=int(table.range_size[index]),
             name=name,
-            fde=int(table.range_origin[one.range]),
-            **_reason(table, one, Fault(int(faults[table.range_origin[one.range]]))),
+            fde=int(table.range_origin[index]),
+            **reason,
         )
-        for one, name in zip(refused, names, strict=True)
+        for (index, reason), name in zip(reasons.items(), names, strict=True)
     ]
     return sorted(found, key=lambda one: (one.section, one.start))
 
@@ -312,8 +336,9 @@ def _unplaced(fdes: I64, faults: U8) -> list[Uncovered]:
     ]
 
 
-def _reason(table: UnwindTable, refused: Refused, fault: Fault) -> dict[str, str]:
-    """Why the section does not have a range: the name of the reason, and the words."""
+def _reason(told: Told, table: UnwindTable, refused: Refused) -> dict[str, str]:
+    """Why the section does not have a range of the table: the name of the reason, and the words."""
+    fault = Fault(int(told.faults[table.range_origin[refused.range]]))
     if fault:
         return {"code": _word(fault), "reason": FAULT_WORDS[fault]}
     return {"code": _word(refused.inexpressible(table) or refused.reason), "reason": refused.text(table)}

@@ -15,8 +15,8 @@ import pytest
 
 from corpus import corpus
 from peers import run
+from walkback.checking import check_source
 from walkback.elf import ElfFile
-from walkback.sframe.check import check_source
 from walkback.sframe.encode import encode
 from walkback.sframe.files import Source, from_bytes, sources
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from walkback.cli.consumer import FOR, refuse_both
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, for_each_file
 from walkback.text import printable
@@ -13,12 +14,7 @@ from walkback.text import printable
 @click.argument("file", type=click.Path())
 @click.option("-o", "--output", type=click.Path(), help="Write a copy instead of replacing the file.")
 @click.option("--version", type=click.IntRange(1, 3), help="Version of SFrame to write. [default: 3]")
-@click.option(
-    "--for",
-    "consumer",
-    type=click.Choice(["linux", "glibc"]),
-    help="Write the version that this consumer reads; refuse what it would reject.",
-)
+@FOR
 @click.option("--section", metavar="NAME", help="Take the call frame information of this section.")
 @STRICT
 @LIMIT
@@ -40,14 +36,13 @@ def add(
 
     from walkback.additions import add as add_section
 
-    if version is not None and consumer is not None:
-        message = "--version and --for exclude each other"
-        raise click.UsageError(message)
+    refuse_both(consumer, version)
 
     def work(file: str) -> int:
         added = add_section(file, output, version=version, consumer=consumer, section=section)
+        notes = [*added.derived.notes, *added.notes]
         if as_json:
-            click.echo(json.dumps({**derived_object(added.derived), "type": "added", "notes": added.notes}))
+            click.echo(json.dumps({**derived_object(added.derived), "type": "added", "notes": notes}))
         else:
             print_derived(added.derived, limit)
             click.echo(f"  proved: the same rule at every address; written to {printable(output or file)}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, FILE, JSON, SECTION, check_options, for_each_file
-from walkback.text import printable
+from walkback.text import counted, printable
 
 if TYPE_CHECKING:
     from walkback.sframe.check import Finding, Report
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     "--for",
     "consumer",
     type=click.Choice(["linux", "glibc", "gnu-ld"]),
-    help="Say whether this consumer would load the section.",
+    help="Say whether this consumer would load the section, and where its walk would stop.",
 )
 @click.option("--ignore", "ignored", multiple=True, metavar="CODE", help="Leave out the findings of a rule.")
 @click.option(
@@ -68,7 +68,7 @@ def check(
 
 
 _NOTE = "note"
-_COLOURS = {"broken": "red", "refused": "magenta", "wrong": "yellow", "odd": "cyan", _NOTE: "blue"}
+_COLOURS = {"broken": "red", "refused": "magenta", "stops": "magenta", "wrong": "yellow", "odd": "cyan", _NOTE: "blue"}
 
 
 def _print_report(report: Report) -> None:
@@ -85,7 +85,8 @@ def _print_report(report: Report) -> None:
         size = "empty" if not len(source.data) else f"{report.functions} functions, {report.rows} rows"
         click.echo(f"{where}: {size}: no findings")
     if report.consumer:
-        click.echo(f"{where}: {report.consumer} would {'' if report.loads else 'not '}load it")
+        places = f"; its walk would stop at {counted(report.stops, 'place')}" if report.stops else ""
+        click.echo(f"{where}: {report.consumer} would {'' if report.loads else 'not '}load it{places}")
 
 
 def _print_finding(where: str, word: str, finding: Finding) -> None:
@@ -115,6 +116,7 @@ def _report_object(report: Report) -> dict[str, Any]:
         "rows": report.rows,
         "consumer": report.consumer,
         "loads": report.loads,
+        "stops": report.stops,
         "findings": [
             {"code": one.code, "severity": one.severity.name.lower(), **_finding_object(one)} for one in report.findings
         ],

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from walkback.cli.consumer import FOR
 from walkback.cli.output import check_raw
 from walkback.cli.written import IN_PLACE, How, options, run, tell, versions_text, wanted_pcrel
 from walkback.text import counted
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", type=click.Path())
 @IN_PLACE
-@click.option("--version", type=click.IntRange(1, 3), required=True, help="Version of SFrame to write.")
+@click.option("--version", type=click.IntRange(1, 3), help="Version of SFrame to write. Needed without --for.")
+@FOR
 @click.option("--byteorder", type=click.Choice(["little", "big"]), help="Byte order of raw section bytes.")
 @options
 @click.pass_context
@@ -25,7 +27,8 @@ def convert(
     ctx: click.Context,
     file: str,
     output: str | None,
-    version: int,
+    version: int | None,
+    consumer: str | None,
     byteorder: Literal["little", "big"] | None,
     pcrel: str | None,
     leave_out: bool,
@@ -42,10 +45,21 @@ def convert(
 
     if byteorder is not None:
         check_raw(file, "--byteorder")
-    own_fields, how = wanted_pcrel(pcrel, version), How(strict, limit, as_json, output)
+    if version is None and consumer is None:
+        message = "Missing option '--version' or '--for'."
+        raise click.UsageError(message)
+    own_fields, how = wanted_pcrel(pcrel, version, consumer), How(strict, limit, as_json, output)
 
     def work() -> Written:
-        done = convert_file(file, output, version=version, byteorder=byteorder, pcrel=own_fields, leave_out=leave_out)
+        done = convert_file(
+            file,
+            output,
+            version=version,
+            byteorder=byteorder,
+            pcrel=own_fields,
+            leave_out=leave_out,
+            consumer=consumer,
+        )
         lines = []
         if done.sections:
             what = f"{counted(done.functions, 'function')}, {counted(done.rows, 'row')}"

@@ -9,7 +9,7 @@ import click
 from walkback.text import printable
 
 if TYPE_CHECKING:
-    from walkback.derivation import Derived
+    from walkback.derivation import Derived, Uncovered
 
 LIMIT = click.option(
     "--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Places listed of each kind."
@@ -39,6 +39,10 @@ def print_derived(derived: Derived, limit: int) -> None:
         click.echo(f"  not covered: {place}: {one.reason}")
     if len(derived.uncovered) > limit:
         click.echo(f"  and {len(derived.uncovered) - limit} more that are not covered")
+    for one in derived.unwanted:
+        click.echo(f"  left out: {_place(derived, one.section, one.start, one.name, one.size)}: {one.reason}")
+    for note in derived.notes:
+        click.echo(f"  note: {note}")
     for count, words in (
         (derived.dead, "describe code that is not in the file"),
         (derived.empty, "describe no code"),
@@ -71,14 +75,17 @@ def derived_object(derived: Derived) -> dict[str, Any]:
         "dead": derived.dead,
         "empty": derived.empty,
         "shadowed": derived.shadowed,
-        "uncovered": [
-            {
-                "section": derived.source.elf.section_name(one.section) if one.section >= 0 else None,
-                "start": one.start,
-                "size": one.size,
-                "name": one.name,
-                "reason": one.reason,
-            }
-            for one in derived.uncovered
-        ],
+        "uncovered": [_object(derived, one) for one in derived.uncovered],
+        "unwanted": [_object(derived, one) for one in derived.unwanted],
+        "notes": derived.notes,
+    }
+
+
+def _object(derived: Derived, one: Uncovered) -> dict[str, Any]:
+    return {
+        "section": derived.source.elf.section_name(one.section) if one.section >= 0 else None,
+        "start": one.start,
+        "size": one.size,
+        "name": one.name,
+        "reason": one.reason,
     }

@@ -7,18 +7,18 @@ import sys
 
 import click
 
+from walkback.cli.consumer import FOR, refuse_both
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
 from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, STDOUT, complain, for_each_file, same_file
 
-_VERSION = click.option(
-    "--version", type=click.IntRange(1, 3), default=3, show_default=True, help="Version of SFrame to write."
-)
+_VERSION = click.option("--version", type=click.IntRange(1, 3), help="Version of SFrame to write. [default: 3]")
 
 
 @click.command()
 @click.argument("file", type=click.Path())
 @click.option("-o", "--output", required=True, type=click.Path(), help="Where the bytes of the section go.")
 @_VERSION
+@FOR
 @ADDRESS
 @click.option("--relocs", type=click.Path(), help="Where the relocations of an object's section go, as JSON.")
 @click.option(
@@ -37,7 +37,8 @@ def derive(
     ctx: click.Context,
     file: str,
     output: str,
-    version: int,
+    version: int | None,
+    consumer: str | None,
     address: int | None,
     relocs: str | None,
     rows: str,
@@ -57,6 +58,7 @@ def derive(
     from walkback.elf import ElfFile
     from walkback.replace import replace_files
 
+    refuse_both(consumer, version)
     for one, words in ((output, "the section"), (relocs, "the relocations")):
         if one is not None and same_file(one, file):
             message = f"{words} would take the place of the file"
@@ -73,7 +75,14 @@ def derive(
             if relocs is not None and not elf.is_relocatable:
                 message = "--relocs is for objects; in a linked file there is nothing to relocate"
                 raise click.UsageError(message)
-            made = derive_file(elf, version=version, address=address, as_written=rows == "as-written", section=section)
+            made = derive_file(
+                elf,
+                version=version,
+                address=address,
+                as_written=rows == "as-written",
+                section=section,
+                consumer=consumer,
+            )
             if not made.proof().equal:
                 complain(f"{file}: the derived section does not say what {made.source.name} says; nothing is written")
                 return EXIT_FINDINGS

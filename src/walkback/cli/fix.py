@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from walkback.cli.consumer import FOR
 from walkback.cli.written import IN_PLACE, VERSION, How, options, run, tell, versions_text, wanted_pcrel
 from walkback.text import counted
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path())
 @IN_PLACE
 @VERSION
+@FOR
 @options
 @click.pass_context
 def fix(
@@ -24,6 +26,7 @@ def fix(
     file: str,
     output: str | None,
     version: int | None,
+    consumer: str | None,
     pcrel: str | None,
     leave_out: bool,
     strict: bool,
@@ -37,10 +40,10 @@ def fix(
     """
     from walkback.linking.fix import fix as fix_file
 
-    own_fields, how = wanted_pcrel(pcrel, version), How(strict, limit, as_json, output)
+    own_fields, how = wanted_pcrel(pcrel, version, consumer), How(strict, limit, as_json, output)
 
     def work() -> Written:
-        done = fix_file(file, output, version=version, pcrel=own_fields, leave_out=leave_out)
+        done = fix_file(file, output, version=version, pcrel=own_fields, leave_out=leave_out, consumer=consumer)
         lines = [f"{file}: mended: {problem}" for problem in done.problems]
         if done.changed:
             what = f"{counted(done.functions, 'function')}, {counted(done.rows, 'row')}, {done.bytes} bytes"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from walkback.cli.consumer import FOR
 from walkback.cli.output import FILE, Address
 from walkback.cli.written import VERSION, How, options, run, tell, versions_text, wanted_pcrel
 from walkback.errors import WalkbackError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     help="One index, or complete sections that follow each other.",
 )
 @VERSION
+@FOR
 @click.option(
     "--address",
     type=Address(),
@@ -46,6 +48,7 @@ def link(
     relocatable: bool,
     view: str,
     version: int | None,
+    consumer: str | None,
     address: int | None,
     pcrel: str | None,
     leave_out: bool,
@@ -59,7 +62,10 @@ def link(
     raw.sframe@0x4000, and OUTPUT gets the bytes of the section. With -r the FILE is one relocatable object, and OUTPUT
     is a copy of it.
     """
-    own_fields, how = wanted_pcrel(pcrel, version), How(strict, limit, as_json, output)
+    own_fields, how = wanted_pcrel(pcrel, version, consumer), How(strict, limit, as_json, output)
+    if consumer is not None and view == "linking":
+        message = "--for takes no --view linking: readers see only the first of several sections"
+        raise click.UsageError(message)
     if relocatable and len(files) > 1:
         message = "-r takes one object, such as `ld -r` makes of several"
         raise click.UsageError(message)
@@ -71,7 +77,8 @@ def link(
         _check(files, output)
 
     def work() -> Written:
-        form: dict[str, Any] = {"version": version, "pcrel": own_fields, "view": view, "leave_out": leave_out}
+        form: dict[str, Any] = {"version": version, "pcrel": own_fields, "view": view}
+        form |= {"leave_out": leave_out, "consumer": consumer}
         if relocatable:
             from walkback.linking.relink import link_object
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import click
 
+from walkback.cli.consumer import refuse_both
 from walkback.cli.coverage import LIMIT
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, STDOUT, complain, guarded
 from walkback.errors import IncompleteError
@@ -65,8 +66,12 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def wanted_pcrel(pcrel: str | None, version: int | None) -> bool | None:
-    """The choice; version 1 has none."""
+def wanted_pcrel(pcrel: str | None, version: int | None, consumer: str | None = None) -> bool | None:
+    """The choice; version 1 has none, and a consumer can want one."""
+    refuse_both(consumer, version)
+    if pcrel == "no" and consumer == "linux":
+        message = "Linux wants starts that count from their own fields"
+        raise click.UsageError(message)
     if pcrel == "yes" and version == 1:
         message = "version 1 has no starts that count from their own fields"
         raise click.UsageError(message)

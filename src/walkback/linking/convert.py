@@ -14,7 +14,7 @@ import numpy as np
 from walkback.elf import SECTION_RELOCATION, ElfFile, is_archive, is_elf, map_file
 from walkback.elf import layout as elf_layout
 from walkback.elf.write import Part
-from walkback.errors import GraftError, InexpressibleError, LeftOut, MissingError
+from walkback.errors import ArgumentError, GraftError, InexpressibleError, LeftOut, MissingError
 from walkback.graft import ObjectSection, set_sections
 from walkback.linking.gather import Gathered, gather
 from walkback.linking.make import Form, Made, empty_section, make, refuse_incomplete
@@ -22,6 +22,7 @@ from walkback.linking.merge import refuse_lifeless
 from walkback.linking.objects import cut_sections, filled, groups, rewrite_files
 from walkback.linking.place import Placed, place
 from walkback.replace import replace_file
+from walkback.sframe.check import refuse_unloadable
 from walkback.sframe.files import SECTION_NAME, Source, sources, sources_of
 from walkback.sframe.layout import ByteOrder
 from walkback.text import counted
@@ -57,27 +58,33 @@ class Converted:
         self.bytes += sum(map(len, contents))
         self.split += made.split
         self.left_out += made.left_out
+        self.notes += made.fitting
 
 
 def convert(
     path: str | os.PathLike[str],
     output: str | os.PathLike[str] | None = None,
     *,
-    version: int,
+    version: int | None = None,
     byteorder: ByteOrder | None = None,
     pcrel: bool | None = None,
     leave_out: bool = False,
+    consumer: str | None = None,
 ) -> Converted:
     """Write a copy of a file whose SFrame sections have this version and say the same.
 
     The file is a linked one, an object, an archive of objects, or raw section bytes; the copy takes its place unless
     there is an `output`. Sections that were concatenated become one. `byteorder` is for raw bytes; `pcrel` tells
     whether starts count from their own fields. What the version cannot say raises `IncompleteError`, or is left out and
-    told with `leave_out`.
+    told with `leave_out`. A `consumer` ("linux" or "glibc") makes the version the one that it reads, leaves out what it
+    must not find, and raises `GraftError` if it would not load the result.
     """
-    form = Form(version, pcrel, byteorder)
+    form = Form.wanted(version, pcrel, byteorder, consumer)
+    if form.version is None:
+        message = "the version is not given, nor the consumer that it is for"
+        raise ArgumentError(message)
     data = map_file(path)
-    converted = Converted(version)
+    converted = Converted(form.version)
     parts: Sequence[Part]
     if not is_elf(data) and not is_archive(data):
         parts = [_raw(list(sources(path, address=_MIDDLE)), form, converted, leave_out)]
@@ -90,7 +97,8 @@ def convert(
             message = "there is no .sframe section"
             raise MissingError(message, file=os.fsdecode(path))
     if not leave_out:
-        refuse_incomplete(converted.left_out, version)
+        refuse_incomplete(converted.left_out, form.version)
+    refuse_unloadable(parts, path, form.consumer)
     replace_file(path if output is None else output, parts, like=path)
     return converted
 
@@ -100,7 +108,7 @@ def _raw(found: list[Source], form: Form, converted: Converted, leave_out: bool)
     if gathered is None:
         return b""
     if form.byteorder is None:
-        form = Form(form.version, form.pcrel, gathered.written)
+        form = replace(form, byteorder=gathered.written)
     made = make(gathered, gathered.table, form, address=_MIDDLE)
     converted.former_bytes = sum(len(source.data) for source in found)
     converted.count(gathered, made, [made.contents])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from walkback.elf import ElfFile
@@ -14,7 +16,11 @@ from walkback.linking.missing import missing
 from walkback.linking.place import place
 from walkback.linking.problems import find_problems
 from walkback.replace import replace_file
+from walkback.sframe.check import refuse_unloadable
 from walkback.sframe.files import sources_of
+from walkback.sframe.fitting import fit
+from walkback.table import UnwindTable
+from walkback.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +49,13 @@ def fix(
     version: int | None = None,
     pcrel: bool | None = None,
     leave_out: bool = False,
+    consumer: str | None = None,
 ) -> Fixed:
     """Write a copy of a linked file whose SFrame is one sorted section, of which its headers tell.
 
     It takes the place of the file unless there is an `output`; where nothing is wrong the file is left alone. Functions
-    are settled as `link` does. The version is the highest that there is unless it is given.
+    are settled as `link` does. The version is the highest that there is unless it is given. A `consumer` ("linux" or
+    "glibc") makes it the one that it reads, and leaves out what it must not find.
     """
     elf = ElfFile.open(path)
     if elf.is_relocatable:
@@ -61,9 +69,9 @@ def fix(
     if gathered is None:
         message = "the .sframe section is empty: there is nothing to mend"
         raise MissingError(message, file=elf.name)
-    form = Form(version, pcrel)
+    form = Form.wanted(version, pcrel, consumer=consumer)
     merged = merge(gathered)
-    problems = find_problems(elf, gathered, merged)
+    problems = [*find_problems(elf, gathered, merged), *_unfit(elf, merged.table, form)]
     same = gathered.versions == (form.version_for(gathered),) and gathered.pcrel == form.pcrel_for(gathered)
     if same and not problems:
         if output is not None:
@@ -84,6 +92,7 @@ def fix(
     made = placed.made
     if not leave_out:
         refuse_incomplete(made.left_out, form.version_for(gathered))
+    refuse_unloadable(placed.parts, path, form.consumer)
     replace_file(path if output is None else output, placed.parts, like=path)
     return Fixed(
         problems=problems,
@@ -95,5 +104,14 @@ def fix(
         address=made.address,
         bytes=len(made.contents),
         left_out=made.left_out,
-        notes=[*placed.notes, *missing(elf, merged.table)],
+        notes=[*made.fitting, *placed.notes, *missing(elf, merged.table)],
     )
+
+
+def _unfit(elf: ElfFile, table: UnwindTable, form: Form) -> Iterator[str]:
+    """What the consumer must not find, or does not find."""
+    fitted = fit(table, form.consumer, [elf])
+    for reason, count in Counter(fitted.unwanted.values()).items():
+        yield f"{counted(count, 'function')}: {reason}"
+    if fitted.extended:
+        yield f"{counted(fitted.extended, 'function')} not covering where the call at the end returns"

@@ -61,6 +61,11 @@ class Gathered:
         """That of the machine: a section can be written in the other, and is of no use to it."""
         return layout.ABI_BYTE_ORDERS[self.abi]
 
+    @property
+    def files(self) -> list[ElfFile]:
+        """The files that the code is in."""
+        return list({id(source.elf): source.elf for source in self.sources if source.elf is not None}.values())
+
     def piece_of(self, table: UnwindTable) -> I64:
         """The complete section that each range of a table made of this one comes from."""
         return self.piece[table.range_origin]

@@ -19,6 +19,7 @@ from walkback.linking.gather import gather
 from walkback.linking.make import Form, Made, make, refuse_incomplete, text_section
 from walkback.linking.merge import merge
 from walkback.replace import replace_file
+from walkback.sframe.check import refuse_unloadable
 from walkback.sframe.files import Source, sources
 
 _ALIGNMENT = 8
@@ -54,6 +55,7 @@ def link(
     address: int | None = None,
     view: str = "execution",
     leave_out: bool = False,
+    consumer: str | None = None,
 ) -> Linked:
     """Write one section, as raw bytes, with what all sections of one address space say.
 
@@ -61,11 +63,12 @@ def link(
     for `address`, or else for the lowest address of those it is made of, or behind all code where that has no room. Its
     version is the highest of those, unless it is given. In the execution view it is one sorted index; in the linking
     view a complete section for each that there was. What the version cannot say raises `IncompleteError`, or is left
-    out and told with `leave_out`.
+    out and told with `leave_out`. A `consumer` ("linux" or "glibc") makes the version the one that it reads, and leaves
+    out what it must not find.
     """
     inputs = check_inputs(files, output)
     found = [source for name, address_of in inputs for source in _linked_sources(name, address_of)]
-    form = Form(version, pcrel)
+    form = Form.wanted(version, pcrel, consumer=consumer)
     made, account = linked(found, form, _lowest(found) if address is None else address, view, leave_out)
     if address is None and _code_under(made) is not None:
         made, account = linked(found, form, _behind_code(made), view, leave_out)
@@ -76,6 +79,7 @@ def link(
     if made.address + len(made.contents) > 2**64:
         message = f"{len(made.contents)} bytes at {made.address:#x} run over the end of the address space"
         raise GraftError(message)
+    refuse_unloadable([made.contents], output, form.consumer)
     replace_file(output, [made.contents])
     return account
 
@@ -139,6 +143,9 @@ def linked(found: Sequence[Source], form: Form, address: int | None, view: str, 
     if view not in VIEWS:
         message = f"the view is execution or linking, not {view!r}"
         raise ArgumentError(message)
+    if view == "linking" and address is not None and form.consumer is not None:
+        message = f"{form.consumer.title} sees only the first of several sections"
+        raise ArgumentError(message)
     gathered = gather(found, leave_out=leave_out)
     if gathered is None:
         message = "the .sframe section is empty: there is nothing to link"
@@ -160,6 +167,6 @@ def linked(found: Sequence[Source], form: Form, address: int | None, view: str, 
         address=made.address,
         bytes=len(made.contents),
         left_out=made.left_out,
-        notes=merged.account(),
+        notes=[*merged.account(), *made.fitting],
     )
     return made, account

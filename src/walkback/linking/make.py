@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -11,12 +12,15 @@ from walkback.arch import S390X
 from walkback.arrays import I64
 from walkback.comparison import Verdict, compare
 from walkback.elf import layout as elf_layout
-from walkback.errors import IncompleteError, LeftOut, WalkbackError
+from walkback.errors import ArgumentError, IncompleteError, LeftOut, WalkbackError
 from walkback.linking.cut import Laid, OutOfReachError, cut, whole
 from walkback.linking.gather import Gathered
+from walkback.sframe import layout
 from walkback.sframe.batch import batches
 from walkback.sframe.build import Built, build
+from walkback.sframe.consumers import WALKERS, Consumer, consumer_named, version_for
 from walkback.sframe.encode import encode
+from walkback.sframe.fitting import Fitted, fit
 from walkback.sframe.layout import ByteOrder
 from walkback.sframe.rules import to_table
 from walkback.sframe.section import Section
@@ -33,6 +37,25 @@ class Form:
     version: int | None = None
     pcrel: bool | None = None
     byteorder: ByteOrder | None = None
+    consumer: Consumer | None = None
+    """The program that it is written for."""
+
+    @classmethod
+    def wanted(
+        cls,
+        version: int | None = None,
+        pcrel: bool | None = None,
+        byteorder: ByteOrder | None = None,
+        consumer: str | None = None,
+    ) -> Self:
+        """The form that is asked for; raises ValueError if the consumer wants another."""
+        if consumer is None:
+            return cls(version, pcrel, byteorder)
+        walker = consumer_named(consumer, WALKERS)
+        if pcrel is False and walker.flags & layout.F_FDE_FUNC_START_PCREL:
+            message = f"{walker.title} wants starts that count from their own fields"
+            raise ArgumentError(message)
+        return cls(version_for(version, walker), pcrel, byteorder, walker)
 
     def version_for(self, gathered: Gathered) -> int:
         """The version that is asked for, or the highest that there is."""
@@ -61,6 +84,8 @@ class Made:
     split: int
     """How many functions have several entries, because of their number of rows."""
     left_out: list[LeftOut]
+    fitting: list[str]
+    """What was done for the consumer, in words."""
 
     @property
     def contents(self) -> memoryview:
@@ -104,6 +129,8 @@ def make(
         message = "version 1 does not know s390x"
         every = gathered.left_out(dict.fromkeys(table.range_origin.tolist(), message))
         raise IncompleteError(f"{message}; nothing is written", every)
+    fitted, origins = fit(table, form.consumer, gathered.files), table.range_origin
+    table = fitted.table
     here = set(table.range_origin.tolist()) if gathered.unreadable else set()
     reasons = {one: why for one, why in gathered.unreadable.items() if one in here}
     while True:
@@ -122,9 +149,18 @@ def make(
             reasons |= dict.fromkeys(origins, REFUSAL_WORDS[Refusal.FUNCTION_REACH])
     section = built.section
     functions = _distinct(table.range_origin) - len(reasons)
-    made = Made(section, laid, keys, address or 0, functions, len(built.split), gathered.left_out(reasons))
+    left_out = gathered.left_out(reasons)
+    made = Made(
+        section, laid, keys, address or 0, functions, len(built.split), left_out, _fitting(gathered, origins, fitted)
+    )
     _prove(made, said)
     return made
+
+
+def _fitting(gathered: Gathered, origins: I64, fitted: Fitted) -> list[str]:
+    """What was done for the consumer."""
+    unwanted = gathered.left_out({int(origins[index]): reason for index, reason in fitted.unwanted.items()})
+    return [*(f"left out: {one.place}: {one.reason}" for one in unwanted), *fitted.notes()]
 
 
 def _laid(built: Built, table: UnwindTable, address: int | None, key: Key | None) -> tuple[I64, Laid]:

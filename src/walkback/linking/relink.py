@@ -28,6 +28,7 @@ def link_object(
     pcrel: bool | None = None,
     view: str = "execution",
     leave_out: bool = False,
+    consumer: str | None = None,
 ) -> Linked:
     """Write a copy of a relocatable object that has one SFrame section, with right relocations.
 
@@ -42,6 +43,6 @@ def link_object(
     if not found:
         message = "there is no .sframe section"
         raise MissingError(message, file=elf.name)
-    made, account = linked(found, Form(version, pcrel), None, view, leave_out)
+    made, account = linked(found, Form.wanted(version, pcrel, consumer=consumer), None, view, leave_out)
     replace_file(path if output is None else output, set_sections(elf, [object_section(elf, made)]), like=path)
     return replace(account, notes=[*account.notes, *missing(elf, to_table(made.section))])

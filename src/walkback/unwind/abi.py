@@ -104,6 +104,10 @@ class Abi:
     """The bits of a return address that are left when its signature is taken off."""
 
 
+def _trampolines(machine: Machine, *contexts: Step) -> tuple[Trampoline, ...]:
+    return tuple(Trampoline(code, context) for code, context in zip(machine.signal_return, contexts, strict=True))
+
+
 def _mask(*registers: int) -> int:
     return sum(1 << register for register in registers)
 
@@ -144,10 +148,7 @@ ABIS = {
             Flag.GUESS | Flag.CHAIN,
         ),
         chain_register=AMD64.fp,
-        trampolines=(
-            # mov $15, %rax; syscall
-            Trampoline(bytes.fromhex("48c7c00f0000000f05"), _context(AMD64.sp, _AMD64_CONTEXT)),
-        ),
+        trampolines=_trampolines(AMD64, _context(AMD64.sp, _AMD64_CONTEXT)),
         address_mask=2**64 - 1,
     ),
     AARCH64: Abi(
@@ -164,10 +165,7 @@ ABIS = {
             Flag.GUESS | Flag.CHAIN | Flag.SIGNED | Flag.LOOSE,
         ),
         chain_register=AARCH64.fp,
-        trampolines=(
-            # mov x8, #139; svc #0
-            Trampoline(bytes.fromhex("681180d2010000d4"), _context(AARCH64.sp, _AARCH64_CONTEXT)),
-        ),
+        trampolines=_trampolines(AARCH64, _context(AARCH64.sp, _AARCH64_CONTEXT)),
         address_mask=2**48 - 1,
     ),
     S390X: Abi(
@@ -185,11 +183,7 @@ ABIS = {
             Flag.GUESS | Flag.CHAIN,
         ),
         chain_register=S390X.sp,
-        trampolines=(
-            # svc 173 (rt_sigreturn), svc 119 (sigreturn)
-            Trampoline(bytes.fromhex("0aad"), _s390x_context(336)),
-            Trampoline(bytes.fromhex("0a77"), _s390x_context(176)),
-        ),
+        trampolines=_trampolines(S390X, _s390x_context(336), _s390x_context(176)),
         address_mask=2**64 - 1,
     ),
 }

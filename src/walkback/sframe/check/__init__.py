@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from walkback.errors import ArgumentError, SFrameError
+from walkback.elf import ElfFile, is_archive, is_elf
+from walkback.elf.write import Part
+from walkback.errors import ArgumentError, GraftError, SFrameError
 from walkback.sframe.check.codes import CODES, Code, Severity
-from walkback.sframe.check.consumers import CONSUMERS, check_consumer
+from walkback.sframe.check.consumers import check_consumer
 from walkback.sframe.check.file import check_container, check_placed, check_strays
 from walkback.sframe.check.findings import LISTED, Finding, Findings
 from walkback.sframe.check.rows import check_rows
 from walkback.sframe.check.structure import check_structure
 from walkback.sframe.check.witness import Witness, Witnesses
-from walkback.sframe.files import Piece, Source
+from walkback.sframe.consumers import CONSUMERS, Consumer, consumer_named
+from walkback.sframe.files import Piece, Source, from_bytes, sources_of
 
 __all__ = [
     "CODES",
@@ -25,7 +29,8 @@ __all__ = [
     "Severity",
     "Witness",
     "Witnesses",
-    "check_source",
+    "check_section",
+    "refuse_unloadable",
 ]
 
 
@@ -53,8 +58,16 @@ class Report:
             return None
         return all(one.severity is not Severity.REFUSED for one in self.findings)
 
+    @property
+    def stops(self) -> int | None:
+        """At how many places the consumer's walk would stop or go wrong; None if none was asked about."""
+        if self.consumer is None:
+            return None
+        listed = sum(one.severity is Severity.STOPS for one in self.findings)
+        return listed + sum(count for code, count in self.unlisted.items() if CODES[code].severity is Severity.STOPS)
 
-def check_source(
+
+def check_section(
     source: Source,
     *,
     consumer: str | None = None,
@@ -64,15 +77,15 @@ def check_source(
 ) -> Report:
     """Check one section; the arguments are those of `walkback.check`.
 
-    `witnesses` finds another table of a file. What rows say and that table too becomes a note.
+    `witnesses` finds the call frame information of a file. What rows say and that too becomes a note, and what that has
+    and the section has not may end a consumer's walk.
     """
     unknown = set(ignored) - CODES.keys()
     if unknown:
         message = f"there is no rule {', '.join(sorted(unknown))}"
         raise ArgumentError(message)
-    if consumer is not None and consumer not in CONSUMERS:
-        message = f"there is no consumer {consumer!r}; known: {', '.join(CONSUMERS)}"
-        raise ArgumentError(message)
+    if consumer is not None:
+        consumer_named(consumer)
     found, notes = (Findings(listed, frozenset(ignored)) for _ in range(2))
     witness = witnesses(source.elf) if witnesses is not None and source.elf is not None else None
     pieces: list[Piece] = []
@@ -94,7 +107,9 @@ def check_source(
     check_container(source, pieces, found)
     check_strays(source, found)
     if consumer is not None:
-        check_consumer(consumer, source, pieces[0] if pieces else None, found)
+        if pieces:
+            found.names = source.function_names(pieces[0].section)
+        check_consumer(consumer, source, pieces[0] if pieces else None, witness, found)
     return Report(
         source,
         consumer,
@@ -105,3 +120,20 @@ def check_source(
         notes.sorted(),
         notes.unlisted(),
     )
+
+
+def refuse_unloadable(parts: Sequence[Part], path: str | os.PathLike[str], consumer: Consumer | None) -> None:
+    """Raise an error if the consumer would not load the SFrame of a file, or of raw bytes, that is to be written.
+
+    Objects are passed over: what is loaded is what a linker makes of them.
+    """
+    if consumer is None:
+        return
+    data, name = b"".join(parts), os.fsdecode(path)
+    if is_archive(data) or (is_elf(data) and ElfFile(data, name).is_relocatable):
+        return
+    for source in sources_of(ElfFile(data, name)) if is_elf(data) else [from_bytes(data, name=name)]:
+        for finding in check_section(source, consumer=consumer.name).findings:
+            if finding.severity in {Severity.REFUSED, Severity.BROKEN}:
+                message = f"{consumer.title} would not load the section: {finding.message}"
+                raise GraftError(message, file=name, section=source.name, offset=finding.offset, rule=finding.code)

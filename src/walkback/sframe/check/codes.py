@@ -13,9 +13,11 @@ class Severity(IntEnum):
     """The structure contradicts itself: a reader cannot read it as written, and some crash."""
     REFUSED = 1
     """The consumer asked about would not load the section."""
-    WRONG = 2
+    STOPS = 2
+    """The consumer asked about would load the section, and its walk ends, falls back or goes wrong at this place."""
+    WRONG = 3
     """It can be read, and what it says cannot be right."""
-    ODD = 3
+    ODD = 4
     """It can be read and may be right, and it is not what the format intends."""
 
 
@@ -143,7 +145,7 @@ _ODD = (
 _REFUSED = (
     ("linux-unreadable", "Linux refuses a header that it cannot read."),
     ("linux-version", "Linux reads version 3."),
-    ("linux-flags", "Linux wants SORTED and PCREL, and knows no other flag."),
+    ("linux-flags", "Linux wants SORTED and PCREL."),
     ("linux-auxiliary", "Linux refuses an auxiliary header."),
     ("linux-empty", "Linux refuses a section without functions or without rows."),
     ("linux-machine", "Linux unwinds AMD64, little-endian AArch64 and s390x."),
@@ -151,17 +153,19 @@ _REFUSED = (
     ("linux-layout", "Linux wants the index before the rows, and both inside the section."),
     (
         "linux-rows",
-        "Linux refuses rows that are unreadable, not strictly rising, after their function, or have left-over words.",
+        "Linux refuses rows that are unreadable, not strictly rising, behind their function, or have left-over words.",
     ),
-    ("linux-flex", "Linux wants a register as the base of a flex row's CFA."),
+    ("linux-flex", "Linux wants a register as the base of a flex row's CFA, and no unused bits in a control word."),
+    ("linux-code", "Linux drops a section with a function outside of the one text range that it is registered for."),
     ("linux-segment", "The section must be loaded and pointed to by PT_GNU_SFRAME."),
     ("glibc-unreadable", "The C library refuses a header that it cannot read."),
     ("glibc-version", "The C library (2.42 and later) reads version 2."),
-    ("glibc-sorted", "The C library searches the index and wants SORTED."),
+    ("glibc-sorted", "The C library searches the index by halves and wants it sorted, with SORTED."),
+    ("glibc-layout", "The C library takes the index to follow the header, and the rows to follow the index."),
     ("glibc-segment", "The C library finds the section by PT_GNU_SFRAME."),
     (
         "glibc-machine",
-        "The C library reads its own machine's byte order, and has walkers for AMD64, AArch64 and s390x.",
+        "The C library reads its own machine's byte order, and can be built with SFrame for AMD64 and AArch64.",
     ),
     ("glibc-rows", "The C library gives up on a function whose rows it cannot read."),
     ("gnu-ld-unreadable", "GNU ld drops a section whose header it cannot read."),
@@ -177,11 +181,26 @@ _REFUSED = (
     ("gnu-ld-object", "GNU ld merges SFrame of relocatable files only."),
 )
 
+_STOPS = (
+    ("glibc-outermost", "To the C library a row without words is an error; outermost code has no function."),
+    ("glibc-signal-code", "The C library knows code that signal handlers return to only where it finds no function."),
+    ("glibc-no-row", "The C library falls back where a function has no row for an address."),
+    ("glibc-call-end", "The C library looks return addresses up as they are, and finds what follows on the call."),
+    ("glibc-uncovered", "The C library falls back, for the whole stack, where it finds no function."),
+    ("glibc-register", "The C library follows only return addresses that are saved."),
+    ("glibc-signed", "The C library does not take the signature off a return address."),
+    ("linux-no-row", "Linux drops the whole section when a walk comes to an address of a function that has no row."),
+    ("linux-innermost", "Linux knows registers besides the stack and the frame pointer in the innermost frame only."),
+    ("linux-call-end", "Linux looks return addresses up as they are, and finds what follows on the call."),
+    ("linux-uncovered", "Linux goes by the frame pointer where it finds no function."),
+)
+
 CODES: dict[str, Code] = {
     name: Code(name, severity, reason)
     for severity, group in (
         (Severity.BROKEN, _BROKEN),
         (Severity.REFUSED, _REFUSED),
+        (Severity.STOPS, _STOPS),
         (Severity.WRONG, _WRONG),
         (Severity.ODD, _ODD),
     )

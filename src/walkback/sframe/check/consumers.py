@@ -7,11 +7,16 @@ from typing import Final
 
 import numpy as np
 
+from walkback.elf import ElfFile
 from walkback.elf import layout as elf_layout
 from walkback.errors import UnreadableError
 from walkback.sframe import layout
 from walkback.sframe.check.findings import Findings
+from walkback.sframe.check.walks import check_walk
+from walkback.sframe.check.witness import Witness
+from walkback.sframe.consumers import CONSUMERS, GLIBC, GNU_LD, LINUX
 from walkback.sframe.files import Piece, Source
+from walkback.sframe.rules import flex_pairs
 from walkback.sframe.section import Section
 
 _UNREADABLE: Final = {
@@ -29,11 +34,10 @@ _UNREADABLE: Final = {
 def check_linux(source: Source, piece: Piece, found: Findings) -> None:
     """Linux, `kernel/unwind/sframe.c` as posted in 2026, with CONFIG_SFRAME_VALIDATION."""
     section = piece.section
-    if section.version != 3:
+    if section.version != LINUX.version:
         found.add("linux-version", f"this is version {section.version}", offset=2)
-    wanted = layout.F_FDE_SORTED | layout.F_FDE_FUNC_START_PCREL
-    if section.flags != wanted:
-        found.add("linux-flags", f"the flags are {section.flags:#x}, not {wanted:#x}", offset=3)
+    if section.flags & LINUX.flags != LINUX.flags:
+        found.add("linux-flags", f"the flags are {section.flags:#x}, without {LINUX.flags:#x}", offset=3)
     if section.auxiliary:
         found.add("linux-auxiliary", f"an auxiliary header of {len(section.auxiliary)} bytes", offset=7)
     if not section.num_fdes or not section.num_fres:
@@ -44,21 +48,34 @@ def check_linux(source: Source, piece: Piece, found: Findings) -> None:
     if section.fre_start < section.fde_start + section.num_fdes * section.fde_size:
         found.add("linux-layout", "the rows do not come after the index", offset=0x18)
     _rising(section, found)
-    _follow(found, "linux-rows", {*_UNREADABLE, "row-order"})
+    _follow(found, "linux-rows", {*_UNREADABLE, "row-order", "row-at-end", "function-block"})
     _follow(found, "linux-flex", {"flex-cfa", "function-type"})
+    if section.version == 3 and any(
+        (pair.control & layout.FLEX_UNUSED).any() for pair in flex_pairs(section.shapes)[0]
+    ):
+        found.add("linux-flex", "a control word has unused bits set")
+    _follow(found, "linux-code", {"function-outside-code"})
+    if source.elf is not None and not source.elf.is_relocatable:
+        texts = _executable_segments(source.elf)
+        if texts > 1:
+            found.add("linux-code", f"the file has {texts} executable segments, and one of them is registered")
     _segment(source, found, "linux-segment")
 
 
 def check_glibc(source: Source, piece: Piece, found: Findings) -> None:
     """The GNU C library 2.42 and later, configured with --enable-sframe."""
     section = piece.section
-    if section.version != 2:
+    if section.version != GLIBC.version:
         found.add("glibc-version", f"this is version {section.version}", offset=2)
     if not section.sorted:
         found.add("glibc-sorted", "the flag SORTED is not set", offset=3)
-    if section.machine is None or layout.ABI_BYTE_ORDERS[section.abi_arch] != section.byteorder:
+    _follow(found, "glibc-sorted", {"function-order", "function-overlap"})
+    if section.fdeoff or section.freoff != section.num_fdes * section.fde_size:
+        where = f"the index is {section.fdeoff:#x} and the rows are {section.freoff:#x} behind the header"
+        found.add("glibc-layout", where, offset=0x14)
+    if section.machine not in GLIBC.machines or layout.ABI_BYTE_ORDERS[section.abi_arch] != section.byteorder:
         found.add("glibc-machine", f"ABI {section.abi_arch}, stored {section.byteorder}-endian", offset=4)
-    _follow(found, "glibc-rows", _UNREADABLE)
+    _follow(found, "glibc-rows", {*_UNREADABLE, "row-order", "function-block"})
     _segment(source, found, "glibc-segment")
 
 
@@ -74,7 +91,7 @@ def check_gnu_ld(source: Source, piece: Piece, found: Findings) -> None:
         # The linker takes all relocations of the ELF section for those of the one header that it reads.
         if {"relocation-missing", "relocation-stray"} & found.broken:
             found.add("gnu-ld-relocations", "the relocations do not match the functions one to one")
-    if section.version != 3:
+    if section.version != GNU_LD.version:
         found.add("gnu-ld-version", f"this is version {section.version}", offset=2)
     if not section.pcrel:
         found.add("gnu-ld-pcrel", "the flag PCREL is not set", offset=3)
@@ -84,10 +101,17 @@ def check_gnu_ld(source: Source, piece: Piece, found: Findings) -> None:
     _follow(found, "gnu-ld-decode", {*_UNREADABLE, "header-flags", "sections-overlap"})
 
 
-def check_consumer(consumer: str, source: Source, piece: Piece | None, found: Findings) -> None:
-    """Add why a consumer would not load the section; `piece` is the first, the only one that readers see."""
+def check_consumer(
+    consumer: str, source: Source, piece: Piece | None, witness: Witness | None, found: Findings
+) -> None:
+    """Add why a consumer would not load the section, or would not walk to the end by it.
+
+    `piece` is the first, the only one that readers see; `witness` is the call frame information of the file.
+    """
     if piece is not None:
-        CONSUMERS[consumer](source, piece, found)
+        _CHECKS[consumer](source, piece, found)
+        if CONSUMERS[consumer].walks and piece.section.version == CONSUMERS[consumer].version:
+            check_walk(CONSUMERS[consumer], source, piece, witness, found)
     elif len(source.data):
         found.add(f"{consumer}-unreadable", "the header cannot be read")
     elif consumer == "linux":
@@ -96,7 +120,7 @@ def check_consumer(consumer: str, source: Source, piece: Piece | None, found: Fi
         _segment(source, found, "glibc-segment")
 
 
-CONSUMERS: dict[str, Callable[[Source, Piece, Findings], None]] = {
+_CHECKS: dict[str, Callable[[Source, Piece, Findings], None]] = {
     "linux": check_linux,
     "glibc": check_glibc,
     "gnu-ld": check_gnu_ld,
@@ -118,6 +142,13 @@ def _follow(found: Findings, code: str, causes: set[str]) -> None:
     present = sorted(causes & found.broken_first)
     if present:
         found.add(code, f"see {', '.join(present)}")
+
+
+def _executable_segments(elf: ElfFile) -> int:
+    try:
+        return len(elf.executable_ranges()[0])
+    except UnreadableError:
+        return 0
 
 
 def _segment(source: Source, found: Findings, code: str) -> None:

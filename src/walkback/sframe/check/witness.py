@@ -8,6 +8,7 @@ from typing import Protocol
 from walkback.arrays import I64, Bools
 from walkback.elf import ElfFile
 from walkback.sframe.section import Section
+from walkback.table import UnwindTable
 
 
 class Witness(Protocol):
@@ -15,6 +16,7 @@ class Witness(Protocol):
 
     name: str
     """The section that it stands in."""
+    table: UnwindTable
 
     def agrees(self, section: Section, rows: I64) -> Bools:
         """Which of these rows of a section say what this table says, at every address that they are for."""

@@ -1,0 +1,135 @@
+"""What is written for a consumer: its version, without what it must not find, and with what its walk comes to."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sframebuilder import SFrameBuilder, row
+from test_files import SFRAME, SIZE, TEXT, linked, small, written
+from walkback import LeftOut
+from walkback.additions import add
+from walkback.checking import check
+from walkback.derivation import derive
+from walkback.elf import ElfFile
+from walkback.errors import GraftError
+from walkback.linking.convert import convert
+from walkback.linking.fix import fix
+from walkback.linking.link import link
+from walkback.sframe.files import sources
+
+OUTERMOST = "an outermost frame, where the GNU C Library wants no function"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program with a `_start` that is outermost."""
+    folder = tmp_path_factory.mktemp("program")
+    (folder / "main.c").write_text("int main (void) { return 0; }\n")
+    subprocess.run(["gcc", "-O2", folder / "main.c", "-o", folder / "main"], check=True)
+    return folder / "main"
+
+
+@pytest.fixture(params=["derive", "add", "convert", "fix", "link"])
+def told(request: pytest.FixtureRequest, program: Path, tmp_path: Path) -> tuple[Path, list[str]]:
+    """What each verb wrote for the C library of the program, and what it said that it left out."""
+    path = tmp_path / "file"
+    if request.param in {"derive", "add"}:
+        derived = derive(ElfFile.open(program), consumer="glibc")
+        if request.param == "add":
+            derived = add(program, path, consumer="glibc").derived
+        else:
+            path.write_bytes(derived.contents)
+        assert derived.covered == derived.functions - 1
+        return path, [f"left out: {one.name}: {one.reason}" for one in derived.unwanted]
+    add(program, path, version={"convert": 3, "fix": 2, "link": 3}[request.param])
+    if request.param == "link":
+        done = link([path], tmp_path / "section", consumer="glibc")
+        return tmp_path / "section", done.notes
+    notes = {"convert": convert, "fix": fix}[request.param](path, consumer="glibc").notes
+    return path, notes
+
+
+def test_the_c_library_gets_its_version_without_the_outermost_function(told: tuple[Path, list[str]]) -> None:
+    path, notes = told
+    assert any("_start" in note and OUTERMOST in note for note in notes)
+    (report,) = check(path, consumer="glibc")
+    assert report.loads or report.source.elf is None
+    assert not {finding.code for finding in report.findings} & {"glibc-version", "glibc-outermost", "glibc-uncovered"}
+
+
+def test_what_is_right_for_the_c_library_stays_as_it_is(program: Path, tmp_path: Path) -> None:
+    add(program, tmp_path / "file", consumer="glibc")
+    before = (tmp_path / "file").read_bytes()
+    assert not fix(tmp_path / "file", consumer="glibc").changed
+    assert (tmp_path / "file").read_bytes() == before
+
+
+def test_a_function_without_rows_is_not_written_for_linux(tmp_path: Path) -> None:
+    builder = small()
+    builder.function(TEXT + 3 * SIZE, SIZE, [], signal=True)
+    path = written(tmp_path, linked(builder.bytes()))
+    codes = [finding.code for report in check(path, consumer="linux") for finding in report.findings]
+    assert "linux-no-row" in codes
+    fixed = fix(path, consumer="linux")
+    assert fixed.functions == 3
+    assert any("drops the whole section" in note for note in fixed.notes)
+    assert not [finding for report in check(path, consumer="linux") for finding in report.findings]
+
+
+@pytest.mark.parametrize(
+    ("behind", "size"),
+    [(b"\0", SIZE + 1), (b"\x90", SIZE + 1), (b"\x66\x2e\x0f\x1f", SIZE + 1), (b"\xc3", SIZE), (b"\x55", SIZE)],
+)
+@pytest.mark.parametrize(("consumer", "version"), [("glibc", 2), ("linux", 3)])
+def test_a_function_that_ends_in_a_call_covers_the_padding_behind(
+    consumer: str, version: int, behind: bytes, size: int, tmp_path: Path
+) -> None:
+    elf = linked(small(version).bytes())
+    end = 3 * SIZE
+    code = bytes(end - 5) + b"\xe8" + (-end % 2**32).to_bytes(4, "little") + behind
+    elf.sections[1].data = code + bytes(0x100 - len(code))
+    path = written(tmp_path, elf)
+    fixed = fix(path, consumer=consumer)
+    assert fixed.changed is (size > SIZE)
+    (source,) = sources(path)
+    (piece,) = source.pieces()
+    assert piece.section.functions.size.tolist() == [SIZE, SIZE, size]
+    assert not fix(path, consumer=consumer).changed
+
+
+def test_code_that_signal_handlers_return_to_is_left_out_by_its_bytes(tmp_path: Path) -> None:
+    elf = linked(small(2).bytes())
+    code = bytes.fromhex("9048c7c00f0000000f05")
+    elf.sections[1].data = bytes(SIZE) + code + bytes(0x100 - SIZE - len(code))
+    path = written(tmp_path, elf)
+    assert fix(path, consumer="glibc").functions == 2
+    assert fix(written(tmp_path, elf), consumer="linux").functions == 3
+
+
+def test_what_the_version_cannot_say_is_still_refused_unless_it_is_left_out(tmp_path: Path) -> None:
+    builder = SFrameBuilder(3, address=SFRAME)
+    builder.function(TEXT, SIZE, [row(0, 1, [8])])
+    builder.function(TEXT + SIZE, SIZE, [row(0, 0, [10 << 3 | 1, 8])], flex=True)
+    path = written(tmp_path, linked(builder.bytes()))
+    with pytest.raises(Exception, match="1 function cannot be written in version 2"):
+        convert(path, consumer="glibc")
+    done = convert(path, consumer="glibc", leave_out=True)
+    assert [type(one) for one in done.left_out] == [LeftOut]
+
+
+def test_a_consumer_decides_the_form(tmp_path: Path) -> None:
+    path = written(tmp_path, linked(small(3).bytes()))
+    for wrong in ({"version": 3, "consumer": "glibc"}, {"pcrel": False, "consumer": "linux"}, {"consumer": "bsd"}, {}):
+        with pytest.raises(ValueError, match=r"the GNU C Library reads|Linux wants|no consumer|not given"):
+            convert(path, **wrong)
+
+
+def test_what_the_consumer_would_not_load_is_not_written(tmp_path: Path) -> None:
+    path = written(tmp_path, linked(small(3, abi=4, order="big").bytes(), machine=22, order="big"))
+    before = path.read_bytes()
+    with pytest.raises(GraftError, match="the GNU C Library would not load the section: ABI 4"):
+        convert(path, consumer="glibc", leave_out=True)
+    assert path.read_bytes() == before
