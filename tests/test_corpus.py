@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
+from clirunner import runner
 from corpus import PREFIXES, Sample, corpus
 from elfbuilder import ElfBuilder
 from peers import run
@@ -164,7 +164,7 @@ def test_the_gnu_format_is_what_readelf_prints(samples: list[Sample]) -> None:
 
 
 def command(*args: object) -> bytes:
-    result = CliRunner().invoke(cli, ["show", "--format", "gnu", *map(str, args)])
+    result = runner().invoke(cli, ["show", "--format", "gnu", *map(str, args)])
     assert result.exit_code in {0, 1}
     return result.stdout_bytes
 

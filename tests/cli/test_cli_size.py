@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from clirunner import runner
 from elfbuilder import ElfBuilder
 from test_files import archive, linked, small, written
 from test_sizes import a_program
@@ -20,7 +21,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 
 
 def run(*args: object) -> Result:
-    result = CliRunner().invoke(cli, ["size", *map(str, args)])
+    result = runner().invoke(cli, ["size", *map(str, args)])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
 

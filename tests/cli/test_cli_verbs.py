@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from clirunner import runner
 from sframebuilder import SFrameBuilder, row
 from test_files import PC64, SIZE, archive, linked, placing, relocatable, small, written
 from walkback.cli.main import cli
@@ -21,7 +22,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 
 
 def run(*args: object) -> Result:
-    result = CliRunner().invoke(cli, [str(arg) for arg in args])
+    result = runner().invoke(cli, [str(arg) for arg in args])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
 
