@@ -62,7 +62,21 @@ def add(
     return Added(derived, proof, grafted.address, grafted.notes)
 
 
-def drop(path: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> None:
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What `drop` did."""
+
+    restored: bool
+    """Whether the file is what it was before `add`; otherwise the bytes of the section became zeros."""
+    former_bytes: int
+    """Of the file."""
+    bytes: int
+
+
+def drop(path: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> Dropped:
     """Write a copy of a file without its SFrame section; it takes the place of the file unless there is an `output`."""
     with ElfFile.open(path) as elf:
-        replace_file(path if output is None else output, graft.drop(elf), like=path)
+        parts = graft.drop(elf)
+        done = Dropped(graft.is_recorded(elf), len(elf.data), sum(map(len, parts)))
+        replace_file(path if output is None else output, parts, like=path)
+    return done

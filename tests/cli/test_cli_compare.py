@@ -19,6 +19,7 @@ from test_cli_verbs import objects as parts
 from elfbuilder import ElfBuilder
 from test_files import archive, written
 
+NOT_TWO = "there are not two tables to compare; `walkback add` makes a .sframe section"
 LEAP = "leap (3 bytes): CFA = rsp+8, RA = *(CFA-8), FP unchanged"
 UNSAID = "leap+0x3 (6 bytes): no rule"
 REASON = "the caller's stack pointer is not where the ABI has it"
@@ -124,7 +125,7 @@ def test_one_table_is_not_compared_with_itself(tmp_path):
     subprocess.run(["objcopy", "--remove-section=.eh_frame", path], check=True)
     done = run("compare", path)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr == f"walkback: {path}: there are not two tables to compare\n"
+    assert done.stderr == f"walkback: {path}: {NOT_TWO}\n"
 
 
 def test_in_an_object_a_place_has_its_section(tmp_path):
@@ -291,7 +292,7 @@ def test_an_archive_without_two_tables_is_one_line_and_1(tmp_path):
     path = archive(tmp_path, "all.a", hello_object(tmp_path))
     done = run("compare", path)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr == f"walkback: {path}: there are not two tables to compare\n"
+    assert done.stderr == f"walkback: {path}: {NOT_TWO}\n"
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -353,7 +354,7 @@ def test_raw_bytes_that_cannot_be_read_are_one_line_and_3(hello, raw):
 
 def test_without_two_tables_it_is_one_line_and_1(hello, both):
     bare = written(hello.parent, ElfBuilder(kind=3), "bare")
-    missing = "there are not two tables to compare"
+    missing = NOT_TWO
     for command, path, message in (
         ([hello], hello, missing),
         ([bare], bare, missing),
@@ -423,6 +424,9 @@ def test_json_has_every_name_whole_in_one_line(tmp_path):
 def test_an_error_about_such_a_name_is_one_line(tmp_path):
     path = awkward(tmp_path, with_section=False)
     name = f"{tmp_path}/two\\x0alines\\x07"
-    assert told(process("compare", path)) == (1, f"{name}: there are not two tables to compare")
+    assert told(process("compare", path)) == (
+        1,
+        f"{name}: {NOT_TWO}",
+    )
     path.write_bytes(b"text")
     assert told(process("compare", path))[1].startswith(f"{name}: this is no")

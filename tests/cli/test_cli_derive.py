@@ -71,9 +71,16 @@ def test_add_tells_the_same_and_that_it_is_proved_and_written(hello):
         assert all(note.startswith("  note: ") for note in notes)
 
 
-def test_drop_tells_nothing(hello):
-    done = run(*writing("drop", hello))
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
+def test_drop_tells_what_it_did(hello):
+    before = hello.stat().st_size
+    command = writing("drop", hello)
+    grafted = hello.stat().st_size
+    done = run(*command)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == (
+        f"{hello}: the .sframe section is taken out: the file is what it was before `walkback add`\n"
+        f"  {grafted} bytes to {before}; written to {hello}\n"
+    )
 
 
 def test_all_covered_is_100_percent(tmp_path):

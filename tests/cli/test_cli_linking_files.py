@@ -253,9 +253,12 @@ def unfit(folder: Path) -> list[tuple[list[object], int, str]]:
         (on("link", program, "-r"), 3, "this is not a relocatable object"),
         (on("fix", one), 3, "this is a relocatable object"),
         (on("split", program), 3, "this is a linked file"),
-        *((on(verb, nothing), 1, "there is no .sframe section") for verb in ("convert", "link", "fix")),
-        (on("split", no_object), 1, "there is no .sframe section"),
-        (on("link", no_object, "-r"), 1, "there is no .sframe section"),
+        *(
+            (on(verb, nothing), 1, "there is no .sframe section; `walkback add` makes one")
+            for verb in ("convert", "link", "fix")
+        ),
+        (on("split", no_object), 1, "there is no .sframe section; `walkback add` makes one"),
+        (on("link", no_object, "-r"), 1, "there is no .sframe section; `walkback add` makes one"),
         *((on(verb, empty), 1, "empty") for verb in ("link", "fix")),
         (on("link", empty_object, "-r"), 1, "empty"),
     ]

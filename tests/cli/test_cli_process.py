@@ -142,7 +142,7 @@ def test_what_cannot_be_read_is_one_line_that_names_the_file_and_3(verb: str, tm
 @pytest.mark.parametrize("verb", VERBS)
 def test_an_elf_file_without_a_section_is_one_line_and_1(verb: str, tmp_path: Path) -> None:
     path = written(tmp_path, ElfBuilder(kind=3))
-    assert told(on(verb, path)) == (1, f"{path}: there is no .sframe section")
+    assert told(on(verb, path)) == (1, f"{path}: there is no .sframe section; `walkback add` makes one")
     nothing = written(tmp_path, linked(b"", kind=8), "nobits")
     status, line = told(on(verb, nothing))
     assert (status, "SHT_NOBITS" in line) == (1, True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -52,7 +51,6 @@ REAL = {
 pytestmark = pytest.mark.peers
 long = [
     pytest.mark.long,
-    pytest.mark.skipif(not os.environ.get("WALKBACK_LONG"), reason="takes long: run by `make test-long`"),
 ]
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+
 import click
 
-from walkback.cli.output import EXIT_FINE, for_each_file
+from walkback.cli.output import EXIT_FINE, STDOUT, for_each_file
+from walkback.text import printable
 
 
 @click.command()
@@ -19,7 +23,11 @@ def drop(ctx: click.Context, file: str, output: str | None) -> None:
     from walkback.additions import drop as drop_section
 
     def work(file: str) -> int:
-        drop_section(file, output)
+        dropped = drop_section(file, output)
+        what = "the file is what it was before `walkback add`" if dropped.restored else "its bytes are zeros"
+        with contextlib.redirect_stdout(sys.stderr if output in STDOUT else sys.stdout):
+            click.echo(f"{printable(file)}: the .sframe section is taken out: {what}")
+            click.echo(f"  {dropped.former_bytes} bytes to {dropped.bytes}; written to {printable(output or file)}")
         return EXIT_FINE
 
     ctx.exit(for_each_file([file], work))

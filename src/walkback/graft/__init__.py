@@ -4,7 +4,7 @@ Knows ELF and nothing of SFrame: the section is bytes that somebody else makes f
 """
 
 from walkback.graft.add import Grafted, add, planned_address
-from walkback.graft.drop import drop, is_grafted
+from walkback.graft.drop import drop, is_grafted, is_recorded
 from walkback.graft.objects import ObjectSection, add_to_object, set_sections
 from walkback.graft.rewrite import Rewriting
 
@@ -16,6 +16,7 @@ __all__ = [
     "add_to_object",
     "drop",
     "is_grafted",
+    "is_recorded",
     "planned_address",
     "set_sections",
 ]

@@ -30,6 +30,11 @@ def is_grafted(elf: ElfFile) -> bool:
     return len(sframe_sections(elf)) > 0 or layout.PT_GNU_SFRAME in elf.segments["type"]
 
 
+def is_recorded(elf: ElfFile) -> bool:
+    """Whether `drop` gives back what was there before `add`."""
+    return find_record(elf) is not None
+
+
 def drop(elf: ElfFile) -> list[Part]:
     """A copy of a file without its `.sframe` section, as buffers that follow each other."""
     if not is_grafted(elf):

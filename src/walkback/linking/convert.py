@@ -23,7 +23,7 @@ from walkback.linking.objects import cut_sections, filled, groups, rewrite_files
 from walkback.linking.place import Placed, place
 from walkback.replace import replace_file
 from walkback.sframe.check import refuse_unloadable
-from walkback.sframe.files import SECTION_NAME, Source, sources, sources_of
+from walkback.sframe.files import NO_SECTION, SECTION_NAME, Source, sources, sources_of
 from walkback.sframe.layout import ByteOrder
 from walkback.text import counted
 
@@ -94,8 +94,7 @@ def convert(
     else:
         parts = rewrite_files(data, path, lambda elf: _elf(elf, form, converted, leave_out))
         if not converted.sections and not converted.notes:
-            message = "there is no .sframe section"
-            raise MissingError(message, file=os.fsdecode(path))
+            raise MissingError(NO_SECTION, file=os.fsdecode(path))
     if not leave_out:
         refuse_incomplete(converted.left_out, form.version)
     refuse_unloadable(parts, path, form.consumer)

@@ -17,7 +17,7 @@ from walkback.linking.place import place
 from walkback.linking.problems import find_problems
 from walkback.replace import replace_file
 from walkback.sframe.check import refuse_unloadable
-from walkback.sframe.files import sources_of
+from walkback.sframe.files import NO_SECTION, sources_of
 from walkback.sframe.fitting import fit
 from walkback.table import UnwindTable
 from walkback.text import counted
@@ -63,8 +63,7 @@ def fix(
         raise GraftError(message, file=elf.name)
     found = list(sources_of(elf))
     if not found:
-        message = "there is no .sframe section"
-        raise MissingError(message, file=elf.name)
+        raise MissingError(NO_SECTION, file=elf.name)
     gathered = gather(found, leave_out=leave_out)
     if gathered is None:
         message = "the .sframe section is empty: there is nothing to mend"

@@ -16,7 +16,7 @@ from walkback.linking.make import Form
 from walkback.linking.missing import missing
 from walkback.linking.objects import object_section
 from walkback.replace import replace_file
-from walkback.sframe.files import sources_of
+from walkback.sframe.files import NO_SECTION, sources_of
 from walkback.sframe.rules import to_table
 
 
@@ -41,8 +41,7 @@ def link_object(
         raise GraftError(message, file=elf.name)
     found = list(sources_of(elf))
     if not found:
-        message = "there is no .sframe section"
-        raise MissingError(message, file=elf.name)
+        raise MissingError(NO_SECTION, file=elf.name)
     made, account = linked(found, Form.wanted(version, pcrel, consumer=consumer), None, view, leave_out)
     replace_file(path if output is None else output, set_sections(elf, [object_section(elf, made)]), like=path)
     return replace(account, notes=[*account.notes, *missing(elf, to_table(made.section))])

@@ -27,6 +27,7 @@ from walkback.symbols import SymbolIndex
 from walkback.table import UnwindTable
 
 SECTION_NAME = ".sframe"
+NO_SECTION = "there is no .sframe section; `walkback add` makes one"
 
 NOT_ON_A_FIELD = "it is not on the start field of a function"
 
@@ -259,7 +260,8 @@ def sources(path: str | os.PathLike[str], *, section: str | None = None, address
         empty = False
         yield source
     if empty:
-        raise MissingError(f"there is no {section or SECTION_NAME} section", file=name)
+        message = NO_SECTION if section is None else f"there is no {section} section"
+        raise MissingError(message, file=name)
 
 
 def _in_files(data: memoryview, name: str, section: str | None) -> Iterator[Source]:
