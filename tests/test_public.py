@@ -25,7 +25,7 @@ PUBLIC = {
         compare convert decode derive drop encode fix from_bytes link link_object lookup measure pairs pieces
         Backtrace Backtraces Ends Located Locator check_backtraces decode_backtrace decode_backtraces
         encode_backtrace encode_backtraces explain_backtraces kept_ends locate_frames split_backtraces
-        ArgumentError BacktraceError CapturedImages Image ImageMap check_images decode_images encode_images
+        ArgumentError BacktraceError CapturedImages Dropped Image ImageMap check_images decode_images encode_images
         explain_images images_from_json images_object images_of_core images_of_process images_of_recording
         Change Difference Hot Naming Neighbour Selection Store Through difference hottest write_difference
         DaskWorkers LocalWorkers Progress Surveyed open_survey survey_files write_binary_page write_survey_page
@@ -36,7 +36,7 @@ PUBLIC = {
         images_object
     """,
     "walkback.graft": """
-        Grafted ObjectSection Rewriting add add_to_object drop is_grafted planned_address set_sections
+        Grafted ObjectSection Rewriting add add_to_object drop is_grafted is_recorded planned_address set_sections
     """,
     "walkback.cbf": """
         MOST_FRAMES MOST_OF_ALL STYLES SWIFT_MOST_REPEATS Backtrace Backtraces Ends Fault Instruction Kind backtrace

@@ -446,6 +446,20 @@ def test_debug_frame_is_the_source_where_there_is_nothing_else(tmp_path):
     assert sizes.versions[3].parts.total == 28 + 16 + 5 + 2 * 3
 
 
+def test_ratios_are_over_files_that_have_both(tmp_path):
+    frames = CfiBuilder(eh=False)
+    frames.fde(frames.cie(cfa(START)), TEXT, 32, cfa("advance_loc 1; def_cfa_offset 16"))
+    elf = ElfBuilder(kind=2)
+    elf.code(".text", 0x100, TEXT)
+    elf.segment(1, ".text", flags=5, vaddr=TEXT)
+    elf.section(".debug_frame", frames.bytes())
+    with_both = measure(written(tmp_path, a_program(), "program"))
+    both = total_size([with_both, measure(written(tmp_path, elf, "debug"))])
+    assert both.versions[3].parts.total > with_both.versions[3].parts.total
+    assert both.compared == with_both.compared
+    assert both.compared[3].bytes == with_both.versions[3].parts.total
+
+
 @pytest.mark.peers
 def test_version_1_has_no_s390x():
     path = next(one.path for one in corpus() if one.arch == "s390x" and one.path.name == "program.so")

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from walkback.additions import Added, add, drop
+    from walkback.additions import Added, Dropped, add, drop
     from walkback.arch import Machine
     from walkback.capture.accuracy import Comparing, accuracy
     from walkback.capture.corefile import CoreFile
@@ -95,7 +95,7 @@ if TYPE_CHECKING:
     from walkback.unwind.walker import Walker
 
 _HOMES = {
-    "walkback.additions": ("Added", "add", "drop"),
+    "walkback.additions": ("Added", "Dropped", "add", "drop"),
     "walkback.arch": ("Machine",),
     "walkback.capture.accuracy": (
         "Comparing",
@@ -241,6 +241,7 @@ __all__ = [
     "DaskWorkers",
     "Derived",
     "Difference",
+    "Dropped",
     "DwarfError",
     "ElfError",
     "ElfFile",

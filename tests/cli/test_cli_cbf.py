@@ -187,6 +187,17 @@ def test_decode_is_strict_unless_asked() -> None:
     assert told(done) == (1, "argument: offset 0x3: wrong: this instruction is reserved [reserved]")
 
 
+def test_many_bombs_are_printed_up_to_the_limit_over_all(tmp_path: Path) -> None:
+    path = tmp_path / "bombs"
+    path.write_bytes(bytes.fromhex(BOMB) * 50)
+    done = run("cbf", "decode", "--json", "--limit", "100", "--limit-all", "1000", path)
+    assert sum(len([one for one in json.loads(line) if "address" in one]) for line in done.stdout.splitlines()) == 1000
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines()[-1] == (
+        f"walkback: {path}: 40 backtraces left out: all together have more than 1000 frames"
+    )
+
+
 def test_a_bomb_is_printed_up_to_the_limit() -> None:
     done = run("cbf", "decode", "--json", "--limit", "3", BOMB)
     assert json.loads(done.stdout) == [{"kind": "pc", "address": 127}] * 3 + [{"kind": "truncated"}]

@@ -14,6 +14,7 @@ import pytest
 from survey.surveys import elf, ended, objects, some_files, tables, tar, write
 from walkback import UnreadableError
 from walkback.elf import map_file
+from walkback.errors import MissingError
 from walkback.survey import layout
 from walkback.survey.digest import content_digest
 from walkback.survey.examine import examine
@@ -369,10 +370,11 @@ def test_what_somebody_reads_stays_until_nobody_does(tmp_path):
     assert len(list((tmp_path / "survey").glob("part=*"))) == 1
 
 
-def test_a_survey_of_nothing_is_one(tmp_path):
+def test_a_survey_of_nothing_is_refused(tmp_path):
     write(tmp_path / "files", {"readme": b"text"})
-    assert survey_files([tmp_path / "files"], tmp_path / "survey", jobs=1).files == 0
-    assert all(rows == [] for rows in tables(tmp_path / "survey").values())
+    with pytest.raises(MissingError, match=f"^{tmp_path}/files: there is no ELF file, package or archive here"):
+        survey_files([tmp_path / "files"], tmp_path / "survey", jobs=1)
+    assert not (tmp_path / "survey").exists()
 
 
 # The command

@@ -76,10 +76,21 @@ class _Wanted:
 
     lenient: bool
     limit: int
+    all_limit: int
     images: str | None
     sysroot: str | None
     buildid_dir: str | None
     as_json: bool
+
+
+@dataclass(slots=True)
+class _Printed:
+    """What was printed of all backtraces of an input."""
+
+    backtraces: int = 0
+    frames: int = 0
+    full: bool = False
+    """Whether one was left out because all together have too many frames; then the others are, too."""
 
 
 @cbf.command()
@@ -93,6 +104,14 @@ class _Wanted:
     show_default=True,
     help="Print at most so many frames of a backtrace.",
 )
+@click.option(
+    "--limit-all",
+    "all_limit",
+    type=click.IntRange(1),
+    default=1 << 20,
+    show_default=True,
+    help="Print at most so many frames of all backtraces together.",
+)
 @click.option("--images", metavar="FILE", type=click.Path(), help="The image map to name frames by, in CIF.")
 @SYSROOT
 @BUILDID_DIR
@@ -105,6 +124,7 @@ def decode(
     form: str,
     lenient: bool,
     limit: int,
+    all_limit: int,
     images: str | None,
     sysroot: str | None,
     buildid_dir: str | None,
@@ -115,20 +135,16 @@ def decode(
     INPUT is a file, - for standard input, or the bytes themselves as hexadecimal or base64. The image map that stands
     beside a backtrace in Swift's JSON is used as that of --images.
     """
-    wanted = _Wanted(lenient, limit, images, sysroot, buildid_dir, as_json)
+    wanted = _Wanted(lenient, limit, all_limit, images, sysroot, buildid_dir, as_json)
 
     def work(_: str) -> int:
-        status = EXIT_FINE
-        first = True
-        for blob in read_blobs(source, form):
-            status = max(status, _print_backtraces(blob, wanted, first=first))
-            first = False
-        return status
+        printed = _Printed()
+        return max(_print_backtraces(blob, wanted, printed) for blob in read_blobs(source, form))
 
     ctx.exit(guarded(work, source, source))
 
 
-def _print_backtraces(blob: Blob, wanted: _Wanted, *, first: bool) -> int:
+def _print_backtraces(blob: Blob, wanted: _Wanted, printed: _Printed) -> int:
     from walkback.cbf import decode_backtraces
     from walkback.errors import WalkbackError
 
@@ -139,26 +155,35 @@ def _print_backtraces(blob: Blob, wanted: _Wanted, *, first: bool) -> int:
         raise error.within(file=blob.name) from None
     if not len(many):
         complain(f"{blob.name}: there is no backtrace")
-    cut = 0
+    cut = left_out = 0
     for one in many:
+        frames = min(one.frame_count, wanted.limit)
+        printed.full = printed.full or printed.frames + frames > wanted.all_limit
+        if printed.full:
+            left_out += 1
+            continue
+        printed.frames += frames
         cut += one.frame_count > wanted.limit
         places = _places(one, locator, wanted.limit)
         if wanted.as_json:
             _print_json(one, places, wanted.limit)
         else:
-            if not first:
+            if printed.backtraces:
                 click.echo()
             _print_text(one, places, wanted.limit)
-        first = False
+        printed.backtraces += 1
     complain_of(blob.name, [str(finding) for finding in many.findings()])
     if cut:
         complain(
             f"{blob.name}: {counted(cut, 'backtrace')} of more than {wanted.limit} frames: the others are left out"
         )
+    if left_out:
+        several = counted(left_out, "backtrace")
+        complain(f"{blob.name}: {several} left out: all together have more than {wanted.all_limit} frames")
     complain_of(blob.name if wanted.images is None else wanted.images, troubles)
     if locator is not None:
         complain_of(blob.name, locator.troubles)
-    wrong = cut or troubles or not len(many) or any(True for _ in many.findings())
+    wrong = cut or left_out or troubles or not len(many) or any(True for _ in many.findings())
     return EXIT_FINDINGS if wrong else EXIT_FINE
 
 

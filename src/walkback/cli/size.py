@@ -95,6 +95,12 @@ def _ratio(part: int, whole: int) -> str:
     return f"{part / whole:.3f}" if whole else "-"
 
 
+def _against(sizes: Sizes, version: int) -> str:
+    """What a version takes against call frame information, where there are both."""
+    found = sizes.compared.get(version)
+    return "" if found is None else _ratio(found.bytes, found.call_frames)
+
+
 def _line(sizes: Sizes) -> str:
     found = {version: one.parts.total for version, one in sizes.versions.items()}
     cells = [
@@ -103,7 +109,7 @@ def _line(sizes: Sizes) -> str:
         str(sizes.eh_frame_hdr),
         str(sizes.sframe.parts.total) if sizes.sframe else "-",
         *(str(found[version]) if version in found else "-" for version in (1, 2, 3)),
-        *(_ratio(found[version], sizes.call_frames) if version in found else "-" for version in (2, 3)),
+        *(_against(sizes, version) or "-" for version in (2, 3)),
         str(sizes.versions[3].uncovered) if 3 in sizes.versions else "-",
     ]
     name = f"{sizes.file} ({sizes.files} files)" if sizes.files > 1 else printable(sizes.file)
@@ -165,7 +171,8 @@ def _print_existing(sizes: Sizes, found: ExistingSize) -> None:
 def _print_version(sizes: Sizes, version: int, found: VersionSize) -> None:
     size = found.parts.total
     click.echo(_row(f"SFrame version {version} would take", size, sizes))
-    against = f", {_ratio(size, sizes.call_frames)} of .eh_frame and .eh_frame_hdr" if sizes.call_frames else ""
+    ratio = _against(sizes, version)
+    against = f", {ratio} of .eh_frame and .eh_frame_hdr" if ratio else ""
     click.echo(f"    {found.covered} of {found.functions} functions, {found.rows} rows{against}")
     _print_parts(found.parts)
     if found.what_if:
@@ -187,7 +194,13 @@ def _print_replacement(sizes: Sizes, found: Replacement, version: VersionSize) -
         ("  or in numbered sets", found.numbered_bytes, f"{found.sets} sets"),
     ):
         click.echo(f"    {title:<32}{count:>11}  {words}")
-    for title, count in (("all together", found.total), ("  with numbered sets", found.numbered_total)):
+    both = sizes.compared.get(3)
+    for title, count, compared in (
+        ("all together", found.total, both.replacement if both else 0),
+        ("  with numbered sets", found.numbered_total, both.numbered if both else 0),
+    ):
         whole = count + version.parts.total
-        against = f"  {_ratio(whole, sizes.call_frames)} of .eh_frame and .eh_frame_hdr" if sizes.call_frames else ""
+        against = ""
+        if both is not None:
+            against = f"  {_ratio(compared + both.bytes, both.call_frames)} of .eh_frame and .eh_frame_hdr"
         click.echo(f"    {title:<32}{whole:>11}{against}")

@@ -30,6 +30,7 @@ from walkback.sizes.replacement import Replacement, replacement_of
 from walkback.sizes.whatif import what_ifs
 
 __all__ = [
+    "Compared",
     "ExistingSize",
     "Measured",
     "Parts",
@@ -81,6 +82,19 @@ class VersionSize:
 
 
 @dataclass(slots=True)
+class Compared:
+    """A version against `.eh_frame` and `.eh_frame_hdr`, over the files (or members) that have both."""
+
+    bytes: int
+    """What the version would take."""
+    call_frames: int
+    replacement: int = 0
+    """What version 3 would carry besides to replace `.eh_frame`."""
+    numbered: int = 0
+    """The same with numbered sets of registers."""
+
+
+@dataclass(slots=True)
 class Sizes:
     """The bytes of one file, of an archive, or of many files."""
 
@@ -102,6 +116,7 @@ class Sizes:
     versions: dict[int, VersionSize] = field(default_factory=dict)
     impossible: dict[int, str] = field(default_factory=dict)
     """Versions that cannot be made for a file at all, with the first reason."""
+    compared: dict[int, Compared] = field(default_factory=dict)
     replacement: Replacement | None = None
     """What version 3 would have to carry besides to replace `.eh_frame`."""
 
@@ -209,6 +224,15 @@ def _derive_all(elf: ElfFile, found: Measured) -> None:
         sizes.versions[version] = _version_size(made)
         if version == VERSIONS[-1]:
             sizes.replacement = replacement_of(made)
+        if sizes.call_frames:
+            sizes.compared[version] = _compared(sizes, version)
+
+
+def _compared(sizes: Sizes, version: int) -> Compared:
+    found = Compared(sizes.versions[version].parts.total, sizes.call_frames)
+    if version == VERSIONS[-1] and sizes.replacement is not None:
+        found.replacement, found.numbered = sizes.replacement.total, sizes.replacement.numbered_total
+    return found
 
 
 def _version_size(made: Derived) -> VersionSize:

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Any
 
 from walkback.elf.debugfiles import DEBUG_ROOTS
-from walkback.errors import UnreadableError
+from walkback.errors import MissingError, UnreadableError
 from walkback.survey import layout
 from walkback.survey.executors import LocalWorkers, Loss, Workers
 from walkback.survey.finding import Trouble, Unit, find_units, shown
@@ -119,6 +119,9 @@ def _found(paths: Sequence[str]) -> Iterator[Unit | Trouble]:
             return chain(troubles, [one], found)
         troubles.append(one)
     told = {one.path: one.message for one in troubles}
+    if not told:
+        message = "there is no ELF file, package or archive here, and nothing to survey"
+        raise MissingError(message, file=", ".join(map(shown, paths)))
     if all(shown(path) in told for path in paths):
         first = shown(paths[0])
         raise UnreadableError(told[first], file=first)
