@@ -57,7 +57,8 @@ class Line:
         longest += [max(map(len, field[0]), default=0) for field in fields if isinstance(field, tuple)]
         self.longest = sum(longest) + _WIDEST_NUMBER * len(numbers)
         self.start = start
-        columns = [len(column) for column in (*numbers, *choices)]
+        # Not of a tuple with stars: Cython 3.1.0 takes the lists themselves for what it iterates over.
+        columns = [len(column) for column in numbers + choices]
         self.stop = start + min(columns) if columns else np.iinfo(np.int64).max
 
     def parts(self):
