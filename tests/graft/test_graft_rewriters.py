@@ -49,9 +49,7 @@ REAL = {
 }
 
 pytestmark = pytest.mark.peers
-long = [
-    pytest.mark.long,
-]
+long = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

@@ -116,6 +116,7 @@ def test_a_relative_path_counts_from_where_the_command_runs(cluster, files, tmp_
     }
 
 
+@pytest.mark.whole
 def test_a_scheduler_that_ends_is_told_and_what_was_done_is_kept(files, tmp_path):
     own = Cluster(write(tmp_path / "own", {"x": b""}), 1)
     try:
@@ -145,6 +146,7 @@ main()
 """
 
 
+@pytest.mark.whole
 def test_without_a_worker_it_is_told_and_goes_on_when_one_comes(files, tmp_path):
     own = Cluster(write(tmp_path / "own", {"x": b""}), 0)
     args = ["survey", files / "lib", "-o", tmp_path / "survey", "--dask", own.address]
@@ -163,6 +165,7 @@ def test_without_a_worker_it_is_told_and_goes_on_when_one_comes(files, tmp_path)
     assert "looked through 40 files\n" in out
 
 
+@pytest.mark.whole
 def test_a_worker_of_another_version_is_told_and_no_file_suffers(files, whole, tmp_path):
     told = {"walkback-9.9.dist-info/METADATA": b"Metadata-Version: 2.1\nName: walkback\nVersion: 9.9\n"}
     own = Cluster(write(tmp_path / "own", {"x": b""}), 1, first=write(tmp_path / "first", told))
@@ -196,6 +199,7 @@ def test_a_scheduler_that_is_not_there_is_told(address):
     assert "no scheduler of Dask answers: " in out
 
 
+@pytest.mark.whole
 def test_without_dask_it_is_told_how_to_have_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UnreadableError, match=r"pip install 'walkback\[dask\]'"):

@@ -65,6 +65,7 @@ def _has(output, parts):
     return len(list(output.glob("part=*"))) >= parts
 
 
+@pytest.mark.whole
 def test_killed_and_resumed_again_and_again_it_is_as_one_run(files, whole, tmp_path):
     output, kills = tmp_path / "survey", 0
     rng = random.Random()
@@ -94,6 +95,7 @@ def test_killed_and_resumed_again_and_again_it_is_as_one_run(files, whole, tmp_p
     assert len(list(output.glob("part=*"))) == 1
 
 
+@pytest.mark.whole
 def test_killed_at_each_change_of_its_folder_it_goes_on(tmp_path):
     files = write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(6)})
     survey_files([files], tmp_path / "base", jobs=1)

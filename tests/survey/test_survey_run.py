@@ -301,6 +301,7 @@ def test_a_part_that_does_not_say_what_it_is_is_an_error(whole, tmp_path, text):
         tables(tmp_path / "survey")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("table", layout.TABLES)
 @pytest.mark.parametrize("damage", ["cut", "zeros", "gone", "other"])
 def test_a_damaged_table_is_named(files, whole, tmp_path, table, damage):
