@@ -246,7 +246,7 @@ def test_periods_of_clocks_are_nanoseconds(form: str, recorded: Path) -> None:
         assert {one["unit"] for one in json.loads(written)["profiles"]} == {"nanoseconds"}
     elif form == "firefox":
         (samples,) = [one["samples"] for one in json.loads(written)["threads"]]
-        assert (samples["weightType"], sum(samples["weight"])) == ("tracing-ms", 0.021)
+        assert (samples["weightType"], sum(samples["weight"])) == ("tracing-ms", pytest.approx(0.021))
     else:
         assert b"6 samples, 21000 nanoseconds" in written
 

@@ -42,7 +42,7 @@ def walkable(machine="x86_64", **more):
 LISTS = {
     "none": {},
     "lengths": {
-        "read": [5, 6], "chain": [pb.CONTEXT_USER, 1, 2], "raw": b"12345678901", "branches": [(1, 2, 3), (4, 5, 6)],
+        "chain": [pb.CONTEXT_USER, 1, 2], "raw": b"12345678901", "branches": [(1, 2, 3), (4, 5, 6)],
     },
 }  # fmt: skip
 
@@ -53,7 +53,6 @@ LISTS = {
 def test_any_fields_before_the_stack(byteorder, values, seed, tmp_path):
     chosen = int(np.random.default_rng(seed).integers(0, 1 << 24))
     kinds = chosen | WALKABLE
-    values = {"read": [0, 0], **values}
     builder = Builder(byteorder, "x86_64", [Attr(kinds, regs_user=pb.MASKS["x86_64"], read_format=1 << 2)])
     builder.attrs[0].ids = (77,)
     builder.attrs[0].branches = (chosen & 1) << 17
@@ -61,7 +60,7 @@ def test_any_fields_before_the_stack(byteorder, values, seed, tmp_path):
     for i in range(3):
         builder.sample(
             ip=0x1234, pid=5, tid=6 + i, time=100 + i, cpu=i, period=9, registers=registers, stack=bytes(range(64)),
-            **values,
+            **values, read=[9 * (i + 1), 77],
         )  # fmt: skip
     for contents in (builder.file(), builder.pipe()):
         recording, batch = only(contents, tmp_path)
@@ -90,6 +89,7 @@ def test_every_read_format(form, tmp_path):
     group, times, each = form >> 3 & 1, (form & 1) + (form >> 1 & 1), 1 + (form >> 2 & 1) + (form >> 4 & 1)
     builder = walkable(sample_type=WALKABLE | pb.READ | pb.CALLCHAIN, read_format=form)
     members = 3 if group else 1
+    builder.attrs[0].ids = (8,)
     values = ([members] if group else [1]) + [4] * times + [8] * (members * each - (0 if group else 1))
     builder.sample(read=values, chain=[pb.CONTEXT_KERNEL, 5, 6, pb.CONTEXT_USER, 7], registers={7: 3}, stack=b"x" * 8)
     _, batch = only(builder.file(), tmp_path)
@@ -431,5 +431,5 @@ def test_what_is_wrong_in_a_folder_is_told(tmp_path):
     alone = Recording.open(path / "data", Modules())
     assert "give the folder" in alone.troubles[0]
     (path / "data").unlink()
-    with pytest.raises(UnreadableError, match="folder/data"):
+    with pytest.raises(UnreadableError, match="folder: this is a directory"):
         Recording.open(path, Modules())

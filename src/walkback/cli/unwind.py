@@ -243,6 +243,8 @@ def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, co
     walked = any(row.stacks for row in rows)
     if not walked:
         complain(f"{file}: {_NOTHING_TO_WALK if samples else _NO_SAMPLES}")
+    elif not comparing.complete:
+        complain(f"{file}: no stack is complete")
     _tell_losses(file, comparing.recording)
     complain_of(file, comparing.troubles)
     fine = comparing.complete and not comparing.recording.troubles and not comparing.recording.counts.damaged

@@ -34,6 +34,8 @@ def open_file(data: memoryview, name: str) -> tuple[Header, Source]:
 def open_folder(name: str) -> tuple[Header, Source]:
     """What `perf record --threads` writes: a file with the header, and one with records for each of its threads."""
     main = os.path.join(name, _MAIN)  # noqa: PTH118 - Path would take a NUL in it for an error
+    if not os.path.isfile(main):  # noqa: PTH113 - the same
+        raise UnreadableError("this is a directory, and not one that perf record --threads made", file=name)
     data = map_file(main)
     if is_pipe(data[: layout.PIPE_HEADER], byteorder_of(bytes(data[:8]), main), main):
         raise UnreadableError("a folder of perf cannot have what goes through a pipe", file=main)

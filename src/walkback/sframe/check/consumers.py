@@ -110,8 +110,9 @@ def check_consumer(
     """
     if piece is not None:
         _CHECKS[consumer](source, piece, found)
-        if CONSUMERS[consumer].walks and piece.section.version == CONSUMERS[consumer].version:
-            check_walk(CONSUMERS[consumer], source, piece, witness, found)
+        wanted = CONSUMERS[consumer]
+        if wanted.walks and piece.section.version == wanted.version and piece.section.machine is not None:
+            check_walk(wanted, source, piece, witness, found)
     elif len(source.data):
         found.add(f"{consumer}-unreadable", "the header cannot be read")
     elif consumer == "linux":
