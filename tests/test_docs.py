@@ -282,6 +282,7 @@ def test_lines_are_short_and_paths_relative(document: Path) -> None:
         assert not re.search(r"(?<![\w/.])/(?:home|root|work|usr|tmp)/", line), f"line {number}"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_option_of_a_verb_is_documented(verb: str) -> None:
     text = (ROOT / "docs" / "cli.md").read_text()
@@ -309,6 +310,7 @@ def test_every_format_is_explained() -> None:
     assert [name for name in FORMATS if f"| `{name}` |" not in text] == []
 
 
+@pytest.mark.whole
 def test_the_demo_runs() -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(

@@ -135,6 +135,7 @@ def test_wide_registers_and_offsets_take_wider_words():
     assert set_bytes(others)[others.row_set].tolist() == [0, 3, 5, 9, 9, 5, 1 + 4 + 4]
 
 
+@pytest.mark.whole
 def test_a_function_of_many_rows_needs_several_compact_entries():
     from walkback.arch import AMD64
     from walkback.sframe.builder import SectionBuilder
@@ -205,6 +206,7 @@ def test_cut_off_rows_are_counted_as_far_as_they_go():
     assert parts.other > 0
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_damaged_sections_have_parts_that_add_up(version):
     random.seed(version)
@@ -224,6 +226,7 @@ def test_damaged_sections_have_parts_that_add_up(version):
     assert read > 500
 
 
+@pytest.mark.whole
 def test_damaged_files_are_measured_or_refused(program, tmp_path):
     random.seed(3)
     sound, measured = program.read_bytes(), 0

@@ -105,6 +105,7 @@ def test_no_signal_is_lost(tmp_path):
         assert process.stops > 50
 
 
+@pytest.mark.whole
 def test_a_target_survives_thousands_of_samples(threads):
     with started(threads) as target:
         look = Look(Modules())
@@ -120,6 +121,7 @@ def test_a_target_survives_thousands_of_samples(threads):
         assert eventually(lambda: state(target.pid) == "S")
 
 
+@pytest.mark.whole
 def test_a_target_goes_on_when_walkback_is_killed_in_the_middle(threads):
     script = """
         import sys, time

@@ -632,6 +632,7 @@ PARAMETERS = [
 ]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("code", "make"), PARAMETERS)
 def test_the_rule_is_found_broken_at_its_place_and_nowhere_else(code: str, make: Callable[[], Case], tmp_path) -> None:
     expected = make()

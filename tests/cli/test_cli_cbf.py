@@ -46,6 +46,7 @@ def decoded(*args: str | Path) -> list[list[dict]]:
 # Forms of input
 
 
+@pytest.mark.whole
 def test_input_comes_in_many_forms(tmp_path: Path) -> None:
     path = tmp_path / "some.cbf"
     path.write_bytes(DATA)

@@ -47,6 +47,7 @@ def decoded(*args: str | Path) -> ImageMap:
 # Forms of input
 
 
+@pytest.mark.whole
 def test_input_comes_in_many_forms(tmp_path: Path) -> None:
     path = tmp_path / "images.cif"
     path.write_bytes(DATA)
@@ -169,6 +170,7 @@ def test_json_is_written_in_every_coding(tmp_path: Path) -> None:
     assert out.read_bytes() == DATA
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -216,6 +218,7 @@ def test_a_live_process_is_written(tmp_path: Path) -> None:
     assert str(program) in {one.path for one in decode_images(done.stdout).images}
 
 
+@pytest.mark.whole
 def test_a_core_file_and_a_recording_are_written(tmp_path: Path) -> None:
     program = hello(tmp_path)
     (tmp_path / "core").write_bytes(core(program))
@@ -233,6 +236,7 @@ def test_a_core_file_and_a_recording_are_written(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("source", "options", "line"),
     [

@@ -239,6 +239,7 @@ def test_a_file_whose_name_has_an_at_sign_is_that_file(hello, both):
     assert counts(hello, named) == SAME
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "address",
     [

@@ -119,6 +119,7 @@ def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return folder / "many.a"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("verb", "answers"),
     [

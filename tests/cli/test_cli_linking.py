@@ -145,6 +145,7 @@ def test_raw_bytes_are_converted_in_either_byte_order(tmp_path):
     assert next(source.pieces()).section.code_address.tolist() == [TEXT, TEXT + SIZE, TEXT + 2 * SIZE]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_terminal_and_a_pipe_have_the_same_text(tmp_path, verb):
     path = given(verb, tmp_path)

@@ -86,6 +86,7 @@ def test_link_may_take_the_place_of_raw_bytes_and_of_an_object(tmp_path):
     assert sections(path) == [(2, 3)]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
 @pytest.mark.parametrize("verb", VERBS)
 def test_bytes_to_standard_output_are_only_these(tmp_path, verb, options):
@@ -99,6 +100,7 @@ def test_bytes_to_standard_output_are_only_these(tmp_path, verb, options):
     assert (tmp_path / "stdout").read_bytes() == output.read_bytes()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_refusal_writes_nothing_to_standard_output(tmp_path, verb):
     for options in ([], ["--json"]):
@@ -119,6 +121,7 @@ def test_bytes_to_a_named_pipe_are_only_these(tmp_path, verb):
     assert fifo.is_fifo()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("output", ["nowhere/file", "folder", "/dev/full"])
 @pytest.mark.parametrize("verb", VERBS)
 def test_an_output_that_cannot_be_written_is_one_line_and_3(tmp_path, verb, output):
@@ -139,6 +142,7 @@ def test_a_full_disk_is_one_line_and_3_and_the_old_file_stays(tmp_path, verb):
     assert snapshot(tmp_path) == before
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("verb", VERBS)
@@ -177,6 +181,7 @@ def test_a_closed_standard_output_is_one_line_and_3_and_nothing_is_written(tmp_p
     assert snapshot(tmp_path) == before
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_full_standard_output_is_one_line_and_3(tmp_path, verb, options):
@@ -216,6 +221,7 @@ def wrong_usage(folder: Path) -> list[tuple[list[object], str]]:
     ]
 
 
+@pytest.mark.whole
 def test_wrong_usage_is_2_and_writes_nothing(tmp_path):
     cases = wrong_usage(tmp_path)
     before = snapshot(tmp_path)
@@ -265,6 +271,7 @@ def unfit(folder: Path) -> list[tuple[list[object], int, str]]:
     return cases
 
 
+@pytest.mark.whole
 def test_what_a_verb_cannot_take_is_one_line_that_names_it_and_writes_nothing(tmp_path):
     cases = unfit(tmp_path)
     before = snapshot(tmp_path)
@@ -302,6 +309,7 @@ def test_one_file_that_cannot_be_read_is_enough_to_write_nothing(tmp_path):
 # Names
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("verb", VERBS)
 def test_names_with_control_characters_spoil_no_line(tmp_path, verb):
     path = incomplete(verb, tmp_path, AWKWARD)
@@ -321,6 +329,7 @@ def test_wrong_usage_that_names_such_a_file_spoils_no_line(tmp_path):
         assert any("two\\x0alines\\x07" in line for line in lines(done.stderr))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_name_that_is_no_utf_8_is_taken_and_shown(tmp_path, verb):
     name = os.fsencode(tmp_path) + b"/na\xffme"

@@ -35,6 +35,7 @@ def library(tmp_path: Path) -> Path:
     return archive(tmp_path, "all.a", *members)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_section_that_cannot_be_read_hides_no_other(verb: str, two_sections: tuple[Path, str, str]) -> None:
     path, unreadable, sound = two_sections

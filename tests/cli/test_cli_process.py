@@ -64,6 +64,7 @@ def test_help_tells_of_every_verb_and_of_exit_statuses() -> None:
     assert run("-h").stdout == done.stdout
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("verb", ALL_VERBS)
 def test_help_of_a_verb_tells_of_its_options(verb: str) -> None:
     done = run(verb, "--help")
@@ -85,6 +86,7 @@ def test_the_version_is_that_of_the_package() -> None:
     assert re.fullmatch(rb"walkback \d+\.\d+\.\d+\n", run("--version").stdout)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "args",
     [
@@ -128,6 +130,7 @@ def unreadable(folder: Path) -> dict[str, Path]:
     }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("verb", VERBS)
 def test_what_cannot_be_read_is_one_line_that_names_the_file_and_3(verb: str, tmp_path: Path) -> None:
     for message, path in unreadable(tmp_path).items():
@@ -148,6 +151,7 @@ def test_an_elf_file_without_a_section_is_one_line_and_1(verb: str, tmp_path: Pa
     assert (status, "SHT_NOBITS" in line) == (1, True)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("verb", ["show", "check"])
 def test_other_files_are_still_done_and_the_worst_status_holds(verb: str, tmp_path: Path, library: Path) -> None:
     text = written(tmp_path, b"some text\n", "text")
@@ -191,6 +195,7 @@ def large(folder: Path) -> Path:
     return written(folder, small(functions=5000).bytes(), "large")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("options", [[], ["--json"], ["--format", "gnu"]])
 def test_a_closed_pipe_ends_quietly(options: list[str], tmp_path: Path) -> None:
     path = large(tmp_path)
@@ -250,6 +255,7 @@ def awkward(folder: Path) -> bytes:
     return path
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("encoding", ["utf-8:surrogateescape", "utf-8:strict"])
 @pytest.mark.parametrize("options", [["show"], ["show", "--json"], ["show", "--format", "gnu"], ["check", "--json"]])
 def test_a_name_that_is_no_utf_8_is_shown(options: list[str], encoding: str, tmp_path: Path) -> None:

@@ -131,6 +131,7 @@ def test_top(store: Path) -> None:
     ]
 
 
+@pytest.mark.whole
 def test_samples_are_chosen(store: Path) -> None:
     def chosen(*options: str) -> int:
         done = asked(store, "flame", "--format", "folded", *options)
@@ -143,11 +144,13 @@ def test_samples_are_chosen(store: Path) -> None:
     assert chosen("--host", "web2") == 0
 
 
+@pytest.mark.whole
 def test_no_samples_are_told(store: Path) -> None:
     for verb in (["top"], ["flame"], ["through", "main"]):
         assert told(asked(store, *verb, "--host", "nobody")) == (1, f"{store}: there are no such samples")
 
 
+@pytest.mark.whole
 def test_every_format_that_sums_up(store: Path, tmp_path: Path) -> None:
     assert {name for name, form in WRITERS.items() if form.streamed} == set(STREAMED)
     assert set(FORMATS) == set(WRITERS) - set(STREAMED)
@@ -161,6 +164,7 @@ def test_every_format_that_sums_up(store: Path, tmp_path: Path) -> None:
     assert "store: 2026-11-21 13:10:00 to 14:20:00 UTC</h1>" in page
 
 
+@pytest.mark.whole
 def test_through(store: Path) -> None:
     lines = text(store, "through", "work").splitlines()
     assert lines[:2] == ["work", "85 of 95 weight (89.47 %), 5 of its own"]
@@ -172,12 +176,14 @@ def test_through(store: Path) -> None:
     assert text(store, "through", "idle", "--format", "folded") == "server;main;idle 10\n"
 
 
+@pytest.mark.whole
 def test_through_what_is_not_there(store: Path) -> None:
     assert told(asked(store, "through", "wor")) == (1, f"{store}: no stack has wor; there is work")
     assert told(asked(store, "through", "xyz")) == (1, f"{store}: no stack has xyz")
     assert asked(store, "through", "--regex", "(").returncode == 2
 
 
+@pytest.mark.whole
 def test_diff(store: Path, tmp_path: Path) -> None:
     lines = text(store, "diff", "version=1", "version=2").splitlines()
     assert lines[4].split() == ["0.00", "80.00", "+80.00", "0.00", "80.00", "+80.00", "hash"]
@@ -191,6 +197,7 @@ def test_diff(store: Path, tmp_path: Path) -> None:
     assert told(asked(store, "diff", "version=1", "version=3"))[0] == 1
 
 
+@pytest.mark.whole
 def test_sql(store: Path) -> None:
     query = "SELECT process, labels, sum(weight) AS weight FROM samples GROUP BY ALL ORDER BY weight DESC, process"
     assert text(store, "sql", query).splitlines()[:2] == ["process  labels     weight", "server   version=2      50"]
@@ -200,6 +207,7 @@ def test_sql(store: Path) -> None:
     assert text(store, "sql", "SELECT count(*) AS n FROM samples", "--since", "2026-11-21T14:00", "--csv") == "n\n2\n"
 
 
+@pytest.mark.whole
 def test_sql_reads_other_files_only_where_that_is_allowed(store: Path, tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("a\n1\n")
     query = f"FROM read_csv('{tmp_path}/other.csv')"
@@ -219,6 +227,7 @@ def test_json_of_what_is_no_number(store: Path) -> None:
     ]
 
 
+@pytest.mark.whole
 def test_arguments_that_are_not_utf8(store: Path) -> None:
     for args in (["top", "--host", b"\xff"], ["through", b"\xff"], ["diff", b"\xff=1", "version=1"]):
         done = run("store", store, *args)
@@ -226,6 +235,7 @@ def test_arguments_that_are_not_utf8(store: Path) -> None:
     assert run("store", store, "sql", b"SELECT '\xff' AS a").stdout == "a\n\ufffd\n".encode()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("query", ["SELEC", "DROP VIEW samples", "FROM nowhere", "SELECT 1; SELECT 2"])
 def test_wrong_sql_is_wrong_usage(store: Path, query: str) -> None:
     done = asked(store, "sql", query)
@@ -233,6 +243,7 @@ def test_wrong_sql_is_wrong_usage(store: Path, query: str) -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.whole
 def test_compact_expire_check(store: Path, folded: Path) -> None:
     asked(store, "append", folded, "--time", "2026-11-21T14:30")
     before = text(store, "flame", "--format", "folded")
@@ -253,12 +264,14 @@ def test_check_tells_what_is_wrong(store: Path) -> None:
     assert str(file) in done.stdout.decode()
 
 
+@pytest.mark.whole
 def test_what_is_no_store(tmp_path: Path) -> None:
     for verb in ([], ["top"], ["flame"], ["through", "f"], ["sql", "FROM samples"], ["compact"], ["check"]):
         assert told(asked(tmp_path, *verb)) == (3, f"{tmp_path}: this is no store") or verb == ["check"]
     assert asked(tmp_path, "append", "x").returncode == 3
 
 
+@pytest.mark.whole
 def test_wrong_usage(store: Path) -> None:
     for args in (
         ["top", "--since", "yesterday"],
@@ -286,6 +299,7 @@ def test_bytes_are_not_for_a_terminal(store: Path) -> None:
 # --store
 
 
+@pytest.mark.whole
 def test_unwind_into_a_store(tmp_path: Path, recorded: Path) -> None:
     store = tmp_path / "store"
     done = run("unwind", recorded, "--store", store, "--label", "run=1")
@@ -330,6 +344,7 @@ def test_looks_at_a_process_into_a_store(tmp_path: Path) -> None:
 # What must not be lost, or end in a traceback
 
 
+@pytest.mark.whole
 def test_everything_that_comes_through_a_pipe_is_appended(tmp_path: Path, recorded: Path) -> None:
     lines = "".join(f"p;a;b{number} 1\n" for number in range(5000)).encode()
     blob = encode_backtrace([(Kind.PC, 0x1000), (Kind.RA, 0x2001)]) * 30_000
@@ -348,6 +363,7 @@ def test_everything_that_comes_through_a_pipe_is_appended(tmp_path: Path, record
     assert objects(tmp_path / "file")[0]["samples"] == 6
 
 
+@pytest.mark.whole
 def test_stacks_that_weigh_nothing(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("p;a;b 0\n")
     assert asked(tmp_path / "store", "append", tmp_path / "f").returncode == 0
@@ -356,6 +372,7 @@ def test_stacks_that_weigh_nothing(tmp_path: Path) -> None:
         assert asked(tmp_path / "store", *verb).returncode == 0
 
 
+@pytest.mark.whole
 def test_a_time_that_no_sample_has(tmp_path: Path, folded: Path, recorded: Path) -> None:
     for file in (folded, recorded):
         for when in ("9999-12-31", "999999999w", "0001-01-01"):
@@ -369,6 +386,7 @@ def test_a_label_has_one_value(store: Path, folded: Path, recorded: Path) -> Non
     assert run("unwind", recorded, "--store", store, *labels).returncode == 2
 
 
+@pytest.mark.whole
 def test_diff_of_several_and_of_what_contradicts_itself(store: Path) -> None:
     first = objects(store, "diff", "process=server,process=client", "version=2")[0]
     assert (first["before"], first["after"]) == (95, 50)
@@ -380,6 +398,7 @@ def test_diff_of_several_and_of_what_contradicts_itself(store: Path) -> None:
         assert asked(store, "diff", *args).returncode == 2
 
 
+@pytest.mark.whole
 def test_sql_tells_all_as_json(store: Path) -> None:
     query = "SELECT MAP {DATE '2020-01-01': 1} AS a, [1, 'nan'::DOUBLE] AS b, {'c': 'inf'::DOUBLE} AS d, 1 AS a"
     assert objects(store, "sql", query) == [{"a": {"2020-01-01": 1}, "b": [1, None], "d": {"c": None}, "a_1": 1}]

@@ -36,6 +36,7 @@ def test_output_that_is_full_is_one_line_and_3(args: list[str], library: Path) -
     assert told(done) == (3, "cannot write the output: No space left on device")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
 @pytest.mark.parametrize("verb", VERBS)
 def test_errors_that_cannot_be_told_change_no_output_and_no_status(

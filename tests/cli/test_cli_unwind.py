@@ -99,6 +99,7 @@ def test_a_folder_that_perf_wrote(recorded: Path, tmp_path: Path) -> None:
     assert run("cif", "encode", folder, "-o", tmp_path / "map").returncode == 0
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_goes_to_a_file_and_to_a_pipe(form: str, recorded: Path, tmp_path: Path) -> None:
     output = tmp_path / "output"
@@ -162,6 +163,7 @@ def test_weights(recorded: Path) -> None:
     assert unwind("--weight", "samples", recorded).stdout == unwind(recorded).stdout
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("form", ["folded", "top", "pprof", "speedscope", "firefox"])
 def test_stacks_that_are_not_complete_are_marked_if_that_is_wanted(form: str, recorded: Path) -> None:
     plain, marked = (unwind("--format", form, *option, recorded).stdout for option in ([], ["--mark-incomplete"]))
@@ -222,6 +224,7 @@ def test_a_program_that_was_rebuilt_since_is_told_once_and_with_advice(rebuilt: 
         assert "--buildid-dir" in line
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("layout", [f"{OLD[2:]}/elf", OLD[2:]], ids=["folder", "file"])
 def test_a_program_that_was_rebuilt_since_is_found_in_perfs_cache(layout: str, rebuilt: Path, tmp_path: Path) -> None:
     place = tmp_path / "cache" / ".build-id" / OLD[:2] / layout
@@ -237,6 +240,7 @@ def test_a_program_that_was_rebuilt_since_is_found_in_perfs_cache(layout: str, r
     assert unwind("--buildid-dir", tmp_path / "cache", rebuilt).returncode == 1
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("form", ["pprof", "speedscope", "firefox", "top"])
 def test_periods_of_clocks_are_nanoseconds(form: str, recorded: Path) -> None:
     written = unwind("--weight", "period", "--format", form, recorded).stdout
@@ -273,6 +277,7 @@ def test_lines_of_source_files(tmp_path: Path) -> None:
     assert {Path(frame["file"]).name for one in found for frame in one["frames"]} == {"hello.s"}
 
 
+@pytest.mark.whole
 def test_recorded_call_chains_are_kept_where_there_are_no_registers(tmp_path: Path) -> None:
     hello(tmp_path)
     made = Builder(attrs=[Attr(IP | TID | TIME | CALLCHAIN)])
@@ -328,6 +333,7 @@ def test_comparing_as_json_has_the_documented_keys(recorded: Path) -> None:
 # Errors
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "args",
     [
@@ -353,6 +359,7 @@ def test_wrong_usage(args: list[str]) -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.whole
 def test_what_cannot_be_read_is_one_line_and_3(recorded: Path, tmp_path: Path) -> None:
     text, empty, begun = tmp_path / "text", tmp_path / "empty", tmp_path / "begun"
     text.write_text("some text, more than a header has of bytes, since there is a hundred of them and a few " * 2)
@@ -388,6 +395,7 @@ def test_a_recording_that_is_cut_off_is_walked_as_far_as_it_goes(recorded: Path,
         assert b"hello;_start;main;compute " in done.stdout
 
 
+@pytest.mark.whole
 def test_a_recording_without_samples(tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     made = Builder(attrs=[Attr(IP | TID | TIME)])
@@ -417,6 +425,7 @@ def test_lost_records_are_told(tmp_path: Path) -> None:
 # Output
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("interruptible")
 def test_the_output_is_there_whole_or_not_at_all(long: Path, tmp_path: Path) -> None:
     output = tmp_path / "folder" / "output"

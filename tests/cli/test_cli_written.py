@@ -71,6 +71,7 @@ def test_a_new_output_is_a_plain_file_or_as_the_program_less_the_umask(hello, ve
 # Output that cannot be written
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("output", ["nowhere/file", "folder", "/dev/full"])
 @pytest.mark.parametrize("verb", ["derive", "add", "drop"])
 def test_an_output_that_cannot_be_written_is_one_line_and_3(hello, verb, output):

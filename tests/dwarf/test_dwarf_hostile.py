@@ -185,6 +185,7 @@ def test_damaged_sections(interpreted):
         assert time.process_time() - began < 20, number
 
 
+@pytest.mark.whole
 def test_every_cut_of_a_section():
     for builder in builders()[::3]:
         data = builder.bytes()

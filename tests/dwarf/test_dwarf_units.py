@@ -336,6 +336,7 @@ def test_each_cut_of_the_units_tells_no_more_than_the_whole() -> None:
         data[:] = kept
 
 
+@pytest.mark.whole
 def test_a_file_of_nothing_but_units_is_read_in_bounded_time() -> None:
     builder = UnitBuilder()
     builder.unit(4, plain(builder), before=range(2000, 6000))

@@ -155,6 +155,7 @@ class TestBombs:
         tracemalloc.stop()
         assert peak < 3_000_000 + 5 * len(contents)
 
+    @pytest.mark.whole
     @METHODS
     def test_a_large_one_that_says_so_is_refused_by_its_claim(self, method):
         fails(chdr("little", method, 1 << 30, gigabyte(method)), f"claims {1 << 30} bytes, of at most")

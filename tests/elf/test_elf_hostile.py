@@ -128,6 +128,7 @@ def test_every_truncation(order):
         assert ask_everything(data[:length]) > 0
 
 
+@pytest.mark.whole
 @CASES
 def test_random_damage(order):
     chance = random.Random(order)

@@ -258,6 +258,7 @@ class TestExtendedNumbers:
         builder.sections[symtab].fields["sh_info"] = 1
         return builder
 
+    @pytest.mark.whole
     @pytest.mark.parametrize("byteorder", ["little", "big"])
     def test_the_first_symbol_with_such_a_number_brings_their_table(self, byteorder: str) -> None:
         builder = self.many(self.LIMIT + 2, byteorder)
@@ -283,6 +284,7 @@ class TestExtendedNumbers:
         assert b"R_X86_64_PC64 .text 0x5" in shown.stdout
         assert not [line for line in elflint(path) if ".symtab" in line or "sframe" in line]
 
+    @pytest.mark.whole
     def test_the_limit_is_crossed_both_ways(self) -> None:
         data = bytes(self.many(self.LIMIT - 1).build())
         more = with_sections(data, [small(self.LIMIT - 3)])

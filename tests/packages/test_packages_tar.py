@@ -138,6 +138,7 @@ def test_links_to_archives_are_archives_with_other_names(tmp_path):
     assert not broken
 
 
+@pytest.mark.whole
 def test_a_link_takes_no_more_room_than_another_member(tmp_path):
     links = 20_000
     archive = linked(("a", ELF), *[(str(number), "a") for number in range(links)])
@@ -309,6 +310,7 @@ def test_what_is_wrong_is_told(archive, message, tmp_path):
     assert [one.message for one in broken] == ([message] if message else [])
 
 
+@pytest.mark.whole
 def test_it_ends_anywhere_and_what_was_before_is_found(tmp_path):
     files = {"a": ELF + b"a" * 60, "b": b"text", "c": ELF + b"c"}
     whole = tar_of(files, format=tarfile.USTAR_FORMAT)
@@ -344,6 +346,7 @@ def test_a_member_that_is_cut_off_inside_is_no_end_of_what_it_is_in(pack, tmp_pa
     assert [(one.member, one.message) for one in broken] == [("in.tar(b)", f"ends {missing} bytes too early")]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("kind", ["g", "x"])
 def test_keys_that_are_not_known_take_no_memory(kind):
     keys = b"".join(record(b"GNU.sparse.%d" % key, b"") for key in range(40_000))

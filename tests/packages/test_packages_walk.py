@@ -164,6 +164,7 @@ def test_many_bombs_are_bounded_together(tmp_path):
     assert [(one.member, one.what) for one in broken] == [(None, "too large")]
 
 
+@pytest.mark.whole
 def test_millions_of_members_in_little_are_too_many(tmp_path):
     data = gzip.compress(tar_of({"folder/text": b""})[:512] * 100_000)
     assert [(one.member, one.what) for one in looked_at(tmp_path, data)[1]] == [(None, "too large")]

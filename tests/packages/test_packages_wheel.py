@@ -37,6 +37,7 @@ def test_what_python_writes_is_read(method, large, tmp_path):
     assert looked_at(tmp_path, out.getvalue(), WHEEL) == (PROGRAMS, [])
 
 
+@pytest.mark.whole
 def test_many_members_take_the_larger_directory(tmp_path):
     files = {f"m/{index}.so": ELF + b"%d" % index for index in range(70_000)}
     found, broken = looked_at(tmp_path, zip_of(files, zipfile.ZIP_STORED), WHEEL)

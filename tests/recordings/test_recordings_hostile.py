@@ -20,6 +20,8 @@ from walkback.capture.modules import Modules
 from walkback.capture.perfdata.recording import Recording
 from walkback.unwind.stacks import END_WORDS
 
+pytestmark = pytest.mark.whole
+
 WAYS = [
     (), ("--json",), ("--format", "perf-script"), ("--format", "top"), ("--format", "pprof"),
     ("--format", "speedscope"), ("--format", "firefox"), ("--format", "html"), ("--compare", "sframe,cfi,fp,auto"),

@@ -39,6 +39,7 @@ def test_a_page_is_written_for_a_file_and_for_a_member_of_an_archive(file, tmp_p
     assert not (tmp_path / "none.html").exists()
 
 
+@pytest.mark.whole
 def test_a_dash_is_standard_output_for_pages_too(file, tmp_path):
     assert report(file, "-o", tmp_path / "page.html").returncode == 0
     command = [sys.executable, "-m", "walkback", "report", str(file), "-o", "-"]
@@ -49,6 +50,7 @@ def test_a_dash_is_standard_output_for_pages_too(file, tmp_path):
     assert report(file, "--csv", "--figure", "rows", "-o", "-").stdout == rows.stdout
 
 
+@pytest.mark.whole
 def test_packages_and_what_is_compressed_are_for_surveys(file, tmp_path):
     deb = b"!<arch>\ndebian-binary   0           0     0     100644  4         `\n2.0\n"
     with tarfile.open(tmp_path / "a.tar", "w") as tar:

@@ -91,6 +91,7 @@ def test_a_page_is_written_whole_and_has_the_title(folder, tmp_path):
     assert err.count("\n") == 1
 
 
+@pytest.mark.whole
 def test_a_dash_is_standard_output_for_pages_too(folder, tmp_path):
     report(folder, "-o", tmp_path / "page.html")
     assert report(folder, "-o", "-")[0] == (tmp_path / "page.html").read_text()
@@ -103,6 +104,7 @@ def test_terminals_get_printable_text_only(folder):
     assert "\u202e" not in out
 
 
+@pytest.mark.whole
 def test_a_survey_that_is_not_finished_is_told_as_such(tmp_path):
     folder = Made(5).write(tmp_path / "survey", finished=False)
     out, err = report(folder, "--figure", "survey", status=1)
@@ -144,6 +146,7 @@ def test_what_is_no_survey_and_no_file_is_told_in_a_line(tmp_path):
         assert str(path) in err
 
 
+@pytest.mark.whole
 def test_damage_is_told_with_its_file(tmp_path):
     folder = Made(20).write(tmp_path / "survey")
     table = max(folder.glob("*/versions.parquet"))

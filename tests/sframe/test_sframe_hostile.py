@@ -301,6 +301,7 @@ LARGE = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", LARGE)
 def test_large_sections_made_to_be_worst(name, traced, interpreted):
     if interpreted and name in {"shared rows", "greedy functions"}:

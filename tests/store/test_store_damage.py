@@ -97,6 +97,7 @@ def test_a_block_that_somebody_took_away_is_told(store):
         store.blocks()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("table", layout.TABLES)
 def test_a_damaged_table_is_told_and_never_compacted_into_another(store, table):
     filled(store, random_samples(random.Random(10), 30, hours=1))

@@ -38,6 +38,7 @@ def tables_of(store):
 # What is written
 
 
+@pytest.mark.whole
 def test_another_reader_finds_every_sample_with_its_stack(store):
     rng = random.Random(1)
     expected = Counter()
@@ -211,6 +212,7 @@ def test_files_have_the_mode_that_the_umask_leaves(tmp_path):
     assert modes == {0o640}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", ["it's", "a [b] *c?", 'd"e', "née", "x;y--z"])
 def test_a_store_may_have_any_name(tmp_path, name):
     store = Store(tmp_path / name, create=True)
@@ -223,6 +225,7 @@ def test_a_store_may_have_any_name(tmp_path, name):
 # Compaction and expiry
 
 
+@pytest.mark.whole
 def test_a_compaction_changes_no_sample(store):
     rng = random.Random(4)
     expected = Counter()
@@ -261,6 +264,7 @@ def test_a_compaction_leaves_hours_of_one_block_alone_unless_all_are_wanted(stor
     assert {block.hour for block in store.blocks()} == {block.hour for block in before}
 
 
+@pytest.mark.whole
 def test_compactions_after_compactions(store):
     rng = random.Random(6)
     expected = Counter()
@@ -327,6 +331,7 @@ def test_what_expired_while_somebody_read_does_not_come_back(store):
     assert len(list(store.path.glob("segment=*"))) == 1
 
 
+@pytest.mark.whole
 def test_segments_that_were_only_in_part_replaced_stay_right(store):
     rng = random.Random(7)
     expected = Counter()

@@ -401,6 +401,7 @@ def test_damaged_tables_are_told(tmp_path, table, query):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("table", ["samples", "sources", "nodes", "frames", "modules"])
 @pytest.mark.parametrize("how", ["missing", "empty", "cut", "changed"])
 def test_damaged_files_are_told(tmp_path, table, how):

@@ -158,6 +158,7 @@ def looked_up(frames, number: int) -> int:
     return int(frames.address[number]) + is_return
 
 
+@pytest.mark.whole
 def test_every_sample_of_a_real_recording_is_there_at_its_time(store, tmp_path):
     """Against the frames that `unwind` itself gives."""
     path = tmp_path / "perf.data"

@@ -18,6 +18,8 @@ from walkback.survey.run import survey_files
 
 pytest.importorskip("distributed")
 
+pytestmark = pytest.mark.whole
+
 TESTS = Path(__file__).resolve().parents[1]
 
 

@@ -58,6 +58,7 @@ def without(found, *names):
     }
 
 
+@pytest.mark.whole
 def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(files, expected, tmp_path):
     write(files, {"killer.so": elf(100, DIES)})
     done = survey_files([files], tmp_path / "survey", workers=FaultyWorkers(2))
@@ -72,6 +73,7 @@ def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(fi
     assert len(tables(tmp_path / "survey")["files"]) == 61
 
 
+@pytest.mark.whole
 def test_a_worker_that_dies_once_costs_nothing(files, expected, tmp_path):
     for times in (1, 2):
         left = tmp_path / f"left{times}"
@@ -85,6 +87,7 @@ def test_a_worker_that_dies_once_costs_nothing(files, expected, tmp_path):
         assert found["troubles"] == []
 
 
+@pytest.mark.whole
 def test_several_files_during_which_workers_die_are_each_told(files, expected, tmp_path):
     killers = {f"killer{number}.so": elf(100 + number, DIES) for number in range(3)}
     write(files, killers)
@@ -103,6 +106,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_told(files, expected, tmp_path)
     assert str(files / "shrinking.so") in {row[0] for row in (*found["units"], *found["troubles"])}
 
 
+@pytest.mark.whole
 def test_a_fault_of_ours_is_told_and_is_not_the_end(files, expected, tmp_path):
     write(files, {"faulty.so": elf(100, FAILS)})
     survey_files([files], tmp_path / "survey", workers=FaultyWorkers(2))
@@ -126,6 +130,7 @@ def compressed_large_file() -> bytes:
     return start + b"".join(packer.compress(bytes(1 << 20)) for _ in range(260)) + packer.flush()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("limit", "make", "message"),
     [
@@ -148,6 +153,7 @@ def test_what_the_machine_lacked_is_told_and_tried_again_in_the_next_run(limit, 
     assert len(tables(tmp_path / "fresh")["units"]) == 2
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("delay", [0, 0.1, 0.3, 0.6, 1])
 def test_workers_killed_from_outside_are_replaced(files, expected, delay, tmp_path):
     """Whichever it is, and whatever it is doing."""

@@ -118,6 +118,7 @@ def test_killed_at_each_change_of_its_folder_it_goes_on(tmp_path):
     assert step > 8
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("interruptible")
 def test_interrupted_it_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
     files = write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(3000)})

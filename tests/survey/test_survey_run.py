@@ -119,6 +119,7 @@ def test_columns_have_the_types_of_the_layout(whole):
         }, table
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_who_does_the_work_and_in_which_batches_makes_no_difference(files, whole, tmp_path, monkeypatch, jobs):
     monkeypatch.setattr("walkback.survey.run._BATCH_FILES", jobs)
@@ -163,6 +164,7 @@ def test_a_package_is_told_with_the_files_in_it(tmp_path):
     assert (place["package_architecture"], place["package_format"]) == ("s390x", "deb")
 
 
+@pytest.mark.whole
 def test_ten_thousand_files_in_one_archive_are_ten_thousand_places(tmp_path):
     write(tmp_path, {"many.tar": tar({f"{number}.so": elf(number % 50) for number in range(10_000)})})
     survey_files([tmp_path / "many.tar"], tmp_path / "survey", jobs=1)
@@ -441,6 +443,7 @@ def test_a_path_that_is_gone_for_once_takes_no_results_away(files, tmp_path):
     assert tables(tmp_path / "survey") == former
 
 
+@pytest.mark.whole
 def test_a_path_or_folder_that_cannot_be_looked_into_for_once_keeps_its_rows(tmp_path):
     folders = [write(tmp_path / name, {f"in/{number}.so": elf(number)}) for number, name in enumerate("ab")]
     survey_files(folders, tmp_path / "survey", jobs=1)

@@ -265,6 +265,7 @@ class TestHostile:
         assert not cxa._is_harmless(innocent.encode())
         assert demangle([innocent, doubling(35), innocent]) == ["f", doubling(35), "f"]
 
+    @pytest.mark.whole
     @needs_cxa
     @pytest.mark.parametrize("part", ["P", "1AI", "PF", "A1_", "N1A", "Z", "DTng", "F", "ILZ", "cv", "XspT_", "Dp"])
     @pytest.mark.parametrize("count", [500, 2000, 10_000, 1 << 20])

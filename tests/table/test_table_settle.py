@@ -142,6 +142,7 @@ def test_ranges_larger_than_offsets():
         assert said(plain, pc) == said(table, pc)
 
 
+@pytest.mark.whole
 def test_many_overlapping_ranges_are_settled_quickly(interpreted):
     count = 300 if interpreted else 20_000
     nested = [(n, 2 * (count - n), list(range(0, 2 * (count - n), 1 + count // 4)), 0) for n in range(count)]

@@ -251,6 +251,7 @@ def test_the_corpus_has_the_steps_that_its_tables_say(arch) -> None:
 SYSTEM = ("libc.so.6", "libstdc++.so.6", "ld-linux-x86-64.so.2")
 
 
+@pytest.mark.whole
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the libraries of a Linux")
 @pytest.mark.parametrize("name", SYSTEM)
 def test_libraries_of_this_machine_have_the_steps_that_their_tables_say(name) -> None:
