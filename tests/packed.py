@@ -49,7 +49,8 @@ def zip_of(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method) as archive:
         for name, data in files.items():
-            archive.writestr(name, data)
+            # Without the time of day, which would give parameters of tests other names in each process.
+            archive.writestr(zipfile.ZipInfo(name), data, method)
     return out.getvalue()
 
 
