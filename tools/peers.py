@@ -240,7 +240,7 @@ def debugger_scripts() -> dict[str, str]:
 def browser_scripts() -> dict[str, str]:
     """The browser, which starts itself again and so cannot go through a loader; its fonts; and rpmbuild."""
     variables = {
-        "LD_LIBRARY_PATH": "$root/usr/lib/x86_64-linux-gnu",
+        "LD_LIBRARY_PATH": "$root/usr/lib/x86_64-linux-gnu:$root/usr/lib/x86_64-linux-gnu/pulseaudio",
         "FONTCONFIG_FILE": "$root/../passes/browser/fonts.conf",
     }
     settings = " ".join(f'{name}="{value}"' for name, value in variables.items())
