@@ -100,8 +100,8 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 def test_help_loads_no_numpy() -> None:
     for args in (["--help"], ["show", "--help"], ["check", "--help"], ["find", "--help"]):
         code = (
-            "import contextlib\nfrom walkback.cli.main import cli\n"
-            f"with contextlib.redirect_stdout(None):\n    cli({args}, standalone_mode=False)"
+            "import contextlib, io\nfrom walkback.cli.main import cli\n"
+            f"with contextlib.redirect_stdout(io.StringIO()):\n    cli({args}, standalone_mode=False)"
         )
         assert "numpy" not in imported_by(code)
 

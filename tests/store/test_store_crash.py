@@ -17,6 +17,7 @@ import pytest
 from effort import rounds
 from store import crashing, plainreader
 from store.made import HOUR, NOON, put, told_sample
+from waiting import eventually
 from walkback.store.store import Store
 
 ROUNDS = rounds(40, quick=4, share=100)
@@ -78,6 +79,7 @@ def test_processes_killed_again_and_again_lose_nothing_and_write_nothing_twice(t
             started(processes, crashing.forever, "compact", path, False),
             started(processes, crashing.forever, "read", path, told_of),
         ]
+        assert eventually(lambda: crashing.acknowledgements(told_of))
         time.sleep(rng.uniform(0.05, 0.4))
         rng.shuffle(running)
         for process in running:

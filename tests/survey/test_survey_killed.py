@@ -56,6 +56,16 @@ def children(process):
     return below - {process}
 
 
+def _has_worked(pid):
+    """Whether a process is one that examines files, and has begun to."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        server = b"forkserver" in Path(f"/proc/{fields[1]}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return server and int(fields[11]) > 5  # its time in user mode, in ticks
+
+
 def gone(pids):
     """Whether processes end."""
     return eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
@@ -124,7 +134,7 @@ def test_interrupted_it_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
     files = write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(3000)})
     output = tmp_path / "survey"
     process = command(files, "-o", output, "--jobs", "1")
-    assert eventually(lambda: children(process.pid))
+    assert eventually(lambda: any(_has_worked(pid) for pid in children(process.pid)))
     time.sleep(random.uniform(0, 0.5))
     below = children(process.pid)
     # As a terminal does, which interrupts all of them.

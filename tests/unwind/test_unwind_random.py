@@ -26,7 +26,7 @@ from stacksource import (
 )
 
 from cfibuilder import CfiBuilder, cfa
-from effort import examples
+from effort import QUICK, examples
 from walkback.arch import AARCH64, AMD64, S390X
 from walkback.dwarf.files import frame_sources
 from walkback.sframe.builder import SectionBuilder
@@ -193,7 +193,7 @@ def test_random_tables_and_stacks_are_walked_as_by_a_plain_walker(machine, order
         assert same_stacks(stacks, again.walk(samples_of(threads), [space]))
 
     run()
-    if not interpreted:
+    if not interpreted and not QUICK:
         assert longest > 6, longest
         wanted = {"COMPLETE", "UNREADABLE", "NO_TABLE", "UNKNOWN_REGISTER", "NOT_CODE"}
         assert wanted <= set(seen), seen

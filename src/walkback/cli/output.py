@@ -83,7 +83,7 @@ def complain(line: str) -> None:
     """One line on standard error, after what was printed before."""
     with contextlib.suppress(OSError, AttributeError):
         sys.stdout.flush()
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, AttributeError):  # click before 8.2 does not expect it to be closed
         click.echo(f"walkback: {printable(line)}", err=True)
 
 
