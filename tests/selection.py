@@ -1,6 +1,7 @@
 """Chooses the tests of a run, and says at its end what it left out.
 
-WALKBACK_TESTS=quick (`make test`) leaves out the comparisons with peers and what is marked `whole`;
+WALKBACK_TESTS=quick (`make test`) leaves out the comparisons with peers and what is marked `whole`, and interpreted
+all but what `always.toml` lists for kernels;
 WALKBACK_TESTS=smoke (`make test-pythons`) runs the verbs and formats of `always.toml`; WALKBACK_TESTS=long
 (`make test-long`) runs what is marked `long`; otherwise all but that runs.
 What a quick run must not lose stands in `always.toml`: it fails if any of that was not run and passed.
@@ -20,8 +21,10 @@ TESTS = Path(__file__).resolve().parent
 HOW = "`make peers test-all` runs these too"
 
 
-def is_chosen(item: pytest.Item) -> bool:
+def is_chosen(item: pytest.Item, interpreted: bool) -> bool:
     """Whether a test belongs to this run."""
+    if effort.QUICK and interpreted and not is_listed(item.nodeid, *always("kernels").values()):
+        return False
     if effort.ASKED == "smoke":
         return is_listed(item.nodeid, *always("verbs", "formats").values())
     if (item.get_closest_marker("long") is not None) != (effort.ASKED == "long"):
@@ -31,10 +34,11 @@ def is_chosen(item: pytest.Item) -> bool:
 
 def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Take away what does not belong to this run."""
-    others = [item for item in items if not is_chosen(item)]
+    interpreted = config.getoption("--interpreted")
+    others = [item for item in items if not is_chosen(item, interpreted)]
     config.stash[LEFT_OUT] = len(others)
     config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if is_chosen(item)]
+    items[:] = [item for item in items if is_chosen(item, interpreted)]
 
 
 @cache
