@@ -233,7 +233,7 @@ def test_a_program_that_was_rebuilt_since_is_found_in_perfs_cache(layout: str, r
     done = unwind("--buildid-dir", tmp_path / "cache", rebuilt)
     assert (done.returncode, done.stdout.decode().splitlines()) == (0, FOLDED)
     assert complaints(done)[0] == f"{rebuilt}: {CUT}"
-    # The usual place is the one in the environment; what is there has to be the build that was recorded.
+    # The usual place comes from the environment, and a file found there must have the recorded build ID.
     assert unwind(rebuilt, env={"PERF_BUILDID_DIR": str(tmp_path / "cache")}).stdout == done.stdout
     place.unlink()
     place.symlink_to(tmp_path / "hello")

@@ -139,7 +139,7 @@ class Modules:
         buildid_dir: str | os.PathLike[str] | None = None,
         debug_roots: Iterable[str] | None = None,
     ) -> None:
-        """Files are looked for in `sysroot` first; what is there for other machines stays out of the way.
+        """With a `sysroot`, the path of a file is looked up below that folder and not on this machine.
 
         `buildid_dir` is perf's build-ID cache, if it is not the usual one; `debug_roots` names all folders that have
         files by build ID.
