@@ -87,13 +87,13 @@ def graft(source: Path | str, target: Path, count: int = 100) -> Grafted:
     with ElfFile.open(source) as elf:
         section = section_for(elf, count)
         grafted = add(elf, section, len(section(0)))
-        replace_file(target, grafted.parts, like=source)
+        replace_file(target, grafted.parts, read=elf.file)
     return grafted
 
 
 def ungraft(source: Path, target: Path) -> None:
     with ElfFile.open(source) as elf:
-        replace_file(target, drop(elf), like=source)
+        replace_file(target, drop(elf), read=elf.file)
 
 
 def section_of_object(elf: ElfFile, sections: list[int]) -> tuple[bytes, np.ndarray]:
@@ -115,7 +115,7 @@ def graft_object(source: Path, target: Path) -> Grafted:
     with ElfFile.open(source) as elf:
         code = (elf.sections["flags"] & layout.SHF_EXECINSTR != 0) & (elf.sections["size"] > 0)
         grafted = add_to_object(elf, *section_of_object(elf, np.flatnonzero(code).tolist()))
-        replace_file(target, grafted.parts, like=source)
+        replace_file(target, grafted.parts, read=elf.file)
     return grafted
 
 

@@ -48,8 +48,9 @@ PUBLIC = {
     """,
     "walkback.elf": """
         DEBUG_ROOTS RELOCATION_TABLE RELOCATION_TARGET SECTION_RELOCATION SYMBOL_TABLE
-        DebugLink ElfFile Member Note Relocated Relocations
-        debug_data debug_file debug_link elf_files is_archive is_elf map_file members relocated relocations_for
+        Contents DebugLink ElfFile Member Note OpenFile Relocated Relocations
+        debug_data debug_file debug_link elf_files in_pieces is_archive is_elf is_stored members read_file relocated
+        relocations_for whole
     """,
     "walkback.symbols": "SymbolIndex",
     "walkback.cli": "main",

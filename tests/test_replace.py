@@ -8,10 +8,15 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from walkback.elf import OpenFile
 from walkback.replace import replace_file, replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PARTS = [b"new ", memoryview(b"contents"), b""]
 
@@ -33,7 +38,7 @@ def test_the_contents_are_the_parts_and_nothing_is_left_beside(target: Path) -> 
     assert list(target.parent.iterdir()) == [target]
 
 
-@pytest.mark.parametrize("bits", [0o755, 0o600, 0o4755, 0o444])
+@pytest.mark.parametrize("bits", [0o755, 0o600, 0o444])
 def test_mode_and_owner_stay(target: Path, bits: int) -> None:
     target.chmod(bits)
     before = target.stat()
@@ -47,8 +52,10 @@ def test_mode_and_owner_stay(target: Path, bits: int) -> None:
 def test_the_owner_of_somebody_elses_file_stays(target: Path) -> None:
     os.chown(target, 1234, 2345)
     target.chmod(0o6755)
-    replace_file(target, PARTS)
+    replace_file(None, PARTS, read=OpenFile(target))
     assert (target.stat().st_uid, target.stat().st_gid, mode(target)) == (1234, 2345, 0o6755)
+    replace_file(target, PARTS)
+    assert (target.stat().st_uid, target.stat().st_gid, mode(target)) == (1234, 2345, 0o755)
 
 
 def test_extended_attributes_stay(target: Path) -> None:
@@ -67,11 +74,11 @@ def test_a_new_file_has_the_mode_of_its_source_less_the_umask(
     tmp_path: Path, umask: int, like: int | None, expected: int
 ) -> None:
     source = tmp_path / "source"
-    source.touch()
+    source.write_bytes(b"some")
     source.chmod(like or 0)
     former = os.umask(umask)
     try:
-        replace_file(tmp_path / "new", PARTS, like=None if like is None else source)
+        replace_file(tmp_path / "new", PARTS, read=None if like is None else OpenFile(source))
     finally:
         os.umask(former)
     assert mode(tmp_path / "new") == expected
@@ -127,6 +134,127 @@ def test_a_killed_process_leaves_the_old_file(target: Path) -> None:
         assert process.stdout.readline() == b"half\n"
         process.send_signal(signal.SIGKILL)
     assert target.read_bytes() == b"old"
+
+
+# In place
+
+
+def swapped(target: Path, how: str) -> Path:
+    """Put something else in the place of a file; returns what must stay as it is."""
+    other = target.parent / "other"
+    other.write_bytes(b"precious")
+    other.chmod(0o4755)
+    target.rename(target.parent / "away")
+    if how == "link":
+        target.symlink_to(other)
+    elif how == "hard link":
+        target.hardlink_to(other)
+    return other
+
+
+@pytest.mark.parametrize("how", ["link", "hard link", "nothing"])
+@pytest.mark.parametrize("moment", ["before it is written", "while it is written"])
+def test_a_file_that_took_the_place_of_the_one_that_was_read_is_left_alone(target: Path, how: str, moment: str) -> None:
+    read = OpenFile(target)
+    others: list[Path] = []
+    if moment == "before it is written":
+        others.append(swapped(target, how))
+
+    def parts():
+        yield b"half"
+        if not others:
+            others.append(swapped(target, how))
+        yield b"whole"
+
+    with pytest.raises(OSError, match="another file took its place") as caught:
+        replace_file(None, parts(), read=read)
+    assert caught.value.filename == str(target)
+    assert others[0].read_bytes() == b"precious"
+    assert mode(others[0]) == 0o4755
+    assert (target.parent / "away").read_bytes() == b"old"
+    assert not list(target.parent.glob(".walkback-*"))
+
+
+def test_a_folder_that_was_swapped_gets_nothing(tmp_path: Path) -> None:
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    folder.mkdir()
+    other.mkdir()
+    (folder / "target").write_bytes(b"old")
+    (other / "target").write_bytes(b"precious")
+
+    def parts():
+        yield b"new"
+        folder.rename(tmp_path / "away")
+        folder.symlink_to(other)
+
+    replace_file(None, parts(), read=OpenFile(folder / "target"))
+    assert (other / "target").read_bytes() == b"precious"
+    assert (tmp_path / "away/target").read_bytes() == b"new"
+    assert [path.name for path in other.iterdir()] == ["target"]
+
+
+def test_a_file_that_was_written_to_since_it_was_read_is_left_alone(target: Path) -> None:
+    read = OpenFile(target)
+    before = target.stat()
+    target.write_bytes(b"OLD")
+    os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))  # which hides it from all but the inode's own time
+    while target.stat().st_ctime_ns == before.st_ctime_ns:
+        target.chmod(0o600)
+    with pytest.raises(OSError, match="it changed while it was read"):
+        replace_file(None, PARTS, read=read)
+    assert target.read_bytes() == b"OLD"
+
+
+def test_a_link_that_was_named_on_purpose_is_followed_once(target: Path) -> None:
+    link = target.parent / "link"
+    link.symlink_to("target")
+    replace_file(None, PARTS, read=OpenFile(link))
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new contents"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives capabilities")
+def test_privileges_stay_in_place_and_never_with_other_contents(target: Path) -> None:
+    net_raw = bytes.fromhex("0100000200200000000000000000000000000000")
+    target.chmod(0o4755)
+    try:
+        os.setxattr(target, "security.capability", net_raw)
+    except OSError:
+        pytest.skip("no capabilities here")
+    replace_file(None, PARTS, read=OpenFile(target))
+    assert (mode(target), os.getxattr(target, "security.capability")) == (0o4755, net_raw)
+    replace_file(target, PARTS)
+    assert mode(target) == 0o755
+    assert "security.capability" not in os.listxattr(target)
+
+
+# Errors
+
+
+@pytest.fixture
+def immutable(target: Path) -> Iterator[Path]:
+    if subprocess.run(["chattr", "+i", target], check=False, capture_output=True).returncode:
+        pytest.skip("no file can be made immutable here")
+    yield target
+    subprocess.run(["chattr", "-i", target], check=True)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_an_immutable_file_is_named_and_not_the_temporary_one(immutable: Path, in_place: bool) -> None:
+    with pytest.raises(PermissionError) as caught:
+        replace_file(None if in_place else immutable, PARTS, read=OpenFile(immutable))
+    assert caught.value.filename == str(immutable)
+    with pytest.raises(PermissionError) as caught, replacing(immutable) as out:
+        out.write(b"new")
+    assert caught.value.filename == str(immutable)
+    assert [path.name for path in immutable.parent.iterdir()] == ["target"]
+
+
+def test_a_directory_in_the_place_of_the_output_is_named(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    with pytest.raises(IsADirectoryError) as caught:
+        replace_file(tmp_path / "there", PARTS)
+    assert caught.value.filename == str(tmp_path / "there")
 
 
 # Piece by piece

@@ -18,7 +18,7 @@ from peers import peer
 from sframebuilder import SFrameBuilder
 from test_files import archive, small, written
 from walkback.derivation import derive
-from walkback.elf import ElfFile, elf_files, map_file
+from walkback.elf import ElfFile, elf_files, read_file
 from walkback.errors import MissingError, UnreadableError, WalkbackError
 from walkback.sframe.build import build
 from walkback.sframe.decode import decode
@@ -393,7 +393,7 @@ def test_an_archive_is_the_sum_of_its_members(tmp_path):
     path = tmp_path / "all.a" if path is None else path
     sizes, alone = measure(path), measure(one)
     assert (sizes.files, sizes.members, sizes.without) == (1, 3, 1)
-    assert sizes.file_bytes == sum(len(elf.data) for elf in elf_files(map_file(path), "all.a"))
+    assert sizes.file_bytes == sum(len(elf.data) for elf in elf_files(read_file(path), "all.a"))
     assert sizes.eh_frame == 2 * alone.eh_frame
     for version in (1, 2, 3):
         double, single = sizes.versions[version], alone.versions[version]

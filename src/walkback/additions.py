@@ -58,7 +58,7 @@ def add(
     else:
         grafted = graft.add(elf, derived.contents_at, len(derived.contents))
     refuse_unloadable(grafted.parts, elf.name, walker)
-    replace_file(path if output is None else output, grafted.parts, like=path)
+    replace_file(output, grafted.parts, read=elf.file)
     return Added(derived, proof, grafted.address, grafted.notes)
 
 
@@ -78,5 +78,5 @@ def drop(path: str | os.PathLike[str], output: str | os.PathLike[str] | None = N
     with ElfFile.open(path) as elf:
         parts = graft.drop(elf)
         done = Dropped(graft.is_recorded(elf), len(elf.data), sum(map(len, parts)))
-        replace_file(path if output is None else output, parts, like=path)
+        replace_file(output, parts, read=elf.file)
     return done

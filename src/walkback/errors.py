@@ -92,6 +92,10 @@ class InexpressibleError(WalkbackError):
     """A rule or a function that the chosen format cannot say."""
 
 
+class PassedOverWarning(UserWarning):
+    """A file that belongs to an input is not read, because that would take too much; the work goes on without it."""
+
+
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """A function that a result does not have, or would not have."""

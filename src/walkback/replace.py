@@ -2,80 +2,90 @@
 
 The contents go to a temporary file beside the target, are synced, and take the target's name in one step. Whoever has
 the former file open or runs it keeps it. Killed at any moment, the target is either the old file or the new one.
+
+Others may write in the target's folder, and swap what stands at a path while we work. So the folder is held open, and
+nothing in it is looked up through a link. A file that is written anew in place has to be the one that was read: owner,
+mode and attributes come from the descriptor it was read through, and another file under its name is left alone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Protocol, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
+CHANGED = "it changed while it was read"
 _NEW_FILE = 0o666
 _PREFIX = ".walkback-"
+_PRIVILEGES = stat.S_ISUID | stat.S_ISGID
+_CAPABILITY = "security.capability"
+_OF_CONTENTS = frozenset({"security.ima", "security.evm"})
+"""Attributes that sign the former contents."""
+
+
+class Held(Protocol):
+    """A file that was read and is still open."""
+
+    @property
+    def name(self) -> str:
+        """Its path."""
+        ...
+
+    @property
+    def descriptor(self) -> int:
+        """What it was read through."""
+        ...
+
+    @property
+    def status(self) -> os.stat_result:
+        """As it was when it was opened."""
+        ...
 
 
 def replace_file(
-    path: str | os.PathLike[str], parts: Iterable[bytes | memoryview], *, like: str | os.PathLike[str] | None = None
+    path: str | os.PathLike[str] | None, parts: Iterable[bytes | memoryview], *, read: Held | None = None
 ) -> None:
     """Make these parts, one after the other, the contents of a file.
 
-    A file that is there keeps its mode, its owner where that is allowed, and its extended attributes. A new one gets
-    the mode of `like`, or that of any new file, less the umask. A symbolic link stays one, and what it leads to is
-    replaced. What is no regular file, such as a pipe or a device, is written to, and so is what a name such as
-    /dev/stdout stands for. Raises OSError, which names the path.
+    Without a path it is the file that was `read`, written anew in place: it keeps its owner where that is allowed, its
+    mode and its extended attributes. If it changed meanwhile, or its name now stands for another file, it is left
+    alone.
+
+    Another file that is there keeps these too, except for the privileges that a program has by set-user-ID,
+    set-group-ID and capabilities: these were for other contents. A new one gets the mode of the file that was read, or
+    that of any new file, less the umask. A symbolic link stays one, and what it leads to is replaced. What is no
+    regular file, such as a pipe or a device, is written to, and so is what a name such as /dev/stdout stands for.
+    Raises OSError, which names the path.
     """
-    replace_files([(path, parts)], like=like)
+    replace_files([(path, parts)], read=read)
 
 
 def replace_files(
-    files: Iterable[tuple[str | os.PathLike[str], Iterable[bytes | memoryview]]],
-    *,
-    like: str | os.PathLike[str] | None = None,
+    files: Iterable[tuple[str | os.PathLike[str] | None, Iterable[bytes | memoryview]]], *, read: Held | None = None
 ) -> None:
     """The same for several files: none takes its name before all are written."""
-    ready: list[tuple[Path, Path]] = []
-    try:
+    with contextlib.ExitStack() as stack:
+        ready = []
         for path, parts in files:
-            name = os.fsdecode(path)
-            try:
-                if _is_stream(name):
-                    _write_stream(name, parts)
-                else:
-                    ready.append(_prepare(Path(os.path.realpath(name)), parts, like))
-            except OSError as error:
-                raise OSError(error.errno, error.strerror, name) from None
-        for temporary, target in ready:
-            temporary.replace(target)
-            sync_folder(target.parent)
-    except BaseException:
-        for temporary, _ in ready:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-        raise
-
-
-def _is_stream(name: str) -> bool:
-    """Whether something is written to and not replaced."""
-    if name.startswith(("/dev/", "/proc/")):
-        return True
-    try:
-        return not stat.S_ISREG(Path(name).stat().st_mode)
-    except FileNotFoundError:
-        return False
-
-
-def _write_stream(name: str, parts: Iterable[bytes | memoryview]) -> None:
-    # At its end: an output that is redirected to a file may hold something already.
-    descriptor = os.open(name, os.O_WRONLY | os.O_APPEND)
-    try:
-        _write(descriptor, parts)
-    finally:
-        os.close(descriptor)
+            name = _name(path, read)
+            with _naming(name):
+                stream = None if path is None else _open_stream(name)
+                if stream is not None:
+                    with os.fdopen(stream, "ab", buffering=0):
+                        _write(stream, parts)
+                    continue
+                new = stack.enter_context(_New(name, read, in_place=path is None))
+                _write(new.descriptor, parts)
+                new.finish()
+                ready.append(new)
+        for new in ready:
+            new.take_name()
 
 
 @contextlib.contextmanager
@@ -85,72 +95,146 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     The file takes its name at the end; if there is an exception it never does.
     """
     name = os.fsdecode(path)
-    try:
-        with _replacing(name) as out:
+    with _naming(name):
+        stream = _open_stream(name)
+    if stream is not None:
+        with _naming(name, only_nameless=True), os.fdopen(stream, "ab") as out:
             yield out
+        return
+    with _New(name, None, in_place=False) as new:
+        with _naming(name, only_nameless=True), os.fdopen(os.dup(new.descriptor), "wb") as out:
+            yield out
+        new.finish()
+        new.take_name()
+
+
+def _name(path: str | os.PathLike[str] | None, read: Held | None) -> str:
+    if path is not None:
+        return os.fsdecode(path)
+    if read is None:
+        message = "there is no path and no file that was read"
+        raise ValueError(message)
+    return read.name
+
+
+@contextlib.contextmanager
+def _naming(name: str, *, only_nameless: bool = False) -> Iterator[None]:
+    """Errors of the system name the target, whatever temporary file or folder they are about.
+
+    With `only_nameless` those that name a file stay: they are of whoever makes the contents.
+    """
+    try:
+        yield
     except OSError as error:
-        if error.filename not in {None, name} and not Path(error.filename).name.startswith(_PREFIX):
+        if only_nameless and error.filename is not None:
             raise
         raise OSError(error.errno, error.strerror, name) from None
 
 
-@contextlib.contextmanager
-def _replacing(name: str) -> Iterator[BinaryIO]:
-    if _is_stream(name):
-        with Path(name).open("ab") as out:
-            yield out
-        return
-    target = Path(os.path.realpath(name))
-    descriptor, temporary = _temporary(target.parent)
+def _open_stream(name: str) -> int | None:
+    """A descriptor of what is written to and not replaced; None if the name is for a file."""
+    # At its end: an output that is redirected to a file may hold something already.
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+    if name.startswith(("/dev/", "/proc/")):
+        return os.open(name, flags)
     try:
-        with os.fdopen(descriptor, "wb") as out:
-            yield out
-            out.flush()
-            _finish(descriptor, target, None)
-        temporary.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
-    sync_folder(target.parent)
-
-
-def _prepare(
-    target: Path, parts: Iterable[bytes | memoryview], like: str | os.PathLike[str] | None
-) -> tuple[Path, Path]:
-    """Write a temporary file beside the target; returns both."""
-    descriptor, temporary = _temporary(target.parent)
-    try:
-        try:
-            _write(descriptor, parts)
-            _finish(descriptor, target, like)
-        finally:
-            os.close(descriptor)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
-    return temporary, target
-
-
-def _finish(descriptor: int, target: Path, like: str | os.PathLike[str] | None) -> None:
-    """Give the new file what the target has, and bring it to the disk."""
-    try:
-        former = target.stat()
+        place = os.open(name, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
-        mode = _NEW_FILE if like is None else Path(like).stat().st_mode & 0o777
-        os.fchmod(descriptor, mode & ~_umask())
-    else:
-        _keep(descriptor, former, target)
-    os.fsync(descriptor)
+        return None
+    try:
+        # What was looked at is what is opened, whatever stands under the name by now.
+        return None if stat.S_ISREG(os.fstat(place).st_mode) else os.open(f"/proc/self/fd/{place}", flags)
+    finally:
+        os.close(place)
 
 
-def _temporary(folder: Path) -> tuple[int, Path]:
-    """A new file that nobody else can read."""
-    while True:
-        path = folder / f"{_PREFIX}{os.urandom(6).hex()}"
-        with contextlib.suppress(FileExistsError):
-            return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), path
+class _New:
+    """A file that is being written beside the one whose name it will take, in a folder that is held open."""
+
+    def __init__(self, name: str, read: Held | None, *, in_place: bool) -> None:
+        self.name = name
+        self._read = read
+        self._in_place = in_place
+        self._closing = contextlib.ExitStack()
+        self._temporary: str | None = None
+
+    def __enter__(self) -> Self:
+        with _naming(self.name), contextlib.ExitStack() as stack:
+            folder, self._base = os.path.split(os.path.realpath(self.name))
+            self._folder = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            stack.callback(os.close, self._folder)
+            if self._in_place:
+                self._check_is_read()
+            self._former = self._find_former(stack)
+            self.descriptor = self._open_temporary()
+            stack.callback(os.close, self.descriptor)
+            self._closing = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self._temporary, dir_fd=self._folder)
+        self._closing.close()
+
+    def _check_is_read(self) -> None:
+        """Raise an error unless the name still stands for the file that was read, and that is as it was."""
+        read = self._read
+        assert read is not None
+        try:
+            here = os.stat(self._base, dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            here = None
+        if here is None or not os.path.samestat(here, read.status):
+            message = "another file took its place while it was read, and is left alone"
+            raise OSError(errno.ESTALE, message, self.name)
+        now = os.fstat(read.descriptor)
+        if (now.st_ctime_ns, now.st_size) != (read.status.st_ctime_ns, read.status.st_size):
+            raise OSError(errno.ESTALE, CHANGED, self.name)
+
+    def _find_former(self, stack: contextlib.ExitStack) -> int | None:
+        """A descriptor of the file whose owner, mode and attributes stay, if there is one."""
+        if self._in_place:
+            assert self._read is not None
+            return self._read.descriptor
+        try:
+            former = os.open(self._base, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
+        except FileNotFoundError:
+            return None
+        stack.callback(os.close, former)
+        if not stat.S_ISREG(os.fstat(former).st_mode):
+            raise OSError(errno.ESTALE, "something else took its place", self.name)
+        return former
+
+    def _open_temporary(self) -> int:
+        """A new file that nobody else can read."""
+        while True:
+            name = f"{_PREFIX}{os.urandom(6).hex()}"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with contextlib.suppress(FileExistsError):
+                descriptor = os.open(name, flags, 0o600, dir_fd=self._folder)
+                self._temporary = name
+                return descriptor
+
+    def finish(self) -> None:
+        """Give the new file what the former one has, and bring it to the disk."""
+        with _naming(self.name):
+            if self._former is not None:
+                _keep(self.descriptor, self._former, privileged=self._in_place)
+            else:
+                mode = _NEW_FILE if self._read is None else self._read.status.st_mode & 0o777
+                os.fchmod(self.descriptor, mode & ~_umask())
+            os.fsync(self.descriptor)
+
+    def take_name(self) -> None:
+        """The one step. What is renamed over is only ever an entry of the folder that is held, and no link's target."""
+        assert self._temporary is not None
+        with _naming(self.name):
+            if self._in_place:
+                self._check_is_read()
+            os.rename(self._temporary, self._base, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        self._temporary = None
+        _sync_folder(".", self._folder)
 
 
 def _write(descriptor: int, parts: Iterable[bytes | memoryview]) -> None:
@@ -160,18 +244,22 @@ def _write(descriptor: int, parts: Iterable[bytes | memoryview]) -> None:
             rest = rest[os.write(descriptor, rest) :]
 
 
-def _keep(descriptor: int, former: os.stat_result, target: Path) -> None:
-    """Make the new file what the former one was, apart from its contents."""
-    mode = stat.S_IMODE(former.st_mode)
+def _keep(descriptor: int, former: int, *, privileged: bool) -> None:
+    """Make the new file what the former one is, apart from its contents."""
+    status = os.fstat(former)
     try:
-        os.fchown(descriptor, former.st_uid, former.st_gid)
+        os.fchown(descriptor, status.st_uid, status.st_gid)
     except OSError:
-        mode &= ~(stat.S_ISUID | stat.S_ISGID)  # of another owner these would mean something else
+        privileged = False  # of another owner these would mean something else
+    place = f"/proc/self/fd/{former}"  # which also works for a descriptor that is for nothing but looking
     with contextlib.suppress(OSError):  # a file system without them
-        for attribute in os.listxattr(target):
+        for attribute in os.listxattr(place):
+            if attribute in _OF_CONTENTS or (attribute == _CAPABILITY and not privileged):
+                continue
             with contextlib.suppress(OSError):  # one that only the system may set
-                os.setxattr(descriptor, attribute, os.getxattr(target, attribute))
-    os.fchmod(descriptor, mode)
+                os.setxattr(descriptor, attribute, os.getxattr(place, attribute))
+    mode = stat.S_IMODE(status.st_mode)
+    os.fchmod(descriptor, mode if privileged else mode & ~_PRIVILEGES)
 
 
 def _umask() -> int:
@@ -191,8 +279,12 @@ def sync_file(path: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """The new name has to reach the disk too; where folders cannot be synced, it will in time."""
+    _sync_folder(folder, None)
+
+
+def _sync_folder(path: Path | str, folder: int | None) -> None:
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
         try:
             os.fsync(descriptor)
         finally:

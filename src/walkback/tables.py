@@ -12,7 +12,7 @@ import numpy as np
 
 from walkback.comparison import Comparison, Stretch, compare
 from walkback.dwarf.files import frame_sources, in_code
-from walkback.elf import ElfFile, elf_files, is_archive, is_elf, map_file
+from walkback.elf import ElfFile, OpenFile, elf_files, is_archive, is_elf
 from walkback.elf.inputs import raise_first, split_address
 from walkback.errors import ArgumentError, MissingError, UnreadableError, WalkbackError
 from walkback.sframe.files import sources, sources_of
@@ -97,7 +97,7 @@ def pairs(
     none its call frame information. `other` can be raw bytes with their address, as in `raw.sframe@0x4000`.
     """
     name = os.fsdecode(path)
-    data = map_file(path)
+    data = OpenFile(path)
     if not is_elf(data) and not is_archive(data):
         message = "this is no ELF file or archive"
         raise UnreadableError(message, file=name)
@@ -171,7 +171,7 @@ def _other(other: str, section: str | None) -> Named:
     """The second table, from another file."""
     path, address = split_address(other)
     if address is not None:
-        data = map_file(path)
+        data = OpenFile(path)
         if is_elf(data) or is_archive(data):
             message = f"an address is for raw section bytes, and {path} has addresses of its own"
             raise ArgumentError(message)

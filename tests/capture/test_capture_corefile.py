@@ -130,14 +130,13 @@ def test_frame_pointers_of_big_endian_aarch64(byteorder):
     assert End(stacks.end[0]) in {End.ZERO, End.COMPLETE}
 
 
-def test_memory_is_not_copied_and_read_across_segments():
+def test_memory_is_read_across_segments():
     core = CoreBuilder().thread(1, []).load(0x3000, b"c" * 16, flags=4).load(0x1000, b"a" * 16, size=4096)
     core.load(0x2000, b"b" * 4096)
     data = core.build()
     source = opened(data)
     memory = source.memory
-    assert memory.memory.start.tolist() == [0x1000, 0x2000, 0x3000]
-    assert memory.memory.buffer.obj is data
+    assert memory.stored_start.tolist() == [0x1000, 0x2000, 0x3000]
     assert memory.read(0x2FFE, 100) == b"bb" + b"c" * 16
     assert memory.read(0x100F, 100) == b"a"
     assert memory.read(0x1010, 1) == b""
@@ -149,12 +148,30 @@ def test_memory_is_not_copied_and_read_across_segments():
     assert memory.is_writable(0x9000) is None
 
 
+def test_a_stack_longer_than_what_is_read_at_first_is_walked_to_its_end():
+    frames, step = 3000, 512
+    stack = 0x10000
+    contents = bytearray(frames * step + 16)
+    for number in range(frames):
+        struct.pack_into("<QQ", contents, number * step, stack + (number + 1) * step, 0x400100 + number)
+    words = [0] * 27
+    words[4], words[16], words[19] = stack, 0x400010, stack
+    core = (
+        CoreBuilder().thread(1, words).load(stack, bytes(contents), flags=6).load(0x400000, b"", size=0x1000, flags=5)
+    )
+    source = opened(core)
+    walker = Walker(source.machine, source.byteorder, lambda _: None, only="fp", limit=10_000)
+    snapshot = source.sample(walker)
+    assert len(snapshot.samples.memory.buffer) < len(contents) / 4
+    assert snapshot.stacks.pc.tolist() == [0x400010, *range(0x400100, 0x400100 + frames)]
+
+
 def test_overlapping_segments_are_parted():
     core = CoreBuilder().thread(1, []).load(0x1000, b"a" * 0x100).load(0x1080, b"b" * 0x100).load(0x1010, b"c" * 8)
     core.load(2**64 - 16, b"d" * 64)
-    memory = opened(core).memory.memory
-    assert memory.start.tolist() == [0x1000, 0x1100, 2**64 - 16]
-    assert memory.size.tolist() == [0x100, 0x80, 15]
+    memory = opened(core).memory
+    assert memory.stored_start.tolist() == [0x1000, 0x1100, 2**64 - 16]
+    assert memory.stored_size.tolist() == [0x100, 0x80, 15]
 
 
 def test_a_stack_that_is_cut_is_told():
@@ -260,11 +277,11 @@ def test_very_many_segments(count):
         core.load(0x10000 * i, struct.pack("<Q", i), flags=6 if i % 2 else 5)
     data = core.build()
     source = opened(data)
-    assert len(source.memory.memory.start) == count
+    assert len(source.memory.stored_start) == count
     assert source.memory.read(0x10000 * 77, 8) == struct.pack("<Q", 77)
     assert len(source.space.start) == count // 2
     cut = opened(data[: 64 + 56 * (count + 1) + len(core.notes) + 80])
-    assert len(cut.memory.memory.start) == 10
+    assert len(cut.memory.stored_start) == 10
     assert "cut short" in cut.troubles[0]
 
 

@@ -108,7 +108,7 @@ class TestModules:
         from walkback.elf import ElfFile
 
         elf = ElfFile.open(prog)
-        contents = bytearray(elf.data)
+        contents = bytearray(elf.data[:])
         section = elf.sections[elf.sections_of_type(2)[0]]
         offset, size = int(section["offset"]), int(section["size"])
         for place in range(offset, offset + size, 24):

@@ -103,7 +103,7 @@ def test_what_it_does_not_say_is_a_finding(
     builder.function(address_of(program, function), size, rows)
     with ElfFile.open(program) as elf:
         contents = graft(elf, lambda address: builder.encode(address=address), len(builder.encode(address=0)))
-        replace_file(tmp_path / "wrong", contents.parts, like=program)
+        replace_file(tmp_path / "wrong", contents.parts, read=elf.file)
     [report] = check(tmp_path / "wrong")
     assert [finding.code for finding in report.findings] == ["cfa-below-sp"]
     assert report.notes == []

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from walkback.elf import is_archive, map_file, members
+from walkback.elf import is_archive, members, read_file
 from walkback.errors import ElfError, UnreadableError
 
 GNU = b"!<arch>\n"
@@ -139,7 +139,7 @@ class TestAr:
         subprocess.run(["ar", *arguments], cwd=folder, check=True)
 
     def contents(self, path):
-        return [(m.name, bytes(m.data)) for m in members(map_file(path), str(path))]
+        return [(m.name, bytes(m.data)) for m in members(read_file(path), str(path))]
 
     @pytest.mark.parametrize("flags", ["rc", "rcT"])
     def test_members_are_those_that_were_put_in(self, folder, flags):
@@ -153,7 +153,7 @@ class TestAr:
         self.ar(folder, "rc", "in/inner.a", *names)
         (folder / "z.o").write_bytes(b"last")  # ar would replace a member of the same name
         self.ar(folder, "rcT", "outer.a", "in/inner.a", "z.o")
-        assert map_file(folder / "outer.a")[:8] == b"!<thin>\n"
+        assert read_file(folder / "outer.a")[:8] == b"!<thin>\n"
         inner = [(name, (folder / name).read_bytes()) for name in names]
         assert self.contents(folder / "outer.a") == [*inner, ("z.o", b"last")]
 

@@ -13,7 +13,7 @@ import pytest
 
 from grafting import linker_folder, output_of
 from peers import peer, run
-from walkback.elf import SECTION_RELOCATION, ElfFile, map_file, members
+from walkback.elf import SECTION_RELOCATION, ElfFile, members, read_file
 from walkback.elf.archivewrite import rewritten
 from walkback.errors import ElfError, GraftError, WalkbackError
 from walkback.graft import ObjectSection, set_sections
@@ -179,7 +179,7 @@ class TestArchivers:
             return set_sections(elf, [ObjectSection(bytes(64 + len(member.name) % 2), where)])
 
         target = archive.with_name("new.a")
-        target.write_bytes(b"".join(rewritten(map_file(archive), "lib.a", change)))
+        target.write_bytes(b"".join(rewritten(read_file(archive), "lib.a", change)))
         return target
 
     def test_everything_but_the_contents_is_kept(self, archive: Path) -> None:
@@ -194,7 +194,7 @@ class TestArchivers:
         before, after = (run("ar-new", "tv", path).stdout.decode().split("\n") for path in (archive, target))
         columns = [[line.split()[:2] + line.split()[3:] for line in lines] for lines in (before, after)]
         assert columns[0] == columns[1]
-        old, new = (list(members(map_file(path), "")) for path in (archive, target))
+        old, new = (list(members(read_file(path), "")) for path in (archive, target))
         assert [one.name for one in old] == [one.name for one in new]
         assert all(bytes(one.data[:4]) == b"\x7fELF" for one in new if one.name != "odd.txt")
 
@@ -217,7 +217,7 @@ class TestArchivers:
             names = [f"{name}.o" for name in SOURCES]
             run(archiver, "rcD", path, *names, cwd=folder, check=True)
             target = self.with_sections(path)
-            for one, member in zip(names, members(map_file(target), ""), strict=True):
+            for one, member in zip(names, members(read_file(target), ""), strict=True):
                 (tmp_path / one).write_bytes(member.data)
             run(archiver, "rcD", tmp_path / f"again-{archiver}.a", *names, cwd=tmp_path, check=True)
             assert target.read_bytes() == (tmp_path / f"again-{archiver}.a").read_bytes()

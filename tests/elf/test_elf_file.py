@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from elfbuilder import ElfBuilder
-from walkback.elf import ElfFile, is_elf, layout, map_file
+from walkback.elf import ElfFile, is_elf, layout, read_file
 from walkback.errors import ElfError, UnreadableError
 
 ORDERS = pytest.mark.parametrize("order", ["little", "big"])
@@ -94,7 +94,7 @@ class TestOpening:
         with pytest.raises(UnreadableError, match="empty"):
             ElfFile.open(str(tmp_path / "empty"))
         with pytest.raises(UnreadableError, match="null"):
-            map_file("a\0b")
+            read_file("a\0b")
 
     def test_a_pipe_is_refused_without_waiting(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")

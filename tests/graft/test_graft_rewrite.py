@@ -55,7 +55,7 @@ def anew(source: Path, target: Path, count: int = 1, **options: int) -> Grafted:
         expected = Rewriting(elf).address(size)
         grafted = Rewriting(elf).write(section, size, **options)
         assert grafted.address == expected
-        replace_file(target, grafted.parts, like=source)
+        replace_file(target, grafted.parts, read=elf.file)
     check(target, grafted, section(grafted.address))
     return grafted
 

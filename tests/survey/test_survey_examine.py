@@ -17,7 +17,7 @@ from elfbuilder import ElfBuilder
 from peers import run
 from test_files import written
 from walkback import Verdict, WalkbackError, check, derive, measure, pairs
-from walkback.elf import ElfFile, is_archive, map_file
+from walkback.elf import ElfFile, is_archive, read_file
 from walkback.survey import layout
 from walkback.survey.columns import packed, plain_text, unpacked
 from walkback.survey.examine import LISTED, examine
@@ -31,7 +31,7 @@ PROGRAM = (
 
 
 def rows_of(path: Path | memoryview) -> dict[str, list[dict[str, Any]]]:
-    data = map_file(path) if isinstance(path, Path) else path
+    data = read_file(path) if isinstance(path, Path) else path
     found = examine(data, "c0", debug_roots=())
     assert set(found) == set(layout.KEYED)
     named = {
@@ -54,7 +54,7 @@ def compiled(folder: Path, name: str, *options: str) -> Path:
 
 
 def plain_files() -> list[Path]:
-    found = [one.path for one in corpus() if not is_archive(map_file(one.path))]
+    found = [one.path for one in corpus() if not is_archive(read_file(one.path))]
     return [*random.Random(1).sample(found, min(60, len(found))), *MACHINE_FILES]
 
 

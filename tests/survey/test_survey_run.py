@@ -13,7 +13,7 @@ import pytest
 
 from survey.surveys import elf, ended, objects, some_files, tables, tar, write
 from walkback import UnreadableError
-from walkback.elf import map_file
+from walkback.elf import read_file
 from walkback.errors import MissingError
 from walkback.survey import layout
 from walkback.survey.digest import content_digest
@@ -54,7 +54,7 @@ def test_every_elf_file_has_its_places_and_each_content_its_rows_once(files, who
     assert len(contents) == 42  # of 0 to 39, 100, and the broken one
     for content, path, member, *_ in found["places"]:
         if member is None:
-            assert content == content_digest(map_file(path))
+            assert content == content_digest(read_file(path))
 
 
 def test_all_names_of_hard_links_are_places(tmp_path):
@@ -68,7 +68,7 @@ def test_all_names_of_hard_links_are_places(tmp_path):
 
 
 def test_rows_are_those_of_the_examiner(files, whole):
-    data = map_file(files / "lib/3.so")
+    data = read_file(files / "lib/3.so")
     content = content_digest(data)
     expected = examine(data, content, debug_roots=())
     found = tables(whole)
@@ -89,7 +89,7 @@ def test_what_breaks_off_is_told_and_what_came_before_is_there(files, whole):
     [trouble] = objects(whole, "troubles")
     assert trouble["path"] == str(files / "cut.tar")
     errors = [row for row in objects(whole, "files") if row["outcome"] == "error"]
-    assert [row["content"] for row in errors] == [content_digest(map_file(files / "broken.so"))]
+    assert [row["content"] for row in errors] == [content_digest(read_file(files / "broken.so"))]
     assert errors[0]["error"]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus import corpus
-from walkback.elf import is_archive, map_file
+from walkback.elf import is_archive, read_file
 from walkback.survey.reading import open_survey
 from walkback.survey.run import survey_files
 
@@ -26,7 +26,7 @@ def told_by(*words: str | Path) -> list[dict[str, Any]]:
 
 def test_totals_are_those_of_size_and_compare(tmp_path):
     chance = random.Random(11)
-    samples = [one.path for one in corpus() if not is_archive(map_file(one.path))]
+    samples = [one.path for one in corpus() if not is_archive(read_file(one.path))]
     wanted = [*chance.sample(samples, 50), *(path.resolve() for path in MACHINE_FILES)]
     different = list({path.read_bytes(): path for path in wanted}.values())
     survey_files(wanted, tmp_path / "survey", jobs=2)

@@ -18,7 +18,7 @@ from walkback.capture.corenotes import AT_BASE, AT_ENTRY, AT_EXECFN, AT_PHDR, AT
 from walkback.capture.images import build_id_in, image_of
 from walkback.capture.linkmap import DT_DEBUG, LinkMap
 from walkback.capture.modules import Module
-from walkback.elf import ElfFile, is_elf, map_file
+from walkback.elf import ElfFile, OpenFile, is_elf
 from walkback.elf import layout as elf_layout
 from walkback.errors import WalkbackError
 from walkback.unwind.samples import Space
@@ -136,7 +136,7 @@ class CoreCode:
             return False
         for place in module.places:
             with contextlib.suppress(WalkbackError):
-                return not is_elf(map_file(place))
+                return not is_elf(OpenFile(place))
         return False
 
     def _build_id(self, path: str, parts: list[MappedFile]) -> bytes | None:
@@ -210,7 +210,7 @@ class CoreCode:
             return error.message
         if auxiliary.get(AT_PHNUM, len(segments)) != len(segments):
             return f"it has {len(segments)} program headers, and the program had {auxiliary[AT_PHNUM]}"
-        header = np.frombuffer(elf.data, elf_layout.ELF_HEADER[elf.byteorder], 1)[0]
+        header = np.frombuffer(elf.header, elf_layout.ELF_HEADER[elf.byteorder], 1)[0]
         if AT_PHDR in auxiliary:
             place = (auxiliary[AT_PHDR] - bias) % 2**64
             for one in segments[segments["type"] == elf_layout.PT_LOAD]:

@@ -12,11 +12,10 @@ from walkback.capture.corecode import CoreCode
 from walkback.capture.corememory import CoreMemory, segments_of
 from walkback.capture.corenotes import CoreNotes, notes_of
 from walkback.capture.registers import empty_rows
-from walkback.capture.snapshot import Snapshot
+from walkback.capture.snapshot import Snapshot, samples_of
 from walkback.elf import ElfFile
 from walkback.elf import layout as elf_layout
 from walkback.errors import UnreadableError
-from walkback.unwind.samples import Samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +24,12 @@ if TYPE_CHECKING:
     from walkback.capture.modules import Modules
     from walkback.capture.process import StackWalker
     from walkback.elf.layout import ByteOrder
+    from walkback.unwind.samples import Samples
 
+_FIRST = 1 << 18
+"""Bytes of each stack that are read at first."""
+_MOST = 1 << 26
+"""Bytes that are read at once."""
 _MOST_TOLD = 1000
 """Lines of trouble."""
 
@@ -101,7 +105,7 @@ class CoreFile:
             troubles=list(self.troubles),
         )
         if walker is not None:
-            snapshot.stacks = walker.walk(snapshot.samples, snapshot.spaces, self.read)
+            snapshot.stacks = walker.walk(snapshot.samples, snapshot.spaces, _Reader(self))
         return snapshot
 
     def read(self, _: int, address: int) -> tuple[int, bytes] | None:
@@ -112,17 +116,26 @@ class CoreFile:
         count = len(self.notes.tids)
         registers = empty_rows(count)
         registers[:] = self.notes.registers
-        segments = len(self.memory.memory.start)
         sp = registers[:, self.machine.sp].tolist()
-        return Samples(
-            registers=registers,
-            known=np.array(self.notes.known, np.uint64),
-            space=np.zeros(count, np.int32),
-            memory=self.memory.memory,
-            first_segment=np.zeros(count, np.int64),
-            end_segment=np.full(count, segments, np.int64),
-            cut=np.array([self.memory.cut_at(one) for one in sp], np.uint64),
-        )
+        code = self.memory.code()
+        pieces = [[self.memory.around(one, _FIRST), *code] for one in sp]
+        return samples_of(registers, self.notes.known, pieces, [self.memory.cut_at(one) for one in sp])
+
+
+class _Reader:
+    """Memory that a walk wants beside what it began with: of the core file, or else of a mapped file."""
+
+    def __init__(self, core: CoreFile) -> None:
+        self._core = core
+        self._size: dict[int, int] = {}
+
+    def __call__(self, number: int, address: int) -> tuple[int, bytes] | None:
+        """More each time: long stacks are rare, and walked from their beginning again."""
+        size = self._size[number] = 2 * self._size.get(number, _FIRST)
+        piece = self._core.memory.around(address, min(size, _MOST))
+        if address < piece.start + len(piece.contents):
+            return piece.start, piece.contents
+        return self._core.read(number, address)
 
 
 def _machine(elf: ElfFile) -> Machine:

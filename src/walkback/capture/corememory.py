@@ -1,7 +1,7 @@
 """The memory that a core file holds: the contents of its PT_LOAD segments, where they stand in the file.
 
 A segment may be longer in memory than in the file: what is missing was not written, because it is in a file that was
-mapped, or because the core file is cut short. Nothing is copied but what is read here.
+mapped, or because the core file is cut short. Only what walks want of it is read.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from walkback.capture.snapshot import Piece
 from walkback.elf import layout as elf_layout
 from walkback.errors import ElfError, UnreadableError
-from walkback.unwind.samples import Memory
 
 if TYPE_CHECKING:
     from walkback.arrays import U64, Records
     from walkback.elf import ElfFile
 
 _TOP = np.uint64(2**64 - 1)
+_PAGE = 4096
+_SMALL = 1 << 14
+_MOST_CODE = 16
 
 
 class CoreMemory:
@@ -37,7 +40,8 @@ class CoreMemory:
         self.missing = int(np.sum((wanted - there).astype(np.float64)))
         """Bytes that should be in the file and are not: it is cut short."""
         self._there: U64 = self.start + there
-        self.memory = _disjoint(memoryview(elf.data), self.start, there, offset)
+        self._data = elf.data
+        self.stored_start, self.stored_size, self._offset = _disjoint(self.start, there, offset)
 
     def number(self, address: int) -> int:
         """The segment that holds an address, whether or not its contents are there; -1 for none."""
@@ -61,20 +65,37 @@ class CoreMemory:
 
     def read(self, address: int, size: int) -> bytes:
         """As many bytes as there are from an address on."""
-        memory, parts = self.memory, []
-        number = int(np.searchsorted(memory.start, np.uint64(address & 2**64 - 1), side="right")) - 1
-        while size > 0 and 0 <= number < len(memory.start):
-            away = address - int(memory.start[number])
-            if not 0 <= away < int(memory.size[number]):
+        parts = []
+        number = int(np.searchsorted(self.stored_start, np.uint64(address & 2**64 - 1), side="right")) - 1
+        while size > 0 and 0 <= number < len(self.stored_start):
+            away = address - int(self.stored_start[number])
+            if not 0 <= away < int(self.stored_size[number]):
                 break
-            place = int(memory.offset[number]) + away
-            part = bytes(memory.buffer[place : place + min(size, int(memory.size[number]) - away)])
+            place = int(self._offset[number]) + away
+            part = bytes(self._data[place : place + min(size, int(self.stored_size[number]) - away)])
             parts.append(part)
             address, size, number = address + len(part), size - len(part), number + 1
         return b"".join(parts)
 
+    def around(self, address: int, size: int) -> Piece:
+        """The memory from the page of an address on, as far as its segment has it; none if nothing is there."""
+        number = int(np.searchsorted(self.stored_start, np.uint64(address), side="right")) - 1
+        start = max(address & -_PAGE, int(self.stored_start[number])) if number >= 0 else address
+        end = int(self.stored_start[number] + self.stored_size[number]) if number >= 0 else address
+        return Piece(start, self.read(start, min(size, end - start)) if start < end else b"")
 
-def _disjoint(buffer: memoryview, start: U64, size: U64, offset: U64) -> Memory:
+    def code(self) -> list[Piece]:
+        """The code that is in no file, as that of the vDSO: a walk has to know trampolines by it."""
+        pieces: list[Piece] = []
+        for start, size in zip(self.stored_start.tolist(), self.stored_size.tolist(), strict=True):
+            if size <= _SMALL and self.is_executable(start):
+                pieces.append(Piece(start, self.read(start, size)))
+            if len(pieces) == _MOST_CODE:
+                break
+        return pieces
+
+
+def _disjoint(start: U64, size: U64, offset: U64) -> tuple[U64, U64, U64]:
     """Of segments that overlap, which no honest file has, the first holds."""
     end = start + size
     before = np.zeros_like(start)
@@ -82,7 +103,7 @@ def _disjoint(buffer: memoryview, start: U64, size: U64, offset: U64) -> Memory:
     first = np.maximum(start, before)
     kept = first < end
     first, shift = first[kept], (first - start)[kept]
-    return Memory(buffer, first, end[kept] - first, (offset[kept] + shift).astype(np.int64))
+    return first, end[kept] - first, offset[kept] + shift
 
 
 def segments_of(elf: ElfFile) -> Records:
@@ -93,14 +114,14 @@ def segments_of(elf: ElfFile) -> Records:
     try:
         return elf.segments
     except ElfError:
-        header = np.frombuffer(elf.data, elf_layout.ELF_HEADER[elf.byteorder], 1)[0]
+        header = np.frombuffer(elf.header, elf_layout.ELF_HEADER[elf.byteorder], 1)[0]
         shape = elf_layout.PROGRAM_HEADER[elf.byteorder]
         place = int(header["phoff"])
         room = (len(elf.data) - place) // shape.itemsize
         if int(header["phnum"]) != elf_layout.PN_XNUM or int(header["phentsize"]) != shape.itemsize or room < 1:
             raise
-        first = np.frombuffer(elf.data, shape, 1, place)[0]
+        first = np.frombuffer(elf.data[place : place + shape.itemsize], shape)[0]
         count = (int(first["offset"]) - place) // shape.itemsize
         if first["type"] != elf_layout.PT_NOTE or not 0 < count <= room:
             raise UnreadableError("the file is cut short within its program headers", file=elf.name) from None
-        return np.frombuffer(elf.data, shape, count, place).astype(shape.newbyteorder("="))
+        return np.frombuffer(elf.data[place : place + count * shape.itemsize], shape).astype(shape.newbyteorder("="))

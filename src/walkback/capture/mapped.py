@@ -16,7 +16,7 @@ import numpy as np
 
 from walkback.capture.images import build_id_in, image_of
 from walkback.capture.modules import Module
-from walkback.elf import ElfFile, is_elf, map_file
+from walkback.elf import ElfFile, OpenFile, is_elf
 from walkback.errors import WalkbackError
 from walkback.unwind.samples import Space
 
@@ -106,7 +106,7 @@ class MappedCode:
         other = False
         for path in self._places(mapping, real):
             with contextlib.suppress(WalkbackError):
-                data = map_file(path)
+                data = OpenFile(path)
                 other = other or not is_elf(data)
                 return ElfFile(data, path), False
         return None, other

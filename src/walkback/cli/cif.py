@@ -162,11 +162,11 @@ def _captured(source: str | None, given: dict[str, Any]) -> CapturedImages:
     """The image map of what SOURCE is; `given` has the values of options that are only for some kinds of it."""
     from walkback.capture.imagemaps import CapturedImages, images_of_core, images_of_process, images_of_recording
     from walkback.cif.objects import images_from_json
-    from walkback.elf import is_elf, map_file
+    from walkback.elf import OpenFile, is_elf
 
     piped = source is not None and (source == "-" or Path(source).is_fifo())
     folder = source is not None and Path(source).is_dir()
-    data = b"" if source is None or folder else read_whole(source) if piped else map_file(source)
+    data = b"" if source is None or folder else read_whole(source) if piped else OpenFile(source)
     if source is None:
         kind, takes = "a live process", {"pid"}
     elif is_elf(data):
@@ -182,7 +182,7 @@ def _captured(source: str | None, given: dict[str, Any]) -> CapturedImages:
     if source is None:
         return images_of_process(given["pid"])
     if kind == "JSON":
-        return CapturedImages(images_from_json(bytes(data)), [], [])
+        return CapturedImages(images_from_json(bytes(data[:])), [], [])
     if piped:
         message = f"{kind} cannot come through a pipe"
         raise click.UsageError(message)

@@ -6,14 +6,18 @@ import contextlib
 import gc
 import io
 import os
+import resource
 import signal
 import sys
+import warnings
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
 from walkback.cli.output import EXIT_UNREADABLE, EXIT_USAGE, complain
+from walkback.errors import PassedOverWarning
 
 VERBS = (
     "show",
@@ -80,6 +84,26 @@ def _end(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
 
+def _show_passed_over() -> None:
+    """Files that are passed over are told in a line each, without the place in the source."""
+    other = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, PassedOverWarning):
+            complain(str(message))
+        else:
+            other(message, category, *place, **more)
+
+    warnings.showwarning = show
+
+
+def _allow_many_files() -> None:
+    """Files stay open as long as they are read, and a recording of a whole machine has thousands."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def main() -> None:
     """Run the command line, and end with its exit status."""
     # Most verbs are over soon, and importing what they need makes many objects and no garbage.
@@ -98,6 +122,8 @@ def main() -> None:
     # A reader that has seen enough, as `head`, ends the command quietly.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, _end)
+    _show_passed_over()
+    _allow_many_files()
     try:
         status = cli.main(standalone_mode=False)
         sys.stdout.flush()

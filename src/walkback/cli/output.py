@@ -32,11 +32,11 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, one obj
 
 def check_options(files: Iterable[str], section: str | None, address: int | None) -> None:
     """Refuse `--section` for raw section bytes and `--address` for ELF files and archives: they would say nothing."""
-    from walkback.elf import is_archive, is_elf, map_file
+    from walkback.elf import OpenFile, is_archive, is_elf
 
     for file in files:
         try:
-            data = map_file(file)
+            data = OpenFile(file)
         except WalkbackError:
             continue  # the verb tells what is wrong
         raw = not is_elf(data) and not is_archive(data)
@@ -50,10 +50,10 @@ def check_options(files: Iterable[str], section: str | None, address: int | None
 
 def check_raw(file: str, option: str) -> None:
     """Refuse an option that is for raw section bytes."""
-    from walkback.elf import is_archive, is_elf, map_file
+    from walkback.elf import OpenFile, is_archive, is_elf
 
     with contextlib.suppress(WalkbackError):  # the verb tells what is wrong
-        data = map_file(file)
+        data = OpenFile(file)
         if is_elf(data) or is_archive(data):
             message = f"{option} is for raw section bytes, and {printable(file)} has its own"
             raise click.UsageError(message)

@@ -52,7 +52,7 @@ def show(
     address: int | None,
 ) -> None:
     """Print the functions and rules of SFrame sections."""
-    from walkback.elf import is_archive, map_file
+    from walkback.elf import OpenFile, is_archive
     from walkback.sframe.files import sources
 
     check_options(files, section, address)
@@ -71,7 +71,7 @@ def show(
     def work(file: str) -> int:
         unused.update(targets)
         status = EXIT_FINE
-        if style == "gnu" and len(files) > 1 and not is_archive(map_file(file)):
+        if style == "gnu" and len(files) > 1 and not is_archive(OpenFile(file)):
             _name_file(file)
         for source in sources(file, section=section, address=address or 0):
             if style == "gnu" and source.file != file:

@@ -22,7 +22,7 @@ from walkback.dwarf.decode import check_length, decode
 from walkback.dwarf.frames import Frames
 from walkback.dwarf.header import frame_place, last_entry
 from walkback.dwarf.rules import to_table
-from walkback.elf import ElfFile, elf_files, map_file, relocated
+from walkback.elf import ElfFile, OpenFile, elf_files, relocated
 from walkback.elf import layout as elf_layout
 from walkback.elf.inputs import raise_first
 from walkback.errors import MissingError, UnreadableError, WalkbackError
@@ -168,7 +168,7 @@ def cfi_sources(path: str | os.PathLike[str], *, section: str | None = None) -> 
     name = os.fsdecode(path)
     empty = True
     errors: list[WalkbackError] = []
-    for elf in elf_files(map_file(path), name):
+    for elf in elf_files(OpenFile(path), name):
         try:
             for source in frame_sources(elf, section=section):
                 empty = False

@@ -2,9 +2,10 @@
 
 from walkback.elf.archive import Member, is_archive, members
 from walkback.elf.debugfiles import DEBUG_ROOTS, DebugLink, debug_data, debug_file, debug_link
-from walkback.elf.file import ElfFile, is_elf, map_file
+from walkback.elf.file import ElfFile, is_elf
 from walkback.elf.inputs import elf_files
 from walkback.elf.notes import Note
+from walkback.elf.opened import Contents, OpenFile, in_pieces, is_stored, read_file, whole
 from walkback.elf.relocated import Relocated, relocated
 from walkback.elf.relocations import (
     RELOCATION_TABLE,
@@ -21,20 +22,25 @@ __all__ = [
     "RELOCATION_TARGET",
     "SECTION_RELOCATION",
     "SYMBOL_TABLE",
+    "Contents",
     "DebugLink",
     "ElfFile",
     "Member",
     "Note",
+    "OpenFile",
     "Relocated",
     "Relocations",
     "debug_data",
     "debug_file",
     "debug_link",
     "elf_files",
+    "in_pieces",
     "is_archive",
     "is_elf",
-    "map_file",
+    "is_stored",
     "members",
+    "read_file",
     "relocated",
     "relocations_for",
+    "whole",
 ]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from walkback.elf import layout
-from walkback.elf.file import map_file
+from walkback.elf.opened import Contents, OpenFile
 from walkback.errors import ElfError, UnreadableError
 
 if TYPE_CHECKING:
@@ -54,19 +54,19 @@ class ArchiveIndex:
     offset: int
 
 
-def is_archive(data: Buffer) -> bool:
+def is_archive(data: Buffer | OpenFile) -> bool:
     """Whether these bytes begin as an archive does, thin or not."""
     return bytes(data[:8]) in {layout.ARMAG, layout.ARMAG_THIN}
 
 
-def members(data: Buffer, name: str) -> Iterator[Member]:
+def members(data: Buffer | OpenFile, name: str) -> Iterator[Member]:
     """The members in their order; `name` is the archive's path, beside which a thin one finds its files."""
     return (entry for entry in entries(data, name) if isinstance(entry, Member))
 
 
-def entries(data: Buffer, name: str) -> Iterator[Member | ArchiveIndex]:
+def entries(data: Buffer | OpenFile, name: str) -> Iterator[Member | ArchiveIndex]:
     """The members, and the indexes between them."""
-    reader = _Reader(memoryview(data).cast("B"), name)
+    reader = _Reader(data if isinstance(data, OpenFile) else memoryview(data).cast("B"), name)
     position = len(layout.ARMAG)
     while position < len(reader.data):
         raw_name, start, size = reader.header(position)
@@ -89,7 +89,7 @@ def _even(offset: int) -> int:
 
 
 class _Reader:
-    def __init__(self, data: memoryview, name: str) -> None:
+    def __init__(self, data: Contents, name: str) -> None:
         if not is_archive(data):
             raise UnreadableError("this is not an archive", file=name)
         self.data = data
@@ -104,7 +104,7 @@ class _Reader:
         """The name as it is stored, where the contents begin and their size."""
         if position + AR_HEADER.size > len(self.data):
             raise self.error("the archive ends within a member's header", position)
-        name, _, _, _, _, size, magic = AR_HEADER.unpack_from(self.data, position)
+        name, _, _, _, _, size, magic = AR_HEADER.unpack(self.data[position : position + AR_HEADER.size])
         digits = size.rstrip(b" ")
         if magic != ARFMAG or not digits.isdigit():
             raise self.error("this is not a member's header", position)
@@ -137,7 +137,7 @@ class _Reader:
         name, header = self.member_name(reference, start), start - AR_HEADER.size
         path = str(Path(self.name).parent / os.fsdecode(name))
         try:
-            contents = map_file(path)
+            contents = OpenFile(path)
         except UnreadableError as error:
             text = f"member {_text(name)} of this thin archive: {error.message}"
             raise self.error(text, header) from error
@@ -146,9 +146,9 @@ class _Reader:
         if len(contents) != size:
             text = f"member {_text(name)} of this thin archive has {len(contents)} bytes instead of {size}"
             raise self.error(text, header)
-        return Member(_text(name), contents, start, header)
+        return Member(_text(name), contents[:], start, header)
 
-    def nested(self, contents: memoryview, path: str, origin: bytes, start: int) -> Member:
+    def nested(self, contents: OpenFile, path: str, origin: bytes, start: int) -> Member:
         """`ar` puts the members of an ordinary archive into a thin one by the offsets of their headers."""
         if not origin.isdigit() or not is_archive(contents):
             raise self.error(f"{path} does not have the member that is wanted of it", start - AR_HEADER.size)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from walkback.elf.compressed import decompress_xz, limit_of
 from walkback.elf.file import ElfFile
-from walkback.errors import ElfError, UnreadableError
+from walkback.elf.opened import in_pieces, is_stored
+from walkback.errors import ElfError, PassedOverWarning, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +33,8 @@ _PERF_CACHE = "~/.debug"
 _KEPT_NAMES = ("", "elf", "vdso")
 """What a file may be called below its build ID: nothing in the folders of distributions and of old perf."""
 
+_LARGEST_CHECKED = 2 << 30
+"""Bytes of a file of which the checksum is made: for a second or two."""
 _NO_FILE_NAMES = frozenset({"", ".", ".."})
 
 
@@ -82,7 +86,8 @@ def debug_file(elf: ElfFile, roots: Sequence[str | os.PathLike[str]] = DEBUG_ROO
     """The separate debug file of this one, or None if there is none in any of the places.
 
     What is there and cannot be read, or is not the right file, is passed over: one found by build ID must have that
-    build ID; one found by the link must have the checksum of the link, and no other build ID.
+    build ID; one found by the link must have the checksum of the link, and no other build ID. Where making the checksum
+    would take too much, because the file is very large or mostly holes, a `PassedOverWarning` says so.
     """
     found = debug_file_by_build_id(elf, roots)
     if found is not None:
@@ -92,7 +97,7 @@ def debug_file(elf: ElfFile, roots: Sequence[str | os.PathLike[str]] = DEBUG_ROO
     if link is not None:
         for path in _places_by_name(elf, link.name, roots):
             found = _open(path, elf)
-            if found is None or zlib.crc32(found.data) != link.crc:
+            if found is None or _checksum(found) != link.crc:
                 continue
             if not build_id or _build_id(found) in {None, build_id}:
                 return found
@@ -149,6 +154,25 @@ def _open(path: Path, elf: ElfFile) -> ElfFile | None:
             if path.samefile(elf.name):
                 return None
         return found
+    return None
+
+
+def _checksum(elf: ElfFile) -> int | None:
+    """The CRC-32 of a file; None if it cannot be made, or would take too much."""
+    size = len(elf.data)
+    if size > _LARGEST_CHECKED or not is_stored(elf.data, 0, size):
+        what = "mostly a hole" if size <= _LARGEST_CHECKED else f"larger than {_LARGEST_CHECKED}"
+        warnings.warn(
+            f"{elf.name}: this debug file of {size} bytes is {what}, so its checksum is not made and it is not used",
+            PassedOverWarning,
+            stacklevel=2,
+        )
+        return None
+    value = 0
+    with contextlib.suppress(UnreadableError):
+        for piece in in_pieces(elf.data):
+            value = zlib.crc32(piece, value)
+        return value
     return None
 
 

@@ -1,20 +1,17 @@
 """One 64-bit ELF file as tables: sections, segments and symbols are NumPy structured arrays.
 
-Opening maps the file and reads its header; everything else is read when asked for, so that damage where
+Opening a file reads its header; everything else is read when asked for, so that damage where
 nobody looks does no harm. Every offset, size and count is checked against the file before use, and what
 contradicts it is an `ElfError`. Follows the System V gABI, chapters "ELF Header", "Sections", "String Table",
 "Symbol Table" and "Program Header", with extended section numbering.
 
-A file that another program shortens while it is mapped cannot be defended against: the kernel then ends the
-process that reads the lost pages, as with every mapped file.
+Each range of a file is read once.
 """
 
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
-import stat
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
@@ -23,6 +20,7 @@ import numpy as np
 from walkback.elf import layout, stringtable
 from walkback.elf.compressed import decompress, decompress_gnu, has_gnu_magic, limit_of
 from walkback.elf.notes import Note, find_build_id, read_notes
+from walkback.elf.opened import Contents, OpenFile
 from walkback.elf.symboltable import symbol_table
 from walkback.errors import ElfError, UnreadableError
 
@@ -31,53 +29,30 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    Buffer = bytes | bytearray | memoryview | mmap.mmap
+    Buffer = bytes | bytearray | memoryview
     Shapes = dict[layout.ByteOrder, np.dtype[np.void]]
     Table = npt.NDArray[np.void]
 
 _LONGEST_LABEL = 80
 
 
-def is_elf(data: Buffer) -> bool:
+def is_elf(data: Buffer | OpenFile) -> bool:
     """Whether these bytes begin as an ELF file does."""
     return bytes(data[:4]) == layout.ELF_MAGIC
 
 
-def map_file(path: str | os.PathLike[str]) -> memoryview:
-    """The contents of a regular file, read-only and read when touched."""
-    name = os.fsdecode(path)
-    try:
-        # Before opening, because opening a pipe waits and opening a device may act.
-        status = os.stat(path)  # noqa: PTH116 - three times as quick as Path.stat
-        if stat.S_ISDIR(status.st_mode):
-            raise UnreadableError("this is a directory", file=name)
-        if not stat.S_ISREG(status.st_mode):
-            raise UnreadableError("this is not a regular file", file=name)
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            size = os.fstat(descriptor).st_size
-            if not size:
-                raise UnreadableError("the file is empty", file=name)
-            return memoryview(mmap.mmap(descriptor, size, access=mmap.ACCESS_READ))
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise UnreadableError(error.strerror or str(error), file=name) from error
-    except ValueError as error:  # a NUL in the path, or a file that shrank since it was measured
-        raise UnreadableError(str(error), file=name) from error
-
-
 class ElfFile:
-    """A 64-bit ELF file of either byte order and any machine, over its bytes.
+    """A 64-bit ELF file of either byte order and any machine, over its bytes or an open file.
 
-    The arrays and memory views that it gives stay valid after `close`: the mapping goes with the last one.
+    The arrays and memory views that it gives stay valid after `close`.
     """
 
-    def __init__(self, data: Buffer, name: str, *, limit: int | None = None) -> None:
+    def __init__(self, data: Buffer | OpenFile, name: str, *, limit: int | None = None) -> None:
         """`limit` is to how many bytes its compressed sections may come; without it, so many as go with its size."""
         self.name = name
-        self._data: memoryview | None = memoryview(data).cast("B")
-        self._decompressed: dict[int, memoryview] = {}
+        self._data: Contents | None = data if isinstance(data, OpenFile) else memoryview(data).cast("B")
+        self._ranges: dict[tuple[int, int], memoryview] = {}
+        self._decompressed: dict[tuple[int, int, bool], memoryview] = {}
         self._symbols: dict[int, Table] = {}
         self._room = limit_of(len(self.data)) if limit is None else limit
         ident = bytes(data[:16])
@@ -94,19 +69,20 @@ class ElfFile:
         if ident[layout.EI_DATA] not in layout.BYTE_ORDERS:
             raise self._error(f"unknown data encoding {ident[layout.EI_DATA]}", layout.EI_DATA)
         self.byteorder = layout.BYTE_ORDERS[ident[layout.EI_DATA]]
-        header = np.frombuffer(self.data, layout.ELF_HEADER[self.byteorder], 1)[0]
+        header = np.frombuffer(self.header, layout.ELF_HEADER[self.byteorder], 1)[0]
         _, self.type, self.machine, _, self.entry, *rest = header.item()
         self._phoff, self._shoff, self.flags, _, self._phentsize, self._phnum, *rest = rest
         self._shentsize, self._shnum, self._shstrndx = rest
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Map the file and read its header."""
-        return cls(map_file(path), os.fsdecode(path))
+        """Open the file and read its header."""
+        return cls(OpenFile(path), os.fsdecode(path))
 
     def close(self) -> None:
         """Let go of the bytes; arrays and views given out before stay valid."""
         self._data = None
+        self._ranges.clear()
         self._decompressed.clear()
         self._symbols.clear()
         for name in ("sections", "segments", "relocation_sections"):
@@ -119,11 +95,28 @@ class ElfFile:
         self.close()
 
     @property
-    def data(self) -> memoryview:
-        """The whole file."""
+    def data(self) -> Contents:
+        """The whole file, to be sliced."""
         if self._data is None:
             raise ValueError(f"{self.name}: the file has been closed")
         return self._data
+
+    @property
+    def file(self) -> OpenFile | None:
+        """The open file that it is read from; None of one in memory."""
+        return self.data if isinstance(self.data, OpenFile) else None
+
+    @property
+    def header(self) -> memoryview:
+        """The bytes of the ELF header."""
+        return self.data[: layout.ELF_HEADER[self.byteorder].itemsize]
+
+    def _range(self, offset: int, size: int) -> memoryview:
+        """A part of the file, which is read once."""
+        key = (offset, size)
+        if key not in self._ranges:
+            self._ranges[key] = self.data[offset : offset + size]
+        return self._ranges[key]
 
     @property
     def is_relocatable(self) -> bool:
@@ -206,7 +199,7 @@ class ElfFile:
         if not self._holds(offset, size):
             place = f"({size:#x} bytes at {offset:#x})"
             raise self._section_error(index, f"{place} reaches beyond the end of the file")
-        stored = self.data[offset : offset + size]
+        stored = self._range(offset, size)
         if flags & layout.SHF_COMPRESSED or (has_gnu_magic(stored) and self._is_zdebug(index)):
             return self._decompress(index, stored, gnu=not flags & layout.SHF_COMPRESSED)
         return stored
@@ -225,16 +218,16 @@ class ElfFile:
 
     def _decompress(self, index: int, stored: memoryview, *, gnu: bool) -> memoryview:
         """Once only; and many sections over the same bytes must not come to more than honest ones would."""
-        known = self._decompressed.get(index)
-        if known is not None:
-            return known
+        key = (int(self.sections["offset"][index]), len(stored), gnu)
+        if key in self._decompressed:
+            return self._decompressed[key]
         try:
             contents = decompress_gnu(stored, self._room) if gnu else decompress(stored, self.byteorder, self._room)
         except ElfError as error:
             raise self._section_error(index, error.message) from None
         self._room -= len(contents)
-        self._decompressed[index] = memoryview(contents)
-        return self._decompressed[index]
+        self._decompressed[key] = memoryview(contents)
+        return self._decompressed[key]
 
     # Notes
 
@@ -262,6 +255,10 @@ class ElfFile:
 
     def segment_data(self, index: int) -> memoryview:
         """The part of a segment that is in the file."""
+        return self._range(*self.segment_range(index))
+
+    def segment_range(self, index: int) -> tuple[int, int]:
+        """Where that part is in the file, and its size."""
         if not 0 <= index < len(self.segments):
             raise self._error(f"there is no segment {index}")
         _, _, offset, _, _, size, *_ = self.segments[index].item()
@@ -269,16 +266,17 @@ class ElfFile:
             place = self._phoff + index * self._phentsize
             text = f"segment {index} ({size:#x} bytes at {offset:#x}) reaches beyond the end of the file"
             raise self._error(text, place)
-        return self.data[offset : offset + size]
+        return offset, size
 
     def mapped_data(self, address: int, size: int | None = None) -> memoryview:
         """The bytes that a PT_LOAD segment brings to an address; up to the end of what it brings without a size."""
         for index in np.flatnonzero(self.segments["type"] == layout.PT_LOAD).tolist():
             away = address - int(self.segments["vaddr"][index])
             if 0 <= away < int(self.segments["filesz"][index]):
-                contents = self.segment_data(index)[away:]
-                if size is None or size <= len(contents):
-                    return contents[:size]
+                offset, length = self.segment_range(index)
+                if size is None or size <= length - away:
+                    end = length if size is None else away + size
+                    return self.data[offset + away : offset + end]
         wanted = "" if size is None else f"{size:#x} bytes at "
         raise self._error(f"no segment of this file loads {wanted}address {address:#x}")
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from walkback.elf import layout
 from walkback.elf.archive import is_archive, members
 from walkback.elf.file import ElfFile, is_elf
+from walkback.elf.opened import Contents
 from walkback.errors import ArgumentError, WalkbackError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def elf_files(data: memoryview, name: str) -> Iterator[ElfFile]:
+def elf_files(data: Contents, name: str) -> Iterator[ElfFile]:
     """The file, or each member of an archive that is an ELF file, named `archive(member)`.
 
     What is wrong with one member does not hide those after it: the first error is raised at the end.

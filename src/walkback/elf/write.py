@@ -16,6 +16,7 @@ from walkback.errors import GraftError
 
 if TYPE_CHECKING:
     from walkback.elf.file import ElfFile, Table
+    from walkback.elf.opened import Contents
 
 Part = bytes | memoryview
 
@@ -32,7 +33,7 @@ def align(value: int, alignment: int) -> int:
 class Draft:
     """The bytes of a file with places written over."""
 
-    def __init__(self, data: memoryview) -> None:
+    def __init__(self, data: Contents) -> None:
         self.data = data
         self._starts: list[int] = []
         self._patches: list[bytearray] = []
@@ -98,7 +99,7 @@ class Headers:
 
     def __init__(self, elf: ElfFile) -> None:
         self.byteorder = elf.byteorder
-        self.header: Table = np.frombuffer(elf.data, layout.ELF_HEADER[elf.byteorder], 1).copy()
+        self.header: Table = np.frombuffer(elf.header, layout.ELF_HEADER[elf.byteorder], 1).copy()
         self.segments: Table = elf.segments.copy()
         self.sections: Table = elf.sections.copy()
         self.names = int(self.header["shstrndx"][0])

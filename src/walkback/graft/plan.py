@@ -267,7 +267,7 @@ def appended(elf: ElfFile, headers: Headers) -> int:
     for table, length in ((elf.sections[elf.sections["type"] != layout.SHT_NOBITS], "size"), (elf.segments, "filesz")):
         ends = [start + size for start, size in zip(table["offset"].tolist(), table[length].tolist(), strict=True)]
         end = max([end, *(one for one in ends if one <= len(elf.data))])
-    rest = np.frombuffer(elf.data, np.uint8)[end:]
+    rest = np.frombuffer(elf.data[end:], np.uint8)
     return len(rest) if len(rest) > _MOST_PADDING or rest.any() else 0
 
 

@@ -149,14 +149,14 @@ def find_record(elf: ElfFile) -> Record | None:
     end = headers.sections_offset if len(headers.sections) else len(data)
     if not _END.size <= end <= len(data):
         return None
-    start, size, count, sections, checksum, magic = _END.unpack_from(data, end - _END.size)
+    start, size, count, sections, checksum, magic = _END.unpack(data[end - _END.size : end])
     if magic != _MAGIC or start + size > end or sections not in {0, len(headers.sections)}:
         return None
     numbers_at = end - _END.size - sections * _NUMBER.itemsize
     places_at = numbers_at - count * _PLACE.size
     if places_at < start + size:
         return None
-    places = [_PLACE.unpack_from(data, places_at + index * _PLACE.size) for index in range(count)]
+    places = list(_PLACE.iter_unpack(data[places_at:numbers_at]))
     position = places_at - sum(length for _, length in places)
     if position < start + size or not _in_order(places, size):
         return None
@@ -168,7 +168,8 @@ def find_record(elf: ElfFile) -> Record | None:
     now = (data[start + offset : start + offset + length] for offset, length in places)
     if _checksum((*_stored_headers(elf, headers), *now, body, span)) != checksum:
         return None
-    return Record(start, size, tuple(former), np.frombuffer(data, _NUMBER, sections, numbers_at).astype(np.uint32))
+    numbers = np.frombuffer(data[numbers_at : end - _END.size], _NUMBER).astype(np.uint32)
+    return Record(start, size, tuple(former), numbers)
 
 
 def _in_order(places: list[tuple[int, int]], size: int) -> bool:

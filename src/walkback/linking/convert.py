@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from walkback.elf import SECTION_RELOCATION, ElfFile, is_archive, is_elf, map_file
+from walkback.elf import SECTION_RELOCATION, ElfFile, OpenFile, in_pieces, is_archive, is_elf
 from walkback.elf import layout as elf_layout
 from walkback.elf.write import Part
 from walkback.errors import ArgumentError, GraftError, InexpressibleError, LeftOut, MissingError
@@ -83,7 +83,7 @@ def convert(
     if form.version is None:
         message = "the version is not given, nor the consumer that it is for"
         raise ArgumentError(message)
-    data = map_file(path)
+    data = OpenFile(path)
     converted = Converted(form.version)
     parts: Sequence[Part]
     if not is_elf(data) and not is_archive(data):
@@ -98,7 +98,7 @@ def convert(
     if not leave_out:
         refuse_incomplete(converted.left_out, form.version)
     refuse_unloadable(parts, path, form.consumer)
-    replace_file(path if output is None else output, parts, like=path)
+    replace_file(output, parts, read=data)
     return converted
 
 
@@ -121,7 +121,7 @@ def _elf(elf: ElfFile, form: Form, converted: Converted, leave_out: bool) -> Seq
     if not any(len(source.data) for source in found):
         if found:
             converted.notes.append(f"{elf.name}: the .sframe section is empty and stays so")
-        return [elf.data]
+        return list(in_pieces(elf.data))
     if elf.is_relocatable:
         return set_sections(elf, _object_sections(elf, found, form, converted, leave_out))
     if len(found) > 1:

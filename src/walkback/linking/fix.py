@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from walkback.elf import ElfFile
+from walkback.elf import ElfFile, in_pieces
 from walkback.errors import GraftError, LeftOut, MissingError
 from walkback.linking.gather import gather
 from walkback.linking.make import Form, refuse_incomplete
@@ -74,7 +74,7 @@ def fix(
     same = gathered.versions == (form.version_for(gathered),) and gathered.pcrel == form.pcrel_for(gathered)
     if same and not problems:
         if output is not None:
-            replace_file(output, [elf.data], like=path)
+            replace_file(output, in_pieces(elf.data), read=elf.file)
         return Fixed(
             problems=[],
             changed=False,
@@ -92,7 +92,7 @@ def fix(
     if not leave_out:
         refuse_incomplete(made.left_out, form.version_for(gathered))
     refuse_unloadable(placed.parts, path, form.consumer)
-    replace_file(path if output is None else output, placed.parts, like=path)
+    replace_file(output, placed.parts, read=elf.file)
     return Fixed(
         problems=problems,
         changed=True,

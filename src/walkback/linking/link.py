@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.elf import is_archive, is_elf, map_file
+from walkback.elf import OpenFile, is_archive, is_elf
 from walkback.elf.inputs import split_address
 from walkback.elf.write import align
 from walkback.errors import ArgumentError, GraftError, LeftOut, MissingError, UnreadableError
@@ -113,7 +113,7 @@ def check_inputs(
     """The paths and addresses that `link` is given; raises ArgumentError if they make no sense together."""
     inputs = [split_address(os.fsdecode(file)) for file in files]
     for name, address in inputs:
-        data = map_file(name)
+        data = OpenFile(name)
         if not is_elf(data) and not is_archive(data):
             if address is None and len(inputs) > 1:
                 message = f"of several files raw section bytes need their address: {name}@0x..."
@@ -128,7 +128,7 @@ def check_inputs(
 
 
 def _linked_sources(name: str, address: int | None) -> Iterator[Source]:
-    if is_archive(map_file(name)):
+    if is_archive(OpenFile(name)):
         message = "this is an archive, whose members have no addresses"
         raise UnreadableError(message, file=name)
     for source in sources(name, address=address or 0):

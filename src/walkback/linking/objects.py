@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from walkback.arrays import Records
-from walkback.elf import ElfFile, Member, is_archive, is_elf, layout
+from walkback.elf import Contents, ElfFile, Member, is_archive, is_elf, layout, whole
 from walkback.elf.archivewrite import rewritten
 from walkback.elf.write import Part, align
 from walkback.graft import ObjectSection
@@ -53,7 +53,7 @@ def groups(elf: ElfFile) -> dict[int, int]:
 
 
 def rewrite_files(
-    data: memoryview, path: str | os.PathLike[str], change: Callable[[ElfFile], Sequence[Part]]
+    data: Contents, path: str | os.PathLike[str], change: Callable[[ElfFile], Sequence[Part]]
 ) -> Sequence[Part]:
     """A copy of an ELF file, or of an archive with each of its ELF files, as `change` makes it."""
     name = os.fsdecode(path)
@@ -63,4 +63,4 @@ def rewrite_files(
     def changed(member: Member) -> Sequence[Part] | None:
         return change(ElfFile(member.data, f"{name}({member.name})")) if is_elf(member.data) else None
 
-    return rewritten(data, name, changed)
+    return rewritten(whole(data), name, changed)

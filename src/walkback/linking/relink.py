@@ -43,5 +43,5 @@ def link_object(
     if not found:
         raise MissingError(NO_SECTION, file=elf.name)
     made, account = linked(found, Form.wanted(version, pcrel, consumer=consumer), None, view, leave_out)
-    replace_file(path if output is None else output, set_sections(elf, [object_section(elf, made)]), like=path)
+    replace_file(output, set_sections(elf, [object_section(elf, made)]), read=elf.file)
     return replace(account, notes=[*account.notes, *missing(elf, to_table(made.section))])

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from walkback.elf import ElfFile, is_archive, is_elf, layout, map_file
+from walkback.elf import ElfFile, OpenFile, in_pieces, is_archive, is_elf, layout
 from walkback.elf.write import Part
 from walkback.errors import GraftError, LeftOut, MissingError, UnreadableError
 from walkback.graft import ObjectSection, set_sections
@@ -52,7 +52,7 @@ def split(
     version is the highest that there is unless it is given. With `suffix` its name ends in that of its text section:
     GNU ld since 2.46 keeps all code that sections named `.sframe` describe, but for one in each object.
     """
-    data = map_file(path)
+    data = OpenFile(path)
     if not is_elf(data) and not is_archive(data):
         message = "this is no object and no archive"
         raise UnreadableError(message, file=os.fsdecode(path))
@@ -61,14 +61,14 @@ def split(
     parts = rewrite_files(data, path, lambda elf: _object(elf, form, result, suffix, leave_out))
     if not result.objects:
         raise MissingError(NO_SECTION, file=os.fsdecode(path))
-    replace_file(path if output is None else output, parts, like=path)
+    replace_file(output, parts, read=data)
     return result
 
 
 def _object(elf: ElfFile, form: Form, result: Split, suffix: bool, leave_out: bool) -> Sequence[Part]:
     found = list(sources_of(elf))
     if not found:
-        return [elf.data]
+        return list(in_pieces(elf.data))
     if not elf.is_relocatable:
         message = "this is a linked file; its text sections are one"
         raise GraftError(message, file=elf.name)
@@ -76,7 +76,7 @@ def _object(elf: ElfFile, form: Form, result: Split, suffix: bool, leave_out: bo
     gathered = gather(found, leave_out=leave_out)
     if gathered is None:
         result.notes.append(f"{elf.name}: the .sframe section is empty and stays so")
-        return [elf.data]
+        return list(in_pieces(elf.data))
     merged = merge(gathered)
     made = make(gathered, merged.table, form, address=None, key=text_section)
     if not leave_out:

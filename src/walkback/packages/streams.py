@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from walkback.elf.decoders import Method
+    from walkback.elf.opened import OpenFile
 
     Buffer = bytes | memoryview
 
@@ -193,6 +194,50 @@ class Memory(Stream):
         whole = self.some(self.left)
         self.some(1)
         return whole
+
+
+class OnDisk(Stream):
+    """A file on the disk, or a part of it: what is passed over is not read."""
+
+    def __init__(
+        self, file: OpenFile, start: int = 0, end: int | None = None, failure: UnreadableError | None = None
+    ) -> None:
+        """`failure` is what is wrong behind the last of them."""
+        self._file = file
+        self._end = len(file) if end is None else end
+        self._failure = failure
+        self.left: int = self._end - start
+
+    def some(self, size: int) -> memoryview:
+        """The next bytes, which is as many as are wanted, or as are there."""
+        if not self.left and self._failure:
+            raise self._failure
+        start = self._end - self.left
+        taken = self._file[start : min(start + size, self._end)]
+        self.left -= len(taken)
+        return taken
+
+    def peek(self, size: int) -> bytes:
+        """So many of the next bytes, which stay."""
+        if not self.left and self._failure:
+            raise self._failure
+        start = self._end - self.left
+        return bytes(self._file[start : min(start + size, self._end)])
+
+    def part(self, size: int) -> Self:
+        """The next bytes; all that are left if they are fewer, and the error behind them."""
+        failure = None
+        if size > self.left:
+            failure = self._failure or ElfError(f"ends {size - self.left} bytes too early")
+            size = self.left
+        start = self._end - self.left
+        self.left -= size
+        return type(self)(self._file, start, start + size, failure)
+
+    def drain(self) -> None:
+        """Nothing is read for it: what stands there may have holes of any size."""
+        self.left = 0
+        self.some(1)
 
 
 class Flow(Stream):

@@ -11,11 +11,12 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from walkback.elf import archive, map_file
+from walkback.elf import Contents, OpenFile, archive
 from walkback.errors import ElfError, UnreadableError
 from walkback.packages import cpio, deb, rpm, tar, wheel
 from walkback.packages.kinds import COMPRESSED, HEAD, Kind, kind_of
-from walkback.packages.streams import ExhaustedError, Link, Memory, Room, TooLargeError, inflated, limit_of
+from walkback.packages.streams import ExhaustedError, Link, Memory, OnDisk, Room, TooLargeError, inflated, limit_of
+from walkback.replace import CHANGED
 from walkback.text import printable
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Found:
     """Where in the file it is; None if it is the file itself, or that decompressed."""
     package: Package | None
     """The innermost package that it is in."""
-    data: memoryview
+    data: Contents
     """Its bytes, until the next one is asked for."""
 
 
@@ -99,13 +100,16 @@ class _Place:
 def elf_files_in(path: str) -> Iterator[_Told]:
     """The ELF files in this file, one by one, and what of it cannot be read; nothing of a file of another kind."""
     try:
-        data = map_file(path)
+        file = OpenFile(path)
     except UnreadableError as error:
         yield Broken(None, "unreadable", printable(error.message))
         return
-    walk, place = _Walk(Room(limit_of(len(data)))), _Place()
+    walk, place = _Walk(Room(limit_of(len(file)))), _Place()
     try:
-        yield from walk.guarded(walk.opened(Memory(data), place, path), place)
+        if kind_of(bytes(file[:HEAD]), path) is Kind.ELF:
+            yield Found(None, None, file)  # of which only what is wanted is read
+        else:
+            yield from walk.guarded(walk.opened(OnDisk(file), place, path), place)
     except ExhaustedError as error:
         yield _broken(error, place)
 
@@ -285,5 +289,7 @@ def _broken(error: BaseException, place: _Place) -> Broken:
         return Broken(place.member, "unreadable", "takes more memory than there is")
     if isinstance(error, OSError):
         return Broken(place.member, "unreadable", printable(error.strerror or str(error)))
+    if isinstance(error, UnreadableError) and error.message == CHANGED:
+        return Broken(place.member, "changed", CHANGED)
     what = "damaged" if isinstance(error, ElfError) else "unsupported"
     return Broken(place.member, "too large" if isinstance(error, TooLargeError) else what, printable(str(error)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from walkback.elf import ElfFile, elf_files, is_archive, is_elf, map_file
+from walkback.elf import Contents, ElfFile, OpenFile, elf_files, is_archive, is_elf
 from walkback.errors import UnreadableError, WalkbackError
 from walkback.packages import HEAD, Kind
 from walkback.packages import kind_of as kind_of_package
@@ -26,7 +26,7 @@ def one_elf_file(path: str | os.PathLike[str]) -> ElfFile:
     name = os.fsdecode(path)
     file = file_of(name)
     parts = file != name
-    data = map_file(file)
+    data = OpenFile(file)
     if is_elf(data) and not parts:
         return ElfFile(data, name)
     if (packed := _packed(data, file)) is not None:
@@ -52,7 +52,7 @@ def one_elf_file(path: str | os.PathLike[str]) -> ElfFile:
     raise UnreadableError(message if members else "there is no ELF file in this archive", file=file)
 
 
-def _packed(data: memoryview, file: str) -> str | None:
+def _packed(data: Contents, file: str) -> str | None:
     """What a file is, if it is something else with ELF files in it that a survey looks into."""
     kind = kind_of_package(bytes(data[:HEAD]), file)
     if kind in {None, Kind.ELF, Kind.AR}:
@@ -60,7 +60,7 @@ def _packed(data: memoryview, file: str) -> str | None:
     return _PACKAGES.get(kind) or ("a tar archive" if kind is Kind.TAR else f"compressed with {kind.value}")
 
 
-def _members(data: memoryview, file: str) -> tuple[list[ElfFile], WalkbackError | None]:
+def _members(data: Contents, file: str) -> tuple[list[ElfFile], WalkbackError | None]:
     """The members that can be read, and what is wrong with others."""
     found: list[ElfFile] = []
     try:

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from walkback.arrays import I64, Bools, Records
-from walkback.elf import ElfFile, Relocations, elf_files, is_archive, is_elf, map_file, relocations_for
+from walkback.elf import Contents, ElfFile, OpenFile, Relocations, elf_files, is_archive, is_elf, relocations_for
 from walkback.elf import layout as elf_layout
 from walkback.elf.inputs import raise_first
 from walkback.errors import MissingError, SFrameError, UnreadableError, WalkbackError
@@ -246,12 +246,12 @@ def sources(path: str | os.PathLike[str], *, section: str | None = None, address
     be read.
     """
     name = os.fsdecode(path)
-    data = map_file(path)
+    data = OpenFile(path)
     found: list[Source] | Iterator[Source]
     if is_archive(data) or is_elf(data):
         found = _in_files(data, name, section)
     elif bytes(data[:2]) in {b"\xe2\xde", b"\xde\xe2"}:
-        found = [Source(name, "", data, address)]
+        found = [Source(name, "", data[:], address)]
     else:
         message = "this is no ELF file, archive or SFrame section"
         raise UnreadableError(message, file=name)
@@ -264,7 +264,7 @@ def sources(path: str | os.PathLike[str], *, section: str | None = None, address
         raise MissingError(message, file=name)
 
 
-def _in_files(data: memoryview, name: str, section: str | None) -> Iterator[Source]:
+def _in_files(data: Contents, name: str, section: str | None) -> Iterator[Source]:
     """In the ELF file, or in every member of an archive; what is wrong with one does not hide those after it."""
     errors: list[WalkbackError] = []
     try:

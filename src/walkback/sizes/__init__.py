@@ -20,7 +20,7 @@ from walkback.arrays import distinct, marked
 from walkback.derivation import Derived, Told, derive_from, tell
 from walkback.dwarf import layout as dw
 from walkback.dwarf.files import FrameSource, frame_sources
-from walkback.elf import ElfFile, elf_files, is_archive, is_elf, map_file
+from walkback.elf import ElfFile, OpenFile, elf_files, is_archive, is_elf
 from walkback.elf import layout as elf_layout
 from walkback.errors import InexpressibleError, MissingError, UnreadableError
 from walkback.sframe.files import sources_of
@@ -132,7 +132,7 @@ def measure(path: str | os.PathLike[str]) -> Sizes:
     Raises `MissingError` if there is neither call frame information nor SFrame.
     """
     name = os.fsdecode(path)
-    data = map_file(path)
+    data = OpenFile(path)
     if not is_elf(data) and not is_archive(data):
         message = "this is no ELF file or archive"
         raise UnreadableError(message, file=name)

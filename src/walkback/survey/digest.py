@@ -11,16 +11,19 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from walkback.errors import UnreadableError
+from walkback.replace import CHANGED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from walkback.elf import Contents
 
 _BLOCK: Final = 1 << 20
 _ZEROS: Final = bytes(_BLOCK)
 _DIGEST_SIZE: Final = 16
 
 
-def content_digest(data: memoryview) -> str:
+def content_digest(data: Contents) -> str:
     """The digest of these bytes: 32 hexadecimal digits."""
     return _digest(len(data), ((start, data[start : start + _BLOCK]) for start in range(0, len(data), _BLOCK)))
 
@@ -61,7 +64,7 @@ def _read(descriptor: int, start: int, size: int) -> bytes:
     while len(block) < size:
         more = os.pread(descriptor, size - len(block), start + len(block))
         if not more:
-            raise UnreadableError("the file shrank while it was read")
+            raise UnreadableError(CHANGED)
         block += more
     return block
 

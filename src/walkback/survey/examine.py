@@ -17,7 +17,7 @@ from walkback.arch import MACHINES
 from walkback.checking import check_source
 from walkback.comparison import Comparison, Stretch, Verdict, compare
 from walkback.dwarf.files import FrameSource, frame_sources
-from walkback.elf import ElfFile
+from walkback.elf import Contents, ElfFile
 from walkback.elf import layout as elf_layout
 from walkback.elf.debugfiles import debug_file_by_build_id
 from walkback.errors import WalkbackError
@@ -37,10 +37,12 @@ Rows = dict[str, list[tuple[Any, ...]]]
 LISTED = 1000
 """Findings of one rule, and stretches that differ, which have rows of their own in one file."""
 
+_HEAD = 64
+"""Bytes of an ELF header."""
 _MACHINE_NAMES = {machine.elf_machine: machine.name for machine in MACHINES}
 
 
-def examine(data: memoryview, content: str, *, debug_roots: Sequence[str]) -> Rows:
+def examine(data: Contents, content: str, *, debug_roots: Sequence[str]) -> Rows:
     """The rows of one file; what is wrong with it is in them. Raised is only a MemoryError, which is not its fault."""
     found = _Found(content)
     try:
@@ -69,11 +71,11 @@ class _Found:
             raise ValueError(message)
 
 
-def _examine(data: memoryview, found: _Found, debug_roots: Sequence[str]) -> None:
-    file = found.file
+def _examine(data: Contents, found: _Found, debug_roots: Sequence[str]) -> None:
+    file, head = found.file, bytes(data[:_HEAD])
     file["bytes"] = len(data)
-    file["machine"] = _machine_name(data)
-    if len(data) > elf_layout.EI_CLASS and data[elf_layout.EI_CLASS] == elf_layout.ELFCLASS32:
+    file["machine"] = _machine_name(head)
+    if len(head) > elf_layout.EI_CLASS and head[elf_layout.EI_CLASS] == elf_layout.ELFCLASS32:
         file["outcome"] = "32-bit"
         return
     elf = ElfFile(data, "")
@@ -113,7 +115,7 @@ def _add_origin(found: _Found, elf: ElfFile, sources: Sequence[FrameSource], deb
     }
 
 
-def _machine_name(data: memoryview) -> str | None:
+def _machine_name(data: bytes) -> str | None:
     """The machine in the ELF header, which stands at one place in files of either class."""
     if len(data) < elf_layout.E_MACHINE + 2 or data[elf_layout.EI_DATA] not in elf_layout.BYTE_ORDERS:
         return None

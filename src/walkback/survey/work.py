@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from walkback.elf import is_elf
 from walkback.errors import UnreadableError
 from walkback.packages import Again, Broken, Found, elf_files_in
+from walkback.replace import CHANGED
 from walkback.survey import layout
 from walkback.survey.columns import packed
 from walkback.survey.digest import content_digest, file_digest
@@ -101,7 +102,7 @@ class _Looking:
             self._trouble(path, None, _NOT_NOW, _NO_MEMORY)
             return
         if _stamp(before) != _stamp(after):
-            self._trouble(path, None, "changed", "it changed while it was read")
+            self._trouble(path, None, "changed", CHANGED)
             return
         if fine:
             self._rows["units"].append((path, *_stamp(before)))

@@ -13,22 +13,30 @@ import re
 import stat
 from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from walkback.arch import Machine
-from walkback.elf import ElfFile, debug_file, map_file
+from walkback.elf import ElfFile, debug_file, in_pieces, read_file
 from walkback.elf import layout as elf_layout
-from walkback.errors import WalkbackError
+from walkback.errors import UnreadableError, WalkbackError
 from walkback.unwind.golang import outermost_functions
-from walkback.unwind.moduletable import ModuleTable, Only, module_table
+from walkback.unwind.moduletable import ModuleTable, Only, module_table, no_table
 from walkback.unwind.points import Blocks, Points
 from walkback.unwind.steps import Steps
 
-_FORMAT = 4
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FORMAT = 5
 _MAGIC = b"walkback table\n"
 _SMALL = 1 << 20
 """Bytes of tables that are made as soon as looked up."""
+_LARGEST_TABLES = 1 << 30
+"""Bytes; the largest programs have a fifth of it."""
+_LARGEST_WHOLE = 1 << 28
+"""Bytes of a file that has no build ID, and so is known by all of its contents."""
 _DEFAULT_LIMIT = 1 << 30
 _ENTRY = re.compile(r"[0-9a-f]{40}\.table|\.[0-9a-f]{12}\.part")
 _ALIGNMENT = 64
@@ -55,7 +63,10 @@ class TableCache:
 
     def table(self, elf: ElfFile, machine: Machine, only: Only | None) -> ModuleTable:
         """The table of a file, made if it is not there."""
-        if self._folder is None or _tables_size(elf) < _SMALL:
+        size = _tables_size(elf)
+        if size > _LARGEST_TABLES:
+            return no_table(f"{elf.name}: its tables of {size} bytes are larger than {_LARGEST_TABLES}, and not read")
+        if self._folder is None or size < _SMALL:
             return module_table(elf, machine, only)
         key = _digest(elf, machine, only)
         if key is None:
@@ -123,7 +134,7 @@ def _tables_size(elf: ElfFile) -> int:
 
 
 def _digest(elf: ElfFile, machine: Machine, only: Only | None) -> str | None:
-    """A name for what the table of a file is made from; None if that cannot be read."""
+    """A name for what the table of a file is made from; None if that cannot be read, or is too much for that."""
     import hashlib  # which takes longer to import than the table of a small file to make
 
     digest = hashlib.blake2b(digest_size=20)
@@ -134,20 +145,27 @@ def _digest(elf: ElfFile, machine: Machine, only: Only | None) -> str | None:
             if one is None:
                 continue
             digest.update(one.segments.tobytes())
-            digest.update(one.build_id or bytes(one.data))
-            for index in range(len(one.sections)):
-                if one.sections["flags"][index] & elf_layout.SHF_EXECINSTR:
-                    digest.update(one.sections[index].tobytes())
-            for name in _SECTIONS:
-                for index in one.sections_named(name):
-                    contents = one.section_data(index)
-                    digest.update(f"{name} {one.sections['addr'][index]} {len(contents)}\n".encode())
-                    digest.update(contents)
-            if not len(one.sections) and one.build_id:
-                digest.update(one.data)
+            for part in _identity(one):
+                digest.update(part)
     except WalkbackError:
         return None
     return digest.hexdigest()
+
+
+def _identity(elf: ElfFile) -> Iterator[bytes | memoryview]:
+    """What the table of a file is made from, or tells it from all others."""
+    if not len(elf.sections) or not elf.build_id:
+        if len(elf.data) > _LARGEST_WHOLE:
+            raise UnreadableError("the file is too large to be known by its contents", file=elf.name)
+        yield from in_pieces(elf.data)
+    yield elf.build_id or b""
+    for index in np.flatnonzero(elf.sections["flags"] & np.uint64(elf_layout.SHF_EXECINSTR)).tolist():
+        yield elf.sections[index].tobytes()
+    for name in _SECTIONS:
+        for index in elf.sections_named(name):
+            contents = elf.section_data(index)
+            yield f"{name} {elf.sections['addr'][index]} {len(contents)}\n".encode()
+            yield contents
 
 
 # What an entry is: the magic, a line of JSON with the shape of every array, and the arrays, aligned.
@@ -186,7 +204,7 @@ def _read(path: Path) -> ModuleTable | None:
     try:
         if not _is_ours(path.parent) or not stat.S_ISREG(path.lstat().st_mode):
             return None
-        data = map_file(path)
+        data = read_file(path)
         if hashlib.blake2b(data[:-20], digest_size=20).digest() != bytes(data[-20:]):
             return None
         end = bytes(data[: 1 << 16]).index(b"\n", len(_MAGIC)) + 1

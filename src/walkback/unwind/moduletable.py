@@ -19,7 +19,7 @@ import numpy as np
 from walkback.arch import Machine
 from walkback.arrays import U8, U32, U64
 from walkback.dwarf.files import FrameSource, frame_sources
-from walkback.elf import ElfFile, debug_file
+from walkback.elf import ElfFile, debug_file, is_stored
 from walkback.elf import layout as elf_layout
 from walkback.errors import WalkbackError
 from walkback.table import RULE, UnwindTable
@@ -41,6 +41,7 @@ from walkback.unwind.steps import (
 Only = Literal["sframe", "cfi", "fp"]
 
 _MOST_TRAMPOLINES = 4096
+_PIECE = 4 << 20
 _LINKAGE = (".plt", ".plt.sec", ".plt.got", ".iplt")
 _BARE = (".init", ".fini")
 """The C runtime's functions, which no assembler was told the frames of."""
@@ -83,7 +84,7 @@ def module_table(elf: ElfFile, machine: Machine, only: Only | None = None) -> Mo
         parts += _call_frames(elf, machine, troubles)
     if only is None:
         parts += _linkage(elf, machine)
-    trampolines = _trampolines(elf, machine)
+    trampolines = _trampolines(elf, machine, troubles)
     points = merged([part.points for part in parts], [len(part.steps) for part in parts]) if parts else no_points()
     directory, shift = directory_of(points.start)
     return ModuleTable(
@@ -114,6 +115,14 @@ def _points_of_places(places: list[tuple[int, int]]) -> Points:
     kept = np.ones(len(start), np.bool_)
     kept[1:-1:2] = start[1:-1:2] != start[2::2]
     return Points(start[kept], step[kept], empty_blocks())
+
+
+def no_table(trouble: str) -> ModuleTable:
+    """The table of a file that is not read, and why."""
+    points = no_points()
+    directory, shift = directory_of(points.start)
+    none = np.zeros(0, np.uint64)
+    return ModuleTable(points, steps_of([]), directory, shift, none, none.astype(np.uint8), False, (trouble,))
 
 
 def _sframe(elf: ElfFile, machine: Machine, troubles: list[str], *, derive: bool) -> tuple[list[_Part], bool]:
@@ -226,16 +235,27 @@ def _linkage(elf: ElfFile, machine: Machine) -> list[_Part]:
     return [_Part(_points_of_places(places), steps_of([(ABIS[machine].entry, How.ENTRY)]))]
 
 
-def _trampolines(elf: ElfFile, machine: Machine) -> list[tuple[int, int]]:
+def _trampolines(elf: ElfFile, machine: Machine, troubles: list[str]) -> list[tuple[int, int]]:
     """Where the code stands that signal handlers return to, and which it is."""
     found: list[tuple[int, int]] = []
     with contextlib.suppress(WalkbackError):
         loads = (elf.segments["type"] == elf_layout.PT_LOAD) & (elf.segments["flags"] & elf_layout.PF_X != 0)
         for number in np.flatnonzero(loads).tolist():
-            contents, address = elf.segment_data(number), int(elf.segments["vaddr"][number])
+            offset, size = elf.segment_range(number)
+            if not is_stored(elf.data, offset, size):
+                troubles.append(f"{elf.name}: the {size} bytes of segment {number} are mostly a hole and not searched")
+                continue
             for kind, trampoline in enumerate(ABIS[machine].trampolines):
-                for match in re.finditer(re.escape(trampoline.code), contents):
-                    place = address + match.start()
-                    if place % machine.code_alignment == 0:
-                        found.append((place, kind))
+                for place in _find(elf, offset, size, trampoline.code):
+                    address = int(elf.segments["vaddr"][number]) + place
+                    if address % machine.code_alignment == 0:
+                        found.append((address, kind))
     return sorted(found)[:_MOST_TRAMPOLINES]
+
+
+def _find(elf: ElfFile, offset: int, size: int, code: bytes) -> Iterator[int]:
+    """Where in a part of a file these bytes are; only a piece of it is in memory at a time."""
+    for start in range(0, size, _PIECE):
+        contents = elf.data[offset + start : offset + min(start + _PIECE + len(code) - 1, size)]
+        for match in re.finditer(re.escape(code), contents):
+            yield start + match.start()

@@ -104,7 +104,7 @@ class Extractor:
     def read(self, rows: Rows, buffers: Mapping[int, Piece]) -> tuple[Columns, memoryview | U64, memoryview]:
         """The fields of samples, and the buffer that holds them, as words and as bytes."""
         numbers = rows.buffers()
-        if len(numbers) == 1:
+        if len(numbers) == 1 and len(buffers[numbers[0]].data):
             data, offset = buffers[numbers[0]].data, rows.offset
             words: memoryview | U64 = buffers[numbers[0]].words
         else:
@@ -113,7 +113,10 @@ class Extractor:
             copy = np.empty(int(padded.sum()) >> 3, np.uint64)
             for number in numbers:
                 of_it = np.flatnonzero(rows.buffer == number)
-                gather(buffers[number].words, rows.offset[of_it], rows.size[of_it], offset[of_it], copy)
+                if len(buffers[number].data):
+                    gather(buffers[number].words, rows.offset[of_it], rows.size[of_it], offset[of_it], copy)
+                else:
+                    _read_again(buffers[number], rows, of_it, offset, copy)
             words, data = copy, copy.view(np.uint8).data
         out = Columns(len(rows))
         out.misc = rows.misc
@@ -147,6 +150,14 @@ class Extractor:
             samples, columns.pid, columns.tid, columns.time, columns.period, columns.cpu, event, comm,
             *chains(words, self._big, columns.misc, columns.ip, columns.chain_at, columns.chain_length),
         )  # fmt: skip
+
+
+def _read_again(piece: Piece, rows: Rows, chosen: I64, offset: I64, copy: U64) -> None:
+    """Bring records back that were kept in their file alone."""
+    there = copy.view(np.uint8).data
+    for i in chosen.tolist():
+        place, size = int(offset[i]), int(rows.size[i])
+        there[place : place + size] = piece.record(int(rows.offset[i]), size)
 
 
 def keep(columns: Columns, chosen: I64) -> None:

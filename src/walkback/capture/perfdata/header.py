@@ -10,6 +10,7 @@ import numpy as np
 from walkback.arch import AARCH64, AMD64, S390X, Machine
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata.events import Event, Events, read_attr
+from walkback.elf import OpenFile
 from walkback.errors import UnreadableError
 
 _MACHINES = {
@@ -177,12 +178,12 @@ def is_pipe(start: memoryview, byteorder: layout.ByteOrder, name: str) -> bool:
     return int.from_bytes(start[8:16], byteorder) == layout.PIPE_HEADER
 
 
-def read_file_header(data: memoryview, name: str) -> Header:
+def read_file_header(data: OpenFile, name: str) -> Header:
     """The header of a perf.data file of the usual form."""
     header = Header(name, byteorder_of(bytes(data[:8]), name))
     if len(data) < layout.FILE_HEADER:
         raise UnreadableError("the file ends within its header", file=name)
-    fields = struct.unpack_from(header.prefix + "QQQQQQQQ", data, 8)
+    fields = struct.unpack(header.prefix + "QQQQQQQQ", data[8:72])
     size, attr_size, attrs, attrs_size, header.begin, data_size, _, _ = fields
     if size < layout.FILE_HEADER:
         raise header.error(f"a header of {size} bytes", 8)
@@ -206,10 +207,10 @@ def read_file_header(data: memoryview, name: str) -> Header:
     return header
 
 
-def _read_attrs(header: Header, data: memoryview, attr_size: int, attrs: int, attrs_size: int) -> None:
+def _read_attrs(header: Header, data: OpenFile, attr_size: int, attrs: int, attrs_size: int) -> None:
     room = len(data)
     for place in range(attrs, attrs + attrs_size - attr_size + 1, attr_size):
-        ids, ids_size = struct.unpack_from(header.prefix + "QQ", data, place + attr_size - 16)
+        ids, ids_size = struct.unpack(header.prefix + "QQ", data[place + attr_size - 16 : place + attr_size])
         if ids_size % 8 or ids > len(data) or ids_size > len(data) - ids:
             raise header.error("the IDs of an event reach beyond the end of the file", place + attr_size - 16)
         room -= ids_size
@@ -220,9 +221,9 @@ def _read_attrs(header: Header, data: memoryview, attr_size: int, attrs: int, at
         raise header.error("the file has no events", 24)
 
 
-def _read_features(header: Header, data: memoryview) -> None:
+def _read_features(header: Header, data: OpenFile) -> None:
     """Each feature whose bit is set has an entry of offset and size behind the records, in the order of the bits."""
-    bits = [struct.unpack_from(header.prefix + "Q", data, 72 + 8 * i)[0] for i in range(layout.FEATURES // 64)]
+    bits = struct.unpack(f"{header.prefix}{layout.FEATURES // 64}Q", data[72 : 72 + layout.FEATURES // 8])
     place = header.end
     for feature in range(layout.FEATURES):
         if not bits[feature // 64] >> feature % 64 & 1:
@@ -230,7 +231,7 @@ def _read_features(header: Header, data: memoryview) -> None:
         if place + 16 > len(data):
             header.troubles.append(f"the file is cut off at {len(data):#x}, within the table of its features")
             return
-        offset, size = struct.unpack_from(header.prefix + "QQ", data, place)
+        offset, size = struct.unpack(header.prefix + "QQ", data[place : place + 16])
         if offset > len(data) or size > len(data) - offset:
             header.troubles.append(f"feature {feature} reaches beyond the end of the file")
         else:

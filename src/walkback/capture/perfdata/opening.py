@@ -10,14 +10,14 @@ from typing import BinaryIO
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata.header import Header, byteorder_of, is_pipe, read_file_header
 from walkback.capture.perfdata.source import FileSource, MergedSource, Source, StreamSource, read_into
-from walkback.elf.file import map_file
+from walkback.elf import OpenFile
 from walkback.errors import UnreadableError
 
 _MAIN, _PARTS = "data", "data.*"
 """The files in a folder: the one with the header, and the others."""
 
 
-def open_file(data: memoryview, name: str) -> tuple[Header, Source]:
+def open_file(data: OpenFile, name: str) -> tuple[Header, Source]:
     """A file of the usual form, or one that has what perf writes to a pipe."""
     byteorder = byteorder_of(bytes(data[:8]), name)
     if is_pipe(data[: layout.PIPE_HEADER], byteorder, name):
@@ -36,7 +36,7 @@ def open_folder(name: str) -> tuple[Header, Source]:
     main = os.path.join(name, _MAIN)  # noqa: PTH118 - Path would take a NUL in it for an error
     if not os.path.isfile(main):  # noqa: PTH113 - the same
         raise UnreadableError("this is a directory, and not one that perf record --threads made", file=name)
-    data = map_file(main)
+    data = OpenFile(main)
     if is_pipe(data[: layout.PIPE_HEADER], byteorder_of(bytes(data[:8]), main), main):
         raise UnreadableError("a folder of perf cannot have what goes through a pipe", file=main)
     header = read_file_header(data, main)
@@ -45,7 +45,7 @@ def open_folder(name: str) -> tuple[Header, Source]:
     for path in sorted(Path(name).glob(_PARTS)):
         # A thread that had nothing to do leaves an empty file.
         if path.is_file() and path.stat().st_size:
-            records = map_file(path)
+            records = OpenFile(path)
             part = FileSource(records, 0, len(records), os.fspath(path), header.byteorder, header.troubles)
             part.part = path.name
             parts.append(part)
@@ -59,7 +59,7 @@ def open_stream(stream: BinaryIO) -> tuple[Header, Source]:
     try:
         descriptor = stream.fileno()
         if stat.S_ISREG(os.fstat(descriptor).st_mode) and stream.tell() == 0:
-            return open_file(map_file(f"/proc/self/fd/{descriptor}"), name)
+            return open_file(OpenFile(f"/proc/self/fd/{descriptor}"), name)
     except (OSError, AttributeError):
         pass  # not a file of the system, as a BytesIO
     start = bytearray(layout.PIPE_HEADER)

@@ -108,10 +108,19 @@ class Waiting:
     def make_room(self) -> Rows | None:
         """What has to be delivered so that not too much waits, and what has no time, which never waits."""
         if self._count * _ROW + self._bytes > self._bound:
+            self._let_go()
+        if self._count * _ROW + self._bytes > self._bound:
             self.early += 1
             times = np.concatenate([rows.time for rows in self._rows])
             return self._until(int(np.partition(times, len(times) // 2)[len(times) // 2]))
         return self._until(0)
+
+    def _let_go(self) -> None:
+        """Keep what can be read again in its file alone, but for the last, which is not done yet."""
+        for number, piece in self.buffers.items():
+            if piece.owned and piece.file is not None and number != self._next - 1:
+                self._bytes -= len(piece.data)
+                piece.let_go()
 
     def end(self) -> Rows | None:
         """All that waits."""

@@ -19,7 +19,7 @@ from walkback.capture.perfdata.opening import open_file, open_folder, open_strea
 from walkback.capture.perfdata.order import Rows, Waiting
 from walkback.capture.perfdata.source import Piece, Source
 from walkback.capture.perfdata.state import KernelMap, State, Threads
-from walkback.elf.file import map_file
+from walkback.elf import OpenFile
 from walkback.errors import UnreadableError
 from walkback.text import counted
 
@@ -102,7 +102,7 @@ class Recording:
         elif os.path.isdir(source):  # noqa: PTH112 - a name may hold a NUL
             header, records = open_folder(os.fsdecode(source))
         else:
-            header, records = open_file(map_file(source), os.fsdecode(source))
+            header, records = open_file(OpenFile(source), os.fsdecode(source))
         return cls(header, records, modules, machine=machine, bound=bound)
 
     # What is known of it
@@ -316,7 +316,7 @@ class Recording:
                 threads.fill(done, position)
                 done = position
             place = int(rows.offset[i])
-            record = self._waiting.buffers[int(rows.buffer[i])].data[place : place + int(rows.size[i])]
+            record = self._waiting.buffers[int(rows.buffer[i])].record(place, int(rows.size[i]))
             pid = self._state.apply(int(rows.kind[i]), int(rows.misc[i]), record)
             if threads is not None and pid is not None:
                 threads.changed(pid)

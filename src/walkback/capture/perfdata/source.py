@@ -1,13 +1,12 @@
-"""The records of a recording in pieces, wherever they come from: a mapped file, a pipe, compressed records.
+"""The records of a recording in pieces, wherever they come from: a file, a pipe, compressed records.
 
 A piece has whole records only, at multiples of 8 bytes, so that what reads them can take words. Those of a plain file
-are where they are in the file; nothing is copied.
+can be read again, so where many wait they need not be kept.
 """
 
 from __future__ import annotations
 
 import heapq
-import mmap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -21,14 +20,16 @@ from walkback.capture.perfdata.zstd import BrokenStreamError, Stream
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from walkback.elf import OpenFile
+
 _ROWS = 1 << 12
 _CHUNK = 4 << 20
+_FILE_CHUNK = 32 << 20
+"""Of a file, whose pieces need not come soon: many samples at once are walked sooner than few."""
 _LARGEST_PART = 128 << 20
 """Bytes that one compressed record, of 64 KiB at most, may come to."""
 _RATIO = 5000
 """Stacks are mostly alike, and 400:1 was seen. zstd can do 32768:1."""
-_KEPT_MAPPED = 64 << 20
-"""Bytes of a file that stay mapped behind the place where it is read."""
 
 
 @dataclass(slots=True)
@@ -42,6 +43,20 @@ class Piece:
     size: I64
     owned: bool
     """Whether the buffer was made for these records, and takes memory as long as it is held."""
+    file: OpenFile | None = None
+    """Where the buffer can be read again, from `place` on."""
+    place: int = 0
+
+    def let_go(self) -> None:
+        """Keep the records in the file alone."""
+        if self.file is not None:
+            self.data, self.owned = memoryview(b""), False
+
+    def record(self, offset: int, size: int) -> memoryview:
+        """The bytes of a record."""
+        if self.file is not None and not self.owned:
+            return self.file[self.place + offset : self.place + offset + size]
+        return self.data[offset : offset + size]
 
     @property
     def words(self) -> memoryview:
@@ -192,13 +207,13 @@ def _aligned(piece: Piece) -> Piece:
 
 
 class FileSource(Source):
-    """The records of a mapped file."""
+    """The records of a file."""
 
     def __init__(
-        self, data: memoryview, begin: int, end: int, name: str, byteorder: layout.ByteOrder, troubles: list[str]
+        self, file: OpenFile, begin: int, end: int, name: str, byteorder: layout.ByteOrder, troubles: list[str]
     ) -> None:
         super().__init__(name, byteorder, troubles)
-        self._data = data
+        self._file = file
         self._begin = begin
         self._end = end
         self.position = begin
@@ -216,23 +231,21 @@ class FileSource(Source):
 
     def _stored(self) -> Iterator[Piece]:
         position = self.position
-        dropped = 0
-        for found in self._scan(self._data, position, self._end, owned=False, base=0):
-            if isinstance(found, int):
-                position = found
-                continue
-            yield found
-            if self.position - dropped > 2 * _KEPT_MAPPED:
-                dropped = self._drop(dropped)
+        while position < self._end:
+            chunk = self._file[position : min(position + _FILE_CHUNK, self._end)]
+            read = 0
+            for found in self._scan(chunk, 0, len(chunk), owned=True, base=position):
+                if isinstance(found, int):
+                    read = found
+                else:
+                    found.file, found.place = self._file, position
+                    yield found
+            cut = position + len(chunk) == self._end and read < len(chunk)
+            position += read
+            if cut:
+                break
         if position != self._end and self._end:
             raise _DamageError(f"the file is cut off at {self._end:#x}, within a record")
-
-    def _drop(self, begin: int) -> int:
-        """Let the memory go that what was read takes. Whoever reads there again has it read from the file again."""
-        end = (self.position - _KEPT_MAPPED) // mmap.PAGESIZE * mmap.PAGESIZE
-        if isinstance(self._data.obj, mmap.mmap):
-            self._data.obj.madvise(mmap.MADV_DONTNEED, begin, end - begin)
-        return end
 
 
 class MergedSource(Source):
