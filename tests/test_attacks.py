@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import walkback
-from attacks import sparse, when_writing_begins
+from attacks import sparse, when_writing_begins, with_copies
 from elfbuilder import ElfBuilder
 from recorded import core, hello, recording
 from walkback.arch import AMD64
@@ -22,7 +22,7 @@ from walkback.capture.modules import Modules
 from walkback.capture.perfdata import Recording
 from walkback.derivation import derive
 from walkback.elf import ElfFile, OpenFile, debug_file
-from walkback.errors import PassedOverWarning, UnreadableError
+from walkback.errors import ElfError, PassedOverWarning, UnreadableError
 from walkback.linking.convert import convert
 from walkback.linking.fix import fix
 from walkback.linking.relink import link_object
@@ -153,6 +153,45 @@ def test_an_archive_that_shrinks_is_told_by_a_survey(program: Path, tmp_path: Pa
     (rest,) = found
     assert isinstance(rest, Broken)
     assert (rest.what, rest.message) == ("changed", "it changed while it was read")
+
+
+# Many headers, one range
+
+
+@pytest.mark.parametrize("section", [b".eh_frame", b".sframe"])
+def test_thousands_of_section_headers_that_name_one_range_are_refused(
+    grafted: Path, tmp_path: Path, section: bytes
+) -> None:
+    file = tmp_path / "many"
+    contents = grafted.read_bytes() + bytes(300_000)
+    start = len(contents)
+    file.write_bytes(with_copies(contents, section, 6000))
+    large = bytearray(file.read_bytes())
+    assert len(large) < 800_000
+    for number in range(6000):  # each of them now names a third of the file
+        place = len(large) - 64 * (number + 1)
+        large[place + 24 : place + 40] = (start - 300_000).to_bytes(8, "little") + (290_000).to_bytes(8, "little")
+    file.write_bytes(large)
+    for verb in (("derive", "-o", tmp_path / "out"), ("compare",), ("size",), ("check",), ("show",), ("find", "main")):
+        done = run(verb[0], *([file, *verb[1:]] if verb[0] != "derive" else [*verb[1:], file]))
+        assert done.returncode == 3, (verb, done.stdout, done.stderr)
+        assert done.stderr.count("\n") == 1
+        assert "the section headers name the same bytes again and again" in done.stderr
+    done = run("report", file, "-o", tmp_path / "page.html")
+    assert done.returncode == 3
+    assert "again and again" in done.stderr
+
+
+def test_segments_are_held_to_the_same(program: Path) -> None:
+    builder = ElfBuilder(kind=2)
+    builder.section(".note", bytes(1 << 20), kind=7)
+    for _ in range(100):
+        builder.segment(4, ".note")
+    elf = ElfFile(bytes(builder.build()), "many")
+    with pytest.raises(ElfError, match="the program headers name the same bytes again and again"):
+        len(elf.segments)
+    with ElfFile.open(program) as elf:
+        assert len(elf.segments)
 
 
 # Files that are mostly holes

@@ -5,7 +5,8 @@ nobody looks does no harm. Every offset, size and count is checked against the f
 contradicts it is an `ElfError`. Follows the System V gABI, chapters "ELF Header", "Sections", "String Table",
 "Symbol Table" and "Program Header", with extended section numbering.
 
-Each range of a file is read once.
+Each range of a file is read once, and what its headers claim together is bounded by the file, so that many of them that
+name one range do not make a small file a large one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from walkback.elf import layout, stringtable
+from walkback.elf import claims, layout, stringtable
 from walkback.elf.compressed import decompress, decompress_gnu, has_gnu_magic, limit_of
 from walkback.elf.notes import Note, find_build_id, read_notes
 from walkback.elf.opened import Contents, OpenFile
@@ -133,7 +134,11 @@ class ElfFile:
             raise self._error(f"{count} section headers, but no offset of them", 0x28)
         if self._shoff and count == 0:  # extended numbering: section 0 has the count
             count = int(self._section_zero["size"])
-        return self._headers("section", layout.SECTION_HEADER, self._shoff, count, self._shentsize)
+        table = self._headers("section", layout.SECTION_HEADER, self._shoff, count, self._shentsize)
+        stored = table[~np.isin(table["type"], (layout.SHT_NULL, layout.SHT_NOBITS))]
+        if trouble := claims.trouble_of("section", stored["offset"], stored["size"], len(self.data)):
+            raise self._error(trouble, self._shoff)
+        return table
 
     @cached_property
     def segments(self) -> Table:
@@ -141,7 +146,10 @@ class ElfFile:
         count = self._phnum
         if count == layout.PN_XNUM and self._shoff:
             count = int(self._section_zero["info"])
-        return self._headers("program", layout.PROGRAM_HEADER, self._phoff, count, self._phentsize)
+        table = self._headers("program", layout.PROGRAM_HEADER, self._phoff, count, self._phentsize)
+        if trouble := claims.trouble_of("program", table["offset"], table["filesz"], len(self.data)):
+            raise self._error(trouble, self._phoff)
+        return table
 
     @property
     def _section_zero(self) -> np.void:

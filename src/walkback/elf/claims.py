@@ -1,0 +1,31 @@
+"""What headers claim of a file together.
+
+Each header for itself may name any part of the file, also all of it. If thousands name the same part, a small file
+takes the memory and the time of a large one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_MOST_TIMES = 8
+_HARMLESS = 1 << 20
+"""All that headers of one kind claim may come to so many times the file, or to so many bytes."""
+
+
+def trouble_of(kind: str, offset: npt.NDArray[np.uint64], size: npt.NDArray[np.uint64], length: int) -> str | None:
+    """What is wrong with the claims of all headers of a kind, if they come to too much.
+
+    A header that leads out of the file counts for nothing: that is an error where its contents are asked for.
+    """
+    end = np.uint64(length)
+    inside = (size <= end) & (offset <= end - np.minimum(size, end))
+    claimed = int(size[inside].astype(np.float64).sum())
+    if claimed <= max(_MOST_TIMES * length, _HARMLESS):
+        return None
+    return f"the {kind} headers name the same bytes again and again: {claimed} in a file of {length} bytes"
