@@ -419,6 +419,22 @@ def test_the_files_of_a_folder_are_one_recording(packed, tmp_path):
     assert {len(recording.spaces[number].start) for number in batch.samples.space.tolist()} == {4}
 
 
+def test_a_file_of_a_folder_that_shrinks_is_an_error(tmp_path):
+    path = parted(tmp_path)
+    recording = Recording.open(path, Modules())
+    (path / "data.2").write_bytes(b"")
+    with pytest.raises(UnreadableError, match=r"data\.2: it changed while it was read"):
+        list(recording.batches())
+
+
+def test_pieces_of_the_files_of_a_folder_share_their_buffers(tmp_path, monkeypatch):
+    monkeypatch.setattr("walkback.capture.perfdata.source._ROWS", 2)
+    recording = Recording.open(parted(tmp_path), Modules())
+    (batch,) = recording.batches()
+    assert batch.tid.tolist() == [0, 1, 2, 3] * 5
+    assert len(recording._waiting.buffers) <= 5
+
+
 def test_what_is_wrong_in_a_folder_is_told(tmp_path):
     path = parted(tmp_path)
     with (path / "data.2").open("r+b") as file:

@@ -84,6 +84,18 @@ class OpenFile:
         for place in range(start, end, _PIECE):
             yield self[place : min(place + _PIECE, end)]
 
+    def read_into(self, start: int, room: memoryview) -> None:
+        """Fill this memory with the bytes from an offset on, all of which have to be there."""
+        done = 0
+        try:
+            while done < len(room):
+                size = os.preadv(self.descriptor, [room[done : done + _AT_ONCE]], start + done)
+                if not size:
+                    raise UnreadableError(CHANGED, file=self.name)
+                done += size
+        except OSError as error:
+            raise UnreadableError(error.strerror or str(error), file=self.name) from error
+
     def _read(self, start: int, size: int) -> bytes:
         if size > _WITH_HOLES:
             self._refuse_large(start, size)

@@ -77,10 +77,10 @@ class Waiting:
         self._next = 0
 
     def add_buffer(self, piece: Piece) -> int:
-        """A number for a piece's buffer; that of a plain file has one for all."""
-        last = self.buffers.get(self._next - 1)
-        if last is not None and last.data is piece.data:
-            return self._next - 1
+        """A number for a piece's buffer; several pieces can be in one, also with those of other files between them."""
+        for number, held in self.buffers.items():
+            if held.data is piece.data:
+                return number
         self.buffers[self._next] = piece
         self._bytes += len(piece.data) if piece.owned else 0
         self._next += 1

@@ -26,13 +26,15 @@ from walkback.text import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from walkback.arrays import I64
+    from walkback.arrays import I64, Bools
     from walkback.capture.modules import Modules
     from walkback.unwind.samples import Space
 
 _SAMPLES = 4096
 _BYTES = 32 << 20
 """Of samples in a batch, where they have to be copied."""
+_WORTH = 8 << 20
+"""Bytes that take longer to copy than a batch more takes."""
 _WAITING = 256 << 20
 _BEGINNING = 64 << 20
 """Bytes of a pipe in which the first event must come."""
@@ -267,12 +269,7 @@ class Recording:
         if rows is None:
             return
         sampled = rows.kind == layout.SAMPLE
-        # A batch ends after so many samples, or after so many bytes of them if they are in several buffers.
-        group = (np.cumsum(sampled) - sampled) // _SAMPLES
-        if len(rows) and (rows.buffer != rows.buffer[0]).any():
-            sizes = np.where(sampled, rows.size, 0)
-            group = np.maximum(group, (np.cumsum(sizes) - sizes) // _BYTES)
-        ends = [*(np.flatnonzero(np.diff(group)) + 1).tolist(), len(rows)]
+        ends = [*(np.flatnonzero(np.diff(_grouped(rows, sampled))) + 1).tolist(), len(rows)]
         begin = 0
         for end in ends:
             batch = self._batch(rows[begin:end], sampled[begin:end])
@@ -335,3 +332,24 @@ class Recording:
             self.troubles.append("mappings change so often that the later changes are not followed")
         if self._state.forgotten:
             self.troubles.append("there are so many processes, threads or files that not all of them were followed")
+
+
+def _grouped(rows: Rows, sampled: Bools) -> I64:
+    """The number of the batch that each record goes into.
+
+    A batch ends after so many samples. Samples that are in several buffers are copied, so a batch of them ends after so
+    many bytes, too; what follows in the last buffer alone is not copied with them if it is much.
+    """
+    before: I64 = np.cumsum(sampled) - sampled
+    group: I64 = before // _SAMPLES
+    others = np.flatnonzero(rows.buffer != rows.buffer[-1:])
+    if not len(others):
+        return group
+    sizes = np.where(sampled, rows.size, 0)
+    sizes_before = np.cumsum(sizes) - sizes
+    end = int(others[-1]) + 1
+    if sizes[end:].sum() < _WORTH:
+        end = len(rows)
+    group[:end] = np.maximum(group[:end], sizes_before[:end] // _BYTES)
+    group[end:] = group[end - 1] + 1 + (before[end:] - before[end : end + 1]) // _SAMPLES
+    return group

@@ -15,6 +15,7 @@ import numpy as np
 from walkback.arrays import I64, U16, U32
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata._records import BAD, CUT, scan
+from walkback.capture.perfdata.rooms import Rooms
 from walkback.capture.perfdata.zstd import BrokenStreamError, Stream
 
 if TYPE_CHECKING:
@@ -216,6 +217,8 @@ class FileSource(Source):
         self._file = file
         self._begin = begin
         self._end = end
+        self.at_once = _FILE_CHUNK
+        """Bytes that are read of it at once."""
         self.position = begin
         self.total = end
 
@@ -231,8 +234,10 @@ class FileSource(Source):
 
     def _stored(self) -> Iterator[Piece]:
         position = self.position
+        rooms = Rooms(min(self.at_once, self.size))
         while position < self._end:
-            chunk = self._file[position : min(position + _FILE_CHUNK, self._end)]
+            chunk = rooms.take(min(self.at_once, self._end - position))
+            self._file.read_into(position, chunk)
             read = 0
             for found in self._scan(chunk, 0, len(chunk), owned=True, base=position):
                 if isinstance(found, int):
@@ -256,6 +261,8 @@ class MergedSource(Source):
     def __init__(self, name: str, byteorder: layout.ByteOrder, troubles: list[str], parts: list[FileSource]) -> None:
         super().__init__(name, byteorder, troubles)
         self._parts = parts
+        for part in parts:  # as one of each is in memory at the same time
+            part.at_once = max(_CHUNK, _FILE_CHUNK // len(parts))
         self.total = sum(part.size for part in parts)
 
     def pieces(self) -> Iterator[Piece]:
