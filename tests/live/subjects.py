@@ -124,6 +124,7 @@ def pcs(shot: Shot) -> Stacks:
 
 BORN = "a thread is being born"
 UNDESCRIBED = "code without call frame information"
+NOWHERE = "an address in no code"
 _BEING_BORN = frozenset({"clone", "__clone", "clone3", "__clone3"})
 
 
@@ -133,6 +134,15 @@ def described(path: str) -> list[tuple[int, int]]:
     done = subprocess.run([_tool("readelf"), "-W", "--debug-dump=frames", path], capture_output=True, check=True)
     found = re.findall(rb" FDE .*pc=([0-9a-f]+)\.\.([0-9a-f]+)", done.stdout)
     return [(int(start, 16), int(end, 16)) for start, end in found]
+
+
+def executable(pid: int) -> Iterator[tuple[int, int]]:
+    """What a process has mapped to be run."""
+    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+        place, rights, *_ = line.split()
+        if "x" in rights:
+            start, end = place.split("-")
+            yield int(start, 16), int(end, 16)
 
 
 @dataclass
@@ -171,8 +181,17 @@ class Judge:
             # After the system call the new thread has an empty stack, and the table is that of its creator.
             return BORN
         if not self._is_described(shot, callee):
-            return UNDESCRIBED
+            # Hand-written code may push registers without a word in its call frame information, as glibc's
+            # __mpn_submul_1 does. All see the same wrong caller then, and some go on from there.
+            return NOWHERE if self._is_nowhere(shot, callee) else UNDESCRIBED
         return None
+
+    def _is_nowhere(self, shot: Shot, frame: int) -> bool:
+        """Whether nothing that can be run is mapped there, so that this is no frame of any program."""
+        pc = int(shot.stacks.pc[frame])
+        if not self.stopper.live:
+            return False
+        return not any(start <= pc < end for start, end in executable(self.stopper.target.pid))
 
     def _is_described(self, shot: Shot, frame: int) -> bool:
         number = int(shot.stacks.module[frame])
