@@ -26,6 +26,7 @@ SCRIPT = """
 set pagination off
 set confirm off
 set debuginfod enabled off
+set debug-file-directory /nowhere
 set backtrace past-main on
 set backtrace past-entry on
 core-file CORE
@@ -33,7 +34,7 @@ FILES
 python
 frame, found = gdb.newest_frame(), []
 while frame is not None:
-    if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME): found.append(frame.pc())
+    found.append(frame.pc())
     try:
         frame = frame.older()
     except gdb.error:
@@ -64,9 +65,9 @@ def gdb_stacks(
             place, size = int(memory.offset[segment]), int(memory.size[segment])
             space = opened.spaces[int(samples.space[i])]
             files = []
-            for start, contents, line in _code(space, modules):
+            for start, contents, name, bias in _code(space, modules):
                 made.load(start, contents, flags=5)
-                files.append(line)
+                files.append(f"add-symbol-file {_without_debug_data(name, folder)} -o {bias}")
             made.load(int(memory.start[segment]), bytes(memory.buffer[place : place + size]), flags=6)
             (folder / "core").write_bytes(made.build())
             script = SCRIPT.replace("CORE", str(folder / "core")).replace("FILES", "\n".join(dict.fromkeys(files)))
@@ -78,8 +79,8 @@ def gdb_stacks(
             yield key, [int(one) for one in lines[0]]
 
 
-def _code(space: Space, modules: Modules) -> Iterator[tuple[int, bytes, str]]:
-    """What is mapped of each file: where, its contents, and what tells gdb of the file."""
+def _code(space: Space, modules: Modules) -> Iterator[tuple[int, bytes, str, int]]:
+    """What is mapped of each file: where, its contents, the file, and how far it was moved."""
     for start, last, number, bias in zip(space.start, space.last, space.module, space.bias, strict=True):
         elf = modules[int(number)].elf if number >= 0 else None
         if elf is None or not elf.name.startswith("/"):
@@ -97,4 +98,12 @@ def _code(space: Space, modules: Modules) -> Iterator[tuple[int, bytes, str]]:
                 skipped = max(0, address - begin)
                 there = int(start) + max(0, begin - address)
                 room = int(last) + 1 - there
-                yield there, contents[skipped : skipped + room], f"add-symbol-file {elf.name} -o {int(bias)}"
+                yield there, contents[skipped : skipped + room], elf.name, int(bias)
+
+
+def _without_debug_data(name: str, folder: Path) -> Path:
+    """A copy that says nothing of inlined functions, on which gdb can fail before it has found any frame."""
+    copy = folder / f"plain{name.replace('/', '-')}"
+    if not copy.exists():
+        subprocess.run(["strip", "--strip-debug", "-o", copy, name], check=True)
+    return copy
