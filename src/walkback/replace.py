@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 CHANGED = "it changed while it was read"
 _NEW_FILE = 0o666
+STDOUT = frozenset({"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"})
+"""Names of standard output."""
 _PREFIX = ".walkback-"
 _PRIVILEGES = stat.S_ISUID | stat.S_ISGID
 _CAPABILITY = "security.capability"
@@ -135,6 +137,8 @@ def _open_stream(name: str) -> int | None:
     """A descriptor of what is written to and not replaced; None if the name is for a file."""
     # At its end: an output that is redirected to a file may hold something already.
     flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+    if name in STDOUT:  # even where it is a socket, or a file that may not be opened again
+        return os.dup(1)
     if name.startswith(("/dev/", "/proc/")):
         return os.open(name, flags)
     try:

@@ -103,7 +103,7 @@ def test_what_is_no_input_is_told(tmp_path: Path) -> None:
     assert (status, "directory" in line) == (3, True)
     for form, word in (("hex", "hexadecimal"), ("base64", "base64")):
         done = fed("%%", "decode", "--from", form)
-        assert told(done) == (3, f"standard input: this is not {word}")
+        assert told(done) == (3, f"/dev/stdin: this is not {word}")
     # What the form says goes: as bytes this is a backtrace of version 12.
     assert told(fed("02180700", "decode", "--from", "bytes"))[1].endswith(
         "this is not version 0 of the format [version]"
@@ -240,7 +240,7 @@ def test_images_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     assert "half.cif: offset" in message
     swift = {"backtrace": base64.b64encode(DATA).decode(), "imageMap": "!!!"}
     status, message = told(fed(json.dumps(swift), "decode"))
-    assert (status, message) == (1, 'standard input: "imageMap" is not base64')
+    assert (status, message) == (1, '/dev/stdin: "imageMap" is not base64')
 
 
 def test_frames_may_come_through_a_named_pipe(tmp_path: Path) -> None:
@@ -259,11 +259,11 @@ def test_an_empty_argument_is_no_file() -> None:
 
 def test_what_cannot_be_encoded_is_told(tmp_path: Path) -> None:
     wide = '[{"kind": "pc", "address": 65536}]'
-    assert told(fed(wide, "encode", "--word", "16")) == (3, "standard input: the address 0x10000 has more than 16 bits")
-    assert told(fed("{}", "encode")) == (3, "standard input: a backtrace is a list of frames")
-    assert told(fed("", "encode")) == (3, "standard input: there is no backtrace")
-    assert told(fed("[]\n[1]", "encode"))[1].startswith("standard input: line 2: frame 0 is none: a frame is an object")
-    assert told(fed("[]\n[", "encode"))[1].startswith("standard input: line 2 is not JSON")
+    assert told(fed(wide, "encode", "--word", "16")) == (3, "/dev/stdin: the address 0x10000 has more than 16 bits")
+    assert told(fed("{}", "encode")) == (3, "/dev/stdin: a backtrace is a list of frames")
+    assert told(fed("", "encode")) == (3, "/dev/stdin: there is no backtrace")
+    assert told(fed("[]\n[1]", "encode"))[1].startswith("/dev/stdin: line 2: frame 0 is none: a frame is an object")
+    assert told(fed("[]\n[", "encode"))[1].startswith("/dev/stdin: line 2 is not JSON")
     source = tmp_path / "frames.json"
     source.write_text("[]")
     assert "frames.json is what is read" in str(run("cbf", "encode", source, "-o", source).stderr)

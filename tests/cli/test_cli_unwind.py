@@ -84,7 +84,7 @@ def test_standard_input(recorded: Path, tmp_path: Path) -> None:
         done = subprocess.run(command, input=contents, capture_output=True, check=False)
         if contents[8:9] == b"\x10":
             assert done.stdout.decode().splitlines() == FOLDED
-            assert complaints(done)[0] == f"-: {CUT}"
+            assert complaints(done)[0] == f"/dev/stdin: {CUT}"
     with recorded.open("rb") as file:
         done = subprocess.run([WALKBACK, "unwind", "-"], stdin=file, capture_output=True, check=False)
     assert done.stdout.decode().splitlines() == FOLDED
@@ -381,7 +381,7 @@ def test_what_cannot_be_read_is_one_line_and_3(recorded: Path, tmp_path: Path) -
             assert line.startswith(f"{what}: ")
             assert message in line
     done = subprocess.run([WALKBACK, "unwind", "-"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    assert told(done) == (3, "-: this is not a perf.data file")
+    assert told(done) == (3, "/dev/stdin: this is not a perf.data file")
 
 
 def test_a_recording_that_is_cut_off_is_walked_as_far_as_it_goes(recorded: Path, tmp_path: Path) -> None:

@@ -12,18 +12,18 @@ import errno
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from walkback.cli.paths import STREAM, standard_input
 from walkback.errors import MissingError, UnreadableError
 
 FORMS = ("auto", "bytes", "hex", "base64", "swift")
 
-INPUT = click.argument("source", metavar="[INPUT]", default="-")
+INPUT = click.argument("source", metavar="[INPUT]", default="-", type=STREAM)
 FROM = click.option(
     "--from",
     "form",
@@ -81,19 +81,19 @@ def coded(data: bytes, coding: str | None) -> bytes:
 
 
 def read_whole(source: str) -> bytes:
-    """A file, a pipe by name, or standard input for -."""
-    if source == "-":
-        return sys.stdin.buffer.read()
+    """A file, a pipe by name, or standard input."""
     try:
-        return Path(source).read_bytes()
+        stream = standard_input(source)
+        return Path(source).read_bytes() if stream is None else stream.read()
     except OSError as error:
         raise UnreadableError(error.strerror or str(error), file=source) from error
 
 
 def _input(source: str, form: str) -> tuple[str, bytes]:
     """The name and the bytes of a file or of standard input; else the argument is what is meant."""
-    if source == "-":
-        return "standard input", sys.stdin.buffer.read()
+    stream = standard_input(source)
+    if stream is not None:
+        return source, stream.read()
     try:
         # An empty path would be the folder that one is in.
         return source, Path(source or "\0").read_bytes()

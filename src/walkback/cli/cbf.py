@@ -9,7 +9,8 @@ import click
 
 from walkback.cli.blobs import FROM, INPUT, coded, read_blob, read_blobs, read_whole
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
-from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT, complain_of, opened, refuse_input, refuse_terminal
+from walkback.cli.paths import INPUT_FILE, STREAM, opened, refuse_input, refuse_terminal
+from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT, complain_of
 from walkback.text import counted, printable
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class _Printed:
     show_default=True,
     help="Print at most so many frames of all backtraces together.",
 )
-@click.option("--images", metavar="FILE", type=click.Path(), help="The image map to name frames by, in CIF.")
+@click.option("--images", metavar="FILE", type=INPUT_FILE, help="The image map to name frames by, in CIF.")
 @SYSROOT
 @BUILDID_DIR
 @JSON
@@ -242,7 +243,7 @@ def _print_text(one: Backtrace, places: list[Located | None], limit: int) -> Non
 
 
 @cbf.command()
-@click.argument("source", metavar="[INPUT]", default="-", type=click.Path(allow_dash=True))
+@click.argument("source", metavar="[INPUT]", default="-", type=STREAM)
 @click.option("--word", type=click.Choice(["16", "32", "64"]), default="64", show_default=True, help="Bits of a word.")
 @click.option(
     "--as",
@@ -274,7 +275,6 @@ def encode(
     refuse_input(source, output)
     if coding is None:
         refuse_terminal("a backtrace", output)
-    name = "standard input" if source == "-" else source
 
     def work(_: str) -> int:
         from walkback.cbf import encode_backtrace, from_objects
@@ -285,11 +285,11 @@ def encode(
                 try:
                     data = encode_backtrace(from_objects(objects, int(word)), end=not no_end, style=style)
                 except WalkbackError as error:
-                    raise error.within(file=f"{name}: line {line}" if line else name) from None
+                    raise error.within(file=f"{source}: line {line}" if line else source) from None
                 out.write(coded(data, coding))
         return EXIT_FINE
 
-    ctx.exit(guarded(work, source, name))
+    ctx.exit(guarded(work, source, source))
 
 
 def _lists(source: str) -> Iterator[tuple[int, object]]:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from walkback.cli.blobs import FROM, INPUT, coded, read_blob, read_whole
+from walkback.cli.blobs import FROM, INPUT, coded, read_blob
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
-from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT, complain_of, opened, refuse_input, refuse_terminal
+from walkback.cli.paths import INPUT_FILE, opened, refuse_input, refuse_terminal
+from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT, complain_of
 from walkback.text import printable
 
 if TYPE_CHECKING:
@@ -99,9 +100,9 @@ def decode(ctx: click.Context, source: str, form: str, lenient: bool, as_json: b
 
 
 @cif.command()
-@click.argument("source", metavar="[SOURCE]", required=False, type=click.Path(allow_dash=True))
+@click.argument("source", metavar="[SOURCE]", required=False, type=INPUT_FILE)
 @click.option("--pid", type=click.IntRange(1), metavar="PID", help="A live process, or the one of a recording.")
-@click.option("--exe", type=click.Path(), metavar="FILE", help="The program of a core file.")
+@click.option("--exe", type=INPUT_FILE, metavar="FILE", help="The program of a core file.")
 @SYSROOT
 @BUILDID_DIR
 @click.option(
@@ -134,11 +135,11 @@ def encode(
     --pid is meant, or JSON on standard input.
     """
     if source is None and pid is None:
-        source = "-"
+        source = INPUT_FILE.convert("-", None, ctx)
     if coding is None:
         refuse_terminal("an image map", output)
-    if source not in {None, "-"}:
-        refuse_input(str(source), output)
+    if source is not None:
+        refuse_input(source, output)
 
     def work(_: str) -> int:
         from walkback.cif.encode import encode_images
@@ -150,7 +151,7 @@ def encode(
         complain_of(name, [*found.troubles, *found.notes])
         return EXIT_FINDINGS if found.troubles else EXIT_FINE
 
-    name = f"process {pid}" if source is None else "standard input" if source == "-" else source
+    name = f"process {pid}" if source is None else source
     ctx.exit(guarded(work, name, name))
 
 
@@ -164,9 +165,8 @@ def _captured(source: str | None, given: dict[str, Any]) -> CapturedImages:
     from walkback.cif.objects import images_from_json
     from walkback.elf import OpenFile, is_elf
 
-    piped = source is not None and (source == "-" or Path(source).is_fifo())
     folder = source is not None and Path(source).is_dir()
-    data = b"" if source is None or folder else read_whole(source) if piped else OpenFile(source)
+    data = b"" if source is None or folder else OpenFile(source)
     if source is None:
         kind, takes = "a live process", {"pid"}
     elif is_elf(data):
@@ -183,9 +183,6 @@ def _captured(source: str | None, given: dict[str, Any]) -> CapturedImages:
         return images_of_process(given["pid"])
     if kind == "JSON":
         return CapturedImages(images_from_json(bytes(data[:])), [], [])
-    if piped:
-        message = f"{kind} cannot come through a pipe"
-        raise click.UsageError(message)
     wanted = {option: value for option, value in given.items() if option in takes}
     if is_elf(data):
         return images_of_core(source, **wanted)

@@ -8,6 +8,7 @@ import click
 
 from walkback.cli.coverage import LIMIT, STRICT
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
+from walkback.cli.paths import INPUT_FILE, PLACED_FILE
 from walkback.text import printable
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("file", type=click.Path())
-@click.argument("other", required=False, type=click.Path())
+@click.argument("file", type=INPUT_FILE)
+@click.argument("other", required=False, type=PLACED_FILE)
 @click.option("--section", metavar="NAME", help="Take this section of the first file.")
 @click.option("--other-section", metavar="NAME", help="Take this section of the other file.")
 @STRICT

@@ -8,15 +8,17 @@ import click
 
 from walkback.cli.consumer import FOR
 from walkback.cli.output import check_raw
+from walkback.cli.paths import INPUT_FILE, output_for
 from walkback.cli.written import IN_PLACE, How, options, run, tell, versions_text, wanted_pcrel
 from walkback.text import counted
 
 if TYPE_CHECKING:
-    from walkback.cli.written import Written
+    from walkback.cli.paths import output_for
+from walkback.cli.written import Written
 
 
 @click.command()
-@click.argument("file", type=click.Path())
+@click.argument("file", type=INPUT_FILE)
 @IN_PLACE
 @click.option("--version", type=click.IntRange(1, 3), help="Version of SFrame to write. Needed without --for.")
 @FOR
@@ -48,6 +50,7 @@ def convert(
     if version is None and consumer is None:
         message = "Missing option '--version' or '--for'."
         raise click.UsageError(message)
+    output = output_for(file, output)
     own_fields, how = wanted_pcrel(pcrel, version, consumer), How(strict, limit, as_json, output)
 
     def work() -> Written:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-
 import click
 
 from walkback.cli.consumer import FOR, refuse_both
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
-from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, STDOUT, complain, for_each_file, same_file
+from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
+from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, account, refuse_input, refuse_terminal, same_file
 
 _VERSION = click.option("--version", type=click.IntRange(1, 3), help="Version of SFrame to write. [default: 3]")
 
 
 @click.command()
-@click.argument("file", type=click.Path())
-@click.option("-o", "--output", required=True, type=click.Path(), help="Where the bytes of the section go.")
+@click.argument("file", type=INPUT_FILE)
+@click.option("-o", "--output", required=True, type=OUTPUT_FILE, help="Where the bytes of the section go.")
 @_VERSION
 @FOR
 @ADDRESS
-@click.option("--relocs", type=click.Path(), help="Where the relocations of an object's section go, as JSON.")
+@click.option("--relocs", type=OUTPUT_FILE, help="Where the relocations of an object's section go, as JSON.")
 @click.option(
     "--rows",
     type=click.Choice(["merged", "as-written"]),
@@ -59,10 +57,9 @@ def derive(
     from walkback.replace import replace_files
 
     refuse_both(consumer, version)
-    for one, words in ((output, "the section"), (relocs, "the relocations")):
-        if one is not None and same_file(one, file):
-            message = f"{words} would take the place of the file"
-            raise click.UsageError(message)
+    refuse_terminal("a section", output)
+    for written in (output, relocs):
+        refuse_input(file, written)
     if relocs is not None and same_file(relocs, output):
         message = "the section and the relocations go to one file"
         raise click.UsageError(message)
@@ -91,7 +88,7 @@ def derive(
                 lines = [json.dumps(one) + "\n" for one in made.relocation_objects()]
                 outputs.append((relocs, ["".join(lines).encode()]))
             replace_files(outputs)
-            with contextlib.redirect_stdout(sys.stderr if output in STDOUT else sys.stdout):
+            with account(output):
                 if as_json:
                     click.echo(json.dumps(derived_object(made)))
                 else:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-
 import click
 
-from walkback.cli.output import EXIT_FINE, STDOUT, for_each_file
+from walkback.cli.output import EXIT_FINE, for_each_file
+from walkback.cli.paths import INPUT_FILE, account, output_for
+from walkback.cli.written import IN_PLACE
 from walkback.text import printable
 
 
 @click.command()
-@click.argument("file", type=click.Path())
-@click.option("-o", "--output", type=click.Path(), help="Write a copy instead of replacing the file.")
+@click.argument("file", type=INPUT_FILE)
+@IN_PLACE
 @click.pass_context
 def drop(ctx: click.Context, file: str, output: str | None) -> None:
     """Take the SFrame section out of a file.
@@ -22,10 +21,12 @@ def drop(ctx: click.Context, file: str, output: str | None) -> None:
     """
     from walkback.additions import drop as drop_section
 
+    output = output_for(file, output)
+
     def work(file: str) -> int:
         dropped = drop_section(file, output)
         what = "the file is what it was before `walkback add`" if dropped.restored else "its bytes are zeros"
-        with contextlib.redirect_stdout(sys.stderr if output in STDOUT else sys.stdout):
+        with account(output):
             click.echo(f"{printable(file)}: the .sframe section is taken out: {what}")
             click.echo(f"  {dropped.former_bytes} bytes to {dropped.bytes}; written to {printable(output or file)}")
         return EXIT_FINE

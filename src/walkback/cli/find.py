@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, SECTION, check_options, complain, for_each_file
+from walkback.cli.paths import INPUT_FILE
 from walkback.text import printable
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("file", type=click.Path())
+@click.argument("file", type=INPUT_FILE)
 @click.argument("targets", metavar="ADDR|SYMBOL[+OFF]...", nargs=-1, required=True)
 @JSON
 @SECTION

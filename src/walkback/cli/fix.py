@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 import click
 
 from walkback.cli.consumer import FOR
+from walkback.cli.paths import INPUT_FILE, output_for
 from walkback.cli.written import IN_PLACE, VERSION, How, options, run, tell, versions_text, wanted_pcrel
 from walkback.text import counted
 
 if TYPE_CHECKING:
-    from walkback.cli.written import Written
+    from walkback.cli.paths import output_for
+from walkback.cli.written import Written
 
 
 @click.command()
-@click.argument("file", type=click.Path())
+@click.argument("file", type=INPUT_FILE)
 @IN_PLACE
 @VERSION
 @FOR
@@ -40,6 +42,7 @@ def fix(
     """
     from walkback.linking.fix import fix as fix_file
 
+    output = output_for(file, output)
     own_fields, how = wanted_pcrel(pcrel, version, consumer), How(strict, limit, as_json, output)
 
     def work() -> Written:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.cli.consumer import FOR
-from walkback.cli.output import FILE, Address
+from walkback.cli.output import Address
+from walkback.cli.paths import OUTPUT_FILE, PLACED_FILE, refuse_terminal
 from walkback.cli.written import VERSION, How, options, run, tell, versions_text, wanted_pcrel
 from walkback.errors import WalkbackError
 from walkback.text import counted, printable
@@ -19,10 +20,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@FILE
-@click.option(
-    "-o", "--output", required=True, type=click.Path(), help="Where the section, or with -r the object, goes."
-)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PLACED_FILE)
+@click.option("-o", "--output", required=True, type=OUTPUT_FILE, help="Where the section, or with -r the object, goes.")
 @click.option("-r", "--relocatable", is_flag=True, help="Write a copy of one object whose sections have become one.")
 @click.option(
     "--view",
@@ -73,6 +72,7 @@ def link(
         message = "-r takes no --address: the linker places the section"
         raise click.UsageError(message)
 
+    refuse_terminal("a binary file", output)
     if not relocatable:
         _check(files, output)
 

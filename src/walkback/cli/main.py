@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from walkback.cli.output import EXIT_UNREADABLE, EXIT_USAGE, complain
-from walkback.errors import PassedOverWarning
+from walkback.errors import PassedOverWarning, WalkbackError
 
 VERBS = (
     "show",
@@ -134,6 +134,9 @@ def main() -> None:
     except click.ClickException as error:
         complain(error.format_message())
         status = EXIT_USAGE
+    except WalkbackError as error:
+        complain(str(error))
+        status = EXIT_UNREADABLE
     except (click.Abort, KeyboardInterrupt):
         status = _EXIT_INTERRUPTED
     except OSError as error:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TypeVar
 
 import click
 
 from walkback.cli.parameter import ParameterType
+from walkback.cli.paths import INPUT_FILE
 from walkback.errors import MissingError, WalkbackError
 from walkback.text import printable
 
@@ -22,10 +21,7 @@ EXIT_FINDINGS = 1
 EXIT_USAGE = 2
 EXIT_UNREADABLE = 3
 
-STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
-"""Outputs on which an account of what was written must not follow the bytes."""
-
-FILE = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
+FILE = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=INPUT_FILE)
 SECTION = click.option("--section", metavar="NAME", help="Take the ELF section of this name.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 
@@ -109,11 +105,3 @@ def guarded(work: Callable[[Input], int], subject: Input, file: str) -> int:
     except MemoryError:
         complain(f"{file}: there is not enough memory for this file")
         return EXIT_UNREADABLE
-
-
-def same_file(one: str, other: str) -> bool:
-    """Whether two names stand for one file."""
-    try:
-        return Path(one).samefile(other)
-    except OSError:
-        return os.path.realpath(one) == os.path.realpath(other)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
-from walkback.cli.walking import opened, refuse_input
+from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, opened, refuse_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,12 +23,12 @@ _WIDEST = 72
 
 
 @click.command()
-@click.argument("subject", metavar="SURVEY|FILE", type=click.Path())
+@click.argument("subject", metavar="SURVEY|FILE", type=INPUT_FILE)
 @click.option(
     "-o",
     "--output",
-    type=click.Path(),
-    help="Write a page of HTML, or with --json or --csv these; - to standard output.",
+    type=OUTPUT_FILE,
+    help="Write a page of HTML, or with --json or --csv these.",
 )
 @click.option("--title", metavar="TEXT", help="What to call the page of a survey.")
 @click.option("--figure", "names", metavar="NAME", multiple=True, help="Only this figure. Again for one more.")
@@ -63,9 +63,7 @@ def report(
     if title is not None and not (page and is_survey):
         message = "--title is for the page of a survey, which -o writes"
         raise click.UsageError(message)
-    if output == "-":
-        output = None
-    elif output is not None and not is_survey:
+    if output is not None and not is_survey:
         from walkback.report.opening import file_of
 
         refuse_input(file_of(subject), output)

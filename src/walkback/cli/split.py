@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from walkback.cli.paths import INPUT_FILE, output_for
 from walkback.cli.written import IN_PLACE, VERSION, How, options, run, tell, wanted_pcrel
 from walkback.text import counted
 
 if TYPE_CHECKING:
-    from walkback.cli.written import Written
+    from walkback.cli.paths import output_for
+from walkback.cli.written import Written
 
 
 @click.command()
-@click.argument("file", type=click.Path())
+@click.argument("file", type=INPUT_FILE)
 @IN_PLACE
 @VERSION
 @click.option("--suffix", is_flag=True, help="Name sections .sframe.SECTION, for --gc-sections of GNU ld since 2.46.")
@@ -39,6 +41,7 @@ def split(
     """
     from walkback.linking.split import split as split_file
 
+    output = output_for(file, output)
     own_fields, how = wanted_pcrel(pcrel, version), How(strict, limit, as_json, output)
 
     def work() -> Written:

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
+from walkback.cli.paths import INPUT_FILE, opened, refuse_input, refuse_terminal
 from walkback.cli.storing import LABEL, STORE, check_store, storing
 from walkback.cli.walking import (
     FORMAT_NAMES,
     Shared,
     any_complete,
     complain_of,
-    opened,
     options,
-    refuse_input,
-    refuse_terminal,
 )
 from walkback.errors import UnreadableError
 from walkback.text import counted, printable
@@ -38,8 +36,8 @@ EXIT_INTERRUPTED = 130
 
 
 @click.command()
-@click.argument("target", metavar="PID|CORE", type=click.Path())
-@click.option("--exe", type=click.Path(), metavar="FILE", help="The program of a core file.")
+@click.argument("target", metavar="PID|CORE", type=INPUT_FILE)
+@click.option("--exe", type=INPUT_FILE, metavar="FILE", help="The program of a core file.")
 @click.option("--format", "form", type=click.Choice(("text", *FORMAT_NAMES)), help="What to write. [default: text]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a thread; the same as --format json.")
 @click.option("--registers", is_flag=True, help="Show the registers of each thread, in text.")

@@ -10,6 +10,7 @@ import click
 
 from walkback.cli.choosing import Label, one_each
 from walkback.cli.output import complain
+from walkback.cli.paths import FOLDER
 from walkback.text import counted
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from walkback.store.capturing import Capture
 
 STORE = click.option(
-    "--store", type=click.Path(), metavar="DIR", help="Put the stacks into this store, which is made if need be."
+    "--store", type=FOLDER, metavar="DIR", help="Put the stacks into this store, which is made if need be."
 )
 LABEL = click.option(
     "--label", "labels", type=Label(), multiple=True, metavar="NAME=VALUE", help="With --store: of all samples."

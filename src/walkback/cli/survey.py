@@ -13,6 +13,7 @@ import click
 
 from walkback.cli.coverage import percent
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
+from walkback.cli.paths import FOLDER
 from walkback.text import printable
 
 if TYPE_CHECKING:
@@ -40,15 +41,15 @@ _OUTCOMES = {
 
 
 @click.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(readable=False))
-@click.option("-o", "--output", required=True, type=click.Path(), metavar="DIR", help="The folder of the survey.")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FOLDER)
+@click.option("-o", "--output", required=True, type=FOLDER, metavar="DIR", help="The folder of the survey.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. [default: one for each processor]")
 @click.option("--dask", metavar="ADDRESS", help="Let the workers of this scheduler of Dask do it.")
 @click.option(
     "--debug-root",
     "debug_roots",
     multiple=True,
-    type=click.Path(readable=False),
+    type=FOLDER,
     metavar="DIR",
     help="Where separate debug files are. [default: /usr/lib/debug]",
 )

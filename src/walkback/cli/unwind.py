@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
+from walkback.cli.paths import OUTPUT_FILE, STREAM, is_stdout, opened, refuse_input, refuse_terminal, standard_input
 from walkback.cli.progress import progress
 from walkback.cli.storing import LABEL, STORE, check_store, storing
 from walkback.cli.walking import (
@@ -16,10 +17,7 @@ from walkback.cli.walking import (
     Shared,
     any_complete,
     complain_of,
-    opened,
     options,
-    refuse_input,
-    refuse_terminal,
 )
 from walkback.text import counted, printable
 
@@ -37,13 +35,13 @@ _NOTHING_TO_WALK = "no sample has registers and stack; perf record --call-graph 
 
 
 @click.command()
-@click.argument("file", metavar="PERF.DATA", type=click.Path(allow_dash=True))
+@click.argument("file", metavar="PERF.DATA", type=STREAM)
 @click.option("--format", "form", type=click.Choice(FORMAT_NAMES), help="What to write. [default: folded]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a sample; the same as --format json.")
 @click.option(
     "--compare", metavar="WAYS", help="Say how right sframe, cfi, fp and auto are, of those listed by commas."
 )
-@click.option("--chart", type=click.Path(), help="With --compare: where the chart goes, as SVG.")
+@click.option("--chart", type=OUTPUT_FILE, help="With --compare: where the chart goes, as SVG.")
 @click.option(
     "--weight", type=click.Choice(["samples", "period"]), default="samples", show_default=True, help="What to count."
 )
@@ -127,10 +125,6 @@ def _methods(text: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _source(file: str) -> str | BinaryIO:
-    return sys.stdin.buffer if file == "-" else file
-
-
 def _unwind(file: str, wanted: _Wanted, common: Shared) -> int:
     import numpy as np
 
@@ -142,11 +136,12 @@ def _unwind(file: str, wanted: _Wanted, common: Shared) -> int:
     if form is not None and form.binary:
         refuse_terminal(f"--format {form.name}", common.output)
     chosen = common.walking() | {"kernel": wanted.kernel, "threads": wanted.threads, "names_last": not streamed}
-    unwinding = Unwinding(_source(file), **chosen)
+    unwinding = Unwinding(standard_input(file) or file, **chosen)
     ends = np.zeros(256, np.int64)
     collector = Collector(unwinding, by_period=wanted.by_period, threads=timeline, times=timeline)
     # Lines that are printed to the terminal while the bar is there would tear it.
-    shown = not streamed or common.output is not None or not sys.stdout.isatty()
+    printed = common.output is None or is_stdout(common.output)
+    shown = not streamed or not printed or not sys.stdout.isatty()
     with (
         storing(wanted.store, wanted.labels, unwinding, by_period=wanted.by_period) as keep,
         progress("unwinding", unwinding.recording.total, shown=shown) as move,
@@ -215,7 +210,7 @@ def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, co
     from walkback.replace import replace_file
 
     comparing = Comparing(
-        _source(file),
+        standard_input(file) or file,
         methods,
         limit=common.max_stack,
         sysroot=common.sysroot,

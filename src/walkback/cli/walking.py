@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from walkback.cli.output import complain, same_file
-from walkback.text import printable
+from walkback.cli.output import complain
+from walkback.cli.paths import FOLDER, OUTPUT_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
 
@@ -24,7 +22,7 @@ FORMAT_NAMES = ("folded", "top", "perf-script", "json", "pprof", "speedscope", "
 _MOST_TOLD = 20
 """Lines of what could not be had."""
 
-OUTPUT = click.option("-o", "--output", type=click.Path(), help="Where to write. [default: standard output]")
+OUTPUT = click.option("-o", "--output", type=OUTPUT_FILE, help="Where to write. [default: standard output]")
 _ONLY = click.option(
     "--only",
     type=click.Choice(["sframe", "cfi", "fp"]),
@@ -34,11 +32,11 @@ _LIMIT = click.option(
     "--max-stack", type=click.IntRange(1, 1 << 20), default=1024, show_default=True, help="The most frames of a stack."
 )
 SYSROOT = click.option(
-    "--sysroot", type=click.Path(), metavar="DIR", help="Where the files of the machine that it is from are."
+    "--sysroot", type=FOLDER, metavar="DIR", help="Where the files of the machine that it is from are."
 )
 BUILDID_DIR = click.option(
     "--buildid-dir",
-    type=click.Path(),
+    type=FOLDER,
     metavar="DIR",
     help="perf's build-ID cache, which keeps files that were rebuilt since. [default: ~/.debug]",
 )
@@ -78,34 +76,6 @@ class Shared:
             "lines": self.lines,
             "cache": self.cache,
         }
-
-
-@contextlib.contextmanager
-def opened(output: str | None) -> Iterator[BinaryIO]:
-    """Standard output, or a file that is there whole or not at all."""
-    from walkback.replace import replacing
-
-    if output is None:
-        sys.stdout.flush()
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    with replacing(output) as out:
-        yield out
-
-
-def refuse_input(source: str, output: str | None) -> None:
-    """Refuse to write over what is read: a recording cannot be made again."""
-    if output is not None and same_file(output, source):
-        message = f"{printable(output)} is what is read, and would be lost"
-        raise click.UsageError(message)
-
-
-def refuse_terminal(name: str, output: str | None) -> None:
-    """Refuse to write bytes that are no text to a terminal."""
-    if output is None and sys.stdout.isatty():
-        message = f"{name} is not for a terminal; use -o FILE, or a pipe"
-        raise click.UsageError(message)
 
 
 def any_complete(ends: np.ndarray, only: Only | None) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -11,7 +9,8 @@ import click
 
 from walkback.cli.consumer import refuse_both
 from walkback.cli.coverage import LIMIT
-from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, STDOUT, complain, guarded
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
+from walkback.cli.paths import OUTPUT_FILE, account
 from walkback.errors import IncompleteError
 from walkback.text import counted, printable
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from walkback.errors import LeftOut
 
-IN_PLACE = click.option("-o", "--output", type=click.Path(), help="Write a copy instead of replacing the file.")
+IN_PLACE = click.option("-o", "--output", type=OUTPUT_FILE, help="Write a copy instead of replacing the file.")
 VERSION = click.option(
     "--version", type=click.IntRange(1, 3), help="Version of SFrame to write. [default: the highest that there is]"
 )
@@ -41,10 +40,6 @@ class How:
     limit: int
     as_json: bool
     output: str | None
-
-    def account(self) -> contextlib.AbstractContextManager[Any]:
-        """Where the account goes: to standard error if the bytes go to standard output."""
-        return contextlib.redirect_stdout(sys.stderr if self.output in STDOUT else sys.stdout)
 
 
 class Written(Protocol):
@@ -89,7 +84,7 @@ def run(subject: Subject, work: Callable[[], Written], how: How) -> int:
             done = work()
         except IncompleteError as error:
             complain(str(error.within(file=name)))
-            with how.account():
+            with account(how.output):
                 if how.as_json:
                     refused = [asdict(one) for one in error.left_out]
                     click.echo(json.dumps({"type": "refused", **_named(subject), "left_out": refused}))
@@ -105,7 +100,7 @@ def tell(kind: str, subject: Subject, done: Written, lines: Sequence[str], how: 
     """What was written: in these lines, with what was left out and noted; or as JSON."""
     import json
 
-    with how.account():
+    with account(how.output):
         if how.as_json:
             click.echo(json.dumps({"type": kind, **_named(subject), **asdict(done)}))
             return

@@ -54,8 +54,8 @@ def open_folder(name: str) -> tuple[Header, Source]:
 
 def open_stream(stream: BinaryIO) -> tuple[Header, Source]:
     """What comes through a pipe, or a file that is open."""
-    name = str(getattr(stream, "name", "-"))
-    name = "-" if name in {"0", "<stdin>"} else name
+    name = str(getattr(stream, "name", "<stream>"))
+    name = "/dev/stdin" if name in {"0", "<stdin>"} else name
     try:
         descriptor = stream.fileno()
         if stat.S_ISREG(os.fstat(descriptor).st_mode) and stream.tell() == 0:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from walkback.cli.output import EXIT_FINE, guarded
+from walkback.cli.paths import FOLDER
 from walkback.text import counted, printable
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class _Verbs(click.Group):
 
 
 @click.group(cls=_Verbs, invoke_without_command=True, subcommand_metavar="[VERB [ARGS]...]")
-@click.argument("folder", metavar="DIR", type=click.Path())
+@click.argument("folder", metavar="DIR", type=FOLDER)
 @click.option("--json", "as_json", is_flag=True, help="Without a verb: print JSON, one object.")
 @click.pass_context
 def store(ctx: click.Context, /, folder: str, as_json: bool) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import io
 import os
 import stat
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import click
 from walkback.cli.blobs import Blob, read_blob, read_blobs
 from walkback.cli.choosing import Label, Moment, one_each
 from walkback.cli.output import EXIT_FINE, JSON, complain, guarded
+from walkback.cli.paths import INPUT_FILE, STREAM, standard_input
 from walkback.cli.storing import told
 from walkback.cli.unwind import account
 from walkback.cli.walking import BUILDID_DIR, SYSROOT
@@ -34,7 +34,7 @@ _FIRST_TEXT = 4
 
 
 @click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=STREAM)
 @click.option("--from", "form", type=click.Choice(FORMS), help="What the files are. [default: as they begin]")
 @click.option("--host", metavar="NAME", help="Where they are from. [default: as recorded]")
 @click.option("--label", "labels", type=Label(), multiple=True, metavar="NAME=VALUE", help="Of all samples.")
@@ -45,7 +45,7 @@ _FIRST_TEXT = 4
     "--weight", type=click.Choice(["samples", "period"]), default="samples", show_default=True, help="What to count."
 )
 @click.option("--process", metavar="NAME", help="Whose backtraces CBF has.")
-@click.option("--images", type=click.Path(), metavar="FILE", help="The image map (CIF) of that process.")
+@click.option("--images", type=INPUT_FILE, metavar="FILE", help="The image map (CIF) of that process.")
 @SYSROOT
 @BUILDID_DIR
 @JSON
@@ -130,7 +130,8 @@ class _Again(io.RawIOBase):
 
 def _opened(file: str) -> contextlib.AbstractContextManager[BinaryIO]:
     """A file, opened once: what comes through a pipe does not come again."""
-    return contextlib.nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb")
+    stream = standard_input(file)
+    return Path(file).open("rb") if stream is None else contextlib.nullcontext(stream)
 
 
 def _form(file: str, source: BinaryIO) -> tuple[str, BinaryIO]:

@@ -9,7 +9,8 @@ import click
 from walkback.cli.choosing import Chosen, choosing, profile_of
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
 from walkback.cli.parameter import ParameterType
-from walkback.cli.walking import OUTPUT, opened
+from walkback.cli.paths import opened
+from walkback.cli.walking import OUTPUT
 from walkback.text import printable
 
 _KNOWN = ("since", "until", "host", "process")

@@ -8,7 +8,8 @@ import click
 
 from walkback.cli.choosing import Chosen, choosing, profile_of
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, guarded
-from walkback.cli.walking import FORMAT_NAMES, OUTPUT, opened, refuse_terminal
+from walkback.cli.paths import opened, refuse_terminal
+from walkback.cli.walking import FORMAT_NAMES, OUTPUT
 
 STREAMED = ("perf-script", "json", "cbf")
 """Formats that tell of each sample, which is not asked of a store."""

@@ -9,7 +9,8 @@ import click
 
 from walkback.cli.choosing import SINCE, UNTIL
 from walkback.cli.output import EXIT_FINE, JSON, guarded
-from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT, opened
+from walkback.cli.paths import opened
+from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT
 from walkback.text import printable
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import click
 
 from walkback.cli.choosing import Chosen, choosing, profile_of
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
+from walkback.cli.paths import opened, refuse_terminal
 from walkback.cli.store.flame import FORMATS
-from walkback.cli.walking import OUTPUT, opened, refuse_terminal
+from walkback.cli.walking import OUTPUT
 from walkback.text import printable
 
 if TYPE_CHECKING:
