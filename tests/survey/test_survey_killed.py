@@ -154,6 +154,20 @@ def test_interrupted_it_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
     assert is_finished(output)
 
 
+@pytest.mark.whole
+@pytest.mark.usefixtures("interruptible")
+def test_interrupted_while_its_processes_start_it_says_no_more(tmp_path):
+    files = write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(3000)})
+    for moment in range(12):
+        process = command(files, "-o", tmp_path / f"survey{moment}")
+        assert eventually(lambda pid=process.pid: len(children(pid)) > 1)
+        time.sleep(moment * 0.04)
+        for pid in (process.pid, *children(process.pid)):
+            os.kill(pid, signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+        assert (process.returncode, out, err.count("\n")) == (130, "", 1), err
+
+
 def test_what_was_told_as_done_before_an_interrupt_is_kept(tmp_path):
     files = write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(300)})
     seen = []

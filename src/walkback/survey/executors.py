@@ -16,9 +16,13 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Process
 from enum import Enum, auto
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from walkback.errors import ArgumentError, UnreadableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
 
 _COUNTED_EVERY = 2.0
 """Seconds between questions how many workers of a cluster there are."""
@@ -50,6 +54,32 @@ class Workers(Protocol):
 
     def close(self) -> None:
         """Let them end; work that waits is not done."""
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let an interrupt wait for what is done here, unless it comes twice.
+
+    A process that is being started when its pool is left alone ends with a traceback.
+    """
+    came: list[tuple[int, FrameType | None]] = []
+
+    def wait(number: int, frame: FrameType | None) -> None:
+        came.append((number, frame))
+        if len(came) > 1:
+            raise KeyboardInterrupt
+
+    former = signal.getsignal(signal.SIGINT)
+    if not callable(former) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, wait)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
+    if came:
+        former(*came[0])
 
 
 class LocalWorkers:

@@ -19,7 +19,7 @@ from typing import Any
 from walkback.elf.debugfiles import DEBUG_ROOTS
 from walkback.errors import MissingError, UnreadableError
 from walkback.survey import layout
-from walkback.survey.executors import LocalWorkers, Loss, Workers
+from walkback.survey.executors import LocalWorkers, Loss, Workers, uninterrupted
 from walkback.survey.finding import Trouble, Unit, find_units, shown
 from walkback.survey.folder import Folder, made
 from walkback.survey.parts import MOST_ROWS, Writer
@@ -254,7 +254,8 @@ class _Run:
 
     def _begin(self, batch: Batch) -> None:
         try:
-            future = self._workers.executor().submit(work, batch)
+            with uninterrupted():
+                future = self._workers.executor().submit(work, batch)
         except Exception as error:
             if self._workers.loss(error) is not Loss.WORKER:
                 raise
