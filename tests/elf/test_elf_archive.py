@@ -121,6 +121,22 @@ class TestThin:
         with pytest.raises(ElfError, match=text):
             read(self.thin(name, size), str(folder / "lib.a"))
 
+    def test_members_that_name_one_file_again_and_again_are_refused(self, folder):
+        (folder / "sub" / "a.o").write_bytes(bytes(1 << 20))
+        data = self.thin("sub/a.o", 1 << 20)
+        many = data + entry("/0", b"", size=1 << 20) * 10_000
+        found = []
+        with pytest.raises(ElfError, match="the members of this thin archive name the same files again and again"):
+            found.extend(members(many, str(folder / "lib.a")))
+        assert len(found) == 8
+
+    def test_one_table_of_names_is_read_once_for_many_members(self, folder):
+        inner = GNU + entry("//", b"long-name.o/\n" + bytes(1 << 20)) + entry("/0", b"some")
+        (folder / "inner.a").write_bytes(inner)
+        place = len(inner) - 64
+        data = b"!<thin>\n" + entry("//", b"inner.a/\n") + entry(f"/0:{place}", b"", size=4) * 2000
+        assert read(data, str(folder / "lib.a")) == [("long-name.o", b"some")] * 2000
+
     def test_a_reference_into_a_file_that_is_no_archive_is_an_error(self, folder):
         data = b"!<thin>\n" + entry("//", b"sub/a.o/\n") + entry("/0:8", b"", size=4)
         with pytest.raises(ElfError, match="does not have the member"):

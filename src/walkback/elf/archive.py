@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from walkback.elf import layout
+from walkback.elf import claims, layout
 from walkback.elf.opened import Contents, OpenFile
 from walkback.errors import ElfError, UnreadableError
 
@@ -96,6 +96,11 @@ class _Reader:
         self.name = name
         self.thin = bytes(data[:8]) == layout.ARMAG_THIN
         self.long_names = memoryview(b"")
+        self._named: set[tuple[int, int]] = set()
+        """The files that a thin archive names."""
+        self._stored = self._claimed = 0
+        self._inner: _Reader | None = None
+        """The archive that had the last member of this thin one."""
 
     def error(self, message: str, offset: int) -> ElfError:
         return ElfError(message, file=self.name, offset=offset)
@@ -146,18 +151,33 @@ class _Reader:
         if len(contents) != size:
             text = f"member {_text(name)} of this thin archive has {len(contents)} bytes instead of {size}"
             raise self.error(text, header)
+        self._claim(contents, size, header)
         return Member(_text(name), contents[:], start, header)
+
+    def _claim(self, contents: OpenFile, size: int, header: int) -> None:
+        """Refuse to read one file again and again."""
+        file = contents.status.st_dev, contents.status.st_ino
+        if file not in self._named:
+            self._named.add(file)
+            self._stored += len(contents)
+        self._claimed += size
+        if self._claimed > claims.most(self._stored):
+            raise self.error("the members of this thin archive name the same files again and again", header)
 
     def nested(self, contents: OpenFile, path: str, origin: bytes, start: int) -> Member:
         """`ar` puts the members of an ordinary archive into a thin one by the offsets of their headers."""
         if not origin.isdigit() or not is_archive(contents):
             raise self.error(f"{path} does not have the member that is wanted of it", start - AR_HEADER.size)
-        inner = _Reader(contents, path)
+        inner = self._inner
+        if inner is None or inner.name != path:
+            inner = self._inner = _Reader(contents, path)
+            inner.long_names = next(inner.long_name_tables(), memoryview(b""))
+            self._claim(contents, len(inner.long_names), start - AR_HEADER.size)
         raw_name, body, size = inner.header(int(origin))
         inner.end(body, size)
         if inner.thin:
             raise self.error(f"{path}: thin archives in thin archives are not read", start - AR_HEADER.size)
-        inner.long_names = next(inner.long_name_tables(), memoryview(b""))
+        self._claim(contents, size, start - AR_HEADER.size)
         member = inner.inside(raw_name, body, size)
         if isinstance(member, ArchiveIndex):
             raise self.error(f"{path} has an index where a member is wanted of it", start - AR_HEADER.size)

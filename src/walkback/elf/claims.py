@@ -1,7 +1,7 @@
-"""What headers claim of a file together.
+"""What the headers of a file, or the members of a thin archive, may claim together.
 
-Each header for itself may name any part of the file, also all of it. If thousands name the same part, a small file
-takes the memory and the time of a large one.
+Each may name any part of a file, even all of it. If thousands name the same part, a small file takes the memory and the
+time of a large one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 _MOST_TIMES = 8
 _HARMLESS = 1 << 20
-"""All that headers of one kind claim may come to so many times the file, or to so many bytes."""
+"""Together they may claim so many times the bytes that exist, or so many bytes."""
+
+
+def most(length: int) -> int:
+    """The bytes that may be claimed of so many."""
+    return max(_MOST_TIMES * length, _HARMLESS)
 
 
 def trouble_of(kind: str, offset: npt.NDArray[np.uint64], size: npt.NDArray[np.uint64], length: int) -> str | None:
@@ -26,6 +31,6 @@ def trouble_of(kind: str, offset: npt.NDArray[np.uint64], size: npt.NDArray[np.u
     end = np.uint64(length)
     inside = (size <= end) & (offset <= end - np.minimum(size, end))
     claimed = int(size[inside].astype(np.float64).sum())
-    if claimed <= max(_MOST_TIMES * length, _HARMLESS):
+    if claimed <= most(length):
         return None
     return f"the {kind} headers name the same bytes again and again: {claimed} in a file of {length} bytes"
