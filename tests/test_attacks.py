@@ -16,6 +16,7 @@ import walkback
 from attacks import sparse, when_writing_begins, with_copies
 from elfbuilder import ElfBuilder
 from recorded import core, hello, recording
+from waiting import eventually
 from walkback.arch import AMD64
 from walkback.capture.corefile import CoreFile
 from walkback.capture.modules import Modules
@@ -233,6 +234,41 @@ def test_a_sparse_program_without_a_build_id_makes_a_table_without_its_holes(tmp
     )
     assert done.stdout.strip().isdigit()
     assert not list((tmp_path / "cache").glob("*")), "a file that cannot be known is not kept"
+
+
+MAPPING = """
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+int main(int count, char **words) {
+    char *code = mmap(0, 1 << 16, PROT_READ | PROT_EXEC, MAP_PRIVATE, open(words[1], O_RDONLY), 0);
+    puts("ready");
+    fflush(stdout);
+    ((void (*)(void))(code + 0x1000))();
+}
+"""
+
+
+@pytest.mark.parametrize("size", [20 << 30, 1 << 40])
+def test_a_process_that_runs_code_of_a_sparse_file_is_shown(tmp_path: Path, size: int) -> None:
+    (tmp_path / "spin.s").write_text(".globl spin\nspin: .cfi_startproc\n1: pause\n jmp 1b\n .cfi_endproc\n")
+    (tmp_path / "maps.c").write_text(MAPPING)
+    library, program = tmp_path / "spin.so", tmp_path / "maps"
+    options = ("-shared", "-nostdlib", "-Wl,--build-id=none", "-Wl,-z,separate-code")
+    subprocess.run(["gcc", *options, tmp_path / "spin.s", "-o", library], check=True)
+    subprocess.run(["gcc", "-O1", tmp_path / "maps.c", "-o", program], check=True)
+    os.truncate(library, size)
+    with subprocess.Popen([program, library], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        try:
+            assert eventually(lambda: "spin+0x" in run("stack", str(process.pid)).stdout)
+            done = run("stack", str(process.pid))
+        finally:
+            process.kill()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"({library}) [registers]" in done.stdout
+    assert "main+0x" in done.stdout
 
 
 def test_tables_larger_than_any_program_has_are_not_read(tmp_path: Path) -> None:
