@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import stat
@@ -17,6 +18,7 @@ from walkback.replace import replace_file, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import FrameType
 
 PARTS = [b"new ", memoryview(b"contents"), b""]
 
@@ -366,3 +368,36 @@ def test_a_process_killed_between_pieces_leaves_the_old_file(target: Path) -> No
         assert process.stdout.readline() == b"half\n"
         process.send_signal(signal.SIGKILL)
     assert target.read_bytes() == b"old"
+
+
+class Signalled(BaseException):
+    """As what a handler raises."""
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_signal_after_any_call_leaves_the_old_file_or_the_new_one_and_nothing_beside(
+    target: Path, *, in_place: bool
+) -> None:
+    for moment in itertools.count(1):
+        target.write_bytes(b"old")
+        left, read = moment, OpenFile(target)
+
+        def after_a_call(frame: FrameType, event: str, _: object) -> None:
+            nonlocal left
+            if event == "c_return" and Path(frame.f_code.co_filename).name == "replace.py":
+                left -= 1
+                if not left:
+                    sys.setprofile(None)
+                    raise Signalled
+
+        try:
+            sys.setprofile(after_a_call)
+            replace_file(None if in_place else target, PARTS, read=read)
+        except Signalled:
+            assert target.read_bytes() in {b"old", b"new contents"}
+            assert list(target.parent.iterdir()) == [target]
+        else:
+            break
+        finally:
+            sys.setprofile(None)
+    assert moment > 15

@@ -14,7 +14,7 @@ import contextlib
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING, BinaryIO, Protocol, Self
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -82,7 +82,9 @@ def replace_files(
                     with os.fdopen(stream, "ab", buffering=0):
                         _write(stream, parts)
                     continue
-                new = stack.enter_context(_New(name, read, in_place=path is None))
+                new = _New(name, read, in_place=path is None)
+                stack.callback(new.close)
+                new.begin()
                 _write(new.descriptor, parts)
                 new.finish()
                 ready.append(new)
@@ -103,7 +105,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with _naming(name, only_nameless=True), os.fdopen(stream, "ab") as out:
             yield out
         return
-    with _New(name, None, in_place=False) as new:
+    new = _New(name, None, in_place=False)
+    with contextlib.closing(new):
+        new.begin()
         with _naming(name, only_nameless=True), os.fdopen(os.dup(new.descriptor), "wb") as out:
             yield out
         new.finish()
@@ -162,20 +166,20 @@ class _New:
         self._closing = contextlib.ExitStack()
         self._temporary: str | None = None
 
-    def __enter__(self) -> Self:
-        with _naming(self.name), contextlib.ExitStack() as stack:
+    def begin(self) -> None:
+        """Make the temporary file; whatever happens from now on, `close` takes it away."""
+        with _naming(self.name):
             folder, self._base = os.path.split(os.path.realpath(self.name))
             self._folder = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-            stack.callback(os.close, self._folder)
+            self._closing.callback(os.close, self._folder)
             if self._in_place:
                 self._check_is_read()
-            self._former = self._find_former(stack)
+            self._former = self._find_former()
             self.descriptor = self._open_temporary()
-            stack.callback(os.close, self.descriptor)
-            self._closing = stack.pop_all()
-        return self
+            self._closing.callback(os.close, self.descriptor)
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Take the temporary file away, unless it has its name."""
         if self._temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(self._temporary, dir_fd=self._folder)
@@ -196,7 +200,7 @@ class _New:
         if (now.st_ctime_ns, now.st_size) != (read.status.st_ctime_ns, read.status.st_size):
             raise OSError(errno.ESTALE, CHANGED, self.name)
 
-    def _find_former(self, stack: contextlib.ExitStack) -> int | None:
+    def _find_former(self) -> int | None:
         """A descriptor of the file whose owner, mode and attributes stay, if there is one."""
         if self._in_place:
             assert self._read is not None
@@ -205,7 +209,7 @@ class _New:
             former = os.open(self._base, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
         except FileNotFoundError:
             return None
-        stack.callback(os.close, former)
+        self._closing.callback(os.close, former)
         if not stat.S_ISREG(os.fstat(former).st_mode):
             raise OSError(errno.ESTALE, "something else took its place", self.name)
         return former
@@ -213,12 +217,13 @@ class _New:
     def _open_temporary(self) -> int:
         """A new file that nobody else can read."""
         while True:
-            name = f"{_PREFIX}{os.urandom(6).hex()}"
+            # Known before it is there: a signal can come as soon as it is.
+            self._temporary = f"{_PREFIX}{os.urandom(6).hex()}"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with contextlib.suppress(FileExistsError):
-                descriptor = os.open(name, flags, 0o600, dir_fd=self._folder)
-                self._temporary = name
-                return descriptor
+            try:
+                return os.open(self._temporary, flags, 0o600, dir_fd=self._folder)
+            except FileExistsError:
+                self._temporary = None
 
     def finish(self) -> None:
         """Give the new file what the former one has, and bring it to the disk."""

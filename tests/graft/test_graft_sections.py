@@ -221,7 +221,7 @@ class TestLayout:
 
     @pytest.mark.whole
     def test_the_time_for_many_sections_grows_no_faster_than_they_do(self) -> None:
-        few, many = with_many_sections(3000), with_many_sections(24000)
+        few, many = with_many_sections(2500), with_many_sections(20000)
         assert many < 20 * few
 
     def test_a_claimed_alignment_is_refused(self) -> None:

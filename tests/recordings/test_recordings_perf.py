@@ -6,6 +6,7 @@ import dataclasses
 import platform
 import random
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import pytest
 from differences import class_of, first_difference, outermost
@@ -16,6 +17,11 @@ from perfscript import ours, record, theirs
 from walkback.capture.modules import Modules
 from walkback.capture.perfdata.recording import Recording
 from walkback.unwind.stacks import End, How
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from perfscript import Sample
 
 pytestmark = [
     pytest.mark.peers,
@@ -38,7 +44,9 @@ FEATURES = {
     "perl": lambda samples: _has(samples, "Perl_runops_standard") or len(samples) > 0,
     "node": lambda samples: any(frame.how is How.FP_GUESS for one in samples for frame in one.frames),
 }
-"""What must be seen in each recording, so that it is of what it was made for."""
+"""What must be seen of each program, so that the recording is of what it was made for."""
+_RECORDINGS = 10
+"""Of a program, until one has that."""
 
 
 def _has(samples, name: str) -> bool:
@@ -67,23 +75,29 @@ def dumped(recording) -> dict[tuple[int, int], int]:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_stacks_are_those_of_perf_script(name, tmp_path) -> None:
+    # What a recording happens to catch is chance, and on a busy machine it catches less.
+    assert any(len(walked) >= 30 and FEATURES[name](walked) for walked in recordings(name, tmp_path))
+
+
+def recordings(name, folder) -> Iterator[list[Sample]]:
+    """The samples of one recording after the other, each of which holds against perf script."""
     program = PROGRAMS[name]
-    recording = record(tmp_path / "perf.data", command_of(program, tmp_path), dump=program.dump)
-    shown, walked, sizes = theirs(recording), ours(recording), dumped(recording)
-    assert len(walked) >= 30, "the machine is too busy to record anything"
-    by_time = {(one.tid, one.time): one for one in shown}
-    assert [(one.tid, one.time, one.comm) for one in walked] == [(one.tid, one.time, one.comm) for one in shown]
-    found, unexplained = Counter(), []
-    for one in walked:
-        key = one.tid, one.time
-        difference = first_difference(by_time[key], one, sizes[key])
-        kind = "same" if difference is None else class_of(difference)
-        found[kind] += 1
-        if kind is None:
-            unexplained.append(told(difference))
-    print(name, dict(found))
-    assert not unexplained, "\n\n".join([f"{len(unexplained)} of {len(walked)}", *unexplained[:3]])
-    assert FEATURES[name](walked)
+    for _ in range(_RECORDINGS):
+        recording = record(folder / "perf.data", command_of(program, folder), dump=program.dump)
+        shown, walked, sizes = theirs(recording), ours(recording), dumped(recording)
+        by_time = {(one.tid, one.time): one for one in shown}
+        assert [(one.tid, one.time, one.comm) for one in walked] == [(one.tid, one.time, one.comm) for one in shown]
+        found, unexplained = Counter(), []
+        for one in walked:
+            key = one.tid, one.time
+            difference = first_difference(by_time[key], one, sizes[key])
+            kind = "same" if difference is None else class_of(difference)
+            found[kind] += 1
+            if kind is None:
+                unexplained.append(told(difference))
+        print(name, dict(found))
+        assert not unexplained, "\n\n".join([f"{len(unexplained)} of {len(walked)}", *unexplained[:3]])
+        yield walked
 
 
 @pytest.mark.parametrize("name", ["static", "forks"])
