@@ -19,7 +19,7 @@ import peers
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache" / "pythons"
-TOOLS = ("hypothesis", "pip", "pytest", "pytest-xdist", "setuptools")
+TOOLS = ("hypothesis", "pyarrow", "pytest", "pytest-xdist", "setuptools")
 
 
 def wrapper(version: str, folder: Path, *first: str) -> str:
@@ -49,9 +49,10 @@ def prepare(version: str) -> Path:
         path.write_text(wrapper(version, folder, *first))
         path.chmod(0o755)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    choice = ("--python-version", version, "--implementation", "cp", "--only-binary", ":all:")
-    install(sys.executable, folder, *choice, *project["dependencies"], *TOOLS)
     python = folder / "bin" / "python"
+    install(sys.executable, folder, "pip")
+    # By that Python itself, which decides what it needs.
+    install(python, folder, "--only-binary", ":all:", *project["dependencies"], *TOOLS)
     headers = peers.PEERS / f"python{version}" / "usr/include"
     # Everything but Python's headers stays that of the compiler.
     os.environ["CFLAGS"] = f"-I{headers}/python{version} -idirafter {headers}"
