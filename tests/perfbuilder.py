@@ -1,9 +1,20 @@
 """Writes perf.data, in both forms and byte orders, for any machine and with any kinds of samples."""
 
 import struct
+import sys
 from dataclasses import dataclass, field
 
-import zstandard
+if sys.version_info >= (3, 14):
+    from compression.zstd import ZstdCompressor
+
+    FLUSH_BLOCK = ZstdCompressor.FLUSH_BLOCK
+else:
+    import zstandard
+    from zstandard import COMPRESSOBJ_FLUSH_BLOCK as FLUSH_BLOCK
+
+    def ZstdCompressor():  # noqa: N802 - as it is called since 3.14
+        return zstandard.ZstdCompressor().compressobj()
+
 
 IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU = (1 << bit for bit in range(8))
 PERIOD, STREAM_ID, RAW, BRANCH_STACK, REGS_USER, STACK_USER, WEIGHT, DATA_SRC = (1 << bit for bit in range(8, 16))
@@ -152,11 +163,11 @@ class Builder:
 
     def compress(self, contents, pieces, *, two=False):
         """Bytes of records as a zstd stream in so many COMPRESSED records, cut wherever it happens."""
-        compressor = zstandard.ZstdCompressor().compressobj()
+        compressor = ZstdCompressor()
         step = -(-len(contents) // pieces)
         for begin in range(0, len(contents), step):
             part = compressor.compress(contents[begin : begin + step])
-            part += compressor.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+            part += compressor.flush(FLUSH_BLOCK)
             if two:
                 part = self.words([len(part)]) + part + bytes(-len(part) % 8)
             self.record(83 if two else 81, 0, part)
