@@ -94,8 +94,34 @@ def test_a_symbolic_link_stays_and_its_target_is_replaced(target: Path) -> None:
     assert target.read_bytes() == b"new contents"
     dangling = target.parent / "dangling"
     dangling.symlink_to("later")
-    replace_file(dangling, PARTS)
-    assert (target.parent / "later").read_bytes() == b"new contents"
+    with pytest.raises(FileNotFoundError, match=r"this symbolic link leads to nothing: .*dangling"):
+        replace_file(dangling, PARTS)
+    assert dangling.is_symlink()
+    assert sorted(path.name for path in target.parent.iterdir()) == ["dangling", "link", "target"]
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_link_that_comes_after_the_name_was_looked_up_is_not_followed(
+    there: bool, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = target.parent / "output"
+    if there:
+        output.write_bytes(b"old")
+    opened = os.open
+
+    def and_then_swapped(name: str, *args: int, **more: int) -> int:
+        try:
+            return opened(name, *args, **more)
+        finally:
+            if name == str(output):
+                output.unlink(missing_ok=True)
+                output.symlink_to("target")
+
+    monkeypatch.setattr(os, "open", and_then_swapped)
+    with pytest.raises(OSError, match=r"took its place|was taken away|leads to nothing"):
+        replace_file(output, PARTS)
+    assert target.read_bytes() == b"old"
+    assert sorted(path.name for path in target.parent.iterdir()) == ["output", "target"]
 
 
 def test_whoever_has_the_old_file_open_keeps_it(target: Path) -> None:

@@ -14,11 +14,11 @@ import contextlib
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 CHANGED = "it changed while it was read"
 _NEW_FILE = 0o666
@@ -61,8 +61,9 @@ def replace_file(
 
     Another file that is there keeps these too, except for the privileges that a program has by set-user-ID,
     set-group-ID and capabilities: these were for other contents. A new one gets the mode of the file that was read, or
-    that of any new file, less the umask. A symbolic link stays one, and what it leads to is replaced. What is no
-    regular file, such as a pipe or a device, is written to, and so is what a name such as /dev/stdout stands for.
+    that of any new file, less the umask. A symbolic link stays one, and what it leads to is replaced; it has to lead to
+    something. What is no regular file, such as a pipe or a device, is written to, and so is what a name such as
+    /dev/stdout stands for.
     Raises OSError, which names the path.
     """
     replace_files([(path, parts)], read=read)
@@ -77,12 +78,12 @@ def replace_files(
         for path, parts in files:
             name = _name(path, read)
             with _naming(name):
-                stream = None if path is None else _open_stream(name)
-                if stream is not None:
-                    with os.fdopen(stream, "ab", buffering=0):
-                        _write(stream, parts)
+                target = _found(name) if path is not None else None
+                if isinstance(target, int):
+                    with os.fdopen(target, "ab", buffering=0):
+                        _write(target, parts)
                     continue
-                new = _New(name, read, in_place=path is None)
+                new = _New(name, target, read)
                 stack.callback(new.close)
                 new.begin()
                 _write(new.descriptor, parts)
@@ -100,12 +101,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     name = os.fsdecode(path)
     with _naming(name):
-        stream = _open_stream(name)
-    if stream is not None:
-        with _naming(name, only_nameless=True), os.fdopen(stream, "ab") as out:
+        target = _found(name)
+    if isinstance(target, int):
+        with _naming(name, only_nameless=True), os.fdopen(target, "ab") as out:
             yield out
         return
-    new = _New(name, None, in_place=False)
+    new = _New(name, target)
     with contextlib.closing(new):
         new.begin()
         with _naming(name, only_nameless=True), os.fdopen(os.dup(new.descriptor), "wb") as out:
@@ -137,10 +138,18 @@ def _naming(name: str, *, only_nameless: bool = False) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, name) from None
 
 
-def _open_stream(name: str) -> int | None:
-    """A descriptor of what is written to and not replaced; None if the name is for a file."""
+class _Target(NamedTuple):
+    """What an output replaces, as it was when its name was looked up, which happens once."""
+
+    path: str
+    status: os.stat_result | None
+    """Of the file that is there, if there is one."""
+
+
+def _found(name: str) -> int | _Target:
+    """A descriptor of what is written to and not replaced; or the file that is replaced."""
     # At its end: an output that is redirected to a file may hold something already.
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY
     if name in STDOUT:  # even where it is a socket, or a file that may not be opened again
         return os.dup(1)
     if name.startswith(("/dev/", "/proc/")):
@@ -148,10 +157,12 @@ def _open_stream(name: str) -> int | None:
     try:
         place = os.open(name, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
-        return None
+        # A link that was put there since, or that leads to nothing, is followed nowhere.
+        return _Target(name, None)
     try:
-        # What was looked at is what is opened, whatever stands under the name by now.
-        return None if stat.S_ISREG(os.fstat(place).st_mode) else os.open(f"/proc/self/fd/{place}", flags)
+        status = os.fstat(place)
+        opened = Path(f"/proc/self/fd/{place}")
+        return _Target(str(opened.readlink()), status) if stat.S_ISREG(status.st_mode) else os.open(opened, flags)
     finally:
         os.close(place)
 
@@ -159,18 +170,20 @@ def _open_stream(name: str) -> int | None:
 class _New:
     """A file that is being written beside the one whose name it will take, in a folder that is held open."""
 
-    def __init__(self, name: str, read: Held | None, *, in_place: bool) -> None:
+    def __init__(self, name: str, target: _Target | None, read: Held | None = None) -> None:
+        """Without a target it is the file that was read."""
         self.name = name
         self._read = read
-        self._in_place = in_place
+        self._in_place = target is None
+        self._target = _Target(os.path.realpath(name), None) if target is None else target
         self._closing = contextlib.ExitStack()
         self._temporary: str | None = None
 
     def begin(self) -> None:
         """Make the temporary file; whatever happens from now on, `close` takes it away."""
         with _naming(self.name):
-            folder, self._base = os.path.split(os.path.realpath(self.name))
-            self._folder = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            folder, self._base = os.path.split(self._target.path)
+            self._folder = os.open(folder or ".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
             self._closing.callback(os.close, self._folder)
             if self._in_place:
                 self._check_is_read()
@@ -208,10 +221,15 @@ class _New:
         try:
             former = os.open(self._base, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
         except FileNotFoundError:
-            return None
+            if self._target.status is None:
+                return None
+            raise OSError(errno.ESTALE, "it was taken away", self.name) from None
         self._closing.callback(os.close, former)
-        if not stat.S_ISREG(os.fstat(former).st_mode):
-            raise OSError(errno.ESTALE, "something else took its place", self.name)
+        status, looked_up = os.fstat(former), self._target.status
+        if stat.S_ISLNK(status.st_mode) and looked_up is None:
+            raise OSError(errno.ENOENT, "this symbolic link leads to nothing", self.name)
+        if not stat.S_ISREG(status.st_mode) or (looked_up is not None and not os.path.samestat(status, looked_up)):
+            raise OSError(errno.ESTALE, "another file took its place", self.name)
         return former
 
     def _open_temporary(self) -> int:
