@@ -175,7 +175,7 @@ def test_entries_whose_columns_do_not_fit_are_made_again(tmp_path, monkeypatch) 
     ):
         path.write_bytes(b"".join(caches._contents(damaged)))
         assert same(cache.table(elf, AMD64, None), made)
-        assert same(caches._read(path), made)
+        assert same(caches._read(path.parent, path.name), made)
 
 
 def test_the_folder_is_the_users_choice(monkeypatch) -> None:

@@ -8,6 +8,7 @@ bounded: the entries that were not used for longest go first. It can be removed 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -71,57 +72,59 @@ class TableCache:
         key = _digest(elf, machine, only)
         if key is None:
             return module_table(elf, machine, only)
-        path = self._folder / f"{key}.table"
-        found = _read(path)
+        found = _read(self._folder, f"{key}.table")
         if found is None:
             found = module_table(elf, machine, only)
-            self._write(path, found)
+            self._write(self._folder, f"{key}.table", found)
         return found
 
-    def _write(self, path: Path, table: ModuleTable) -> None:
-        """Keep an entry; a folder that cannot be written, or that somebody else can write, keeps nothing.
-
-        Names are never followed as links: they can be foreseen, and whoever made the link may mean ill.
-        """
+    def _write(self, folder: Path, name: str, table: ModuleTable) -> None:
+        """Keep an entry; a folder that cannot be written, or that somebody else can write, keeps nothing."""
         with contextlib.suppress(OSError):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not _is_ours(path.parent):
-                return
-            temporary = path.parent / f".{os.urandom(6).hex()}.part"
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            try:
-                with os.fdopen(descriptor, "wb") as out:
-                    out.writelines(_contents(table))
-                temporary.replace(path)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
-            self._shrink()
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _held(folder) as held:
+                temporary = f".{os.urandom(6).hex()}.part"
+                try:
+                    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                    with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=held), "wb") as out:
+                        out.writelines(_contents(table))
+                    os.rename(temporary, name, src_dir_fd=held, dst_dir_fd=held)
+                except BaseException:
+                    with contextlib.suppress(OSError):
+                        os.unlink(temporary, dir_fd=held)
+                    raise
+                self._shrink(held)
 
-    def _shrink(self) -> None:
+    def _shrink(self, folder: int) -> None:
         """Take away what was not used for longest, until the rest is within the limit."""
-        assert self._folder is not None
         entries = []
-        for path in self._folder.iterdir():
+        for name in os.listdir(folder):
             # Whatever else is in the folder is not ours.
-            if _ENTRY.fullmatch(path.name):
+            if _ENTRY.fullmatch(name):
                 with contextlib.suppress(OSError):
-                    status = path.lstat()
+                    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
                     if stat.S_ISREG(status.st_mode):
-                        entries.append((status.st_mtime_ns, status.st_size, path))
+                        entries.append((status.st_mtime_ns, status.st_size, name))
         size = sum(one for _, one, _ in entries)
-        for _, one, path in sorted(entries):
+        for _, one, name in sorted(entries):
             if size <= self._limit:
                 break
             with contextlib.suppress(OSError):
-                path.unlink()
+                os.unlink(name, dir_fd=folder)
                 size -= one
 
 
-def _is_ours(folder: Path) -> bool:
-    """Whether nobody else can write there."""
-    status = folder.stat()
-    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[int]:
+    """The folder, open, so that it stays the one that nobody else can write, whatever its name stands for."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise PermissionError(errno.EPERM, "others can write there", os.fspath(folder))
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _tables_size(elf: ElfFile) -> int:
@@ -196,30 +199,40 @@ def _contents(table: ModuleTable) -> list[bytes]:
     return [*parts, digest.digest()]
 
 
-def _read(path: Path) -> ModuleTable | None:
+def _entry(folder: Path, name: str) -> memoryview:
+    """The bytes of an entry, which is a file of our own and no link."""
+    with _held(folder) as held:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=held)
+        try:
+            if os.fstat(descriptor).st_uid != os.geteuid():
+                raise PermissionError(errno.EPERM, "this is not ours", name)
+            data = read_file(f"/proc/self/fd/{descriptor}")
+            with contextlib.suppress(OSError):
+                os.utime(descriptor)
+        finally:
+            os.close(descriptor)
+    return data
+
+
+def _read(folder: Path, name: str) -> ModuleTable | None:
     """An entry, or None if there is none that is whole."""
     import hashlib
     import json
 
     try:
-        if not _is_ours(path.parent) or not stat.S_ISREG(path.lstat().st_mode):
-            return None
-        data = read_file(path)
+        data = _entry(folder, name)
         if hashlib.blake2b(data[:-20], digest_size=20).digest() != bytes(data[-20:]):
             return None
         end = bytes(data[: 1 << 16]).index(b"\n", len(_MAGIC)) + 1
         head = json.loads(bytes(data[len(_MAGIC) : end]))
         place = -(-end // _ALIGNMENT) * _ALIGNMENT
         arrays: dict[str, np.ndarray] = {}
-        for name, (dtype, count) in head["arrays"].items():
-            arrays[name] = np.frombuffer(data, np.dtype(dtype), count, place)
-            place += -(-arrays[name].nbytes // _ALIGNMENT) * _ALIGNMENT
-        table = _from_arrays(head, arrays)
+        for column, (dtype, count) in head["arrays"].items():
+            arrays[column] = np.frombuffer(data, np.dtype(dtype), count, place)
+            place += -(-arrays[column].nbytes // _ALIGNMENT) * _ALIGNMENT
+        return _from_arrays(head, arrays)
     except (WalkbackError, OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
-    with contextlib.suppress(OSError):
-        os.utime(path)
-    return table
 
 
 def _from_arrays(head: dict[str, object], arrays: dict[str, np.ndarray]) -> ModuleTable:
