@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 _MOST_TIMES = 8
 _HARMLESS = 1 << 20
-"""Together they may claim so many times the bytes that exist, or so many bytes."""
+"""Headers may claim 8 times the bytes of the file, or 1 MiB if that is more; and one range 8 times."""
 
 
 def most(length: int) -> int:
-    """The bytes that may be claimed of so many."""
+    """How many bytes may be claimed where there are `length`."""
     return max(_MOST_TIMES * length, _HARMLESS)
 
 
@@ -31,6 +31,11 @@ def trouble_of(kind: str, offset: npt.NDArray[np.uint64], size: npt.NDArray[np.u
     end = np.uint64(length)
     inside = (size <= end) & (offset <= end - np.minimum(size, end))
     claimed = int(size[inside].astype(np.float64).sum())
-    if claimed <= most(length):
-        return None
-    return f"the {kind} headers name the same bytes again and again: {claimed} in a file of {length} bytes"
+    if claimed > most(length):
+        return f"the {kind} headers name the same bytes again and again: {claimed} in a file of {length} bytes"
+    # Small tables take their time too.
+    pairs = np.stack((offset, size), axis=1)[inside & (size > 0)]
+    _, times = np.unique(pairs, axis=0, return_counts=True)
+    if len(times) and (most_often := int(times.max())) > _MOST_TIMES:
+        return f"the {kind} headers name the same bytes again and again: {most_often} of them one range"
+    return None

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     Table = npt.NDArray[np.void]
 
 _LONGEST_LABEL = 80
+_MOST_NOTES = 1 << 14
 
 
 def is_elf(data: Buffer | OpenFile) -> bool:
@@ -244,6 +245,12 @@ class ElfFile:
 
         Sections go first because the segments of a separate debug file describe another file.
         """
+        for number, note in enumerate(self._all_notes()):
+            if number == _MOST_NOTES:
+                raise self._error(f"there are more than {_MOST_NOTES} notes")
+            yield note
+
+    def _all_notes(self) -> Iterator[Note]:
         sections = self.sections_of_type(layout.SHT_NOTE)
         for index in sections:
             place, alignment = int(self.sections["offset"][index]), int(self.sections["addralign"][index])

@@ -27,11 +27,11 @@ _AT_ONCE = 1 << 30
 """Bytes; the kernel reads no more than twice as many in one call."""
 _PIECE = 4 << 20
 _WITH_HOLES = 64 << 20
-"""Bytes that may be read of a file whatever of it is on the disk."""
+"""Bytes of a file that may be read even if they are a hole."""
 _HOLES = 16
-"""Of more bytes than these one in so many has to be on the disk."""
+"""Of more bytes, one in 16 has to be on the disk."""
 _LARGEST = 4 << 30
-"""Bytes that are read of a file into one piece of memory."""
+"""The most bytes that are read at once."""
 
 
 class OpenFile:
@@ -43,7 +43,7 @@ class OpenFile:
         try:
             # Before opening, because opening a pipe waits and opening a device may act.
             _refuse_other(os.stat(path), self.name)  # noqa: PTH116 - three times as quick as Path.stat
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
             self.status = os.fstat(self._descriptor)
         except OSError as error:
             raise UnreadableError(error.strerror or str(error), file=self.name) from error
@@ -116,10 +116,10 @@ class OpenFile:
         if size > _LARGEST:
             raise UnreadableError(f"{place} are more than are read at once, which is {_LARGEST}", file=self.name)
         if not self.is_stored(start, size):
-            raise UnreadableError(f"{place} are next to nothing but a hole in the file", file=self.name)
+            raise UnreadableError(f"{place} are mostly a hole in the file", file=self.name)
 
     def is_stored(self, start: int, size: int) -> bool:
-        """Whether enough of these bytes is on the disk for so many to be read."""
+        """Whether enough of these bytes are on the disk for all of them to be read."""
         wanted, found, place, end = size // _HOLES, 0, start, start + size
         while size > _WITH_HOLES and found < wanted and place < end:
             try:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +17,8 @@ from walkback.unwind.stacks import End
 
 _LINES = 1 << 14
 """Taken at once."""
+_LONGEST = 1 << 24
+"""Bytes of a line."""
 
 
 class _Lines:
@@ -64,7 +68,11 @@ def add(
 ) -> None:
     """Add lines `process;outermost;...;innermost weight`, all of one time."""
     taken = _Lines(builder)
+    if isinstance(lines, io.IOBase):
+        lines = iter(partial(lines.readline, _LONGEST + 1), b"")
     for number, line in enumerate(lines, 1):
+        if len(line) > _LONGEST:
+            raise UnreadableError(f"line {number} has more than {_LONGEST} bytes", file=name)
         text, _, weight = line.rstrip().rpartition(b" ")
         if not line.strip():
             continue

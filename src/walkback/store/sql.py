@@ -99,6 +99,8 @@ class Database:
         except duckdb.PermissionException:
             message = "the query reads files that are not of the store, which needs --allow-files (allow_files=True)"
             raise ArgumentError(message) from None
+        except duckdb.OutOfMemoryException as error:
+            raise UnreadableError(one_line(error)) from None
         except duckdb.Error as error:
             # What is wrong may be a file, and not what was asked.
             wrong = self._tables.first_wrong()

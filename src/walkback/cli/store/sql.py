@@ -97,7 +97,7 @@ def _text(names: list[str], pieces: Iterable[list[tuple[Any, ...]]]) -> Iterator
 
 
 def _cell(value: object) -> str:
-    text = "" if value is None else printable(_plain(value))
+    text = "" if value is None else printable(_plain(value)[: _WIDEST + 1])
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
 
 
