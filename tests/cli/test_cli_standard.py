@@ -167,18 +167,49 @@ def test_a_recording_comes_by_standard_input_and_its_stacks_leave_by_the_other(t
 
 def test_what_comes_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "_LARGEST", 1 << 16)
-    source, sink = os.pipe()
-    with os.fdopen(source, "rb"), subprocess.Popen(["yes"], stdout=sink, stderr=subprocess.DEVNULL) as endless:
-        os.close(sink)
-        with pytest.raises(UnreadableError, match=rf"^/dev/fd/{source}: more than 65536 bytes come through this pipe"):
-            paths.INPUT_FILE.convert(f"/dev/fd/{source}", None, None)
-        endless.kill()
+    with subprocess.Popen(["yes"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as endless:
+        assert endless.stdout is not None
+        path = f"/dev/fd/{endless.stdout.fileno()}"
+        try:
+            with pytest.raises(UnreadableError, match=f"^{path}: this is more than 65536 bytes$"):
+                paths.INPUT_FILE.convert(path, None, None)
+        finally:
+            endless.kill()
 
 
 def test_what_cannot_be_kept_is_one_line_and_3(program: Path) -> None:
     command = ["bash", "-c", f"ulimit -f 1; trap '' XFSZ; {WALKBACK} show -"]
     done = subprocess.run(command, input=bytes(1 << 20), capture_output=True, check=False, timeout=PATIENCE)
     assert told(done) == (3, "/dev/stdin: File too large")
+
+
+def test_a_disk_that_is_full_at_the_last_bytes_is_an_error_too(program: Path) -> None:
+    contents = program.read_bytes()
+    blocks = len(contents) // 1024  # of ulimit, so that the last bytes alone do not fit
+    contents += bytes(1024 * blocks + 512 - len(contents))
+    command = ["bash", "-c", f"ulimit -f {blocks}; trap '' XFSZ; {WALKBACK} show -"]
+    done = subprocess.run(command, input=contents, capture_output=True, check=False, timeout=PATIENCE)
+    assert told(done) == (3, "/dev/stdin: File too large")
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("args", [("cbf", "decode"), ("cbf", "show"), ("cif", "decode"), ("cbf", "encode")])
+def test_backtraces_without_an_end_are_refused(args: tuple[str, ...]) -> None:
+    assert told(run(*args, "/dev/zero")) == (3, "/dev/zero: this is more than 268435456 bytes")
+    command = ["bash", "-c", f"yes | {WALKBACK} {' '.join(args)} -"]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE)
+    assert told(done) == (3, "/dev/stdin: this is more than 268435456 bytes")
+
+
+def test_folded_stacks_in_one_line_without_an_end_are_refused(tmp_path: Path) -> None:
+    done = run("store", tmp_path / "store", "append", "--from", "folded", "-", input=b"a;b" * (6 << 20))
+    assert told(done) == (3, "/dev/stdin: line 1 has more than 16777216 bytes")
+
+
+def test_standard_input_is_one_file_only() -> None:
+    done = run("cbf", "decode", "-", "--images", "-", input=b"")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"standard input can be read only once here" in done.stderr
 
 
 @pytest.mark.parametrize("verb", ["show", "check", "add"])
@@ -209,6 +240,15 @@ def test_a_verb_that_works_in_place_is_a_filter(verb: str, program: Path, tmp_pa
         account = account.replace(b"/dev/stdout", os.fsencode(expected))
         assert account == done.stdout, "the account must not stand in the file"
     assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["/dev/fd/0", "/proc/self/fd/0"])
+def test_a_descriptor_is_not_written_in_place(name: str, program: Path) -> None:
+    before = program.read_bytes()
+    with program.open("rb") as file:
+        done = run("drop", name, stdin=file)
+    assert (done.returncode, program.read_bytes()) == (0, before)
+    assert done.stdout == run("drop", "-", input=before).stdout != b""
 
 
 def test_a_section_goes_to_standard_output_wherever_that_is(program: Path, tmp_path: Path) -> None:
@@ -250,6 +290,8 @@ def test_a_binary_file_is_not_for_a_terminal(verb: str, program: Path) -> None:
         assert done.returncode == 2
         assert b"is not for a terminal; use -o FILE, or a pipe" in done.stderr
         assert program.read_bytes() == before
+        named = run(verb, program, "-o", os.ttyname(theirs), *REWRITERS.get(verb, ()))
+        assert (named.returncode, named.stderr) == (2, done.stderr)
     finally:
         os.close(ours)
         os.close(theirs)

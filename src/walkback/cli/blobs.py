@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import errno
 import json
 import os
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import click
 
-from walkback.cli.paths import STREAM, standard_input
+from walkback.cli.paths import STREAM, bounded, standard_input
 from walkback.errors import MissingError, UnreadableError
 
 FORMS = ("auto", "bytes", "hex", "base64", "swift")
@@ -33,6 +34,8 @@ FROM = click.option(
     help="What INPUT is; swift is JSON of Swift's.",
 )
 
+_LARGEST = 1 << 28
+"""Bytes that are read at once."""
 _DEEPEST = 200
 """Levels of JSON that are searched."""
 _FIRST_TEXT = 4
@@ -83,20 +86,22 @@ def coded(data: bytes, coding: str | None) -> bytes:
 def read_whole(source: str) -> bytes:
     """A file, a pipe by name, or standard input."""
     try:
-        stream = standard_input(source)
-        return Path(source).read_bytes() if stream is None else stream.read()
+        return _read(source)
     except OSError as error:
         raise UnreadableError(error.strerror or str(error), file=source) from error
 
 
+def _read(source: str) -> bytes:
+    stream = standard_input(source)
+    with Path(source).open("rb") if stream is None else contextlib.nullcontext(stream) as opened:
+        return b"".join(bounded(opened.read, source, _LARGEST))
+
+
 def _input(source: str, form: str) -> tuple[str, bytes]:
     """The name and the bytes of a file or of standard input; else the argument is what is meant."""
-    stream = standard_input(source)
-    if stream is not None:
-        return source, stream.read()
     try:
         # An empty path would be the folder that one is in.
-        return source, Path(source or "\0").read_bytes()
+        return source, _read(source or "\0")
     except (OSError, ValueError) as error:
         text = os.fsencode(source)
         # A long literal is no file name that the system takes.

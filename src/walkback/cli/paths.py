@@ -10,6 +10,7 @@ import os
 import re
 import stat
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from walkback.replace import STDOUT, replacing
 from walkback.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
 STDIN = "/dev/stdin"
@@ -47,10 +48,21 @@ class _Stream(_File):
     """A file that is read once, from front to back."""
 
     _standard = STDIN
+    _again = False
+    """Whether another parameter can be standard input as well."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "-" and ctx is not None:
+            former = ctx.meta.setdefault(STDIN, self)
+            if former is not self and not (self._again and former._again):
+                self.fail("standard input can be read only once here", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class _Input(_Stream):
     """A file that is read in any order and more than once, even if it comes through a pipe."""
+
+    _again = True
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = super().convert(value, param, ctx)
@@ -100,8 +112,8 @@ def _keep(path: str) -> None:
     try:
         if stat.S_ISREG(os.fstat(number).st_mode) and os.lseek(number, 0, os.SEEK_CUR) == 0:
             return
-        with TemporaryFile(buffering=0) as kept:
-            for piece in _pieces(number, path):
+        with TemporaryFile() as kept:
+            for piece in bounded(partial(os.read, number), path, _LARGEST):
                 kept.write(piece)
             kept.seek(0)
             os.dup2(kept.fileno(), number)
@@ -109,12 +121,13 @@ def _keep(path: str) -> None:
         raise UnreadableError(error.strerror or str(error), file=path) from error
 
 
-def _pieces(number: int, path: str) -> Iterator[bytes]:
+def bounded(read: Callable[[int], bytes], path: str, most: int) -> Iterator[bytes]:
+    """What can be read, piece by piece; an error if it is more than this."""
     size = 0
-    while piece := os.read(number, _PIECE):
+    while piece := read(_PIECE):
         size += len(piece)
-        if size > _LARGEST:
-            message = f"more than {_LARGEST} bytes come through this pipe; put them into a file"
+        if size > most:
+            message = f"this is more than {most} bytes"
             raise UnreadableError(message, file=path)
         yield piece
 
@@ -128,8 +141,8 @@ def standard_input(path: str) -> BinaryIO | None:
 
 
 def output_for(file: str, output: str | None) -> str | None:
-    """Where a verb writes that works in place without an output: what came by standard input leaves by the other."""
-    if output is None and file == STDIN:
+    """Where a verb writes that works in place without an output: what came by a descriptor goes to standard output."""
+    if output is None and _DESCRIPTOR.fullmatch(file):
         output = _STDOUT
     if output is not None:
         refuse_terminal("a binary file", output)
@@ -167,9 +180,24 @@ def refuse_input(source: str, output: str | None) -> None:
 
 def refuse_terminal(name: str, output: str | None) -> None:
     """Refuse to write bytes that are no text to a terminal."""
-    if (output is None or is_stdout(output)) and sys.stdout.isatty():
+    if _is_terminal(output):
         message = f"{name} is not for a terminal; use -o FILE, or a pipe"
         raise click.UsageError(message)
+
+
+def _is_terminal(output: str | None) -> bool:
+    if output is None or is_stdout(output):
+        return sys.stdout.isatty()
+    try:
+        if not stat.S_ISCHR(os.stat(output).st_mode):  # noqa: PTH116 - a NUL in the name is told later
+            return False
+        descriptor = os.open(output, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return False
+    try:
+        return os.isatty(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def same_file(one: str, other: str) -> bool:
