@@ -66,7 +66,7 @@ test-pythons: peers .cache/sdist
 	$(BIN)/python tools/pythons.py
 
 # Everything that a change must pass.
-test-all: lint test-whole test-lowest
+test-all: lint test-whole test-lowest test-pythons
 
 # What takes too long for every change.
 test-long: install peers
