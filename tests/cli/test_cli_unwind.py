@@ -570,7 +570,7 @@ def test_a_real_recording_as_a_file_and_through_a_pipe(tmp_path: Path) -> None:
         assert found.returncode == 0, found.stderr
         counts = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in found.stdout.decode().splitlines()}
         busy = sum(count for names, count in counts.items() if ";run;busy;busy;busy" in names)
-        assert busy > 100
+        assert 2 * busy > sum(counts.values()) > 0
         assert busy > 0.8 * sum(counts.values())
     script = unwind("--format", "perf-script", path).stdout.decode()
     theirs = perf("script", "-i", path).stdout.decode()
