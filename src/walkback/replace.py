@@ -59,7 +59,7 @@ def replace_file(
     mode and its extended attributes. If it changed meanwhile, or its name now stands for another file, it is left
     alone.
 
-    Another file that is there keeps these too, except for the privileges that a program has by set-user-ID,
+    Another existing file keeps these too, except for the privileges that a program has by set-user-ID,
     set-group-ID and capabilities: these were for other contents. A new one gets the mode of the file that was read, or
     that of any new file, less the umask. A symbolic link stays one, and what it leads to is replaced; it has to lead to
     something. What is no regular file, such as a pipe or a device, is written to, and so is what a name such as
@@ -143,7 +143,7 @@ class _Target(NamedTuple):
 
     path: str
     status: os.stat_result | None
-    """Of the file that is there, if there is one."""
+    """Of the existing file, if there is one."""
 
 
 def _found(name: str) -> int | _Target:
@@ -247,7 +247,7 @@ class _New:
         """Give the new file what the former one has, and bring it to the disk."""
         with _naming(self.name):
             if self._former is not None:
-                _keep(self.descriptor, self._former, privileged=self._in_place)
+                _dress(self.descriptor, self._former, privileged=self._in_place)
             else:
                 mode = _NEW_FILE if self._read is None else self._read.status.st_mode & 0o777
                 os.fchmod(self.descriptor, mode & ~_umask())
@@ -271,7 +271,7 @@ def _write(descriptor: int, parts: Iterable[bytes | memoryview]) -> None:
             rest = rest[os.write(descriptor, rest) :]
 
 
-def _keep(descriptor: int, former: int, *, privileged: bool) -> None:
+def _dress(descriptor: int, former: int, *, privileged: bool) -> None:
     """Make the new file what the former one is, apart from its contents."""
     status = os.fstat(former)
     try:

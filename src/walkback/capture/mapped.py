@@ -9,7 +9,7 @@ the build ID by which the file may be found elsewhere.
 from __future__ import annotations
 
 import contextlib
-import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -122,9 +122,10 @@ class MappedCode:
     def _is_like(self, path: str, mapping: Mapping) -> bool:
         """Whether the inode and the beginning of what is mapped are those of the file."""
         try:
-            if os.stat(path).st_ino != mapping.inode or not os.path.isfile(path):  # noqa: PTH116, PTH113
+            place = Path(path)
+            if place.stat().st_ino != mapping.inode or not place.is_file():
                 return False
-            with open(path, "rb") as file:  # noqa: PTH123
+            with place.open("rb") as file:
                 file.seek(mapping.offset)
                 contents = file.read(_PAGE)
         except OSError:
@@ -135,7 +136,7 @@ class MappedCode:
 def _is_at(path: str, mapping: Mapping) -> bool:
     """Whether the file at a path is the one that is mapped."""
     try:
-        status = os.stat(path)  # noqa: PTH116
+        status = Path(path).stat()
     except (OSError, ValueError):
         return False
     return (status.st_dev, status.st_ino) == (mapping.device, mapping.inode)

@@ -111,7 +111,7 @@ class Process:
     def threads(self) -> list[int]:
         """The numbers of its threads now."""
         try:
-            return sorted(int(name) for name in os.listdir(f"/proc/{self.pid}/task"))  # noqa: PTH208
+            return sorted(int(name) for name in os.listdir(f"/proc/{self.pid}/task"))  # noqa: PTH208 - names, not paths
         except OSError:
             raise self._error("it has ended") from None
 

@@ -90,7 +90,7 @@ class _Writer:
         frameworks = _frameworks(path)
         for place in range(size - 1, start - 1, -1):
             furthest = min(place + layout.LONGEST_STRING, size)
-            ends = [furthest, *takewhile(lambda end: end < furthest, reversed(turns))]  # noqa: B023
+            ends = [furthest, *takewhile(lambda end: end < furthest, reversed(turns))]  # noqa: B023 - used up at once
             # The furthest of the best: raw bytes teach.
             best = min(ends, key=lambda end: (costs[end] + end, -end))
             costs[place], steps[place] = 1 + best - place + costs[best], (best, None)

@@ -66,7 +66,7 @@ class _Input(_Stream):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = super().convert(value, param, ctx)
-        _keep(os.fspath(path))
+        _keep_input(os.fspath(path))
         return path
 
 
@@ -101,7 +101,7 @@ class _Folder(click.Path):
 STREAM, INPUT_FILE, PLACED_FILE, OUTPUT_FILE, FOLDER = _Stream(), _Input(), _PlacedInput(), _Output(), _Folder()
 
 
-def _keep(path: str) -> None:
+def _keep_input(path: str) -> None:
     """Put what comes through a descriptor of this process into a file without a name, which takes its number."""
     found = _DESCRIPTOR.fullmatch(path)
     if found is None:
@@ -161,7 +161,7 @@ def account(output: str | None) -> contextlib.AbstractContextManager[Any]:
 
 @contextlib.contextmanager
 def opened(output: str | None) -> Iterator[BinaryIO]:
-    """Standard output, or a file that is there whole or not at all."""
+    """Standard output, or a file that gets its name when it is complete."""
     if output is None or is_stdout(output):
         sys.stdout.flush()
         yield sys.stdout.buffer

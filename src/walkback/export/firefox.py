@@ -141,7 +141,7 @@ def _shared(profile: Profile, modules: Sequence[str], tree: Tree) -> dict[str, A
     number_of = {module: number for number, module in enumerate(modules)}
     files = frames.file or [None] * count
     functions, function_of = numbered(list(zip(frames.labels(), frames.module, files, strict=True)))
-    rows: list[tuple[str, str, str | None]] = functions  # type: ignore[assignment]
+    rows: list[tuple[str, str, str | None]] = functions  # type: ignore[assignment]  # numbered() takes keys of any kind
     sources = [file for file in dict.fromkeys(files) if file]
     source_of = {file: number for number, file in enumerate(sources)}
     addresses = [address if address < 2**53 else -1 for address in frames.address.tolist()]

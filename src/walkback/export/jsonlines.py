@@ -19,8 +19,12 @@ from walkback.render import Line
 from walkback.unwind.stacks import END_WORDS, HOW_WORDS
 
 _UNKNOWN = "unknown"
-_ENDS = [json_text(END_WORDS.get(number, _UNKNOWN)).encode() for number in range(256)]  # type: ignore[call-overload]
-_HOWS = [json_text(HOW_WORDS.get(number, _UNKNOWN)) for number in range(256)]  # type: ignore[call-overload]
+_ENDS = [json_text(_UNKNOWN).encode()] * 256
+_HOWS = [json_text(_UNKNOWN)] * 256
+for _end, _word in END_WORDS.items():
+    _ENDS[_end] = json_text(_word).encode()
+for _how, _word in HOW_WORDS.items():
+    _HOWS[_how] = json_text(_word)
 
 
 def write(batches: Iterable[SampleBatch], out: BinaryIO) -> None:

@@ -33,7 +33,7 @@ def _pieces(profile: Profile) -> Iterator[str]:
     functions, function_of = numbered(list(zip(frames.labels(), where, strict=True)))
     yield f'{{"$schema":{json_text(_SCHEMA)},"exporter":"walkback","name":{json_text(profile.title or "walkback")}'
     yield ',"activeProfileIndex":0,"shared":{"frames":['
-    yield ",".join([_frame(*function) for function in functions])  # type: ignore[misc]
+    yield ",".join([_frame(*function) for function in functions])  # type: ignore[misc]  # numbered() takes keys of any kind
     yield ']},"profiles":['
     texts = _stacks(profile, function_of)
     for number, one in enumerate(_series(profile)):

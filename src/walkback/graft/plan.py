@@ -157,15 +157,19 @@ def _padding(elf: ElfFile, loads: Table, room: Room) -> tuple[int, int, int] | N
     """A section for the room that is left over, where patchelf would put what the loader has to write.
 
     In programs at fixed addresses patchelf up to 0.18 moves `.dynamic` to the front, which is only read, if it finds
-    the room there; otherwise it makes a segment for it, which can be written. This should not share a page with what
-    follows, so the section begins with a page where the room before that is too small for the two sections.
+    the room there; otherwise it makes a segment for it, which can be written. It looks for room as far as `.dynstr`
+    or such a section. The segment should not share a page with what follows, so the section begins with a page where
+    the room before that is too small for the two sections.
     """
     dynamic = elf.segments["filesz"][elf.segments["type"] == layout.PT_DYNAMIC]
     start, end = room.free
-    if elf.type != layout.ET_EXEC or not len(dynamic) or end - start < dynamic.min():
+    if elf.type != layout.ET_EXEC or not len(dynamic) or start == end:
         return None
-    strings = elf.sections["link"][elf.sections_of_type(layout.SHT_DYNSYM)]
-    least = sum(elf.sections["size"][strings[strings < len(elf.sections)]].tolist()) + int(dynamic.min())
+    strings: list[int] = elf.sections["link"][elf.sections_of_type(layout.SHT_DYNSYM)].tolist()
+    moved = any(index in strings for block in room.away for index in block.sections)
+    if not moved and end - start < dynamic.min():
+        return None
+    least = sum(int(elf.sections["size"][index]) for index in strings if index < len(elf.sections)) + int(dynamic.min())
     page = align(start, _SMALLEST_PAGE)
     if page < min(end, start + least):
         start = page

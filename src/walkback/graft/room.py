@@ -96,9 +96,10 @@ def find_room(elf: ElfFile, headers: Headers, count: int) -> Room | None:
             return None
         start = min(block.start, limit)
         free.append((position, start))
-        if _fits(elf, up, new_end, start) is not None:
+        movable = start < limit and len(away) < _MOST_MOVES and _is_movable(elf, block, reached, pointed)
+        if _fits(elf, up, new_end, start) is not None and not (movable and _has_strings_of(elf, block, away)):
             break
-        if start == limit or len(away) == _MOST_MOVES or not _is_movable(elf, block, reached, pointed):
+        if not movable:
             return None
         (up if near is not None and block.start <= near < block.end else away).append(block)
         position = block.end
@@ -210,6 +211,15 @@ def _is_movable(elf: ElfFile, block: Block, reached: dict[int, list[int]], point
     if np.searchsorted(pointed, np.uint64(low)) != np.searchsorted(pointed, np.uint64(high)):
         return False
     return all(_may_leave(elf, index, block, reached) for index in block.sections)
+
+
+def _has_strings_of(elf: ElfFile, block: Block, away: list[Block]) -> bool:
+    """Whether names of symbols that move stand here, which then have to move too.
+
+    GNU strip and objcopy break a segment in two where the section headers have the names before the symbols.
+    """
+    sections = [index for one in away for index in one.sections if elf.sections["type"][index] == layout.SHT_DYNSYM]
+    return bool(set(elf.sections["link"][sections].tolist()) & set(block.sections))
 
 
 def _may_leave(elf: ElfFile, index: int, block: Block, reached: dict[int, list[int]]) -> bool:

@@ -82,5 +82,5 @@ def _entry(stream: Stream) -> Entry:
 
 def _hexadecimal(digits: bytes) -> int:
     if not _FIELDS.fullmatch(digits):
-        raise ElfError("has a number in a header that is none")
+        raise ElfError("has an unreadable number in a header")
     return int(digits, 16)

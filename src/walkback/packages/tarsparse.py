@@ -46,7 +46,7 @@ def number(field: bytes) -> int:
         return int.from_bytes(field[1:], "big")
     digits = _OCTAL.fullmatch(field)
     if digits is None:
-        raise ElfError("has a number in a header that is none")
+        raise ElfError("has an unreadable number in a header")
     return int(digits[1] or b"0", 8)
 
 
@@ -105,7 +105,7 @@ def _map_in_front(stored: Stream) -> list[int]:
 def decimal(text: bytes) -> int:
     """A number in a pax header."""
     if not text.isdigit() or len(text) > 19:
-        raise ElfError("has a number in a pax header that is none")
+        raise ElfError("has an unreadable number in a pax header")
     return int(text)
 
 

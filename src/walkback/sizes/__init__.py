@@ -157,7 +157,7 @@ def _sum(one: Any, other: Any) -> Any:
     if one is None or other is None:
         return other if one is None else one
     if is_dataclass(one):
-        return replace(one, **{it.name: _sum(getattr(one, it.name), getattr(other, it.name)) for it in fields(one)})  # type: ignore[type-var]
+        return replace(one, **{it.name: _sum(getattr(one, it.name), getattr(other, it.name)) for it in fields(one)})  # type: ignore[type-var]  # of any dataclass
     if isinstance(one, dict):
         return {key: _sum(one.get(key), other.get(key)) for key in sorted({*one, *other})}
     if isinstance(one, tuple):

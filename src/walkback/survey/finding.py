@@ -117,7 +117,7 @@ class _Finder:
     def has_entered(self, folder: str) -> bool:
         """Whether the files of this folder have been found."""
         try:
-            status = os.stat(folder)  # noqa: PTH116
+            status = os.stat(folder)  # noqa: PTH116 - as above
         except OSError:
             return False
         return (status.st_dev, status.st_ino) in self._entered
@@ -143,7 +143,7 @@ class _Finder:
 
     def _enter(self, path: str) -> list[tuple[str, bool]]:
         """The names of files and folders in a folder, and which are folders; none of one that is not to be entered."""
-        status = os.stat(path)  # noqa: PTH116
+        status = os.stat(path)  # noqa: PTH116 - as above
         key = (status.st_dev, status.st_ino)
         if key in self._entered or status.st_dev in self.pseudo:
             return []

@@ -155,7 +155,7 @@ class _Run:
         self._writer = writer
         self._workers = workers
         self._progress = progress
-        self._batch = Batch((), os.getcwd(), debug_roots, VERSION)  # noqa: PTH109
+        self._batch = Batch((), os.getcwd(), debug_roots, VERSION)  # noqa: PTH109 - a string
         self._todo: list[Unit] = []
         self._waiting: deque[Batch] = deque()
         self._suspects: deque[Batch] = deque()

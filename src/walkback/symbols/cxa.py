@@ -43,8 +43,8 @@ def demangler() -> Demangler | None:
 
 
 def _wrapped(function: Callable[..., int | None]) -> Demangler:
-    function.restype = ctypes.c_void_p  # type: ignore[attr-defined]
-    function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]  # type: ignore[attr-defined]
+    function.restype = ctypes.c_void_p  # type: ignore[attr-defined]  # ctypes
+    function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]  # type: ignore[attr-defined]  # ctypes
     free = ctypes.CDLL(None).free
     free.restype, free.argtypes = None, [ctypes.c_void_p]
     string_at = ctypes.string_at

@@ -247,7 +247,7 @@ def _from_arrays(head: dict[str, object], arrays: dict[str, np.ndarray]) -> Modu
         trampoline_start=arrays["trampoline_start"],
         trampoline_kind=arrays["trampoline_kind"],
         declared=bool(head["declared"]),
-        troubles=tuple(map(str, list(head["troubles"]))),  # type: ignore[call-overload]
+        troubles=tuple(map(str, list(head["troubles"]))),  # type: ignore[call-overload]  # fails if it is no list
     )
     if not _fits(table):
         message = "columns of one table differ in length"

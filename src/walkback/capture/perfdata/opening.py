@@ -49,7 +49,7 @@ def open_folder(name: str) -> tuple[Header, Source]:
             part = FileSource(records, 0, len(records), os.fspath(path), header.byteorder, header.troubles)
             part.part = path.name
             parts.append(part)
-    return header, MergedSource(name, header.byteorder, header.troubles, parts)
+    return header, MergedSource(name, parts)
 
 
 def open_stream(stream: BinaryIO) -> tuple[Header, Source]:

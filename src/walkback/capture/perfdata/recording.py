@@ -337,8 +337,8 @@ class Recording:
 def _grouped(rows: Rows, sampled: Bools) -> I64:
     """The number of the batch that each record goes into.
 
-    A batch ends after so many samples. Samples that are in several buffers are copied, so a batch of them ends after so
-    many bytes, too; what follows in the last buffer alone is not copied with them if it is much.
+    A batch ends after a number of samples. Samples that are in several buffers are copied, so the size of such a batch
+    is bounded too; a long rest in the last buffer is not copied with them.
     """
     before: I64 = np.cumsum(sampled) - sampled
     group: I64 = before // _SAMPLES

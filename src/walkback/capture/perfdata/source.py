@@ -7,6 +7,7 @@ can be read again, so where many wait they need not be kept.
 from __future__ import annotations
 
 import heapq
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -69,21 +70,32 @@ class _DamageError(Exception):
     """Nothing can be read from here on."""
 
 
-class Source:
+class Source(ABC):
     """The records of a recording."""
 
     is_merged = False
     """Whether it is made of several files, whose rounds have nothing to do with each other."""
 
-    def __init__(self, name: str, byteorder: layout.ByteOrder, troubles: list[str]) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
         self.position = 0
         """Bytes that were read."""
         self.total: int | None = None
-        self.part = ""
-        """The name of its file, where a recording has several."""
         self.latest = 0
         """The latest time of the piece that was given last; set by whoever takes it."""
+
+    @abstractmethod
+    def pieces(self) -> Iterator[Piece]:
+        """The records, in their order."""
+
+
+class _SingleSource(Source):
+    """The records of one file or stream."""
+
+    def __init__(self, name: str, byteorder: layout.ByteOrder, troubles: list[str]) -> None:
+        super().__init__(name)
+        self.part = ""
+        """The name of its file, where a recording has several."""
         self._big = byteorder == "big"
         self._byteorder = byteorder
         self._troubles = troubles
@@ -107,9 +119,9 @@ class Source:
     def _tell(self, trouble: str) -> None:
         self._troubles.append(f"{self.part}: {trouble}" if self.part else trouble)
 
+    @abstractmethod
     def _stored(self) -> Iterator[Piece]:
         """The records as they are stored."""
-        raise NotImplementedError
 
     def _scan(self, data: memoryview, position: int, end: int, *, owned: bool, base: int) -> Iterator[Piece | int]:
         """The records between two positions of a buffer, then where they end."""
@@ -207,7 +219,7 @@ def _aligned(piece: Piece) -> Piece:
     return Piece(memoryview(arena), piece.kind, piece.misc, start, piece.size, owned=True)
 
 
-class FileSource(Source):
+class FileSource(_SingleSource):
     """The records of a file."""
 
     def __init__(
@@ -258,8 +270,8 @@ class MergedSource(Source):
 
     is_merged = True
 
-    def __init__(self, name: str, byteorder: layout.ByteOrder, troubles: list[str], parts: list[FileSource]) -> None:
-        super().__init__(name, byteorder, troubles)
+    def __init__(self, name: str, parts: list[FileSource]) -> None:
+        super().__init__(name)
         self._parts = parts
         for part in parts:  # as one of each is in memory at the same time
             part.at_once = max(_CHUNK, _FILE_CHUNK // len(parts))
@@ -277,7 +289,7 @@ class MergedSource(Source):
                 heapq.heappush(behind, (max(time, self.latest), number, pieces))
 
 
-class StreamSource(Source):
+class StreamSource(_SingleSource):
     """The records that come through a pipe."""
 
     def __init__(
@@ -323,7 +335,7 @@ def read_into(stream: BinaryIO, target: memoryview) -> int:
     """Fill with what comes, up to the end of the stream; how much it was."""
     done = 0
     while done < len(target):
-        count = stream.readinto(target[done:])  # type: ignore[attr-defined]
+        count = stream.readinto(target[done:])  # type: ignore[attr-defined]  # each stream has it, BinaryIO does not
         if not count:
             break
         done += count
