@@ -55,7 +55,7 @@ PUBLIC = {
     "walkback.symbols": "SymbolIndex",
     "walkback.cli": "main",
     "walkback.sframe.check": """
-        CODES CONSUMERS LISTED Code Finding Report Severity Witness Witnesses check_section refuse_unloadable
+        CODES CONSUMERS LISTED Code Finding Report Severity Witness Witnesses check_section
     """,
     "walkback.sframe.dump": "View",
 }

@@ -10,12 +10,12 @@ import os
 from dataclasses import dataclass
 
 from walkback import graft
+from walkback.checking import examine_for
 from walkback.comparison import Comparison
 from walkback.derivation import Derived, derive
 from walkback.elf import ElfFile
 from walkback.errors import GraftError
 from walkback.replace import replace_file
-from walkback.sframe.check import refuse_unloadable
 from walkback.sframe.consumers import WALKERS, consumer_named
 
 
@@ -42,8 +42,8 @@ def add(
     """Derive the section of a file, prove it, and write a copy of the file that has it.
 
     The copy takes the place of the file unless there is an `output`. `consumer` ("linux" or "glibc") chooses the
-    version that it reads, and what it walks to the end; what it would reject raises `GraftError`, and so does a section
-    that is not proved. Then nothing is written.
+    version that it reads, and leaves out what would end its walk; what it would reject raises `GraftError`, and so does
+    a section that is not proved. Then nothing is written.
     """
     walker = None if consumer is None else consumer_named(consumer, WALKERS)
     # It stays open: names and sections are asked for when the result is told.
@@ -57,9 +57,9 @@ def add(
         grafted = graft.add_to_object(elf, derived.contents, derived.relocations())
     else:
         grafted = graft.add(elf, derived.contents_at, len(derived.contents))
-    refuse_unloadable(grafted.parts, elf.name, walker)
+    notes = [*grafted.notes, *examine_for(grafted.parts, elf.name, walker)]
     replace_file(output, grafted.parts, read=elf.file)
-    return Added(derived, proof, grafted.address, grafted.notes)
+    return Added(derived, proof, grafted.address, notes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,20 +8,23 @@ for report in check("a.out", consumer="glibc"):
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
 from walkback.arrays import I64, Bools
 from walkback.comparison import Verdict, compare
-from walkback.elf import ElfFile
-from walkback.errors import WalkbackError
+from walkback.elf import ElfFile, is_archive, is_elf
+from walkback.elf.write import Part
+from walkback.errors import GraftError, WalkbackError
 from walkback.sframe import layout
-from walkback.sframe.check import LISTED, Report, check_section
-from walkback.sframe.files import Source, sources
+from walkback.sframe.check import LISTED, Report, Severity, check_section
+from walkback.sframe.consumers import Consumer
+from walkback.sframe.files import Source, from_bytes, sources, sources_of
 from walkback.sframe.rules import to_table
 from walkback.sframe.section import Section
 from walkback.tables import Named, call_frame_table
+from walkback.text import counted
 
 
 def check(
@@ -47,6 +50,31 @@ def check_source(
 ) -> Report:
     """Check one section; the arguments are those of `check`."""
     return check_section(source, consumer=consumer, listed=listed, ignored=ignored, witnesses=CallFrames.of)
+
+
+def examine_for(parts: Sequence[Part], path: str | os.PathLike[str], consumer: Consumer | None) -> list[str]:
+    """What the consumer would make of a file, or of raw bytes, that is to be written: notes on where its walk stops.
+
+    Raises an error if it would not load the SFrame. Objects are passed over: what is loaded is what a linker makes of
+    them.
+    """
+    if consumer is None:
+        return []
+    data, name = b"".join(parts), os.fsdecode(path)
+    if is_archive(data) or (is_elf(data) and ElfFile(data, name).is_relocatable):
+        return []
+    stops = 0
+    for source in sources_of(ElfFile(data, name)) if is_elf(data) else [from_bytes(data, name=name)]:
+        report = check_source(source, consumer=consumer.name)
+        for finding in report.findings:
+            if finding.severity in {Severity.REFUSED, Severity.BROKEN}:
+                message = f"{consumer.title} would not load the section: {finding.message}"
+                raise GraftError(message, file=name, section=source.name, offset=finding.offset, rule=finding.code)
+        stops += report.stops or 0
+    if not stops:
+        return []
+    where = counted(stops, "place")
+    return [f"{consumer.title} stops or goes wrong at {where}: `walkback check --for {consumer.name}` lists them"]
 
 
 class CallFrames:

@@ -194,8 +194,8 @@ def derive(
 ) -> Derived:
     """Make the section for a file.
 
-    The version is 3, or with a `consumer` ("linux" or "glibc") the one that it reads; then the section has what that
-    one walks to the end, and what it must not find is left out and told in `unwanted`.
+    The version is 3, or with a `consumer` ("linux" or "glibc") the one that it reads; then functions that would end
+    its walk are left out, and listed in `unwanted`.
 
     `address` is where it will stand; without one it is the place where `graft.add` would put it, or where that would
     refuse the file the first page behind all that is loaded. `as_written` keeps a

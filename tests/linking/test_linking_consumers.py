@@ -133,3 +133,61 @@ def test_what_the_consumer_would_not_load_is_not_written(tmp_path: Path) -> None
     with pytest.raises(GraftError, match="the GNU C Library would not load the section: ABI 4"):
         convert(path, consumer="glibc", leave_out=True)
     assert path.read_bytes() == before
+
+
+def test_a_call_that_ends_the_last_code_section_but_one_returns_into_its_function(tmp_path: Path) -> None:
+    """The gap in front of `.fini` belongs to no section."""
+    source = """
+        #include <stdlib.h>
+        __attribute__((noinline, noreturn)) void stop(void);
+        int main(int count, char **words) { if (count) stop(); return 0; }
+        void stop(void) { abort(); }
+        """
+    (tmp_path / "main.c").write_text(source)
+    path = tmp_path / "main"
+    command = ["gcc", "-O1", "-fno-toplevel-reorder", "-fcf-protection=none", "-Wl,-z,norelro"]
+    subprocess.run([*command, tmp_path / "main.c", "-o", path], check=True)
+    with ElfFile.open(path) as elf:
+        (text,), (fini,) = (elf.sections[elf.sections_named(name)] for name in (".text", ".fini"))
+        end = int(text["addr"]) + int(text["size"])
+        assert end < fini["addr"]
+    last = [one for one in functions_of(path, None) if sum(one) == end]
+    assert last
+    longer = functions_of(path, "glibc")
+    assert [(start, size + 1) for start, size in last] == [one for one in longer if sum(one) == end + 1]
+
+
+def functions_of(path: Path, consumer: str | None) -> list[tuple[int, int]]:
+    """Start and size of each function that is derived."""
+    said = derive(ElfFile.open(path), consumer=consumer).said
+    return list(zip(said.range_start.tolist(), said.range_size.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("verb", ["add", "convert", "fix"])
+def test_the_places_at_which_the_walk_stops_all_the_same_are_counted(verb: str, tmp_path: Path) -> None:
+    """A call that ends a function, and the next one begins at once."""
+    (tmp_path / "main.s").write_text(
+        """
+        .globl main, stop
+        .type main, @function
+        .type stop, @function
+        stop: .cfi_startproc
+            push %rax
+            .cfi_adjust_cfa_offset 8
+            call abort@plt
+            .cfi_endproc
+        main: .cfi_startproc
+            xor %eax, %eax
+            ret
+            .cfi_endproc
+        .section .note.GNU-stack,"",@progbits
+        """
+    )
+    path = tmp_path / "main"
+    subprocess.run(["gcc", tmp_path / "main.s", "-o", path], check=True)
+    if verb != "add":
+        add(path, version=3)
+    notes = {"add": add, "convert": convert, "fix": fix}[verb](path, consumer="glibc").notes
+    assert notes[-1] == "the GNU C Library stops or goes wrong at 1 place: `walkback check --for glibc` lists them"
+    (report,) = check(path, consumer="glibc")
+    assert report.stops == 1

@@ -8,7 +8,7 @@ FOR = click.option(
     "--for",
     "consumer",
     type=click.Choice(["linux", "glibc"]),
-    help="Write what this program walks to the end, in the version that it reads; refuse what it would not load.",
+    help="Write what this program reads, without what would end its walk; refuse what it would not load.",
 )
 
 

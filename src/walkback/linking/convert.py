@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from walkback.checking import examine_for
 from walkback.elf import SECTION_RELOCATION, ElfFile, OpenFile, in_pieces, is_archive, is_elf
 from walkback.elf import layout as elf_layout
 from walkback.elf.write import Part
@@ -22,7 +23,6 @@ from walkback.linking.merge import refuse_lifeless
 from walkback.linking.objects import cut_sections, filled, groups, rewrite_files
 from walkback.linking.place import Placed, place
 from walkback.replace import replace_file
-from walkback.sframe.check import refuse_unloadable
 from walkback.sframe.files import NO_SECTION, SECTION_NAME, Source, sources, sources_of
 from walkback.sframe.layout import ByteOrder
 from walkback.text import counted
@@ -97,7 +97,7 @@ def convert(
             raise MissingError(NO_SECTION, file=os.fsdecode(path))
     if not leave_out:
         refuse_incomplete(converted.left_out, form.version)
-    refuse_unloadable(parts, path, form.consumer)
+    converted.notes += examine_for(parts, path, form.consumer)
     replace_file(output, parts, read=data)
     return converted
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from walkback.checking import examine_for
 from walkback.elf import ElfFile, in_pieces
 from walkback.errors import GraftError, LeftOut, MissingError
 from walkback.linking.gather import gather
@@ -16,7 +17,6 @@ from walkback.linking.missing import missing
 from walkback.linking.place import place
 from walkback.linking.problems import find_problems
 from walkback.replace import replace_file
-from walkback.sframe.check import refuse_unloadable
 from walkback.sframe.files import NO_SECTION, sources_of
 from walkback.sframe.fitting import fit
 from walkback.table import UnwindTable
@@ -91,7 +91,7 @@ def fix(
     made = placed.made
     if not leave_out:
         refuse_incomplete(made.left_out, form.version_for(gathered))
-    refuse_unloadable(placed.parts, path, form.consumer)
+    examined = examine_for(placed.parts, path, form.consumer)
     replace_file(output, placed.parts, read=elf.file)
     return Fixed(
         problems=problems,
@@ -103,7 +103,7 @@ def fix(
         address=made.address,
         bytes=len(made.contents),
         left_out=made.left_out,
-        notes=[*made.fitting, *placed.notes, *missing(elf, merged.table)],
+        notes=[*made.fitting, *placed.notes, *missing(elf, merged.table), *examined],
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from walkback.checking import examine_for
 from walkback.elf import OpenFile, is_archive, is_elf
 from walkback.elf.inputs import split_address
 from walkback.elf.write import align
@@ -19,7 +20,6 @@ from walkback.linking.gather import gather
 from walkback.linking.make import Form, Made, make, refuse_incomplete, text_section
 from walkback.linking.merge import merge
 from walkback.replace import replace_file
-from walkback.sframe.check import refuse_unloadable
 from walkback.sframe.files import Source, sources
 
 _ALIGNMENT = 8
@@ -79,7 +79,7 @@ def link(
     if made.address + len(made.contents) > 2**64:
         message = f"{len(made.contents)} bytes at {made.address:#x} run over the end of the address space"
         raise GraftError(message)
-    refuse_unloadable([made.contents], output, form.consumer)
+    account.notes.extend(examine_for([made.contents], output, form.consumer))
     replace_file(output, [made.contents])
     return account
 

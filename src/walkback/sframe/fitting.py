@@ -77,7 +77,7 @@ def _open_ended(elf: ElfFile, whole: UnwindTable, table: UnwindTable) -> Bools:
     """Which ranges end in a call, with padding behind them that no range of the whole table describes."""
     end = table.range_start + table.range_size
     fits = (table.range_block == 0) & (table.range_rows > 0) & (end >= table.range_start)
-    chosen = np.flatnonzero(fits & elf.is_code(end))
+    chosen = np.flatnonzero(fits)
     chosen = chosen[(whole.find_many(end[chosen])[0] < 0) & is_padding(elf, end[chosen])]
     found = np.zeros(len(table), np.bool_)
     found[chosen] = after_call(elf, end[chosen], whole.range_start)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from walkback.elf import ElfFile, is_archive, is_elf
-from walkback.elf.write import Part
-from walkback.errors import ArgumentError, GraftError, SFrameError
+from walkback.errors import ArgumentError, SFrameError
 from walkback.sframe.check.codes import CODES, Code, Severity
 from walkback.sframe.check.consumers import check_consumer
 from walkback.sframe.check.file import check_container, check_placed, check_strays
@@ -16,8 +13,8 @@ from walkback.sframe.check.findings import LISTED, Finding, Findings
 from walkback.sframe.check.rows import check_rows
 from walkback.sframe.check.structure import check_structure
 from walkback.sframe.check.witness import Witness, Witnesses
-from walkback.sframe.consumers import CONSUMERS, Consumer, consumer_named
-from walkback.sframe.files import Piece, Source, from_bytes, sources_of
+from walkback.sframe.consumers import CONSUMERS, consumer_named
+from walkback.sframe.files import Piece, Source
 
 __all__ = [
     "CODES",
@@ -30,7 +27,6 @@ __all__ = [
     "Witness",
     "Witnesses",
     "check_section",
-    "refuse_unloadable",
 ]
 
 
@@ -120,20 +116,3 @@ def check_section(
         notes.sorted(),
         notes.unlisted(),
     )
-
-
-def refuse_unloadable(parts: Sequence[Part], path: str | os.PathLike[str], consumer: Consumer | None) -> None:
-    """Raise an error if the consumer would not load the SFrame of a file, or of raw bytes, that is to be written.
-
-    Objects are passed over: what is loaded is what a linker makes of them.
-    """
-    if consumer is None:
-        return
-    data, name = b"".join(parts), os.fsdecode(path)
-    if is_archive(data) or (is_elf(data) and ElfFile(data, name).is_relocatable):
-        return
-    for source in sources_of(ElfFile(data, name)) if is_elf(data) else [from_bytes(data, name=name)]:
-        for finding in check_section(source, consumer=consumer.name).findings:
-            if finding.severity in {Severity.REFUSED, Severity.BROKEN}:
-                message = f"{consumer.title} would not load the section: {finding.message}"
-                raise GraftError(message, file=name, section=source.name, offset=finding.offset, rule=finding.code)
