@@ -351,6 +351,9 @@ def test_a_core_file_of_gdb(target: int, tmp_path: Path) -> None:
     [
         ["--exe", "x", "1"],
         ["--sysroot", "x", "1"],
+        ["--sysroot", "/nowhere", "core"],
+        ["--buildid-dir", "/nowhere", "core"],
+        ["--buildid-dir", "/etc/passwd", "core"],
         ["--repeat", "2", "core"],
         ["--stack-bytes", "4096", "core"],
         ["--repeat", "0", "1"],

@@ -89,8 +89,8 @@ class _Output(_File):
 class _Folder(click.Path):
     """A folder, or whatever else has to have a path."""
 
-    def __init__(self) -> None:
-        super().__init__(readable=False)
+    def __init__(self, *, exists: bool = False) -> None:
+        super().__init__(exists=exists, file_okay=not exists, readable=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "-":
@@ -98,7 +98,8 @@ class _Folder(click.Path):
         return super().convert(value, param, ctx)
 
 
-STREAM, INPUT_FILE, PLACED_FILE, OUTPUT_FILE, FOLDER = _Stream(), _Input(), _PlacedInput(), _Output(), _Folder()
+STREAM, INPUT_FILE, PLACED_FILE, OUTPUT_FILE = _Stream(), _Input(), _PlacedInput(), _Output()
+FOLDER, EXISTING_FOLDER = _Folder(), _Folder(exists=True)
 
 
 def _keep_input(path: str) -> None:

@@ -13,7 +13,7 @@ import click
 
 from walkback.cli.coverage import percent
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
-from walkback.cli.paths import FOLDER
+from walkback.cli.paths import EXISTING_FOLDER, FOLDER
 from walkback.text import printable
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _OUTCOMES = {
     "--debug-root",
     "debug_roots",
     multiple=True,
-    type=FOLDER,
+    type=EXISTING_FOLDER,
     metavar="DIR",
     help="Where separate debug files are. [default: /usr/lib/debug]",
 )

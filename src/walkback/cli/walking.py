@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.cli.output import complain
-from walkback.cli.paths import FOLDER, OUTPUT_FILE
+from walkback.cli.paths import EXISTING_FOLDER, OUTPUT_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,11 +32,11 @@ _LIMIT = click.option(
     "--max-stack", type=click.IntRange(1, 1 << 20), default=1024, show_default=True, help="The most frames of a stack."
 )
 SYSROOT = click.option(
-    "--sysroot", type=FOLDER, metavar="DIR", help="Where the files of the machine that it is from are."
+    "--sysroot", type=EXISTING_FOLDER, metavar="DIR", help="Where the files of the machine that it is from are."
 )
 BUILDID_DIR = click.option(
     "--buildid-dir",
-    type=FOLDER,
+    type=EXISTING_FOLDER,
     metavar="DIR",
     help="perf's build-ID cache, which keeps files that were rebuilt since. [default: ~/.debug]",
 )
