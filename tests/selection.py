@@ -1,7 +1,7 @@
 """Chooses the tests of a run, and says at its end what it left out.
 
-WALKBACK_TESTS=quick (`make test`) leaves out the comparisons with peers and what is marked `whole`, and interpreted
-all but what `always.toml` lists for kernels;
+WALKBACK_TESTS=quick (`make test`) leaves out the comparisons with peers and what is marked `whole`, runs a test that
+has many parameters with some of them, and runs interpreted only what `always.toml` lists for kernels;
 WALKBACK_TESTS=smoke (`make test-pythons`) runs the verbs and formats of `always.toml`; WALKBACK_TESTS=long
 (`make test-long`) runs what is marked `long`; otherwise all but that runs.
 What a quick run must not lose stands in `always.toml`: it fails if any of that was not run and passed.
@@ -18,6 +18,7 @@ import pytest
 import effort
 
 TESTS = Path(__file__).resolve().parent
+SAMPLED = 3
 HOW = "`make peers test-all` runs these too"
 
 
@@ -35,10 +36,28 @@ def is_chosen(item: pytest.Item, interpreted: bool) -> bool:
 def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Take away what does not belong to this run."""
     interpreted = config.getoption("--interpreted")
-    others = [item for item in items if not is_chosen(item, interpreted)]
+    chosen = [item for item in items if is_chosen(item, interpreted)]
+    if effort.QUICK:
+        chosen = sample(chosen)
+    kept = set(chosen)
+    others = [item for item in items if item not in kept]
     config.stash[LEFT_OUT] = len(others)
     config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if is_chosen(item, interpreted)]
+    items[:] = chosen
+
+
+def sample(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Some items of each test that has many, from its first to its last; all of what is never left out."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept = set()
+    for name, found in tests.items():
+        if len(found) <= SAMPLED or is_listed(name, *always().values()):
+            kept.update(found)
+        else:
+            kept.update(found[number * (len(found) - 1) // (SAMPLED - 1)] for number in range(SAMPLED))
+    return [item for item in items if item in kept]
 
 
 @cache

@@ -11,6 +11,8 @@ from test_cli_process import NEWEST_VERB_TARGET, VERBS, WALKBACK, told
 from test_files import SFRAME, placing, relocatable, small, written
 from waiting import PATIENCE
 
+pytestmark = pytest.mark.whole
+
 if TYPE_CHECKING:
     from pathlib import Path
 

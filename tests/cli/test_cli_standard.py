@@ -138,6 +138,7 @@ def test_raw_bytes_with_their_address_come_through_a_pipe(program: Path) -> None
     assert run("check", "-", "--address", "0x7000", input=linked.stdout).returncode == 0
 
 
+@pytest.mark.whole
 def test_a_core_file_and_its_program_come_through_pipes(tmp_path: Path) -> None:
     program = walked(tmp_path)
     file = tmp_path / "core"
@@ -153,6 +154,7 @@ def test_a_core_file_and_its_program_come_through_pipes(tmp_path: Path) -> None:
     assert run("cif", "encode", "--hex", "-", "--exe", program, input=file.read_bytes()).stdout == images.stdout
 
 
+@pytest.mark.whole
 def test_a_recording_comes_by_standard_input_and_its_stacks_leave_by_the_other(tmp_path: Path) -> None:
     file = tmp_path / "perf.data"
     file.write_bytes(recording(walked(tmp_path)))

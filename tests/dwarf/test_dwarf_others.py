@@ -304,6 +304,7 @@ def test_libc_says_what_pyelftools_says(interpreted):
     assert assert_equal_to_pyelftools(LIBC) > 10000
 
 
+@pytest.mark.whole
 def test_a_python_says_what_pyelftools_says(interpreted):
     if interpreted:
         pytest.skip("too slow interpreted")

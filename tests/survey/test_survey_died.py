@@ -34,6 +34,8 @@ from waiting import PATIENCE
 from walkback.survey.executors import LocalWorkers
 from walkback.survey.run import survey_files
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture
 def files(tmp_path):

@@ -22,6 +22,8 @@ from walkback.survey.folder import Folder
 from walkback.survey.reading import is_finished
 from walkback.survey.run import survey_files
 
+pytestmark = pytest.mark.whole
+
 KILLS = int(os.environ.get("WALKBACK_KILLS", "10"))
 TESTS = Path(__file__).resolve().parents[1]
 

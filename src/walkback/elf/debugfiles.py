@@ -34,7 +34,7 @@ _KEPT_NAMES = ("", "elf", "vdso")
 """What a file may be called below its build ID: nothing in the folders of distributions and of old perf."""
 
 _LARGEST_CHECKED = 2 << 30
-"""Bytes of a file of which the checksum is made: for a second or two."""
+"""Bytes of a file whose checksum is made: a few seconds."""
 _NO_FILE_NAMES = frozenset({"", ".", ".."})
 
 
