@@ -51,9 +51,9 @@ test-whole: peers test-interpreted test-compiled
 	rm -rf $@
 	$(BIN)/python setup.py --quiet sdist --dist-dir $@
 
-# The quick tests with the oldest dependencies that pyproject.toml allows, installed from the source distribution.
+# All tests with the oldest dependencies that pyproject.toml allows, installed from the source distribution.
 test-lowest: .venv-lowest/installed
-	WALKBACK_TESTS=quick WALKBACK_COMPILED=required .venv-lowest/bin/pytest --numprocesses auto $(TESTS)
+	WALKBACK_COMPILED=required .venv-lowest/bin/pytest --numprocesses auto $(TESTS)
 
 .venv-lowest/installed: tools/lowest.txt .cache/sdist
 	$(PYTHON) -m venv --clear .venv-lowest
@@ -65,8 +65,9 @@ test-lowest: .venv-lowest/installed
 test-pythons: peers .cache/sdist
 	$(BIN)/python tools/pythons.py
 
-# Everything that a change must pass.
-test-all: lint test-whole test-lowest test-pythons
+# What a change must pass besides `make test`, which runs with the newest dependencies.
+test-all: export WALKBACK_PEERS = required
+test-all: lint peers test-interpreted test-lowest test-pythons
 
 # What takes too long for every change.
 test-long: install peers
