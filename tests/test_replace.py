@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import signal
@@ -67,6 +68,30 @@ def test_extended_attributes_stay(target: Path) -> None:
         pytest.skip("no extended attributes here")
     replace_file(target, PARTS)
     assert os.getxattr(target, "user.walkback") == b"kept"
+
+
+@pytest.mark.parametrize(("why", "lost"), [(errno.ENOSPC, False), (errno.EPERM, True)])
+def test_no_attribute_is_lost_but_what_only_the_system_sets(
+    why: int, lost: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "target"
+    target.write_bytes(b"former")
+    try:
+        os.setxattr(target, "user.walkback", b"kept")
+    except OSError:
+        pytest.skip("no extended attributes here")
+
+    def refuse(*_: object) -> None:
+        raise OSError(why, os.strerror(why))
+
+    monkeypatch.setattr(os, "setxattr", refuse)
+    if lost:
+        replace_file(target, PARTS)
+    else:
+        with pytest.raises(OSError, match="target"):
+            replace_file(target, PARTS)
+        assert target.read_bytes() == b"former"
+    assert list(tmp_path.iterdir()) == [target]
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ _PRIVILEGES = stat.S_ISUID | stat.S_ISGID
 _CAPABILITY = "security.capability"
 _OF_CONTENTS = frozenset({"security.ima", "security.evm"})
 """Attributes that sign the former contents."""
+_NOT_SET = frozenset({errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.ENODATA})
+"""Why an attribute may be passed over: only the system sets it, or it is gone."""
 
 
 class Held(Protocol):
@@ -279,12 +281,17 @@ def _dress(descriptor: int, former: int, *, privileged: bool) -> None:
     except OSError:
         privileged = False  # of another owner these would mean something else
     place = f"/proc/self/fd/{former}"  # which also works for a descriptor that is for nothing but looking
+    attributes: list[str] = []
     with contextlib.suppress(OSError):  # a file system without them
-        for attribute in os.listxattr(place):
-            if attribute in _OF_CONTENTS or (attribute == _CAPABILITY and not privileged):
-                continue
-            with contextlib.suppress(OSError):  # one that only the system may set
-                os.setxattr(descriptor, attribute, os.getxattr(place, attribute))
+        attributes = os.listxattr(place)
+    for attribute in attributes:
+        if attribute in _OF_CONTENTS or (attribute == _CAPABILITY and not privileged):
+            continue
+        try:
+            os.setxattr(descriptor, attribute, os.getxattr(place, attribute))
+        except OSError as error:
+            if error.errno not in _NOT_SET:
+                raise
     mode = stat.S_IMODE(status.st_mode)
     os.fchmod(descriptor, mode if privileged else mode & ~_PRIVILEGES)
 
