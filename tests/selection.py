@@ -19,7 +19,7 @@ import effort
 
 TESTS = Path(__file__).resolve().parent
 SAMPLED = 3
-HOW = "`make peers test-all` runs these too"
+HOW = "`make test-all` runs these too"
 
 
 def is_chosen(item: pytest.Item, interpreted: bool) -> bool:

@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -170,6 +171,16 @@ def test_an_error_on_the_way_leaves_the_old_file(target: Path, error: type[BaseE
 def test_a_folder_that_is_not_there_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         replace_file(tmp_path / "nowhere" / "file", PARTS)
+
+
+def test_a_file_in_a_folder_of_the_system_is_replaced_too() -> None:
+    """In `/dev` there is a file system for shared memory, and `/proc` leads to every folder."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        for name in (f"{folder}/file", f"/proc/self/root{folder}/file"):
+            for contents in (b"longer than the next", b"next"):
+                replace_file(name, [contents])
+                assert Path(folder, "file").read_bytes() == contents
+        assert [one.name for one in Path(folder).iterdir()] == ["file"]
 
 
 def test_a_device_is_written_to() -> None:

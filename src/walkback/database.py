@@ -7,14 +7,17 @@ import errno
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from walkback.errors import UnreadableError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+T = TypeVar("T")
 
 
 def connect(**more: str) -> DuckDBPyConnection:
@@ -53,6 +56,22 @@ def lock(connection: DuckDBPyConnection, folders: Iterable[Path] | None) -> None
         connection.execute("SET allowed_directories = ?", [allowed])
         connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
+
+
+def done_apart(connection: DuckDBPyConnection, work: Callable[[], T]) -> T:
+    """The result of work on a connection, done in a thread of its own: DuckDB does not always look for signals.
+
+    Where a signal ends the program, the work ends first.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(work)
+        try:
+            return future.result()
+        except (KeyboardInterrupt, SystemExit):
+            while not future.done():  # a query that has not begun would pass over an interrupt
+                connection.interrupt()
+                wait([future], timeout=0.05)
+            raise
 
 
 @contextlib.contextmanager

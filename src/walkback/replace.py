@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
@@ -24,6 +25,8 @@ CHANGED = "it changed while it was read"
 _NEW_FILE = 0o666
 STDOUT = frozenset({"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"})
 """Names of standard output."""
+_DESCRIPTOR = re.compile(r"/dev/(?:stdin|stderr|fd/\d+)|/proc/[^/]+/(?:task/\d+/)?fd/\d+")
+"""Names of what is open already, which is written to as it is."""
 _PREFIX = ".walkback-"
 _PRIVILEGES = stat.S_ISUID | stat.S_ISGID
 _CAPABILITY = "security.capability"
@@ -154,7 +157,7 @@ def _found(name: str) -> int | _Target:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY
     if name in STDOUT:  # even where it is a socket, or a file that may not be opened again
         return os.dup(1)
-    if name.startswith(("/dev/", "/proc/")):
+    if _DESCRIPTOR.fullmatch(name):
         return os.open(name, flags)
     try:
         place = os.open(name, os.O_PATH | os.O_CLOEXEC)

@@ -117,7 +117,9 @@ def pairs(
             errors.append(error.within(file=elf.name))
     raise_first(errors, "files")
     if not some:
-        message = "there are not two tables to compare; `walkback add` makes a .sframe section"
+        message = "there are not two tables to compare"
+        if not is_archive(data):
+            message += "; `walkback add` makes a .sframe section"
         raise MissingError(message, file=name)
 
 

@@ -293,7 +293,8 @@ def test_an_archive_without_two_tables_is_one_line_and_1(tmp_path):
     path = archive(tmp_path, "all.a", hello_object(tmp_path))
     done = run("compare", path)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr == f"walkback: {path}: {NOT_TWO}\n"
+    # `walkback add`, which would help an ELF file, takes no archive.
+    assert done.stderr == f"walkback: {path}: {NOT_TWO.partition(';')[0]}\n"
 
 
 @pytest.mark.parametrize("order", [1, -1])

@@ -328,3 +328,34 @@ def test_a_file_of_that_name_is_named_with_its_folder(program: Path, tmp_path: P
     assert SHOWN.sub(b"./-", expected) == run("show", "./-", cwd=tmp_path, stdin=subprocess.DEVNULL).stdout
     assert run("drop", "./-", cwd=tmp_path).returncode == 0
     assert run("check", "./-", cwd=tmp_path).returncode == 1
+
+
+def test_standard_input_is_appended_once(tmp_path: Path) -> None:
+    done = run("store", tmp_path / "store", "append", "-", "-", input=b"a;b 1\n")
+    assert done.returncode == 2
+    assert b"standard input can be read only once here" in done.stderr
+    empty = run("store", tmp_path / "store", "append", "-", input=b"")
+    assert told(empty) == (1, f"{tmp_path}/store: there was nothing to add")
+
+
+def test_a_chart_does_not_go_where_the_table_goes(tmp_path: Path) -> None:
+    file = tmp_path / "perf.data"
+    file.write_bytes(recording(walked(tmp_path)))
+    done = run("unwind", file, "--compare", "fp", "--chart", "-")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"the table goes to standard output" in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["unwind", "survey", "show"])
+def test_standard_error_may_be_closed(verb: str, program: Path, tmp_path: Path) -> None:
+    file = tmp_path / "perf.data"
+    file.write_bytes(recording(walked(tmp_path)))
+    args = {
+        "unwind": ["unwind", file, "-o", tmp_path / "out"],
+        "survey": ["survey", program, "-o", tmp_path / "out"],
+        "show": ["show", program, "--nothing"],
+    }[verb]
+    done = subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", WALKBACK, *args], capture_output=True, check=False)
+    assert done.returncode == (2 if verb == "show" else 0)
+    assert (tmp_path / "out").exists() == (verb != "show")
+    assert b"Usage" not in done.stdout

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ from test_cli_process import WALKBACK, run, told
 
 from capture.targets import THREADS, compiled, started
 from recorded import core, hello, recording
+from waiting import PATIENCE, eventually
 from walkback.cbf import Kind, encode_backtrace
 from walkback.cli.store import VERBS
 from walkback.cli.store.flame import FORMATS, STREAMED
@@ -354,7 +356,7 @@ def test_everything_that_comes_through_a_pipe_is_appended(tmp_path: Path, record
             done = subprocess.run(
                 [WALKBACK, "store", store, "append", place], input=data, capture_output=True, check=False
             )
-            assert done.returncode == (3 if data == b"p;a" else 0), done.stderr
+            assert done.returncode == {b"p;a": 3, b"": 1}.get(data, 0), done.stderr
             assert objects(store)[0]["samples"] == samples
     with (tmp_path / "perf.data").open("rb") as file:
         subprocess.run(
@@ -407,3 +409,20 @@ def test_sql_tells_all_as_json(store: Path) -> None:
         {"a": "2023-11-14T22:13:20.233517351", "b": "1970-01-01T00:00:00", "c": True}
     ]
     assert text(store, "sql", query, "--csv").splitlines()[1].startswith("2023-11-14T22:13:20.233517351,")
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_query_that_takes_long_ends_with_a_signal(number: signal.Signals, status: int, store: Path) -> None:
+    query = "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b"
+    with subprocess.Popen([WALKBACK, "store", store, "sql", query], stderr=subprocess.PIPE) as process:
+        assert eventually(lambda: processor_time(process.pid) > 3)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, errors.strip()) == (status, b"")
+
+
+def processor_time(pid: int) -> float:
+    """Seconds that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")

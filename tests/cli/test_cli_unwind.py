@@ -97,6 +97,13 @@ def test_a_folder_that_perf_wrote(recorded: Path, tmp_path: Path) -> None:
     assert unwind(folder).stdout.decode().splitlines() == FOLDED
     assert run("store", tmp_path / "store", "append", folder).returncode == 0
     assert run("cif", "encode", folder, "-o", tmp_path / "map").returncode == 0
+    done = unwind(folder, "-o", folder / "data")
+    assert done.returncode == 2
+    assert b"is what is read, and would be lost" in done.stderr
+    (folder / "data.0").symlink_to("nowhere")
+    done = unwind(folder)
+    assert done.returncode == 1
+    assert f"walkback: {folder}: data.0: this is no file, and is not read\n" in done.stderr.decode()
 
 
 @pytest.mark.whole

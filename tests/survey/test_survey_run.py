@@ -416,6 +416,13 @@ def test_paths_that_cannot_be_looked_into_are_told_and_the_others_surveyed(files
     assert not is_finished(tmp_path / "survey") or len(tables(tmp_path / "survey")["troubles"]) == 4
 
 
+def test_an_empty_folder_and_a_missing_one_make_no_survey(tmp_path):
+    (tmp_path / "empty").mkdir()
+    status, out, err = ended(tmp_path / "empty", tmp_path / "missing", "-o", tmp_path / "survey")
+    assert (status, out, err) == (3, "", f"walkback: {tmp_path}/missing: No such file or directory\n")
+    assert not (tmp_path / "survey").exists()
+
+
 def test_if_no_path_can_be_looked_into_there_is_no_survey(files, whole, tmp_path):
     status, out, err = ended(tmp_path / "missing", "-o", tmp_path / "survey")
     assert (status, out) == (3, "")

@@ -48,6 +48,13 @@ _EXIT_INTERRUPTED = 130
 class _Verbs(click.Group):
     """Imports a verb when it is asked for."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Without a verb, show the help as wrong usage: click before 8.2 takes it for right."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(EXIT_USAGE)
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
 
@@ -104,6 +111,17 @@ def _allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
+def _open_standard_streams() -> None:
+    """A closed standard input is an empty one, and what goes to a closed standard error is lost."""
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open()  # noqa: SIM115 - until the end
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - the same
+    if sys.stdout is None:
+        complain("standard output is closed")
+        sys.exit(EXIT_UNREADABLE)
+
+
 def main() -> None:
     """Run the command line, and end with its exit status."""
     # Most verbs are over soon, and importing what they need makes many objects and no garbage.
@@ -113,12 +131,7 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # File names can hold any bytes; they are printed as they are.
         sys.stdout.reconfigure(errors="surrogateescape")
-    if sys.stdin is None:
-        # A closed one is an empty one.
-        sys.stdin = Path(os.devnull).open()  # noqa: SIM115 - until the end
-    if sys.stdout is None:
-        complain("standard output is closed")
-        sys.exit(EXIT_UNREADABLE)
+    _open_standard_streams()
     # A reader that has seen enough, as `head`, ends the command quietly.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, _end)

@@ -53,8 +53,9 @@ class _Stream(_File):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "-" and ctx is not None:
-            former = ctx.meta.setdefault(STDIN, self)
-            if former is not self and not (self._again and former._again):
+            former = ctx.meta.get(STDIN)
+            ctx.meta[STDIN] = self
+            if former is not None and not (self._again and former._again):
                 self.fail("standard input can be read only once here", param, ctx)
         return super().convert(value, param, ctx)
 
@@ -174,7 +175,11 @@ def opened(output: str | None) -> Iterator[BinaryIO]:
 
 def refuse_input(source: str, output: str | None) -> None:
     """Refuse to write over what is read: a recording cannot be made again. A pipe or a terminal loses nothing."""
-    if output is not None and Path(output).is_file() and same_file(output, source):
+    if output is None or not Path(output).is_file():
+        return
+    # perf also writes a folder, with several files.
+    read = map(str, Path(source).iterdir()) if Path(source).is_dir() else [source]
+    if any(same_file(output, one) for one in read):
         message = f"{printable(output)} is what is read, and would be lost"
         raise click.UsageError(message)
 

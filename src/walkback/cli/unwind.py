@@ -86,6 +86,9 @@ def unwind(
                 "--compare prints a table; it goes with --chart and --json, not with --format, --only, --store or -o"
             )
             raise click.UsageError(message)
+        if chart is not None and is_stdout(chart):
+            message = "the table goes to standard output, and the chart has to go elsewhere"
+            raise click.UsageError(message)
         methods = _methods(compare)
         ctx.exit(guarded(lambda name: _compare(name, methods, chart, as_json, common), file, file))
     if chart is not None:

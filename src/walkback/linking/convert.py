@@ -23,7 +23,7 @@ from walkback.linking.merge import refuse_lifeless
 from walkback.linking.objects import cut_sections, filled, groups, rewrite_files
 from walkback.linking.place import Placed, place
 from walkback.replace import replace_file
-from walkback.sframe.files import NO_SECTION, SECTION_NAME, Source, sources, sources_of
+from walkback.sframe.files import SECTION_NAME, Source, no_section, sources, sources_of
 from walkback.sframe.layout import ByteOrder
 from walkback.text import counted
 
@@ -94,7 +94,7 @@ def convert(
     else:
         parts = rewrite_files(data, path, lambda elf: _elf(elf, form, converted, leave_out))
         if not converted.sections and not converted.notes:
-            raise MissingError(NO_SECTION, file=os.fsdecode(path))
+            raise MissingError(no_section(data), file=os.fsdecode(path))
     if not leave_out:
         refuse_incomplete(converted.left_out, form.version)
     converted.notes += examine_for(parts, path, form.consumer)

@@ -19,7 +19,7 @@ from walkback.linking.make import Form, Made, make, refuse_incomplete, text_sect
 from walkback.linking.merge import merge
 from walkback.linking.objects import cut_sections, filled, groups, rewrite_files
 from walkback.replace import replace_file
-from walkback.sframe.files import NO_SECTION, SECTION_NAME, sources_of
+from walkback.sframe.files import SECTION_NAME, no_section, sources_of
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ def split(
     form = Form(version, pcrel)
     parts = rewrite_files(data, path, lambda elf: _object(elf, form, result, suffix, leave_out))
     if not result.objects:
-        raise MissingError(NO_SECTION, file=os.fsdecode(path))
+        raise MissingError(no_section(data), file=os.fsdecode(path))
     replace_file(output, parts, read=data)
     return result
 

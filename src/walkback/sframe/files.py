@@ -27,7 +27,8 @@ from walkback.symbols import SymbolIndex
 from walkback.table import UnwindTable
 
 SECTION_NAME = ".sframe"
-NO_SECTION = "there is no .sframe section; `walkback add` makes one"
+_MISSING = "there is no .sframe section"
+NO_SECTION = f"{_MISSING}; `walkback add` makes one"
 
 NOT_ON_A_FIELD = "it is not on the start field of a function"
 
@@ -260,8 +261,13 @@ def sources(path: str | os.PathLike[str], *, section: str | None = None, address
         empty = False
         yield source
     if empty:
-        message = NO_SECTION if section is None else f"there is no {section} section"
+        message = no_section(data) if section is None else f"there is no {section} section"
         raise MissingError(message, file=name)
+
+
+def no_section(data: Contents) -> str:
+    """What to say of a file without a section; `walkback add` takes no archives."""
+    return _MISSING if is_archive(data) else NO_SECTION
 
 
 def _in_files(data: Contents, name: str, section: str | None) -> Iterator[Source]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from walkback.database import apart, lock, one_line, readable, sql_text
+from walkback.database import apart, done_apart, lock, one_line, readable, sql_text
 from walkback.errors import ArgumentError, UnreadableError
 from walkback.export.names import clean
 from walkback.store.folder import Block
@@ -93,7 +93,8 @@ class Database:
                 message = f"a query that changes what is logged is not answered: {logging[0]}"
                 raise ArgumentError(message)
             self._make_late(query)
-            return self._connection.execute(self._as_told(query, times_as_text=times_as_text))
+            told = self._as_told(query, times_as_text=times_as_text)
+            return done_apart(self._connection, lambda: self._connection.execute(told))
         except (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException) as error:
             raise ArgumentError(one_line(error)) from None
         except duckdb.PermissionException:
@@ -128,16 +129,15 @@ class Database:
     def columns(self, query: str) -> dict[str, Any]:
         """The columns of the answer to one query."""
         with readable():
-            return self.ask(query).fetchnumpy()
+            return done_apart(self._connection, self.ask(query).fetchnumpy)
 
     @staticmethod
     def rows(answer: DuckDBPyConnection, many: int) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of an answer, so many at once; at least one list."""
         with readable():
-            rows = answer.fetchmany(many)
-            yield rows
-            while len(rows) == many:
-                rows = answer.fetchmany(many)
+            rows = None
+            while rows is None or len(rows) == many:
+                rows = done_apart(answer, lambda: answer.fetchmany(many))
                 yield rows
 
     def _register(self, name: str, columns: dict[str, Any], query: str) -> None:

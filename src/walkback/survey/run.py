@@ -122,10 +122,8 @@ def _found(paths: Sequence[str]) -> Iterator[Unit | Trouble]:
     if not told:
         message = "there is no ELF file, package or archive here, and nothing to survey"
         raise MissingError(message, file=", ".join(map(shown, paths)))
-    if all(shown(path) in told for path in paths):
-        first = shown(paths[0])
-        raise UnreadableError(told[first], file=first)
-    return iter(troubles)
+    first = troubles[0]
+    raise UnreadableError(first.message, file=first.path)
 
 
 def _asked(paths: Sequence[str], debug_roots: Sequence[str]) -> dict[str, Any]:

@@ -43,8 +43,9 @@ def open_folder(name: str) -> tuple[Header, Source]:
     header.name = name
     parts = [FileSource(data, header.begin, header.end, main, header.byteorder, header.troubles)]
     for path in sorted(Path(name).glob(_PARTS)):
-        # A thread that had nothing to do leaves an empty file.
-        if path.is_file() and path.stat().st_size:
+        if not path.is_file():
+            header.troubles.append(f"{path.name}: this is no file, and is not read")
+        elif path.stat().st_size:  # a thread that had nothing to do leaves an empty one
             records = OpenFile(path)
             part = FileSource(records, 0, len(records), os.fspath(path), header.byteorder, header.troubles)
             part.part = path.name

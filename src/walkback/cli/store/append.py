@@ -15,7 +15,7 @@ import click
 
 from walkback.cli.blobs import Blob, read_blob, read_blobs
 from walkback.cli.choosing import Label, Moment, one_each
-from walkback.cli.output import EXIT_FINE, JSON, complain, guarded
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import INPUT_FILE, STREAM, standard_input
 from walkback.cli.storing import told
 from walkback.cli.unwind import account
@@ -89,6 +89,8 @@ def append(
                     raise UnreadableError(error.strerror or str(error), file=file) from None
                 except WalkbackError as error:
                     raise error.within(file=file) from None
+        if new.segment is None:
+            worst = max(worst, EXIT_FINDINGS)
         for note in new.notes:
             complain(f"{folder}: {note}")
         _tell(folder, new, as_json)
