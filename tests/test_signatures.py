@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import walkback
+from recorded import hello, recording
 from test_files import linked, small, written
 
 API = (Path(__file__).resolve().parents[1] / "docs" / "api.md").read_text()
@@ -106,6 +107,8 @@ def wrong_calls(folder: Path) -> list[Any]:
     table = walkback.SectionBuilder("AMD64").table()
     file = written(folder, linked(small().bytes()))
     store = walkback.Store(folder / "store", create=True)
+    recorded = folder / "perf.data"
+    recorded.write_bytes(recording(hello(folder)))
     return [
         lambda: walkback.SectionBuilder("x86_64"),
         lambda: walkback.SectionBuilder("AMD64").function(0, 1, ["hello"]),
@@ -123,6 +126,10 @@ def wrong_calls(folder: Path) -> list[Any]:
         lambda: walkback.convert(file, version=9),
         lambda: walkback.link([file], folder / "out", view="sideways"),
         lambda: walkback.link([], folder / "out"),
+        lambda: walkback.link([file], folder / "out", address=-5),
+        lambda: walkback.link([file], folder / "out", address=2**64),
+        lambda: walkback.build(table, address=-5),
+        lambda: walkback.derive(walkback.ElfFile.open(file), address=2**70),
         lambda: walkback.encode_backtrace([(1, 1)], style="long"),
         lambda: walkback.encode_backtrace([(1, 1)], word=8),
         lambda: walkback.decode_backtrace(b""),
@@ -139,7 +146,8 @@ def wrong_calls(folder: Path) -> list[Any]:
         lambda: walkback.stacks_of_core(__file__),
         lambda: walkback.profile(__file__),
         lambda: walkback.profile(__file__, limit=0),
-        lambda: walkback.accuracy(__file__, ["guess"]),
+        lambda: walkback.accuracy(recorded, ["guess"]),
+        lambda: walkback.profile(recorded, only="guess"),
         lambda: walkback.images_of_process(-1),
         lambda: walkback.images_of_recording(__file__),
         lambda: walkback.images_from_json("{"),
@@ -158,7 +166,7 @@ def wrong_calls(folder: Path) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("number", range(48))
+@pytest.mark.parametrize("number", range(53))
 def test_wrong_arguments_are_errors_of_walkback(number, tmp_path):
     with pytest.raises(walkback.WalkbackError, match=r"^[^\n]+\Z"):
         wrong_calls(tmp_path)[number]()

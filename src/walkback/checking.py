@@ -61,10 +61,11 @@ def examine_for(parts: Sequence[Part], path: str | os.PathLike[str], consumer: C
     if consumer is None:
         return []
     data, name = b"".join(parts), os.fsdecode(path)
-    if is_archive(data) or (is_elf(data) and ElfFile(data, name).is_relocatable):
+    elf = ElfFile(data, name) if is_elf(data) else None
+    if is_archive(data) or (elf is not None and elf.is_relocatable):
         return []
     stops = 0
-    for source in sources_of(ElfFile(data, name)) if is_elf(data) else [from_bytes(data, name=name)]:
+    for source in [from_bytes(data, name=name)] if elf is None else sources_of(elf):
         report = check_source(source, consumer=consumer.name)
         for finding in report.findings:
             if finding.severity in {Severity.REFUSED, Severity.BROKEN}:

@@ -14,6 +14,7 @@ import numpy as np
 from walkback.arrays import I64
 from walkback.capture.modules import VDSO, Modules
 from walkback.capture.perfdata.recording import Recording
+from walkback.errors import ArgumentError
 from walkback.export.accuracy import Accuracy
 from walkback.export.distinct import Distinct
 from walkback.unwind._agree import common
@@ -40,6 +41,9 @@ class Comparing:
         cache: bool = True,
     ) -> None:
         """`methods` are names of `METHODS`."""
+        if unknown := set(methods) - METHODS.keys():
+            message = f"there is no method {', '.join(sorted(unknown))}"
+            raise ArgumentError(message)
         self.modules = Modules(sysroot=sysroot, buildid_dir=buildid_dir)
         self.recording = Recording.open(source, self.modules)
         self.rows = [Accuracy(method) for method in methods]

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -102,7 +103,8 @@ def survey(
     try:
         ctx.exit(guarded(work, output, output))
     except KeyboardInterrupt:
-        complain(f"{output}: stopped; what was done is kept, and the same command goes on")
+        kept = "what was done is kept, and the same command goes on" if Path(output).is_dir() else "nothing was done"
+        complain(f"{output}: stopped; {kept}")
         raise click.Abort from None
 
 

@@ -20,6 +20,7 @@ from walkback.linking.gather import gather
 from walkback.linking.make import Form, Made, make, refuse_incomplete, text_section
 from walkback.linking.merge import merge
 from walkback.replace import replace_file
+from walkback.sframe.build import check_address
 from walkback.sframe.files import Source, sources
 
 _ALIGNMENT = 8
@@ -67,6 +68,8 @@ def link(
     out what it must not find.
     """
     inputs = check_inputs(files, output)
+    if address is not None:
+        check_address(address)
     found = [source for name, address_of in inputs for source in _linked_sources(name, address_of)]
     form = Form.wanted(version, pcrel, consumer=consumer)
     made, account = linked(found, form, _lowest(found) if address is None else address, view, leave_out)
@@ -112,6 +115,9 @@ def check_inputs(
 ) -> list[tuple[str, int | None]]:
     """The paths and addresses that `link` is given; raises ArgumentError if they make no sense together."""
     inputs = [split_address(os.fsdecode(file)) for file in files]
+    if not inputs:
+        message = "there is no file to link"
+        raise ArgumentError(message)
     for name, address in inputs:
         data = OpenFile(name)
         if not is_elf(data) and not is_archive(data):

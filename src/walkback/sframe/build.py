@@ -79,6 +79,20 @@ class _Plan:
     width_by_size: bool = False
 
 
+def _check_place(byteorder: ByteOrder | None, address: int) -> None:
+    if byteorder not in {None, *layout.BYTE_ORDERS}:
+        message = f"the byte order is little or big, not {byteorder!r}"
+        raise ArgumentError(message)
+    check_address(address)
+
+
+def check_address(address: int) -> None:
+    """Raise an error for a number that is no address."""
+    if not 0 <= address < 1 << 64:
+        message = f"{address} is no address of 64 bits"
+        raise ArgumentError(message)
+
+
 def build(
     table: UnwindTable,
     *,
@@ -100,9 +114,7 @@ def build(
     `width_by_size` row starts have the width that the function's size needs, as GNU as chooses it. `linked` tells
     whether addresses are absolute; without it the ranges do, and of no ranges it is so.
     """
-    if byteorder not in {None, *layout.BYTE_ORDERS}:
-        message = f"the byte order is little or big, not {byteorder!r}"
-        raise ArgumentError(message)
+    _check_place(byteorder, address)
     placed = table.range_section >= 0
     if linked is None:
         linked = not placed.any()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from operator import is_
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -73,6 +73,9 @@ class Walker:
         """
         if limit < 1:
             message = "the limit is at least one frame"
+            raise ArgumentError(message)
+        if only not in {None, *get_args(Only)}:
+            message = f"stacks are walked by {', '.join(get_args(Only))} alone, not by {only!r}"
             raise ArgumentError(message)
         abi = ABIS[machine]
         self._machine = machine
