@@ -166,7 +166,6 @@ def test_every_format_that_sums_up(store: Path, tmp_path: Path) -> None:
     assert "store: 2026-11-21 13:10:00 to 14:20:00 UTC</h1>" in page
 
 
-@pytest.mark.whole
 def test_through(store: Path) -> None:
     lines = text(store, "through", "work").splitlines()
     assert lines[:2] == ["work", "85 of 95 weight (89.47 %), 5 of its own"]
@@ -185,7 +184,6 @@ def test_through_what_is_not_there(store: Path) -> None:
     assert asked(store, "through", "--regex", "(").returncode == 2
 
 
-@pytest.mark.whole
 def test_diff(store: Path, tmp_path: Path) -> None:
     lines = text(store, "diff", "version=1", "version=2").splitlines()
     assert lines[4].split() == ["0.00", "80.00", "+80.00", "0.00", "80.00", "+80.00", "hash"]
