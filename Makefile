@@ -2,13 +2,15 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-KERNELS := $(shell $(PYTHON) -c "import ast; t = ast.parse(open('setup.py').read()); \
+LISTED = $(shell $(PYTHON) -c "import ast; t = ast.parse(open('setup.py').read()); \
 	print(*('src/' + n.value.replace('.', '/') + '.py' for a in t.body if isinstance(a, ast.Assign) \
-	and a.targets[0].id == 'KERNELS' for n in a.value.elts))")
+	and a.targets[0].id == '$(1)' for n in a.value.elts))")
+KERNELS := $(call LISTED,KERNELS)
+FACES := $(call LISTED,FACES)
 TESTS ?= tests
 PYTEST := $(BIN)/pytest --numprocesses auto
 
-.PHONY: install demo lint test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench peers clean
+.PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench peers clean
 
 install: .venv/installed
 
@@ -18,7 +20,7 @@ install: .venv/installed
 	$(BIN)/python -m pip install --quiet --group dev
 	touch $@
 
-.venv/installed: .venv/dependencies setup.py $(KERNELS) $(shell find src -name '*.pxd')
+.venv/installed: .venv/dependencies setup.py $(KERNELS) $(FACES) $(shell find src -name '*.pxd')
 	$(BIN)/python -m pip install --quiet --editable .
 	@for kernel in $(KERNELS:.py=); do \
 		ls $$kernel.*.so >/dev/null 2>&1 || echo "$$kernel.py is not compiled and runs interpreted"; done
@@ -27,11 +29,31 @@ install: .venv/installed
 demo: install
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
 
-lint: install
-	$(BIN)/ruff check .
+lint: install .venv/node
+	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	@if PATH="$(CURDIR)/$(BIN):$$PATH" npm --version >/dev/null 2>&1; then $(MAKE) --no-print-directory lint-scripts; \
+	else echo "npm is not there: the scripts of pages were not checked"; test "$$WALKBACK_PEERS" != required; fi
+
+.venv/node: .venv/dependencies
+	$(BIN)/python -m pip install --quiet --group scripts
+	touch $@
+
+# The scripts of pages, and the public names as pyright sees them, by programs of npm.
+lint-scripts: export PATH := $(CURDIR)/$(BIN):$(PATH)
+lint-scripts: tools/js/node_modules/installed
+	tools/js/node_modules/.bin/tsc --project tools/js
+	tools/js/node_modules/.bin/eslint --config tools/js/eslint.config.js --max-warnings 0 src
+	tools/js/node_modules/.bin/prettier --config tools/js/.prettierrc.json --log-level warn --check \
+		'src/**/*.js' 'src/**/*.d.ts' 'tools/js/*.js'
+	tools/js/node_modules/.bin/pyright --pythonpath $(BIN)/python tests/publicprogram.py
+
+tools/js/node_modules/installed: export PATH := $(CURDIR)/$(BIN):$(PATH)
+tools/js/node_modules/installed: .venv/dependencies tools/js/package-lock.json tools/js/.npmrc
+	cd tools/js && npm ci --silent
+	touch $@
 
 # What a fresh machine can run in five minutes; tests/always.toml has what it must not lose.
 test: install
@@ -84,5 +106,5 @@ peers:
 	$(PYTHON) tools/peers.py
 
 clean:
-	rm -rf .venv .venv-lowest .cache build
+	rm -rf .venv .venv-lowest .cache build tools/js/node_modules
 	find src -name '*.so' -delete

@@ -4,7 +4,9 @@ A kernel is an ordinary module in Cython's pure-Python mode. One that cannot be 
 and runs interpreted: slower, with the same answers.
 """
 
+import ast
 import os
+from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
@@ -16,26 +18,39 @@ KERNELS = (
     "walkback.capture.perfdata._samples",
     "walkback.cbf._decode",
     "walkback.cbf._encode",
-    "walkback.cursor",
+    "walkback.base.cursor",
     "walkback.dwarf._entries",
     "walkback.dwarf._instruction",
     "walkback.dwarf._others",
     "walkback.dwarf._program",
-    "walkback.export._distinct",
-    "walkback.intern",
-    "walkback.render",
+    "walkback.stacks._distinct",
+    "walkback.base.intern",
+    "walkback.base.render",
     "walkback.sframe._rows",
     "walkback.store._tree",
     "walkback.table._search",
     "walkback.table._walk",
-    "walkback.unwind._agree",
-    "walkback.unwind._expression",
-    "walkback.unwind._frame",
-    "walkback.unwind._memory",
-    "walkback.unwind._tables",
-    "walkback.unwind._walk",
+    "walkback.walking._agree",
+    "walkback.walking._expression",
+    "walkback.walking._frame",
+    "walkback.walking._memory",
+    "walkback.walking._tables",
+    "walkback.walking._walk",
 )
 
+FACES = (
+    "walkback.capture.perfdata.layout",
+    "walkback.cbf.layout",
+    "walkback.dwarf.actions",
+    "walkback.dwarf.layout",
+    "walkback.dwarf.rulewords",
+    "walkback.sframe.layout",
+    "walkback.sframe.section",
+    "walkback.stacks.stacks",
+    "walkback.walking.abi",
+    "walkback.walking.samples",
+)
+"""Modules whose numbers and enumerations kernels compile in; a face tells C what they are."""
 
 SHARED = "walkback._memoryviews"
 """What Cython generates for the views of every kernel, compiled once instead of in each."""
@@ -71,6 +86,45 @@ def extension(name: str, suffix: str = "py") -> Extension:
     return Extension(name, [f"src/{name.replace('.', '/')}.{suffix}"], extra_compile_args=["-O3"])
 
 
+def numbers(body: list[ast.stmt]) -> dict[str, int]:
+    """The whole numbers that statements name and that fit into an int of C."""
+    found: dict[str, int] = {}
+    for node in body:
+        name, value = getattr(node, "targets", [getattr(node, "target", None)])[0], getattr(node, "value", None)
+        if not isinstance(name, ast.Name) or value is None:
+            continue
+        try:
+            number = eval(ast.unparse(value), {"__builtins__": {}}, found)  # noqa: S307 - our own source
+        except (AttributeError, NameError, TypeError):
+            continue
+        if type(number) is int and -(2**31) <= number < 2**31:
+            found[name.id] = number
+    return found
+
+
+def write_face(module: str) -> None:
+    """Write what C has to know of a module, if that is not there yet."""
+    name = module.replace(".", "/")
+    body = ast.parse(Path("src", f"{name}.py").read_text()).body
+    parts = {"": numbers(body)}
+    for node in body:
+        bases = [ast.unparse(base) for base in node.bases] if isinstance(node, ast.ClassDef) else []
+        if bases == ["Fault"]:  # its members are a number and words
+            for member in node.body:
+                if isinstance(member, ast.Assign) and isinstance(member.value, ast.Tuple):
+                    member.value = member.value.elts[0]
+        if bases in (["IntEnum"], ["Fault"]):
+            parts[f" {node.name}"] = numbers(node.body)
+    text = ""
+    for enum, members in parts.items():
+        if members:
+            text += f"cdef enum{enum}:\n" + "".join(f"    {key} = {value}\n" for key, value in members.items())
+    face = Path("build", "faces", f"{name}.pxd")
+    if not face.exists() or face.read_text() != text:
+        face.parent.mkdir(parents=True, exist_ok=True)
+        face.write_text(text)
+
+
 DIRECTIVES = {
     "boundscheck": True,
     "cdivision": True,
@@ -79,12 +133,16 @@ DIRECTIVES = {
     "wraparound": False,
 }
 
+for module in FACES:
+    write_face(module)
+
 setup(
     cmdclass={"build_ext": BuildWherePossible},
     ext_modules=cythonize(
         [extension(SHARED, "c"), *map(extension, KERNELS)],
         build_dir="build/cython",
         compiler_directives=DIRECTIVES,
+        include_path=["build/faces"],
         nthreads=os.cpu_count() or 1,
         shared_utility_qualified_name=SHARED,
     ),

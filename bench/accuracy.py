@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 
 from inputs import BIN
-from walkback.capture.accuracy import accuracy
-from walkback.export.accuracy import Accuracy, chart, share
+from walkback.capture.methods import accuracy
+from walkback.stacks.accuracy import Accuracy, chart, share
 
 _PERF = shutil.which("perf") or str(BIN / "perf")
 _SOURCE = Path(__file__).with_name("accuracy.cc")

@@ -24,12 +24,14 @@ import zstandard
 
 from measure import Figure, alternate
 from recordings import recording
-from walkback.arrays import I64, U8, U64, Bools
-from walkback.capture.unwinding import Unwinding, profile
-from walkback.cbf import Kind, decode_backtraces, encode_columns
-from walkback.export.distinct import Distinct
+from walkback.base.arrays import I64, U8, U64, Bools
+from walkback.capture.unwinding import Unwinding, unwind
+from walkback.cbf.decoding import decode_all
+from walkback.cbf.encoding import encode_columns
+from walkback.cbf.layout import FrameCode
 from walkback.export.formats import FORMATS
-from walkback.unwind.stacks import End
+from walkback.stacks.distinct import Distinct
+from walkback.stacks.stacks import End
 
 _PLAINLY = 20_000
 """Backtraces that plain Python goes through."""
@@ -47,7 +49,7 @@ def backtraces(rounds: int) -> Iterator[Figure]:
     assert [plain_encode(frames) for frames in lists[:1000]] == [piece[:-1] for piece in pieces[:1000]]
     ours_in, theirs_in, ours_out, theirs_out = alternate(
         rounds,
-        lambda: _seconds(lambda: decode_backtraces(data)) / stacks.frames,
+        lambda: _seconds(lambda: decode_all(data)) / stacks.frames,
         lambda: _seconds(lambda: [plain_decode(piece) for piece in pieces]) / some.frames,
         lambda: _seconds(stacks.encoded) / stacks.frames,
         lambda: _seconds(lambda: [plain_encode(one) for one in lists]) / some.frames,
@@ -77,7 +79,7 @@ class Stacks:
         sizes = np.concatenate([np.diff(one.first) for one in batches])
         pc = np.concatenate([one.pc for one in batches])
         is_return = pc != np.concatenate([one.lookup for one in batches])
-        kind = np.where(is_return, np.uint8(Kind.RA), np.uint8(Kind.PC))
+        kind = np.where(is_return, np.uint8(FrameCode.RA), np.uint8(FrameCode.PC))
         end = np.concatenate([one.end for one in batches])
         return cls(path, np.concatenate(([0], np.cumsum(sizes))), kind, pc, end != End.COMPLETE)
 
@@ -95,7 +97,7 @@ class Stacks:
         return Stacks(self.path, self.first[: count + 1], self.kind[:frames], self.pc[:frames], self.truncated[:count])
 
     def repeated(self, times: int) -> Stacks:
-        """All of them so many times."""
+        """All of them, this many times."""
         first = np.concatenate(([0], np.cumsum(np.tile(np.diff(self.first), times))))
         columns = (np.tile(column, times) for column in (self.kind, self.pc, self.truncated))
         return Stacks(self.path, first, *columns)
@@ -221,7 +223,7 @@ def _seconds(work: Callable[[], object]) -> float:
 def _pprof(path: Path) -> tuple[int, int]:
     """Bytes of the recording as pprof, compressed and not."""
     out = io.BytesIO()
-    FORMATS["pprof"].export(profile(path), out)
+    FORMATS["pprof"].export(unwind(path), out)
     return len(out.getvalue()), len(gzip.decompress(out.getvalue()))
 
 
@@ -234,7 +236,7 @@ def _growth() -> None:
         some = some.some(int(np.searchsorted(some.first, wanted, side="right")) - 1)
         data, _ = some.encoded()
         encode, decode = alternate(
-            5, lambda some=some: _seconds(some.encoded), lambda data=data: _seconds(lambda: decode_backtraces(data))
+            5, lambda some=some: _seconds(some.encoded), lambda data=data: _seconds(lambda: decode_all(data))
         )
         print(f"{some.frames:>12,}  {encode / some.frames * 1e9:6.2f}  {decode / some.frames * 1e9:6.2f}")
 

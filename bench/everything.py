@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from walkback.derivation import derive
+from walkback.base.errors import MissingError, WalkbackError
 from walkback.elf import ElfFile
-from walkback.errors import MissingError, WalkbackError
+from walkback.sections.derive import derive
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def _linked(folders: list[str]) -> Iterator[Path]:
 
 
 def _figures(path: Path) -> dict[str, int]:
-    with ElfFile.open(path) as elf:
+    with ElfFile(path) as elf:
         made = derive(elf)
         return {
             "files": 1,

@@ -14,11 +14,12 @@ from elftools.elf.elffile import ELFFile
 
 from inputs import CACHE
 from measure import LIBRARIES, READELF, WALKBACK, Figure, alternate, fastest, process
-from walkback.dwarf.decode import decode
-from walkback.dwarf.files import FrameSource, cfi_sources
+from walkback.base.errors import WalkbackError
+from walkback.dwarf.decoding import decode
+from walkback.dwarf.files import FrameSource
+from walkback.dwarf.files import read as cfi_sources
 from walkback.dwarf.frames import Frames
-from walkback.dwarf.rules import RuleKind
-from walkback.errors import WalkbackError
+from walkback.dwarf.rulewords import RuleKind
 
 SMALL = LIBRARIES / "libcrypto.so.3"
 """What pyelftools reads in seconds. It fails on the C library."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from walkback.sframe.files import sources
+from walkback.sframe.files import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,13 +68,13 @@ def _make(folder: Path, assembly: Path, version: int) -> None:
     subprocess.run([BIN / f"as-{tools}", "--gsframe", "-o", made, assembly], check=True)
     subprocess.run([BIN / f"ld-{tools}", "-shared", "-o", library, made], check=True)
     made.unlink()
-    (source,) = sources(library)
+    (source,) = read(library)
     (folder / f"v{version}.bin").write_bytes(source.data)
 
 
 def _input(folder: Path, version: int) -> Input:
     library = folder / f"v{version}.so"
-    (source,) = sources(library)
+    (source,) = read(library)
     return Input(version, library, folder / f"v{version}.bin", source.address)
 
 

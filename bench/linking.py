@@ -11,7 +11,7 @@ from pathlib import Path
 
 from inputs import BIN, CACHE, PEERS, functions
 from measure import LIBRARIES, LOADER, SID, WALKBACK, Figure, alternate, process
-from walkback.sframe.files import sources
+from walkback.sframe.files import read
 
 FUNCTIONS = 118_000
 """A little more than a million rows."""
@@ -72,7 +72,7 @@ def _check(folder: Path, objects: list[Path]) -> None:
     subprocess.run([WALKBACK, "link", folder / "lld.so", "-o", ours], check=True, stdout=subprocess.DEVNULL)
     counts = []
     for path in (theirs, ours):
-        (section,) = (piece.section for source in sources(path) for piece in source.pieces())
+        (section,) = (piece.section for source in read(path) for piece in source.pieces())
         counts.append((len(section.functions), len(section.row_start), section.sorted))
     if counts[0] != counts[1]:
         message = f"GNU ld has (functions, rows, sorted) {counts[0]}, walkback {counts[1]}"

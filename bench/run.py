@@ -26,10 +26,10 @@ from stopping import stopping
 from storing import storing
 from surveying import surveying
 from unwinding import unwinding
-from walkback.sframe.decode import decode
-from walkback.sframe.encode import encode, with_byteorder
+from walkback.sframe.decoding import decode
+from walkback.sframe.encoding import encode, with_byteorder
 from walkback.sframe.rules import to_table
-from walkback.table import UnwindTable
+from walkback.table.table import UnwindTable
 
 LOOKUPS = 1_000_000
 COLUMNS = ("what", "walkback", "peer", "which is", "ratio", "at most", "holds")

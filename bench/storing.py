@@ -22,10 +22,10 @@ import pyarrow.parquet as pq
 
 from measure import WALKBACK, Figure, process
 from recordings import recording
-from walkback.capture.unwinding import Unwinding, profile
-from walkback.export.distinct import Distinct
+from walkback.capture.unwinding import Unwinding, unwind
 from walkback.export.formats import FORMATS
-from walkback.export.profile import SampleBatch, chosen_stacks
+from walkback.stacks.distinct import Distinct
+from walkback.stacks.profile import SampleBatch, chosen_stacks
 from walkback.store.store import Store
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
@@ -112,7 +112,7 @@ def _sizes(stacks: Stacks, folder: Path) -> Iterator[Figure]:
     distinct = Distinct()
     distinct.add(stacks.batch.first, stacks.batch.frame)
     out = io.BytesIO()
-    FORMATS["pprof"].export(profile(stacks.path), out)
+    FORMATS["pprof"].export(unwind(stacks.path), out)
     pprof = len(out.getvalue())
     for name in ("appended", "compacted"):
         store = folder / "sizes"

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
+import walkback
 from inputs import CACHE
 from measure import READELF, WALKBACK, Figure, alternate, process
-from walkback import survey_files
-from walkback.packages import Found, elf_files_in
-from walkback.survey.digest import content_digest
-from walkback.survey.examine import examine
-from walkback.survey.finding import Unit, find_units
+from walkback.packages.walk import FoundFile, elf_files_in
+from walkback.surveys.digest import content_digest
+from walkback.surveys.examine import examine
+from walkback.surveys.finding import SurveyUnit, find_units
 
 FOLDERS = ("/usr/bin", "/usr/lib/x86_64-linux-gnu")
 EVERY = 4
@@ -87,12 +87,12 @@ def copies(folder: Path, count: int) -> Path:
 
 def costs(paths: list[Path]) -> Iterator[str]:
     """What each part of a survey takes of one processor, part by part, which adds up to the whole."""
-    units = [unit for unit in find_units([str(path) for path in paths]) if isinstance(unit, Unit)]
+    units = [unit for unit in find_units([str(path) for path in paths]) if isinstance(unit, SurveyUnit)]
     start = time.process_time()
     sizes, examined = [], []
     for unit in units:
         for found in elf_files_in(unit.path):
-            if isinstance(found, Found):
+            if isinstance(found, FoundFile):
                 before = time.process_time()
                 examine(found.data, content_digest(found.data), debug_roots=())
                 examined.append(time.process_time() - before)
@@ -105,7 +105,7 @@ def costs(paths: list[Path]) -> Iterator[str]:
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         start, began = time.process_time(), time.perf_counter()
-        survey_files(paths, Path(folder, "survey"))
+        walkback.survey(paths, Path(folder, "survey"))
         writing, whole = time.process_time() - start, time.perf_counter() - began
     yield f"finding and writing: {writing * 1e3 / len(sizes):.2f} ms a file, {writing:.1f} s in all"
     yield f"the survey: {whole:.1f} s on {len(os.sched_getaffinity(0))} processors"

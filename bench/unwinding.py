@@ -10,9 +10,9 @@ from pathlib import Path
 
 from inputs import BIN, CACHE
 from measure import WALKBACK, Figure, alternate, process
-from walkback.capture.modules import Modules
 from walkback.capture.perfdata.recording import Recording
-from walkback.unwind.walker import Walker
+from walkback.naming.modules import Modules
+from walkback.walking.walker import Walker
 
 SAMPLES = 75_000
 _PERF = shutil.which("perf") or str(BIN / "perf")

@@ -114,3 +114,22 @@ def interruptible():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    from browser import Browser
+
+    with Browser() as one:
+        yield one
+
+
+@pytest.fixture
+def page(browser):
+    """A page of a browser; one that complains, or loads anything, fails its test."""
+    one = browser.page()
+    yield one
+    one.settle()
+    one.close()
+    assert one.errors == []
+    assert one.requests == []

@@ -12,11 +12,11 @@ import numpy as np
 
 from peers import BIN, peer, run
 from waiting import PATIENCE
-from walkback import SectionBuilder
-from walkback.arch import MACHINES
+from walkback.base.arch import MACHINES
+from walkback.base.replace import replace_file
 from walkback.elf import SECTION_RELOCATION, ElfFile, layout
 from walkback.graft import Grafted, add, add_to_object, drop
-from walkback.replace import replace_file
+from walkback.sframe.builder import SectionBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +84,7 @@ def section_for(elf: ElfFile, count: int = 100) -> Callable[[int], bytes]:
 
 def graft(source: Path | str, target: Path, count: int = 100) -> Grafted:
     """Writes a grafted copy."""
-    with ElfFile.open(source) as elf:
+    with ElfFile(source) as elf:
         section = section_for(elf, count)
         grafted = add(elf, section, len(section(0)))
         replace_file(target, grafted.parts, read=elf.file)
@@ -92,7 +92,7 @@ def graft(source: Path | str, target: Path, count: int = 100) -> Grafted:
 
 
 def ungraft(source: Path, target: Path) -> None:
-    with ElfFile.open(source) as elf:
+    with ElfFile(source) as elf:
         replace_file(target, drop(elf), read=elf.file)
 
 
@@ -112,7 +112,7 @@ def section_of_object(elf: ElfFile, sections: list[int]) -> tuple[bytes, np.ndar
 
 def graft_object(source: Path, target: Path) -> Grafted:
     """Writes a copy of an object in which each text section is one function."""
-    with ElfFile.open(source) as elf:
+    with ElfFile(source) as elf:
         code = (elf.sections["flags"] & layout.SHF_EXECINSTR != 0) & (elf.sections["size"] > 0)
         grafted = add_to_object(elf, *section_of_object(elf, np.flatnonzero(code).tolist()))
         replace_file(target, grafted.parts, read=elf.file)

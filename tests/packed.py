@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import peers
-from walkback.packages import Again, Broken, elf_files_in
+from walkback.packages.walk import Again, Broken, elf_files_in
 
 ELF = b"\x7fELF\2\1\1"
 WHEEL = "numpy-2.1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"

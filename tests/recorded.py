@@ -37,7 +37,7 @@ def symbols(program: Path) -> dict[str, int]:
 
 def text(program: Path) -> tuple[int, int, int]:
     """Where its code is mapped, how many bytes, and the place in the file."""
-    (code,) = [one for one in ElfFile.open(program).segments if one["type"] == 1 and one["flags"] & 1]
+    (code,) = [one for one in ElfFile(program).segments if one["type"] == 1 and one["flags"] & 1]
     return int(code["vaddr"]), int(code["memsz"]), int(code["offset"])
 
 

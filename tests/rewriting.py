@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from grafting import output_of
 from peers import run
-from walkback import check, pairs
+from walkback import check, compare
 from walkback.elf import ElfFile
 
 if TYPE_CHECKING:
@@ -88,12 +88,12 @@ def rewritten(name: str, source: Path, target: Path) -> bool:
 def state(path: Path, work: Callable[[Path], str], *, grafted: bool = True) -> dict[str, object]:
     """What a program does, its build ID, and whether its section is right."""
     told: dict[str, object] = {"work": work(path)}
-    with ElfFile.open(path) as elf:
+    with ElfFile(path) as elf:
         told["build ID"] = elf.build_id
         told["section"] = [bytes(elf.section_data(index)) for index in elf.sections_named(".sframe")]
     if grafted:
         told["findings"] = [finding.code for report in check(path) for finding in report.findings]
-        told["proved"] = all(pair.comparison.equal for pair in pairs(path))
+        told["proved"] = all(pair.comparison.equal for pair in compare(path))
     return told
 
 

@@ -35,5 +35,6 @@ def test_the_tests_exist(part: str) -> None:
         file, _, name = test.partition("::")
         text = (TESTS / file).read_text()
         assert re.search(rf"^ *def {name or 'test_'}", text, re.MULTILINE), test
+        assert not re.search(rf"mark\.whole\n(@.*\n)*def {name or 'test_'}\b", text), test
         if part == "kernels":
             assert "pytest.mark.kernel" in text, test

@@ -17,19 +17,19 @@ from attacks import sparse, when_writing_begins, with_copies
 from elfbuilder import ElfBuilder
 from recorded import core, hello, recording
 from waiting import eventually
-from walkback.arch import AMD64
-from walkback.capture.corefile import CoreFile
-from walkback.capture.modules import Modules
+from walkback.base.arch import AMD64
+from walkback.base.errors import ElfError, PassedOverWarning, UnreadableError
+from walkback.capture.core.file import CoreFile
 from walkback.capture.perfdata import Recording
-from walkback.derivation import derive
 from walkback.elf import ElfFile, OpenFile, debug_file
-from walkback.errors import ElfError, PassedOverWarning, UnreadableError
-from walkback.linking.convert import convert
-from walkback.linking.fix import fix
-from walkback.linking.relink import link_object
-from walkback.linking.split import split
-from walkback.packages import Broken, elf_files_in
-from walkback.unwind.cache import TableCache
+from walkback.naming.modules import Modules
+from walkback.packages.walk import Broken, elf_files_in
+from walkback.sections.derive import derive
+from walkback.sections.linking.convert import convert
+from walkback.sections.linking.fix import fix
+from walkback.sections.linking.relink import link_object
+from walkback.sections.linking.split import split
+from walkback.walking.cache import TableCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,7 +113,7 @@ def test_no_verb_writes_over_what_took_the_place_of_the_file_it_read(
 def test_an_elf_file_that_shrinks_is_an_error(program: Path, tmp_path: Path) -> None:
     file = tmp_path / "file"
     shutil.copy(program, file)
-    with ElfFile.open(file) as elf:
+    with ElfFile(file) as elf:
         assert len(elf.sections)
         os.truncate(file, 64)
         with pytest.raises(UnreadableError, match=f"^{file}: it changed while it was read$"):
@@ -206,7 +206,7 @@ def test_segments_are_held_to_the_same(program: Path) -> None:
     elf = ElfFile(bytes(builder.build()), "many")
     with pytest.raises(ElfError, match="the program headers name the same bytes again and again"):
         len(elf.segments)
-    with ElfFile.open(program) as elf:
+    with ElfFile(program) as elf:
         assert len(elf.segments)
 
 
@@ -229,16 +229,16 @@ def test_a_sparse_program_without_a_build_id_makes_a_table_without_its_holes(tmp
     program = tmp_path / "program"
     subprocess.run(["gcc", "-nostdlib", "-static", "-Wl,--build-id=none", source, "-o", program], check=True)
     file = sparse(program, program.read_bytes(), size)
-    with ElfFile.open(file) as elf:
+    with ElfFile(file) as elf:
         index = elf.sections_named(".eh_frame")[0]
         place = elf._shoff + 64 * index + 32
     with file.open("r+b") as out:  # a table large enough for the cache, all of it a hole
         out.seek(place)
         out.write((2 << 20).to_bytes(8, "little"))
     script = (
-        "import sys; from walkback.arch import AMD64; from walkback.elf import ElfFile\n"
-        "from pathlib import Path; from walkback.unwind.cache import TableCache\n"
-        "print(len(TableCache(Path(sys.argv[2])).table(ElfFile.open(sys.argv[1]), AMD64, None).troubles))\n"
+        "import sys; from walkback.base.arch import AMD64; from walkback.elf import ElfFile\n"
+        "from pathlib import Path; from walkback.walking.cache import TableCache\n"
+        "print(len(TableCache(Path(sys.argv[2])).table(ElfFile(sys.argv[1]), AMD64, None).troubles))\n"
     )
 
     def limited() -> None:
@@ -304,7 +304,7 @@ def test_the_checksum_of_a_debug_file_that_is_a_hole_is_not_made(tmp_path: Path,
     file.write_bytes(bytes(builder.build()))
     sparse(tmp_path / "debug", bytes(ElfBuilder(kind=2).build()), size)
     with pytest.warns(PassedOverWarning, match=r"debug: this debug file of \d+ bytes is"):
-        assert debug_file(ElfFile.open(file), []) is None
+        assert debug_file(ElfFile(file), []) is None
 
 
 def test_report_and_size_go_on_without_a_debug_file_that_is_a_hole(program: Path, tmp_path: Path) -> None:
@@ -325,5 +325,5 @@ def test_a_small_debug_file_is_found_by_its_checksum_as_ever(tmp_path: Path) -> 
     builder.section(".gnu_debuglink", b"debug\0\0\0" + zlib.crc32(debug).to_bytes(4, "little"))
     (tmp_path / "program").write_bytes(bytes(builder.build()))
     (tmp_path / "debug").write_bytes(debug)
-    found = debug_file(ElfFile.open(tmp_path / "program"), [])
+    found = debug_file(ElfFile(tmp_path / "program"), [])
     assert found is not None

@@ -16,14 +16,14 @@ from corpus import PREFIXES, Sample, corpus
 from elfbuilder import ElfBuilder
 from peers import run
 from sframebuilder import AARCH64, AARCH64_BIG, PCREL, S390X, SORTED, SFrameBuilder, row
-from test_files import GNU_SFRAME, PT_GNU_SFRAME, written
-from walkback.checking import check_source
+from sframefiles import GNU_SFRAME, PT_GNU_SFRAME, written
 from walkback.cli.main import cli
-from walkback.sframe.check import Severity
-from walkback.sframe.decode import decode
+from walkback.sections.check import check_source
+from walkback.sframe.checking import Severity
+from walkback.sframe.decoding import decode
 from walkback.sframe.dump import View, gnu, llvm
-from walkback.sframe.encode import encode, with_byteorder
-from walkback.sframe.files import Piece, Source, sources
+from walkback.sframe.encoding import encode, with_byteorder
+from walkback.sframe.files import SFrameSection, Source, read
 from walkback.sframe.rules import to_table
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from walkback.sframe.section import Section
-    from walkback.table import UnwindTable
+    from walkback.table.table import UnwindTable
 
 pytestmark = pytest.mark.peers
 
@@ -97,9 +97,9 @@ def text(parts: Iterator[bytes | memoryview]) -> bytes:
     return b"".join(bytes(part) for part in parts)
 
 
-def pieces(samples: list[Sample]) -> Iterator[tuple[Sample, Source, Piece]]:
+def pieces(samples: list[Sample]) -> Iterator[tuple[Sample, Source, SFrameSection]]:
     for sample in samples:
-        for source in sources(sample.path):
+        for source in read(sample.path):
             for piece in source.pieces():
                 yield sample, source, piece
 
@@ -121,7 +121,7 @@ def test_encoding_what_was_decoded_gives_the_same_bytes(samples: list[Sample]) -
 def test_findings_are_known_defects_of_their_producers(samples: list[Sample]) -> None:
     unused = set(KNOWN)
     for sample in samples:
-        for source in sources(sample.path):
+        for source in read(sample.path):
             for finding in check_source(source).findings:
                 own = [entry for entry in KNOWN if matches(entry, sample, finding.code)]
                 assert own, f"{title(sample)} ({sample.source}): {finding}"
@@ -143,7 +143,7 @@ def test_the_gnu_format_is_what_readelf_prints(samples: list[Sample]) -> None:
     compared = 0
     for sample in samples:
         ours, versions, broken = b"", set(), False
-        for source in sources(sample.path):
+        for source in read(sample.path):
             if sample.kind == "archive":
                 # The command's own words are compared below.
                 ours += f"\nFile: {source.file}\n".encode()
@@ -195,7 +195,7 @@ def test_the_llvm_format_is_what_llvm_readobj_prints(samples: list[Sample]) -> N
     for sample in samples:
         if sample.kind == "archive":
             continue
-        for source in sources(sample.path):
+        for source in read(sample.path):
             trees = [text(llvm.dump(View.of(source, piece))) for piece in source.pieces() if piece.section.version == 2]
             if trees:
                 peer = run("llvm-readobj", "--sframe", sample.path, check=True).stdout
@@ -278,7 +278,7 @@ def readelf(abi: int, path: Path) -> bytes:
 
 
 def ours(path: Path) -> bytes:
-    (source,) = sources(path)
+    (source,) = read(path)
     (piece,) = source.pieces()
     assert encode(piece.section) == bytes(source.data)
     return text(gnu.dump(View.of(source, piece)))
@@ -295,7 +295,7 @@ def test_linked_version_2_errata_1_is_printed_as_readelf_does(abi: int, tmp_path
     else:
         for words in (b"c-24", b"[s]", b"pauth = B key", b"sp+70000"):
             assert words in printed
-    (source,) = sources(path)
+    (source,) = read(path)
     assert [finding.code for finding in check_source(source).findings] == []
 
 
@@ -316,7 +316,7 @@ def test_an_object_of_version_2_is_printed_as_readelf_does(abi: int, flags: int,
     elf.relocations(section, table, [(0x1C + 20 * n, kind, symbol, place) for n, place in enumerate(places)])
     path = written(tmp_path, elf)
     assert ours(path) == readelf(abi, path)
-    (source,) = sources(path)
+    (source,) = read(path)
     (piece,) = source.pieces()
     assert piece.section.code_address.tolist() == places
 

@@ -9,43 +9,43 @@ for any number of them.
 from __future__ import annotations
 
 import contextlib
+import doctest
 import io
 import os
 import re
-import struct
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import walkback
 from capture.targets import state
+from docfiles import concatenated, joined, with_a_group, with_a_signal_frame
 from elfbuilder import ElfBuilder
 from recorded import core, hello, recording
-from sframebuilder import PCREL, SFrameBuilder, row
-from test_files import (
+from sframebuilder import SFrameBuilder
+from sframefiles import (
     GNU_SFRAME,
-    PC64,
     PT_GNU_SFRAME,
     SFRAME,
     SIZE,
     TEXT,
     archive,
-    linked,
     placing,
     relocatable,
     small,
-    unplaced,
     written,
 )
 from waiting import eventually
-from walkback import SectionBuilder
 from walkback.cli.main import VERBS
 from walkback.cli.walking import FORMAT_NAMES
 from walkback.export.formats import FORMATS
-from walkback.unwind.stacks import END_WORDS, HOW_WORDS
+from walkback.sframe.builder import SectionBuilder
+from walkback.stacks.stacks import END_WORDS, HOW_WORDS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -61,6 +61,7 @@ WITH_EXAMPLES = {
     "survey.md",
     "walking.md",
 }
+PACKAGES = [walkback, *(one for name in walkback.__all__ if isinstance(one := getattr(walkback, name), ModuleType))]
 FUNCTIONS = (("_start", 0, SIZE), ("main", SIZE, 2 * SIZE), ("compute", 3 * SIZE, SIZE))
 
 
@@ -108,45 +109,6 @@ def damaged() -> SFrameBuilder:
     return builder
 
 
-def with_a_signal_frame() -> ElfBuilder:
-    builder = small()
-    builder.function(TEXT + 3 * SIZE, SIZE, [row(0, 1, [8])], signal=True)
-    return linked(builder.bytes())
-
-
-def concatenated() -> ElfBuilder:
-    """A program as from a linker that knows nothing of SFrame: of two objects; with a program header to spare."""
-    first = small(functions=2, flags=PCREL).bytes()
-    first += bytes(-len(first) % 8)
-    second = small(functions=3, flags=PCREL, address=SFRAME + len(first))
-    del second.functions[:2]
-    elf = linked(first + second.bytes(), segment=False)
-    elf.segment(0, ".sframe")
-    return elf
-
-
-def joined() -> ElfBuilder:
-    """An object as from `ld.lld -r`: its section is those of two objects."""
-    first = unplaced(small(2, 2))
-    first += bytes(-len(first) % 8)
-    places = [(offset + len(first), kind, symbol, addend + 2 * SIZE) for offset, kind, symbol, addend in placing(2, 1)]
-    return relocatable(first + unplaced(small(2, 1)), [*placing(2, 2), *places])
-
-
-def with_a_group() -> ElfBuilder:
-    """An object whose section tells of `.text` and of an inline function's, which is in a group."""
-    elf = relocatable(small(functions=2), placing(3, 1))
-    table = next(iter(elf.symbol_tables))
-    group = elf.section(".group", kind=17, link=table, entsize=4)
-    text = elf.section(".text.inline", bytes(SIZE), flags=0x206)
-    symbol = elf.symbol(table, "inline", 0, section=text, size=SIZE, binding=2)
-    (relocations,) = (one for one in elf.sections if one.name == ".rela.sframe")
-    relocations.data += struct.pack("<QQq", 0x1C + 16, symbol << 32 | PC64, 0)
-    elf.sections[group].data = struct.pack("<II", 1, text)
-    elf.sections[group].fields["sh_info"] = symbol
-    return elf
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files that the documents speak of."""
@@ -189,6 +151,29 @@ def worker(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             yield
         finally:
             process.kill()
+
+
+def documented() -> Iterator[tuple[str, str]]:
+    """The public functions and classes, and their members that have examples, with what is written of them."""
+    for package in PACKAGES:
+        for name in package.__all__:
+            public = getattr(package, name)
+            if isinstance(public, ModuleType | dict | str):
+                continue
+            yield f"{package.__name__}.{name}", public.__doc__
+            for member, value in vars(public).items() if isinstance(public, type) else ():
+                if ">>>" in (getattr(value, "__doc__", None) or "") and value is not public:
+                    yield f"{package.__name__}.{name}.{member}", value.__doc__
+
+
+@pytest.mark.parametrize(("name", "text"), [pytest.param(*one, id=one[0]) for one in documented()])
+@pytest.mark.usefixtures("folder")
+def test_the_example_of_a_docstring_is_right(name: str, text: str) -> None:
+    test = doctest.DocTestParser().get_doctest(text, {"walkback": walkback}, name, None, None)
+    assert test.examples, "it has no example"
+    out: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(test, out=out.append)
+    assert not out, "".join(out)
 
 
 def matches(expected: str, told: str) -> bool:

@@ -1,121 +1,35 @@
-"""Where sections are found: ELF files, archives and raw bytes; and how functions get their places.
-
-The files that other tests need are made here too: `small` a section, `linked` and `relocatable` ELF files around one.
-"""
+"""Where sections are found: ELF files, archives and raw bytes; and how functions get their places."""
 
 from __future__ import annotations
 
 import struct
-import subprocess
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from elfbuilder import ElfBuilder, Image
-from sframebuilder import PCREL, SFrameBuilder, row
+from elfbuilder import ElfBuilder
+from sframefiles import (
+    GNU_SFRAME,
+    PC64,
+    SFRAME,
+    SIZE,
+    TEXT,
+    archive,
+    linked,
+    placing,
+    relocatable,
+    small,
+    starts,
+    written,
+)
 from walkback import MissingError, SFrameError, UnreadableError
-from walkback.checking import check_source
-from walkback.sframe.files import from_bytes, sources
+from walkback.elf.file import ElfFile
+from walkback.sections.check import check_source
+from walkback.sframe.files import from_bytes, read
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
-
-TEXT, SFRAME = 0x1000, 0x2000
-"""Where `linked` puts code and section."""
-SIZE = 32
-"""Bytes of each function of `small`."""
-GNU_SFRAME = 0x6FFFFFF4
-PT_GNU_SFRAME = 0x6474E554
-PC32, PC64 = 2, 24
-
-
-def small(version: int = 3, functions: int = 3, **options) -> SFrameBuilder:
-    """Functions of 32 bytes at 0x1000, each with a push, a frame and its end; for a section at 0x2000."""
-    builder = SFrameBuilder(version, **{"address": SFRAME, **options})
-    for number in range(functions):
-        rows = [row(0, 1, [8]), row(1, 1, [16, -16]), row(4, 0, [16, -16]), row(31, 1, [8, -16])]
-        builder.function(TEXT + SIZE * number, SIZE, rows)
-    return builder
-
-
-def linked(
-    data: bytes,
-    *,
-    kind: int = GNU_SFRAME,
-    flags: int = 2,
-    segment: bool = True,
-    symbols: bool = True,
-    machine: int = 62,
-    order: str = "little",
-) -> ElfBuilder:
-    """A shared library with eight functions `f0` to `f7` and the section; to be built."""
-    elf = ElfBuilder(order, machine, 3)
-    text = elf.code(".text", 0x100, TEXT)
-    elf.segment(1, ".text", flags=5, vaddr=TEXT)
-    elf.section(".sframe", data, kind=kind, flags=flags, addr=SFRAME, addralign=8)
-    elf.segment(1, ".sframe", vaddr=SFRAME)
-    if segment:
-        elf.segment(PT_GNU_SFRAME, ".sframe", vaddr=SFRAME)
-    if symbols:
-        table = elf.symtab()
-        for number in range(8):
-            elf.symbol(table, f"f{number}", TEXT + SIZE * number, section=text, size=SIZE)
-    return elf
-
-
-Relocation = tuple[int, int, str, int]
-"""Offset, type, symbol and addend."""
-
-
-def placing(version: int, functions: int = 3) -> list[Relocation]:
-    """One relocation for each function of `small`."""
-    entry, kind = (16, PC64) if version == 3 else ({1: 17, 2: 20}[version], PC32)
-    return [(0x1C + entry * number, kind, ".text", SIZE * number) for number in range(functions)]
-
-
-def relocatable(
-    builder: SFrameBuilder | bytes, relocations: Sequence[Relocation], *, addends: bool = True, **fields: int
-) -> ElfBuilder:
-    """An object with `f0` to `f7`; relocations are against `.text`, a function, `nothing` (undefined) or no symbol."""
-    data = builder if isinstance(builder, bytes) else unplaced(builder)
-    elf = ElfBuilder("little", 62, 1)
-    text = elf.code(".text", 0x100)
-    section = elf.section(".sframe", data, **{"kind": GNU_SFRAME, "flags": 2, **fields})
-    table = elf.symtab()
-    names = {"": 0, ".text": elf.symbol(table, "", 0, section=text, kind=3, binding=0)}
-    for number in range(8):
-        names[f"f{number}"] = elf.symbol(table, f"f{number}", SIZE * number, section=text, size=SIZE)
-    names["nothing"] = elf.symbol(table, "nothing", 0)
-    entries = [(offset, kind, names[name], addend) for offset, kind, name, addend in relocations]
-    elf.relocations(section, table, entries, addends=addends)
-    return elf
-
-
-def unplaced(builder: SFrameBuilder) -> bytes:
-    """The section as an assembler leaves it: unsorted, with starts of 0."""
-    builder.flags = PCREL if builder.version == 3 else 0
-    for function in builder.functions:
-        function.raw = 0 if function.raw is None else function.raw
-    return builder.bytes()
-
-
-def written(folder: Path, content: ElfBuilder | Image | bytes, name: str = "file") -> Path:
-    """The file, on disk."""
-    path = folder / name
-    path.write_bytes(bytes(content.build() if isinstance(content, ElfBuilder) else content))
-    return path
-
-
-def archive(folder: Path, name: str, *members: Path) -> Path:
-    """An archive, without a symbol index since not all members are ELF files."""
-    subprocess.run(["ar", "rcS", name, *(member.name for member in members)], cwd=folder, check=True)
-    return folder / name
-
-
-def starts(path: Path) -> list[int]:
-    return [int(a) for source in sources(path) for piece in source.pieces() for a in piece.section.code_address]
 
 
 # ELF files
@@ -124,7 +38,7 @@ def starts(path: Path) -> list[int]:
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_section_is_found_by_its_name(tmp_path: Path, version: int) -> None:
     path = written(tmp_path, linked(small(version).bytes(), kind=1))
-    (source,) = sources(path)
+    (source,) = read(path)
     assert (source.file, source.name, source.address) == (str(path), ".sframe", SFRAME)
     assert starts(path) == [TEXT, TEXT + SIZE, TEXT + 2 * SIZE]
 
@@ -134,7 +48,7 @@ def test_a_section_is_found_by_its_type_whatever_its_name(tmp_path: Path) -> Non
     elf.sections[2].name = ".other"
     for segment in elf.segments:
         segment["section"] = str(segment["section"]).replace(".sframe", ".other")
-    (source,) = sources(written(tmp_path, elf))
+    (source,) = read(written(tmp_path, elf))
     assert source.name == ".other"
     assert len(list(source.pieces())) == 1
 
@@ -142,7 +56,7 @@ def test_a_section_is_found_by_its_type_whatever_its_name(tmp_path: Path) -> Non
 def test_a_section_is_found_by_its_segment_when_section_headers_are_gone(tmp_path: Path) -> None:
     data = small().bytes()
     image = linked(data).build().header("e_shoff", 0).header("e_shnum", 0).header("e_shstrndx", 0)
-    (source,) = sources(written(tmp_path, image))
+    (source,) = read(written(tmp_path, image))
     assert (source.name, source.address, bytes(source.data)) == ("PT_GNU_SFRAME", SFRAME, data)
     assert source.index is source.file_offset is None
 
@@ -150,7 +64,7 @@ def test_a_section_is_found_by_its_segment_when_section_headers_are_gone(tmp_pat
 def test_the_segment_that_is_larger_than_its_section_is_cut_to_what_the_header_says(tmp_path: Path) -> None:
     data = small().bytes()
     image = linked(data + b"another section").build().header("e_shoff", 0).header("e_shnum", 0).header("e_shstrndx", 0)
-    (source,) = sources(written(tmp_path, image))
+    (source,) = read(written(tmp_path, image))
     assert bytes(source.data) == data
 
 
@@ -158,11 +72,11 @@ def test_several_sections_in_one_file_are_all_found_and_one_can_be_chosen(tmp_pa
     elf = linked(small().bytes())
     elf.section(".sframe.cold", small(2, 1).bytes(), kind=GNU_SFRAME, flags=2, addr=SFRAME)
     path = written(tmp_path, elf)
-    assert [source.name for source in sources(path)] == [".sframe", ".sframe.cold"]
-    (source,) = sources(path, section=".sframe.cold")
+    assert [source.name for source in read(path)] == [".sframe", ".sframe.cold"]
+    (source,) = read(path, section=".sframe.cold")
     assert [piece.section.version for piece in source.pieces()] == [2]
     with pytest.raises(MissingError, match=r"there is no \.cold section"):
-        list(sources(path, section=".cold"))
+        list(read(path, section=".cold"))
 
 
 def test_what_stands_in_any_section_is_read_if_it_is_named(tmp_path: Path) -> None:
@@ -171,25 +85,25 @@ def test_what_stands_in_any_section_is_read_if_it_is_named(tmp_path: Path) -> No
     elf.segments = elf.segments[:1]
     path = written(tmp_path, elf)
     with pytest.raises(MissingError):
-        list(sources(path))
-    assert len(list(sources(path, section=".mine"))) == 1
+        list(read(path))
+    assert len(list(read(path, section=".mine"))) == 1
 
 
 def test_an_empty_section_is_a_source_without_pieces(tmp_path: Path) -> None:
-    (source,) = sources(written(tmp_path, linked(b"")))
+    (source,) = read(written(tmp_path, linked(b"")))
     assert list(source.pieces()) == []
 
 
 def test_a_compressed_section_says_so(tmp_path: Path) -> None:
     path = written(tmp_path, linked(small().bytes(), flags=0x802))
     with pytest.raises(UnreadableError, match="compressed"):
-        list(sources(path))
+        list(read(path))
 
 
 def test_a_section_without_contents_says_so(tmp_path: Path) -> None:
     path = written(tmp_path, linked(b"", kind=8))
     with pytest.raises(MissingError, match=r"no contents in this file \(SHT_NOBITS\)"):
-        list(sources(path))
+        list(read(path))
 
 
 def test_several_sections_in_one_are_all_read_with_zeros_between_them(tmp_path: Path) -> None:
@@ -198,7 +112,7 @@ def test_several_sections_in_one_are_all_read_with_zeros_between_them(tmp_path: 
     second = len(one) + -len(one) % 8
     whole = one + bytes(second - len(one)) + small(3, 1, address=SFRAME + second).bytes()
     path = written(tmp_path, linked(whole))
-    (source,) = sources(path)
+    (source,) = read(path)
     pieces = list(source.pieces())
     assert [piece.position for piece in pieces] == [0, second]
     assert [len(piece.section.functions) for piece in pieces] == [2, 1]
@@ -210,7 +124,7 @@ def test_an_error_in_a_later_piece_tells_its_offset_in_the_section(tmp_path: Pat
     first = small(functions=2).bytes()
     first += bytes(-len(first) % 8)
     path = written(tmp_path, linked(first + small(num_fdes=200).bytes()))
-    (source,) = sources(path)
+    (source,) = read(path)
     with pytest.raises(SFrameError) as told:
         list(source.pieces())
     assert told.value.offset == len(first) + 8
@@ -222,7 +136,7 @@ def test_an_error_in_a_later_piece_tells_its_offset_in_the_section(tmp_path: Pat
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_relocations_place_the_functions_of_an_object(tmp_path: Path, version: int) -> None:
     path = written(tmp_path, relocatable(small(version), placing(version)))
-    (source,) = sources(path)
+    (source,) = read(path)
     (piece,) = source.pieces()
     assert piece.section.code_address.tolist() == [0, SIZE, 2 * SIZE]
     assert piece.section.code_section.tolist() == [1, 1, 1]
@@ -246,7 +160,7 @@ def test_a_relocation_without_addend_adds_to_the_field(tmp_path: Path) -> None:
 def test_a_relocation_elsewhere_is_told_and_not_applied(tmp_path: Path) -> None:
     entries = [*placing(3), (8, PC64, "f1", 0), (0x20, PC64, "f1", 0)]
     path = written(tmp_path, relocatable(small(), entries))
-    (source,) = sources(path)
+    (source,) = read(path)
     (piece,) = source.pieces()
     assert piece.section.code_address.tolist() == [0, SIZE, 2 * SIZE]
     assert [stray.offset for stray in source.strays] == [8, 0x20]
@@ -254,7 +168,7 @@ def test_a_relocation_elsewhere_is_told_and_not_applied(tmp_path: Path) -> None:
 
 def test_reading_the_pieces_again_tells_no_stray_twice(tmp_path: Path) -> None:
     path = written(tmp_path, relocatable(small(), [*placing(3), (8, PC64, "f1", 0)]))
-    (source,) = sources(path)
+    (source,) = read(path)
     list(source.pieces())
     list(source.pieces())
     assert len(source.strays) == 1
@@ -262,7 +176,7 @@ def test_reading_the_pieces_again_tells_no_stray_twice(tmp_path: Path) -> None:
 
 def test_a_section_without_functions_may_have_relocations(tmp_path: Path) -> None:
     path = written(tmp_path, relocatable(small(num_fdes=0), placing(3)))
-    (source,) = sources(path)
+    (source,) = read(path)
     assert [len(piece.section.functions) for piece in source.pieces()] == [0]
 
 
@@ -273,7 +187,7 @@ def test_functions_of_several_text_sections_keep_theirs(tmp_path: Path) -> None:
     symbol = elf.symbol(table, "", 0, section=other, kind=3, binding=0)
     (relocations,) = (s for s in elf.sections if s.name == ".rela.sframe")
     relocations.data += struct.pack("<QQq", 0x2C, symbol << 32 | PC64, 16)
-    (source,) = sources(written(tmp_path, elf))
+    (source,) = read(written(tmp_path, elf))
     (piece,) = source.pieces()
     assert piece.section.code_section.tolist() == [1, other]
     assert piece.table.find(16, section=other).range == 1
@@ -290,13 +204,13 @@ def test_every_member_with_a_section_is_a_source(tmp_path: Path) -> None:
     text = written(tmp_path, b"some text\n", "text")
     two = written(tmp_path, relocatable(small(2), placing(2)), "two.o")
     path = archive(tmp_path, "all.a", one, none, text, two)
-    assert [source.file for source in sources(path)] == [f"{path}(one.o)", f"{path}(two.o)"]
+    assert [source.file for source in read(path)] == [f"{path}(one.o)", f"{path}(two.o)"]
 
 
 def test_an_archive_without_any_section_says_so(tmp_path: Path) -> None:
     path = archive(tmp_path, "none.a", written(tmp_path, ElfBuilder(), "none.o"))
     with pytest.raises(MissingError, match=r"none\.a: there is no \.sframe section"):
-        list(sources(path))
+        list(read(path))
 
 
 def test_a_member_that_cannot_be_read_does_not_hide_those_behind_it(tmp_path: Path) -> None:
@@ -308,7 +222,7 @@ def test_a_member_that_cannot_be_read_does_not_hide_those_behind_it(tmp_path: Pa
     names = []
     # It is told at the end, when the others have been given.
     with pytest.raises(UnreadableError, match=r"all\.a\(bad\.o\): 32-bit"):
-        names.extend(source.file for source in sources(path))
+        names.extend(source.file for source in read(path))
     assert names == [f"{path}(one.o)", f"{path}(two.o)"]
 
 
@@ -319,7 +233,7 @@ def test_a_member_that_cannot_be_read_does_not_hide_those_behind_it(tmp_path: Pa
 def test_raw_bytes_are_read_from_a_file_with_their_address(tmp_path: Path, order: str) -> None:
     abi = {"little": 2, "big": 1}[order]
     path = written(tmp_path, small(order=order, abi=abi, fixed_ra=0).bytes())
-    (source,) = sources(path, address=SFRAME)
+    (source,) = read(path, address=SFRAME)
     assert (source.name, source.elf) == ("", None)
     assert [int(a) for a in next(source.pieces()).section.code_address] == [TEXT, TEXT + SIZE, TEXT + 2 * SIZE]
 
@@ -339,7 +253,7 @@ def test_raw_bytes_are_read_from_any_buffer(kind: type) -> None:
 )
 def test_what_is_no_section_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(UnreadableError, match=message):
-        list(sources(written(tmp_path, content)))
+        list(read(written(tmp_path, content)))
 
 
 def test_addresses_at_the_end_of_the_address_space_do_not_overflow(tmp_path: Path) -> None:
@@ -350,13 +264,13 @@ def test_addresses_at_the_end_of_the_address_space_do_not_overflow(tmp_path: Pat
     assert found[0].tolist() == [0, 2, -1]
 
 
-def test_a_path_may_be_bytes(tmp_path: Path) -> None:
+def test_an_input_may_be_a_path_bytes_or_an_open_file(tmp_path: Path) -> None:
     path = written(tmp_path, linked(small().bytes()))
-    (source,) = sources(bytes(path))
-    assert source.file == str(path)
+    names = [source.file for given in (path, str(path), path.read_bytes(), ElfFile(path)) for source in read(given)]
+    assert names == [str(path), str(path), "<bytes>", str(path)]
 
 
 def test_a_consumer_that_there_is_not(tmp_path: Path) -> None:
-    (source,) = sources(written(tmp_path, linked(small().bytes())))
+    (source,) = read(written(tmp_path, linked(small().bytes())))
     with pytest.raises(ValueError, match="there is no consumer 'bsd'"):
         check_source(source, consumer="bsd")

@@ -16,13 +16,13 @@ from effort import rounds
 from elfbuilder import ElfBuilder, Image
 from peers import have
 from sframebuilder import AARCH64, S390X
-from test_files import linked, placing, relocatable, small
-from walkback.checking import check_source
-from walkback.errors import WalkbackError
-from walkback.sframe.check import CODES
+from sframefiles import linked, placing, relocatable, small
+from walkback.base.errors import WalkbackError
+from walkback.sections.check import check_source
+from walkback.sframe.checking import CODES
 from walkback.sframe.dump import View, gnu, json, llvm, readable
-from walkback.sframe.files import Source, sources
-from walkback.sframe.lookup import lookup
+from walkback.sframe.files import Source, read
+from walkback.sframe.lookup import find
 
 COUNT = rounds(2000, quick=1000)
 LONGEST = 5.0
@@ -74,12 +74,12 @@ def damage(chance: random.Random, base: bytes) -> bytes:
 
 def ask_everything(path: Path) -> None:
     """All that the verbs do."""
-    for source in sources(path):
+    for source in read(path):
         report = check_source(source, consumer="linux")
         assert {finding.code for finding in report.findings} <= CODES.keys()
         assert all(finding.message and "\n" not in finding.message for finding in report.findings)
         dump_everything(source)
-    for _ in lookup(path, "f1", "0x1004", ".text+0x8"):
+    for _ in find(path, "f1", "0x1004", ".text+0x8"):
         pass
 
 

@@ -6,83 +6,112 @@ import re
 import subprocess
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
+from textwrap import dedent
+from types import ModuleType
 
 import pytest
 
 import walkback
+from recorded import core, hello, recording
 
 ROOT = Path(__file__).resolve().parents[1]
-PUBLIC = {
-    "walkback": """
-        CODES FORMATS Accuracy Added Built Code Collector Comparing Comparison Converted CoreFile Derived
-        DwarfError ElfError ElfFile End ExistingSize Finding Fixed Format Found FrameKind FrameSource Frames
-        Functions GraftError How IncompleteError InexpressibleError Kind LeftOut Linked Machine Match Memory
-        MissingError Module Modules Pair Part Parts Piece Place Process Profile Reason Recording Refusal Refused
-        Replacement Report Rule SFrameError SampleBatch Samples Section SectionBuilder Severity Shapes Shot
-        Sizes Snapshot Source Space Split Stacks Stopper Stray Stretch Uncovered UnreadableError UnwindTable
-        Unwinding Verdict VersionSize WalkbackError Walker accuracy add build cfi_sources check check_source
-        compare convert decode derive drop encode fix from_bytes link link_object lookup measure pairs pieces
-        Backtrace Backtraces Ends Located Locator check_backtraces decode_backtrace decode_backtraces
-        encode_backtrace encode_backtraces explain_backtraces kept_ends locate_frames split_backtraces
-        ArgumentError BacktraceError CapturedImages Dropped Image ImageMap check_images decode_images encode_images
-        explain_images images_from_json images_object images_of_core images_of_process images_of_recording
-        Change Difference Hot Naming Neighbour Selection Store Through difference hottest write_difference
-        DaskWorkers LocalWorkers Progress Surveyed open_survey survey_files write_binary_page write_survey_page
-        profile refusals sources split stacks_of_core stacks_of_process to_table total_size with_byteorder
-    """,
-    "walkback.cif": """
-        STYLES Image ImageMap Part Style check_images decode_images encode_images explain_images images_from_json
-        images_object
-    """,
-    "walkback.graft": """
-        Grafted ObjectSection Rewriting add add_to_object drop is_grafted is_recorded planned_address set_sections
-    """,
-    "walkback.cbf": """
-        MOST_FRAMES MOST_OF_ALL STYLES SWIFT_MOST_REPEATS Backtrace Backtraces Ends Fault Instruction Kind backtrace
-        check_backtraces decode_backtrace decode_backtraces encode_backtrace encode_backtraces encode_columns
-        explain_backtraces from_objects kept_ends split_backtraces to_objects
-    """,
-    "walkback.table": """
-        OUTERMOST REASON_WORDS RULE Found Kind Part Reason Rule UnwindTable inexpressible joined rule_array
-    """,
-    "walkback.elf": """
-        DEBUG_ROOTS RELOCATION_TABLE RELOCATION_TARGET SECTION_RELOCATION SYMBOL_TABLE
-        Contents DebugLink ElfFile Member Note OpenFile Relocated Relocations
-        debug_data debug_file debug_link elf_files in_pieces is_archive is_elf is_stored members read_file relocated
-        relocations_for whole
-    """,
-    "walkback.symbols": "SymbolIndex",
-    "walkback.cli": "main",
-    "walkback.sframe.check": """
-        CODES CONSUMERS LISTED Code Finding Report Severity Witness Witnesses check_section
-    """,
-    "walkback.sframe.dump": "View",
-}
+NAMESPACES = sorted(path.parent.name for path in Path(walkback.__path__[0]).glob("*/__init__.pyi"))
+"""The packages of `walkback` that are public."""
+NAMES = {"walkback": walkback.__all__} | {f"walkback.{name}": getattr(walkback, name).__all__ for name in NAMESPACES}
+"""The public names of each."""
+MEANT = [f"{package}.{name}" for package, names in NAMES.items() for name in names if name not in NAMESPACES]
 
 
-@pytest.mark.parametrize("package", PUBLIC)
-def test_public_names_are_these(package: str) -> None:
-    module = import_module(package)
-    assert sorted(module.__all__) == sorted(PUBLIC[package].split())
-    for name in module.__all__:
-        assert getattr(module, name) is not None
+def test_there_are_few_public_names() -> None:
+    assert len(walkback.__all__) - len(NAMESPACES) <= 42
+    assert set(NAMESPACES) == {name for name in walkback.__all__ if isinstance(getattr(walkback, name), ModuleType)}
+    for name in ("sframe", "cbf", "cif"):
+        assert {"decode", "encode"} <= set(getattr(walkback, name).__all__)
+
+
+def test_a_line_of_the_list_is_a_name() -> None:
+    """What else stood there, type checkers would see and the import would not."""
+    for path in Path(walkback.__path__[0]).glob("**/__init__.pyi"):
+        lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+        names = [line for line in lines if re.fullmatch(r"from walkback[\w.]* import (\w+) as \1", line)]
+        assert [line for line in lines if line not in names] in ([], ["__version__: str"])
+        assert names == sorted(set(names))
 
 
 def test_other_names_do_not_exist() -> None:
     with pytest.raises(AttributeError, match="module 'walkback' has no attribute 'frobnicate'"):
         walkback.frobnicate  # noqa: B018
-    assert set(walkback.__all__) <= set(dir(walkback))
+    for package, names in NAMES.items():
+        assert sorted(names) == dir(import_module(package))
+
+
+def test_no_module_takes_the_place_of_a_public_name() -> None:
+    """A module that is imported becomes an attribute of its package."""
+    code = """
+        import pkgutil, sys, types, walkback
+        from importlib import import_module
+        for module in pkgutil.walk_packages(walkback.__path__, "walkback."):
+            if not module.name.endswith(("__main__", "symbols.cxa", "_memoryviews")):
+                import_module(module.name)
+        for name in sys.argv[1:]:
+            package, _, name = name.rpartition(".")
+            if isinstance(getattr(import_module(package), name), types.ModuleType):
+                print(package, name)
+    """
+    command = [sys.executable, "-c", dedent(code), *MEANT]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ""
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    assert walkback.__version__ == version("walkback")
+
+
+def test_everything_public_can_be_imported_at_once() -> None:
+    names: dict[str, object] = {}
+    for package, public in NAMES.items():
+        exec(f"from {package} import *", names)
+        assert set(public) <= set(names)
+
+
+def test_a_program_that_uses_public_names_passes_mypy(tmp_path: Path) -> None:
+    """`make lint-scripts` has pyright look at it as well."""
+    program = (ROOT / "tests" / "publicprogram.py").read_text() + "\nwalkback.nothing\n"
+    (tmp_path / "program.py").write_text(program)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", tmp_path / "program.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert re.findall(r": (error.*)", done.stdout) == ['error: Module has no attribute "nothing"  [attr-defined]']
 
 
 def test_every_public_name_is_documented() -> None:
     text = re.sub(r"^```.*?^```$", "", (ROOT / "docs" / "api.md").read_text(), flags=re.MULTILINE | re.DOTALL)
     words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", text))))
-    assert set(walkback.__all__) <= words
+    assert {name.rpartition(".")[2] for name in MEANT} - {"__version__"} <= words
 
 
-def test_every_public_name_has_a_docstring() -> None:
-    assert [name for name in walkback.__all__ if name != "CODES" and not getattr(walkback, name).__doc__] == []
+def test_everything_says_what_it_is_in_a_line(tmp_path: Path) -> None:
+    program = hello(tmp_path)
+    (tmp_path / "perf.data").write_bytes(recording(program))
+    (tmp_path / "core").write_bytes(core(program))
+    walkback.add(program)
+    elf = walkback.ElfFile(program)
+    (source,) = walkback.sframe.read(program)
+    (piece,) = source.pieces()
+    (frames,) = walkback.dwarf.read(program)
+    shot, profile = walkback.stack(tmp_path / "core"), walkback.unwind(tmp_path / "perf.data")
+    images = walkback.capture.images(tmp_path / "core")
+    backtraces = walkback.cbf.decode_all(walkback.cbf.encode([(1, 5)]))
+    for one in (
+        elf, source, piece, piece.section, piece.section.functions, piece.section.shapes, piece.table,
+        piece.table.machine, piece.table.find(elf.entry), frames, frames.frames, walkback.derive(elf),
+        walkback.table.compare(frames.table, piece.table), *walkback.check(program), walkback.size(program), shot,
+        shot.stacks, shot.snapshot, shot.snapshot.samples, profile, profile.frames, images, images.images, backtraces,
+        walkback.sframe.build(piece.table), *walkback.compare(program),
+    ):  # fmt: skip
+        assert re.fullmatch(r".{1,300}", repr(one)), type(one)
+        assert type(one).__name__ in repr(one)
+    assert repr(walkback.ElfFile(program.read_bytes())).startswith("ElfFile('<bytes>', ")
 
 
 def imported_by(code: str) -> set[str]:
@@ -94,8 +123,12 @@ def imported_by(code: str) -> set[str]:
 def test_importing_the_package_loads_nothing_heavy() -> None:
     modules = imported_by("import walkback")
     assert not modules & {"numpy", "click", "Cython", "cython"}
-    assert {name for name in modules if name.startswith("walkback")} == {"walkback"}
-    assert "numpy" in imported_by("import walkback; walkback.decode")
+    assert {name for name in modules if name.startswith("walkback")} == {
+        "walkback",
+        "walkback.base",
+        "walkback.base.publicnames",
+    }
+    assert "numpy" in imported_by("import walkback; walkback.sframe.decode")
 
 
 def test_help_loads_no_numpy() -> None:

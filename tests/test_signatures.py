@@ -1,62 +1,85 @@
-"""The signatures in docs/api.md are those of the source, and wrong arguments are errors of walkback."""
+"""Signatures and calls in the documents fit the source, and wrong arguments are errors of walkback."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import pydoc
 import re
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import walkback
-from recorded import hello, recording
-from test_files import linked, small, written
+from recorded import core, hello, recording
+from sframefiles import linked, small, written
 
-API = (Path(__file__).resolve().parents[1] / "docs" / "api.md").read_text()
-TEXT = re.sub(r"^```.*?^```", "", API, flags=re.MULTILINE | re.DOTALL)
-SIGNATURES = re.findall(r"`((?:\w+\.)*\w+)\(([^`]*)\)`", TEXT)
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+def calls(*documents: Path) -> list[tuple[str, str]]:
+    """What stands as a call in the text of documents, outside of examples: its name and its arguments."""
+    text = "\n".join(path.read_text() for path in documents)
+    return re.findall(r"`((?:\w+\.)*\w+)\(([^`]*)\)`", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+
+
+SIGNATURES = calls(DOCS / "api.md")
+CALLS = calls(*sorted(set(DOCS.glob("*.md")) - {DOCS / "api.md"}))
 OBJECTS = {
     "append": "store.append.Append",
-    "builder": "SectionBuilder",
-    "images": "ImageMap",
-    "report": "Report",
+    "builder": "sframe.SectionBuilder",
+    "images": "cif.ImageMap",
     "rule": "Rule",
-    "selection": "Selection",
-    "shot": "Shot",
-    "source": "Source",
+    "selection": "store.Selection",
+    "source": "sframe.Source",
+    "survey": "Survey",
     "store": "Store",
     "table": "UnwindTable",
 }
 """What the document calls an object, and its class."""
 METHODS = {
     "batches": "Recording",
-    "code_bytes": "Comparison",
-    "ranges": "Comparison",
-    "stretches": "Comparison",
-    "proof": "Derived",
-    "relocations": "Derived",
+    "code_bytes": "table.comparing.Comparison",
+    "columns": "UnwindTable",
+    "labels": "capture.stacks.ThreadStacks",
+    "ranges": "table.comparing.Comparison",
+    "stretches": "table.comparing.Comparison",
+    "proof": "sections.derive.Derived",
+    "relocations": "sections.derive.Derived",
     "sample": "Process",
-    "shoot": "Stopper",
-    "through": "Selection",
-    "top": "Selection",
+    "shoot": "capture.Stopper",
+    "through": "store.Selection",
+    "top": "store.Selection",
     "walk": "Walker",
 }
 """The classes of methods that the document names alone."""
-GIVEN = {"elf_of", "read", "str"}
-"""Functions that the caller brings, and Python's own."""
+GIVEN = {"elf_of", "read", "str", "pandas.DataFrame.from_arrow", "polars.DataFrame", "pyarrow.table"}
+"""Functions that the caller brings, and Python's and others' own."""
 
 
 def resolved(name: str) -> Any:
+    """What the document means by a name; an object goes before the package of the same name."""
     first, *rest = name.split(".")
     if not rest and first in METHODS:
-        first, rest = METHODS[first], [first]
-    home, _, leaf = OBJECTS.get(first, first).rpartition(".")
-    found = getattr(import_module(f"walkback.{home}") if home else walkback, leaf)
-    for one in rest:
-        found = inspect.getattr_static(found, one)
+        return member(f"{METHODS[first]}.{first}")
+    if rest and first in OBJECTS and hasattr(member(OBJECTS[first]), rest[0]):
+        return member(".".join([OBJECTS[first], *rest]))
+    return member(name)
+
+
+def member(name: str) -> Any:
+    """What has this name in the package, its subpackages and their classes."""
+    found: Any = walkback
+    for part in name.split("."):
+        if not isinstance(found, ModuleType):
+            found = inspect.getattr_static(found, part)
+        elif hasattr(found, part):
+            found = getattr(found, part)
+        else:
+            found = import_module(f"{found.__name__}.{part}")
     return found
 
 
@@ -101,26 +124,40 @@ def test_signatures_in_the_document_are_those_of_the_source(name, arguments):
     assert len(bound) == len(expected), [one.name for one in bound]
 
 
+@pytest.mark.parametrize(("name", "arguments"), CALLS)
+def test_calls_in_other_documents_have_arguments_that_the_source_takes(name, arguments):
+    first = name.partition(".")[0]
+    if first not in {"walkback", *OBJECTS, *walkback.__all__}:
+        return
+    call = ast.parse(f"f({arguments})", mode="eval").body
+    found = pydoc.locate(name) if first == "walkback" else resolved(name)
+    signature = inspect.signature(found)
+    own = [None] * ("self" in signature.parameters)
+    signature.bind(*own, *call.args, **{str(one.arg): one.value for one in call.keywords})
+
+
 def wrong_calls(folder: Path) -> list[Any]:
     """Calls with simple arguments that make no sense."""
-    machine = walkback.SectionBuilder("AMD64").machine
-    table = walkback.SectionBuilder("AMD64").table()
+    machine = walkback.sframe.SectionBuilder("AMD64").machine
+    table = walkback.sframe.SectionBuilder("AMD64").table()
     file = written(folder, linked(small().bytes()))
     store = walkback.Store(folder / "store", create=True)
     recorded = folder / "perf.data"
     recorded.write_bytes(recording(hello(folder)))
+    dumped = folder / "core"
+    dumped.write_bytes(core(hello(folder)))
     return [
-        lambda: walkback.SectionBuilder("x86_64"),
-        lambda: walkback.SectionBuilder("AMD64").function(0, 1, ["hello"]),
-        lambda: walkback.SectionBuilder("AMD64").function(-1, 1, []),
-        lambda: walkback.SectionBuilder("AMD64").function(0, 1, [], pauth_key="C"),
+        lambda: walkback.sframe.SectionBuilder("x86_64"),
+        lambda: walkback.sframe.SectionBuilder("AMD64").function(0, 1, ["hello"]),
+        lambda: walkback.sframe.SectionBuilder("AMD64").function(-1, 1, []),
+        lambda: walkback.sframe.SectionBuilder("AMD64").function(0, 1, [], pauth_key="C"),
         lambda: walkback.Rule.parse("hello", machine),
-        lambda: walkback.Part.parse("what?", machine),
-        lambda: walkback.build(table, version=9),
-        lambda: walkback.build(table, byteorder="middle"),
-        lambda: walkback.refusals(table, 9),
+        lambda: walkback.table.Part.parse("what?", machine),
+        lambda: walkback.sframe.build(table, version=9),
+        lambda: walkback.sframe.build(table, byteorder="middle"),
+        lambda: walkback.sframe.refusals(table, 9),
         lambda: list(walkback.check(file, consumer="nobody")),
-        lambda: list(walkback.check(file, ignored=["nothing"])),
+        lambda: list(walkback.check(file, ignore=["nothing"])),
         lambda: walkback.add(file, consumer="nobody"),
         lambda: walkback.add(file, version=9),
         lambda: walkback.convert(file, version=9),
@@ -128,45 +165,52 @@ def wrong_calls(folder: Path) -> list[Any]:
         lambda: walkback.link([], folder / "out"),
         lambda: walkback.link([file], folder / "out", address=-5),
         lambda: walkback.link([file], folder / "out", address=2**64),
-        lambda: walkback.build(table, address=-5),
-        lambda: walkback.derive(walkback.ElfFile.open(file), address=2**70),
-        lambda: walkback.encode_backtrace([(1, 1)], style="long"),
-        lambda: walkback.encode_backtrace([(1, 1)], word=8),
-        lambda: walkback.decode_backtrace(b""),
-        lambda: walkback.decode_backtraces(b"\0", [0, 9]),
-        lambda: walkback.decode_images(b""),
-        lambda: walkback.encode_images(walkback.ImageMap(64, "", ()), style="long"),
-        lambda: walkback.Ends(-1, 1),
+        lambda: walkback.sframe.build(table, address=-5),
+        lambda: walkback.derive(walkback.ElfFile(file), address=2**70),
+        lambda: walkback.cbf.encode([(1, 1)], style="long"),
+        lambda: walkback.cbf.encode([(1, 1)], word=8),
+        lambda: walkback.cbf.decode(b""),
+        lambda: walkback.cbf.decode_all(b"\0", [0, 9]),
+        lambda: walkback.cif.decode(b""),
+        lambda: walkback.cif.encode(walkback.cif.ImageMap(64, "", ()), style="long"),
+        lambda: walkback.cbf.Ends(-1, 1),
         lambda: store.sql("selec"),
         lambda: store.select(since="yesterday"),
         lambda: store.expire("yesterday"),
         lambda: walkback.Store(folder / "none"),
-        lambda: walkback.stacks_of_process(-1),
-        lambda: walkback.stacks_of_process(2**40),
-        lambda: walkback.stacks_of_core(__file__),
-        lambda: walkback.profile(__file__),
-        lambda: walkback.profile(__file__, limit=0),
-        lambda: walkback.accuracy(recorded, ["guess"]),
-        lambda: walkback.profile(recorded, only="guess"),
-        lambda: walkback.images_of_process(-1),
-        lambda: walkback.images_of_recording(__file__),
-        lambda: walkback.images_from_json("{"),
-        lambda: walkback.measure(folder),
-        lambda: list(walkback.pairs(file, section="nothing")),
-        lambda: walkback.derive(walkback.ElfFile.open(file), version=9),
+        lambda: walkback.stack(-1),
+        lambda: walkback.stack(2**40),
+        lambda: walkback.stack(__file__),
+        lambda: walkback.unwind(__file__),
+        lambda: walkback.unwind(__file__, max_stack=0),
+        lambda: walkback.capture.accuracy(recorded, ["guess"]),
+        lambda: walkback.unwind(recorded, only="guess"),
+        lambda: walkback.capture.images(-1),
+        lambda: walkback.capture.images(__file__),
+        lambda: walkback.cif.from_json("{"),
+        lambda: walkback.size(folder),
+        lambda: list(walkback.compare(file, section="nothing")),
+        lambda: walkback.derive(walkback.ElfFile(file), version=9),
         lambda: walkback.fix(file, version=9),
         lambda: walkback.split(file),
-        lambda: walkback.link_object(file),
-        lambda: list(walkback.lookup(__file__, "main")),
-        lambda: list(walkback.sources("nul\0")),
-        lambda: walkback.ElfFile.open(folder / "none"),
-        lambda: walkback.LocalWorkers(0),
-        lambda: walkback.survey_files([], folder / "survey"),
-        lambda: walkback.write_binary_page(__file__, folder / "page"),
+        lambda: walkback.link([file], file, relocatable=True),
+        lambda: list(walkback.find(__file__, "main")),
+        lambda: list(walkback.sframe.read("nul\0")),
+        lambda: walkback.ElfFile(folder / "none"),
+        lambda: walkback.surveys.LocalWorkers(0),
+        lambda: walkback.survey([], folder / "survey"),
+        lambda: walkback.survey("/usr/lib", folder / "survey"),
+        lambda: walkback.survey([file], recorded),
+        lambda: walkback.Store(recorded, create=True),
+        lambda: walkback.unwind(recorded, sysroot=folder / "none"),
+        lambda: walkback.unwind(recorded, buildid_dir=recorded),
+        lambda: walkback.stack(dumped, sysroot=folder / "none"),
+        lambda: walkback.naming.locate_frames([], walkback.cif.ImageMap(64, "", ()), sysroot="nul\0"),
+        lambda: walkback.report(__file__, folder / "page"),
     ]
 
 
-@pytest.mark.parametrize("number", range(53))
+@pytest.mark.parametrize("number", range(60))
 def test_wrong_arguments_are_errors_of_walkback(number, tmp_path):
     with pytest.raises(walkback.WalkbackError, match=r"^[^\n]+\Z"):
         wrong_calls(tmp_path)[number]()

@@ -55,9 +55,7 @@ try walkback check "$name.sframe"
 say "Which rule holds in the middle of the program? Before, nobody knew:"
 place=$("$python" -c '
 import sys, walkback
-(source,) = walkback.sources(sys.argv[1])
-(piece,) = source.pieces()
-section = piece.section
+section = walkback.ElfFile(sys.argv[1]).sframe[0].section
 most = section.functions.num_fres.argmax()
 print(hex(int(section.code_address[most]) + int(section.functions.size[most]) // 2))' "$name.sframe")
 try walkback find "$name" "$place" && exit 1

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from waiting import PATIENCE, eventually
-from walkback.capture.modules import Modules
-from walkback.unwind.stacks import END_WORDS, End
-from walkback.unwind.walker import Walker
+from walkback.naming.modules import Modules
+from walkback.stacks.stacks import END_WORDS, End
+from walkback.walking.walker import Walker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,9 @@ import pytest
 
 from perfbuilder import CALLCHAIN, IP, TID, TIME, Attr, Builder
 from recorded import PID, hello, recording
-from walkback.capture.accuracy import METHODS, Comparing, _add, accuracy
-from walkback.export.accuracy import Accuracy, bars, chart, share, table
-from walkback.unwind.stacks import End, FrameKind, How, Stacks
+from walkback.capture.methods import METHODS, Comparing, _add, accuracy
+from walkback.stacks.accuracy import Accuracy, bars, chart, share, table
+from walkback.stacks.stacks import End, FrameKind, How, Stacks
 
 pytestmark = pytest.mark.kernel
 
@@ -137,7 +137,7 @@ def test_a_recording_in_all_ways(recorded: Path) -> None:
 
 
 def test_a_recording_is_compared_batch_after_batch(recorded: Path) -> None:
-    comparing = Comparing(recorded, ["fp", "fp"], limit=2, cache=False)
+    comparing = Comparing(recorded, ["fp", "fp"], max_stack=2, cache=False)
     assert sum(comparing) == 18
     assert [row.method for row in comparing.rows] == ["fp", "fp"]
     assert all(row.frames == 18 + 12 for row in comparing.rows)

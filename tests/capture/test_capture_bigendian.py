@@ -7,9 +7,9 @@ from corebuilder import CoreBuilder
 from targets import Look
 
 from peers import peer
-from walkback.capture.corefile import CoreFile
-from walkback.capture.modules import Modules
+from walkback.capture.core.file import CoreFile
 from walkback.elf import ElfFile
+from walkback.naming.modules import Modules
 
 FUNCTION = """
     .globl {name}
@@ -55,7 +55,7 @@ def program(tmp_path_factory):
 
 def core_of(program, *, files: bool):
     """The innermost function is where its own call would be; nothing stands in the link register's place."""
-    elf = ElfFile.open(program)
+    elf = ElfFile(program)
     table = elf.sections_named(".symtab")[0]
     symbols = elf.symbols(table)
     names = elf.strings(int(elf.sections["link"][table]), symbols["name_offset"].tolist())

@@ -9,14 +9,14 @@ from corebuilder import WORDS, CoreBuilder
 
 from effort import rounds
 from elfbuilder import ElfBuilder
-from walkback.arch import AARCH64, S390X
-from walkback.capture.corefile import CoreFile
-from walkback.capture.linkmap import LinkMap
-from walkback.capture.modules import Modules
+from walkback.base.arch import AARCH64, S390X
+from walkback.base.errors import UnreadableError
+from walkback.capture.core.file import CoreFile
+from walkback.capture.core.linkmap import LinkMap
 from walkback.elf import ElfFile
-from walkback.errors import UnreadableError
-from walkback.unwind.stacks import End
-from walkback.unwind.walker import Walker
+from walkback.naming.modules import Modules
+from walkback.stacks.stacks import End
+from walkback.walking.walker import Walker
 
 
 def opened(builder, **options):
@@ -160,7 +160,7 @@ def test_a_stack_longer_than_what_is_read_at_first_is_walked_to_its_end():
         CoreBuilder().thread(1, words).load(stack, bytes(contents), flags=6).load(0x400000, b"", size=0x1000, flags=5)
     )
     source = opened(core)
-    walker = Walker(source.machine, source.byteorder, lambda _: None, only="fp", limit=10_000)
+    walker = Walker(source.machine, source.byteorder, lambda _: None, only="fp", max_stack=10_000)
     snapshot = source.sample(walker)
     assert len(snapshot.samples.memory.buffer) < len(contents) / 4
     assert snapshot.stacks.pc.tolist() == [0x400010, *range(0x400100, 0x400100 + frames)]

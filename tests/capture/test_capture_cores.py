@@ -13,11 +13,11 @@ from targets import THREADS, Look, allow_cores, compiled, gdb_stacks, pcs, start
 from emulation import LOADER, built, core_of, root
 from peers import BIN
 from waiting import eventually
-from walkback.capture.corefile import CoreFile
-from walkback.capture.modules import Modules
-from walkback.capture.process import Process
+from walkback.base.errors import UnreadableError
+from walkback.capture.core.file import CoreFile
+from walkback.capture.live.process import Process
 from walkback.elf import ElfFile
-from walkback.errors import UnreadableError
+from walkback.naming.modules import Modules
 
 CRASH = r"""
 #include <pthread.h>
@@ -135,7 +135,7 @@ def test_a_file_with_another_build_id_is_told_and_not_used(tmp_path):
     assert re.search(r"the file there has the build ID \w+, and \w+ was recorded; .*--buildid-dir", told[0])
     assert "deep" not in look.names(snapshot, 0)
     # The right file is found where it is said to be, and by its build ID.
-    text = ElfFile.open(tmp_path / "kept").build_id.hex()
+    text = ElfFile(tmp_path / "kept").build_id.hex()
     cached = tmp_path / "cache" / ".build-id" / text[:2] / text[2:] / "elf"
     cached.parent.mkdir(parents=True)
     cached.symlink_to(tmp_path / "kept")

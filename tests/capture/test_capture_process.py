@@ -14,9 +14,9 @@ import pytest
 from targets import THREADS, Look, compiled, gdb_stacks, pcs, started, state
 
 from waiting import eventually
-from walkback.capture.modules import Modules
-from walkback.capture.process import Process
-from walkback.errors import UnreadableError
+from walkback.base.errors import UnreadableError
+from walkback.capture.live.process import Process
+from walkback.naming.modules import Modules
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_yield"), reason="needs Linux")
 
@@ -125,8 +125,8 @@ def test_a_target_survives_thousands_of_samples(threads):
 def test_a_target_goes_on_when_walkback_is_killed_in_the_middle(threads):
     script = """
         import sys, time
-        from walkback.capture.modules import Modules
-        from walkback.capture.process import Process
+        from walkback.naming.modules import Modules
+        from walkback.capture.live.process import Process
         process = Process(int(sys.argv[1]), Modules())
         tracer = process._tracing.tracer
         take = tracer.take
@@ -243,9 +243,9 @@ def test_a_process_of_somebody_else_is_refused(threads):
         pytest.skip("needs root, to become somebody else")
     script = """
         import os, sys
-        from walkback.capture.modules import Modules
-        from walkback.capture.process import Process
-        from walkback.errors import UnreadableError
+        from walkback.naming.modules import Modules
+        from walkback.capture.live.process import Process
+        from walkback.base.errors import UnreadableError
         os.setgid(65534); os.setuid(65534)
         try:
             Process(int(sys.argv[1]), Modules()).sample()
@@ -263,7 +263,7 @@ def test_a_process_of_somebody_else_is_refused(threads):
 def test_a_process_that_is_traced_already_names_the_tracer(threads):
     script = """
         import sys, time
-        from walkback.capture import ptrace
+        from walkback.capture.live import ptrace
         assert ptrace._ptrace(0x4206, int(sys.argv[1]), None, None) == 0
         print("traced", flush=True)
         time.sleep(60)

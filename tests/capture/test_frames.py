@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from walkback.capture.frames import SIGNAL_HANDLER, DistinctFrames, with_chains
-from walkback.capture.names import Named
-from walkback.unwind.stacks import FrameKind, How, Stacks
+from walkback.naming.names import FrameNames
+from walkback.stacks.stacks import FrameKind, How, Stacks
 
 pytestmark = pytest.mark.kernel
 
@@ -37,12 +37,12 @@ class Asked:
         self.questions: list[tuple[int, int, int, bool]] = []
         self._lines = lines
 
-    def find(self, module, address, *, pid=None, kernel=None) -> Named:
+    def find(self, module, address, *, pid=None, kernel=None) -> FrameNames:
         asked = list(zip(module.tolist(), address.tolist(), pid.tolist(), kernel.tolist(), strict=True))
         self.questions += asked
         symbols = [None if one[0] == 9 else f"{one[0]}:{one[1]:#x}:{one[2]}{'k' if one[3] else ''}" for one in asked]
         lines = [()] * len(asked) if self._lines else None
-        return Named(symbols, np.zeros(len(asked), np.uint64), [str(one[0]) for one in asked], lines)
+        return FrameNames(symbols, np.zeros(len(asked), np.uint64), [str(one[0]) for one in asked], lines)
 
 
 def names(distinct: DistinctFrames, numbers: np.ndarray) -> list[str | None]:

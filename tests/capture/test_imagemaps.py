@@ -16,11 +16,12 @@ from capture.corebuilder import CoreBuilder
 from capture.targets import THREADS, compiled, started
 from perfbuilder import Attr, Builder
 from recorded import KINDS, PID, core, hello, recording, text
-from walkback.capture.imagemaps import images_of_core, images_of_process, images_of_recording
-from walkback.cif.decode import check_images, decode_images
-from walkback.cif.encode import encode_images
+from walkback.base.errors import MissingError, UnreadableError
+from walkback.capture import imagemaps
+from walkback.cif.decoding import check as check_images
+from walkback.cif.decoding import decode
+from walkback.cif.encoding import encode
 from walkback.cif.imagemap import Image, ImageMap
-from walkback.errors import MissingError, UnreadableError
 
 
 @pytest.fixture(scope="module")
@@ -57,14 +58,14 @@ def agrees_with_the_kernel(images: ImageMap, pid: int) -> None:
 
 def comes_back(images: ImageMap) -> None:
     for style in ("short", "swift"):
-        data = encode_images(images, style=style)
-        assert decode_images(data) == images
+        data = encode(images, style=style)
+        assert decode(data) == images
         assert check_images(data) == []
 
 
 def test_the_images_of_a_process_are_those_that_it_has_mapped(program: Path) -> None:
     with started(program) as process:
-        found = images_of_process(process.pid)
+        found = imagemaps.images(process.pid)
         agrees_with_the_kernel(found.images, process.pid)
     assert (found.troubles, found.notes) == ([], [])
     assert (found.images.word, found.images.platform) == (64, f"Linux {os.uname().release} ({machine()})")
@@ -81,17 +82,17 @@ def test_a_process_with_many_libraries_agrees_too() -> None:
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        found = images_of_process(process.pid).images
+        found = imagemaps.images(process.pid).images
         agrees_with_the_kernel(found, process.pid)
         process.kill()
     assert len(found.images) > 20
     comes_back(found)
-    assert len(encode_images(found)) <= len(encode_images(found, style="swift"))
+    assert len(encode(found)) <= len(encode(found, style="swift"))
 
 
 def test_every_address_of_code_is_found_in_its_file(program: Path) -> None:
     with started(program) as process:
-        images = images_of_process(process.pid).images
+        images = imagemaps.images(process.pid).images
         lines = Path(f"/proc/{process.pid}/maps").read_text().splitlines()
     for line in lines:
         addresses, flags, *_, inode, path = f"{line} -".split(None, 5)
@@ -105,7 +106,7 @@ def test_every_address_of_code_is_found_in_its_file(program: Path) -> None:
 def test_a_program_at_a_fixed_address_begins_where_it_is_mapped(tmp_path: Path) -> None:
     fixed = compiled(tmp_path, THREADS, "-no-pie", "-static", name="fixed")
     with started(fixed) as process:
-        found = images_of_process(process.pid).images
+        found = imagemaps.images(process.pid).images
         assert (
             next((one.base, one.end) for one in found.images if one.path == str(fixed))
             == mapped_by(process.pid)[str(fixed)]
@@ -116,7 +117,7 @@ def test_a_file_whose_name_is_not_utf8_is_told(tmp_path: Path) -> None:
     odd = compiled(tmp_path, THREADS)
     odd = odd.rename(os.fsdecode(os.fsencode(tmp_path) + b"/odd\xff"))
     with started(odd) as process:
-        found = images_of_process(process.pid)
+        found = imagemaps.images(process.pid)
     assert [one.path for one in found.images.images if one.path and "odd" in one.path] == [f"{tmp_path}/odd\ufffd"]
     (told,) = found.troubles
     assert told.endswith("its name is not UTF-8, and is changed in the map")
@@ -125,18 +126,18 @@ def test_a_file_whose_name_is_not_utf8_is_told(tmp_path: Path) -> None:
 
 def test_there_is_no_map_of_no_process() -> None:
     with pytest.raises(UnreadableError):
-        images_of_process(2**22 + 1)
+        imagemaps.images(2**22 + 1)
 
 
 def test_a_core_file_has_the_images_of_its_process(program: Path, tmp_path: Path) -> None:
     """The images that gcore's core file leads to are those of the live process."""
     path = tmp_path / "core"
     with started(program) as process:
-        live = images_of_process(process.pid).images
+        live = imagemaps.images(process.pid).images
         done = subprocess.run(["gcore", "-o", path, str(process.pid)], capture_output=True, check=False)
         if done.returncode:
             pytest.skip("gcore is not to be had")
-        found = images_of_core(f"{path}.{process.pid}")
+        found = imagemaps.images(f"{path}.{process.pid}")
         process.send_signal(signal.SIGKILL)
     named = {one.path: one for one in found.images.images}
     assert found.images.platform == f"Linux ({machine()})"
@@ -158,14 +159,14 @@ def test_a_file_of_data_is_no_image_of_a_core_file(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
     if done.returncode:
         pytest.skip("gcore is not to be had")
-    found = images_of_core(f"{path}.{process.pid}")
+    found = imagemaps.images(f"{path}.{process.pid}")
     assert found.troubles == []
     assert str(data) not in {one.path for one in found.images.images}
 
 
 def test_a_made_core_file_has_one_image(tmp_path: Path) -> None:
     (tmp_path / "core").write_bytes(core(hello(tmp_path)))
-    found = images_of_core(tmp_path / "core")
+    found = imagemaps.images(tmp_path / "core")
     (one,) = found.images.images
     start, _, offset = text(tmp_path / "hello")
     assert (one.path, one.base) == (str(tmp_path / "hello"), (start - offset) & -4096)
@@ -176,16 +177,16 @@ def test_a_made_core_file_has_one_image(tmp_path: Path) -> None:
 def test_a_file_that_is_no_core_file_has_no_images(tmp_path: Path) -> None:
     (tmp_path / "core").write_bytes(CoreBuilder().build())
     with pytest.raises(UnreadableError):
-        images_of_core(tmp_path / "core")
+        imagemaps.images(tmp_path / "core")
     with pytest.raises(UnreadableError):
-        images_of_core(hello(tmp_path))
+        imagemaps.images(hello(tmp_path))
 
 
 def test_a_recording_has_the_images_of_each_process(tmp_path: Path) -> None:
     program = hello(tmp_path, "-Wl,--build-id")
     (tmp_path / "perf.data").write_bytes(recording(program))
-    found = images_of_recording(tmp_path / "perf.data")
-    assert found == images_of_recording(tmp_path / "perf.data", pid=PID)
+    found = imagemaps.images(tmp_path / "perf.data")
+    assert found == imagemaps.images(tmp_path / "perf.data", pid=PID)
     (one,) = found.images.images
     start, _, offset = text(program)
     assert (one.path, one.base) == (str(program), (start - offset) & -4096)
@@ -198,16 +199,16 @@ def test_which_process_of_a_recording_has_to_be_said(tmp_path: Path) -> None:
     program = hello(tmp_path)
     (tmp_path / "perf.data").write_bytes(recording(program))
     with pytest.raises(MissingError, match=f"no sample is of process 7; there is {PID}"):
-        images_of_recording(tmp_path / "perf.data", pid=7)
+        imagemaps.images(tmp_path / "perf.data", pid=7)
 
 
 def test_a_recording_whose_file_is_gone_has_its_images_too(tmp_path: Path) -> None:
     program = hello(tmp_path)
     (tmp_path / "perf.data").write_bytes(recording(program))
-    before = images_of_recording(tmp_path / "perf.data")
+    before = imagemaps.images(tmp_path / "perf.data")
     assert before.notes == [f"{program}: its build ID was not recorded, and is taken from the file that is there"]
     program.unlink()
-    after = images_of_recording(tmp_path / "perf.data")
+    after = imagemaps.images(tmp_path / "perf.data")
     assert after.images.images == (before.images.images[0]._replace(build_id=None),)
     assert (after.troubles, after.notes) == ([], [])
 
@@ -218,7 +219,7 @@ def test_a_recording_without_samples_has_no_images(tmp_path: Path) -> None:
     made.finished_round()
     (tmp_path / "perf.data").write_bytes(made.file())
     with pytest.raises(MissingError, match="no sample is of a process whose code is known"):
-        images_of_recording(tmp_path / "perf.data")
+        imagemaps.images(tmp_path / "perf.data")
 
 
 def test_of_several_processes_one_is_chosen(tmp_path: Path) -> None:
@@ -233,8 +234,8 @@ def test_of_several_processes_one_is_chosen(tmp_path: Path) -> None:
     made.finished_round()
     (tmp_path / "perf.data").write_bytes(made.file())
     with pytest.raises(MissingError, match="which process is meant has to be said; there are 5, 6"):
-        images_of_recording(tmp_path / "perf.data")
-    found = images_of_recording(tmp_path / "perf.data", pid=6)
+        imagemaps.images(tmp_path / "perf.data")
+    found = imagemaps.images(tmp_path / "perf.data", pid=6)
     assert found.images.images == (
         Image("/nowhere/6", bytes([6] * 20), 0x60000, 0x61000),
         Image("/nowhere/late", None, 0x8D000, 0x92000),
@@ -251,10 +252,10 @@ def test_what_perf_records_agrees_with_the_kernel(program: Path, tmp_path: Path)
         done = subprocess.run(command, capture_output=True, check=False)
         if done.returncode:
             pytest.skip("perf may not record here")
-        found = images_of_recording(path, pid=process.pid).images
+        found = imagemaps.images(path, pid=process.pid).images
         assert {one.path for one in found.images} >= {str(program)}
         places = mapped_by(process.pid)
-        live = {one.path: one for one in images_of_process(process.pid).images.images}
+        live = {one.path: one for one in imagemaps.images(process.pid).images.images}
     for one in found.images:
         assert one.path is not None
         assert (one.base, one.end) == places[one.path]

@@ -10,10 +10,10 @@ import pytest
 
 from perfbuilder import CALLCHAIN, CPU, IP, TID, TIME, Attr, Builder
 from recorded import KINDS, PID, SP, hello, in_compute, recording, symbols, text
-from walkback.capture.unwinding import Collector, Unwinding, profile
-from walkback.errors import UnreadableError
+from walkback.base.errors import UnreadableError
+from walkback.capture.unwinding import Collector, Unwinding, unwind
 from walkback.export.formats import FORMATS
-from walkback.unwind.stacks import End, How
+from walkback.stacks.stacks import End, How
 
 pytestmark = pytest.mark.kernel
 
@@ -91,18 +91,18 @@ def test_processors_where_they_were_recorded(tmp_path: Path, program: Path) -> N
 
 
 def test_a_path_a_stream_and_a_pipe_say_the_same(recorded: Path, program: Path) -> None:
-    expected = folded(profile(recorded))
+    expected = folded(unwind(recorded))
     assert expected == ["hello;_start;main 1", "hello;_start;main;compute 4", "hello;compute 1"]
-    assert folded(profile(str(recorded))) == expected
+    assert folded(unwind(str(recorded))) == expected
     with recorded.open("rb") as file:
-        assert folded(profile(file)) == expected
-    assert folded(profile(io.BytesIO(recording(program, pipe=True)))) == expected
+        assert folded(unwind(file)) == expected
+    assert folded(unwind(io.BytesIO(recording(program, pipe=True)))) == expected
 
 
 def test_options(recorded: Path) -> None:
-    assert folded(profile(recorded, limit=1)) == ["hello;compute 5", "hello;main 1"]
-    assert folded(profile(recorded, by_period=True))[0] == "hello;_start;main 5000"
-    found = profile(recorded, only="fp")
+    assert folded(unwind(recorded, max_stack=1)) == ["hello;compute 5", "hello;main 1"]
+    assert folded(unwind(recorded, by_period=True))[0] == "hello;_start;main 5000"
+    found = unwind(recorded, only="fp")
     assert End.COMPLETE not in found.end
     (batch,) = Unwinding(recorded, only="sframe", threads=3, cache=False)
     assert set(batch.how.tolist()) == {How.REGISTERS, How.DERIVED}
@@ -188,13 +188,13 @@ def test_a_profile_knows_threads_times_and_files(recorded: Path, program: Path) 
     assert len(found.timeline) == 6
     assert [one.file for one in found.mappings] == [str(program)]
     assert found.count.sum() == found.weight.sum() == 6
-    plain = profile(recorded, by_period=True)
+    plain = unwind(recorded, by_period=True)
     assert (plain.timeline, plain.pid, plain.unit) == (None, None, "nanoseconds")
     assert plain.weight.sum() == 21_000
 
 
 def test_a_recording_without_samples(tmp_path: Path, program: Path) -> None:
-    found = profile(written(tmp_path / "perf.data", builder(program, Attr(KINDS))))
+    found = unwind(written(tmp_path / "perf.data", builder(program, Attr(KINDS))))
     assert (len(found.weight), found.duration, folded(found)) == (0, 0, [])
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from walkback.cbf import Kind, decode_backtrace, decode_backtraces, encode_backtrace, encode_columns, kept_ends
-from walkback.errors import InexpressibleError
+from walkback.base.errors import InexpressibleError
+from walkback.cbf.decoding import decode, decode_all
+from walkback.cbf.encoding import encode, encode_columns
+from walkback.cbf.ends import kept_ends
+from walkback.cbf.layout import FrameCode
 
 pytestmark = pytest.mark.kernel
-DATA = encode_backtrace([(Kind.PC, 1), (Kind.RA, 2), (Kind.RA, 2)])
+DATA = encode([(FrameCode.PC, 1), (FrameCode.RA, 2), (FrameCode.RA, 2)])
 
 
 @pytest.mark.parametrize(
@@ -34,24 +37,24 @@ def test_columns_are_of_whole_numbers(name):
 
 def test_whatever_is_true_marks_a_truncated_one():
     data, _ = encode_columns([0, 1], [1], [5], truncated=np.array([256]))
-    assert decode_backtrace(data).truncated
+    assert decode(data).truncated
 
 
 def test_a_word_may_be_a_number_of_numpy():
-    assert decode_backtrace(encode_columns([0, 1], [1], [5], word=np.int64(32))[0]).word == 32
+    assert decode(encode_columns([0, 1], [1], [5], word=np.int64(32))[0]).word == 32
 
 
 def test_memory_may_be_read_only_or_scattered():
     offsets = np.array([0, len(DATA)])
     offsets.flags.writeable = False
-    assert decode_backtraces(DATA, offsets)[0] == decode_backtrace(DATA)
+    assert decode_all(DATA, offsets)[0] == decode(DATA)
     scattered = np.zeros(2 * len(DATA), np.uint8)
     scattered[::2] = np.frombuffer(DATA, np.uint8)
-    assert decode_backtrace(scattered[::2]) == decode_backtrace(DATA)
+    assert decode(scattered[::2]) == decode(DATA)
 
 
 def test_limits_of_any_size_are_taken():
-    found = decode_backtraces(DATA).expanded(2**64 - 1, total=2**70, cut=True)
+    found = decode_all(DATA).expanded(2**64 - 1, total=2**70, cut=True)
     assert found.value.tolist() == [1, 2, 2]
 
 
@@ -62,9 +65,9 @@ def test_offsets_that_do_not_rise_within_the_frames_are_refused(first):
 
 
 def test_backtraces_are_equal_if_all_that_they_say_is():
-    one = decode_backtrace(DATA)
-    assert one == decode_backtrace(DATA)
-    assert hash(one) == hash(decode_backtrace(DATA))
-    assert one != decode_backtrace(DATA[:-1] + b"\x01")
-    assert one != decode_backtrace(encode_backtrace([(Kind.PC, 1), (Kind.RA, 2)]))
+    one = decode(DATA)
+    assert one == decode(DATA)
+    assert hash(one) == hash(decode(DATA))
+    assert one != decode(DATA[:-1] + b"\x01")
+    assert one != decode(encode([(FrameCode.PC, 1), (FrameCode.RA, 2)]))
     assert one != 5

@@ -9,10 +9,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from walkback.cbf import Ends, Kind, decode_backtrace, encode_backtrace, from_objects, kept_ends, to_objects
-from walkback.errors import BacktraceError, InexpressibleError
+from walkback.base.errors import BacktraceError, InexpressibleError
+from walkback.cbf.decoding import decode
+from walkback.cbf.encoding import encode
+from walkback.cbf.ends import Ends, kept_ends
+from walkback.cbf.layout import FrameCode
+from walkback.cbf.text import from_objects, to_objects
 
-PC, RA, ASYNC, OMIT = Kind
+PC, RA, ASYNC, OMIT = FrameCode
 
 
 def plainly(frames: list[tuple[int, int]], top: int, bottom: int) -> list[tuple[int, int]]:
@@ -58,8 +62,8 @@ def test_a_number_of_frames_cannot_be_negative():
 
 
 def test_objects_and_back():
-    data = encode_backtrace([(PC, 0x11), (RA, 0x22), (OMIT, 7), (ASYNC, 2**64 - 1)], truncated=True)
-    objects = json.loads(json.dumps(list(to_objects(decode_backtrace(data)))))
+    data = encode([(PC, 0x11), (RA, 0x22), (OMIT, 7), (ASYNC, 2**64 - 1)], truncated=True)
+    objects = json.loads(json.dumps(list(to_objects(decode(data)))))
     assert objects == [
         {"kind": "pc", "address": 0x11},
         {"kind": "ra", "address": 0x22},
@@ -67,12 +71,12 @@ def test_objects_and_back():
         {"kind": "async", "address": 2**64 - 1},
         {"kind": "truncated"},
     ]
-    assert encode_backtrace(from_objects(objects)) == data
-    assert encode_backtrace(from_objects([])) == b"\x02\x00"
+    assert encode(from_objects(objects)) == data
+    assert encode(from_objects([])) == b"\x02\x00"
 
 
 def test_more_frames_than_wanted_make_a_truncated_list():
-    bomb = decode_backtrace(bytes.fromhex("02187f8fffffffffffffffff00"))
+    bomb = decode(bytes.fromhex("02187f8fffffffffffffffff00"))
     assert list(to_objects(bomb, 2)) == [{"kind": "pc", "address": 0x7F}] * 2 + [{"kind": "truncated"}]
 
 
@@ -96,6 +100,6 @@ def test_other_objects_are_refused(objects, message):
 
 def test_addresses_that_the_word_cannot_say_are_refused():
     with pytest.raises(InexpressibleError, match="more than 32 bits"):
-        encode_backtrace(from_objects([{"kind": "pc", "address": 2**32}], word=32))
+        encode(from_objects([{"kind": "pc", "address": 2**32}], word=32))
     with pytest.raises(InexpressibleError, match="does not fit into 64 bits"):
         from_objects([{"kind": "pc", "address": 2**64}])

@@ -11,21 +11,16 @@ import pytest
 from plaincbf import BrokenError, read, shortest_size, write_as_swift, write_somehow
 
 from effort import QUICK, rounds
-from walkback.cbf import (
-    Backtraces,
-    Kind,
-    check_backtraces,
-    decode_backtrace,
-    decode_backtraces,
-    encode_backtrace,
-    encode_backtraces,
-    explain_backtraces,
-    split_backtraces,
-)
-from walkback.errors import BacktraceError, InexpressibleError
+from walkback.base.errors import BacktraceError, InexpressibleError
+from walkback.cbf.backtraces import Backtraces
+from walkback.cbf.checking import check
+from walkback.cbf.decoding import decode, decode_all, split
+from walkback.cbf.encoding import encode, encode_all
+from walkback.cbf.instructions import explain
+from walkback.cbf.layout import FrameCode
 
 pytestmark = pytest.mark.kernel
-NAMES = {kind: kind.name.lower() for kind in Kind}
+NAMES = {kind: kind.name.lower() for kind in FrameCode}
 KINDS = {name: kind for kind, name in NAMES.items()}
 BATCH = 1_000 if QUICK else 5_000
 
@@ -87,7 +82,7 @@ def joined(pieces: list[bytes]) -> tuple[bytes, np.ndarray]:
 def runs_of(backtraces: Backtraces, number: int) -> list[tuple[str, int, int]]:
     one = backtraces[number]
     return [
-        (NAMES[Kind(kind)], value, times)
+        (NAMES[FrameCode(kind)], value, times)
         for kind, value, times in zip(one.kind.tolist(), one.value.tolist(), one.times.tolist(), strict=True)
     ]
 
@@ -112,8 +107,8 @@ def test_any_encoding_reads_the_same_as_by_the_second_reader(word, interpreted):
             truncated = rng.random() < 0.2
             pieces.append(write_somehow(frames(rng, word), word, rng, truncated=truncated))
         data, offsets = joined(pieces)
-        found = decode_backtraces(data)
-        assert split_backtraces(data).tolist() == offsets.tolist()
+        found = decode_all(data)
+        assert split(data).tolist() == offsets.tolist()
         for number, piece in enumerate(pieces):
             plain = read(piece)
             assert runs_of(found, number) == plain.frames, piece.hex()
@@ -136,8 +131,8 @@ def test_what_is_written_is_the_shortest_and_reads_the_same_by_the_second_reader
             truncated,
             np.full(len(many), word, np.uint8),
         )
-        data, offsets = encode_backtraces(columns)
-        swift, swift_offsets = encode_backtraces(for_swift(columns), style="swift")
+        data, offsets = encode_all(columns)
+        swift, swift_offsets = encode_all(for_swift(columns), style="swift")
         for number, wanted in enumerate(many):
             piece = data[offsets[number] : offsets[number + 1]].tobytes()
             plain = read(piece)
@@ -157,7 +152,7 @@ def said_by_swift(omitted: int) -> int:
 
 def for_swift(columns: Backtraces) -> Backtraces:
     pairs = zip(columns.kind.tolist(), columns.value.tolist(), strict=True)
-    value = [said_by_swift(value) if kind == Kind.OMIT else value for kind, value in pairs]
+    value = [said_by_swift(value) if kind == FrameCode.OMIT else value for kind, value in pairs]
     return replace(columns, value=np.array(value, np.uint64))
 
 
@@ -177,7 +172,7 @@ def test_damaged_ones_are_refused_at_the_byte_at_which_the_second_reader_stops(w
         count = 200 if interpreted else BATCH
         pieces = [damaged(rng, write_somehow(frames(rng, word), word, rng)) for _ in range(count)]
         data, offsets = joined(pieces)
-        found = decode_backtraces(data, offsets, lenient=True)
+        found = decode_all(data, offsets, lenient=True)
         for number, piece in enumerate(pieces):
             wrong = plain_fault(piece)
             place = int(found.at[number]) - int(offsets[number]) if found.fault[number] else None
@@ -191,19 +186,19 @@ def test_damaged_ones_are_refused_at_the_byte_at_which_the_second_reader_stops(w
 def look_at_everything(piece: bytes, wrong: int | None) -> None:
     """Neither way to look at it crashes; and they agree."""
     if wrong is None:
-        assert decode_backtrace(piece).frame_count == sum(times for _, _, times in read(piece).frames)
+        assert decode(piece).frame_count == sum(times for _, _, times in read(piece).frames)
     else:
         with pytest.raises(BacktraceError) as error:
-            decode_backtrace(piece)
+            decode(piece)
         assert error.value.offset == wrong
-    kept = decode_backtrace(piece, lenient=True)
+    kept = decode(piece, lenient=True)
     assert len(kept.kind) <= len(piece)
-    listed = list(explain_backtraces(piece))
+    listed = list(explain(piece))
     assert b"".join(one.data for one in listed) == piece
-    findings = [one for one in check_backtraces(piece) if not one.note]
+    findings = [one for one in check(piece) if not one.note]
     stream_fault = None
     try:
-        decode_backtraces(piece)
+        decode_all(piece)
     except BacktraceError as error:
         stream_fault = error.offset
     if piece:
@@ -215,27 +210,27 @@ def test_a_bomb_takes_no_room(word):
     size = word // 8
     bomb = bytes([{16: 0, 32: 1, 64: 2}[word], 0x18, 0x7F]) + (bytes([0x88 | (size - 1)]) + b"\xff" * size) * 3 + b"\0"
     tracemalloc.start()
-    one = decode_backtrace(bomb)
+    one = decode(bomb)
     assert tracemalloc.get_traced_memory()[1] < 100_000
     tracemalloc.stop()
     assert one.frame_count == 1 + 3 * (2**word - 1)
     assert len(one.kind) <= 4
     frames_of_it = iter(one)
-    assert [next(frames_of_it) for _ in range(1000)] == [(Kind.PC, 0x7F)] * 1000
+    assert [next(frames_of_it) for _ in range(1000)] == [(FrameCode.PC, 0x7F)] * 1000
     if word == 64:
         assert one.together().frame_counts().tolist() == [2**64 - 1]
     with pytest.raises(InexpressibleError, match="frames, and 65536 are the most wanted"):
         one.together().expanded()
     cut = one.together().expanded(limit=10, cut=True)[0]
-    assert (list(cut), cut.truncated) == ([(Kind.PC, 0x7F)] * 10, True)
-    again = encode_backtrace(one)
+    assert (list(cut), cut.truncated) == ([(FrameCode.PC, 0x7F)] * 10, True)
+    again = encode(one)
     assert len(again) <= len(bomb)
-    assert decode_backtrace(again).frame_count == one.frame_count
+    assert decode(again).frame_count == one.frame_count
 
 
 def test_a_stream_of_bombs_takes_no_room_and_expands_to_no_more_than_is_wanted():
     bomb = bytes.fromhex("02187f8fffffffffffffffff00")
-    many = decode_backtraces(bomb * 10_000)
+    many = decode_all(bomb * 10_000)
     assert set(many.frame_counts().tolist()) == {2**64 - 1}
     with pytest.raises(InexpressibleError, match="frames together, and 134217728 are the most wanted"):
         many.expanded(cut=True)

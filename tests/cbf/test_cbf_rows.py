@@ -9,35 +9,29 @@ import pytest
 from plaincbf import omit_instruction, shortest_size
 
 from effort import SOAK, rounds
-from walkback.cbf import (
-    Kind,
-    check_backtraces,
-    decode_backtrace,
-    decode_backtraces,
-    encode_backtrace,
-    encode_backtraces,
-    encode_columns,
-    explain_backtraces,
-    split_backtraces,
-)
-from walkback.errors import BacktraceError, InexpressibleError
+from walkback.base.errors import BacktraceError, InexpressibleError
+from walkback.cbf.checking import check
+from walkback.cbf.decoding import decode, decode_all, split
+from walkback.cbf.encoding import encode, encode_all, encode_columns
+from walkback.cbf.instructions import explain
+from walkback.cbf.layout import FrameCode
 
 pytestmark = pytest.mark.kernel
-PC, RA, ASYNC, OMIT = Kind
+PC, RA, ASYNC, OMIT = FrameCode
 
 
-def frames(text: str, *, lenient: bool = False) -> list[tuple[Kind, int]]:
-    return list(decode_backtrace(bytes.fromhex(text), lenient=lenient))
+def frames(text: str, *, lenient: bool = False) -> list[tuple[FrameCode, int]]:
+    return list(decode(bytes.fromhex(text), lenient=lenient))
 
 
 def refused(text: str) -> tuple[int, str]:
     with pytest.raises(BacktraceError) as error:
-        decode_backtrace(bytes.fromhex(text))
+        decode(bytes.fromhex(text))
     return error.value.offset, error.value.rule
 
 
 def notes(text: str) -> list[tuple[int, str]]:
-    return [(one.offset, one.rule) for one in check_backtraces(bytes.fromhex(text)) if one.note]
+    return [(one.offset, one.rule) for one in check(bytes.fromhex(text)) if one.note]
 
 
 # The information byte
@@ -45,49 +39,49 @@ def notes(text: str) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize(("info", "word"), [("00", 16), ("01", 32), ("02", 64)])
 def test_the_size_of_words(info, word):
-    assert decode_backtrace(bytes.fromhex(f"{info} 18 ff 00")).word == word
+    assert decode(bytes.fromhex(f"{info} 18 ff 00")).word == word
     assert frames(f"{info} 18 ff 00") == [(PC, 2**word - 1)]
-    assert encode_backtrace([], word=word).hex() == f"{info}00"
+    assert encode([], word=word).hex() == f"{info}00"
 
 
 def test_the_reserved_size_and_other_versions_are_refused_and_have_no_frames():
     assert refused("03 18 01 00") == (0, "word-size")
     for version in (1, 2, 63):
         assert refused(f"{version << 2 | 2:02x} 18 01 00") == (0, "version")
-        kept = decode_backtrace(bytes([version << 2 | 2, 0x18, 1, 0]), lenient=True)
+        kept = decode(bytes([version << 2 | 2, 0x18, 1, 0]), lenient=True)
         assert (list(kept), kept.truncated) == ([], False)
 
 
 def test_no_data_is_refused():
     assert refused("") == (0, "no-data")
     assert frames("", lenient=True) == []
-    assert len(decode_backtraces(b"")) == 0
-    assert split_backtraces(b"").tolist() == [0]
+    assert len(decode_all(b"")) == 0
+    assert split(b"").tolist() == [0]
 
 
 # Instructions
 
 
 def test_end_and_trunc():
-    assert not decode_backtrace(b"\x02\x00").truncated
-    assert decode_backtrace(b"\x02\x01").truncated
-    assert encode_backtrace([], truncated=True) == b"\x02\x01"
-    assert encode_backtrace([], truncated=True, end=False) == b"\x02\x01"
+    assert not decode(b"\x02\x00").truncated
+    assert decode(b"\x02\x01").truncated
+    assert encode([], truncated=True) == b"\x02\x01"
+    assert encode([], truncated=True, end=False) == b"\x02\x01"
 
 
 def test_the_end_can_be_left_out_where_the_length_is_known():
     assert frames("02 18 11") == [(PC, 0x11)]
-    assert not decode_backtrace(bytes.fromhex("02 18 11")).truncated
-    assert decode_backtrace(bytes.fromhex("02 18 11"), lenient=True).truncated
+    assert not decode(bytes.fromhex("02 18 11")).truncated
+    assert decode(bytes.fromhex("02 18 11"), lenient=True).truncated
     assert notes("02 18 11") == [(3, "no-end")]
     assert notes("02") == [(1, "no-end")]
-    assert encode_backtrace([(PC, 0x11)], end=False).hex() == "021811"
+    assert encode([(PC, 0x11)], end=False).hex() == "021811"
 
 
 @pytest.mark.parametrize("code", range(2, 16))
 def test_reserved_instructions_below_pc(code):
     assert refused(f"02 18 11 {code:02x} 00") == (3, "reserved")
-    kept = decode_backtrace(bytes([2, 0x18, 0x11, code, 0]), lenient=True)
+    kept = decode(bytes([2, 0x18, 0x11, code, 0]), lenient=True)
     assert (list(kept), kept.truncated) == ([(PC, 0x11)], True)
 
 
@@ -102,9 +96,9 @@ def test_addresses_of_every_length_absolute_and_relative(kind, code, count):
     value = bytes(range(0x11, 0x11 + count))
     number = int.from_bytes(value, "big")
     absolute = bytes([2, code | 8 | (count - 1)]) + value
-    assert list(decode_backtrace(absolute + b"\0")) == [(kind, number)]
+    assert list(decode(absolute + b"\0")) == [(kind, number)]
     relative = bytes([code | (count - 1)]) + value
-    assert list(decode_backtrace(absolute + relative + b"\0")) == [(kind, number), (kind, 2 * number % 2**64)]
+    assert list(decode(absolute + relative + b"\0")) == [(kind, number), (kind, 2 * number % 2**64)]
     assert refused((absolute + relative[:-1]).hex()) == (len(absolute), "cut")
 
 
@@ -115,7 +109,7 @@ def test_address_values_are_sign_extended_and_sums_wrap_around(info, word, count
         return
     low = (-5) % (1 << 8 * count)
     data = bytes([info, 0x18, 3, 0x20 | (count - 1)]) + low.to_bytes(count, "big") + b"\x20\x05\x00"
-    assert list(decode_backtrace(data)) == [(PC, 3), (RA, 2**word - 2), (RA, 3)]
+    assert list(decode(data)) == [(PC, 3), (RA, 2**word - 2), (RA, 3)]
 
 
 def test_only_the_first_address_has_to_be_absolute_and_a_relative_one_is_a_note():
@@ -124,7 +118,7 @@ def test_only_the_first_address_has_to_be_absolute_and_a_relative_one_is_a_note(
     assert notes("02 4f 10 11 00") == [(2, "first-relative")]
     assert notes("02 18 11 20 02 00") == []
     # Also behind an omission, and of each backtrace anew.
-    assert encode_backtrace([(OMIT, 1), (PC, 0x11)]).hex() == "0240181100"
+    assert encode([(OMIT, 1), (PC, 0x11)]).hex() == "0240181100"
     two, _ = encode_columns(np.array([0, 1, 2]), np.array([1, 1]), np.array([0x11, 0x12]))
     assert two.tobytes().hex() == "02181100" + "02181200"
 
@@ -132,12 +126,12 @@ def test_only_the_first_address_has_to_be_absolute_and_a_relative_one_is_a_note(
 @pytest.mark.parametrize("count", range(1, 33))
 def test_omissions_inline_and_external(count):
     assert frames(f"02 {0x3F + count:02x} 00") == [(OMIT, count)]
-    assert encode_backtrace([(OMIT, count)]) == b"\x02" + omit_instruction(count) + b"\0"
+    assert encode([(OMIT, count)]) == b"\x02" + omit_instruction(count) + b"\0"
     number = (1 << 8 * count) - 1 if count <= 8 else 0
     data = bytes([2, 0x5F + count]) + number.to_bytes(count, "big") + b"\0"
     if count <= 8:
-        assert list(decode_backtrace(data)) == [(OMIT, number)]
-        assert encode_backtrace([(OMIT, number)]) == data
+        assert list(decode(data)) == [(OMIT, number)]
+        assert encode([(OMIT, number)]) == data
     else:
         assert refused(data.hex()) == (1, "wide-operand")
 
@@ -158,7 +152,7 @@ def test_omissions_and_repeats_wider_than_the_word_are_refused():
 def test_repeats_inline_and_external(count):
     assert frames(f"02 18 11 {0x7F + count:02x} 00") == [(PC, 0x11)] * (1 + count)
     data = bytes.fromhex("021811") + bytes([0x87 + count]) + (7).to_bytes(count, "big") + b"\0"
-    assert list(decode_backtrace(data)) == [(PC, 0x11)] * 8
+    assert list(decode(data)) == [(PC, 0x11)] * 8
 
 
 def test_a_repeat_is_of_the_frame_and_not_of_its_instruction():
@@ -168,7 +162,7 @@ def test_a_repeat_is_of_the_frame_and_not_of_its_instruction():
 
 def test_a_repeat_of_nothing_is_refused():
     assert refused("02 80 00") == (1, "nothing-to-repeat")
-    kept = decode_backtrace(b"\x02\x80\x00", lenient=True)
+    kept = decode(b"\x02\x80\x00", lenient=True)
     assert (list(kept), kept.truncated) == ([], True)
 
 
@@ -181,25 +175,25 @@ def test_an_external_repeat_of_0_repeats_nothing():
 def test_more_repeats_than_swift_takes_are_a_note():
     assert notes("02 18 11 8a 10 00 01 00") == []
     assert notes("02 18 11 8a 10 00 02 00") == [(3, "many-repeats")]
-    assert decode_backtrace(bytes.fromhex("02 18 11 8a 10 00 02 00")).frame_count == 1048579
+    assert decode(bytes.fromhex("02 18 11 8a 10 00 02 00")).frame_count == 1048579
 
 
 def test_what_is_behind_the_end_is_another_backtrace_or_wrong():
     data = bytes.fromhex("02 18 11 00  00 18 22 01")
     assert refused(data.hex()) == (4, "trailing")
-    both = decode_backtraces(data)
+    both = decode_all(data)
     assert [list(one) for one in both] == [[(PC, 0x11)], [(PC, 0x22)]]
     assert (both.truncated.tolist(), both.word.tolist()) == ([False, True], [64, 16])
-    assert split_backtraces(data).tolist() == [0, 4, 8]
+    assert split(data).tolist() == [0, 4, 8]
 
 
 def test_a_stream_that_breaks_keeps_what_came_before_if_lenient():
     data = bytes.fromhex("02 18 11 00  02 18 22 90  02 18 33 00")
     with pytest.raises(BacktraceError, match=r"offset 0x7: this instruction is reserved \[reserved\]"):
-        decode_backtraces(data)
+        decode_all(data)
     with pytest.raises(BacktraceError, match="offset 0x7"):
-        split_backtraces(data)
-    kept = decode_backtraces(data, lenient=True)
+        split(data)
+    kept = decode_all(data, lenient=True)
     assert [list(one) for one in kept] == [[(PC, 0x11)], [(PC, 0x22)]]
     assert kept.truncated.tolist() == [False, True]
     assert [(one.offset, one.rule) for one in kept.findings()] == [(7, "reserved")]
@@ -215,11 +209,11 @@ def test_the_shortest_of_all_short_lists_over_a_small_alphabet(interpreted):
         32: [("pc", near), ("ra", near + 0x80), ("ra", 0x80004011), ("omit", 33), ("omit", 1), ("ra", 2**32 - 1)],
         64: [("pc", near), ("ra", near + 0x8000), ("ra", far), ("ra", kernel), ("omit", 256), ("ra", near)],
     }
-    kinds = {kind.name.lower(): kind for kind in Kind}
+    kinds = {kind.name.lower(): kind for kind in FrameCode}
     for word, alphabet in alphabets.items():
         for size in range(3 if interpreted else rounds(6, quick=4) if not SOAK else 7):
             for wanted in itertools.product(alphabet, repeat=size):
-                data = encode_backtrace([(kinds[kind], value) for kind, value in wanted], word=word, end=False)
+                data = encode([(kinds[kind], value) for kind, value in wanted], word=word, end=False)
                 assert len(data) == 1 + shortest_size(list(wanted), word), wanted
 
 
@@ -228,43 +222,43 @@ def test_the_shortest_of_all_short_lists_over_a_small_alphabet(interpreted):
 def test_the_shortest_of_long_repeats(word):
     for times in (*range(1, 20), *range(254, 268)):
         frame = [("ra", 0x1234)] * times
-        data = encode_backtrace([(RA, 0x1234)] * times, word=word, end=False)
+        data = encode([(RA, 0x1234)] * times, word=word, end=False)
         assert len(data) == 1 + shortest_size(frame, word), times
-        assert decode_backtrace(data).frame_count == times
+        assert decode(data).frame_count == times
 
 
 @pytest.mark.parametrize(("repeats", "size"), [(8, 1), (9, 2), (255, 2), (256, 3), (65535, 3), (65536, 4), (65543, 4)])
 def test_repeats_take_the_fewest_bytes(repeats, size):
-    one = decode_backtrace(encode_backtrace([(PC, 0x11)]))
+    one = decode(encode([(PC, 0x11)]))
     many = type(one)(one.kind, one.value, one.times + np.uint64(repeats))
-    assert len(encode_backtrace(many, word=64)) == 4 + size
-    assert decode_backtrace(encode_backtrace(many, word=16)).frame_count == 1 + repeats
+    assert len(encode(many, word=64)) == 4 + size
+    assert decode(encode(many, word=16)).frame_count == 1 + repeats
 
 
 def test_runs_that_are_equal_are_written_as_one():
     kind, value = np.array([1, 1, 1], np.uint8), np.array([5, 5, 5], np.uint64)
     times = np.array([2**64 - 1, 2**64 - 1, 3], np.uint64)
     data, _ = encode_columns(np.array([0, 3]), kind, value, times)
-    back = decode_backtrace(data)
+    back = decode(data)
     assert back.frame_count == 2 * (2**64 - 1) + 3
     assert len(data) == 4 + 9 + 9 + 1
 
 
 def test_what_a_word_cannot_say_is_refused():
     with pytest.raises(InexpressibleError, match="the address 0x10000 has more than 16 bits"):
-        encode_backtrace([(PC, 0x10000)], word=16)
+        encode([(PC, 0x10000)], word=16)
     with pytest.raises(InexpressibleError, match="65536 omitted frames are more than 16 bits can say"):
-        encode_backtrace([(OMIT, 0x10000)], word=16)
+        encode([(OMIT, 0x10000)], word=16)
     for value in (-1, 2**64):
         with pytest.raises(InexpressibleError, match="does not fit into 64 bits"):
-            encode_backtrace([(PC, value)])
+            encode([(PC, value)])
     with pytest.raises(InexpressibleError, match="one of the kinds PC, RA, ASYNC, OMIT"):
-        encode_backtrace([(5, 1)])
+        encode([(5, 1)])
     with pytest.raises(InexpressibleError, match="there are no frames of kind 0"):
         encode_columns(np.array([0, 1]), np.array([0]), np.array([0]))
-    one = decode_backtrace(bytes.fromhex("02187f8fffffffffffffffff00"))
+    one = decode(bytes.fromhex("02187f8fffffffffffffffff00"))
     with pytest.raises(InexpressibleError, match="takes more than 1024 instructions"):
-        encode_backtrace(one, word=16)
+        encode(one, word=16)
 
 
 def test_wrong_columns_are_refused():
@@ -279,31 +273,31 @@ def test_wrong_columns_are_refused():
         encode_columns(np.array([0, 2]), kind, value[:1])
     for offsets in ([], [0, 3], [-1, 1], [1, 0]):
         with pytest.raises(ValueError, match="offsets of backtraces must rise"):
-            decode_backtraces(b"\2\0", np.array(offsets, np.int64))
+            decode_all(b"\2\0", np.array(offsets, np.int64))
 
 
 # Swift
 
 
 def test_swift_starts_from_0_and_so_relative():
-    assert encode_backtrace([(PC, 0x11)], style="swift").hex() == "02101100"
+    assert encode([(PC, 0x11)], style="swift").hex() == "02101100"
 
 
 def test_swift_writes_omissions_of_32_behind_the_instruction_and_none_of_0():
-    assert encode_backtrace([(OMIT, 31)], style="swift").hex() == "025e00"
-    assert encode_backtrace([(OMIT, 32)], style="swift").hex() == "02602000"
-    assert encode_backtrace([(OMIT, 32)]).hex() == "025f00"
-    assert encode_backtrace([(OMIT, 70000)], word=16, style="swift").hex() == "006201117000"
+    assert encode([(OMIT, 31)], style="swift").hex() == "025e00"
+    assert encode([(OMIT, 32)], style="swift").hex() == "02602000"
+    assert encode([(OMIT, 32)]).hex() == "025f00"
+    assert encode([(OMIT, 70000)], word=16, style="swift").hex() == "006201117000"
     for number in (0, 2**63):
         with pytest.raises(InexpressibleError, match="Swift cannot write"):
-            encode_backtrace([(OMIT, number)], style="swift")
-    assert encode_backtrace([(OMIT, 0)]).hex() == "02600000"
+            encode([(OMIT, number)], style="swift")
+    assert encode([(OMIT, 0)]).hex() == "02600000"
 
 
 def test_swift_repeats_at_most_a_million_times_at_once():
-    one = decode_backtrace(bytes.fromhex("02187f 8b00200003 00"))
+    one = decode(bytes.fromhex("02187f 8b00200003 00"))
     assert one.frame_count == 1 + 0x200003
-    assert encode_backtrace(one, style="swift").hex() == "02107f" + "8a100000" * 2 + "82" + "00"
+    assert encode(one, style="swift").hex() == "02107f" + "8a100000" * 2 + "82" + "00"
 
 
 def test_swifts_own_test_of_all_instructions():
@@ -318,13 +312,13 @@ def test_swifts_own_test_of_all_instructions():
         *[(RA, 0x2020)] * 2,
         *[(PC, 0x3030)] * 10,
     ]
-    data = encode_backtrace(wanted, truncated=True, style="swift")
+    data = encode(wanted, truncated=True, style="swift")
     # 0x7fff00002000 - 0xf10 takes as many bytes as the address itself, so it is relative.
     assert data.hex(" ") == (
         "02 11 10 00 20 10 21 ff 00 35 7f ff 00 00 10 f0 44 61 03 e8 29 20 20 80 11 10 10 88 09 01"
     )
-    assert list(decode_backtrace(data)) == wanted
-    assert len(encode_backtrace(wanted, truncated=True)) == len(data)
+    assert list(decode(data)) == wanted
+    assert len(encode(wanted, truncated=True)) == len(data)
 
 
 def test_the_limit_of_swifts_reader_is_that_of_its_test():
@@ -336,7 +330,7 @@ def test_the_limit_of_swifts_reader_is_that_of_its_test():
 
 
 def test_instructions_with_their_meaning():
-    listed = list(explain_backtraces(bytes.fromhex("02 18 11 21 01 00 20 f0 44 61 03 e8 30 01 81 88 09 01")))
+    listed = list(explain(bytes.fromhex("02 18 11 21 01 00 20 f0 44 61 03 e8 30 01 81 88 09 01")))
     assert [(one.offset, one.mnemonic, one.meaning, one.address, one.count) for one in listed] == [
         (0, "info", "version 0, 64-bit words", None, None),
         (1, "pc", "absolute", 0x11, None),
@@ -353,10 +347,10 @@ def test_instructions_with_their_meaning():
 
 def test_columns_read_and_written_are_the_same():
     data = bytes.fromhex("02 18 11 20 02 81 00  01 18 11 44 01")
-    again, offsets = encode_backtraces(decode_backtraces(data))
+    again, offsets = encode_all(decode_all(data))
     assert again.tobytes() == data
     assert offsets.tolist() == [0, 7, 12]
-    one = decode_backtraces(data)
+    one = decode_all(data)
     assert one.frame_counts().tolist() == [4, 2]
     assert one.expanded().first.tolist() == [0, 4, 6]
     assert list(one[-1]) == list(one[1])
@@ -365,20 +359,20 @@ def test_columns_read_and_written_are_the_same():
 
 
 def test_columns_grow_where_backtraces_or_frames_take_few_bytes():
-    many = decode_backtraces(b"\x02\x00" * 5000)
+    many = decode_all(b"\x02\x00" * 5000)
     assert (len(many), many.first.tolist()) == (5000, [0] * 5001)
     data = (b"\x00" + b"\x40\x80" * 3000 + b"\x01") * 4
-    many = decode_backtraces(data)
+    many = decode_all(data)
     assert many.first.tolist() == [0, 3000, 6000, 9000, 12000]
     assert many.times.tolist() == [2] * 12000
     assert many.truncated.all()
-    assert split_backtraces(data).tolist() == [0, 6002, 12004, 18006, 24008]
+    assert split(data).tolist() == [0, 6002, 12004, 18006, 24008]
     offsets = np.array([0, 6002, 12004])
-    assert decode_backtraces(data, offsets).first.tolist() == [0, 3000, 6000]
+    assert decode_all(data, offsets).first.tolist() == [0, 3000, 6000]
 
 
 def test_columns_may_begin_and_end_inside_of_larger_ones():
-    kind, value = np.full(5, Kind.PC), np.arange(5) + 0x11
+    kind, value = np.full(5, FrameCode.PC), np.arange(5) + 0x11
     data, offsets = encode_columns(np.array([1, 2, 4]), kind, value)
     assert data.tobytes().hex(" ", 1) == "02 18 12 00 02 18 13 10 01 00"
     assert offsets.tolist() == [0, 4, 10]

@@ -11,21 +11,9 @@ import pytest
 from cfibuilder import CfiBuilder, cfa
 from elfbuilder import ElfBuilder, Image
 from sframebuilder import AARCH64, PCREL, S390X, SORTED, SFrameBuilder, row
-from test_files import (
-    PC32,
-    PC64,
-    SFRAME,
-    SIZE,
-    TEXT,
-    linked,
-    placing,
-    relocatable,
-    small,
-    unplaced,
-    written,
-)
-from walkback.checking import check, check_source
-from walkback.sframe.check import CODES, Finding, Report, Severity
+from sframefiles import PC32, PC64, SFRAME, SIZE, TEXT, linked, placing, relocatable, small, unplaced, written
+from walkback.sections.check import check, check_source
+from walkback.sframe.checking import CODES, Finding, Report, Severity
 from walkback.sframe.files import from_bytes
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "findings.md"

@@ -15,10 +15,11 @@ import pytest
 
 from corpus import corpus
 from peers import run
-from walkback.checking import check_source
 from walkback.elf import ElfFile
-from walkback.sframe.encode import encode
-from walkback.sframe.files import Source, from_bytes, sources
+from walkback.sections.check import check_source
+from walkback.sframe.encoding import encode
+from walkback.sframe.files import Source, from_bytes
+from walkback.sframe.files import read as sources
 
 if TYPE_CHECKING:
     from pathlib import Path

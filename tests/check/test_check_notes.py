@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from walkback import SectionBuilder, add, check, check_source
+from walkback import add, check
+from walkback.base.replace import replace_file
 from walkback.cli.main import cli
 from walkback.elf import ElfFile
 from walkback.graft import add as graft
-from walkback.replace import replace_file
-from walkback.sframe.files import sources
+from walkback.sections.check import check_source
+from walkback.sframe.builder import SectionBuilder
+from walkback.sframe.files import read as sources
 
 # `popped` takes its return address off the stack, as `__vfork` does; `plain` is like any function.
 SOURCE = """
@@ -54,7 +56,7 @@ def grafted(program: Path) -> Path:
 
 
 def address_of(program: Path, name: str) -> int:
-    with ElfFile.open(program) as elf:
+    with ElfFile(program) as elf:
         [symtab] = elf.sections_of_type(2)
         names = elf.strings(int(elf.sections["link"][symtab]), elf.symbols(symtab)["name_offset"].tolist())
         return int(elf.symbols(symtab)["value"][names.index(name)])
@@ -83,7 +85,7 @@ def test_a_note_does_not_change_the_exit_status(grafted: Path) -> None:
 
 
 def test_a_rule_that_is_left_out_has_no_notes(grafted: Path) -> None:
-    [report] = check(grafted, ignored=["cfa-below-sp"])
+    [report] = check(grafted, ignore=["cfa-below-sp"])
     assert report.notes == []
 
 
@@ -101,7 +103,7 @@ def test_what_it_does_not_say_is_a_finding(
 ) -> None:
     builder = SectionBuilder("AMD64")
     builder.function(address_of(program, function), size, rows)
-    with ElfFile.open(program) as elf:
+    with ElfFile(program) as elf:
         contents = graft(elf, lambda address: builder.encode(address=address), len(builder.encode(address=0)))
         replace_file(tmp_path / "wrong", contents.parts, read=elf.file)
     [report] = check(tmp_path / "wrong")

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test_files import SFRAME, linked, placing, relocatable, small, unplaced, written
-from walkback.checking import check
-from walkback.sframe.check import Report, Severity
+from sframefiles import SFRAME, linked, placing, relocatable, small, unplaced, written
+from walkback.sections.check import check
+from walkback.sframe.checking import Report, Severity
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sframebuilder import AARCH64, S390X, SFrameBuilder, row
-from test_files import PC64, SFRAME, SIZE, TEXT, archive, linked, placing, relocatable, small, written
-from walkback.checking import check, check_source
-from walkback.sframe.check import LISTED, Report, Severity
+from sframefiles import PC64, SFRAME, SIZE, TEXT, archive, linked, placing, relocatable, small, written
+from walkback.sections.check import check, check_source
+from walkback.sframe.checking import LISTED, Report, Severity
 from walkback.sframe.files import from_bytes
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def many(count: int) -> SFrameBuilder:
 
 @pytest.mark.parametrize("listed", [1, 3, LISTED])
 def test_of_each_rule_so_many_breaches_are_listed_and_the_others_counted(listed: int) -> None:
-    report = of_bytes(many(50), listed=listed)
+    report = of_bytes(many(50), limit=listed)
     assert codes(report) == ["function-padding"] * listed
     assert report.unlisted == {"function-padding": 50 - listed}
     assert [finding.function for finding in report.findings] == list(range(listed))
@@ -101,12 +101,12 @@ def test_a_breach_in_each_of_many_rows_costs_little() -> None:
 def test_ignored_rules_are_not_told() -> None:
     everything = codes(of_bytes(damaged()))
     assert "row-count" in everything
-    assert codes(of_bytes(damaged(), ignored=["row-count"])) == [code for code in everything if code != "row-count"]
+    assert codes(of_bytes(damaged(), ignore=["row-count"])) == [code for code in everything if code != "row-count"]
 
 
 def test_a_rule_that_does_not_exist_cannot_be_ignored() -> None:
     with pytest.raises(ValueError, match="there is no rule row-counts"):
-        of_bytes(small(), ignored=["row-counts"])
+        of_bytes(small(), ignore=["row-counts"])
 
 
 # Consumers
@@ -154,7 +154,7 @@ def test_linux_takes_every_machine_that_it_runs_on(tmp_path: Path) -> None:
 def test_what_is_ignored_still_decides_whether_a_consumer_loads_the_section() -> None:
     builder = small()
     builder.functions[0].rows[1].info |= 0x60
-    report = of_bytes(builder, consumer="linux", ignored=["row-word-size", "rows-gap"])
+    report = of_bytes(builder, consumer="linux", ignore=["row-word-size", "rows-gap"])
     assert [finding.message for finding in report.findings if finding.code == "linux-rows"] == ["see row-word-size"]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from plaincif import FIXED, Chosen, coded, counted, write
 
-from walkback.cif.decode import check_images, decode_images, explain_images
+from walkback.base.errors import BacktraceError
+from walkback.cif.decoding import check, decode, explain
 from walkback.cif.imagemap import Image, ImageMap
-from walkback.errors import BacktraceError
 
 
 def raw(text: str) -> bytes:
@@ -27,17 +27,17 @@ def data_of(*paths: bytes, build_id: bytes = b"") -> bytes:
 
 
 def paths_of(*paths: bytes) -> list[str | None]:
-    return [one.path for one in decode_images(data_of(*paths)).images]
+    return [one.path for one in decode(data_of(*paths)).images]
 
 
 def rules(data: bytes) -> list[str]:
-    return [one.rule for one in check_images(data) if not one.note]
+    return [one.rule for one in check(data) if not one.note]
 
 
 def refused(data: bytes) -> tuple[str, int]:
     """The rule for which a strict reader refuses a map, and where."""
     with pytest.raises(BacktraceError) as caught:
-        decode_images(data)
+        decode(data)
     assert caught.value.offset is not None
     return str(caught.value.rule), caught.value.offset
 
@@ -47,7 +47,7 @@ def refused(data: bytes) -> tuple[str, int]:
 
 @pytest.mark.parametrize(("size", "word"), [(0, 16), (1, 32), (2, 64)])
 def test_the_info_byte_has_the_size_of_words(size: int, word: int) -> None:
-    assert decode_images(bytes([size, 0, 0])) == ImageMap(word, "", ())
+    assert decode(bytes([size, 0, 0])) == ImageMap(word, "", ())
 
 
 @pytest.mark.parametrize("lenient", [False, True])
@@ -67,17 +67,17 @@ def test_the_info_byte_has_the_size_of_words(size: int, word: int) -> None:
 )
 def test_without_its_beginning_a_map_is_nothing(data: str, rule: str | None, lenient: bool) -> None:
     if rule is None:
-        assert decode_images(bytes.fromhex(data)).platform is None
+        assert decode(bytes.fromhex(data)).platform is None
         return
     with pytest.raises(BacktraceError) as caught:
-        decode_images(bytes.fromhex(data), lenient=lenient)
+        decode(bytes.fromhex(data), lenient=lenient)
     assert caught.value.rule == rule
 
 
 def test_a_platform_is_utf8() -> None:
-    assert decode_images(b"\x02\x02\xc3\xa4\x00").platform == "ä"
+    assert decode(b"\x02\x02\xc3\xa4\x00").platform == "ä"
     assert refused(b"\x02\x02A\xff\x00") == ("platform-utf8", 3)
-    assert decode_images(b"\x02\x02A\xff\x00", lenient=True).platform == "A\ufffd"
+    assert decode(b"\x02\x02A\xff\x00", lenient=True).platform == "A\ufffd"
 
 
 @pytest.mark.parametrize(
@@ -97,14 +97,14 @@ def test_a_platform_is_utf8() -> None:
 )
 def test_a_count_has_seven_bits_a_byte(count: int, coding: str) -> None:
     assert counted(count).hex(" ") == coding
-    (missing,) = check_images(b"\x02\x00" + counted(count)) if count else [None]
+    (missing,) = check(b"\x02\x00" + counted(count)) if count else [None]
     assert missing is None or f"image 0 of {count}" in missing.message
 
 
 def test_a_count_may_be_longer_than_needed() -> None:
-    (note,) = check_images(bytes.fromhex("02 00 80 00"))
+    (note,) = check(bytes.fromhex("02 00 80 00"))
     assert (note.rule, note.note, note.offset) == ("long-count", True, 2)
-    assert decode_images(bytes.fromhex("02 00 80 00")).images == ()
+    assert decode(bytes.fromhex("02 00 80 00")).images == ()
 
 
 # The first form
@@ -113,7 +113,7 @@ def test_a_count_may_be_longer_than_needed() -> None:
 def test_the_first_form_has_no_platform() -> None:
     data = data_of(raw("/a/b") + b"\0", coded(32) + b"\0")
     assert data[1:6] == b"\x04test"
-    found = decode_images(data[:1] + data[6:])
+    found = decode(data[:1] + data[6:])
     assert (found.platform, [one.path for one in found.images]) == (None, ["/a/b", "/a"])
     assert [(one.rule, one.note) for one in found.findings] == [("no-platform", True)]
 
@@ -130,12 +130,12 @@ def test_damage_does_not_make_the_first_form_of_a_map(platform: str) -> None:
 
 def test_an_image_has_a_base_an_end_and_a_build_id() -> None:
     data = bytes.fromhex("02 00 01 29 00 00 55 55 00 10 20 00 04 de ad be ef 00")
-    assert decode_images(data).images == (Image(None, b"\xde\xad\xbe\xef", 0x55550010, 0x55552010),)
+    assert decode(data).images == (Image(None, b"\xde\xad\xbe\xef", 0x55550010, 0x55552010),)
 
 
 def test_a_base_may_be_relative_to_the_one_before() -> None:
     data = bytes.fromhex("02 00 02 09 10 00 01 00 00 00 89 01 00 01 00 00 00")
-    assert [(one.base, one.end) for one in decode_images(data).images] == [(0x1000, 0x1100), (0x1100, 0x1200)]
+    assert [(one.base, one.end) for one in decode(data).images] == [(0x1000, 0x1100), (0x1100, 0x1200)]
 
 
 @pytest.mark.parametrize(
@@ -155,25 +155,25 @@ def test_addresses_are_sign_extended_to_the_word(word: int, coding: str, base: i
     if end is None:
         assert refused(data)[0] == "end-of-text"
     else:
-        assert decode_images(data).images == (Image(None, None, base, end),)
+        assert decode(data).images == (Image(None, None, base, end),)
 
 
 def test_a_relative_base_wraps_at_the_word() -> None:
     data = bytes.fromhex("00 00 02 00 80 01 00 00 80 80 01 00 00")
-    assert [one.base for one in decode_images(data, lenient=True).images] == [0xFF80, 0xFF00]
+    assert [one.base for one in decode(data, lenient=True).images] == [0xFF80, 0xFF00]
     assert refused(data) == ("order", 8)
 
 
 def test_an_operand_is_not_wider_than_the_word() -> None:
     data = bytes.fromhex("00 00 01 11 00 12 34 01 00 00 00")
     assert refused(data) == ("wide-operand", 4)
-    assert decode_images(data, lenient=True).images == (Image(None, None, 0x1234, 0x1334),)
+    assert decode(data, lenient=True).images == (Image(None, None, 0x1234, 0x1334),)
 
 
 def test_bit_six_of_a_header_is_reserved() -> None:
     data = bytes.fromhex("02 00 01 40 10 10 00 00")
     assert refused(data) == ("reserved-bit", 3)
-    assert decode_images(data, lenient=True).images == (Image(None, None, 0x10, 0x20),)
+    assert decode(data, lenient=True).images == (Image(None, None, 0x10, 0x20),)
 
 
 @pytest.mark.parametrize("end", ["00", "ff"])
@@ -185,17 +185,17 @@ def test_a_build_id_has_1024_bytes_at_most() -> None:
     def with_id(size: int) -> bytes:
         return bytes.fromhex("02 00 01 00 10 10") + counted(size) + bytes(size) + b"\0"
 
-    assert decode_images(with_id(1024)).images[0].build_id == bytes(1024)
+    assert decode(with_id(1024)).images[0].build_id == bytes(1024)
     assert refused(with_id(1025)) == ("build-id-length", 6)
-    assert decode_images(with_id(1025), lenient=True).images == ()
+    assert decode(with_id(1025), lenient=True).images == ()
 
 
 def test_an_overlap_is_told_and_no_more() -> None:
     data = write(
         64, "x", [Chosen(0x10, 0x60, b"", b"\0"), Chosen(0x20, 0x30, b"", b"\0"), Chosen(0x60, 0x61, b"", b"\0")]
     )
-    assert [(one.rule, one.note) for one in check_images(data)] == [("overlap", True)]
-    assert len(decode_images(data).images) == 3
+    assert [(one.rule, one.note) for one in check(data)] == [("overlap", True)]
+    assert len(decode(data).images) == 3
 
 
 def test_what_follows_the_last_image_is_told() -> None:
@@ -204,9 +204,9 @@ def test_what_follows_the_last_image_is_told() -> None:
 
 def test_leniently_the_images_before_the_damage_are_kept() -> None:
     whole = data_of(raw("/a/b") + b"\0", raw("/c/d") + b"\0")
-    seen = {len(decode_images(whole[:size], lenient=True).images) for size in range(7, len(whole))}
+    seen = {len(decode(whole[:size], lenient=True).images) for size in range(7, len(whole))}
     assert seen == {0, 1, 2}
-    assert decode_images(whole[:-1], lenient=True).images[1] == Image(None, None, 0x2000, 0x2100)
+    assert decode(whole[:-1], lenient=True).images[1] == Image(None, None, 0x2000, 0x2100)
 
 
 # Paths
@@ -280,7 +280,7 @@ def test_many_codes_take_two_bytes() -> None:
 )
 def test_a_broken_path_does_not_fail_the_map(path: bytes, rule: str) -> None:
     data = data_of(path, raw("/a/b") + b"\0", build_id=b"id")
-    found = decode_images(data)
+    found = decode(data)
     assert [one.path for one in found.images] == [None, "/a/b"]
     assert [one.rule for one in found.findings] == rules(data) == [rule]
 
@@ -289,7 +289,7 @@ def test_a_broken_path_does_not_fail_the_map(path: bytes, rule: str) -> None:
 def test_a_path_that_the_data_ends_within_is_refused(path: str) -> None:
     data = data_of(bytes.fromhex(path), build_id=b"id")
     assert refused(data) == ("data-missing", len(data))
-    assert decode_images(data, lenient=True).images == (Image(None, b"id", 0x1000, 0x1100),)
+    assert decode(data, lenient=True).images == (Image(None, b"id", 0x1000, 0x1100),)
 
 
 def test_what_a_broken_path_teaches_is_counted_and_unknown() -> None:
@@ -304,7 +304,7 @@ def test_a_second_broken_path_teaches_nothing_known() -> None:
 
 def test_every_byte_is_explained() -> None:
     data = data_of(b"\x84" + framework("AppKit", "C"), raw("/a/b") + b"\0", b"\x81\xa0\x01x\0", build_id=b"ab")
-    parts, findings = explain_images(data)
+    parts, findings = explain(data)
     assert b"".join(part.data for part in parts) == data
     assert [part.offset for part in parts] == [
         len(b"".join(one.data for one in parts[:at])) for at in range(len(parts))

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from walkback.cif.decode import decode_images
-from walkback.cif.encode import encode_images
+from walkback.base.errors import InexpressibleError
+from walkback.cif.decoding import decode
+from walkback.cif.encoding import encode
 from walkback.cif.imagemap import Image, ImageMap
-from walkback.errors import InexpressibleError
 
 
 def mapped(*paths: str | None) -> ImageMap:
@@ -18,8 +18,8 @@ def mapped(*paths: str | None) -> ImageMap:
 
 def paths(images: ImageMap, style: str) -> list[str]:
     """The instructions of each path, in hexadecimal."""
-    data = encode_images(images, style=style)
-    assert decode_images(data) == images
+    data = encode(images, style=style)
+    assert decode(data) == images
     starts = [
         index for index in range(len(data)) if data[index : index + 4] in {bytes([0, at, 1, 0]) for at in range(9)}
     ]
@@ -28,18 +28,18 @@ def paths(images: ImageMap, style: str) -> list[str]:
 
 def test_images_stand_by_rising_base() -> None:
     one, two = Image("/b", None, 0x2000, 0x3000), Image("/a", b"\1", 0x1000, 0x1800)
-    assert decode_images(encode_images(ImageMap(64, "", (one, two)))).images == (two, one)
+    assert decode(encode(ImageMap(64, "", (one, two)))).images == (two, one)
 
 
 def test_no_platform_is_the_first_form() -> None:
     images = ImageMap(32, None, (Image("/a/b", b"\1", 0x1000, 0x1800),))
-    data = encode_images(images)
+    data = encode(images)
     assert data.hex(" ") == "01 01 09 10 00 08 00 01 01 04 2f 61 2f 62 00"
-    assert decode_images(data) == images
+    assert decode(data) == images
 
 
 def test_nothing_known_of_an_image_is_written_as_nothing() -> None:
-    assert encode_images(ImageMap(64, "", (Image("", b"", 1, 2),))) == encode_images(mapped_at_one())
+    assert encode(ImageMap(64, "", (Image("", b"", 1, 2),))) == encode(mapped_at_one())
 
 
 def mapped_at_one() -> ImageMap:
@@ -63,20 +63,20 @@ def mapped_at_one() -> ImageMap:
 )
 def test_what_no_reader_takes_is_not_written(images: ImageMap, message: str) -> None:
     with pytest.raises(InexpressibleError, match=message):
-        encode_images(images)
+        encode(images)
 
 
 def test_there_are_these_words_and_styles() -> None:
     with pytest.raises(ValueError, match="words have 16, 32 or 64 bits, and not 8"):
-        encode_images(ImageMap(8, "", ()))
+        encode(ImageMap(8, "", ()))
     with pytest.raises(ValueError, match="there is no style 'long'; known: short, swift"):
-        encode_images(ImageMap(64, "", ()), style="long")
+        encode(ImageMap(64, "", ()), style="long")
 
 
 def test_what_is_at_a_limit_is_written() -> None:
     one = Image("/" * 65536, bytes(1024), 0, (1 << 64) - 1)
     images = ImageMap(64, "ä" * 127, (one,))
-    assert decode_images(encode_images(images)) == images
+    assert decode(encode(images)) == images
 
 
 # Paths
@@ -110,10 +110,10 @@ def test_a_name_that_is_too_long_is_no_framework() -> None:
 
 def test_swift_writes_a_byte_of_nothing_before_numbers_of_seven_bits() -> None:
     images = ImageMap(64, "", tuple(Image(None, None, at, at + 1) for at in range(64)))
-    assert encode_images(images, style="swift")[2:4].hex() == "8040"
-    assert encode_images(images)[2] == 0x40
+    assert encode(images, style="swift")[2:4].hex() == "8040"
+    assert encode(images)[2] == 0x40
     images = ImageMap(64, "", tuple(Image(None, None, at, at + 1) for at in range(128)))
-    assert encode_images(images, style="swift")[2:4].hex() == encode_images(images)[2:4].hex() == "8100"
+    assert encode(images, style="swift")[2:4].hex() == encode(images)[2:4].hex() == "8100"
 
 
 def test_codes_of_more_than_a_byte_are_written_whole() -> None:
@@ -122,7 +122,7 @@ def test_codes_of_more_than_a_byte_are_written_whole() -> None:
     many = [f"/{letter}{deep}/x" for letter in "abcdefghij"]
     images = mapped(*many, *[path + "y" for path in many])
     for style in ("swift", "short"):
-        assert decode_images(encode_images(images, style=style)) == images
+        assert decode(encode(images, style=style)) == images
 
 
 def test_a_folder_that_many_share_is_taught_whole() -> None:
@@ -133,21 +133,21 @@ def test_a_folder_that_many_share_is_taught_whole() -> None:
         "81 a0 05 2f 62 2e 73 6f 00",
     ]
     assert paths(images, "short")[1] == "a2 05 2f 62 2e 73 6f 00"
-    assert len(encode_images(images)) < len(encode_images(images, style="swift"))
+    assert len(encode(images)) < len(encode(images, style="swift"))
 
 
 def test_swift_takes_differences_of_what_is_extended_to_64_bits() -> None:
     images = ImageMap(16, "", (Image(None, None, 29214, 40703),))
-    data = encode_images(images, style="swift")
+    data = encode(images, style="swift")
     assert data.hex() == "0000010a721eff2ce10000"
-    read = decode_images(data)
+    read = decode(data)
     assert read.images == images.images
     assert [(one.rule, one.note) for one in read.findings] == [("wide-operand", True)]
-    assert len(encode_images(images)) < len(data)
+    assert len(encode(images)) < len(data)
 
 
 def test_paths_made_to_be_worst_take_no_time() -> None:
     started = time.process_time()
     images = mapped(*("/" * 4096 if number % 2 else f"{number}/a" * 1000 for number in range(200)))
-    assert decode_images(encode_images(images)) == images
+    assert decode(encode(images)) == images
     assert time.process_time() - started < 60

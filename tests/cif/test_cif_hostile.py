@@ -11,9 +11,10 @@ import pytest
 from plaincif import Chosen, counted, write
 
 from waiting import PATIENCE
-from walkback.cif.decode import check_images, decode_images
+from walkback.base.errors import BacktraceError
+from walkback.cif.decoding import check as check_images
+from walkback.cif.decoding import decode
 from walkback.cif.imagemap import Image, ImageMap
-from walkback.errors import BacktraceError
 
 BOMBS = {
     "a count without images": "b'\\x02\\x00\\xc0\\x80\\x00'",
@@ -34,7 +35,7 @@ BOMBS = {
 }
 PROGRAM = """
 import resource, sys, time
-from walkback.cif.decode import decode_images, check_images
+from walkback.cif.decoding import check as check_images, decode as decode_images
 data = {data}
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = time.process_time()
@@ -72,9 +73,9 @@ def test_findings_are_listed_within_a_bound() -> None:
     findings = check_images(many)
     assert len(findings) == 1001
     assert findings[-1].message == "2000 more findings are not listed"
-    assert len(decode_images(many).images) == 3000
+    assert len(decode(many).images) == 3000
     with pytest.raises(BacktraceError, match="behind the last image: 1 byte"):
-        decode_images(many + b"x")
+        decode(many + b"x")
 
 
 def test_a_path_has_65536_bytes_at_most() -> None:
@@ -83,7 +84,7 @@ def test_a_path_has_65536_bytes_at_most() -> None:
         return (b"\x3f" + b"a" * 63) * full + (bytes([rest]) + b"a" * rest if rest else b"") + b"\0"
 
     data = write(64, "", [Chosen(1, 2, b"", path(65536)), Chosen(3, 4, b"", path(65537)), Chosen(5, 6, b"", b"\1b\0")])
-    found = decode_images(data)
+    found = decode(data)
     assert [len(one.path) if one.path else None for one in found.images] == [65536, None, 1]
     assert [one.rule for one in found.findings] == ["path-length"]
 

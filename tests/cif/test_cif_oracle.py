@@ -10,12 +10,12 @@ import pytest
 from plaincif import BrokenError, Chosen
 
 from effort import rounds
+from walkback.base.errors import BacktraceError
 from walkback.cif import layout
-from walkback.cif.decode import check_images, decode_images, explain_images
-from walkback.cif.encode import encode_images
+from walkback.cif.decoding import check, decode, explain
+from walkback.cif.encoding import encode as encode_images
 from walkback.cif.imagemap import Image, ImageMap
 from walkback.cif.pathwriter import written
-from walkback.errors import BacktraceError
 
 COUNT = rounds(3000, quick=600)
 LEAVES = ("libc.so.6", "a", "lib", "Kit.framework/Kit", "Kit.framework/Versions/A/Kit", "x/y", "ß", "libx\\y")
@@ -50,8 +50,8 @@ def test_what_is_written_the_plain_reader_reads(style: str) -> None:
         read = plaincif.read(data)
         assert (read.word, read.platform) == (images.word, images.platform)
         assert [(one.base, one.end, one.build_id, one.path) for one in read.images] == plainly(images)
-        assert decode_images(data) == images
-        assert all(one.note for one in check_images(data))
+        assert decode(data) == images
+        assert all(one.note for one in check(data))
 
 
 def written_plainly(chance: random.Random) -> bytes:
@@ -80,14 +80,14 @@ def agree(data: bytes) -> bool:
     except BrokenError:
         expected = None
     try:
-        found = decode_images(data)
+        found = decode(data)
     except BacktraceError:
         found = None
     if expected is None or found is None:
         # The plain reader does not know the form without a platform.
         assert expected is None, data.hex()
         assert found is None or found.platform is None, data.hex()
-        assert any(not one.note for one in check_images(data)) or found is not None
+        assert any(not one.note for one in check(data)) or found is not None
         return False
     assert (found.word, found.platform) == (expected.word, expected.platform), data.hex()
     assert plainly(found) == [(one.base, one.end, one.build_id, one.path) for one in expected.images], data.hex()
@@ -122,9 +122,9 @@ def test_hostile_maps_are_read_alike() -> None:
 
 def lenient(data: bytes) -> None:
     """A lenient reader finds no more wrong than there is, and only refuses what has no beginning."""
-    findings = check_images(data)
+    findings = check(data)
     try:
-        found = decode_images(data, lenient=True)
+        found = decode(data, lenient=True)
     except BacktraceError:
         assert next(one.rule for one in findings if not one.note) in {
             "version",
@@ -136,7 +136,7 @@ def lenient(data: bytes) -> None:
         return
     assert list(found.findings) == findings
     assert all(0 <= one.base < 2**found.word for one in found.images)
-    parts, again = explain_images(data)
+    parts, again = explain(data)
     assert again == findings
     explained = b"".join(part.data for part in parts)
     assert data.startswith(explained)

@@ -12,12 +12,12 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from test_cli_process import WALKBACK
-from test_cli_verbs import run
+from commands import WALKBACK
+from inprocess import run
 
 from cfibuilder import CfiBuilder, cfa
 from elfbuilder import HEADER, ElfBuilder
-from test_files import written
+from sframefiles import written
 from waiting import PATIENCE
 from walkback.elf import ElfFile
 
@@ -102,7 +102,7 @@ def mode(path: Path) -> int:
 
 
 def section_of(path: Path) -> bytes:
-    with ElfFile.open(path) as elf:
+    with ElfFile(path) as elf:
         (index,) = elf.sections_named(".sframe")
         return bytes(elf.section_data(index))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from test_docs import concatenated, with_a_group, with_a_signal_frame
-from test_files import linked, small, written
-from walkback import sources
+from docfiles import concatenated, with_a_group, with_a_signal_frame
+from sframefiles import linked, small, written
+from walkback import sframe
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,5 +44,5 @@ def on(verb: str, path: object, *options: object, output: object = None) -> list
 
 def sections(path: Path) -> list[tuple[int, int]]:
     """The version and the number of functions of each section."""
-    found = [piece.section for source in sources(path) for piece in source.pieces()]
+    found = [piece.section for source in sframe.read(path) for piece in source.pieces()]
     return [(section.version, len(section.functions)) for section in found]

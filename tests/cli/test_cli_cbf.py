@@ -11,15 +11,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_cli_process import WALKBACK, on_a_terminal, run, told
+from commands import WALKBACK, on_a_terminal, run, told
 
 from cbf.plaincbf import read
 from recorded import hello, recording, symbols, text
-from walkback.cif.encode import encode_images
+from walkback.base.errors import WalkbackError
+from walkback.cif.encoding import encode as encode_images
 from walkback.cif.imagemap import Image, ImageMap
 from walkback.cli.blobs import FORMS, read_blobs
 from walkback.elf import ElfFile
-from walkback.errors import WalkbackError
 
 DATA = bytes.fromhex("02 18 11 21 01 00 81 44 30 fe 01")
 OBJECTS = [
@@ -280,7 +280,7 @@ def test_what_cannot_be_encoded_is_told(tmp_path: Path) -> None:
 def test_frames_are_named_by_an_image_map(tmp_path: Path) -> None:
     program = hello(tmp_path, "-Wl,--build-id=0xc0ffee")
     names, (start, size, offset) = symbols(program), text(program)
-    build_id = ElfFile.open(program).build_id
+    build_id = ElfFile(program).build_id
     moved = 0x5550_0000_0000
     base = start - offset + moved
     images = ImageMap(64, "Linux", (Image(str(program), build_id, base, base + offset + size),))
@@ -322,6 +322,17 @@ def test_frames_are_named_by_an_image_map(tmp_path: Path) -> None:
         f"{program}+{names['compute'] + 4 + moved - base:#x} (c0ffee)"
     )
     assert str(program) in told(done)[1]
+
+
+def test_what_has_no_path_is_not_looked_for_in_the_working_folder(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("[vdso]").write_bytes(hello(tmp_path).read_bytes())
+    images = tmp_path / "images.cif"
+    images.write_bytes(encode_images(ImageMap(64, "", (Image("[vdso]", None, 0x1000, 0x2000),))))
+    data = fed('[{"kind": "pc", "address": 4160}]', "encode", "--hex").stdout.decode().strip()
+    done = run("cbf", "decode", "--images", images, data)
+    assert done.stdout.split()[-1] == b"[vdso]+0x40"
+    assert told(done)[1].endswith(": [vdso]: there is no such file")
 
 
 # Walking

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from awkward import lines
+from commands import run as process
+from commands import told
 from hello import AWKWARD, SPELLED, derived, hello_object, narrow, patched, program, shell, spoilt, whole
-from test_cli_names import lines
-from test_cli_process import run as process
-from test_cli_process import told
-from test_cli_verbs import documented, run
-from test_cli_verbs import objects as parts
+from inprocess import documented, run
+from inprocess import objects as parts
 
 from elfbuilder import ElfBuilder
-from test_files import archive, written
+from sframefiles import archive, written
 
 NOT_TWO = "there are not two tables to compare; `walkback add` makes a .sframe section"
 LEAP = "leap (3 bytes): CFA = rsp+8, RA = *(CFA-8), FP unchanged"
@@ -120,12 +120,12 @@ def test_sections_of_two_objects_are_matched_by_name(tmp_path):
     assert counts(other, path) == SAME
 
 
-def test_one_table_is_not_compared_with_itself(tmp_path):
-    path = added(hello_object(tmp_path))
-    subprocess.run(["objcopy", "--remove-section=.eh_frame", path], check=True)
+@pytest.mark.parametrize(("kind", "advice"), [(1, ""), (3, "; `walkback add` makes a .sframe section")])
+def test_one_table_is_not_compared_with_itself(tmp_path, kind, advice):
+    path = hello_object(tmp_path) if kind == 1 else program(tmp_path)
     done = run("compare", path)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr == f"walkback: {path}: {NOT_TWO}\n"
+    assert done.stderr == f"walkback: {path}: there are not two tables to compare{advice}\n"
 
 
 def test_in_an_object_a_place_has_its_section(tmp_path):

@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from test_cli_verbs import run
+from inprocess import run
 
-from test_files import linked, small, written
-from walkback import sources
+from sframefiles import linked, small, written
+from walkback import sframe
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ def test_no_number_is_needed(verb: str, consumer: str, version: int, tmp_path: P
     path, output = written(tmp_path, linked(small(5 - version).bytes())), tmp_path / "output"
     done = run(verb, path, "-o", output, "--for", consumer)
     assert done.exit_code == 0, done.output
-    (source,) = sources(output)
+    (source,) = sframe.read(output)
     assert [piece.section.version for piece in source.pieces()] == [version]
 
 

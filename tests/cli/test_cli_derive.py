@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from awkward import lines
+from commands import run as process
+from commands import told
 from hello import (
     AWKWARD,
     LEAP,
@@ -28,14 +31,11 @@ from hello import (
     whole,
     writing,
 )
-from test_cli_names import lines
-from test_cli_process import run as process
-from test_cli_process import told
-from test_cli_verbs import DOCS, documented, run
+from inprocess import DOCS, documented, run
 
 from cfibuilder import cfa, expr
 from elfbuilder import ElfBuilder
-from test_files import archive, written
+from sframefiles import archive, written
 from walkback.elf import ElfFile, layout
 
 # What they tell
@@ -112,7 +112,7 @@ def test_call_frame_information_of_nothing_is_a_section_of_nothing(tmp_path):
 @pytest.mark.parametrize("options", [[], ["--strict"]])
 @pytest.mark.parametrize("verb", ["derive", "add"])
 def test_call_frame_information_that_cannot_be_read_to_its_end_is_told(hello, verb, options):
-    with ElfFile.open(hello) as elf:
+    with ElfFile(hello) as elf:
         start = int(elf.sections["offset"][elf.sections_named(".eh_frame")[0]])
     data = bytearray(hello.read_bytes())
     data[start + 1] = 0x10  # the length of the first entry: it would end behind the section
@@ -312,7 +312,7 @@ def test_derive_writes_what_add_puts_into_an_object(tmp_path, version):
         for offset, info, section, addend in entries
     ]
     found = [json.loads(line) for line in relocs.read_text().splitlines()]
-    with ElfFile.open(path) as elf:
+    with ElfFile(path) as elf:
         assert {elf.section_name(one.pop("index")) for one in found} == {".text"}
     assert found == expected
     assert len(found) == 3

@@ -6,9 +6,9 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from test_cli_process import NEWEST_VERB_TARGET, VERBS, WALKBACK, told
+from commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, told
 
-from test_files import SFRAME, placing, relocatable, small, written
+from sframefiles import SFRAME, placing, relocatable, small, written
 from waiting import PATIENCE
 
 pytestmark = pytest.mark.whole

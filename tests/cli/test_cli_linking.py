@@ -7,16 +7,18 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from commands import on_a_terminal, told
+from commands import run as process
 from hello import snapshot
+from inprocess import documented, objects, run
 from linkable import SIGNAL, VERBS, given, incomplete, on, sections
-from test_cli_process import on_a_terminal, told
-from test_cli_process import run as process
-from test_cli_verbs import documented, objects, run
 
+from docfiles import concatenated, joined, with_a_group
 from sframebuilder import PCREL, SFrameBuilder, row
-from test_docs import concatenated, joined, with_a_group
-from test_files import SFRAME, SIZE, TEXT, archive, linked, placing, relocatable, small, starts, written
-from walkback import sources
+from sframefiles import SFRAME, SIZE, TEXT, archive, linked, placing, relocatable, small, starts, written
+from walkback import sframe
+
+NOTHING = "nothing is written; --leave-out writes the rest"
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +69,7 @@ def test_views_are_told_apart_by_their_pieces(tmp_path):
     path = written(tmp_path, concatenated())
     for view, expected in (("execution", [(3, 3)]), ("linking", [(3, 2), (3, 1)])):
         assert run("link", path, "-o", tmp_path / view, "--view", view).exit_code == 0
-        found = [piece for source in sources(tmp_path / view, address=SFRAME) for piece in source.pieces()]
+        found = [piece for source in sframe.read(tmp_path / view, address=SFRAME) for piece in source.pieces()]
         assert [(one.section.version, len(one.section.functions)) for one in found] == expected
         assert [int(a) for one in found for a in one.section.code_address] == [TEXT, TEXT + SIZE, TEXT + 2 * SIZE]
     # The index can be made of the linking view.
@@ -141,7 +143,7 @@ def test_raw_bytes_are_converted_in_either_byte_order(tmp_path):
     assert "stored big-endian" in run("show", path).stdout
     assert run("convert", path, "--version", "3", "--byteorder", "little").exit_code == 0
     assert run("convert", path, "--version", "3", "--pcrel", "yes").exit_code == 0
-    (source,) = sources(path, address=SFRAME)
+    (source,) = sframe.read(path, address=SFRAME)
     assert next(source.pieces()).section.code_address.tolist() == [TEXT, TEXT + SIZE, TEXT + 2 * SIZE]
 
 
@@ -166,7 +168,7 @@ def test_what_cannot_be_said_is_listed_and_1_and_nothing_is_written(tmp_path, ve
         done = run(*on(verb, path, "--version", "2", output=output))
         assert (done.exit_code, done.stdout) == (1, "")
         first, *places = done.stderr.splitlines()
-        assert first == f"walkback: {path}: 1 function cannot be written in version 2; nothing is written"
+        assert first == f"walkback: {path}: 1 function cannot be written in version 2; {NOTHING}"
         assert len(places) == 1
         assert re.fullmatch(rf"  cannot be said: .*0x\w+ f\d \(32 bytes\): {SIGNAL}", places[0])
         assert snapshot(tmp_path) == before
@@ -229,10 +231,7 @@ def test_what_is_too_far_is_told_and_that_version_3_reaches_it(tmp_path):
     path = written(tmp_path, small(address=0x10000000).bytes())
     done = run("link", f"{path}@0x10000000", "-o", tmp_path / "s", "--address", "0x200000000", "--version", "2")
     assert done.exit_code == 1
-    assert (
-        "3 functions cannot be written in version 2; version 3 reaches any distance; nothing is written\n"
-        in done.stderr
-    )
+    assert f"3 functions cannot be written in version 2; version 3 reaches any distance; {NOTHING}\n" in done.stderr
     assert not (tmp_path / "s").exists()
 
 

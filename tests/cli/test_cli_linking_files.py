@@ -10,18 +10,18 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from awkward import lines
+from commands import WALKBACK, told
+from commands import run as process
 from hello import AWKWARD, mode, shell, snapshot, spoilt
+from inprocess import run
 from linkable import IN_PLACE, SIGNAL, VERBS, given, incomplete, on, sections
-from test_cli_names import lines
-from test_cli_process import WALKBACK, told
-from test_cli_process import run as process
-from test_cli_verbs import run
-from test_cli_written import SLOW, without_privilege
+from writing import SLOW, without_privilege
 
+from docfiles import joined
 from elfbuilder import ElfBuilder
 from sframebuilder import AARCH64
-from test_docs import joined
-from test_files import archive, linked, relocatable, small, written
+from sframefiles import archive, linked, relocatable, small, written
 from waiting import PATIENCE
 
 if TYPE_CHECKING:
@@ -259,12 +259,13 @@ def unfit(folder: Path) -> list[tuple[list[object], int, str]]:
         (on("link", program, "-r"), 3, "this is not a relocatable object"),
         (on("fix", one), 3, "this is a relocatable object"),
         (on("split", program), 3, "this is a linked file"),
+        (on("split", nothing), 3, "this is a linked file"),
         *(
             (on(verb, nothing), 1, "there is no .sframe section; `walkback add` makes one")
             for verb in ("convert", "link", "fix")
         ),
-        (on("split", no_object), 1, "there is no .sframe section; `walkback add` makes one"),
-        (on("link", no_object, "-r"), 1, "there is no .sframe section; `walkback add` makes one"),
+        (on("split", no_object), 1, "there is no .sframe section; `as --gsframe` makes one"),
+        (on("link", no_object, "-r"), 1, "there is no .sframe section; `as --gsframe` makes one"),
         *((on(verb, empty), 1, "empty") for verb in ("link", "fix")),
         (on("link", empty_object, "-r"), 1, "empty"),
     ]

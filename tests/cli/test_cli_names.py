@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from typing import TYPE_CHECKING
 
 import pytest
-from test_cli_process import run
+from awkward import lines
+from commands import run
 
-from test_files import placing, relocatable, small, written
+from sframefiles import placing, relocatable, small, written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,14 +40,6 @@ def spoilt(folder: Path, **fields: int) -> Path:
     name = f"member{SPOILT}".encode(errors="surrogateescape")
     header = f"{f'#1/{len(name)}':<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(name) + len(image.data):<10}`\n".encode()
     return written(folder, b"!<arch>\n" + header + name + bytes(image), "all.a")
-
-
-def lines(text: bytes) -> list[str]:
-    """The lines of a text, which is sound UTF-8 and has no other control characters."""
-    decoded = text.decode()
-    controls = {one for one in decoded if unicodedata.category(one) == "Cc"}
-    assert controls <= {"\n"}
-    return decoded.split("\n")
 
 
 def spelled(text: list[str]) -> set[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from test_cli_process import VERBS, on, told
+from commands import VERBS, on, told
 
-from test_files import GNU_SFRAME, SFRAME, archive, linked, placing, relocatable, small, written
+from sframefiles import GNU_SFRAME, SFRAME, archive, linked, placing, relocatable, small, written
 
 if TYPE_CHECKING:
     from pathlib import Path

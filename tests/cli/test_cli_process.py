@@ -4,50 +4,41 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, on, on_a_terminal, run, told
 
 from elfbuilder import ElfBuilder
-from test_files import SFRAME, archive, linked, placing, relocatable, small, written
+from sframefiles import SFRAME, archive, linked, placing, relocatable, small, written
 
-WALKBACK = Path(sys.executable).with_name("walkback")
-VERBS = ("show", "check", "find")
 SFRAME_VERBS = (*VERBS, "derive", "compare", "size", "add", "drop", "convert", "link", "fix", "split")
 ALL_VERBS = (*SFRAME_VERBS, "stack", "unwind", "cbf", "cif", "store", "survey", "report")
 ARGUMENTS = {"cbf": "COMMAND", "cif": "COMMAND", "report": "SURVEY|FILE", "stack": "PID|CORE", "store": "DIR"} | {
     "survey": "PATH...",
     "unwind": "PERF.DATA",
 }
-NEWEST_VERB_TARGET = {"find": ["f1"]}
-
-
-def run(*args, env=None, cwd=None, stdout=subprocess.PIPE) -> subprocess.CompletedProcess[bytes]:
-    command = [str(WALKBACK), *map(os.fspath, args)]
-    environment = {"PATH": os.environ["PATH"], "PYTHONIOENCODING": "utf-8:strict", **(env or {})}
-    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, env=environment, cwd=cwd, check=False)
-
-
-def told(done: subprocess.CompletedProcess[bytes]) -> tuple[int, str]:
-    """Exit status, and the one line of standard error."""
-    lines = done.stderr.decode().splitlines()
-    assert len(lines) == 1, done.stderr.decode()
-    assert lines[0].startswith("walkback: ")
-    return done.returncode, lines[0].removeprefix("walkback: ")
-
-
-def on(verb: str, path, *options) -> subprocess.CompletedProcess[bytes]:
-    """The verb on a file; `find` looks for `f1`."""
-    return run(verb, *options, path, *NEWEST_VERB_TARGET.get(verb, []))
 
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
     return written(tmp_path, linked(small().bytes()), "library.so")
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_while_modules_are_imported_ends_it_as_any_program(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text('import time\nprint("here", flush=True)\ntime.sleep(100)\n')
+    with subprocess.Popen(
+        [WALKBACK], env={"PYTHONPATH": str(tmp_path)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"here\n"
+        process.send_signal(signal.SIGINT)
+        assert (process.communicate()[1], process.returncode) == (b"", -signal.SIGINT)
 
 
 # Help and usage
@@ -206,26 +197,6 @@ def test_a_closed_pipe_ends_quietly(options: list[str], tmp_path: Path) -> None:
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
-
-
-def on_a_terminal(*args) -> bytes:
-    """What the command prints to a terminal."""
-    leader, follower = pty.openpty()
-    command = [str(WALKBACK), *map(os.fspath, args)]
-    with subprocess.Popen(command, stdout=follower, stderr=follower, env={**os.environ, "TERM": "xterm"}) as process:
-        os.close(follower)
-        output = b""
-        while True:
-            try:
-                part = os.read(leader, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not part:
-                break
-            output += part
-        process.wait()
-    os.close(leader)
-    return output
 
 
 def test_colour_is_for_terminals(tmp_path: Path) -> None:

@@ -12,10 +12,11 @@ from click.testing import Result
 
 from clirunner import runner
 from elfbuilder import ElfBuilder
-from test_files import archive, linked, small, written
-from test_sizes import a_program
+from sframefiles import archive, linked, small, written
+from sized import a_program
 from walkback.cli.main import cli
-from walkback.sizes import measure, total_size
+from walkback.sections.size import size as measure
+from walkback.sections.size import total_size
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 

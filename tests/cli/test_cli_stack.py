@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_cli_process import WALKBACK, on_a_terminal, run, told
+from commands import WALKBACK, on_a_terminal, run, told
 
 from capture.corebuilder import CoreBuilder
 from capture.targets import THREADS, compiled, started, state
@@ -60,7 +60,7 @@ def switches(pid: int) -> int:
 
 
 def wait_for_looks(pid: int, number: int = 3) -> None:
-    """Until a thread that sleeps was looked at so many times."""
+    """Until a thread that sleeps was looked at this many times."""
     before = switches(pid)
     assert eventually(lambda: switches(pid) >= before + number)
 
@@ -416,7 +416,7 @@ def test_a_thread_of_the_kernel_and_a_zombie(tmp_path: Path) -> None:
 AS_NOBODY = """
 import os, sys
 from walkback.cli.main import cli, main
-from walkback.capture.stacks import stacks_of_process
+from walkback.capture.stacks import stack
 
 # All that is needed is imported while its files can still be read.
 cli.main(["stack", "--format", "folded", sys.argv[2], "-o", "/dev/null"], standalone_mode=False)

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
+from commands import WALKBACK, told
 from hello import derived, hello_object, whole
-from test_cli_process import WALKBACK, told
 
 from recorded import core, recording
 from recorded import hello as walked
 from waiting import PATIENCE
+from walkback.base.errors import UnreadableError
 from walkback.cli import paths
 from walkback.cli.main import VERBS, cli
-from walkback.cli.store import VERBS as STORE_VERBS
-from walkback.errors import UnreadableError
+from walkback.cli.verbs.store import VERBS as STORE_VERBS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

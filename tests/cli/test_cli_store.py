@@ -12,14 +12,15 @@ import time
 from pathlib import Path
 
 import pytest
-from test_cli_process import WALKBACK, run, told
+from commands import WALKBACK, run, told
 
 from capture.targets import THREADS, compiled, started
 from recorded import core, hello, recording
 from waiting import PATIENCE, eventually
-from walkback.cbf import Kind, encode_backtrace
-from walkback.cli.store import VERBS
-from walkback.cli.store.flame import FORMATS, STREAMED
+from walkback.cbf.encoding import encode as encode_backtrace
+from walkback.cbf.layout import FrameCode
+from walkback.cli.verbs.store import VERBS
+from walkback.cli.verbs.store.flame import FORMATS, STREAMED
 from walkback.export.formats import FORMATS as WRITERS
 
 BUILD_ID = "--build-id=0x00112233445566778899aabbccddeeff00112233"
@@ -112,9 +113,16 @@ def test_the_folded_stacks_of_a_recording(tmp_path: Path, recorded: Path) -> Non
     assert text(tmp_path / "store", "flame", "--format", "folded") == FOLDED
 
 
+def test_what_is_too_large_for_backtraces_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(6 << 30)
+    status, line = told(asked(tmp_path / "store", "append", tmp_path / "large"))
+    assert (status, line) == (3, f"{tmp_path / 'large'}: this is more than 268435456 bytes")
+
+
 def test_append_backtraces(tmp_path: Path) -> None:
     file = tmp_path / "stacks"
-    file.write_bytes(encode_backtrace([(Kind.PC, 0x1000), (Kind.RA, 0x2001)]) * 3)
+    file.write_bytes(encode_backtrace([(FrameCode.PC, 0x1000), (FrameCode.RA, 0x2001)]) * 3)
     assert asked(tmp_path / "store", "append", file, "--process", "swift").returncode == 0
     query = (
         "SELECT process, list(address ORDER BY depth) AS at, count(*) AS n "
@@ -197,7 +205,6 @@ def test_diff(store: Path, tmp_path: Path) -> None:
     assert told(asked(store, "diff", "version=1", "version=3"))[0] == 1
 
 
-@pytest.mark.whole
 def test_sql(store: Path) -> None:
     query = "SELECT process, labels, sum(weight) AS weight FROM samples GROUP BY ALL ORDER BY weight DESC, process"
     assert text(store, "sql", query).splitlines()[:2] == ["process  labels     weight", "server   version=2      50"]
@@ -207,7 +214,6 @@ def test_sql(store: Path) -> None:
     assert text(store, "sql", "SELECT count(*) AS n FROM samples", "--since", "2026-11-21T14:00", "--csv") == "n\n2\n"
 
 
-@pytest.mark.whole
 def test_sql_reads_other_files_only_where_that_is_allowed(store: Path, tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("a\n1\n")
     query = f"FROM read_csv('{tmp_path}/other.csv')"
@@ -243,7 +249,6 @@ def test_wrong_sql_is_wrong_usage(store: Path, query: str) -> None:
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.whole
 def test_compact_expire_check(store: Path, folded: Path) -> None:
     asked(store, "append", folded, "--time", "2026-11-21T14:30")
     before = text(store, "flame", "--format", "folded")
@@ -347,7 +352,7 @@ def test_looks_at_a_process_into_a_store(tmp_path: Path) -> None:
 @pytest.mark.whole
 def test_everything_that_comes_through_a_pipe_is_appended(tmp_path: Path, recorded: Path) -> None:
     lines = "".join(f"p;a;b{number} 1\n" for number in range(5000)).encode()
-    blob = encode_backtrace([(Kind.PC, 0x1000), (Kind.RA, 0x2001)]) * 30_000
+    blob = encode_backtrace([(FrameCode.PC, 0x1000), (FrameCode.RA, 0x2001)]) * 30_000
     for number, (data, samples) in enumerate(((lines, 5000), (blob, 30_000), (b"p;a", 0), (b"", 0))):
         for place in ("-", "/dev/stdin"):
             store = tmp_path / f"store{number}{place[-1]}"

@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_cli_process import NEWEST_VERB_TARGET, VERBS, WALKBACK, told
+from commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, told
 
-from test_files import linked, small, written
+from sframefiles import linked, small, written
 from waiting import PATIENCE
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from test_cli_process import WALKBACK, on_a_terminal, run, told
+from commands import WALKBACK, on_a_terminal, run, told
 
 from capture.targets import THREADS, compiled
 from perfbuilder import CALLCHAIN, IP, TID, TIME, Attr, Builder
@@ -245,6 +245,27 @@ def test_a_program_that_was_rebuilt_since_is_found_in_perfs_cache(layout: str, r
     place.unlink()
     place.symlink_to(tmp_path / "hello")
     assert unwind("--buildid-dir", tmp_path / "cache", rebuilt).returncode == 1
+
+
+def test_a_file_without_recorded_build_id_that_has_changed_since_is_doubted(recorded: Path, tmp_path: Path) -> None:
+    program = tmp_path / "hello"
+    doubt = f"{recorded}: recorded without build IDs, and changed since, so that names may be wrong: {program}"
+    assert doubt not in complaints(unwind(recorded))
+    before = program.stat().st_ctime_ns - 1
+    os.utime(recorded, ns=(before, before))
+    for args in ([], ["--compare", "cfi"]):
+        assert doubt in complaints(unwind(recorded, *args))
+    assert unwind(recorded).stdout.decode().splitlines() == FOLDED
+    # Files that somebody has fetched are younger, and the right ones all the same.
+    assert doubt not in complaints(unwind("--sysroot", "/", recorded))
+
+
+def test_a_damaged_file_in_perfs_cache_is_named(rebuilt: Path, tmp_path: Path) -> None:
+    place = tmp_path / "cache" / ".build-id" / OLD[:2] / OLD[2:] / "elf"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(b"damaged")
+    lines = complaints(unwind("--buildid-dir", tmp_path / "cache", rebuilt))
+    assert any(f"{place}: this is not an ELF file" in line for line in lines)
 
 
 @pytest.mark.whole

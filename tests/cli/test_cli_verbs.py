@@ -5,26 +5,17 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import Result
+from inprocess import documented, objects, run
 
-from clirunner import runner
 from sframebuilder import SFrameBuilder, row
-from test_files import PC64, SIZE, archive, linked, placing, relocatable, small, written
-from walkback.cli.main import cli
+from sframefiles import PC64, SIZE, archive, linked, placing, relocatable, small, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
-
-
-def run(*args: object) -> Result:
-    result = runner().invoke(cli, [str(arg) for arg in args])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
+    pass
 
 
 @pytest.fixture
@@ -281,27 +272,6 @@ def test_find_in_an_archive_says_in_which_member(tmp_path: Path) -> None:
 
 
 # JSON
-
-
-def objects(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict):
-        yield value
-        for part in value.values():
-            yield from objects(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from objects(part)
-
-
-def documented(verb: str) -> set[str]:
-    """The keys in the tables of the verb's part of the documentation."""
-    part = DOCS.read_text().partition(f"\n## `walkback {verb}`")[2].partition("\n## ")[0]
-    return {
-        key
-        for line in part.splitlines()
-        if line.startswith("| `")
-        for key in re.findall(r"`(\w+)`", line.split("|")[1])
-    }
 
 
 @pytest.mark.parametrize("verb", ["show", "check", "find"])

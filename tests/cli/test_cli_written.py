@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import WALKBACK, told
+from commands import run as process
 from hello import (
     derived,
     hello_object,
@@ -19,9 +21,8 @@ from hello import (
     snapshot,
     writing,
 )
-from test_cli_process import WALKBACK, told
-from test_cli_process import run as process
-from test_cli_verbs import run
+from inprocess import run
+from writing import SLOW, without_privilege
 
 from waiting import PATIENCE
 
@@ -83,16 +84,6 @@ def test_an_output_that_cannot_be_written_is_one_line_and_3(hello, verb, output)
     assert snapshot(hello.parent) == before
 
 
-def without_privilege() -> list[str]:
-    """What makes a command heed permissions even if root runs it."""
-    if os.geteuid() != 0:
-        return []
-    prefix = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
-    if not shutil.which("setpriv") or subprocess.run([*prefix, "true"], check=False).returncode:
-        pytest.skip("root may write everywhere")
-    return prefix
-
-
 @pytest.mark.parametrize("verb", ["derive", "add", "drop"])
 def test_a_folder_that_may_not_be_written_is_one_line_and_3_and_nothing_is_left(hello, verb):
     folder = hello.parent / "folder"
@@ -118,17 +109,6 @@ def test_a_full_disk_is_one_line_and_3_and_the_old_file_stays(hello, verb):
     status, line = told(shell("trap '' XFSZ; ulimit -f 0;", *command))
     assert (status, line) == (3, f"cannot write {target}: File too large")
     assert snapshot(hello.parent) == before
-
-
-SLOW = """
-import os, time
-def stop(_):
-    print("writing", flush=True)
-    time.sleep(60)
-os.fsync = stop
-from walkback.cli import main
-main()
-"""
 
 
 @pytest.mark.usefixtures("interruptible")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from corpus import PREFIXES, corpus, gas_object
-from walkback.comparison import Comparison, Verdict, compare
-from walkback.dwarf.files import cfi_sources
-from walkback.sframe.files import sources
+from walkback.dwarf.files import read as cfi_sources
+from walkback.sframe.files import read as sources
+from walkback.table.comparing import Comparison, compare
+from walkback.table.verdict import Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -26,11 +26,11 @@ from cfibuilder import (
     cfa,
     expr,
 )
-from walkback.arch import AARCH64, AMD64
-from walkback.dwarf.decode import decode
-from walkback.dwarf.layout import FAULT_WORDS, Fault
+from walkback.base.arch import AARCH64, AMD64
+from walkback.base.errors import DwarfError
+from walkback.dwarf.decoding import decode
+from walkback.dwarf.layout import EntryFault
 from walkback.dwarf.rules import to_table
-from walkback.errors import DwarfError
 
 pytestmark = pytest.mark.kernel
 
@@ -116,7 +116,7 @@ def test_a_cie_can_stand_after_its_functions(eh):
     builder.entries.append(late)
     # In .eh_frame the distance would be negative, which no reader takes.
     frames = read(builder, faults=True)
-    assert frames.fdes.fault.tolist() == [Fault.CIE_POINTER if eh else Fault.NONE]
+    assert frames.fdes.fault.tolist() == [EntryFault.CIE_POINTER if eh else EntryFault.NONE]
     assert eh or places(frames) == [(0x1000, 16)]
 
 
@@ -205,7 +205,7 @@ def test_an_indirect_start_is_where_the_pointer_points(encoding):
     builder.fde(0, 0x7008, 16)
     frames = read(builder, pointer_at={0x7000: 0x123456}.get, faults=True)
     assert frames.fdes.start.tolist()[0] == 0x123456
-    assert frames.fdes.fault.tolist() == [Fault.NONE, Fault.INDIRECT]
+    assert frames.fdes.fault.tolist() == [EntryFault.NONE, EntryFault.INDIRECT]
     assert frames.fdes.rows.tolist() == [2, 0]
 
 
@@ -219,7 +219,7 @@ def test_a_start_from_the_function_is_what_is_stored():
 def test_encodings_that_mean_nothing(encoding):
     builder = CfiBuilder(address=0x5000)
     builder.fde(builder.cie(AT_START, encoding=encoding), 0x7000, 16)
-    assert read(builder, faults=True).fdes.fault.tolist() == [Fault.ENCODING]
+    assert read(builder, faults=True).fdes.fault.tolist() == [EntryFault.ENCODING]
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -330,8 +330,8 @@ def test_unknown_letters_without_a_size_are_a_fault(letters):
     builder = CfiBuilder(address=0x5000)
     builder.fde(builder.cie(AT_START, augmentation=letters), 0x1234, 16)
     frames = read(builder, faults=True)
-    assert frames.cies.fault.tolist() == [Fault.AUGMENTATION]
-    assert frames.fdes.fault.tolist() == [Fault.CIE_FAULT]
+    assert frames.cies.fault.tolist() == [EntryFault.AUGMENTATION]
+    assert frames.fdes.fault.tolist() == [EntryFault.CIE_FAULT]
 
 
 def test_more_augmentation_data_than_letters_use_are_passed_over():
@@ -383,7 +383,7 @@ def test_a_fault_is_told_in_one_line_with_its_place_and_rule(name):
     error = caught.value
     assert error.offset == builder.assemble()[1]["fde2"]
     assert error.rule == "cfi-" + name.lower().replace("_", "-")
-    words = FAULT_WORDS[Fault[name]]
+    words = EntryFault[name].words
     assert str(error) == f"offset {error.offset:#x}: FDE 2: {words} [{error.rule}]"
     assert len(str(error).splitlines()) == 1
 
@@ -391,7 +391,7 @@ def test_a_fault_is_told_in_one_line_with_its_place_and_rule(name):
 @pytest.mark.parametrize("name", OF_FUNCTIONS)
 def test_a_fault_hides_nothing_else(name):
     frames = read(broken(name), faults=True)
-    assert frames.fdes.fault.tolist() == [0, 0, Fault[name], 0]
+    assert frames.fdes.fault.tolist() == [0, 0, EntryFault[name], 0]
     table = to_table(frames)
     assert table.range_rows.tolist() == [1, 2, 1, 1]
     texts = [table.rule(int(row)).text(AMD64) for row in table.range_first_row]
@@ -402,16 +402,16 @@ def test_a_fault_hides_nothing_else(name):
 @pytest.mark.parametrize(
     ("fault", "options"),
     [
-        (Fault.CIE_VERSION, {"version": 2}),
-        (Fault.CIE_VERSION, {"version": 5}),
-        (Fault.CIE_VERSION, {"version": 0xFF}),
-        (Fault.ADDRESS_SIZE, {"version": 4, "address_size": 3}),
-        (Fault.ADDRESS_SIZE, {"version": 4, "address_size": 16}),
-        (Fault.SEGMENT, {"version": 4, "segment_size": 2}),
-        (Fault.ENCODING, {"augmentation": b"zPR", "data": bytes([0x0D]) + bytes(12)}),
-        (Fault.CUT_OFF, {"data_length": 1000}),
-        (Fault.CUT_OFF, {"data_length": 0}),
-        (Fault.CUT_OFF, {"augmentation": b"zRLP", "data": bytes([PCREL_SDATA4])}),
+        (EntryFault.CIE_VERSION, {"version": 2}),
+        (EntryFault.CIE_VERSION, {"version": 5}),
+        (EntryFault.CIE_VERSION, {"version": 0xFF}),
+        (EntryFault.ADDRESS_SIZE, {"version": 4, "address_size": 3}),
+        (EntryFault.ADDRESS_SIZE, {"version": 4, "address_size": 16}),
+        (EntryFault.SEGMENT, {"version": 4, "segment_size": 2}),
+        (EntryFault.ENCODING, {"augmentation": b"zPR", "data": bytes([0x0D]) + bytes(12)}),
+        (EntryFault.CUT_OFF, {"data_length": 1000}),
+        (EntryFault.CUT_OFF, {"data_length": 0}),
+        (EntryFault.CUT_OFF, {"augmentation": b"zRLP", "data": bytes([PCREL_SDATA4])}),
     ],
 )
 def test_faults_of_a_cie(fault, options):
@@ -419,7 +419,7 @@ def test_faults_of_a_cie(fault, options):
     builder.fde(builder.cie(AT_START, **options), 0x1000, 16)
     frames = read(builder, faults=True)
     assert frames.cies.fault.tolist() == [fault]
-    assert frames.fdes.fault.tolist() == [Fault.CIE_FAULT]
+    assert frames.fdes.fault.tolist() == [EntryFault.CIE_FAULT]
     assert frames.fdes.rows.tolist() == [0]
     with pytest.raises(DwarfError, match="its CIE cannot be read"):
         read(builder)
@@ -433,8 +433,8 @@ def test_a_fault_in_the_program_of_a_cie(program):
     builder.fde(0, 0x1000, 16)
     frames = read(builder, faults=True)
     assert (frames.cies.fault[0], frames.fdes.fault[0]) in {
-        (Fault.RESTORE, Fault.CIE_FAULT),
-        (Fault.INSTRUCTION, Fault.CIE_FAULT),
+        (EntryFault.RESTORE, EntryFault.CIE_FAULT),
+        (EntryFault.INSTRUCTION, EntryFault.CIE_FAULT),
     }
 
 
@@ -445,7 +445,7 @@ def test_every_cut_of_a_cie_is_told():
     for length in range(labels["cie0.version"] + 1, labels["cie0.program"]):
         cut = (length - 4).to_bytes(4, "little") + data[4:length]
         frames = decode(cut, AMD64, faults=True)
-        assert frames.cies.fault.tolist() == [Fault.CUT_OFF], length
+        assert frames.cies.fault.tolist() == [EntryFault.CUT_OFF], length
 
 
 def test_every_cut_of_a_function_is_told():
@@ -460,7 +460,7 @@ def test_every_cut_of_a_function_is_told():
             cut = data[:field] + size + data[field + len(size) : length]
             frames = decode(cut, AMD64, faults=True)
             assert frames.fdes.position.tolist() == [first]
-            assert frames.fdes.fault.tolist() == [Fault.CUT_OFF], length
+            assert frames.fdes.fault.tolist() == [EntryFault.CUT_OFF], length
 
 
 @KINDS
@@ -497,7 +497,7 @@ def test_a_pointer_to_no_cie(eh, pointer):
     builder.cie(AT_START)
     builder.fde(0, 0x1000, 16, identifier=pointer)
     builder.fde(0, 0x1000, 16)
-    assert read(builder, faults=True).fdes.fault.tolist() == [Fault.CIE_POINTER, 0]
+    assert read(builder, faults=True).fdes.fault.tolist() == [EntryFault.CIE_POINTER, 0]
 
 
 def test_a_function_is_no_cie():
@@ -505,7 +505,7 @@ def test_a_function_is_no_cie():
     builder.cie(AT_START)
     builder.fde(0, 0x1000, 16)
     builder.fde(0, 0x1000, 16, pointer=builder.assemble()[1]["fde0"])
-    assert read(builder, faults=True).fdes.fault.tolist() == [0, Fault.CIE_POINTER]
+    assert read(builder, faults=True).fdes.fault.tolist() == [0, EntryFault.CIE_POINTER]
 
 
 def test_functions_without_any_cie():
@@ -514,7 +514,7 @@ def test_functions_without_any_cie():
     builder.fde(0, 0x1000, 16, pointer=0)
     builder.entries.pop(0)
     frames = read(builder, faults=True)
-    assert frames.fdes.fault.tolist() == [Fault.CIE_POINTER]
+    assert frames.fdes.fault.tolist() == [EntryFault.CIE_POINTER]
     assert len(to_table(frames)) == 1
 
 
@@ -525,7 +525,7 @@ def test_a_number_of_more_than_64_bits_is_cut_off():
         builder.fde(0, 0x1000, 16, b"\x0e" + operand)
     builder.fde(0, 0x1000, 16, b"\x0e" + b"\x90" + b"\x80" * 12 + b"\0")  # as long, and small
     frames = read(builder, faults=True)
-    assert frames.fdes.fault.tolist() == [Fault.INSTRUCTION, Fault.INSTRUCTION, Fault.NONE]
+    assert frames.fdes.fault.tolist() == [EntryFault.INSTRUCTION, EntryFault.INSTRUCTION, EntryFault.NONE]
     table = to_table(frames)
     assert table.rule(int(table.range_first_row[2])).cfa.offset == 16
 

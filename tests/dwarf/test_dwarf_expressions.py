@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cfibuilder import CfiBuilder, cfa, expr, uleb
-from walkback.arch import AARCH64, AMD64, S390X
-from walkback.dwarf.decode import decode
+from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.dwarf.decoding import decode
 from walkback.dwarf.rules import to_table
 
 pytestmark = pytest.mark.kernel

@@ -14,14 +14,15 @@ import pytest
 from cfibuilder import ABSPTR, ALIGNED, PCREL_SDATA4, UDATA4, CfiBuilder, cfa, expr
 from effort import rounds
 from elfbuilder import ElfBuilder
-from walkback.arch import AARCH64, AMD64, MACHINES, S390X
-from walkback.comparison import Verdict, compare
-from walkback.dwarf.decode import decode
+from walkback.base.arch import AARCH64, AMD64, MACHINES, S390X
+from walkback.base.errors import WalkbackError
+from walkback.dwarf.decoding import decode
 from walkback.dwarf.files import frame_sources
 from walkback.dwarf.rules import to_table
 from walkback.elf import ElfFile
-from walkback.errors import WalkbackError
+from walkback.table.comparing import compare
 from walkback.table.settle import settled
+from walkback.table.verdict import Verdict
 
 pytestmark = pytest.mark.kernel
 

@@ -14,8 +14,8 @@ from elftools.elf.elffile import ELFFile
 from corpus import PREFIXES, SOURCES, corpus
 from peers import peer, run
 from walkback.dwarf.expressions import block_at
-from walkback.dwarf.files import FrameSource, cfi_sources
-from walkback.dwarf.rules import RuleKind
+from walkback.dwarf.files import FrameSource, read
+from walkback.dwarf.rulewords import RuleKind
 
 LIBRARIES = [
     "/lib/x86_64-linux-gnu/libc.so.6",
@@ -112,7 +112,7 @@ def holds(rows: dict[int, Row], at: int) -> Row | None:
 def test_rows_of_libraries_equal_those_of_pyelftools(path):
     if not Path(path).exists():
         pytest.skip(f"there is no {path}")
-    (source, *_) = cfi_sources(path)
+    (source, *_) = read(path)
     assert not source.frames.fdes.fault.any()
     assert source.frames.stop is None
     by_place = {int(place): number for number, place in enumerate(source.frames.fdes.position)}
@@ -186,7 +186,7 @@ def in_words(said: Said, machine, *, cfa: bool = False) -> str:
 def compare_with_readelf(path: Path, version: str = "new", prefix: str = "") -> int:
     """Every row that readelf prints; returns how many."""
     count = 0
-    for source in cfi_sources(path):
+    for source in read(path):
         assert not source.frames.fdes.fault.any()
         done = run(f"{prefix}readelf-{version}", "--debug-dump=frames-interp", path)
         whole = done.stdout.decode(errors="replace")
@@ -251,7 +251,7 @@ def test_rows_of_debug_frame_equal_those_of_readelf(arch, linked, tmp_path):
     if linked:
         run(f"{PREFIXES[arch]}ld-new", "-shared", "-o", path, made, check=True)
     path = path if linked else made
-    (source,) = [one for one in cfi_sources(path) if one.name == ".debug_frame"]
+    (source,) = [one for one in read(path) if one.name == ".debug_frame"]
     assert len(source.frames.fdes) > 10
     if not linked:
         names = {source.elf.section_name(index) for index in source.frames.code_section.tolist()}

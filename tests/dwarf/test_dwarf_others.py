@@ -12,12 +12,12 @@ import pytest
 from cfibuilder import ABSPTR, DATAREL, PCREL, SDATA4, TEXTREL, UDATA4, CfiBuilder, cfa, expr
 from corpus import corpus
 from effort import rounds
-from walkback.arch import AARCH64, AMD64
-from walkback.dwarf.decode import decode
-from walkback.dwarf.files import cfi_sources
+from walkback.base.arch import AARCH64, AMD64
+from walkback.base.errors import DwarfError
+from walkback.dwarf.decoding import decode
+from walkback.dwarf.files import read
 from walkback.dwarf.others import REGISTERS, OtherRule, expression_at, rule_expressions, side_table
-from walkback.dwarf.rules import RuleKind
-from walkback.errors import DwarfError
+from walkback.dwarf.rulewords import RuleKind
 
 pytestmark = pytest.mark.kernel
 
@@ -265,7 +265,7 @@ def peers_rows(path):
 
 def assert_equal_to_pyelftools(path):
     """Every rule of every register in every row; returns how many were compared."""
-    (source,) = [one for one in cfi_sources(path) if one.name == ".eh_frame"]
+    (source,) = [one for one in read(path) if one.name == ".eh_frame"]
     frames, machine = source.frames, source.machine
     others = side_table(frames)
     known = [others.rules(number) for number in range(len(others))]

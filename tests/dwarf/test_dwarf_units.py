@@ -213,7 +213,7 @@ def told(path: Path) -> Counter[tuple[str, int]]:
 def same(path: Path) -> Counter[str]:
     """The producers, where ours are those of pyelftools."""
     ours: Counter[str] = Counter()
-    for unit, count in compile_units(ElfFile.open(path)).items():
+    for unit, count in compile_units(ElfFile(path)).items():
         assert unit.producer is not None
         ours[unit.producer] += count
     theirs: Counter[str] = Counter()
@@ -248,8 +248,8 @@ def test_objects_and_programs_of_gcc_say_what_another_reader_says(options: str, 
 def test_split_debugging_information_of_gcc_is_read_in_the_file_that_it_is_in(tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text(SOURCE)
     subprocess.run(["gcc", "-g", "-gsplit-dwarf", "-c", "a.c"], cwd=tmp_path, check=True)
-    assert dict(compile_units(ElfFile.open(tmp_path / "a.o"))) == {Unit(None, None): 1}
-    ((unit, count),) = compile_units(ElfFile.open(tmp_path / "a.dwo")).items()
+    assert dict(compile_units(ElfFile(tmp_path / "a.o"))) == {Unit(None, None): 1}
+    ((unit, count),) = compile_units(ElfFile(tmp_path / "a.dwo")).items()
     assert unit.producer is not None
     assert (unit.producer[:5], unit.language, count) == ("GNU C", "C", 1)
 
@@ -271,7 +271,7 @@ def test_objects_of_every_machine_and_assembler_say_what_another_reader_says(
             if more[-1:] == ["--compress-debug-sections=zstd"] and assembler == "2.40":
                 continue
             run(f"{prefix}as-{assembler}", *more, "a.s", "-o", "a.o", cwd=tmp_path, check=True)
-            ((unit, count),) = compile_units(ElfFile.open(tmp_path / "a.o")).items()
+            ((unit, count),) = compile_units(ElfFile(tmp_path / "a.o")).items()
             assert (unit.producer or "")[:6] == "GNU C1"
             assert (unit.language, count) == ("C", 1)
             if "zstd" not in str(more):
@@ -295,7 +295,7 @@ def test_units_of_rust_are_read(tmp_path: Path) -> None:
         pytest.skip("needs rustc")
     (tmp_path / "a.rs").write_text("#![no_std]\npub fn f(a: i32) -> i32 { a + 1 }\n")
     subprocess.run([rustc, "-g", "--crate-type=lib", "--emit=obj", "a.rs"], cwd=tmp_path, check=True)
-    ((unit, _),) = compile_units(ElfFile.open(tmp_path / "a.o")).items()
+    ((unit, _),) = compile_units(ElfFile(tmp_path / "a.o")).items()
     assert "rustc version" in (unit.producer or "")
     assert unit.language == "Rust"
 

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
+from walkback.base.errors import ElfError, UnreadableError
 from walkback.elf import is_archive, members, read_file
-from walkback.errors import ElfError, UnreadableError
 
 GNU = b"!<arch>\n"
 

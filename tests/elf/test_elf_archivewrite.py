@@ -13,9 +13,9 @@ import pytest
 
 from grafting import linker_folder, output_of
 from peers import peer, run
+from walkback.base.errors import ElfError, GraftError, WalkbackError
 from walkback.elf import SECTION_RELOCATION, ElfFile, members, read_file
 from walkback.elf.archivewrite import rewritten
-from walkback.errors import ElfError, GraftError, WalkbackError
 from walkback.graft import ObjectSection, set_sections
 
 GNU = b"!<arch>\n"

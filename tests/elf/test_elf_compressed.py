@@ -15,8 +15,8 @@ import pytest
 
 from elfbuilder import ElfBuilder
 from peers import peer
+from walkback.base.errors import ElfError
 from walkback.elf import ElfFile, compressed, layout, relocations_for
-from walkback.errors import ElfError
 
 zstandard = pytest.importorskip("zstandard")
 
@@ -242,7 +242,7 @@ class TestPeers:
         if b"not built with zstd" in done.stderr:
             pytest.skip(f"{objcopy} has no zstd")
         assert done.returncode == 0, done.stderr
-        with ElfFile.open(plain) as ours, ElfFile.open(out) as theirs:
+        with ElfFile(plain) as ours, ElfFile(out) as theirs:
             compared = 0
             for index, name in enumerate(theirs.section_names()):
                 flag = int(theirs.sections["flags"][index]) & layout.SHF_COMPRESSED
@@ -261,7 +261,7 @@ class TestPeers:
         if b"not built with" in done.stderr or b"not available" in done.stderr or b"LLVM_ENABLE_ZSTD" in done.stderr:
             pytest.skip(f"llvm-objcopy has no {method}")
         assert done.returncode == 0, done.stderr
-        with ElfFile.open(plain) as ours, ElfFile.open(out) as theirs:
+        with ElfFile(plain) as ours, ElfFile(out) as theirs:
             chosen = np.flatnonzero(theirs.sections["flags"] & np.uint64(layout.SHF_COMPRESSED)).tolist()
             for index in chosen:
                 (same,) = ours.sections_named(theirs.section_name(index))
@@ -277,7 +277,7 @@ def debug_files() -> list[Path]:
 @pytest.mark.parametrize("path", debug_files(), ids=lambda path: path.stem[:8])
 def test_debug_files_of_the_machine_are_read_as_pyelftools_reads_them(path):
     elffile = pytest.importorskip("elftools.elf.elffile")
-    with path.open("rb") as file, ElfFile.open(path) as elf:
+    with path.open("rb") as file, ElfFile(path) as elf:
         for index, section in enumerate(elffile.ELFFile(file).iter_sections()):
             if section.compressed:
                 assert bytes(elf.section_data(index)) == section.data()

@@ -9,12 +9,12 @@ import zlib
 from pathlib import Path
 
 import pytest
-from test_elf_notes import note
+from notes import note
 
 from elfbuilder import ElfBuilder
 from peers import peer
+from walkback.base.errors import ElfError, UnreadableError
 from walkback.elf import DEBUG_ROOTS, DebugLink, ElfFile, debug_data, debug_file, debug_link
-from walkback.errors import ElfError, UnreadableError
 
 ORDERS = pytest.mark.parametrize("order", ["little", "big"])
 BUILD_ID = bytes.fromhex("0123456789abcdef")
@@ -57,7 +57,7 @@ class Case:
         self.path = written(folder / "bin" / "prog", image(**options))
 
     def found(self) -> str | None:
-        with ElfFile.open(self.path) as elf:
+        with ElfFile(self.path) as elf:
             found = debug_file(elf, (self.root.parent / "nowhere", self.root))
             return None if found is None else os.path.relpath(found.name, self.root.parent)
 
@@ -173,7 +173,7 @@ class TestByLink:
     def test_a_file_that_links_to_itself_has_none(self, tmp_path, root):
         data = image(link=link(b"prog", 0))
         path = written(tmp_path / "prog", data)
-        with ElfFile.open(path) as elf:
+        with ElfFile(path) as elf:
             assert debug_file(elf, (root,)) is None
         # A checksum of itself cannot be written easily; but the file is passed over before it is asked for.
         (tmp_path / "prog.debug").symlink_to(path)
@@ -269,7 +269,7 @@ class TestPeers:
         name = f"objcopy-{version}"
         self.objcopy(built, "--only-keep-debug", "prog", "prog.debug", name=name)
         self.objcopy(built, "--strip-all", "--add-gnu-debuglink=prog.debug", "prog", name=name)
-        with ElfFile.open(built / "prog") as elf:
+        with ElfFile(built / "prog") as elf:
             assert elf.sections_named(".symtab") == []
             expected = DebugLink("prog.debug", zlib.crc32((built / "prog.debug").read_bytes()))
             assert debug_link(elf) == expected
@@ -297,7 +297,7 @@ class TestPeers:
             command += ["-ex", "maint print objfiles"]
             done = subprocess.run(command, cwd=built, capture_output=True, text=True, check=True)
             assert f"Object file {path}: " in done.stdout
-            with ElfFile.open(built / "prog") as elf:
+            with ElfFile(built / "prog") as elf:
                 assert debug_file(elf, (root,)).name == str(path)
 
 
@@ -305,7 +305,7 @@ def test_the_debug_files_of_this_machine_are_found():
     libc = Path("/usr/lib/x86_64-linux-gnu/libc.so.6")
     if not libc.exists() or not Path(DEBUG_ROOTS[0], ".build-id").exists():
         pytest.skip("needs the debug files of the C library")
-    with ElfFile.open(libc) as elf:
+    with ElfFile(libc) as elf:
         found = debug_file(elf)
         assert found is not None
         assert found.build_id == elf.build_id

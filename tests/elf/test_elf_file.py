@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from elfbuilder import ElfBuilder
+from walkback.base.errors import ElfError, UnreadableError
 from walkback.elf import ElfFile, is_elf, layout, read_file
-from walkback.errors import ElfError, UnreadableError
 
 ORDERS = pytest.mark.parametrize("order", ["little", "big"])
 EXTENDED = pytest.mark.parametrize("extended", [False, True])
@@ -75,7 +75,7 @@ class TestOpening:
     def test_a_mapped_file_is_read_only_and_closes_while_views_live(self, tmp_path):
         path = tmp_path / "a"
         path.write_bytes(bytes(example().build()))
-        with ElfFile.open(path) as elf:
+        with ElfFile(path) as elf:
             assert elf.name == str(path)
             sections, text = elf.sections, elf.section_data(1)
             assert text.readonly
@@ -87,19 +87,19 @@ class TestOpening:
 
     def test_missing_files_directories_and_empty_files_are_named(self, tmp_path):
         with pytest.raises(UnreadableError, match=r"/none: No such file or directory$"):
-            ElfFile.open(tmp_path / "none")
+            ElfFile(tmp_path / "none")
         with pytest.raises(UnreadableError, match="directory"):
-            ElfFile.open(tmp_path)
+            ElfFile(tmp_path)
         (tmp_path / "empty").touch()
         with pytest.raises(UnreadableError, match="empty"):
-            ElfFile.open(str(tmp_path / "empty"))
+            ElfFile(str(tmp_path / "empty"))
         with pytest.raises(UnreadableError, match="null"):
             read_file("a\0b")
 
     def test_a_pipe_is_refused_without_waiting(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(UnreadableError, match="not a regular file"):
-            ElfFile.open(tmp_path / "pipe")
+            ElfFile(tmp_path / "pipe")
 
     def test_import_of_the_package_does_not_import_numpy(self):
         code = "import sys, walkback; sys.exit('numpy' in sys.modules)"

@@ -9,8 +9,8 @@ import zlib
 import pytest
 
 from elfbuilder import HEADER, SECTION, SEGMENT, ElfBuilder
+from walkback.base.errors import UnreadableError
 from walkback.elf import ElfFile, debug_data, debug_file, layout, relocations_for
-from walkback.errors import UnreadableError
 from walkback.symbols import SymbolIndex
 
 VALUES = [0, 1, 2, 7, 24, 56, 63, 64, 65, 0xFF, 0xFF00, 0xFFF1, 0xFFFF, 2**31, 2**32 - 1, 2**63 - 1, 2**63]

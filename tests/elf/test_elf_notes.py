@@ -2,26 +2,19 @@
 
 import os
 import re
-import struct
 import subprocess
 
 import pytest
-from test_elf_oracles import FILES
+from notes import note
+from realfiles import FILES
 
 from elfbuilder import ElfBuilder
 from peers import peer
+from walkback.base.errors import ElfError
 from walkback.elf import ElfFile, layout
-from walkback.errors import ElfError
 
 ORDERS = pytest.mark.parametrize("order", ["little", "big"])
 GNU = b"GNU\0"
-
-
-def note(name: bytes, kind: int, desc: bytes, *, order="little", align=4, sizes=None) -> bytes:
-    name_size, desc_size = sizes or (len(name), len(desc))
-    data = struct.pack(("<" if order == "little" else ">") + "III", name_size, desc_size, kind) + name
-    data += bytes(-len(data) % align) + desc
-    return data + bytes(-len(data) % align)
 
 
 def parse(*contents: bytes, order="little", align=4, segments=False) -> ElfFile:
@@ -114,7 +107,7 @@ class TestDamage:
 @FILES
 def test_notes_are_those_of_pyelftools(path):
     elffile = pytest.importorskip("elftools.elf.elffile")
-    with path.open("rb") as file, ElfFile.open(path) as elf:
+    with path.open("rb") as file, ElfFile(path) as elf:
         expected = [
             (found["n_name"], found["n_offset"], found["n_descdata"])
             for section in elffile.ELFFile(file).iter_sections("SHT_NOTE")
@@ -127,7 +120,7 @@ def test_notes_are_those_of_pyelftools(path):
 def test_notes_in_segments_are_those_of_lief(path):
     lief = pytest.importorskip("lief")
     contents = bytearray(path.read_bytes())
-    with ElfFile.open(path) as elf:
+    with ElfFile(path) as elf:
         sections = elf.build_id
         if elf.is_relocatable or not len(elf.segments):
             return
@@ -149,7 +142,7 @@ def test_build_ids_are_those_of_readelf(path):
         [peer("readelf-new"), "-n", path], capture_output=True, check=True, env=os.environ | {"LC_ALL": "C"}
     )
     found = re.search(rb"Build ID: ([0-9a-f]+)", done.stdout)
-    with ElfFile.open(path) as elf:
+    with ElfFile(path) as elf:
         assert elf.build_id == (bytes.fromhex(found[1].decode()) if found else None)
 
 

@@ -1,46 +1,22 @@
 """The same answers as pyelftools and LIEF give, on this machine's own files."""
 
-import contextlib
 import shutil
 import subprocess
-import sys
-import sysconfig
-from pathlib import Path
 
 import numpy as np
 import pytest
+from realfiles import FILES
 
 from walkback.elf import ElfFile, layout, relocations_for
 from walkback.symbols import SymbolIndex
 
-SMALL_ENOUGH = 8_000_000
 RESERVED = {"SHN_UNDEF": 0, "SHN_ABS": layout.SECTION_ABS, "SHN_COMMON": layout.SECTION_COMMON}
-
-
-def is_wanted(path: Path) -> bool:
-    with contextlib.suppress(OSError), path.open("rb") as file:
-        return file.read(5) == b"\x7fELF\x02" and path.stat().st_size < SMALL_ENOUGH
-    return False
-
-
-def real_files() -> list[Path]:
-    """A few of each kind: programs, libraries, Python's extensions, start files."""
-    folders = [("/usr/bin", "*"), ("/usr/lib/x86_64-linux-gnu", "*.so*"), ("/usr/lib/x86_64-linux-gnu", "*.o")]
-    folders += [("/usr/lib64", "*.so*"), (sysconfig.get_path("platstdlib") + "/lib-dynload", "*.so")]
-    found = [Path(sys.executable).resolve()]
-    for folder, pattern in folders:
-        paths = sorted(path for path in Path(folder).glob(pattern) if not path.is_symlink())
-        found += list(filter(is_wanted, paths[:: max(1, len(paths) // 8)]))
-    return found
-
-
-FILES = pytest.mark.parametrize("path", real_files(), ids=lambda path: path.name)
 
 
 @FILES
 def test_headers_are_those_of_pyelftools(path):
     elffile = pytest.importorskip("elftools.elf.elffile")
-    with path.open("rb") as file, ElfFile.open(path) as elf:
+    with path.open("rb") as file, ElfFile(path) as elf:
         theirs = elffile.ELFFile(file)
         sections = list(theirs.iter_sections())
         assert elf.section_names() == [section.name for section in sections]
@@ -56,7 +32,7 @@ def test_headers_are_those_of_pyelftools(path):
 @FILES
 def test_symbols_are_those_of_pyelftools(path):
     elffile = pytest.importorskip("elftools.elf.elffile")
-    with path.open("rb") as file, ElfFile.open(path) as elf:
+    with path.open("rb") as file, ElfFile(path) as elf:
         theirs = elffile.ELFFile(file)
         for index in elf.sections_of_type(layout.SHT_SYMTAB) + elf.sections_of_type(layout.SHT_DYNSYM):
             expected = [
@@ -73,7 +49,7 @@ def test_symbols_are_those_of_pyelftools(path):
 def test_sections_and_symbols_are_those_of_lief(path):
     lief = pytest.importorskip("lief")
     theirs = lief.ELF.parse(str(path))
-    with ElfFile.open(path) as elf:
+    with ElfFile(path) as elf:
         assert (elf.entry, elf.machine) == (theirs.header.entrypoint, theirs.header.machine_type.value)
         assert elf.sections["size"].tolist() == [section.size for section in theirs.sections]
         assert elf.segments["memsz"].tolist() == [segment.virtual_size for segment in theirs.segments]
@@ -89,7 +65,7 @@ def test_sections_and_symbols_are_those_of_lief(path):
 def test_memory_is_that_of_lief(path):
     lief = pytest.importorskip("lief")
     theirs = lief.ELF.parse(str(path))
-    with ElfFile.open(path) as elf:
+    with ElfFile(path) as elf:
         start, end = elf.executable_ranges()
         executable = [s for s in theirs.segments if s.type == s.TYPE.LOAD and s.has(s.FLAGS.X)]
         assert start.tolist() == [s.virtual_address for s in executable]
@@ -105,7 +81,7 @@ def test_memory_is_that_of_lief(path):
 @FILES
 def test_a_function_has_one_of_its_names(path):
     elffile = pytest.importorskip("elftools.elf.elffile")
-    with path.open("rb") as file, ElfFile.open(path) as elf:
+    with path.open("rb") as file, ElfFile(path) as elf:
         table = elffile.ELFFile(file).get_section_by_name(".symtab" if ".symtab" in elf.section_names() else ".dynsym")
         names: dict[tuple[int, int], set[str]] = {}
         for symbol in table.iter_symbols() if table else ():
@@ -143,7 +119,7 @@ def objects(tmp_path_factory):
 @pytest.mark.parametrize("name", ["a.o", "a.out"])
 def test_relocations_are_those_of_pyelftools(objects, name):
     elffile = pytest.importorskip("elftools.elf.elffile")
-    with (objects / name).open("rb") as file, ElfFile.open(objects / name) as elf:
+    with (objects / name).open("rb") as file, ElfFile(objects / name) as elf:
         compared = 0
         for section in elffile.ELFFile(file).iter_sections("SHT_RELA"):
             target = section["sh_info"]
@@ -164,7 +140,7 @@ def test_relocations_are_those_of_pyelftools(objects, name):
 @pytest.mark.parametrize("name", ["a.o", "a.out"])
 def test_targets_of_relocations_are_those_of_pyelftools(objects, name):
     elffile = pytest.importorskip("elftools.elf.elffile")
-    with (objects / name).open("rb") as file, ElfFile.open(objects / name) as elf:
+    with (objects / name).open("rb") as file, ElfFile(objects / name) as elf:
         theirs = elffile.ELFFile(file)
         compared = 0
         for section in theirs.iter_sections("SHT_RELA"):
@@ -184,7 +160,7 @@ def test_targets_of_relocations_are_those_of_pyelftools(objects, name):
 
 @needs_gcc
 def test_functions_of_an_object_are_known_by_section(objects):
-    with ElfFile.open(objects / "a.o") as elf:
+    with ElfFile(objects / "a.o") as elf:
         index = SymbolIndex(elf)
         for name in ("hidden", "first", "second", "main"):
             (section,) = elf.sections_named(f".text.{name}")
@@ -202,7 +178,7 @@ def test_more_sections_than_sixteen_bits_can_number(tmp_path):
         for number in range(count):
             file.write(f'.section .text.f{number},"ax"\n.globl f{number}\nf{number}: nop\n')
     subprocess.run(["as", "many.s", "-o", "many.o"], cwd=tmp_path, check=True)
-    with ElfFile.open(tmp_path / "many.o") as elf:
+    with ElfFile(tmp_path / "many.o") as elf:
         assert len(elf.sections) > count
         index = SymbolIndex(elf)
         wanted = [0, 1, 65_270, 65_279, 65_280, 65_290, 65_534, 65_999]

@@ -1,8 +1,8 @@
 import pytest
 
 from elfbuilder import ElfBuilder
+from walkback.base.errors import ElfError, UnreadableError
 from walkback.elf import ElfFile, layout, relocations_for
-from walkback.errors import ElfError, UnreadableError
 
 ORDERS = pytest.mark.parametrize("order", ["little", "big"])
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 from cbf.plaincbf import read
-from export.profiles import Recording, written
-from walkback.cbf import split_backtraces
+from profiles import Recording, written
+from walkback.cbf.decoding import split
 from walkback.export import cbf
-from walkback.unwind.stacks import End
+from walkback.stacks.stacks import End
 
 
 def test_callers_are_return_addresses_in_the_kernel_too() -> None:
@@ -23,7 +23,7 @@ def test_callers_are_return_addresses_in_the_kernel_too() -> None:
     # Where they are looked up is where they are: so none of these says that it is a return address.
     batches = [replace(batch, pc=batch.lookup) for batch in recording.batches()]
     data = written(cbf.write, batches)
-    found = [read(data[begin:end]) for begin, end in pairwise(split_backtraces(data).tolist())]
+    found = [read(data[begin:end]) for begin, end in pairwise(split(data).tolist())]
     assert [one.each() for one in found] == [
         [("pc", 0x1000), ("ra", 0x1010), ("pc", 0x1020)],
         [],

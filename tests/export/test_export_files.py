@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from profiles import Recording, nasty, written
 
 from effort import examples
+from flamepage import Page
+from profiles import Recording, nasty, written
 from walkback.export import firefox, flamegraph, speedscope
 from walkback.export.formats import FORMATS
-from walkback.export.profile import Mapping
-from walkback.unwind.stacks import End
+from walkback.stacks.profile import CodeMapping
+from walkback.stacks.stacks import End
 
 pytestmark = pytest.mark.kernel
 
@@ -116,7 +116,7 @@ def firefox_samples(made):
 
 
 def test_firefox_of_threads():
-    mapping = Mapping("/bin/p", bytes(range(20)))
+    mapping = CodeMapping("/bin/p", bytes(range(20)))
     made = json.loads(
         written(firefox.write, recording().profile(timeline=True, start=5_000_000_000, mappings=[mapping]))
     )
@@ -148,24 +148,6 @@ def test_firefox_of_comms_with_time_as_weight():
         found[comm, *stack] += round(weight * 1e6)
     assert found == weights_of_paths(recording())
     assert {thread["samples"]["weightType"] for thread in made["threads"]} == {"tracing-ms"}
-
-
-class Page(HTMLParser):
-    """The texts of a page by their elements, and everything that could lead out of it."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.texts, self.leads = [], {}, []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self.leads += [value for name, value in attrs if name in {"src", "href"}]
-
-    def handle_data(self, data):
-        tag, attributes = self.tags[-1] if self.tags else ("", {})
-        key = attributes.get("id") or tag
-        self.texts[key] = self.texts.get(key, "") + data
 
 
 def graph_of(text):

@@ -8,10 +8,10 @@ import subprocess
 
 import numpy as np
 import pytest
-from profiles import written
 
+from profiles import written
 from walkback.export import perfscript
-from walkback.export.profile import Frames, SampleBatch
+from walkback.stacks.profile import NamedFrames, SampleBatch
 
 pytestmark = [pytest.mark.peers, pytest.mark.kernel]
 
@@ -42,7 +42,7 @@ def parsed(text):
     lookup = np.array(address, np.uint64)
     kernel = np.array([one == "[kernel.kallsyms]" for one in module], np.bool_)
     return SampleBatch(
-        frames=Frames(symbol, module, lookup, kernel, np.array(offset, np.uint64)),
+        frames=NamedFrames(symbol, module, lookup, kernel, np.array(offset, np.uint64)),
         comms=list(comms),
         events=["cpu-clock"],
         pid=table[:, 1],

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from pprofreader import read, varint
-from profiles import Recording, nasty, written
 
+from profiles import Recording, nasty, written
 from walkback.export import pprof, protobuf
-from walkback.export.profile import Mapping
+from walkback.stacks.profile import CodeMapping
 
 pytestmark = pytest.mark.kernel
 
@@ -34,7 +34,7 @@ def recording():
 
 
 def test_samples_locations_and_functions():
-    mapping = Mapping("/lib/l.so", bytes.fromhex("0123ab"), 0x1000, 0x9000, 0x200)
+    mapping = CodeMapping("/lib/l.so", bytes.fromhex("0123ab"), 0x1000, 0x9000, 0x200)
     made = recording().profile(
         threads=True, unit="nanoseconds", title="it", start=11, duration=22, period=33, mappings=[mapping]
     )

@@ -7,33 +7,15 @@ import random
 import shutil
 import subprocess
 from collections import Counter
-from importlib.resources import files
 
 import pytest
-from profiles import Recording, written
 
+from flamescript import PROGRAM
+from profiles import Recording, written
 from walkback.export import flamegraph
+from walkback.pages.scripts import joined_script
 
 pytestmark = pytest.mark.peers
-
-PROGRAM = """
-const {readFileSync} = require("fs");
-const {scripts, pages} = JSON.parse(readFileSync(0, "utf8"));
-scripts.forEach((text) => new Function(text));
-const {callTree, invertedTree} = new Function(scripts[0] + "; return {callTree, invertedTree};")();
-const paths = (tree, names) => {
-  const found = [], path = [[]];
-  for (let node = 1; node < tree.name.length; node++) {
-    path[node] = [...path[tree.parent[node]], names[tree.name[node]]];
-    found.push([path[node], tree.total[node], tree.own[node], tree.x[node]]);
-  }
-  return {found, first: [...tree.first]};
-};
-console.log(JSON.stringify(pages.map((data) => {
-  const calls = callTree(data);
-  return [paths(calls, data.names), paths(invertedTree(calls, data.names.length), data.names)];
-})));
-"""
 
 
 def recordings():
@@ -82,9 +64,7 @@ def test_the_call_tree_and_the_inverted_tree():
     for one in made:
         text = written(flamegraph.write, one.profile()).decode()
         pages.append(json.loads(text.partition('type="application/json">')[2].partition("</script>")[0]))
-    folder = files("walkback.export")
-    scripts = [folder.joinpath(name).read_text() for name in ("flamegraph_tree.js", "flamegraph.js")]
-    given = json.dumps({"scripts": scripts, "pages": pages})
+    given = json.dumps({"script": joined_script("export/flamegraph_tree.js"), "pages": pages})
     done = subprocess.run(["node", "-e", PROGRAM], input=given, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     for one, (calls, inverted) in zip(made, json.loads(done.stdout), strict=True):

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from profiles import MODULES, NASTY, Recording, nasty, written
 
 from effort import examples
-from walkback.export import folded, jsonlines, perfscript, top
-from walkback.unwind.stacks import END_WORDS, HOW_WORDS, End
+from profiles import MODULES, NASTY, Recording, nasty, written
+from walkback.export import folded, jsonlines, perfscript
+from walkback.stacks import top
+from walkback.stacks.stacks import END_WORDS, HOW_WORDS, End
 
 pytestmark = pytest.mark.kernel
 

@@ -7,11 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from walking import ALL, COMPILE, HERE, plugin, walks
 
 from glibcsource import reader
-from walkback.additions import add
-from walkback.checking import check
+from walkback.sections.check import check
+from walkback.sections.install import add
+from walking import ALL, COMPILE, HERE, plugin, walks
 
 pytestmark = pytest.mark.peers
 SHIM = HERE / "shim"

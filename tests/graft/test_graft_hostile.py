@@ -15,8 +15,8 @@ import pytest
 from effort import rounds
 from elfbuilder import HEADER, SECTION, SEGMENT, ElfBuilder
 from grafting import PROGRAMS, compiled
+from walkback.base.errors import WalkbackError
 from walkback.elf import SECTION_RELOCATION, ElfFile, layout
-from walkback.errors import WalkbackError
 from walkback.graft import (
     ObjectSection,
     Rewriting,

@@ -14,8 +14,8 @@ from corpus import corpus
 from elfbuilder import HEADER, ElfBuilder
 from grafting import PROGRAMS, compiled, elflint, graft, linker_folder, output_of, section_for, ungraft
 from peers import peer, run
+from walkback.base.errors import MissingError, WalkbackError
 from walkback.elf import ElfFile, layout
-from walkback.errors import MissingError, WalkbackError
 from walkback.graft import add, drop, planned_address
 from walkback.graft.record import find_record
 
@@ -55,7 +55,7 @@ def test_the_table_stays_or_is_where_old_readers_look_for_it(name: str, folder: 
     expected = IN_FRONT if name in {"static", "static-noseparate", "static-stripped"} else IN_PLACE
     notes = [note for note in grafted.notes if not note.startswith(("dwz ", "a section .pad "))]
     assert [note for note in notes if note.endswith(expected)] == notes
-    with ElfFile.open(tmp_path / "grafted") as elf:
+    with ElfFile(tmp_path / "grafted") as elf:
         places = loads(elf)
         assert places == sorted(places)
         assert all((address - offset) % page == 0 for address, offset, page in places)
@@ -72,7 +72,7 @@ def test_the_table_stays_or_is_where_old_readers_look_for_it(name: str, folder: 
 def test_nothing_else_changes(name: str, folder: Path, tmp_path: Path) -> None:
     program = compiled(folder, name, PROGRAMS[name])
     graft(program, tmp_path / "grafted")
-    with ElfFile.open(program) as old, ElfFile.open(tmp_path / "grafted") as new:
+    with ElfFile(program) as old, ElfFile(tmp_path / "grafted") as new:
         moved = []
         old_names, new_names = old.section_names(), new.section_names()
         number = {old_names.index(name): new_names.index(name) for name in old_names}
@@ -101,7 +101,7 @@ def test_nothing_else_changes(name: str, folder: Path, tmp_path: Path) -> None:
 def test_section_headers_are_in_the_order_of_addresses(name: str, folder: Path, tmp_path: Path) -> None:
     program = compiled(folder, name, PROGRAMS[name])
     graft(program, tmp_path / "grafted")
-    with ElfFile.open(program) as old, ElfFile.open(tmp_path / "grafted") as new:
+    with ElfFile(program) as old, ElfFile(tmp_path / "grafted") as new:
         loaded = new.sections["flags"] & np.uint64(layout.SHF_ALLOC) != 0
         assert loaded.tolist() == sorted(loaded, key=lambda one: not one) or not loaded[0]
         assert new.sections["addr"][loaded].tolist() == sorted(new.sections["addr"][loaded])
@@ -113,7 +113,7 @@ def test_section_headers_are_in_the_order_of_addresses(name: str, folder: Path, 
 def test_the_new_segment_begins_with_the_section(name: str, folder: Path, tmp_path: Path) -> None:
     """LLVM 14 and 16 take one of two segments that begin in one place for a part of the other."""
     graft(compiled(folder, name, PROGRAMS[name]), tmp_path / "grafted")
-    with ElfFile.open(tmp_path / "grafted") as elf:
+    with ElfFile(tmp_path / "grafted") as elf:
         last = elf.segments[elf.segments["type"] == layout.PT_LOAD][-1]
         others = elf.segments[elf.segments["type"] != layout.PT_GNU_SFRAME]
         assert elf.sections["offset"][elf.sections_named(".sframe")[0]] == last["offset"]
@@ -122,7 +122,7 @@ def test_the_new_segment_begins_with_the_section(name: str, folder: Path, tmp_pa
 
 def test_symbols_follow_the_sections_that_move(folder: Path, tmp_path: Path) -> None:
     graft(compiled(folder, "pie", PROGRAMS["pie"]), tmp_path / "grafted")
-    with ElfFile.open(tmp_path / "grafted") as elf:
+    with ElfFile(tmp_path / "grafted") as elf:
         symtab = elf.sections_of_type(layout.SHT_SYMTAB)[0]
         symbols = elf.symbols(symtab)
         names = elf.strings(int(elf.sections["link"][symtab]), symbols["name_offset"])
@@ -134,7 +134,7 @@ def test_without_section_headers_the_table_goes_behind_and_keeps_its_distance(fo
     program = without_section_headers(compiled(folder, "pie", PROGRAMS["pie"]), tmp_path / "program")
     grafted = graft(program, tmp_path / "grafted")
     assert grafted.notes[0].startswith(BEHIND)
-    with ElfFile.open(tmp_path / "grafted") as elf:
+    with ElfFile(tmp_path / "grafted") as elf:
         places = loads(elf)
         assert places == sorted(places)
         assert places[-1][0] == places[-1][1]
@@ -181,14 +181,14 @@ def test_adding_again_replaces(folder: Path, tmp_path: Path) -> None:
 
 def test_the_planned_address_is_the_one(folder: Path) -> None:
     for name, options in PROGRAMS.items():
-        with ElfFile.open(compiled(folder, name, options)) as elf:
+        with ElfFile(compiled(folder, name, options)) as elf:
             section = section_for(elf)
             size = len(section(0))
             assert planned_address(elf, size) == add(elf, section, size).address
 
 
 def test_large_contents_are_not_copied(folder: Path) -> None:
-    with ElfFile.open(compiled(folder, "static", PROGRAMS["static"])) as elf:
+    with ElfFile(compiled(folder, "static", PROGRAMS["static"])) as elf:
         parts = add(elf, lambda _: bytes(100000), 100000).parts
         views = sum(len(part) for part in parts if isinstance(part, memoryview))
         [symtab] = elf.sections_of_type(layout.SHT_SYMTAB)
@@ -198,7 +198,7 @@ def test_large_contents_are_not_copied(folder: Path) -> None:
 def test_symbol_tables_are_not_kept_twice(folder: Path) -> None:
     """Only the numbers of sections change in them, and `drop` puts those back."""
     for name in ("pie", "static"):
-        with ElfFile.open(compiled(folder, name, PROGRAMS[name])) as elf:
+        with ElfFile(compiled(folder, name, PROGRAMS[name])) as elf:
             grafted = ElfFile(b"".join(add(elf, lambda _: bytes(64), 64).parts), "grafted")
             record = find_record(grafted)
             assert record is not None
@@ -235,12 +235,12 @@ def test_what_a_linker_put_in_is_taken_out_and_replaced(tmp_path: Path) -> None:
     samples = [one for one in corpus() if one.kind in {"shared", "executable"}]
     count = 0
     for sample in samples:
-        with ElfFile.open(sample.path) as elf:
+        with ElfFile(sample.path) as elf:
             if not elf.sections_named(".sframe"):
                 continue
             names = [name for name in elf.section_names() if name not in {".sframe", ".rela.sframe"}]
         ungraft(sample.path, tmp_path / "dropped")
-        with ElfFile.open(tmp_path / "dropped") as elf:
+        with ElfFile(tmp_path / "dropped") as elf:
             assert elf.section_names() == names
             assert layout.PT_GNU_SFRAME not in elf.segments["type"]
             with pytest.raises(MissingError, match=r"there is no \.sframe section"):
@@ -256,11 +256,11 @@ def test_a_record_that_no_longer_holds_is_not_followed(folder: Path, tmp_path: P
     """Somebody has changed the headers since: then only the section is taken out."""
     program = compiled(folder, "pie", PROGRAMS["pie"])
     graft(program, tmp_path / "grafted")
-    with ElfFile.open(tmp_path / "grafted") as elf:
+    with ElfFile(tmp_path / "grafted") as elf:
         entry = elf.entry
     changed = patched(tmp_path / "grafted", tmp_path / "changed", e_flags=1)
     ungraft(changed, tmp_path / "dropped")
-    with ElfFile.open(tmp_path / "dropped") as elf:
+    with ElfFile(tmp_path / "dropped") as elf:
         assert (elf.flags, elf.entry) == (1, entry)
         assert not elf.sections_named(".sframe")
     assert output_of(tmp_path / "dropped") == "0 7 1 named\n"

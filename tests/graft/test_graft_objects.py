@@ -12,10 +12,12 @@ from corpus import CASES, PREFIXES, corpus
 from elfbuilder import ElfBuilder
 from grafting import elflint, graft_object, linker_folder, output_of, ungraft
 from peers import peer, run
-from walkback import check_source, decode, sources
+from walkback import sframe
+from walkback.base.errors import GraftError
 from walkback.elf import SECTION_RELOCATION, ElfFile, layout, relocations_for
-from walkback.errors import GraftError
 from walkback.graft import add_to_object
+from walkback.sections.check import check_source
+from walkback.sframe.decoding import decode
 
 SOURCE = Path(__file__).resolve().parent / "objects.c"
 
@@ -28,7 +30,7 @@ def compiled_object(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def relocations(path: Path) -> list[tuple[int, int, int, int]]:
-    with ElfFile.open(path) as elf:
+    with ElfFile(path) as elf:
         found = relocations_for(elf, elf.sections_named(".sframe")[0])
         targets = found.targets(elf)
         places = targets["value"] + found.table["addend"]
@@ -38,7 +40,7 @@ def relocations(path: Path) -> list[tuple[int, int, int, int]]:
 def test_relocations_lead_to_the_sections(compiled_object: Path, tmp_path: Path) -> None:
     target = tmp_path / "grafted.o"
     graft_object(compiled_object, target)
-    with ElfFile.open(target) as elf:
+    with ElfFile(target) as elf:
         code = (elf.sections["flags"] & layout.SHF_EXECINSTR != 0) & (elf.sections["size"] > 0)
         sections = np.flatnonzero(code).tolist()
         section = decode(elf.section_data(elf.sections_named(".sframe")[0]))
@@ -78,7 +80,7 @@ def test_assembled_objects_are_replaced_and_their_tables_stay_equal(arch: str, t
     for sample in samples:
         target, dropped, again = (tmp_path / name for name in ("grafted.o", "dropped.o", "again.o"))
         ungraft(sample.path, dropped)
-        with ElfFile.open(dropped) as elf:
+        with ElfFile(dropped) as elf:
             assert not elf.sections_of_type(layout.SHT_GNU_SFRAME)
         assert not set(elflint(dropped)) - set(elflint(sample.path)), sample.path
         options = ("-r", "-o", tmp_path / "linked.o")
@@ -86,7 +88,7 @@ def test_assembled_objects_are_replaced_and_their_tables_stay_equal(arch: str, t
         graft_object(dropped, target)
         graft_object(sample.path, again)
         assert again.read_bytes() == target.read_bytes()
-        for source in sources(str(target)):
+        for source in sframe.read(str(target)):
             assert not [one for one in check_source(source).findings if one.severity.name == "BROKEN"], sample.path
         done = run(linker, *options, target)
         assert (done.returncode, done.stderr) == (0, b""), sample.path

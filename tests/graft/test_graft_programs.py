@@ -42,7 +42,7 @@ def program(request: pytest.FixtureRequest, folder: Path) -> Path:
 
 def finds(source: Path, grafted: Path, address: int) -> str:
     """What the program has to print when it finds the section."""
-    with ElfFile.open(source) as elf:
+    with ElfFile(source) as elf:
         contents = section_for(elf)(address)
     total = 0
     for byte in contents:
@@ -70,7 +70,7 @@ def test_a_program_outlives_every_tool_and_runs_under_emulation(program: Path, t
         assert output_of(rewritten) == expected, tool
         ungraft(rewritten, dropped)
         assert output_of(dropped) == "0 7 1 named\n", tool
-        with ElfFile.open(dropped) as elf:
+        with ElfFile(dropped) as elf:
             assert not elf.sections_named(".sframe")
             assert layout.PT_GNU_SFRAME not in elf.segments["type"]
     for tool in LLVM_REWRITERS:
@@ -85,9 +85,9 @@ def test_readers_see_the_section_and_nothing_wrong(program: Path, tmp_path: Path
     target = tmp_path / "grafted"
     grafted = graft(program, target)
     shown = run("readelf-new", "--sframe", target)
-    with ElfFile.open(program) as elf:
+    with ElfFile(program) as elf:
         first = next(one for one in elf.segments if one["type"] == layout.PT_LOAD and one["flags"] & layout.PF_X)
-    with ElfFile.open(target) as elf:
+    with ElfFile(target) as elf:
         assert int(elf.sections["addr"][elf.sections_named(".sframe")[0]]) == grafted.address
     assert f"pc = {int(first['vaddr']):#x}" in shown.stdout.decode()
     assert shown.stderr == b""
@@ -103,10 +103,10 @@ def _without_places(text: bytes) -> list[str]:
 
 
 def test_the_build_id_stays_in_the_first_page(program: Path, tmp_path: Path) -> None:
-    with ElfFile.open(program) as elf:
+    with ElfFile(program) as elf:
         build_id = elf.build_id
     graft(program, tmp_path / "grafted")
-    with ElfFile.open(tmp_path / "grafted") as elf:
+    with ElfFile(tmp_path / "grafted") as elf:
         assert elf.build_id == build_id
         places = [note.offset for note in elf.notes() if note.type == 3 and note.name == "GNU"]
         if elf.type == layout.ET_DYN and build_id:
@@ -138,7 +138,7 @@ def test_a_separate_debug_file_still_fits(name: str, folder: Path, tmp_path: Pat
     text = output_of("gdb", "-nx", "-batch", "-ex", "break visit", "-ex", "run", "-ex", "bt", "-ex", "p argc", target)
     assert re.search(r"#0 .*visit .*phdrs\.c", text)
     assert re.search(r"#\d .*main .*phdrs\.c", text)
-    with ElfFile.open(program) as elf:
+    with ElfFile(program) as elf:
         symtab = elf.sections_of_type(layout.SHT_SYMTAB)[0]
         symbols = elf.symbols(symtab)
         names = elf.strings(int(elf.sections["link"][symtab]), symbols["name_offset"])

@@ -15,12 +15,12 @@ from elfbuilder import ElfBuilder
 from grafting import LLVM_REWRITERS, REWRITERS, SOURCE, elflint, graft, linker_folder, output_of, section_for, ungraft
 from grafting import rewrite as rewritten_by
 from peers import run
+from walkback.base.errors import GraftError, MissingError
+from walkback.base.replace import replace_file
 from walkback.elf import ElfFile, layout
 from walkback.elf.write import Headers
-from walkback.errors import GraftError, MissingError
 from walkback.graft import Grafted, Rewriting, add, drop, is_grafted
 from walkback.graft.record import find_record
-from walkback.replace import replace_file
 
 LINKERS = ["ld-2.44", "ld-new"]
 OPTIONS = {
@@ -49,7 +49,7 @@ def linked(folder: Path, name: str = "pie", linker: str = "ld-new") -> Path:
 
 
 def anew(source: Path, target: Path, count: int = 1, **options: int) -> Grafted:
-    with ElfFile.open(source) as elf:
+    with ElfFile(source) as elf:
         section = section_for(elf, count)
         size = len(section(0))
         expected = Rewriting(elf).address(size)
@@ -62,7 +62,7 @@ def anew(source: Path, target: Path, count: int = 1, **options: int) -> Grafted:
 
 def check(path: Path, grafted: Grafted, contents: bytes) -> None:
     """The section, its segment and the memory say the same."""
-    with ElfFile.open(path) as elf:
+    with ElfFile(path) as elf:
         [ours] = elf.segments[elf.segments["type"] == layout.PT_GNU_SFRAME]
         place = (grafted.offset, grafted.address, grafted.address, len(contents), len(contents))
         assert ours.tolist()[1:] == (layout.PF_R, *place, 8)
@@ -86,7 +86,7 @@ def complaints(path: Path) -> set[str]:
 
 
 def section_in(path: Path) -> tuple[int, bytes]:
-    with ElfFile.open(path) as elf:
+    with ElfFile(path) as elf:
         [index] = elf.sections_named(".sframe")
         return int(elf.sections["offset"][index]), bytes(elf.section_data(index))
 
@@ -154,7 +154,7 @@ class TestRoom:
     def test_without_room_it_goes_where_add_puts_it(self, linker: str, folder: Path, tmp_path: Path) -> None:
         program, target = linked(folder, "pie", linker), tmp_path / "new"
         grafted = anew(program, target, 3000)
-        with ElfFile.open(program) as elf:
+        with ElfFile(program) as elf:
             section = section_for(elf, 3000)
             added = add(elf, section, len(section(0)))
         assert (grafted.address, b"".join(grafted.parts)) == (added.address, b"".join(added.parts))
@@ -190,14 +190,14 @@ class TestRoom:
         offset, former = section_in(linked(folder))
         grafted = anew(program, target)
         assert grafted.offset == offset
-        with ElfFile.open(target) as elf:
+        with ElfFile(target) as elf:
             assert output_of(target) == printed(section_for(elf, 1)(grafted.address))
             assert Rewriting(elf).address(len(former) + 8) != grafted.address
 
     def test_an_old_version_is_of_an_old_type(self, folder: Path, tmp_path: Path) -> None:
         for count in (1, 3000):
             anew(linked(folder), tmp_path / "new", count, kind=layout.SHT_PROGBITS)
-            with ElfFile.open(tmp_path / "new") as elf:
+            with ElfFile(tmp_path / "new") as elf:
                 assert elf.sections["type"][elf.sections_named(".sframe")].tolist() == [layout.SHT_PROGBITS]
 
     def test_what_add_put_in_stays_what_drop_takes_out(self, folder: Path, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_what_linkers_made_for_every_machine_is_written_anew(tmp_path: Path) -> 
     for sample in corpus():
         if sample.kind not in {"shared", "executable", "lld"}:
             continue
-        with ElfFile.open(sample.path) as elf:
+        with ElfFile(sample.path) as elf:
             if not is_grafted(elf) or elf.type == layout.ET_REL:
                 continue
         grafted = anew(sample.path, tmp_path / "new")

@@ -15,11 +15,11 @@ from corpus import CASES
 from elfbuilder import ElfBuilder
 from grafting import PC64, elflint, linker_folder, output_of, section_of_object
 from peers import peer, run
-from walkback import additions
+from walkback.base.errors import ElfError, GraftError
 from walkback.elf import SECTION_RELOCATION, ElfFile, layout, relocations_for
-from walkback.errors import ElfError, GraftError
 from walkback.graft import ObjectSection, add_to_object, drop, set_sections
 from walkback.graft.record import Record, find_record
+from walkback.sections import install as additions
 
 SOURCE = Path(__file__).resolve().parent / "objects.c"
 INLINE = """
@@ -88,14 +88,14 @@ class TestNumbers:
     def test_add_follows_sections_that_stood_behind_the_former_one(self, tmp_path: Path) -> None:
         (tmp_path / "a.s").write_text(IN_FRONT)
         subprocess.run(["as", tmp_path / "a.s", "-o", tmp_path / "a.o"], check=True)
-        with ElfFile.open(tmp_path / "a.o") as elf:
+        with ElfFile(tmp_path / "a.o") as elf:
             assert elf.sections_named(".sframe")[0] < elf.sections_named(".text.second")[0]
         additions.add(tmp_path / "a.o")
-        with ElfFile.open(tmp_path / "a.o") as elf:
+        with ElfFile(tmp_path / "a.o") as elf:
             [index] = elf.sections_named(".sframe")
             named = relocations_for(elf, index).targets(elf)["section"].tolist()
             assert [elf.section_name(section) for section in named] == [".text", ".text.second"]
-        assert len(list(walkback.sources(str(tmp_path / "a.o")))) == 1
+        assert len(list(walkback.sframe.read(str(tmp_path / "a.o")))) == 1
 
     def builder(self) -> ElfBuilder:
         builder = ElfBuilder()
@@ -349,7 +349,7 @@ class TestTools:
             subprocess.run([compiler, "-O1", "-S", source, "-o", source.with_suffix(".s")], check=True)
             run(f"{machine}as-2.40", source.with_suffix(".s"), "-o", path, check=True)
             former = elflint(path)
-            with ElfFile.open(path) as elf:
+            with ElfFile(path) as elf:
                 assert elf.machine in PC64
                 data = b"".join(set_sections(elf, one_for_each(elf, link_order=True)))
             path.write_bytes(data)
@@ -361,9 +361,9 @@ class TestTools:
         for inputs in (objects, [again]):
             done = run(f"{machine}ld-new", "-e", "main", *inputs, "-o", program)
             assert (done.returncode, done.stderr) == (0, b"")
-            [source] = walkback.sources(str(program))
+            [source] = walkback.sframe.read(str(program))
             # The two programs, and `answer` once.
-            assert len(walkback.decode(source.data).functions) == 3
+            assert len(walkback.sframe.decode(source.data).functions) == 3
 
     def test_names_of_sections_and_symbols_may_share_a_table(self, tmp_path: Path) -> None:
         """As LLVM's assembler has it."""

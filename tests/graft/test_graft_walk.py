@@ -10,7 +10,7 @@ import pytest
 
 from grafting import output_of
 from peers import BIN, peer
-from walkback.additions import add
+from walkback.sections.install import add
 
 SOURCE = Path(__file__).with_name("walk.c")
 SID = BIN.parent / "sid/usr"

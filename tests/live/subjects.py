@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from waiting import eventually
-from walkback.capture.stacks import Shot, Stopper
-from walkback.unwind.stacks import FrameKind
+from walkback.capture.stacks import Stopper, ThreadStacks
+from walkback.stacks.stacks import FrameKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,7 +114,7 @@ def stopped(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def pcs(shot: Shot) -> Stacks:
+def pcs(shot: ThreadStacks) -> Stacks:
     """The program counters of each thread."""
     first = shot.stacks.first.tolist()
     return {tid: shot.stacks.pc[first[i] : first[i + 1]].tolist() for i, tid in enumerate(shot.snapshot.tids)}
@@ -154,7 +154,7 @@ class Judge:
     undescribed: dict[str, str] = field(default_factory=dict)
     """Code without call frame information that made a difference, with what was seen."""
 
-    def compare(self, shot: Shot, theirs: Stacks, who: str) -> None:
+    def compare(self, shot: ThreadStacks, theirs: Stacks, who: str) -> None:
         ours = pcs(shot)
         assert ours.keys() == theirs.keys(), who
         for thread, (tid, mine) in enumerate(ours.items()):
@@ -171,7 +171,7 @@ class Judge:
             key = f"{who}: {why}"
             self.counts[key] = self.counts.get(key, 0) + 1
 
-    def _why(self, shot: Shot, thread: int, depth: int) -> str | None:
+    def _why(self, shot: ThreadStacks, thread: int, depth: int) -> str | None:
         """The class of a difference that begins with a frame: what is special about its callee."""
         if depth == 0:
             return None
@@ -186,14 +186,14 @@ class Judge:
             return NOWHERE if self._is_nowhere(shot, callee) else UNDESCRIBED
         return None
 
-    def _is_nowhere(self, shot: Shot, frame: int) -> bool:
+    def _is_nowhere(self, shot: ThreadStacks, frame: int) -> bool:
         """Whether nothing that can be run is mapped there, so that this is no frame of any program."""
         pc = int(shot.stacks.pc[frame])
         if not self.stopper.live:
             return False
         return not any(start <= pc < end for start, end in executable(self.stopper.target.pid))
 
-    def _is_described(self, shot: Shot, frame: int) -> bool:
+    def _is_described(self, shot: ThreadStacks, frame: int) -> bool:
         number = int(shot.stacks.module[frame])
         elf = self.stopper.modules[number].elf if number >= 0 else None
         if elf is None:
@@ -204,7 +204,7 @@ class Judge:
         return any(start <= address < end for start, end in described(elf.name))
 
 
-def _difference(shot: Shot, thread: int, depth: int, theirs: list[int], who: str) -> str:
+def _difference(shot: ThreadStacks, thread: int, depth: int, theirs: list[int], who: str) -> str:
     first, end = (int(shot.stacks.first[thread + i]) for i in (0, 1))
     mine, labels = shot.stacks.pc[first:end].tolist(), shot.labels(thread)
     lines = [f"thread {shot.snapshot.tids[thread]}, walkback and {who}, first other in frame {depth}:"]

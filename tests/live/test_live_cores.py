@@ -1,18 +1,16 @@
 """Programs that end in every way: their cores, and what gdb makes of the same."""
 
-import resource
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
+from crashes import WAYS, crashed, told
 from debuggers import Gdb, debugger
 from subjects import HERE, Judge, pcs, running, stopped, subject
 
 from walkback.capture.stacks import Stopper
-from walkback.unwind.stacks import END_WORDS, HOW_WORDS
+from walkback.stacks.stacks import END_WORDS
 
-WAYS = ("overflow", "null", "data", "nowhere", "abort", "malloc", "handler", "handlers", "overflow-handler", "callback")
 BUILDS = {"dynamic": (), "static": ("-static",), "no-pie": ("-no-pie", "-O1", "-fno-omit-frame-pointer")}
 
 pytestmark = pytest.mark.peers
@@ -38,37 +36,12 @@ def programs(tmp_path_factory):
     return of
 
 
-def crashed(folder, *command):
-    """The core that the kernel wrote."""
-    pattern = Path("/proc/sys/kernel/core_pattern").read_text().strip()
-    if pattern.startswith(("|", "/")):
-        pytest.skip(f"the kernel does not write core files beside the program, but to {pattern}")
-
-    def allow():
-        _, hard = resource.getrlimit(resource.RLIMIT_CORE)
-        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
-        resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20))
-
-    done = subprocess.run(command, cwd=folder, preexec_fn=allow, capture_output=True, check=False)
-    assert done.returncode < 0, done
-    cores = [path for path in folder.iterdir() if path.name.startswith("core")]
-    if not cores:
-        pytest.skip("core files are not allowed here (ulimit -c)")
-    return cores[0]
-
-
-def told(shot, thread=0):
-    first, end = (int(shot.stacks.first[thread + i]) for i in (0, 1))
-    hows = [HOW_WORDS[how] for how in shot.stacks.how[first:end].tolist()]
-    return "\n".join(f"{label} {how}" for label, how in zip(shot.labels(thread), hows, strict=True))
-
-
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("build", BUILDS)
 def test_a_core_of_the_kernel(build, way, programs, gdb, tmp_path):
     program = programs(build)
     core = crashed(tmp_path, program, way)
-    stopper = Stopper(core, limit=1 << 20)
+    stopper = Stopper(core, max_stack=1 << 20)
     shot = stopper.shoot()
     assert not shot.snapshot.troubles
     assert shot.snapshot.signalled == 0

@@ -4,14 +4,14 @@ import re
 import subprocess
 
 import pytest
+from crashes import WAYS, told
 from debuggers import Gdb
 from subjects import HERE, Judge, pcs
-from test_live_cores import WAYS, told
 
 from emulation import LOADER, built, core_of, root
 from peers import peer
 from walkback.capture.stacks import Stopper
-from walkback.unwind.stacks import END_WORDS
+from walkback.stacks.stacks import END_WORDS
 
 pytestmark = pytest.mark.peers
 FLAGS = ("-O2", "-w", "-fno-optimize-sibling-calls", "-fno-inline")
@@ -39,7 +39,7 @@ def program(arch, tmp_path_factory):
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_frames_as_gdb(arch, way, program, gdb, tmp_path):
     core = core_of(tmp_path, arch, program, way, stack=OVERFLOW)
-    stopper = Stopper(core, exe=program, sysroot=root(arch), limit=1 << 20)
+    stopper = Stopper(core, exe=program, sysroot=root(arch), max_stack=1 << 20)
     shot = stopper.shoot()
     assert not shot.snapshot.troubles
     assert shot.snapshot.signalled == 0

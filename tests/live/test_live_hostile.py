@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 import pytest
+from crashes import crashed
 from debuggers import debugger
 from subjects import HERE
-from test_live_cores import crashed
 
 from effort import rounds
 from emulation import LOADER, built, core_of, root

@@ -75,8 +75,8 @@ def test_being_killed_at_any_moment_disturbs_nothing(sums):
 def test_no_signal_is_lost_when_walkback_is_killed_while_it_holds_one(sums):
     script = """
         import sys, time
-        from walkback.arch import AMD64
-        from walkback.capture.ptrace import Tracer
+        from walkback.base.arch import AMD64
+        from walkback.capture.live.ptrace import Tracer
         def wait():
             print("ready", flush=True)
             time.sleep(60)

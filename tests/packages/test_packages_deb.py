@@ -3,7 +3,8 @@
 import pytest
 
 from packed import ELF, deb_of, look, run, write
-from walkback.packages import Broken, Found, Package, deb, elf_files_in
+from walkback.packages import deb
+from walkback.packages.walk import Broken, FoundFile, Package, elf_files_in
 
 PROGRAM = ELF + b"program" * 100
 FILES = {"usr/bin/hello": PROGRAM, "usr/share/doc/hello": b"text", "usr/lib/libh.so": ELF + b"library"}
@@ -12,7 +13,7 @@ HELLO = Package("hello", "1:2.10-3", "arm64", "deb")
 
 
 def packages(path) -> set[Package | None]:
-    return {one.package for one in elf_files_in(str(path)) if isinstance(one, Found)}
+    return {one.package for one in elf_files_in(str(path)) if isinstance(one, FoundFile)}
 
 
 @pytest.mark.parametrize("packer", ["none", "gzip", "xz", "zstd"])

@@ -10,7 +10,7 @@ import pytest
 
 from effort import rounds
 from packed import ELF, WHEEL, ar_of, deb_of, link, rpm_of, run, write, zip_of
-from walkback.packages import Again, Broken, Found, elf_files_in
+from walkback.packages.walk import Again, Broken, FoundFile, elf_files_in
 
 ROUNDS = rounds(300, quick=30, share=10)
 FILES = {"usr/bin/a": ELF + b"program" * 30, "usr/lib/b": ELF, "text": b"text" * 50}
@@ -75,7 +75,7 @@ def test_hostile_packages_are_read_as_far_as_they_can_be(maker, tmp_path):
         path.write_bytes(damaged(data, chance))
         begin = time.process_time()
         for one in elf_files_in(str(path)):
-            assert isinstance(one, Found | Again | Broken)
+            assert isinstance(one, FoundFile | Again | Broken)
             if isinstance(one, Broken):
                 assert "\n" not in one.message
                 assert one.what in {"damaged", "unsupported", "unreadable", "too large"}

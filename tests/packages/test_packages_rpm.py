@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from packed import ELF, look, looked_at, rpm_of
-from walkback.packages import Found, Package, elf_files_in
+from walkback.packages.walk import FoundFile, Package, elf_files_in
 
 FILES = {"usr/bin/hello": ELF + b"program" * 100, "usr/share/hello": b"text" * 1000, "usr/lib64/libh.so": ELF + b"l"}
 PROGRAMS = {name: data for name, data in FILES.items() if data.startswith(ELF)}
@@ -18,7 +18,7 @@ TRAILER = b"070701" + b"0" * 88 + b"0000000b" + b"0" * 8 + b"TRAILER!!!\0" + byt
 def test_each_payload_is_read(payload, tmp_path):
     package = rpm_of(tmp_path, FILES, payload)
     assert look(package) == (PROGRAMS, [])
-    assert {one.package for one in elf_files_in(str(package)) if isinstance(one, Found)} == {
+    assert {one.package for one in elf_files_in(str(package)) if isinstance(one, FoundFile)} == {
         Package("hello", "3:2.10-4", "aarch64", "rpm")
     }
 
@@ -34,7 +34,7 @@ def test_all_names_of_hard_links_are_found(tmp_path):
     package = rpm_of(tmp_path, FILES, "w3.zstdio", links=links)
     assert look(package) == (PROGRAMS | linked, [])
     assert {one.package for one in elf_files_in(str(package))} == {Package("hello", "3:2.10-4", "aarch64", "rpm")}
-    assert [type(one) for one in elf_files_in(str(package))].count(Found) == len(PROGRAMS)
+    assert [type(one) for one in elf_files_in(str(package))].count(FoundFile) == len(PROGRAMS)
 
 
 def test_a_package_without_files_is_empty(tmp_path):

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from packed import ELF, ar_of, link, look, looked_at, run, tar_of, tool, write
-from walkback.packages import Broken, elf_files_in, tar
-from walkback.packages.streams import Memory, Room
+from walkback.packages import tar
+from walkback.packages.streams import MemoryBudget, MemoryStream
+from walkback.packages.walk import Broken, elf_files_in
 
 FORMATS = ["v7", "oldgnu", "gnu", "ustar", "pax"]
 FILES = {
@@ -352,7 +353,7 @@ def test_keys_that_are_not_known_take_no_memory(kind):
     keys = b"".join(record(b"GNU.sparse.%d" % key, b"") for key in range(40_000))
     data = memoryview(with_records(keys + record(b"path", b"named"), kind=kind))
     tracemalloc.start()
-    names = [name for name, _ in tar.members(Memory(data), Room(1 << 20))]
+    names = [name for name, _ in tar.members(MemoryStream(data), MemoryBudget(1 << 20))]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert names == [b"named"]
@@ -367,7 +368,7 @@ def test_ten_thousand_members_are_all_found(tmp_path):
 
 
 def test_members_that_are_not_wanted_are_passed_over():
-    names = [name for name, _ in tar.members(Memory(memoryview(tar_of(FILES))), Room(1 << 20))]
+    names = [name for name, _ in tar.members(MemoryStream(memoryview(tar_of(FILES))), MemoryBudget(1 << 20))]
     assert names == [name.encode() for name in FILES]
 
 

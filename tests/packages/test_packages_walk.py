@@ -13,7 +13,9 @@ import time
 import pytest
 
 from packed import ELF, WHEEL, ar_of, deb_of, look, looked_at, rpm_of, run, tar_of, zip_of
-from walkback.packages import Broken, Flow, Found, Kind, Package, elf_files_in, kind_of, may_hold_elf
+from walkback.packages.kinds import PackageKind, kind_of
+from walkback.packages.streams import Flow
+from walkback.packages.walk import Broken, FoundFile, Package, elf_files_in, may_hold_elf
 
 zstandard = pytest.importorskip("zstandard")
 
@@ -64,19 +66,19 @@ def test_other_files_are_nothing(data, tmp_path):
 @pytest.mark.parametrize(
     ("head", "name", "kind"),
     [
-        (ELF, "x", Kind.ELF),
-        (b"!<arch>\nx.o/            ", "x", Kind.AR),
-        (b"!<arch>\n", "x.deb", Kind.AR),
-        (b"!<arch>\ndebian-binary   ", "x", Kind.DEB),
-        (b"!<arch>\ndebian-binary/  ", "x", Kind.DEB),
-        (b"\xed\xab\xee\xdb\3\0", "x", Kind.RPM),
-        (b"PK\3\4\x14\0", "x.whl", Kind.WHEEL),
+        (ELF, "x", PackageKind.ELF),
+        (b"!<arch>\nx.o/            ", "x", PackageKind.AR),
+        (b"!<arch>\n", "x.deb", PackageKind.AR),
+        (b"!<arch>\ndebian-binary   ", "x", PackageKind.DEB),
+        (b"!<arch>\ndebian-binary/  ", "x", PackageKind.DEB),
+        (b"\xed\xab\xee\xdb\3\0", "x", PackageKind.RPM),
+        (b"PK\3\4\x14\0", "x.whl", PackageKind.WHEEL),
         (b"PK\3\4\x14\0", "x.zip", None),
-        (b"\x5d\0\0\x80\0" + b"\xff" * 8, "x", Kind.LZMA),
+        (b"\x5d\0\0\x80\0" + b"\xff" * 8, "x", PackageKind.LZMA),
         (b"\x5d\0\0\x80\0" + b"\xfe" * 8, "x", None),
         (b"\x5d\1\0\x80\0" + b"\xff" * 8, "x", None),
         (b"\x5d\0\0\0\0" + b"\xff" * 8, "x", None),
-        (b"\x52\x2a\x4d\x18\0\0\0\0", "x", Kind.ZSTD),
+        (b"\x52\x2a\x4d\x18\0\0\0\0", "x", PackageKind.ZSTD),
     ],
 )
 def test_kinds_are_known_by_how_they_begin(head, name, kind):
@@ -88,7 +90,7 @@ def test_old_tar_archives_with_a_sum_of_signed_bytes_are_known():
     head[0] = 0xE9
     head[148:156] = b" " * 8
     head[148:156] = b"%06o\0 " % (sum(head) - 256)
-    assert kind_of(bytes(head), "x") is Kind.TAR
+    assert kind_of(bytes(head), "x") is PackageKind.TAR
     head[1] += 1
     assert kind_of(bytes(head), "x") is None
 
@@ -107,7 +109,7 @@ def test_archives_in_archives_are_found_with_their_packages(tmp_path):
     for packed in (pool, *(pack(pool) for pack in PACKERS.values())):
         (tmp_path / "pool").write_bytes(packed)
         found = list(elf_files_in(str(tmp_path / "pool")))
-        assert {one.member: one.package for one in found if isinstance(one, Found)} == packages
+        assert {one.member: one.package for one in found if isinstance(one, FoundFile)} == packages
         assert len(found) == len(packages)
 
 
@@ -180,7 +182,7 @@ def test_a_thousand_broken_members_are_enough(tmp_path):
 
 PEAK = """
 import re, sys
-from walkback.packages import elf_files_in
+from walkback.packages.walk import elf_files_in
 found = [len(one.data) for one in elf_files_in(sys.argv[1])]
 print(*found, re.search(r"VmHWM:\\s*([0-9]+)", open("/proc/self/status").read())[1])
 """
@@ -216,7 +218,7 @@ def test_no_room_for_a_temporary_file_is_told(tmp_path):
             file.write(bytes(1 << 20))
     program = f"""
 import resource, sys
-from walkback.packages import elf_files_in
+from walkback.packages.walk import elf_files_in
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 print(*elf_files_in({str(packed)!r}))
 """

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from packed import ELF, WHEEL, look, looked_at, run, write, zip_of
-from walkback.packages import Found, Package, elf_files_in
+from walkback.packages.walk import FoundFile, Package, elf_files_in
 
 FILES = {"numpy/_core/x.so": ELF + b"x" * 5000, "numpy/core.py": b"pass\n" * 100, "numpy.libs/liby.so": ELF + b"y"}
 PROGRAMS = {name: data for name, data in FILES.items() if data.startswith(ELF)}
@@ -73,7 +73,7 @@ def test_offsets_and_sizes_of_64_bits_are_read(tmp_path):
 )
 def test_the_name_tells_what_it_is(name, package, tmp_path):
     (tmp_path / name).write_bytes(zip_of(FILES))
-    assert {one.package for one in elf_files_in(str(tmp_path / name)) if isinstance(one, Found)} == {package}
+    assert {one.package for one in elf_files_in(str(tmp_path / name)) if isinstance(one, FoundFile)} == {package}
 
 
 @pytest.mark.parametrize("name", ["made.zip", "made.jar", "whl", "made.whl.zip"])
@@ -144,6 +144,6 @@ def test_members_that_lie_over_each_other_are_no_more_than_the_archive_may_hold(
     ending = data[end:]
     ending[12:16] = len(entry).to_bytes(4, "little")
     (tmp_path / WHEEL).write_bytes(data[:start] + entry + ending)
-    sizes = [len(one.data) if isinstance(one, Found) else one.what for one in elf_files_in(str(tmp_path / WHEEL))]
+    sizes = [len(one.data) if isinstance(one, FoundFile) else one.what for one in elf_files_in(str(tmp_path / WHEEL))]
     assert sizes[-1] == "too large"
     assert 100 < len(sizes) < 300

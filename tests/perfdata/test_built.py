@@ -7,9 +7,9 @@ import pytest
 
 import perfbuilder as pb
 from perfbuilder import Attr, Builder
-from walkback.capture.modules import Modules
+from walkback.base.errors import UnreadableError
 from walkback.capture.perfdata import Recording
-from walkback.errors import UnreadableError
+from walkback.naming.modules import Modules
 
 pytestmark = pytest.mark.kernel
 

@@ -10,9 +10,9 @@ import pytest
 import perfbuilder as pb
 from effort import QUICK, rounds
 from perfbuilder import Attr, Builder
-from walkback.capture.modules import Modules
+from walkback.base.errors import WalkbackError
 from walkback.capture.perfdata import Recording, source
-from walkback.errors import WalkbackError
+from walkback.naming.modules import Modules
 
 pytestmark = pytest.mark.kernel
 

@@ -7,9 +7,9 @@ import pytest
 
 import perfbuilder as pb
 from perfbuilder import Attr, Builder
-from walkback.capture.modules import Modules
 from walkback.capture.perfdata import Recording, vdso
-from walkback.capture.perfdata.mappings import Maps
+from walkback.capture.perfdata.mappings import CodeMaps
+from walkback.naming.modules import Modules
 
 pytestmark = pytest.mark.kernel
 
@@ -177,7 +177,7 @@ def test_mappings_are_what_was_mapped_last(seed):
     import random
 
     chance = random.Random(seed)
-    maps, expected = Maps(), {}
+    maps, expected = CodeMaps(), {}
     for _ in range(60):
         start = chance.randrange(100)
         last = start + chance.randrange(20)

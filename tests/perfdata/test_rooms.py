@@ -6,9 +6,9 @@ import numpy as np
 
 import perfbuilder as pb
 from perfbuilder import Attr, Builder
-from walkback.capture.modules import Modules
 from walkback.capture.perfdata import Recording, source
 from walkback.capture.perfdata.rooms import Rooms
+from walkback.naming.modules import Modules
 
 AT_ONCE = 1 << 17
 

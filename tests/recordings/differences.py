@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from perfscript import CUT, Frame, Sample, is_after_call, is_code
 
-from walkback.unwind.stacks import End, How
+from walkback.stacks.stacks import End, How
 
 
 @dataclass(frozen=True)

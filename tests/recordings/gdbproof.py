@@ -10,14 +10,14 @@ import pytest
 
 from capture.corebuilder import CoreBuilder
 from waiting import PATIENCE
-from walkback.capture.modules import Modules
 from walkback.capture.perfdata.recording import Recording
+from walkback.naming.modules import Modules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from walkback.unwind.samples import Space
+    from walkback.walking.samples import Space
 
 # The order of `user_regs_struct`, by DWARF numbers; what no sample has is -1.
 _ORDER = (15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5, -1, 32, -1, -1, 7, *[-1] * 7)

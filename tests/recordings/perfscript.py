@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from waiting import PATIENCE
+from walkback.base.errors import WalkbackError
 from walkback.capture.unwinding import Unwinding
 from walkback.elf import ElfFile
-from walkback.errors import WalkbackError
-from walkback.unwind.stacks import End, How
+from walkback.stacks.stacks import End, How
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,7 +136,7 @@ def ours(recording: Path, **options: object) -> list[Sample]:
 @cache
 def elf_of(module: str) -> ElfFile | None:
     try:
-        return ElfFile.open(module.removesuffix(" (deleted)"))
+        return ElfFile(module.removesuffix(" (deleted)"))
     except WalkbackError:
         return None
 

@@ -243,7 +243,7 @@ def _maps(folder: Path, arch: str, program: Path, *, freestanding: bool) -> list
     from walkback.elf import ElfFile
 
     if freestanding:
-        loads = [one for one in ElfFile.open(program).segments if one["type"] == 1 and one["flags"] & 1]
+        loads = [one for one in ElfFile(program).segments if one["type"] == 1 and one["flags"] & 1]
         return [(int(one["vaddr"]), int(one["memsz"]), int(one["offset"]), os.fspath(program)) for one in loads]
     found = []
     for line in (folder / "printed").read_text(errors="replace").splitlines():

@@ -12,7 +12,7 @@ import pytest
 from qemustops import REGISTERS, Emulated, run
 
 from walkback.capture.unwinding import Unwinding
-from walkback.unwind.stacks import END_WORDS, HOW_WORDS, End, How
+from walkback.stacks.stacks import END_WORDS, HOW_WORDS, End, How
 
 pytestmark = pytest.mark.peers
 

@@ -13,9 +13,9 @@ from collections import Counter
 
 import pytest
 from differences import class_of, first_difference
+from dumps import dumped
 from perfprograms import PROGRAMS, command_of
 from perfscript import ours, perf, record, theirs
-from test_recordings_perf import dumped
 
 import perfbuilder as pb
 from perfbuilder import Attr, Builder

@@ -16,9 +16,9 @@ from perfscript import record
 
 from recorded import hello, recording
 from waiting import PATIENCE
-from walkback.capture.modules import Modules
 from walkback.capture.perfdata.recording import Recording
-from walkback.unwind.stacks import END_WORDS
+from walkback.naming.modules import Modules
+from walkback.stacks.stacks import END_WORDS
 
 pytestmark = pytest.mark.whole
 

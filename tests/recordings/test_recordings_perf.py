@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from differences import class_of, first_difference, outermost
+from dumps import dumped
 from gdbproof import gdb_stacks
 from perfprograms import PROGRAMS, command_of
 from perfscript import ours, record, theirs
 
-from walkback.capture.modules import Modules
-from walkback.capture.perfdata.recording import Recording
-from walkback.unwind.stacks import End, How
+from walkback.stacks.stacks import End, How
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,17 +59,6 @@ def _ends(samples, end: End) -> bool:
 def _signals(samples) -> int:
     """The most signals on one stack."""
     return max(sum(frame.exact and not frame.kernel for frame in one.frames[1:]) for one in samples)
-
-
-def dumped(recording) -> dict[tuple[int, int], int]:
-    """How many bytes of stack there are for each sample."""
-    found = {}
-    for batch in Recording.open(recording, Modules()).batches():
-        samples = batch.samples
-        there = samples.end_segment > samples.first_segment
-        for tid, time, some, segment in zip(batch.tid, batch.time, there, samples.first_segment, strict=True):
-            found[int(tid), int(time)] = int(samples.memory.size[segment]) if some else 0
-    return found
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -13,7 +13,7 @@ from perfprograms import PROGRAMS, USUAL
 from perfscript import ours, record
 
 from peers import peer
-from walkback.unwind.stacks import End, How
+from walkback.stacks.stacks import End, How
 
 pytestmark = [
     pytest.mark.peers,
@@ -102,7 +102,7 @@ def test_stacks_are_the_same_by_every_table(name, variant, tmp_path) -> None:
 
 def test_compare_counts_what_is_the_same(tmp_path) -> None:
     """`--compare` says of these recordings what the stacks say."""
-    from walkback.capture.accuracy import accuracy
+    from walkback.capture.methods import accuracy
 
     program = built(tmp_path, "recursion", "grafted")
     recording = record(tmp_path / "perf.data", [program], dump=PROGRAMS["recursion"].dump, rate=299)

@@ -8,15 +8,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from walkback.arch import AARCH64, AMD64, S390X
-from walkback.errors import InexpressibleError
-from walkback.sframe.build import build, refusals
+from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.base.errors import InexpressibleError
 from walkback.sframe.builder import SectionBuilder
-from walkback.sframe.decode import decode
-from walkback.sframe.encode import encode, with_byteorder
+from walkback.sframe.building import build, refusals
+from walkback.sframe.decoding import decode
+from walkback.sframe.encoding import encode, with_byteorder
 from walkback.sframe.rules import to_table
 from walkback.sframe.words import Refusal
-from walkback.table import OUTERMOST, Kind, Part, Rule
+from walkback.table.rule import OUTERMOST, Part, PartKind, Rule
 
 pytestmark = pytest.mark.kernel
 
@@ -31,14 +31,14 @@ ABSENT = st.just(Part())
 
 
 def at_cfa(offsets):
-    return st.builds(Part, st.just(Kind.AT_CFA), st.just(0), offsets)
+    return st.builds(Part, st.just(PartKind.AT_CFA), st.just(0), offsets)
 
 
 def based(kinds, registers, offsets):
     return st.builds(Part, st.sampled_from(kinds), registers, offsets)
 
 
-ANY = st.one_of(at_cfa(WIDE), based([Kind.REGISTER, Kind.AT_REGISTER], REGISTER, WIDE))
+ANY = st.one_of(at_cfa(WIDE), based([PartKind.REGISTER, PartKind.AT_REGISTER], REGISTER, WIDE))
 SAVED = at_cfa(WIDE)
 
 
@@ -46,21 +46,21 @@ def default_rules(machine, version):
     """Rules that default rows can say."""
     base = st.sampled_from([machine.sp, machine.fp])
     if machine is AMD64:
-        fixed = st.just(Part(Kind.AT_CFA, 0, -8))
-        return st.builds(Rule, based([Kind.REGISTER], base, WIDE), fixed, st.one_of(ABSENT, SAVED))
+        fixed = st.just(Part(PartKind.AT_CFA, 0, -8))
+        return st.builds(Rule, based([PartKind.REGISTER], base, WIDE), fixed, st.one_of(ABSENT, SAVED))
     if machine is AARCH64:
-        cfa = based([Kind.REGISTER], base, WIDE)
+        cfa = based([PartKind.REGISTER], base, WIDE)
         return st.one_of(
             st.builds(Rule, cfa, ABSENT, ABSENT, st.booleans()),
             st.builds(Rule, cfa, SAVED, st.one_of(ABSENT, SAVED), st.booleans()),
         )
     scaled = WIDE.map(lambda word: 8 * word + 160)
-    cfa = based([Kind.REGISTER], base, scaled)
+    cfa = based([PartKind.REGISTER], base, scaled)
     even = WIDE.map(lambda word: word & ~1) if version == 2 else WIDE
     fp = at_cfa(even)
     ra = at_cfa(even.filter(bool))
     if version == 2:
-        register = based([Kind.REGISTER], st.one_of(st.integers(0, 40), st.just(2**30 - 1)), st.just(0))
+        register = based([PartKind.REGISTER], st.one_of(st.integers(0, 40), st.just(2**30 - 1)), st.just(0))
         ra, fp = st.one_of(ra, register), st.one_of(fp, register)
     return st.builds(Rule, cfa, st.one_of(ABSENT, ra), st.one_of(ABSENT, fp))
 
@@ -68,7 +68,7 @@ def default_rules(machine, version):
 def flex_rules(machine):
     """Rules that flex rows can say."""
     offsets = WIDE.map(lambda word: 8 * word + 160) if machine is S390X else WIDE
-    cfa = based([Kind.REGISTER, Kind.AT_REGISTER], REGISTER, offsets)
+    cfa = based([PartKind.REGISTER, PartKind.AT_REGISTER], REGISTER, offsets)
     ra = ANY if machine is AMD64 else st.one_of(ABSENT, ANY)
     signed = st.booleans() if machine is AARCH64 else st.just(False)
     return st.builds(Rule, cfa, ra, st.one_of(ABSENT, ANY), signed)
@@ -235,7 +235,7 @@ def test_reach_of_32_bits(data):
     away = edge + data.draw(st.integers(-2, 2))
     start = (address + (28 if pcrel else 0) + away) % TOP
     assume(start < TOP - 16)
-    functions = [(start, 8, [(0, Rule(Part(Kind.REGISTER, 7, 8), Part(Kind.AT_CFA, 0, -8)))], {})]
+    functions = [(start, 8, [(0, Rule(Part(PartKind.REGISTER, 7, 8), Part(PartKind.AT_CFA, 0, -8)))], {})]
     if -(2**31) <= away < 2**31:
         check(AMD64, version, functions, address=address, pcrel=pcrel)
     else:
@@ -324,7 +324,7 @@ def test_functions_of_very_many_rows_are_split(rows, interpreted):
     builder.function(
         0x10000,
         3 * rows + 5,
-        [(3 * n + 2, Rule(Part(Kind.REGISTER, 7, 8 * (n % 7)), Part(Kind.AT_CFA, 0, -8))) for n in range(rows)],
+        [(3 * n + 2, Rule(Part(PartKind.REGISTER, 7, 8 * (n % 7)), Part(PartKind.AT_CFA, 0, -8))) for n in range(rows)],
         signal=True,
     )
     built = builder.build(address=0x8000)

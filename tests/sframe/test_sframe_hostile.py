@@ -10,11 +10,11 @@ import pytest
 
 from effort import rounds
 from sframebuilder import AARCH64, AARCH64_BIG, AMD64, PCREL, S390X, SFrameBuilder, row
-from walkback.errors import SFrameError, WalkbackError
-from walkback.sframe.decode import decode, pieces
+from walkback.base.errors import SFrameError, WalkbackError
+from walkback.sframe.decoding import decode, decode_all
 from walkback.sframe.dump import View, gnu, json, llvm, readable
-from walkback.sframe.encode import encode
-from walkback.sframe.files import Piece, from_bytes
+from walkback.sframe.encoding import encode
+from walkback.sframe.files import SFrameSection, from_bytes
 from walkback.sframe.rules import to_table
 
 pytestmark = pytest.mark.kernel
@@ -135,9 +135,9 @@ def look_up(section) -> None:
 def ask_everything(data: bytes, address: int) -> None:
     if ask(lambda: decode(data, address=address)):
         assert encode(decode(data, address=address)) == data
-    ask(lambda: list(pieces(data, address=address)))
+    ask(lambda: list(decode_all(data, address=address)))
     try:
-        sections = list(pieces(data, address=address, faults=True))
+        sections = list(decode_all(data, address=address, faults=True))
     except SFrameError:
         return
     assert sections[0][0] == 0
@@ -162,7 +162,7 @@ def dump_everything(data: bytes, address: int) -> None:
             ask(lambda dump=dump, piece=piece: write(dump, source, piece))
 
 
-def write(dump, source, piece: Piece) -> int:
+def write(dump, source, piece: SFrameSection) -> int:
     return sum(len(part) for part in dump.dump(View.of(source, piece)))
 
 

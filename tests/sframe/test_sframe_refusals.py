@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 
-from walkback.arch import AARCH64, AMD64, S390X
-from walkback.errors import InexpressibleError, WalkbackError
-from walkback.sframe.build import build, refusals
+from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.base.errors import InexpressibleError, WalkbackError
 from walkback.sframe.builder import SectionBuilder
-from walkback.sframe.decode import decode
-from walkback.sframe.encode import encode
+from walkback.sframe.building import build, refusals
+from walkback.sframe.decoding import decode
+from walkback.sframe.encoding import encode
 from walkback.sframe.rules import to_table
-from walkback.sframe.words import REFUSAL_WORDS, Refusal
-from walkback.table import Kind, Part, Reason, Rule, inexpressible
+from walkback.sframe.words import Refusal
+from walkback.table.rule import Part, PartKind, Reason, Rule, inexpressible
 
-CFA = Part(Kind.REGISTER, 7, 8)
-RA = Part(Kind.AT_CFA, 0, -8)
-UNDEFINED = Part(Kind.UNDEFINED)
+CFA = Part(PartKind.REGISTER, 7, 8)
+RA = Part(PartKind.AT_CFA, 0, -8)
+UNDEFINED = Part(PartKind.UNDEFINED)
 
 RULES = [
     # what default rows cannot say, in version 2
@@ -104,12 +104,12 @@ def test_rules(machine, version, text, reason):
         return
     (one,) = refusals(table, version)
     assert (one.range, one.row, one.reason) == (1, 2, reason)
-    assert one.text(table) == f"{REFUSAL_WORDS[reason]}: {rule.text(machine)}"
+    assert one.text(table) == f"{reason.words}: {rule.text(machine)}"
     with pytest.raises(InexpressibleError) as error:
         build(table, version=version)
     assert error.value.rule == reason.name.lower().replace("_", "-")
     assert error.value.function == "function 1 at 0x200"
-    assert f"version {version} cannot say {REFUSAL_WORDS[reason]}" in str(error.value)
+    assert f"version {version} cannot say {reason.words}" in str(error.value)
     built = build(table, version=version, leave_out=True)
     assert built.refused == (one,)
     kept = to_table(decode(encode(built.section)))
@@ -168,14 +168,14 @@ def test_ranges(machine, version, what, reason):
     assert error.value.rule == reason.name.lower().replace("_", "-")
     built = build(table, version=version, leave_out=True)
     assert [(one.range, one.row, one.reason) for one in built.refused] == [(0, None, reason)]
-    assert built.refused[0].text(table) == REFUSAL_WORDS[reason]
+    assert built.refused[0].text(table) == reason.words
     assert len(built.section.functions) == 0
 
 
 def test_every_refusal_has_words_and_a_test():
     tested = {reason for *_, reason in RULES + RANGES} | {Refusal.INEXPRESSIBLE, Refusal.BLOCK_ROWS, Refusal.NONE}
     assert tested - {None} == set(Refusal)
-    assert set(REFUSAL_WORDS) == set(Refusal) - {Refusal.NONE}
+    assert [reason for reason in Refusal if not reason.words] == [Refusal.NONE]
 
 
 def test_what_is_refused_is_counted():

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from effort import examples
 from sframebuilder import SFrameBuilder, row
-from walkback.sframe.decode import decode, pieces
-from walkback.sframe.encode import encode, with_byteorder
+from walkback.sframe.decoding import decode, decode_all
+from walkback.sframe.encoding import encode, with_byteorder
 
 pytestmark = pytest.mark.kernel
 
@@ -110,7 +110,7 @@ def test_pieces_of_concatenated_sections(parts):
         data += b"\0" * (-len(data) % 8)
         places.append(len(data))
         data += builder.bytes()
-    found = list(pieces(data, faults=True))
+    found = list(decode_all(data, faults=True))
     assert [position for position, _ in found] == places
     ends = [*places[1:], len(data)]
     for (position, section), end in zip(found, ends, strict=True):

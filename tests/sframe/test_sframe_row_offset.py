@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from sframebuilder import SFrameBuilder, row
-from walkback.sframe.decode import decode
+from walkback.sframe.decoding import decode
 
 pytestmark = pytest.mark.kernel
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from sframebuilder import AARCH64, AARCH64_BIG, AMD64, FDE_SIZES, PCREL, S390X, SORTED, SFrameBuilder, row
-from walkback.arch import AARCH64 as MACHINE_AARCH64
-from walkback.arch import AMD64 as MACHINE_AMD64
-from walkback.arch import S390X as MACHINE_S390X
-from walkback.errors import InexpressibleError, SFrameError
-from walkback.sframe.decode import decode, pieces
-from walkback.sframe.encode import encode, with_byteorder
+from walkback.base.arch import AARCH64 as MACHINE_AARCH64
+from walkback.base.arch import AMD64 as MACHINE_AMD64
+from walkback.base.arch import S390X as MACHINE_S390X
+from walkback.base.errors import InexpressibleError, SFrameError
+from walkback.sframe.decoding import decode, decode_all
+from walkback.sframe.encoding import encode, with_byteorder
 from walkback.sframe.rules import to_table
-from walkback.sframe.section import Fault
-from walkback.table import OUTERMOST, Kind, Part, Reason, Rule
+from walkback.sframe.section import RowFault
+from walkback.table.rule import OUTERMOST, Part, PartKind, Reason, Rule
 
 pytestmark = pytest.mark.kernel
 
@@ -272,7 +272,7 @@ def test_unknown_fre_types_are_faults(version, fre_type):
         decode(builder.bytes())
     assert (error.value.rule, error.value.function) == ("function-fre-type", "function 1")
     section = decode(builder.bytes(), faults=True)
-    assert section.functions.fault.tolist() == [0, Fault.FRE_TYPE, 0]
+    assert section.functions.fault.tolist() == [0, RowFault.FRE_TYPE, 0]
     assert section.functions.rows.tolist() == [1, 0, 1]
     assert section.functions.num_fres.tolist() == [1, 1, 1]
     found = to_table(section)
@@ -380,11 +380,11 @@ def test_word_size_code_3_is_a_fault(version):
         decode(data)
     assert (error.value.rule, error.value.offset) == ("row-word-size", labels["fre0.1"])
     section = decode(data, faults=True)
-    assert section.functions.fault.tolist() == [Fault.WORD_SIZE]
+    assert section.functions.fault.tolist() == [RowFault.WORD_SIZE]
     assert section.functions.fault_offset.tolist() == [labels["fre0.1"]]
     # the rows before it are kept, and not relied on
     assert section.functions.rows.tolist() == [1]
-    assert to_table(section).rule(0).cfa == Part(Kind.INEXPRESSIBLE, 0, Reason.UNREADABLE)
+    assert to_table(section).rule(0).cfa == Part(PartKind.INEXPRESSIBLE, 0, Reason.UNREADABLE)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
@@ -401,7 +401,7 @@ def test_a_row_that_runs_over_the_end(version, cut):
         decode(data)
     assert (error.value.rule, error.value.offset) == ("row-cut-off", where)
     section = decode(data, faults=True)
-    assert section.functions.fault.tolist() == [Fault.CUT_OFF]
+    assert section.functions.fault.tolist() == [RowFault.CUT_OFF]
     assert section.functions.rows.tolist() == [1 if cut <= 7 else 0]
 
 
@@ -424,7 +424,7 @@ def test_attribute_record_must_lie_in_the_sub_section(away):
     assert error.value.rule == "function-attribute"
     assert error.value.offset == labels["rows"] + 13 + away
     section = decode(data, faults=True)
-    assert section.functions.fault.tolist() == [0, Fault.ATTRIBUTE]
+    assert section.functions.fault.tolist() == [0, RowFault.ATTRIBUTE]
     assert to_table(section).find(0).rule is not None
 
 
@@ -450,7 +450,7 @@ def test_more_shared_rows_than_a_section_of_this_size_may_have():
     assert error.value.rule == "rows-shared"
     section = decode(data, faults=True)
     sound = section.functions.fault == 0
-    assert set(section.functions.fault.tolist()) == {0, Fault.SHARED}
+    assert set(section.functions.fault.tolist()) == {0, RowFault.SHARED}
     assert section.functions.rows.tolist() == np.where(sound, 255, 0).tolist()
     assert sound.tolist() == sorted(sound.tolist(), reverse=True)
     assert sound.sum() > 200
@@ -792,7 +792,7 @@ def three_pieces():
 
 def test_concatenated_sections():
     data, places = three_pieces()
-    found = list(pieces(data, address=0x1000))
+    found = list(decode_all(data, address=0x1000))
     assert [position for position, _ in found] == places
     assert [section.code_address.tolist() for _, section in found] == [[0x5000], [0x5100], [0x5200]]
     assert [section.address for _, section in found] == [0x1000 + place for place in places]
@@ -800,13 +800,13 @@ def test_concatenated_sections():
 
 
 def test_one_section_is_one_piece():
-    assert [(position, section.length) for position, section in pieces(DRAP)] == [(0, len(DRAP))]
-    assert [section.gaps for _, section in pieces(DRAP + b"\0" * 40)] == [((len(DRAP), b"\0" * 40),)]
+    assert [(position, section.length) for position, section in decode_all(DRAP)] == [(0, len(DRAP))]
+    assert [section.gaps for _, section in decode_all(DRAP + b"\0" * 40)] == [((len(DRAP), b"\0" * 40),)]
 
 
 def test_what_follows_and_is_no_section_is_a_tail():
     for tail in (b"\1" + DRAP, b"\0" * 8 + DRAP, b"\xe2\xde\x09" + DRAP[3:], DRAP[:27]):
-        assert [position for position, _ in pieces(DRAP + tail)] == [0]
+        assert [position for position, _ in decode_all(DRAP + tail)] == [0]
 
 
 def test_concatenated_sections_with_their_index_after_the_rows():
@@ -815,14 +815,14 @@ def test_concatenated_sections_with_their_index_after_the_rows():
     builder.function(16, 16, [row(0, 1, [8]), row(1, 1, [16])])
     data = builder.bytes()
     data += b"\0" * (-len(data) % 8)
-    assert [position for position, _ in pieces(data + data)] == [0, len(data)]
+    assert [position for position, _ in decode_all(data + data)] == [0, len(data)]
 
 
 def test_a_broken_piece_is_named_by_its_error():
     data = bytearray(DRAP + b"\0" * 3 + DRAP)
     data[len(DRAP) + 3 + 0x30 - 1] = 0xFF
     with pytest.raises(SFrameError):
-        list(pieces(bytes(data[: len(DRAP) + 3]) + b"\xe2\xde\3" + b"\xff" * 40))
+        list(decode_all(bytes(data[: len(DRAP) + 3]) + b"\xe2\xde\3" + b"\xff" * 40))
 
 
 # Encoding.

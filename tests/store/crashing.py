@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from store.made import HOUR, NOON, named, put
-from walkback.database import connect
+from walkback.segments.database import connect
 from walkback.store.store import Store
 from walkback.store.tables import read_block
 

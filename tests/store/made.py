@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from walkback.store.builder import Origin
+from walkback.store.builder import SampleOrigin
 
 HOUR = 3600 * 10**9
 NOON = 490_000 * HOUR
@@ -19,7 +19,7 @@ def put(append, samples, **origin) -> Counter:
     What comes back is what the plain reader must find of them.
     """
     builder = append.builder
-    source = builder.sources([Origin(**origin)])[0]
+    source = builder.sources([SampleOrigin(**origin)])[0]
     first, words, expected = [0], [], Counter()
     for time, frames, weight in samples:
         for build_id, path, address, name in frames:

@@ -12,7 +12,7 @@ import pytest
 from effort import rounds
 from store import plainreader
 from store.made import HOUR, NOON, named, put, random_samples
-from walkback.errors import UnreadableError
+from walkback.base.errors import UnreadableError
 from walkback.store import layout
 from walkback.store.store import Store
 
@@ -134,12 +134,12 @@ def test_a_block_with_other_samples_than_its_segment_tells_is_not_compacted(stor
     told = json.loads(manifest.read_text())
     told["blocks"][block.hour]["samples"] += 1
     manifest.write_text(json.dumps(told))
-    with pytest.raises(UnreadableError, match="the segment tells of 3 as its samples, and here it is 2"):
+    with pytest.raises(UnreadableError, match="the segment gives 3 as its samples, and here it is 2"):
         store.compact()
     # The other hour is one block now.
     assert [block.hour for block in store.blocks()] == ["2025-11-24T16", "2025-11-24T16", "2025-11-24T17"]
     assert plainreader.samples(store.path) == expected
-    assert [problem.message for problem in store.check()] == ["the segment tells of 3 as its samples, and here it is 2"]
+    assert [problem.message for problem in store.check()] == ["the segment gives 3 as its samples, and here it is 2"]
 
 
 @pytest.mark.parametrize(

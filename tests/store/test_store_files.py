@@ -13,7 +13,7 @@ import pytest
 
 from store import plainreader
 from store.made import HOUR, NOON, named, put, random_samples, told_sample
-from walkback.errors import UnreadableError
+from walkback.base.errors import UnreadableError
 from walkback.store import layout
 from walkback.store.store import Store
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from store.made import HOUR, NOON, put
+from walkback.base.errors import UnreadableError
 from walkback.cbf.backtraces import Backtraces
-from walkback.cbf.encode import encode_backtrace
-from walkback.errors import UnreadableError
+from walkback.cbf.encoding import encode
 from walkback.store.store import Store
 
 LIBC = "ab" * 20
@@ -33,9 +33,9 @@ def folded(store, *lines, start=NOON, **options):
 
 @pytest.mark.parametrize("start", [2**63, 2**70, -1, -(2**70)])
 def test_a_start_that_is_no_time_of_a_sample_is_refused(store, start):
-    from walkback.cbf import decode_backtraces
+    from walkback.cbf.decoding import decode_all
 
-    found = decode_backtraces(encode_backtrace([(1, 0x1000)]))
+    found = decode_all(encode([(1, 0x1000)]))
     assert isinstance(found, Backtraces)
     with pytest.raises(UnreadableError, match="1970 to 2262"):
         folded(store, b"p;a 1", start=start)

@@ -51,7 +51,7 @@ def names(store: Store, naming: Naming | None = None) -> Counter[str]:
 
 def test_a_store_tells_what_the_recording_does(store, tmp_path):
     found = store.select().profile()
-    direct = walkback.profile(tmp_path / "perf.data")
+    direct = walkback.unwind(tmp_path / "perf.data")
     assert folded(found) == folded(direct) != b""
     assert found.end.tolist().count(0) == direct.end.tolist().count(0)
 
@@ -116,13 +116,13 @@ def test_a_build_id_is_enough_to_name_a_file(tmp_path):
 
 def test_only_what_is_shown_is_named(store, program, monkeypatch):
     asked = []
-    find = walkback.capture.names.Names.find
+    find = walkback.naming.names.Names.find
 
     def counting(self, module, address, **more):
         asked.append(len(address))
         return find(self, module, address, **more)
 
-    monkeypatch.setattr(walkback.capture.names.Names, "find", counting)
+    monkeypatch.setattr(walkback.naming.names.Names, "find", counting)
     store.select(process="nobody").profile()
     assert sum(asked) == 0
     store.select().profile()
@@ -131,7 +131,7 @@ def test_only_what_is_shown_is_named(store, program, monkeypatch):
 
 def test_shots_of_a_core_file(tmp_path, program):
     (tmp_path / "core").write_bytes(core(program))
-    stopper = walkback.Stopper(tmp_path / "core")
+    stopper = walkback.capture.Stopper(tmp_path / "core")
     store = Store(tmp_path / "store", create=True)
     with store.append(host="here", labels={"why": "crash"}) as new:
         new.captured(stopper).add(stopper.shoot().batch())

@@ -14,11 +14,11 @@ import duckdb
 import pytest
 from plainstore import HOUR, NOON, Frame, Sample, named, write_segment
 
-from walkback.errors import ArgumentError, UnreadableError
+from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.export.formats import FORMATS
+from walkback.stacks.stacks import END_WORDS, End
 from walkback.store.moments import moment, span
 from walkback.store.store import Store
-from walkback.unwind.stacks import END_WORDS, End
 
 KERNEL = (None, "[kernel.kallsyms]", 0x40, "do_syscall")
 STRANGER = ("ab" * 20, "/nowhere/libstrange.so", 0x1234, None)

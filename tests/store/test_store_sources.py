@@ -15,16 +15,16 @@ import numpy as np
 import pytest
 
 import recorded
-from export.profiles import MODULES, NASTY, Recording
 from perfbuilder import CALLCHAIN, CONTEXT_KERNEL, CONTEXT_USER, IP, KERNEL, TID, TIME, Attr, Builder
+from profiles import MODULES, NASTY, Recording
 from store import plainreader
 from store.made import HOUR, NOON
+from walkback.base.errors import UnreadableError
 from walkback.capture.frames import SIGNAL_HANDLER
 from walkback.capture.stacks import Stopper
-from walkback.capture.unwinding import Collector, Unwinding, profile
+from walkback.capture.unwinding import Collector, Unwinding, unwind
 from walkback.cbf.backtraces import Backtraces
 from walkback.cif.imagemap import Image, ImageMap
-from walkback.errors import UnreadableError
 from walkback.export import folded as folded_export
 from walkback.store.store import Store
 
@@ -314,7 +314,7 @@ def test_what_walkback_folds_is_kept_and_folds_to_the_same(store, hello, tmp_pat
     path = tmp_path / "perf.data"
     path.write_bytes(recorded.recording(hello))
     with (tmp_path / "out.folded").open("wb") as out:
-        folded_export.write(profile(path), out)
+        folded_export.write(unwind(path), out)
     with store.append() as new:
         new.folded(tmp_path / "out.folded")
     lines = [

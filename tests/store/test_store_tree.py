@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from effort import rounds
-from walkback.errors import UnreadableError
-from walkback.store.tree import GrowingTree, Tree, from_preorder, in_preorder
+from walkback.base.errors import UnreadableError
+from walkback.store.tree import GrowingTree, StackTree, from_preorder, in_preorder
 
 pytestmark = pytest.mark.kernel
 
@@ -247,4 +247,4 @@ def test_a_tree_of_nothing():
     assert (len(tree), len(depth), len(place)) == (0, 0, 0)
     assert expanded(tree, [-1]) == [[]]
     assert tree.sums(np.zeros(0)).tolist() == []
-    assert isinstance(from_preorder(depth, tree.frame, 0), Tree)
+    assert isinstance(from_preorder(depth, tree.frame, 0), StackTree)

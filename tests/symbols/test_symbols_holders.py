@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_symbols_index import FUNC, NOTYPE, elf_of, index_of
+from indexed import FUNC, NOTYPE, elf_of, index_of
 
 from effort import examples
 from walkback.elf import layout

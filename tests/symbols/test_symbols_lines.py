@@ -10,7 +10,7 @@ import pytest
 
 from walkback.elf import ElfFile
 from walkback.symbols import SymbolIndex
-from walkback.symbols.lines import Line, Lines
+from walkback.symbols.lines import Lines, SourceLine
 
 PROGRAMS = ["llvm-symbolizer", "addr2line"]
 SOURCE = """\
@@ -53,14 +53,14 @@ def code_of(elf: ElfFile) -> np.ndarray:
 
 class TestLines:
     def test_lines_of_calls(self, tmp_path, lines):
-        elf = ElfFile.open(built(tmp_path))
+        elf = ElfFile(built(tmp_path))
         found = lines.find(elf, addresses_of(elf))
         assert lines.trouble is None
         assert {Path(line.file).name for (line,) in found} == {"a.c"}
         assert {line.line for (line,) in found} <= {2, 4, 5, 6}
 
     def test_inlined_calls(self, tmp_path, lines):
-        elf = ElfFile.open(built(tmp_path))
+        elf = ElfFile(built(tmp_path))
         found = lines.find(elf, addresses_of(elf), inlined=True)
         deep = [calls for calls in found if len(calls) == 2]
         assert deep
@@ -68,7 +68,7 @@ class TestLines:
 
     @pytest.mark.skipif(not all(map(shutil.which, PROGRAMS)), reason="needs both programs")
     def test_both_programs_say_the_same(self, tmp_path):
-        elf = ElfFile.open(built(tmp_path))
+        elf = ElfFile(built(tmp_path))
         first, second = (
             [calls[0][:2] if calls else None for calls in Lines(programs=[name]).find(elf, code_of(elf))]
             for name in PROGRAMS
@@ -80,7 +80,7 @@ class TestLines:
         if not shutil.which("addr2line"):
             pytest.skip("needs addr2line")
         prog = built(tmp_path)
-        elf = ElfFile.open(prog)
+        elf = ElfFile(prog)
         asked = code_of(elf)
         command = ["addr2line", "-e", prog, *[f"{address:#x}" for address in asked.tolist()]]
         output = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -91,7 +91,7 @@ class TestLines:
 
     def test_the_separate_debug_file(self, tmp_path, lines):
         prog = built(tmp_path)
-        elf = ElfFile.open(prog)
+        elf = ElfFile(prog)
         asked = addresses_of(elf)
         expected = lines.find(elf, asked)
         build_id = elf.build_id.hex()
@@ -99,7 +99,7 @@ class TestLines:
         place.parent.mkdir(parents=True)
         subprocess.run(["objcopy", "--only-keep-debug", prog, place], check=True)
         subprocess.run(["strip", prog, "-o", tmp_path / "bare"], check=True)
-        bare = ElfFile.open(tmp_path / "bare")
+        bare = ElfFile(tmp_path / "bare")
         assert lines.find(bare, asked) == [()] * len(asked)
         separate = Lines([tmp_path / "root"], [lines.program])
         assert separate.find(bare, asked) == expected
@@ -110,7 +110,7 @@ class TestLines:
         folder = tmp_path / name.removesuffix(".c")
         folder.mkdir()
         prog = built(folder)
-        elf = ElfFile.open(prog)
+        elf = ElfFile(prog)
         found = lines.find(elf, addresses_of(elf))
         assert len(found) == 8
         if "\n" not in name:
@@ -120,7 +120,7 @@ class TestLines:
 class TestNoLines:
     def test_nothing_is_asked_of_files_without_a_line_table(self, tmp_path):
         lines = Lines(programs=["false"])
-        elf = ElfFile.open("/proc/self/exe")
+        elf = ElfFile("/proc/self/exe")
         image = ElfFile(elf.data, "[vdso]")
         asked = np.array([0x1000], np.uint64)
         assert lines.find(image, asked) == [()]
@@ -148,10 +148,10 @@ class TestNoLines:
         program = tmp_path / name
         program.write_text(f"#!/bin/sh\n{body}\n")
         program.chmod(program.stat().st_mode | stat.S_IEXEC)
-        elf = ElfFile.open(built(tmp_path))
+        elf = ElfFile(built(tmp_path))
         asked = addresses_of(elf)
         lines = Lines(programs=[str(program)])
         found = lines.find(elf, asked)
         said = body.startswith("echo 0x$") and name == "addr2line"
-        assert found == [(Line("a.c", 7, "f"),) if said else (), *[()] * 7]
+        assert found == [(SourceLine("a.c", 7, "f"),) if said else (), *[()] * 7]
         assert (lines.trouble is None) == (body.startswith(("echo '", "head", "printf")))

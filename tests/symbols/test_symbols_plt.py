@@ -27,7 +27,7 @@ def told(objdump: str, path: Path) -> dict[int, str]:
 
 def agree(path: Path, objdump: str) -> int:
     """How many entries have the name that objdump says, which all have, from their first to their last byte."""
-    elf = ElfFile.open(path)
+    elf = ElfFile(path)
     expected = told(objdump, path)
     start = np.array(sorted(expected), np.uint64)
     table = PltNames(elf)
@@ -68,7 +68,7 @@ class TestObjdump:
         (tmp_path / "a.s").write_text(f".globl f\n.type f, %function\nf:\n{CALLS['']}.size f, .-f\n")
         run("as-2.44", "a.s", "-o", "a.o", cwd=tmp_path, check=True)
         run(linker, "-shared", "a.o", "-o", "a.so", cwd=tmp_path, check=True)
-        names, _ = PltNames(ElfFile.open(tmp_path / "a.so")).locate(np.arange(0, 0x8000, dtype=np.uint64))
+        names, _ = PltNames(ElfFile(tmp_path / "a.so")).locate(np.arange(0, 0x8000, dtype=np.uint64))
         assert {"a@plt", "b@plt"} <= set(names)
         if linker != "mold":  # whose entries objdump does not know
             agree(tmp_path / "a.so", peer("objdump-2.44"))

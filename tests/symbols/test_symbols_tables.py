@@ -12,8 +12,8 @@ import pytest
 
 from elfbuilder import ElfBuilder
 from peers import peer
+from walkback.base.errors import ElfError
 from walkback.elf import ElfFile, layout
-from walkback.errors import ElfError
 from walkback.symbols import SymbolIndex
 
 NOWHERE = ()
@@ -176,7 +176,7 @@ class TestPeers:
 
     def compare(self, folder: Path, roots=NOWHERE) -> None:
         """Every function of the whole file has its name in the stripped one."""
-        with ElfFile.open(folder / "whole") as whole, ElfFile.open(folder / "prog") as prog:
+        with ElfFile(folder / "whole") as whole, ElfFile(folder / "prog") as prog:
             assert prog.sections_named(".symtab") == []
             expected, found = SymbolIndex(whole), SymbolIndex(prog, debug_roots=roots)
             for name in ("hidden", "also_hidden", "shown", "main"):
@@ -194,7 +194,7 @@ class TestPeers:
     @pytest.mark.parametrize("method", ["zlib", "zstd"])
     def test_a_separate_debug_file_by_build_id(self, folder, method):
         self.tool(folder, "strip-new", "whole", "-o", "prog")
-        build_id = ElfFile.open(folder / "prog").build_id.hex()
+        build_id = ElfFile(folder / "prog").build_id.hex()
         place = folder / "root" / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug"
         place.parent.mkdir(parents=True)
         options = ("--only-keep-debug", f"--compress-debug-sections={method}")

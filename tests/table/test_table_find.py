@@ -4,35 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made import make
 
 from effort import examples
-from walkback.arch import AMD64
-from walkback.table import Kind, Part, Rule, UnwindTable, rule_array
+from walkback.table.rule import Part, PartKind, Rule
 
 pytestmark = pytest.mark.kernel
 
 TOP = 2**64
-
-
-def make(ranges, *, sections=None):
-    """A table of ranges (start, size, row offsets, block); each row has a rule of its own."""
-    offsets = [offset for one in ranges for offset in one[2]]
-    rows = np.array([len(one[2]) for one in ranges], np.int64)
-    return UnwindTable(
-        machine=AMD64,
-        range_section=np.array([-1] * len(ranges) if sections is None else sections, np.int32),
-        range_start=np.array([one[0] for one in ranges], np.uint64),
-        range_size=np.array([one[1] for one in ranges], np.uint64),
-        range_first_row=np.cumsum(rows) - rows,
-        range_rows=rows,
-        range_signal=np.arange(len(ranges)) % 2 == 1,
-        range_pauth_key=(np.arange(len(ranges)) % 2).astype(np.uint8),
-        range_block=np.array([one[3] for one in ranges], np.uint32),
-        range_origin=np.arange(len(ranges)),
-        row_offset=np.array(offsets, np.uint32),
-        row_rule=np.arange(len(offsets), dtype=np.uint32),
-        rules=rule_array([Rule(Part(Kind.REGISTER, 7, n)) for n in range(len(offsets))]),
-    )
 
 
 def model(ranges, pc, *, sections=None, section=-1):
@@ -78,7 +57,7 @@ def check(ranges, sections=None, section=-1):
         assert one.offset == ((pc - start) % block if block else pc - start)
         assert (one.signal, one.pauth_key) == (number % 2 == 1, number % 2)
         assert one.row == (row if row >= 0 else None)
-        assert one.rule == (Rule(Part(Kind.REGISTER, 7, row)) if row >= 0 else None)
+        assert one.rule == (Rule(Part(PartKind.REGISTER, 7, row)) if row >= 0 else None)
 
 
 ROWS = st.lists(st.integers(0, 40), max_size=5, unique=True).map(sorted)

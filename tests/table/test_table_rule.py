@@ -5,16 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from walkback.arch import AARCH64, AMD64, MACHINES, S390X
-from walkback.table import OUTERMOST, RULE, Kind, Part, Reason, Rule, inexpressible, rule_array
+from walkback.base.arch import AARCH64, AMD64, MACHINES, S390X
+from walkback.table.rule import OUTERMOST, RULE, Part, PartKind, Reason, Rule, inexpressible
+from walkback.table.table import rule_array
 
 OFFSETS = st.one_of(st.integers(-300, 300), st.sampled_from([-(2**63), 2**63 - 1, -(2**31), 2**31]))
 REGISTERS = st.one_of(st.integers(0, 70), st.sampled_from([2**29 - 1, 2**32 - 1]))
 PARTS = st.one_of(
     st.just(Part()),
-    st.just(Part(Kind.UNDEFINED)),
-    st.builds(Part, st.sampled_from([Kind.REGISTER, Kind.AT_REGISTER]), REGISTERS, OFFSETS),
-    st.builds(Part, st.sampled_from([Kind.CFA, Kind.AT_CFA]), st.just(0), OFFSETS),
+    st.just(Part(PartKind.UNDEFINED)),
+    st.builds(Part, st.sampled_from([PartKind.REGISTER, PartKind.AT_REGISTER]), REGISTERS, OFFSETS),
+    st.builds(Part, st.sampled_from([PartKind.CFA, PartKind.AT_CFA]), st.just(0), OFFSETS),
 )
 RULES = st.builds(Rule, PARTS, PARTS, PARTS, st.booleans())
 
@@ -35,7 +36,7 @@ def test_record_there_and_back(rule):
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
 @pytest.mark.parametrize("number", [*range(40), 2**32 - 1])
 def test_register_names(machine, number):
-    part = Part(Kind.AT_REGISTER, number, -8)
+    part = Part(PartKind.AT_REGISTER, number, -8)
     assert Part.parse(part.text(machine), machine) == part
     assert Part.parse(f"*(r{number}-8)", machine).register == number or f"r{number}" in machine.register_names
 
@@ -52,19 +53,19 @@ def test_register_names(machine, number):
     ],
 )
 def test_aliases(machine, text, register):
-    assert Part.parse(text, machine) == Part(Kind.REGISTER, register, 0)
+    assert Part.parse(text, machine) == Part(PartKind.REGISTER, register, 0)
 
 
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("CFA = rsp+8", Rule(Part(Kind.REGISTER, 7, 8), Part(Kind.AT_CFA, 0, -8))),
+        ("CFA = rsp+8", Rule(Part(PartKind.REGISTER, 7, 8), Part(PartKind.AT_CFA, 0, -8))),
         (
             "cfa=rsp + 8,fp = *( CFA - 16 )",
-            Rule(Part(Kind.REGISTER, 7, 8), Part(Kind.AT_CFA, 0, -8), Part(Kind.AT_CFA, 0, -16)),
+            Rule(Part(PartKind.REGISTER, 7, 8), Part(PartKind.AT_CFA, 0, -8), Part(PartKind.AT_CFA, 0, -16)),
         ),
-        ("CFA rsp, RA unchanged", Rule(Part(Kind.REGISTER, 7, 0))),
-        ("CFA = *(RBP), RA = CFA+8", Rule(Part(Kind.AT_REGISTER, 6, 0), Part(Kind.CFA, 0, 8))),
+        ("CFA rsp, RA unchanged", Rule(Part(PartKind.REGISTER, 7, 0))),
+        ("CFA = *(RBP), RA = CFA+8", Rule(Part(PartKind.AT_REGISTER, 6, 0), Part(PartKind.CFA, 0, 8))),
         (" outermost frame ", OUTERMOST),
     ],
 )
@@ -116,8 +117,8 @@ def test_a_part_may_be_said_once():
 def test_outermost():
     assert OUTERMOST.outermost
     assert OUTERMOST.text(AMD64) == "outermost frame"
-    assert Rule(Part(Kind.REGISTER, 7, 8), Part(Kind.UNDEFINED)).outermost
-    assert not Rule(Part(Kind.REGISTER, 7, 8)).outermost
+    assert Rule(Part(PartKind.REGISTER, 7, 8), Part(PartKind.UNDEFINED)).outermost
+    assert not Rule(Part(PartKind.REGISTER, 7, 8)).outermost
 
 
 @pytest.mark.parametrize("reason", Reason)

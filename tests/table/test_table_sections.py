@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from elfbuilder import ElfBuilder
 from sframebuilder import SFrameBuilder, row
-from test_files import GNU_SFRAME, PC64, unplaced, written
-from walkback.sframe.files import sources
+from sframefiles import GNU_SFRAME, PC64, unplaced, written
+from walkback.sframe.files import read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ def test_functions_of_very_many_text_sections_are_found_in_theirs(tmp_path: Path
     symbols = {text: elf.symbol(symtab, "", 0, section=text, kind=3, binding=0) for text in texts}
     entries = [(0x1C + 16 * number, PC64, symbols[text], start) for number, (text, start, _) in enumerate(places)]
     elf.relocations(section, symtab, entries)
-    (source,) = sources(written(tmp_path, elf))
+    (source,) = read(written(tmp_path, elf))
     (piece,) = source.pieces()
 
     inside: dict[int, list[tuple[int, int, int]]] = {text: [] for text in texts}

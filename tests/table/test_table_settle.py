@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_table_find import make
+from made import make
 
 from effort import examples
-from walkback.table import UnwindTable
 from walkback.table.settle import settled
+from walkback.table.table import UnwindTable
 
 pytestmark = pytest.mark.kernel
 

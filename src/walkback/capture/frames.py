@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.arrays import I64, U8, U64, Bools, Numbers
-from walkback.capture.names import Names
-from walkback.export.distinct import Distinct
-from walkback.export.profile import Frames
-from walkback.unwind.stacks import FrameKind, How, Stacks
+from walkback.base.arrays import I64, U8, U64, Bools, Numbers, runs
+from walkback.naming.names import Names
+from walkback.stacks.distinct import Distinct
+from walkback.stacks.profile import NamedFrames
+from walkback.stacks.stacks import FrameKind, How, Stacks
 
 SIGNAL_HANDLER = "<signal handler called>"
 """The name of code that handlers return to, where it has none of its own; what gdb shows."""
@@ -44,7 +44,7 @@ class DistinctFrames:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._distinct = Distinct()
-        self.named = Frames([], [], np.zeros(0, np.uint64), np.zeros(0, np.bool_), np.zeros(0, np.uint64))
+        self.named = NamedFrames([], [], np.zeros(0, np.uint64), np.zeros(0, np.bool_), np.zeros(0, np.uint64))
         """Those that have names already."""
 
     def add(self, stacks: Stacks, pid: Numbers) -> I64:
@@ -63,7 +63,7 @@ class DistinctFrames:
         return self._distinct.add_records(words)
 
     @property
-    def frames(self) -> Frames:
+    def frames(self) -> NamedFrames:
         """All that were met; what is new since the last time gets its names now, all at once."""
         if len(self._distinct) > len(self.named):
             self._name_new()
@@ -95,7 +95,7 @@ class DistinctFrames:
         old = self.named
         with_lines = found.lines is not None
         assert old.offset is not None
-        self.named = Frames(
+        self.named = NamedFrames(
             [*old.symbol, *symbols],
             [*old.module, *found.module],
             np.concatenate((old.address, keys.address - keys.handler)),
@@ -124,8 +124,7 @@ def with_chains(stacks: Stacks, chain_first: I64, chain_pc: Numbers, chain_kerne
     counts = sums[chain_first[1:]] - sums[chain_first[:-1]]
     pcs = np.asarray(chain_pc, np.uint64)[kept]
     first = np.concatenate(([0], np.cumsum(np.diff(stacks.first) + counts)))
-    place = np.arange(len(pcs)) + np.repeat(first[:-1] - (np.cumsum(counts) - counts), counts)
-    own = np.arange(len(stacks.pc)) + np.repeat(np.cumsum(counts), np.diff(stacks.first))
+    place, own = runs(first[:-1], counts), runs(first[:-1] + counts, np.diff(stacks.first))
 
     def laid(column: np.ndarray, kernel: Numbers | int) -> np.ndarray:
         whole = np.empty(int(first[-1]), column.dtype)

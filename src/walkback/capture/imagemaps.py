@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.capture.modules import Module, Modules
+from walkback.base.arch import Machine
+from walkback.base.errors import MissingError, WalkbackError
+from walkback.base.oneline import OneLine
+from walkback.base.text import counted
 from walkback.cif.imagemap import Image, ImageMap
+from walkback.elf import OpenFile, is_elf
 from walkback.elf import layout as elf_layout
-from walkback.errors import MissingError, WalkbackError
-from walkback.text import counted
-
-if TYPE_CHECKING:
-    from walkback.arch import Machine
-    from walkback.unwind.samples import Space
+from walkback.naming.modules import Module, Modules, build_id_of
+from walkback.walking.samples import Space
 
 _MOST_TOLD = 20
 """Processes of a recording, where one has to be chosen."""
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedImages:
+@dataclass(frozen=True, slots=True, repr=False)
+class CapturedImages(OneLine):
     """An image map, and what is to be told of it."""
 
     images: ImageMap
@@ -37,10 +36,33 @@ class CapturedImages:
     """What is as it should be, and good to know."""
 
 
-def images_of_process(pid: int) -> CapturedImages:
-    """The images of a live process, which goes on running."""
-    from walkback.capture.mapped import MappedCode
-    from walkback.capture.process import Process
+def images(
+    source: int | str | os.PathLike[str],
+    *,
+    pid: int | None = None,
+    exe: str | os.PathLike[str] | None = None,
+    sysroot: str | os.PathLike[str] | None = None,
+    buildid_dir: str | os.PathLike[str] | None = None,
+) -> CapturedImages:
+    """The images of a live process, which goes on running, of a core file's process or of one in a recording.
+
+    `source` is the number of a process or a path, and `exe` is a core file's program. Of a recording with samples of
+    several processes `pid` chooses one; its images are
+    those at its last sample. Raises `MissingError` if there is no such process, or if there are several.
+
+    >>> walkback.capture.images("core.hello").images.images[0].end > 0
+    True
+    """
+    if isinstance(source, int):
+        return _of_process(source)
+    if not os.path.isdir(source) and is_elf(OpenFile(source)):
+        return _of_core(source, exe, sysroot, buildid_dir)
+    return _of_recording(source, pid, sysroot, buildid_dir)
+
+
+def _of_process(pid: int) -> CapturedImages:
+    from walkback.capture.live.mapped import MappedCode
+    from walkback.capture.live.process import Process
 
     modules = Modules()
     process = Process(pid, modules)
@@ -49,33 +71,25 @@ def images_of_process(pid: int) -> CapturedImages:
     return _captured(space, modules, _platform(process.machine, os.uname().release), code.troubles)
 
 
-def images_of_core(
+def _of_core(
     path: str | os.PathLike[str],
-    *,
-    exe: str | os.PathLike[str] | None = None,
-    sysroot: str | os.PathLike[str] | None = None,
-    buildid_dir: str | os.PathLike[str] | None = None,
+    exe: str | os.PathLike[str] | None,
+    sysroot: str | os.PathLike[str] | None,
+    buildid_dir: str | os.PathLike[str] | None,
 ) -> CapturedImages:
-    """The images of a core file's process; `exe` is its program."""
-    from walkback.capture.corefile import CoreFile
+    from walkback.capture.core.file import CoreFile
 
     modules = Modules(buildid_dir=buildid_dir)
     core = CoreFile.open(path, modules, exe=exe, sysroot=sysroot)
     return _captured(core.space, modules, _platform(core.machine, None), core.troubles)
 
 
-def images_of_recording(
+def _of_recording(
     path: str | os.PathLike[str],
-    *,
-    pid: int | None = None,
-    sysroot: str | os.PathLike[str] | None = None,
-    buildid_dir: str | os.PathLike[str] | None = None,
+    pid: int | None,
+    sysroot: str | os.PathLike[str] | None,
+    buildid_dir: str | os.PathLike[str] | None,
 ) -> CapturedImages:
-    """The images of a process of a recording, as they were at its last sample.
-
-    `pid` can be left out if all samples are of one process. `MissingError` if there is no such process, or if there are
-    several.
-    """
     from walkback.capture.perfdata.recording import Recording
 
     modules = Modules(sysroot=sysroot, buildid_dir=buildid_dir)
@@ -114,6 +128,7 @@ def _captured(space: Space, modules: Modules, platform: str, troubles: list[str]
     jit = int((space.module < 0).sum())
     if jit:
         notes.append(f"{counted(jit, 'mapping')} with code that is in no file")
+    told += modules.doubts
     return CapturedImages(ImageMap(64, platform, tuple(sorted(images, key=lambda one: one.base))), told, notes)
 
 
@@ -134,7 +149,7 @@ def _image(module: Module, bias: int, space: Space, rows: list[int], troubles: l
     shown = os.fsencode(path).decode(errors="replace")
     if shown != path:
         troubles.append(f"{path}: its name is not UTF-8, and is changed in the map")
-    build_id = module.build_id or _build_id(module)
+    build_id = module.build_id or (build_id_of(module.elf) if module.elf is not None else None)
     if build_id is not None and module.build_id is None and module.opened is None and module.image is None:
         notes.append(f"{path}: its build ID was not recorded, and is taken from the file that is there")
     return Image(shown, build_id, base, min(last, 2**64 - 2) + 1)
@@ -150,10 +165,3 @@ def _beginning(module: Module) -> int:
         return 0
     first = loads[np.argmin(loads["vaddr"])] if len(loads) else None
     return int(first["vaddr"]) - int(first["offset"]) if first is not None else 0
-
-
-def _build_id(module: Module) -> bytes | None:
-    try:
-        return module.elf.build_id if module.elf is not None else None
-    except WalkbackError:
-        return None

@@ -7,16 +7,12 @@ AArch64, `s390_regs` on s390x. `NT_FPREGSET` matters on s390x only, where functi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.arch import AARCH64, AMD64, S390X, Machine
-from walkback.unwind.samples import COLUMNS, PC
-
-if TYPE_CHECKING:
-    from walkback.arrays import U64
-    from walkback.elf.layout import ByteOrder
+from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
+from walkback.base.arrays import U64
+from walkback.walking.samples import COLUMNS, PC
 
 
 @dataclass(frozen=True, slots=True)

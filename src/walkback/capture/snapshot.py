@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.unwind.samples import Memory, Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from walkback.arch import Machine
-    from walkback.arrays import I64, U64
-    from walkback.elf.layout import ByteOrder
-    from walkback.unwind.samples import Space
-    from walkback.unwind.stacks import Stacks
+from walkback.base.arch import ByteOrder, Machine
+from walkback.base.arrays import I64, U64
+from walkback.base.oneline import OneLine
+from walkback.stacks.stacks import Stacks
+from walkback.walking.samples import Memory, Samples, Space
 
 
-@dataclass(slots=True)
-class Snapshot:
+@dataclass(slots=True, repr=False)
+class Snapshot(OneLine):
     """Threads, each with where it was; columns have one entry a thread."""
 
     machine: Machine
@@ -52,14 +47,16 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class MemoryRange:
     """Memory that was copied."""
 
     start: int
     contents: bytes
 
 
-def samples_of(registers: U64, known: Sequence[int], pieces: Sequence[Sequence[Piece]], cuts: Sequence[int]) -> Samples:
+def samples_of(
+    registers: U64, known: Sequence[int], pieces: Sequence[Sequence[MemoryRange]], cuts: Sequence[int]
+) -> Samples:
     """Samples of one space from copied memory; the pieces of a thread may overlap, and then the first holds."""
     counts, flat = [], []
     for own in pieces:
@@ -85,10 +82,10 @@ def samples_of(registers: U64, known: Sequence[int], pieces: Sequence[Sequence[P
     )
 
 
-def _disjoint(pieces: Sequence[Piece]) -> list[Piece]:
+def _disjoint(pieces: Sequence[MemoryRange]) -> list[MemoryRange]:
     if len(pieces) < 2:
         return [piece for piece in pieces if piece.contents]
-    taken: list[Piece] = []
+    taken: list[MemoryRange] = []
     for piece in pieces:
         start, end = piece.start, piece.start + len(piece.contents)
         for other in taken:
@@ -97,6 +94,6 @@ def _disjoint(pieces: Sequence[Piece]) -> list[Piece]:
             elif start < other.start < end:
                 end = other.start
         if start < end:
-            taken.append(Piece(start, piece.contents[start - piece.start : end - piece.start]))
+            taken.append(MemoryRange(start, piece.contents[start - piece.start : end - piece.start]))
             taken.sort(key=lambda one: one.start)
     return taken

@@ -1,6 +1,6 @@
 """What a program is doing, or was when it ended: the stacks of all its threads, named.
 
-shot = stacks_of_process(1234)
+shot = stack(1234)
 print(shot.labels(0))
 
 `Stopper` takes such pictures again and again.
@@ -15,30 +15,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.arrays import I64
+from walkback.base.arrays import I64, concatenated, numbered
+from walkback.base.oneline import OneLine
 from walkback.capture.frames import DistinctFrames
-from walkback.capture.modules import VDSO, Modules
-from walkback.capture.names import Names
-from walkback.export.distinct import Distinct
-from walkback.export.profile import Frames, Mapping, Profile, SampleBatch, Timeline, Totals
-from walkback.unwind.cache import TableCache, default_folder
-from walkback.unwind.moduletable import Only
-from walkback.unwind.stacks import Stacks
-from walkback.unwind.walker import LIMIT, Walker
+from walkback.capture.snapshot import Snapshot
+from walkback.capture.walker import walker_for
+from walkback.naming.modules import VDSO, Modules
+from walkback.naming.names import Names
+from walkback.stacks.distinct import Distinct
+from walkback.stacks.profile import CodeMapping, NamedFrames, Profile, SampleBatch, Timeline, Totals
+from walkback.stacks.stacks import Stacks
+from walkback.walking.moduletable import Only
+from walkback.walking.walker import LIMIT
 
 if TYPE_CHECKING:
-    from walkback.capture.corefile import CoreFile
-    from walkback.capture.process import Process
-    from walkback.capture.snapshot import Snapshot
+    from walkback.capture.core.file import CoreFile
+    from walkback.capture.live.process import Process
 
 
-@dataclass(frozen=True, slots=True)
-class Shot:
+@dataclass(frozen=True, slots=True, repr=False)
+class ThreadStacks(OneLine):
     """All threads at one moment."""
 
     snapshot: Snapshot
     stacks: Stacks
-    frames: Frames
+    frames: NamedFrames
     """All distinct frames so far."""
     frame: I64
     """The number of each frame of the stacks."""
@@ -53,17 +54,16 @@ class Shot:
     def batch(self) -> SampleBatch:
         """For the formats: a sample for each thread."""
         snapshot, count = self.snapshot, len(self.stacks)
-        comms: dict[str, int] = {}
-        numbers = [comms.setdefault(name, len(comms)) for name in snapshot.names]
+        comms, numbers = numbered(snapshot.names)
         return SampleBatch(
             frames=self.frames,
-            comms=list(comms),
+            comms=comms,
             events=["stopped"],
             pid=np.full(count, snapshot.pid, np.int64),
             tid=np.array(snapshot.tids, np.int64),
             time=np.full(count, self.time, np.uint64),
             period=np.ones(count, np.uint64),
-            comm=np.array(numbers, np.int64),
+            comm=numbers,
             end=self.stacks.end,
             first=self.stacks.first,
             frame=self.frame,
@@ -75,7 +75,12 @@ class Shot:
 
 
 class Stopper:
-    """A process or a core file whose stacks are wanted, once or often."""
+    """A process or a core file whose stacks are wanted, once or often.
+
+    >>> stopper = walkback.capture.Stopper("core.hello")
+    >>> stopper.shoot().labels(0)
+    ['compute', 'main', '_start']
+    """
 
     def __init__(
         self,
@@ -85,11 +90,11 @@ class Stopper:
         sysroot: str | os.PathLike[str] | None = None,
         buildid_dir: str | os.PathLike[str] | None = None,
         only: Only | None = None,
-        limit: int = LIMIT,
+        max_stack: int = LIMIT,
         demangle: bool = True,
         lines: bool = False,
         cache: bool = True,
-        stack_limit: int | None = None,
+        stack_bytes: int | None = None,
     ) -> None:
         """`source` is the number of a process or the path of a core file; `exe` is the core file's program."""
         self.modules = Modules(buildid_dir=buildid_dir)
@@ -99,31 +104,23 @@ class Stopper:
         address_mask = None
         # Each is imported where it is used: for a small program that takes longer than the rest.
         if isinstance(source, int):
-            from walkback.capture.process import Process
+            from walkback.capture.live.process import Process
 
-            more = {} if stack_limit is None else {"stack_limit": stack_limit}
+            more = {} if stack_bytes is None else {"stack_bytes": stack_bytes}
             self.target = Process(source, self.modules, **more)
         else:
-            from walkback.capture.corefile import CoreFile
+            from walkback.capture.core.file import CoreFile
 
             self.target = CoreFile.open(source, self.modules, exe=exe, sysroot=sysroot)
             if self.target.notes.pac_mask:
                 address_mask = ~self.target.notes.pac_mask & (2**64 - 1)
-        self.walker = Walker(
-            self.target.machine,
-            self.target.byteorder,
-            lambda number: self.modules[number].elf,
-            is_kernels=lambda number: self.modules[number].name == VDSO,
-            only=only,
-            limit=limit,
-            cache=TableCache(default_folder() if cache else None),
-            address_mask=address_mask,
-        )
+        options = {"only": only, "max_stack": max_stack, "address_mask": address_mask}
+        self.walker = walker_for(self.target, self.modules, cache=cache, **options)
         self.name = f"process {source}" if isinstance(source, int) else os.fsdecode(source)
         self.names = Names(self.modules, demangle=demangle, lines=lines)
         self.distinct = DistinctFrames(self.names)
 
-    def shoot(self) -> Shot:
+    def shoot(self) -> ThreadStacks:
         """The stacks now."""
         now = time.time_ns() if self.live else 0
         self.names.forget_perf_maps()
@@ -131,7 +128,7 @@ class Stopper:
         stacks = snapshot.stacks
         assert stacks is not None
         numbers = self.distinct.add(stacks, np.full(len(stacks), snapshot.pid))
-        return Shot(snapshot, stacks, self.distinct.frames, numbers, now)
+        return ThreadStacks(snapshot, stacks, self.distinct.frames, numbers, now)
 
     @property
     def troubles(self) -> list[str]:
@@ -150,7 +147,7 @@ class Totalled:
         self._comms: dict[str, int] = {}
         self._times: list[Timeline] = []
 
-    def add(self, shot: Shot) -> None:
+    def add(self, shot: ThreadStacks) -> None:
         """Add the threads of a picture, each once."""
         batch = shot.batch()
         numbers = [self._comms.setdefault(name, len(self._comms)) for name in batch.comms]
@@ -164,31 +161,43 @@ class Totalled:
         """All that was added."""
         frames, modules = self._stopper.distinct.frames, self._stopper.modules
         summed = Profile.of(frames, self._stacks, list(self._comms), self._totals)
-        times = Timeline.joined(self._times) if self._times else None
+        times = concatenated(self._times) if self._times else None
         return replace(
             summed,
             title=self._stopper.name,
             start=int(times.time[0]) if times is not None and len(times) else 0,
             duration=int(times.time[-1] - times.time[0]) if times is not None and len(times) else 0,
-            mappings=[Mapping(module.name, module.build_id) for module in modules.all()],
+            mappings=[CodeMapping(module.name, module.build_id) for module in modules.all()],
             timeline=times if self._stopper.live else None,
         )
 
 
-def stacks_of_process(pid: int, *, only: Only | None = None, limit: int = LIMIT, lines: bool = False) -> Shot:
-    """The stacks of all threads of a live process, each stopped for a moment."""
-    return Stopper(pid, only=only, limit=limit, lines=lines).shoot()
-
-
-def stacks_of_core(
-    path: str | os.PathLike[str],
+def stack(
+    source: int | str | os.PathLike[str],
     *,
     exe: str | os.PathLike[str] | None = None,
     sysroot: str | os.PathLike[str] | None = None,
     buildid_dir: str | os.PathLike[str] | None = None,
     only: Only | None = None,
-    limit: int = LIMIT,
+    max_stack: int = LIMIT,
+    demangle: bool = True,
     lines: bool = False,
-) -> Shot:
-    """The stacks of all threads of a core file."""
-    return Stopper(path, exe=exe, sysroot=sysroot, buildid_dir=buildid_dir, only=only, limit=limit, lines=lines).shoot()
+) -> ThreadStacks:
+    """The stacks of all threads of a live process, each stopped for a moment, or of a core file.
+
+    `source` is the number of a process or the path of a core file, whose program `exe` is.
+
+    >>> stacks = walkback.stack("core.hello")
+    >>> stacks.labels(0)
+    ['compute', 'main', '_start']
+    """
+    return Stopper(
+        source,
+        exe=exe,
+        sysroot=sysroot,
+        buildid_dir=buildid_dir,
+        only=only,
+        max_stack=max_stack,
+        demangle=demangle,
+        lines=lines,
+    ).shoot()

@@ -15,31 +15,35 @@ from typing import BinaryIO
 
 import numpy as np
 
-from walkback.arrays import I32, U64, Bools
+from walkback.base.arrays import I32, U64, Bools, changes, concatenated
 from walkback.capture.frames import DistinctFrames, with_chains
-from walkback.capture.modules import VDSO, Modules
-from walkback.capture.names import Names
-from walkback.capture.perfdata.batch import Batch
+from walkback.capture.perfdata.batch import RecordedBatch
 from walkback.capture.perfdata.recording import Recording
-from walkback.export.distinct import Distinct
-from walkback.export.profile import Mapping, Profile, SampleBatch, Timeline, Totals, unit_of_periods
+from walkback.capture.walker import walker_for
+from walkback.naming.modules import Modules
+from walkback.naming.names import Names
+from walkback.stacks.distinct import Distinct
+from walkback.stacks.profile import CodeMapping, Profile, SampleBatch, Timeline, Totals, unit_of_periods
+from walkback.stacks.stacks import End, FrameKind, How, Stacks
 from walkback.symbols.kallsyms import KERNEL, Kallsyms
-from walkback.unwind.cache import TableCache, default_folder
-from walkback.unwind.moduletable import Only
-from walkback.unwind.samples import Space
-from walkback.unwind.stacks import End, FrameKind, How, Stacks
-from walkback.unwind.walker import LIMIT, Walker, available_threads
+from walkback.walking.moduletable import Only
+from walkback.walking.samples import Space
+from walkback.walking.walker import LIMIT, available_threads
 
 
 class Unwinding:
-    """Iterated once: batches of samples with named frames, in the order of their times."""
+    """Iterated once: batches of samples with named frames, in the order of their times.
+
+    >>> [len(batch) for batch in walkback.capture.Unwinding("perf.data")]
+    [6]
+    """
 
     def __init__(
         self,
         source: str | os.PathLike[str] | BinaryIO,
         *,
         only: Only | None = None,
-        limit: int = LIMIT,
+        max_stack: int = LIMIT,
         sysroot: str | os.PathLike[str] | None = None,
         buildid_dir: str | os.PathLike[str] | None = None,
         demangle: bool = True,
@@ -49,7 +53,7 @@ class Unwinding:
         cache: bool = True,
         names_last: bool = False,
     ) -> None:
-        """`only` keeps to one kind of table, `limit` is the most frames of a stack, `kernel` keeps its call chains.
+        """`only` keeps to one kind of table, `max_stack` is the most frames of a stack, `kernel` keeps its call chains.
 
         `buildid_dir` is perf's build-ID cache, if it is not the usual one.
 
@@ -57,15 +61,9 @@ class Unwinding:
         """
         self.modules = Modules(sysroot=sysroot, buildid_dir=buildid_dir)
         self.recording = Recording.open(source, self.modules)
-        self.walker = Walker(
-            self.recording.machine,
-            self.recording.byteorder,
-            lambda number: self.modules[number].elf,
-            is_kernels=lambda number: self.modules[number].name == VDSO,
-            only=only,
-            limit=limit,
-            cache=TableCache(default_folder() if cache else None),
-            threads=available_threads() if threads is None else threads,
+        threads = available_threads() if threads is None else threads
+        self.walker = walker_for(
+            self.recording, self.modules, cache=cache, only=only, max_stack=max_stack, threads=threads
         )
         self._names_last = names_last
         self._kernel = kernel
@@ -100,7 +98,7 @@ class Unwinding:
                 cpu=batch.cpu if (batch.cpu >= 0).any() else None,
             )
 
-    def walk(self, batch: Batch) -> Stacks:
+    def walk(self, batch: RecordedBatch) -> Stacks:
         """The stacks of a batch: walked, or as recorded where there are no registers, behind the kernel's frames."""
         stacks = self.walker.walk(batch.samples, self.recording.spaces)
         stacks = with_recorded(stacks, batch, self.recording.spaces)
@@ -130,10 +128,10 @@ class Unwinding:
     def troubles(self) -> list[str]:
         """What could not be had, a line each."""
         missing = [f"{name}: {why}" for name, why in self.names.troubles.items()]
-        return [*self.recording.troubles, *self.walker.troubles, *missing]
+        return [*self.recording.troubles, *self.walker.troubles, *missing, *self.modules.doubts]
 
 
-def with_recorded(stacks: Stacks, batch: Batch, spaces: list[Space]) -> Stacks:
+def with_recorded(stacks: Stacks, batch: RecordedBatch, spaces: list[Space]) -> Stacks:
     """With the recorded call chains of the program for samples that have no registers."""
     bare = stacks.end == End.NO_REGISTERS
     owner = np.repeat(np.arange(len(batch)), np.diff(batch.chain_first))
@@ -143,8 +141,7 @@ def with_recorded(stacks: Stacks, batch: Batch, spaces: list[Space]) -> Stacks:
     owner, pc = owner[kept], batch.chain_pc[kept]
     counts = np.bincount(owner, minlength=len(batch))
     first = np.concatenate(([0], np.cumsum(np.diff(stacks.first) + counts)))
-    innermost = np.ones(len(owner), np.bool_)
-    innermost[1:] = owner[1:] != owner[:-1]
+    innermost = changes(owner)
     kind = np.where(innermost, FrameKind.EXACT, FrameKind.RETURN).astype(np.uint8)
     lookup = pc - (~innermost).astype(np.uint64)
     module, address = _mapped(lookup, batch.samples.space[owner], spaces)
@@ -179,7 +176,15 @@ def _mapped(address: U64, space: np.ndarray, spaces: list[Space]) -> tuple[I32, 
 
 
 class Collector:
-    """Sums up batches to a `Profile`."""
+    """Sums up batches to a `Profile`.
+
+    >>> unwinding = walkback.capture.Unwinding("perf.data")
+    >>> collector = walkback.capture.Collector(unwinding)
+    >>> for batch in unwinding:
+    ...     collector.add(batch)
+    >>> int(collector.profile().weight.sum())
+    6
+    """
 
     def __init__(self, unwinding: Unwinding, *, by_period: bool = False, threads: bool = False, times: bool = False):
         """`by_period` weighs samples by their periods; `threads` tells threads apart; `times` keeps every sample."""
@@ -216,25 +221,29 @@ class Collector:
             unit=unit_of_periods(self._events) if self._by_period else "samples",
             title=recording.name,
             duration=self._last_time - self._first_time,
-            mappings=[
-                Mapping(module.name, module.build_id)
-                for module in map(unwinding.modules.__getitem__, range(len(unwinding.modules)))
-            ],
-            timeline=Timeline.joined(self._times) if self._times else None,
+            mappings=[CodeMapping(module.name, module.build_id) for module in unwinding.modules.all()],
+            timeline=concatenated(self._times) if self._times else None,
         )
 
 
-def profile(
+def unwind(
     source: str | os.PathLike[str] | BinaryIO,
     *,
     only: Only | None = None,
-    limit: int = LIMIT,
+    max_stack: int = LIMIT,
     sysroot: str | os.PathLike[str] | None = None,
     buildid_dir: str | os.PathLike[str] | None = None,
     by_period: bool = False,
 ) -> Profile:
-    """A whole recording, summed up; `export` writes what comes back."""
-    unwinding = Unwinding(source, only=only, limit=limit, sysroot=sysroot, buildid_dir=buildid_dir, names_last=True)
+    """A whole recording, summed up; `export` writes what comes back.
+
+    >>> profile = walkback.unwind("perf.data")
+    >>> profile.columns()["stack"].tolist(), profile.weight.tolist()
+    (['_start;main;compute', '_start;main', 'compute'], [4, 1, 1])
+    """
+    unwinding = Unwinding(
+        source, only=only, max_stack=max_stack, sysroot=sysroot, buildid_dir=buildid_dir, names_last=True
+    )
     collector = Collector(unwinding, by_period=by_period)
     for batch in unwinding:
         collector.add(batch)

@@ -1,8 +1,6 @@
-from typing import Final
+from walkback.base.arrays import I64, U8, U64
 
-from walkback.arrays import I64, U8, U64
-
-FULL: Final = 1
+FULL: int
 
 def read(
     data: U8,

@@ -1,4 +1,4 @@
-"""Columns to compact backtraces (compiled); `encode.py` is its face.
+"""Columns to compact backtraces (compiled); `encoding.py` is its face.
 
 The encoding is the shortest there is. An address takes 1 + k bytes, with the least k that can say it as it is or as
 the difference from the address before; that one is the same however it was written, so a choice binds no later one.
@@ -9,7 +9,17 @@ many of the widest as go into it and one for the rest.
 
 import cython
 
-_WORD = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+from walkback.base.bits import WORD
+from walkback.base.views import takes_views
+
+if cython.compiled:
+    from cython.cimports.walkback.cbf import layout
+    from cython.cimports.walkback.cbf.layout import FrameCode
+else:
+    from walkback.cbf import layout
+    from walkback.cbf.layout import FrameCode
+
+_WORD = cython.declare(cython.ulonglong, WORD)
 _SIGNED_MOST = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)
 
 BAD_KIND = 1
@@ -20,10 +30,10 @@ NOT_SWIFT = 3
 """Why `encode` stopped: Swift cannot write this number of omitted frames."""
 NO_ROOM = 4
 """Why `encode` stopped: the output is too small."""
-_BAD_KIND = cython.declare(cython.int, 1)
-_TOO_WIDE = cython.declare(cython.int, 2)
-_NOT_SWIFT = cython.declare(cython.int, 3)
-_NO_ROOM = cython.declare(cython.int, 4)
+_BAD_KIND = cython.declare(cython.int, BAD_KIND)
+_TOO_WIDE = cython.declare(cython.int, TOO_WIDE)
+_NOT_SWIFT = cython.declare(cython.int, NOT_SWIFT)
+_NO_ROOM = cython.declare(cython.int, NO_ROOM)
 
 _MOST = cython.declare(cython.Py_ssize_t, 32)
 """More bytes than any instruction has, and than a store of 8 bytes leaves behind one."""
@@ -90,164 +100,171 @@ def _repeat(
         if out.shape[0] - pos < _MOST:
             return -2
         some = repeats if repeats < most else most
-        if some <= 8:
-            out[pos] = cython.cast(cython.uchar, 0x80 | (some - 1))
+        if some <= layout.REP_COUNT + 1:
+            out[pos] = cython.cast(cython.uchar, layout.OP_REP | (some - 1))
             pos += 1
         else:
             size = _width(some)
-            _put(out, pos, 0x88 | (size - 1), some, size)
+            _put(out, pos, layout.OP_REP | layout.REP_EXTERNAL | (size - 1), some, size)
             pos += 1 + size
         repeats -= some
     return pos
 
 
-def encode(first, kind, value, times, word, truncated, swift, end, most, out, offsets, state):
-    """Write backtraces one after the other into `out`, and where each begins and the last ends into `offsets`.
-
-    A backtrace has the frames from `first[i]` up to `first[i + 1]`; each stands for `times` frames, or where `times` is
-    empty for one. `most` has what one instruction may repeat, for each size of word. Returns 0, or why it stopped;
-    `state` then has the number of the backtrace and of the frame.
-    """
-    return _encode(
-        memoryview(first),
-        memoryview(kind),
-        memoryview(value),
-        memoryview(times),
-        memoryview(word),
-        memoryview(truncated),
-        swift,
-        end,
-        memoryview(most),
-        memoryview(out),
-        memoryview(offsets),
-        memoryview(state),
-    )
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _put_address(
+    out: cython.uchar[::1],
+    pos: cython.Py_ssize_t,
+    what: cython.uint,
+    number: cython.ulonglong,
+    before: cython.ulonglong,
+    mask: cython.ulonglong,
+    is_first: cython.bint,
+) -> cython.Py_ssize_t:
+    """An address behind the address `before`; returns the place behind. The first one is absolute."""
+    top: cython.ulonglong = (mask >> 1) + 1
+    whole: cython.ulonglong = ((number ^ top) - top) & _WORD
+    delta: cython.ulonglong = ((((number - before) & mask) ^ top) - top) & _WORD
+    whole_bits: cython.ulonglong = _unsigned(whole)
+    delta_bits: cython.ulonglong = _unsigned(delta)
+    size: cython.int = _width(whole_bits if is_first or whole_bits < delta_bits else delta_bits)
+    code: cython.uint = (what << layout.KIND_SHIFT) | (size - 1)
+    # Of two that are as wide it is the difference.
+    if is_first or (size < 8 and delta_bits >> (8 * size) != 0):
+        _put(out, pos, code | layout.ABSOLUTE, whole, size)
+    else:
+        _put(out, pos, code, delta, size)
+    return pos + 1 + size
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(-1, check=False)
-def _encode(
+def _put_omission(
+    out: cython.uchar[::1], pos: cython.Py_ssize_t, number: cython.ulonglong, swift: cython.bint
+) -> cython.Py_ssize_t:
+    """A number of omitted frames; returns the place behind."""
+    if number - 1 < layout.OMIT_COUNT + 1 - swift and number:
+        out[pos] = cython.cast(cython.uchar, layout.OP_OMIT | (number - 1))
+        return pos + 1
+    size: cython.int = _width(number)
+    _put(out, pos, layout.OP_OMIT | layout.OMIT_EXTERNAL | (size - 1), number, size)
+    return pos + 1 + size
+
+
+@takes_views
+def encode(
     first: cython.const[cython.longlong][::1],
     kind: cython.const[cython.uchar][::1],
     value: cython.const[cython.ulonglong][::1],
     times: cython.const[cython.ulonglong][::1],
     word: cython.const[cython.uchar][::1],
     truncated: cython.const[cython.uchar][::1],
-    swift: cython.int,
-    end: cython.int,
+    swift: cython.bint,
+    end: cython.bint,
     most: cython.const[cython.ulonglong][::1],
     out: cython.uchar[::1],
     offsets: cython.longlong[::1],
     state: cython.longlong[::1],
-) -> cython.int:
+):
+    """Write backtraces one after the other into `out`, and where each begins and the last ends into `offsets`.
+
+    A backtrace has the frames from `first[i]` up to `first[i + 1]`; each stands for `times` frames, or where `times` is
+    empty for one. `most` has what one instruction may repeat, for each size of word. Returns 0, or why it stopped;
+    `state` then has the number of the backtrace and of the frame.
+    """
     i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     pos: cython.Py_ssize_t = 0
-    what: cython.uint
-    before: cython.uint
-    number: cython.ulonglong
-    number_before: cython.ulonglong
-    address: cython.ulonglong
-    more: cython.ulonglong
-    repeats: cython.ulonglong
-    mask: cython.ulonglong
-    top: cython.ulonglong
-    whole: cython.ulonglong
-    delta: cython.ulonglong
-    limit: cython.ulonglong
-    size: cython.int
-    whole_bits: cython.ulonglong
-    delta_bits: cython.ulonglong
-    absolute: cython.bint
-    is_first: cython.bint
-    room: cython.Py_ssize_t = out.shape[0] - _MOST
+    status: cython.int = 0
     with cython.nogil:
         for i in range(word.shape[0]):
             offsets[i] = pos
             state[0] = i
-            if pos > room:
-                return _NO_ROOM
-            mask = _WORD >> (64 - word[i])
-            top = (mask >> 1) + 1
+            if out.shape[0] - _MOST < pos:
+                status = _NO_ROOM
+                break
             out[pos] = word[i] >> 5
-            limit = most[word[i] >> 5]
-            pos += 1
-            address = repeats = number_before = 0
-            before = 256  # which no kind is
-            is_first = not swift
-            for j in range(first[i], first[i + 1]):
-                what = kind[j]
-                number = value[j]
-                more = 1
-                if times.shape[0]:
-                    more = times[j]
-                    if more == 0:
-                        continue
-                if what == before and number == number_before:
-                    if repeats + more < more or repeats + more > _WORD:
-                        # More than one number can count.
-                        pos = _repeat(out, pos, _WORD, limit)
-                        if pos < 0:
-                            return _NO_ROOM
-                        more -= _WORD - repeats
-                        repeats = 0
-                    repeats += more
-                    continue
-                if repeats:
-                    pos = _repeat(out, pos, repeats, limit)
-                    if pos < 0:
-                        return _NO_ROOM
-                if pos > room:
-                    return _NO_ROOM
-                before = what
-                number_before = number
-                repeats = more - 1
-                state[1] = j
-                if 1 <= what <= 3:
-                    if number > mask:
-                        return _TOO_WIDE
-                    whole = ((number ^ top) - top) & _WORD
-                    delta = ((((number - address) & mask) ^ top) - top) & _WORD
-                    whole_bits = _unsigned(whole)
-                    delta_bits = _unsigned(delta)
-                    size = _width(whole_bits if whole_bits < delta_bits else delta_bits)
-                    # Of two that are as wide it is the difference.
-                    absolute = size < 8 and delta_bits >> (8 * size) != 0
-                    if is_first:
-                        size = _width(whole_bits)
-                        absolute = True
-                        is_first = False
-                    if absolute:
-                        delta = whole
-                    _put(out, pos, (what << 4) | (8 if absolute else 0) | (size - 1), delta, size)
-                    pos += 1 + size
-                    address = number
-                elif what == 4:
-                    if swift:
-                        if number == 0 or number > _SIGNED_MOST:
-                            return _NOT_SWIFT
-                    elif number > mask:
-                        return _TOO_WIDE
-                    if number - 1 < 32 - swift and number:
-                        out[pos] = cython.cast(cython.uchar, 0x40 | (number - 1))
-                        pos += 1
-                    else:
-                        size = _width(number)
-                        _put(out, pos, 0x60 | (size - 1), number, size)
-                        pos += 1 + size
-                else:
-                    return _BAD_KIND
-            if repeats:
-                pos = _repeat(out, pos, repeats, limit)
+            pos = _encode_frames(
+                first[i], first[i + 1], kind, value, times, word[i], most[word[i] >> 5], swift, out, pos + 1, state
+            )
+            if pos < 0:
+                status = cython.cast(cython.int, -pos)
+                break
+            if truncated[i] or end:
+                out[pos] = layout.OP_TRUNC if truncated[i] else layout.OP_END
+                pos += 1
+        if status == 0:
+            offsets[word.shape[0]] = pos
+    return status
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(-9, check=False)
+def _encode_frames(
+    begin: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    kind: cython.const[cython.uchar][::1],
+    value: cython.const[cython.ulonglong][::1],
+    times: cython.const[cython.ulonglong][::1],
+    bits: cython.int,
+    most: cython.ulonglong,
+    swift: cython.bint,
+    out: cython.uchar[::1],
+    pos: cython.Py_ssize_t,
+    state: cython.longlong[::1],
+) -> cython.Py_ssize_t:
+    """Write the frames of one backtrace; returns the place behind, or why it stopped, less than 0."""
+    j: cython.Py_ssize_t
+    room: cython.Py_ssize_t = out.shape[0] - _MOST
+    mask: cython.ulonglong = _WORD >> (64 - bits)
+    address: cython.ulonglong = 0
+    repeats: cython.ulonglong = 0
+    before: cython.uint = 256  # which no kind is
+    number_before: cython.ulonglong = 0
+    is_first: cython.bint = not swift
+    for j in range(begin, stop):
+        what: cython.uint = kind[j]
+        number: cython.ulonglong = value[j]
+        more: cython.ulonglong = 1
+        if times.shape[0]:
+            more = times[j]
+            if more == 0:
+                continue
+        if what == before and number == number_before:
+            if repeats + more < more or repeats + more > _WORD:
+                # More than one number can count.
+                pos = _repeat(out, pos, _WORD, most)
                 if pos < 0:
-                    return _NO_ROOM
-            if pos > room:
-                return _NO_ROOM
-            if truncated[i]:
-                out[pos] = 1
-                pos += 1
-            elif end:
-                out[pos] = 0
-                pos += 1
-        offsets[word.shape[0]] = pos
-    return 0
+                    return -_NO_ROOM
+                more -= _WORD - repeats
+                repeats = 0
+            repeats += more
+            continue
+        if repeats:
+            pos = _repeat(out, pos, repeats, most)
+        if pos < 0 or pos > room:
+            return -_NO_ROOM
+        before = what
+        number_before = number
+        repeats = more - 1
+        state[1] = j
+        if FrameCode.PC <= what < FrameCode.OMIT:
+            if number > mask:
+                return -_TOO_WIDE
+            pos = _put_address(out, pos, what, number, address, mask, is_first)
+            address = number
+            is_first = False
+        elif what == FrameCode.OMIT:
+            if swift and (number == 0 or number > _SIGNED_MOST):
+                return -_NOT_SWIFT
+            if not swift and number > mask:
+                return -_TOO_WIDE
+            pos = _put_omission(out, pos, number, swift)
+        else:
+            return -_BAD_KIND
+    if repeats:
+        pos = _repeat(out, pos, repeats, most)
+    return pos if 0 <= pos <= room else -_NO_ROOM

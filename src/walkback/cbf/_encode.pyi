@@ -1,11 +1,9 @@
-from typing import Final
+from walkback.base.arrays import I64, U8, U64
 
-from walkback.arrays import I64, U8, U64
-
-BAD_KIND: Final = 1
-TOO_WIDE: Final = 2
-NOT_SWIFT: Final = 3
-NO_ROOM: Final = 4
+BAD_KIND: int
+TOO_WIDE: int
+NOT_SWIFT: int
+NO_ROOM: int
 
 def encode(
     first: I64,

@@ -12,26 +12,32 @@ from itertools import repeat
 
 import numpy as np
 
-from walkback.arrays import I64, U8, U64, Bools, Numbers
-from walkback.cbf.layout import FAULTS, Fault, Kind
-from walkback.errors import ArgumentError, InexpressibleError
-from walkback.findings import Finding
+from walkback.base.arrays import I64, U8, U64, Bools, Numbers
+from walkback.base.errors import ArgumentError, InexpressibleError
+from walkback.base.findings import ByteFinding
+from walkback.base.oneline import OneLine
+from walkback.cbf.layout import BacktraceFault, FrameCode
 
 MOST_FRAMES = 1 << 16
 """Frames of one backtrace that are made of its runs, if nothing else is said."""
 MOST_OF_ALL = 1 << 27
 """Frames of all backtraces together."""
-_KINDS = {int(kind): kind for kind in Kind}
+_KINDS = {int(kind): kind for kind in FrameCode}
 _UNCOUNTABLE = 2**64 - 1
 _MOST_SUM = 2**62
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Backtrace:
-    """One backtrace; to go through it gives the kind and value of each frame, made one by one."""
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Backtrace(OneLine):
+    """One backtrace; to go through it gives the kind and value of each frame, made one by one.
+
+    >>> backtrace = walkback.cbf.decode(bytes.fromhex("021a4010462035608a00"))
+    >>> backtrace.frame_count, [(kind.name, hex(value)) for kind, value in backtrace]
+    (3, [('PC', '0x401046'), ('RA', '0x40107b'), ('OMIT', '0x8a')])
+    """
 
     kind: U8
-    """A `Kind` for each run."""
+    """A `FrameCode` for each run."""
     value: U64
     """The address, or the number of frames that were omitted."""
     times: U64
@@ -46,7 +52,7 @@ class Backtrace:
         """The number of frames, without any being made."""
         return sum(self.times.tolist())
 
-    def __iter__(self) -> Iterator[tuple[Kind, int]]:
+    def __iter__(self) -> Iterator[tuple[FrameCode, int]]:
         for kind, value, times in zip(self.kind.tolist(), self.value.tolist(), self.times.tolist(), strict=True):
             if times == 1:
                 yield _KINDS[kind], value
@@ -73,9 +79,14 @@ class Backtrace:
         return Backtraces(first, self.kind, self.value, self.times, truncated, np.array([self.word], np.uint8))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Backtraces:
-    """Many backtraces. The runs of all stand one after the other; `first` says where those of each begin."""
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Backtraces(OneLine):
+    """Many backtraces. The runs of all stand one after the other; `first` says where those of each begin.
+
+    >>> many = walkback.cbf.decode_all(bytes.fromhex("021a40104600021a40104600"))
+    >>> len(many), many.frame_counts().tolist()
+    (2, [1, 1])
+    """
 
     first: I64
     """One more than there are backtraces."""
@@ -87,7 +98,7 @@ class Backtraces:
     word: U8
     """Of each backtrace: 16, 32 or 64."""
     fault: U8 | None = None
-    """Of each backtrace that was read: a `Fault`, the first thing that is wrong with its bytes."""
+    """Of each backtrace that was read: a `BacktraceFault`, the first thing that is wrong with its bytes."""
     at: I64 | None = None
     """Where that is."""
 
@@ -96,8 +107,7 @@ class Backtraces:
 
     def __getitem__(self, number: int) -> Backtrace:
         if not -len(self) <= number < len(self):
-            message = f"there are {len(self)} backtraces"
-            raise IndexError(message)
+            raise IndexError(f"there are {len(self)} backtraces")
         number %= len(self)
         runs = slice(int(self.first[number]), int(self.first[number + 1]))
         return Backtrace(
@@ -113,24 +123,14 @@ class Backtraces:
 
     def frame_counts(self) -> U64:
         """The number of frames of each, without any being made; more than 64 bits can say is told as their most."""
-        sums = np.zeros(len(self.times) + 1, np.uint64)
-        np.cumsum(self.times, out=sums[1:])
-        rough = np.zeros(len(self.times) + 1)
-        np.cumsum(self.times.astype(np.float64), out=rough[1:])
-        counts: U64 = sums[self.first[1:]] - sums[self.first[:-1]]
-        # Sums go around without harm, but what goes around between two of them is more than 64 bits.
-        many = np.flatnonzero(rough[self.first[1:]] - rough[self.first[:-1]] > 2.0**62)
-        for number in many.tolist():
-            counts[number] = min(self[number].frame_count, _UNCOUNTABLE)
-        return counts
+        return sums_between(self.times, self.first[:-1], self.first[1:])
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ByteFinding]:
         """What is wrong, of each backtrace the first thing."""
         if self.fault is None or self.at is None:
             return
         for number in np.flatnonzero(self.fault).tolist():
-            rule, message = FAULTS[Fault(int(self.fault[number]))]
-            yield Finding(int(self.at[number]), rule, message)
+            yield BacktraceFault(int(self.fault[number])).at(int(self.at[number]))
 
     def expanded(self, limit: int = MOST_FRAMES, *, total: int = MOST_OF_ALL, cut: bool = False) -> Backtraces:
         """The same with a run for each frame.
@@ -167,16 +167,26 @@ class Backtraces:
         )
 
 
+def sums_between(numbers: U64, begin: I64, end: I64) -> U64:
+    """The sum between each two places; more than 64 bits can say is told as their most."""
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(numbers, dtype=np.uint64)))
+    rough = np.concatenate((np.zeros(1), np.cumsum(numbers.astype(np.float64))))
+    between: U64 = sums[end] - sums[begin]
+    # Sums go around without harm, but what goes around between two of them is more than 64 bits.
+    for place in np.flatnonzero(rough[end] - rough[begin] > 2.0**62).tolist():
+        between[place] = min(sum(numbers[begin[place] : end[place]].tolist()), _UNCOUNTABLE)
+    return between
+
+
 def as_offsets(first: Numbers, frames: int) -> I64:
     """Where each of many begins and the last ends, as the kernels take it; raises ArgumentError."""
     first = np.ascontiguousarray(first, np.int64)
     if not len(first) or first[0] < 0 or first[-1] > frames or (np.diff(first) < 0).any():
-        message = "first has to rise, from 0 on, to at most the number of frames"
-        raise ArgumentError(message)
+        raise ArgumentError("first has to rise, from 0 on, to at most the number of frames")
     return first
 
 
-def _repeated(frame: tuple[Kind, int], times: int) -> Iterator[tuple[Kind, int]]:
+def _repeated(frame: tuple[FrameCode, int], times: int) -> Iterator[tuple[FrameCode, int]]:
     most = 1 << 62  # of `itertools.repeat`
     while times > most:
         yield from repeat(frame, most)

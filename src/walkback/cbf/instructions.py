@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from walkback.base.findings import ByteFinding
+from walkback.base.text import counted
 from walkback.cbf import layout
-from walkback.cbf.layout import FAULTS, Fault, Kind
-from walkback.findings import Finding
-from walkback.text import counted
+from walkback.cbf.layout import BacktraceFault, FrameCode
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class BacktraceInstruction:
     """Some bytes and what they say."""
 
     offset: int
@@ -27,7 +27,7 @@ class Instruction:
     """The address that is computed."""
     count: int | None = None
     """Of frames that are omitted, or of repeats."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ByteFinding, ...] = ()
     """About it; what is found at the end of a backtrace is with its last instruction."""
 
     def as_object(self) -> dict[str, object]:
@@ -41,18 +41,22 @@ class Instruction:
         return found | {"findings": [one.as_object() for one in self.findings]}
 
 
-def explain_backtraces(data: bytes) -> Iterator[Instruction]:
-    """Those of all backtraces of a stream, up to what cannot be stepped over."""
+def explain(data: bytes) -> Iterator[BacktraceInstruction]:
+    """Those of all backtraces of a stream, up to what cannot be stepped over.
+
+    >>> [instruction.meaning for instruction in walkback.cbf.explain(bytes.fromhex("021a40104600"))]
+    ['version 0, 64-bit words', 'absolute', 'the backtrace ends']
+    """
     pos = 0
     if not data:
-        yield _wrong(data, 0, Fault.EMPTY)
+        yield _wrong(data, 0, BacktraceFault.EMPTY)
     while pos < len(data):
-        reader = _Reader(data, pos)
+        reader = _CodeReader(data, pos)
         yield from reader.instructions()
         pos = reader.pos
 
 
-class _Reader:
+class _CodeReader:
     """Goes through one backtrace."""
 
     def __init__(self, data: bytes, pos: int) -> None:
@@ -63,41 +67,41 @@ class _Reader:
         self.addresses = 0
         self.frames = 0
 
-    def instructions(self) -> Iterator[Instruction]:
+    def instructions(self) -> Iterator[BacktraceInstruction]:
         info = self.data[self.pos]
-        if info >> 2 != layout.VERSION or (info & 3) not in layout.WORDS:
-            yield self._stop(Fault.VERSION if info >> 2 else Fault.SIZE)
+        if info >> 2 != layout.FORMAT_VERSION or (info & 3) not in layout.WORDS:
+            yield self._stop(BacktraceFault.VERSION if info >> 2 else BacktraceFault.SIZE)
             return
         bits = layout.WORDS[info & 3]
         self.width = bits // 8
-        no_end = Finding(len(self.data), "no-end", "the data ends without end or trunc", note=True)
+        no_end = ByteFinding(len(self.data), "no-end", "the data ends without end or trunc", note=True)
         last = len(self.data) == self.pos + 1
         yield self._take(1, "info", f"version 0, {bits}-bit words", findings=[no_end] if last else [])
         while self.pos < len(self.data):
             code = self.data[self.pos]
-            if code in (layout.END, layout.TRUNC):
+            if code in (layout.OP_END, layout.OP_TRUNC):
                 meaning = "the backtrace is truncated here" if code else "the backtrace ends"
                 yield self._take(1, "trunc" if code else "end", meaning)
                 return
             size = _operand_size(code)
-            if layout.TRUNC < code < layout.FIRST_ADDRESS or code >= layout.FIRST_RESERVED:
-                yield self._stop(Fault.RESERVED)
+            if layout.OP_TRUNC < code < layout.FIRST_ADDRESS or code >= layout.FIRST_RESERVED:
+                yield self._stop(BacktraceFault.RESERVED)
                 return
-            if code >= layout.REP and not self.frames:
-                yield self._stop(Fault.REPEAT)
+            if code >= layout.OP_REP and not self.frames:
+                yield self._stop(BacktraceFault.REPEAT)
                 return
             if self.pos + 1 + size > len(self.data):
-                yield self._stop(Fault.SHORT)
+                yield self._stop(BacktraceFault.SHORT)
                 return
-            findings = [_finding(self.pos, Fault.WIDE)] if size > self.width else []
+            findings = [BacktraceFault.WIDE.at(self.pos)] if size > self.width else []
             if self.pos + 1 + size == len(self.data):
                 findings.append(no_end)
-            if code < layout.OMIT:
+            if code < layout.OP_OMIT:
                 yield self._address(code, size, findings)
             else:
                 yield self._count(code, size, findings)
 
-    def _address(self, code: int, size: int, findings: list[Finding]) -> Instruction:
+    def _address(self, code: int, size: int, findings: list[ByteFinding]) -> BacktraceInstruction:
         value = int.from_bytes(self.data[self.pos + 1 : self.pos + 1 + size], "big", signed=True)
         if code & layout.ABSOLUTE:
             self.address = value
@@ -107,14 +111,20 @@ class _Reader:
             meaning = f"{'-' if value < 0 else '+'}{abs(value):#x}"
             if not self.addresses:
                 message = "the first address is relative; the document wants it absolute, and Swift starts from 0"
-                findings.insert(0, Finding(self.pos, "first-relative", message, note=True))
+                findings.insert(0, ByteFinding(self.pos, "first-relative", message, note=True))
         self.address %= 1 << 8 * self.width
         self.addresses += 1
         self.frames += 1
-        return self._take(1 + size, Kind(code >> 4).name.lower(), meaning, address=self.address, findings=findings)
+        return self._take(
+            1 + size,
+            FrameCode(code >> layout.KIND_SHIFT).name.lower(),
+            meaning,
+            address=self.address,
+            findings=findings,
+        )
 
-    def _count(self, code: int, size: int, findings: list[Finding]) -> Instruction:
-        is_rep = code >= layout.REP
+    def _count(self, code: int, size: int, findings: list[ByteFinding]) -> BacktraceInstruction:
+        is_rep = code >= layout.OP_REP
         inline = 1 + (code & (layout.REP_COUNT if is_rep else layout.OMIT_COUNT))
         # Of what is wider than any number that is counted with, the last 8 bytes count.
         operand = self.data[self.pos + 1 : self.pos + 1 + size][-8:]
@@ -124,10 +134,10 @@ class _Reader:
             meaning = f"the previous frame {counted(count, 'more time')}"
         if not count:
             message = "a count of 0 says nothing" + (", but to some of Swift's readers once" if is_rep else "")
-            findings.insert(0, Finding(self.pos, "count-0", message, note=True))
+            findings.insert(0, ByteFinding(self.pos, "count-0", message, note=True))
         if is_rep and count > layout.SWIFT_MOST_REPEATS + 1:
             message = f"Swift's reader takes no repeat of more than {layout.SWIFT_MOST_REPEATS + 1}"
-            findings.insert(0, Finding(self.pos, "many-repeats", message, note=True))
+            findings.insert(0, ByteFinding(self.pos, "many-repeats", message, note=True))
         self.frames += 1
         return self._take(1 + size, "rep" if is_rep else "omit", meaning, count=count, findings=findings)
 
@@ -139,14 +149,14 @@ class _Reader:
         *,
         address: int | None = None,
         count: int | None = None,
-        findings: list[Finding] | None = None,
-    ) -> Instruction:
+        findings: list[ByteFinding] | None = None,
+    ) -> BacktraceInstruction:
         start = self.pos
         self.pos += size
         data = self.data[start : self.pos]
-        return Instruction(start, data, mnemonic, meaning, address, count, tuple(findings or ()))
+        return BacktraceInstruction(start, data, mnemonic, meaning, address, count, tuple(findings or ()))
 
-    def _stop(self, fault: Fault) -> Instruction:
+    def _stop(self, fault: BacktraceFault) -> BacktraceInstruction:
         """What cannot be read, and all behind it."""
         found = _wrong(self.data, self.pos, fault)
         self.pos = len(self.data)
@@ -155,17 +165,12 @@ class _Reader:
 
 def _operand_size(code: int) -> int:
     """Bytes behind the byte of an instruction."""
-    if code < layout.OMIT:
+    if code < layout.OP_OMIT:
         return 1 + (code & layout.ADDRESS_COUNT)
-    if code < layout.REP:
+    if code < layout.OP_REP:
         return 1 + (code & layout.OMIT_COUNT) if code & layout.OMIT_EXTERNAL else 0
     return 1 + (code & layout.REP_COUNT) if code & layout.REP_EXTERNAL else 0
 
 
-def _finding(offset: int, fault: Fault) -> Finding:
-    rule, message = FAULTS[fault]
-    return Finding(offset, rule, message)
-
-
-def _wrong(data: bytes, pos: int, fault: Fault) -> Instruction:
-    return Instruction(pos, data[pos:], "?", FAULTS[fault][1], findings=(_finding(pos, fault),))
+def _wrong(data: bytes, pos: int, fault: BacktraceFault) -> BacktraceInstruction:
+    return BacktraceInstruction(pos, data[pos:], "?", fault.words, findings=(fault.at(pos),))

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-VERSION = 0
+from walkback.base.findings import ByteFinding, Fault
+
+FORMAT_VERSION = 0
 WORDS = {0: 16, 1: 32, 2: 64}
 """Bits of a machine word, by the `size` field of the information byte."""
+SIZE_MASK = 0x03
+RESERVED_SIZE = 3
+VERSION_SHIFT = 2
 SIZES = {bits: size for size, bits in WORDS.items()}
 
-END = 0x00
-TRUNC = 0x01
+OP_END = 0x00
+OP_TRUNC = 0x01
 FIRST_ADDRESS = 0x10
-"""The opcode of an address instruction is its `Kind`, shifted by 4; from here on up to `OMIT`."""
+"""The opcode of an address instruction is its `FrameCode`, shifted by `KIND_SHIFT`; from here on up to `OP_OMIT`."""
+KIND_SHIFT = 4
 ABSOLUTE = 0x08
 ADDRESS_COUNT = 0x07
-OMIT = 0x40
+OP_OMIT = 0x40
 OMIT_EXTERNAL = 0x20
 OMIT_COUNT = 0x1F
-REP = 0x80
+OP_REP = 0x80
 REP_EXTERNAL = 0x08
 REP_COUNT = 0x07
 FIRST_RESERVED = 0x90
@@ -31,8 +37,12 @@ SWIFT_MOST_REPEATS = 1 << 20
 """Swift writes no repeat of more, and its reader takes none of more than this and one."""
 
 
-class Kind(IntEnum):
-    """What a frame of a backtrace is."""
+class FrameCode(IntEnum):
+    """What a frame of a backtrace is.
+
+    >>> [code.name for code in walkback.cbf.FrameCode]
+    ['PC', 'RA', 'ASYNC', 'OMIT']
+    """
 
     PC = 1
     """A program counter: the next instruction."""
@@ -53,28 +63,19 @@ class Ended(IntEnum):
     TRUNC = 2
 
 
-class Fault(IntEnum):
+class BacktraceFault(Fault):
     """What can be wrong with a backtrace; of several the first counts."""
 
     NONE = 0
-    EMPTY = 1
-    VERSION = 2
-    SIZE = 3
-    RESERVED = 4
-    SHORT = 5
-    REPEAT = 6
-    WIDE = 7
-    TRAILING = 8
+    EMPTY = 1, "there is no information byte", "no-data"
+    VERSION = 2, "this is not version 0 of the format", "version"
+    SIZE = 3, "the size of machine words is the reserved one", "word-size"
+    RESERVED = 4, "this instruction is reserved", "reserved"
+    SHORT = 5, "the data ends inside of an instruction", "cut"
+    REPEAT = 6, "this repeats the previous frame, and there is none", "nothing-to-repeat"
+    WIDE = 7, "the operand is wider than the machine word", "wide-operand"
+    TRAILING = 8, "there are bytes behind the end of the backtrace", "trailing"
 
-
-FAULTS = {
-    Fault.EMPTY: ("no-data", "there is no information byte"),
-    Fault.VERSION: ("version", "this is not version 0 of the format"),
-    Fault.SIZE: ("word-size", "the size of machine words is the reserved one"),
-    Fault.RESERVED: ("reserved", "this instruction is reserved"),
-    Fault.SHORT: ("cut", "the data ends inside of an instruction"),
-    Fault.REPEAT: ("nothing-to-repeat", "this repeats the previous frame, and there is none"),
-    Fault.WIDE: ("wide-operand", "the operand is wider than the machine word"),
-    Fault.TRAILING: ("trailing", "there are bytes behind the end of the backtrace"),
-}
-"""The rule that each breaks, and the words for it."""
+    def at(self, offset: int) -> ByteFinding:
+        """The finding of this at a byte."""
+        return ByteFinding(offset, self.rule, self.words)

@@ -10,43 +10,50 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from walkback.base.errors import BacktraceError
 from walkback.cbf.backtraces import Backtrace
-from walkback.cbf.encode import backtrace as made_of
-from walkback.cbf.layout import Kind
-from walkback.errors import BacktraceError
+from walkback.cbf.encoding import backtrace as made_of
+from walkback.cbf.layout import FrameCode
 
 _TRUNCATED = {"kind": "truncated"}
-NAMES = {kind: kind.name.lower() for kind in Kind}
+NAMES = {kind: kind.name.lower() for kind in FrameCode}
 """What frames are called."""
 _KINDS = {name: kind for kind, name in NAMES.items()}
 
 
 def to_objects(backtrace: Backtrace, limit: int | None = None) -> Iterator[dict[str, Any]]:
-    """The objects of a backtrace, made one by one; after `limit` frames a longer one is truncated."""
+    """The objects of a backtrace, made one by one; after `limit` frames a longer one is truncated.
+
+    >>> list(walkback.cbf.to_objects(walkback.cbf.decode(bytes.fromhex("021a40104600"))))
+    [{'kind': 'pc', 'address': 4198470}]
+    """
     for kind, value in islice(backtrace, limit):
-        yield {"kind": NAMES[kind], "count" if kind == Kind.OMIT else "address": value}
+        yield {"kind": NAMES[kind], "count" if kind == FrameCode.OMIT else "address": value}
     if backtrace.truncated or (limit is not None and backtrace.frame_count > limit):
         yield dict(_TRUNCATED)
 
 
 def from_objects(objects: object, word: int = 64) -> Backtrace:
-    """The backtrace of such a list; raises BacktraceError for anything else."""
+    """The backtrace of such a list; raises BacktraceError for anything else.
+
+    >>> walkback.cbf.encode(walkback.cbf.from_objects([{"kind": "pc", "address": 0x401046}])).hex(" ")
+    '02 1a 40 10 46 00'
+    """
     if not isinstance(objects, list):
-        message = "a backtrace is a list of frames"
-        raise BacktraceError(message)
+        raise BacktraceError("a backtrace is a list of frames")
     truncated = bool(objects) and objects[-1] == _TRUNCATED
     frames = objects[:-1] if truncated else objects
     pairs = (_frame(number, one) for number, one in enumerate(frames))
     return made_of(pairs, word=word, truncated=truncated)
 
 
-def _frame(number: int, one: object) -> tuple[Kind, int]:
+def _frame(number: int, one: object) -> tuple[FrameCode, int]:
     """The kind and value of a frame."""
     wanted = ": a frame is an object, and a backtrace a list of these, one a line"
     if isinstance(one, dict):
         kind = _KINDS.get(one["kind"]) if isinstance(one.get("kind"), str) else None
         if kind is not None:
-            key = "count" if kind == Kind.OMIT else "address"
+            key = "count" if kind == FrameCode.OMIT else "address"
             value = one.get(key)
             if isinstance(value, int) and not isinstance(value, bool):
                 return kind, value
@@ -55,5 +62,4 @@ def _frame(number: int, one: object) -> tuple[Kind, int]:
             wanted = ": only the last can be truncated"
         else:
             wanted = f": its kind is none of {', '.join(_KINDS)} and, at the end, truncated"
-    message = f"frame {number} is none{wanted}"
-    raise BacktraceError(message)
+    raise BacktraceError(f"frame {number} is none{wanted}")

@@ -9,15 +9,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from walkback.arrays import I64, U64, Numbers
-from walkback.findings import Finding
-from walkback.text import printable
+from walkback.base.arrays import I64, U64, Numbers
+from walkback.base.findings import ByteFinding
+from walkback.base.oneline import OneLine
+from walkback.base.text import printable
 
 _NONE = -1
 
 
 class Image(NamedTuple):
-    """A file with code, in memory."""
+    """A file with code, in memory.
+
+    >>> image = walkback.cif.Image("/usr/bin/true", None, 0x400000, 0x401000)
+    >>> image.path, hex(image.end)
+    ('/usr/bin/true', '0x401000')
+    """
 
     path: str | None
     build_id: bytes | None
@@ -32,16 +38,22 @@ class Image(NamedTuple):
         return f"{printable(self.path) if self.path else 'unknown'}+{address - self.base:#x}{known}"
 
 
-@dataclass(frozen=True)
-class ImageMap:
-    """The images of a process."""
+@dataclass(frozen=True, repr=False)
+class ImageMap(OneLine):
+    """The images of a process.
+
+    >>> image = walkback.cif.Image("/usr/bin/true", None, 0x400000, 0x401000)
+    >>> images = walkback.cif.ImageMap(64, "Linux", (image,))
+    >>> images.find(0x400123).path, images.find(0x1000)
+    ('/usr/bin/true', None)
+    """
 
     word: int
     """Bits of an address: 16, 32 or 64."""
     platform: str | None
     """As `Linux 6.1 (x86_64)`; None where the first form of the format has no place for it."""
     images: Sequence[Image]
-    findings: tuple[Finding, ...] = field(default=(), compare=False)
+    findings: tuple[ByteFinding, ...] = field(default=(), compare=False)
     """What was wrong with the bytes that this was read from, and did not keep it from being read."""
 
     def find(self, address: int) -> Image | None:

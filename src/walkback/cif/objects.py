@@ -11,17 +11,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from walkback.base.errors import UnreadableError
 from walkback.cif import layout
 from walkback.cif.imagemap import Image, ImageMap
-from walkback.errors import UnreadableError
 
 _IMAGE = {"path": (str, type(None)), "build_id": (str, type(None)), "base": (int,), "end": (int,)}
 _MAP = {"word": (int,), "platform": (str, type(None)), "images": (list,)}
 _WORDS = {str: "text", int: "a number", list: "a list", type(None): "null"}
 
 
-def images_object(images: ImageMap) -> dict[str, Any]:
-    """A map as JSON has it."""
+def to_object(images: ImageMap) -> dict[str, Any]:
+    """A map as JSON has it.
+
+    >>> walkback.cif.to_object(walkback.cif.ImageMap(64, "Linux", ()))
+    {'word': 64, 'platform': 'Linux', 'images': []}
+    """
     return {
         "word": images.word,
         "platform": images.platform,
@@ -29,17 +33,19 @@ def images_object(images: ImageMap) -> dict[str, Any]:
     }
 
 
-def images_from_json(text: str | bytes) -> ImageMap:
-    """The map that JSON has; raises `UnreadableError` for anything else."""
+def from_json(text: str | bytes) -> ImageMap:
+    """The map that JSON has; raises `UnreadableError` for anything else.
+
+    >>> walkback.cif.from_json('{"word": 64, "images": [{"base": 4096, "end": 8192}]}').images
+    (Image(path=None, build_id=None, base=4096, end=8192),)
+    """
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        message = f"this is not JSON: {error}"
-        raise UnreadableError(message) from error
+        raise UnreadableError(f"this is not JSON: {error}") from error
     whole = _checked(value, _MAP, "the map")
     if whole["word"] not in layout.WORDS.values():
-        message = f"words have 16, 32 or 64 bits, and not {whole['word']}"
-        raise UnreadableError(message)
+        raise UnreadableError(f"words have 16, 32 or 64 bits, and not {whole['word']}")
     images = tuple(_image(one, f"image {number}") for number, one in enumerate(whole["images"]))
     return ImageMap(whole["word"], whole["platform"], images)
 
@@ -49,24 +55,20 @@ def _image(value: object, what: str) -> Image:
     try:
         build_id = bytes.fromhex(one["build_id"] or "") or None
     except ValueError as error:
-        message = f"the build ID of {what} is not hexadecimal"
-        raise UnreadableError(message) from error
+        raise UnreadableError(f"the build ID of {what} is not hexadecimal") from error
     return Image(one["path"] or None, build_id, one["base"], one["end"])
 
 
 def _checked(value: object, shape: dict[str, tuple[type, ...]], what: str) -> dict[str, Any]:
     """An object with these keys; what may be null may be left out."""
     if not isinstance(value, dict):
-        message = f"{what} is not an object"
-        raise UnreadableError(message)
+        raise UnreadableError(f"{what} is not an object")
     strange = next((key for key in value if key not in shape), None)
     if strange is not None:
-        message = f"{what} has the key {strange!r}; known: {', '.join(shape)}"
-        raise UnreadableError(message)
+        raise UnreadableError(f"{what} has the key {strange!r}; known: {', '.join(shape)}")
     for key, kinds in shape.items():
         found = value.get(key)
         if not isinstance(found, kinds) or isinstance(found, bool):
             wanted = " or ".join(_WORDS[kind] for kind in kinds)
-            message = f'"{key}" of {what} is not {wanted}' if key in value else f'{what} has no "{key}"'
-            raise UnreadableError(message)
+            raise UnreadableError(f'"{key}" of {what} is not {wanted}' if key in value else f'{what} has no "{key}"')
     return {key: value.get(key) for key in shape}

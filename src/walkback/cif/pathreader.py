@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from walkback.base.findings import ByteFinding
 from walkback.cif import layout
 from walkback.cif.prefixes import PrefixTable
-from walkback.findings import Finding
 
 
 class PathReader:
@@ -24,22 +24,22 @@ class PathReader:
         self._pos = 0
         self._text = bytearray()
         self._teaches = False
-        self._trouble: Finding | None = None
+        self._trouble: ByteFinding | None = None
 
-    def read(self, pos: int) -> tuple[str | None, int, Finding | None]:
+    def read(self, pos: int) -> tuple[str | None, int, ByteFinding | None]:
         """The path that begins at a place, where it ends, and what is wrong with it; None if the image has none."""
         start = self._pos = pos
         self._text, self._teaches, self._trouble = bytearray(), False, None
         if not self._run():
             end = len(self._data)
-            return None, end, Finding(end, "data-missing", "the data ends within the path")
+            return None, end, ByteFinding(end, "data-missing", "the data ends within the path")
         self._room -= len(self._text)
         path = None
         if self._trouble is None and self._text:
             try:
                 path = self._text.decode()
             except UnicodeDecodeError:
-                self._trouble = Finding(start, "path-utf8", "the path is not UTF-8")
+                self._trouble = ByteFinding(start, "path-utf8", "the path is not UTF-8")
         return path, self._pos, self._trouble
 
     def _run(self) -> bool:
@@ -100,7 +100,7 @@ class PathReader:
             code = layout.FIRST_EXTENDED + int.from_bytes(following, "big")
         size = self._prefixes.size(code)
         if size is None:
-            self._fail(Finding(start, "path-code", f"nothing has taught what the code {code} stands for"))
+            self._fail(ByteFinding(start, "path-code", f"nothing has taught what the code {code} stands for"))
             self._told(start, "expand", f"code {code}, unknown")
             return True
         fits = self._fits(start, size)
@@ -119,13 +119,13 @@ class PathReader:
         if self._trouble is None:
             length = len(self._text) + size
             if length > layout.LONGEST_PATH:
-                self._fail(Finding(start, "path-length", f"the path is longer than {layout.LONGEST_PATH} bytes"))
+                self._fail(ByteFinding(start, "path-length", f"the path is longer than {layout.LONGEST_PATH} bytes"))
             elif length > self._room:
                 text = f"the paths of this map are longer than {self._most} bytes together"
-                self._fail(Finding(start, "path-length", text))
+                self._fail(ByteFinding(start, "path-length", text))
         return self._trouble is None
 
-    def _fail(self, trouble: Finding) -> None:
+    def _fail(self, trouble: ByteFinding) -> None:
         if self._trouble is None:
             self._trouble = trouble
             # What it taught so far is known, and what it goes on to teach is not.

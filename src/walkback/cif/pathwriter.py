@@ -26,10 +26,10 @@ _DEEPEST = 64
 
 def written(paths: Sequence[bytes], ways: Iterable[Way]) -> list[bytes]:
     """The instructions of each path of a map, in the way that takes the fewest bytes together."""
-    return min((_Writer(way, paths).all() for way in ways), key=lambda made: sum(map(len, made)))
+    return min((_PathWriter(way, paths).all() for way in ways), key=lambda made: sum(map(len, made)))
 
 
-class _Writer:
+class _PathWriter:
     """Writes the paths of one map, in their order."""
 
     def __init__(self, way: Way, paths: Sequence[bytes]) -> None:

@@ -16,11 +16,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
+from walkback.base.errors import MissingError, UnreadableError
 from walkback.cli.paths import STREAM, bounded, standard_input
-from walkback.errors import MissingError, UnreadableError
 
 FORMS = ("auto", "bytes", "hex", "base64", "swift")
 
@@ -74,6 +75,11 @@ def read_blobs(source: str, form: str = "auto", key: str = "backtrace") -> list[
         message = f'no object in this JSON has a blob "{key}"'
         raise MissingError(message, file=name)
     return found
+
+
+def stream_blob(name: str, stream: BinaryIO) -> Blob:
+    """What is left of a stream as one blob of bytes."""
+    return Blob(name, b"".join(bounded(stream.read, name, _LARGEST)))
 
 
 def coded(data: bytes, coding: str | None) -> bytes:

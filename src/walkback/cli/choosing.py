@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from walkback.base.text import printable
 from walkback.cli.output import complain
 from walkback.cli.parameter import ParameterType
 from walkback.cli.walking import BUILDID_DIR, DEMANGLE, LINES, SYSROOT, complain_of
-from walkback.text import printable
 
 if TYPE_CHECKING:
-    from walkback.export.profile import Profile
+    from walkback.stacks.profile import Profile
     from walkback.store.selection import Selection
     from walkback.store.store import Store
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from walkback.text import printable
+from walkback.base.text import printable
 
 if TYPE_CHECKING:
-    from walkback.derivation import Derived, Uncovered
+    from walkback.sections.derive import Derived, Uncovered
 
 LIMIT = click.option(
     "--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Places listed of each kind."

@@ -16,8 +16,8 @@ from typing import Any
 
 import click
 
+from walkback.base.errors import PassedOverWarning, WalkbackError
 from walkback.cli.output import EXIT_UNREADABLE, EXIT_USAGE, complain
-from walkback.errors import PassedOverWarning, WalkbackError
 
 VERBS = (
     "show",
@@ -61,7 +61,7 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command: click.Command = getattr(import_module(f"walkback.cli.{cmd_name}"), cmd_name)
+        command: click.Command = getattr(import_module(f"walkback.cli.verbs.{cmd_name}"), cmd_name)
         return command
 
 

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 import click
 
+from walkback.base.errors import MissingError, WalkbackError
+from walkback.base.text import printable
 from walkback.cli.parameter import ParameterType
 from walkback.cli.paths import INPUT_FILE
-from walkback.errors import MissingError, WalkbackError
-from walkback.text import printable
 
 Input = TypeVar("Input")
 

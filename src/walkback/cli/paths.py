@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from walkback.errors import UnreadableError
-from walkback.replace import STDOUT, replacing
-from walkback.text import printable
+from walkback.base.errors import UnreadableError
+from walkback.base.replace import STDOUT, replacing
+from walkback.base.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -195,7 +195,7 @@ def _is_terminal(output: str | None) -> bool:
     if output is None or is_stdout(output):
         return sys.stdout.isatty()
     try:
-        if not stat.S_ISCHR(os.stat(output).st_mode):  # noqa: PTH116 - a NUL in the name is told later
+        if not stat.S_ISCHR(os.stat(output).st_mode):
             return False
         descriptor = os.open(output, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from walkback.base.text import counted
 from walkback.cli.choosing import Label, one_each
 from walkback.cli.output import complain
 from walkback.cli.paths import FOLDER
-from walkback.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from walkback.export.profile import SampleBatch
+    from walkback.stacks.profile import SampleBatch
     from walkback.store.append import Append
     from walkback.store.capturing import Capture
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from walkback.unwind.moduletable import Only
+    from walkback.walking.moduletable import Only
 
 FORMAT_NAMES = ("folded", "top", "perf-script", "json", "pprof", "speedscope", "firefox", "cbf", "html")
 
@@ -69,7 +69,7 @@ class Shared:
         """Those that `Unwinding` and `Stopper` take."""
         return {
             "only": self.only,
-            "limit": self.max_stack,
+            "max_stack": self.max_stack,
             "sysroot": self.sysroot,
             "buildid_dir": self.buildid_dir,
             "demangle": self.demangle,
@@ -80,7 +80,7 @@ class Shared:
 
 def any_complete(ends: np.ndarray, only: Only | None) -> bool:
     """Whether any stack is complete; `ends` counts them by why they end. Nothing says where frame pointers end."""
-    from walkback.unwind.stacks import End
+    from walkback.stacks.stacks import End
 
     return bool(ends[End.COMPLETE]) or (only == "fp" and bool(ends.any()))
 

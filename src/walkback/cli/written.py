@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import click
 
+from walkback.base.errors import IncompleteError
+from walkback.base.text import counted, printable
 from walkback.cli.consumer import refuse_both
 from walkback.cli.coverage import LIMIT
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import OUTPUT_FILE, account
-from walkback.errors import IncompleteError
-from walkback.text import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from walkback.errors import LeftOut
+    from walkback.base.errors import LeftOut
 
 IN_PLACE = click.option("-o", "--output", type=OUTPUT_FILE, help="Write a copy instead of replacing the file.")
 VERSION = click.option(
@@ -33,7 +33,7 @@ Subject = str | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class Writing:
     """How to end and to tell."""
 
     strict: bool
@@ -73,7 +73,7 @@ def wanted_pcrel(pcrel: str | None, version: int | None, consumer: str | None = 
     return None if pcrel is None else pcrel == "yes"
 
 
-def run(subject: Subject, work: Callable[[], Written], how: How) -> int:
+def run(subject: Subject, work: Callable[[], Written], how: Writing) -> int:
     """Do some work that writes a file, and that tells of it; returns the exit status."""
     import json
 
@@ -83,7 +83,7 @@ def run(subject: Subject, work: Callable[[], Written], how: How) -> int:
         try:
             done = work()
         except IncompleteError as error:
-            complain(str(error.within(file=name)))
+            complain(f"{error.within(file=name)}; --leave-out writes the rest")
             with account(how.output):
                 if how.as_json:
                     refused = [asdict(one) for one in error.left_out]
@@ -96,7 +96,7 @@ def run(subject: Subject, work: Callable[[], Written], how: How) -> int:
     return guarded(status, name, name)
 
 
-def tell(kind: str, subject: Subject, done: Written, lines: Sequence[str], how: How) -> None:
+def tell(kind: str, subject: Subject, done: Written, lines: Sequence[str], how: Writing) -> None:
     """What was written: in these lines, with what was left out and noted; or as JSON."""
     import json
 

@@ -1,6 +1,6 @@
 # The C face of reading pointers, for the programs that hold some.
 
-from walkback.cursor cimport Cursor
+from walkback.base.cursor cimport Cursor
 
 cdef unsigned long long pointer(
     Cursor cursor,

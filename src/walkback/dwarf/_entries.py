@@ -6,25 +6,22 @@ DWARF 5, section 6.4.1; Linux Standard Base, "Exception Frames"; the augmentatio
 import cython
 import numpy as np
 
+from walkback.base.bits import WORD
+from walkback.base.views import takes_views
+from walkback.dwarf import unitlayout
+
 if cython.compiled:
-    from cython.cimports.walkback.cursor import Cursor, sign_extended
+    from cython.cimports.walkback.base.cursor import Cursor, sign_extended
+    from cython.cimports.walkback.dwarf import layout
+    from cython.cimports.walkback.dwarf.layout import EntryFault
 else:
-    from walkback.cursor import Cursor, sign_extended
+    from walkback.base.cursor import Cursor, sign_extended
+    from walkback.dwarf import layout
+    from walkback.dwarf.layout import EntryFault
 
-_WORD = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-_ESCAPE = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-_FIRST_RESERVED = cython.declare(cython.ulonglong, 0xFFFFFFF0)
-
-# Those of `layout.Fault`; a test holds them together.
-_CUT_OFF = cython.declare(cython.int, 1)
-_CIE_VERSION = cython.declare(cython.int, 2)
-_AUGMENTATION = cython.declare(cython.int, 3)
-_ADDRESS_SIZE = cython.declare(cython.int, 4)
-_CIE_FAULT = cython.declare(cython.int, 6)
-_ENCODING = cython.declare(cython.int, 7)
-_SEGMENT = cython.declare(cython.int, 11)
-
-_OMIT = cython.declare(cython.int, 0xFF)
+_WORD = cython.declare(cython.ulonglong, WORD)
+_WIDE = cython.declare(cython.ulonglong, unitlayout.WIDE)
+_FIRST_RESERVED = cython.declare(cython.ulonglong, unitlayout.FIRST_RESERVED)
 
 
 def scan(buffer, eh, big):
@@ -36,12 +33,12 @@ def scan(buffer, eh, big):
     # Every entry has at least its length and its identifier.
     most = len(buffer) // 8 + 1
     entries = np.empty((4, most), np.int64)
-    count, stop = _scan(Cursor(buffer, big), eh, memoryview(entries))
+    count, stop = _scan(Cursor(buffer, big), eh, entries)
     return (*entries[:, :count], stop)
 
 
-@cython.cfunc
-def _scan(cursor: Cursor, eh: cython.bint, entries: cython.longlong[:, ::1]) -> tuple:
+@takes_views
+def _scan(cursor: Cursor, eh: cython.bint, entries: cython.longlong[:, ::1]):
     count: cython.Py_ssize_t = 0
     stop: cython.Py_ssize_t = -1
     pos: cython.Py_ssize_t
@@ -56,7 +53,7 @@ def _scan(cursor: Cursor, eh: cython.bint, entries: cython.longlong[:, ::1]) -> 
             cursor.move(pos, whole)
             size = 4
             length = cursor.fixed(4)
-            if length == _ESCAPE:
+            if length == _WIDE:
                 length = cursor.fixed(8)
                 # The identifier of .eh_frame stays short.
                 size = 4 if eh else 8
@@ -83,7 +80,7 @@ def _scan(cursor: Cursor, eh: cython.bint, entries: cython.longlong[:, ::1]) -> 
                     entries[3, count] = whole
                 else:
                     entries[3, count] = field - cython.cast(cython.Py_ssize_t, identifier)
-            elif identifier == (_ESCAPE if size == 4 else _WORD):
+            elif identifier == (_WIDE if size == 4 else _WORD):
                 entries[3, count] = -1
             else:
                 entries[3, count] = min(identifier, cython.cast(cython.ulonglong, whole))
@@ -92,122 +89,133 @@ def _scan(cursor: Cursor, eh: cython.bint, entries: cython.longlong[:, ::1]) -> 
     return count, stop
 
 
-def read_cies(buffer, big, address, columns):
-    """Fill the columns of the CIEs; their `fields` and `end` are known."""
-    _read_cies(
-        Cursor(buffer, big),
-        address,
-        memoryview(columns.fields),
-        memoryview(columns.end),
-        memoryview(columns.version),
-        memoryview(columns.code_align),
-        memoryview(columns.data_align),
-        memoryview(columns.ra_column),
-        memoryview(columns.address_size),
-        memoryview(columns.fde_encoding),
-        memoryview(columns.lsda_encoding),
-        memoryview(columns.personality),
-        memoryview(columns.signal),
-        memoryview(columns.b_key),
-        memoryview(columns.sized),
-        memoryview(columns.program),
-        memoryview(columns.fault),
-    )
+@cython.final
+@cython.cclass
+class CieReader:
+    """Reads CIEs into their columns, of which `fields` and `end` are known."""
 
+    cursor: Cursor
+    address: cython.ulonglong
+    fields: cython.const[cython.longlong][::1]
+    end: cython.const[cython.longlong][::1]
+    version: cython.uchar[::1]
+    code_align: cython.ulonglong[::1]
+    data_align: cython.longlong[::1]
+    ra_column: cython.ulonglong[::1]
+    address_size: cython.uchar[::1]
+    fde_encoding: cython.uchar[::1]
+    lsda_encoding: cython.uchar[::1]
+    personality: cython.longlong[::1]
+    signal: cython.uchar[::1]
+    b_key: cython.uchar[::1]
+    sized: cython.uchar[::1]
+    program: cython.longlong[::1]
+    fault: cython.uchar[::1]
 
-@cython.cfunc
-def _read_cies(
-    cursor: Cursor,
-    address: cython.ulonglong,
-    fields: cython.const[cython.longlong][::1],
-    ends: cython.const[cython.longlong][::1],
-    version: cython.uchar[::1],
-    code_align: cython.ulonglong[::1],
-    data_align: cython.longlong[::1],
-    ra_column: cython.ulonglong[::1],
-    address_size: cython.uchar[::1],
-    fde_encoding: cython.uchar[::1],
-    lsda_encoding: cython.uchar[::1],
-    personality: cython.longlong[::1],
-    signal: cython.uchar[::1],
-    b_key: cython.uchar[::1],
-    sized: cython.uchar[::1],
-    program: cython.longlong[::1],
-    fault: cython.uchar[::1],
-) -> cython.int:
-    i: cython.Py_ssize_t
-    letters: cython.Py_ssize_t
-    data_end: cython.Py_ssize_t
-    letter: cython.int
-    encoding: cython.int
-    with cython.nogil:
-        for i in range(fields.shape[0]):
-            cursor.move(fields[i], ends[i])
-            version[i] = cursor.fixed(1)
-            address_size[i] = 8
-            lsda_encoding[i] = _OMIT
-            personality[i] = -1
-            if not (version[i] == 1 or version[i] == 3 or version[i] == 4):
-                fault[i] = _CIE_VERSION
-                continue
-            letters = cursor.pos
-            letter = cython.cast(cython.int, cursor.fixed(1))
-            while letter and not cursor.failed:
-                letter = cython.cast(cython.int, cursor.fixed(1))
-            if cursor.pos - letters == 3 and cursor.buffer[letters] == ord("e"):
-                if cursor.buffer[letters + 1] == ord("h"):
-                    letters += 2  # the old "eh": a pointer stands here
-                    cursor.fixed(8)
-            if version[i] == 4:
-                address_size[i] = cursor.fixed(1)
-                if cursor.fixed(1) and not cursor.failed:
-                    fault[i] = _SEGMENT
-                    continue
-            code_align[i] = cursor.uleb()
-            data_align[i] = cursor.sleb()
-            ra_column[i] = cursor.fixed(1) if version[i] == 1 else cursor.uleb()
-            if cursor.failed:
-                fault[i] = _CUT_OFF
-                continue
-            if not (address_size[i] == 8 or address_size[i] == 4 or address_size[i] == 2):
-                fault[i] = _ADDRESS_SIZE
-                continue
-            data_end = -1
-            if cursor.buffer[letters] == ord("z"):
-                sized[i] = True
-                letters += 1
-                data_end = cursor.pos
-                # Written so that what is added is known before the place is.
-                data_end = _after(cursor)
-                if cursor.failed:
-                    fault[i] = _CUT_OFF
-                    continue
-            while cursor.buffer[letters] and not fault[i]:
-                letter = cursor.buffer[letters]
-                letters += 1
-                if letter == ord("R"):
-                    fde_encoding[i] = cursor.fixed(1)
-                elif letter == ord("L"):
-                    lsda_encoding[i] = cursor.fixed(1)
-                elif letter == ord("P"):
-                    encoding = cython.cast(cython.int, cursor.fixed(1))
-                    personality[i] = cursor.pos
-                    if encoding == _OMIT:
-                        personality[i] = -1
-                    elif _skip_pointer(cursor, encoding, address_size[i], address):
-                        fault[i] = _ENCODING
-                elif letter == ord("S"):
-                    signal[i] = True
-                elif letter == ord("B"):
-                    b_key[i] = True
-                elif letter != ord("G"):
-                    if data_end < 0:
-                        fault[i] = _AUGMENTATION
-                    break
-            if cursor.failed or (data_end >= 0 and cursor.pos > data_end):
-                fault[i] = _CUT_OFF
-            program[i] = data_end if data_end >= 0 else cursor.pos
-    return 0
+    def __init__(self, buffer, big, address, cies):
+        self.cursor = Cursor(buffer, big)
+        self.address = address
+        self.fields = memoryview(cies.fields)
+        self.end = memoryview(cies.end)
+        self.version = memoryview(cies.version)
+        self.code_align = memoryview(cies.code_align)
+        self.data_align = memoryview(cies.data_align)
+        self.ra_column = memoryview(cies.ra_column)
+        self.address_size = memoryview(cies.address_size)
+        self.fde_encoding = memoryview(cies.fde_encoding)
+        self.lsda_encoding = memoryview(cies.lsda_encoding)
+        self.personality = memoryview(cies.personality)
+        self.signal = memoryview(cies.signal)
+        self.b_key = memoryview(cies.b_key)
+        self.sized = memoryview(cies.sized)
+        self.program = memoryview(cies.program)
+        self.fault = memoryview(cies.fault)
+
+    def read_all(self):
+        """Read every CIE."""
+        i: cython.Py_ssize_t
+        with cython.nogil:
+            for i in range(self.fields.shape[0]):
+                self.fault[i] = self.read(i)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1, check=False)
+    def read(self, i: cython.Py_ssize_t) -> cython.int:
+        """Read one up to its program; returns what is wrong with it."""
+        self.cursor.move(self.fields[i], self.end[i])
+        self.version[i] = self.cursor.fixed(1)
+        self.address_size[i] = 8
+        self.lsda_encoding[i] = layout.DW_EH_PE_OMIT
+        self.personality[i] = -1
+        if not (self.version[i] == 1 or self.version[i] == 3 or self.version[i] == 4):
+            return EntryFault.CIE_VERSION
+        letters: cython.Py_ssize_t = self.cursor.pos
+        while self.cursor.fixed(1):
+            pass
+        if self.cursor.pos - letters == 3 and self.cursor.buffer[letters] == ord("e"):
+            if self.cursor.buffer[letters + 1] == ord("h"):
+                letters += 2  # the old "eh": a pointer stands here
+                self.cursor.fixed(8)
+        fault: cython.int = self.read_factors(i)
+        return fault if fault else self.read_augmentation(i, letters)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1, check=False)
+    def read_factors(self, i: cython.Py_ssize_t) -> cython.int:
+        """Read the fields behind the letters of the augmentation."""
+        if self.version[i] == 4:
+            self.address_size[i] = self.cursor.fixed(1)
+            if self.cursor.fixed(1):
+                return EntryFault.SEGMENT
+        self.code_align[i] = self.cursor.uleb()
+        self.data_align[i] = self.cursor.sleb()
+        self.ra_column[i] = self.cursor.fixed(1) if self.version[i] == 1 else self.cursor.uleb()
+        if self.cursor.failed:
+            return EntryFault.CUT_OFF
+        size: cython.int = self.address_size[i]
+        return EntryFault.NONE if size == 8 or size == 4 or size == 2 else EntryFault.ADDRESS_SIZE
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1, check=False)
+    def read_augmentation(self, i: cython.Py_ssize_t, letters: cython.Py_ssize_t) -> cython.int:
+        """Read what the letters say that there is."""
+        fault: cython.int = EntryFault.NONE
+        data_end: cython.Py_ssize_t = -1
+        if self.cursor.buffer[letters] == ord("z"):
+            self.sized[i] = True
+            letters += 1
+            data_end = _after(self.cursor)
+            if self.cursor.failed:
+                return EntryFault.CUT_OFF
+        while self.cursor.buffer[letters] and not fault:
+            letter: cython.int = self.cursor.buffer[letters]
+            letters += 1
+            if letter == ord("R"):
+                self.fde_encoding[i] = self.cursor.fixed(1)
+            elif letter == ord("L"):
+                self.lsda_encoding[i] = self.cursor.fixed(1)
+            elif letter == ord("P"):
+                encoding: cython.int = cython.cast(cython.int, self.cursor.fixed(1))
+                self.personality[i] = self.cursor.pos
+                if encoding == layout.DW_EH_PE_OMIT:
+                    self.personality[i] = -1
+                elif _skip_pointer(self.cursor, encoding, self.address_size[i], self.address):
+                    fault = EntryFault.ENCODING
+            elif letter == ord("S"):
+                self.signal[i] = True
+            elif letter == ord("B"):
+                self.b_key[i] = True
+            elif letter != ord("G"):
+                if data_end < 0:
+                    fault = EntryFault.AUGMENTATION
+                break
+        if self.cursor.failed or (data_end >= 0 and self.cursor.pos > data_end):
+            fault = EntryFault.CUT_OFF
+        self.program[i] = data_end if data_end >= 0 else self.cursor.pos
+        return fault
 
 
 @cython.cfunc
@@ -222,41 +230,29 @@ def _after(cursor: Cursor) -> cython.Py_ssize_t:
     return cursor.pos + cython.cast(cython.Py_ssize_t, length)
 
 
-def read_fdes(buffer, big, address, text, data, cies, columns):
+def read_fdes(cies, text, data, fdes):
     """Fill the columns of the FDEs; their `fields`, `end` and `cie` are known."""
     _read_fdes(
-        Cursor(buffer, big),
-        address,
+        cies,
         text,
         data,
-        memoryview(cies.address_size),
-        memoryview(cies.fde_encoding),
-        memoryview(cies.lsda_encoding),
-        memoryview(cies.sized),
-        memoryview(cies.fault),
-        memoryview(columns.fields),
-        memoryview(columns.end),
-        memoryview(columns.cie),
-        memoryview(columns.start_field),
-        memoryview(columns.start),
-        memoryview(columns.size),
-        memoryview(columns.lsda),
-        memoryview(columns.program),
-        memoryview(columns.fault),
+        fdes.fields,
+        fdes.end,
+        fdes.cie,
+        fdes.start_field,
+        fdes.start,
+        fdes.size,
+        fdes.lsda,
+        fdes.program,
+        fdes.fault,
     )
 
 
-@cython.cfunc
+@takes_views
 def _read_fdes(
-    cursor: Cursor,
-    address: cython.ulonglong,
+    cies: CieReader,
     text: cython.ulonglong,
     data: cython.ulonglong,
-    address_size: cython.const[cython.uchar][::1],
-    fde_encoding: cython.const[cython.uchar][::1],
-    lsda_encoding: cython.const[cython.uchar][::1],
-    sized: cython.const[cython.uchar][::1],
-    cie_fault: cython.const[cython.uchar][::1],
     fields: cython.const[cython.longlong][::1],
     ends: cython.const[cython.longlong][::1],
     cie: cython.const[cython.longlong][::1],
@@ -266,33 +262,33 @@ def _read_fdes(
     lsda: cython.uchar[::1],
     program: cython.longlong[::1],
     fault: cython.uchar[::1],
-) -> cython.int:
+):
     i: cython.Py_ssize_t
-    c: cython.Py_ssize_t
-    data_end: cython.Py_ssize_t
+    cursor: Cursor = cies.cursor
     with cython.nogil:
         for i in range(fields.shape[0]):
-            c = cie[i]
             if fault[i]:
                 continue
-            if cie_fault[c]:
-                fault[i] = _CIE_FAULT
+            c: cython.Py_ssize_t = cie[i]
+            if cies.fault[c]:
+                fault[i] = EntryFault.CIE_FAULT
                 continue
             cursor.move(fields[i], ends[i])
             start_field[i] = cursor.pos
-            if not _known(fde_encoding[c]):
-                fault[i] = _ENCODING
+            encoding: cython.int = cies.fde_encoding[c]
+            address_size: cython.int = cies.address_size[c]
+            if not _known(encoding):
+                fault[i] = EntryFault.ENCODING
                 continue
-            start[i] = pointer(cursor, fde_encoding[c], address_size[c], address, text, data, 0)
-            size[i] = pointer(cursor, fde_encoding[c] & 0x0F, address_size[c], 0, 0, 0, 0)
-            data_end = -1
-            if sized[c]:
-                data_end = _after(cursor)
-            if lsda_encoding[c] != _OMIT and not cursor.failed:
+            start[i] = pointer(cursor, encoding, address_size, cies.address, text, data, 0)
+            size[i] = pointer(cursor, encoding & layout.DW_EH_PE_FORMAT_MASK, address_size, 0, 0, 0, 0)
+            data_end: cython.Py_ssize_t = _after(cursor) if cies.sized[c] else -1
+            encoding = cies.lsda_encoding[c]
+            if encoding != layout.DW_EH_PE_OMIT and not cursor.failed:
                 # A stored pointer of 0 says that there is none.
-                lsda[i] = pointer(cursor, lsda_encoding[c] & 0x0F, address_size[c], 0, 0, 0, 0) != 0
+                lsda[i] = pointer(cursor, encoding & layout.DW_EH_PE_FORMAT_MASK, address_size, 0, 0, 0, 0) != 0
             if cursor.failed or (data_end >= 0 and cursor.pos > data_end):
-                fault[i] = _CUT_OFF
+                fault[i] = EntryFault.CUT_OFF
             program[i] = data_end if data_end >= 0 else cursor.pos
     return 0
 
@@ -302,13 +298,13 @@ def _read_fdes(
 @cython.exceptval(check=False)
 def _known(encoding: cython.int) -> cython.bint:
     """Whether a pointer encoding means something."""
-    size: cython.int = encoding & 0x0F
-    return encoding != _OMIT and (size <= 4 or 9 <= size <= 12) and (encoding & 0x70) <= 0x50
+    size: cython.int = encoding & layout.DW_EH_PE_FORMAT_MASK
+    return encoding != layout.DW_EH_PE_OMIT and (
+        (size <= layout.DW_EH_PE_UDATA8 or layout.DW_EH_PE_SLEB128 <= size <= layout.DW_EH_PE_SDATA8)
+        and (encoding & layout.DW_EH_PE_ADDED_MASK) <= layout.DW_EH_PE_ALIGNED
+    )
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def pointer(
     cursor: Cursor,
     encoding: cython.int,
@@ -321,32 +317,32 @@ def pointer(
     """An encoded pointer. An indirect one gives where the pointer stands."""
     value: cython.ulonglong
     place: cython.ulonglong
-    base: cython.int = encoding & 0x70
-    form: cython.int = encoding & 0x0F
-    if base == 0x50:
+    base: cython.int = encoding & layout.DW_EH_PE_ADDED_MASK
+    form: cython.int = encoding & layout.DW_EH_PE_FORMAT_MASK
+    if base == layout.DW_EH_PE_ALIGNED:
         place = (address + cython.cast(cython.ulonglong, cursor.pos)) & _WORD
         cursor.pos += cython.cast(cython.Py_ssize_t, (-place) & cython.cast(cython.ulonglong, address_size - 1))
-        form = 0
+        form = layout.DW_EH_PE_ABSPTR
     place = (address + cython.cast(cython.ulonglong, cursor.pos)) & _WORD
-    if form == 0:
+    if form == layout.DW_EH_PE_ABSPTR:
         value = cursor.fixed(address_size)
-    elif form == 1:
+    elif form == layout.DW_EH_PE_ULEB128:
         value = cursor.uleb()
-    elif form == 9:
+    elif form == layout.DW_EH_PE_SLEB128:
         value = cython.cast(cython.ulonglong, cursor.sleb()) & _WORD
-    elif form == 2 or form == 10:
-        value = sign_extended(cursor.fixed(2), 2 if form == 10 else 0)
-    elif form == 3 or form == 11:
-        value = sign_extended(cursor.fixed(4), 4 if form == 11 else 0)
+    elif form == layout.DW_EH_PE_UDATA2 or form == layout.DW_EH_PE_SDATA2:
+        value = sign_extended(cursor.fixed(2), 2 if form == layout.DW_EH_PE_SDATA2 else 0)
+    elif form == layout.DW_EH_PE_UDATA4 or form == layout.DW_EH_PE_SDATA4:
+        value = sign_extended(cursor.fixed(4), 4 if form == layout.DW_EH_PE_SDATA4 else 0)
     else:
         value = cursor.fixed(8)
-    if base == 0x10:
+    if base == layout.DW_EH_PE_PCREL:
         value = (value + place) & _WORD
-    elif base == 0x20:
+    elif base == layout.DW_EH_PE_TEXTREL:
         value = (value + text) & _WORD
-    elif base == 0x30:
+    elif base == layout.DW_EH_PE_DATAREL:
         value = (value + data) & _WORD
-    elif base == 0x40:
+    elif base == layout.DW_EH_PE_FUNCREL:
         value = (value + function) & _WORD
     return value
 

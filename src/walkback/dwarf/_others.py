@@ -5,41 +5,35 @@ in a row are a set, and equal sets get equal numbers. What `remember_state` keep
 nothing is copied; a set is written out when it is seen for the first time.
 """
 
-import os
-
 import cython
 import numpy as np
 
+from walkback.base.arrays import longer
+from walkback.base.bits import WORD
+from walkback.base.intern import new_seeds
+from walkback.base.views import takes_views
+
 if cython.compiled:
-    from cython.cimports.walkback.cursor import Cursor
-    from cython.cimports.walkback.dwarf._instruction import Instruction
+    from cython.cimports.walkback.base.intern import KeyTable
+    from cython.cimports.walkback.dwarf._instruction import ProgramReader
+    from cython.cimports.walkback.dwarf.actions import Action
 else:
-    from walkback.cursor import Cursor
-    from walkback.dwarf._instruction import Instruction
+    from walkback.base.intern import KeyTable
+    from walkback.dwarf._instruction import ProgramReader
+    from walkback.dwarf.actions import Action
 
 REGISTERS = 256
 """Registers are followed that have lower numbers; those of all machines here have."""
 
-_REGISTERS = cython.declare(cython.Py_ssize_t, 256)
-_WORD = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-
-# Those of `_instruction`.
-_ADVANCE = cython.declare(cython.int, 1)
-_RULE = cython.declare(cython.int, 2)
-_RESTORE = cython.declare(cython.int, 3)
-_REMEMBER = cython.declare(cython.int, 4)
-_RECALL = cython.declare(cython.int, 5)
-_WRONG = cython.declare(cython.int, 12)
-
+_REGISTERS = cython.declare(cython.Py_ssize_t, REGISTERS)
+_WORD = cython.declare(cython.ulonglong, WORD)
 _FULL = cython.declare(cython.int, -2)
-
-_SEEDS = [int.from_bytes(os.urandom(8), "little") | 1 for _ in range(4)]
 
 
 @cython.final
 @cython.cclass
 class Sets:
-    """The rules that hold now, and every set of them that held in a row; the hash is seeded anew in each process."""
+    """The rules that hold now, and every set of them that held in a row."""
 
     # What holds now: for each register the kind, 0 for no rule, and the operand
     kinds: cython.uchar[::1]
@@ -59,17 +53,14 @@ class Sets:
     changes: cython.Py_ssize_t
     marks: cython.longlong[::1]
     depth: cython.Py_ssize_t
-    # The sets: where each begins, its hash; and the entries of all
+    # The sets, by the sums of what is in them: where each begins; and the entries of all
+    table: KeyTable
     first: cython.longlong[::1]
-    sums: cython.ulonglong[::1]
-    count: cython.Py_ssize_t
     entry_register: cython.ushort[::1]
     entry_kind: cython.uchar[::1]
     entry_operand: cython.longlong[::1]
     entries: cython.Py_ssize_t
     most: cython.Py_ssize_t
-    slots: cython.int[::1]
-    mask: cython.Py_ssize_t
     seeds: cython.ulonglong[::1]
     # Of the CIE
     ra_register: cython.ulonglong
@@ -90,13 +81,15 @@ class Sets:
         self.size = self.changes = self.depth = self.entries = self.beyond = 0
         self.sum = 0
         self.number = self.base = 0
-        self.seeds = memoryview(np.array(_SEEDS, np.uint64))
+        self.seeds = new_seeds(3)
         self.most = most
         self.first = memoryview(np.zeros(257, np.int64))
-        self.sums = memoryview(np.zeros(256, np.uint64))
-        self.count = 1  # the empty set
-        self._make_room(1024)
-        self._spread()
+        self.entry_register = memoryview(np.zeros(1024, np.uint16))
+        self.entry_kind = memoryview(np.zeros(1024, np.uint8))
+        self.entry_operand = memoryview(np.zeros(1024, np.int64))
+        self.table = KeyTable(256)
+        self.table.find(0)
+        self.table.add(0)  # the empty set
         self.sp_register = sp
         self.fp_register = fp
 
@@ -104,7 +97,7 @@ class Sets:
         """(Where each set begins, register, kind, operand of each entry)."""
         end = self.entries
         return (
-            np.asarray(self.first)[: self.count + 1].copy(),
+            np.asarray(self.first)[: self.table.count + 1].copy(),
             np.asarray(self.entry_register)[:end].copy(),
             np.asarray(self.entry_kind)[:end].copy(),
             np.asarray(self.entry_operand)[:end].copy(),
@@ -213,30 +206,17 @@ class Sets:
     @cython.exceptval(-1, check=False)
     def named(self) -> cython.int:
         """The number of the set that holds now; `_FULL` if there are too many."""
-        slot: cython.Py_ssize_t
-        number: cython.int
         if self.number >= 0:
             return self.number
-        slot = self._slot(self.sum)
-        number = self.slots[slot]
-        while number >= 0:
-            if self.sums[number] == self.sum and self._holds(number):
-                self.number = number
-                return number
-            slot = (slot + 1) & self.mask
-            number = self.slots[slot]
-        if self.entries + self.size > self.most:
-            return _FULL
-        if self.count == self.sums.shape[0] or self.entries + self.size > self.entry_kind.shape[0]:
-            self._grow()
-        return self._write()
-
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
-    def _slot(self, key: cython.ulonglong) -> cython.Py_ssize_t:
-        return cython.cast(cython.Py_ssize_t, ((key * self.seeds[3]) & _WORD) >> 32) & self.mask
+        number: cython.int = self.table.find(self.sum)
+        while number >= 0 and not self._holds(number):
+            number = self.table.find_next(self.sum)
+        if number < 0:
+            if self.entries + self.size > self.most:
+                return _FULL
+            number = self._write()
+        self.number = number
+        return number
 
     @cython.cfunc
     @cython.nogil
@@ -257,96 +237,48 @@ class Sets:
     @cython.nogil
     @cython.exceptval(-1, check=False)
     def _write(self) -> cython.int:
-        """A new set, with the rules that hold now; there is room for it."""
+        """A new set, with the rules that hold now."""
         r: cython.Py_ssize_t
-        slot: cython.Py_ssize_t = self._slot(self.sum)
-        while self.slots[slot] >= 0:
-            slot = (slot + 1) & self.mask
+        number: cython.int = self.table.add(self.sum)
+        if number + 1 == self.first.shape[0] or self.entries + self.size > self.entry_kind.shape[0]:
+            self._grow()
         for r in range(_REGISTERS):
             if self.kinds[r]:
                 self.entry_register[self.entries] = cython.cast(cython.ushort, r)
                 self.entry_kind[self.entries] = self.kinds[r]
                 self.entry_operand[self.entries] = self.operands[r]
                 self.entries += 1
-        self.number = cython.cast(cython.int, self.count)
-        self.slots[slot] = self.number
-        self.sums[self.number] = self.sum
-        self.count += 1
-        self.first[self.count] = self.entries
-        return self.number
+        self.first[number + 1] = self.entries
+        return number
 
     @cython.cfunc
     @cython.with_gil
     @cython.exceptval(-1, check=False)
     def _grow(self) -> cython.int:
         """Make room for sets and for entries."""
-        if self.count == self.sums.shape[0]:
-            more = np.zeros(2 * self.count + 1, np.int64)
-            more[: self.count + 1] = np.asarray(self.first)
-            self.first = memoryview(more)
-            sums = np.zeros(2 * self.count, np.uint64)
-            sums[: self.count] = np.asarray(self.sums)
-            self.sums = memoryview(sums)
-            self._spread()
-        if self.entries + self.size > self.entry_kind.shape[0]:
-            self._make_room(2 * self.entry_kind.shape[0])
-        return 0
-
-    @cython.cfunc
-    def _make_room(self, capacity: cython.Py_ssize_t) -> cython.int:
-        registers = np.zeros(capacity, np.uint16)
-        kinds = np.zeros(capacity, np.uint8)
-        operands = np.zeros(capacity, np.int64)
-        if self.entries:
-            registers[: self.entries] = np.asarray(self.entry_register)[: self.entries]
-            kinds[: self.entries] = np.asarray(self.entry_kind)[: self.entries]
-            operands[: self.entries] = np.asarray(self.entry_operand)[: self.entries]
-        self.entry_register = memoryview(registers)
-        self.entry_kind = memoryview(kinds)
-        self.entry_operand = memoryview(operands)
-        return 0
-
-    @cython.cfunc
-    def _spread(self) -> cython.int:
-        """Give every set its slot, with four times as many slots as sets have room."""
-        number: cython.Py_ssize_t
-        slot: cython.Py_ssize_t
-        slots = 4 * self.sums.shape[0]
-        self.slots = memoryview(np.full(slots, -1, np.int32))
-        self.mask = slots - 1
-        for number in range(self.count):
-            slot = self._slot(self.sums[number])
-            while self.slots[slot] >= 0:
-                slot = (slot + 1) & self.mask
-            self.slots[slot] = number
+        room = 2 * self.entry_kind.shape[0]
+        self.first = memoryview(longer(np.asarray(self.first), 2 * self.first.shape[0]))
+        self.entry_register = memoryview(longer(np.asarray(self.entry_register), room))
+        self.entry_kind = memoryview(longer(np.asarray(self.entry_kind), room))
+        self.entry_operand = memoryview(longer(np.asarray(self.entry_operand), room))
         return 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1, check=False)
     def run(
-        self,
-        instruction: Instruction,
-        cursor: Cursor,
-        begin: cython.Py_ssize_t,
-        end: cython.Py_ssize_t,
-        start: cython.ulonglong,
-        row: cython.Py_ssize_t,
-        rows: cython.Py_ssize_t,
-        row_set: cython.uint[::1],
+        self, reader: ProgramReader, row: cython.Py_ssize_t, rows: cython.Py_ssize_t, row_set: cython.uint[::1]
     ) -> cython.int:
         """Run a program that has so many rows, the first with this number; a CIE has none. Returns `_FULL` or 0."""
         last: cython.Py_ssize_t = row + rows
         location: cython.ulonglong = 0
-        action: cython.int
         number: cython.int
-        cursor.move(begin, end)
-        while cursor.pos < cursor.end:
-            action = instruction.read(cursor, start, location)
-            if cursor.failed or action >= _WRONG:
+        while reader.cursor.pos < reader.cursor.end:
+            action: cython.int = reader.read(location)
+            if reader.cursor.failed or action >= Action.WRONG:
                 break
-            if action == _ADVANCE:
-                if instruction.delta and rows:
+            if action == Action.ADVANCE:
+                if reader.delta and rows:
                     if row == last:
                         return 0
                     number = self.named()
@@ -354,15 +286,15 @@ class Sets:
                         return _FULL
                     row_set[row] = cython.cast(cython.uint, number)
                     row += 1
-                    location = (location + instruction.delta) & _WORD
-            elif action == _RULE:
-                self.set(instruction.register, instruction.kind, instruction.operand)
-            elif action == _RESTORE:
-                self.restore(instruction.register)
-            elif action == _REMEMBER:
+                    location = (location + reader.delta) & _WORD
+            elif action == Action.RULE:
+                self.set(reader.register, reader.kind, reader.operand)
+            elif action == Action.RESTORE:
+                self.restore(reader.register)
+            elif action == Action.REMEMBER:
                 self.marks[self.depth] = self.changes
                 self.depth += 1
-            elif action == _RECALL:
+            elif action == Action.RECALL:
                 if not self.depth:
                     break
                 self.depth -= 1
@@ -375,7 +307,7 @@ class Sets:
         return 0
 
 
-def read(buffer, big, address, text, got, cies, fdes, machine, is_aarch64, most):
+def read(reader, cies, fdes, sp, fp, most):
     """Run all programs: (set of each row, the columns of `Sets.all`, instructions beyond, FDE where room ended or -1).
 
     Their rows are known, and those of a program with a fault are the rows before it. At most `most` entries are kept.
@@ -385,76 +317,43 @@ def read(buffer, big, address, text, got, cies, fdes, machine, is_aarch64, most)
     changes = 1 + max(
         (int((columns.end - columns.program).max()) for columns in (cies, fdes) if len(columns)), default=0
     )
-    sets = Sets(most, changes, machine.sp, machine.fp)
-    stop = _read(
-        sets,
-        Instruction(address, text, got, is_aarch64),
-        Cursor(buffer, big),
-        memoryview(np.zeros(len(cies), np.int32)),
-        memoryview(cies.program),
-        memoryview(cies.end),
-        memoryview(cies.code_align),
-        memoryview(cies.data_align),
-        memoryview(cies.ra_column),
-        memoryview(cies.fde_encoding),
-        memoryview(cies.address_size),
-        memoryview(cies.fault),
-        memoryview(fdes.cie),
-        memoryview(fdes.start),
-        memoryview(fdes.program),
-        memoryview(fdes.end),
-        memoryview(fdes.first_row),
-        memoryview(fdes.rows),
-        memoryview(row_set),
-    )
+    sets = Sets(most, changes, sp, fp)
+    stop = _read(sets, reader, np.zeros(len(cies), np.int32), fdes.first_row, fdes.rows, row_set)
     return row_set, sets.all(), sets.beyond, stop
 
 
-@cython.cfunc
+@takes_views
 def _read(
     sets: Sets,
-    instruction: Instruction,
-    cursor: Cursor,
+    reader: ProgramReader,
     cie_set: cython.int[::1],
-    cie_program: cython.const[cython.longlong][::1],
-    cie_end: cython.const[cython.longlong][::1],
-    code_align: cython.const[cython.ulonglong][::1],
-    data_align: cython.const[cython.longlong][::1],
-    ra_column: cython.const[cython.ulonglong][::1],
-    encoding: cython.const[cython.uchar][::1],
-    address_size: cython.const[cython.uchar][::1],
-    cie_fault: cython.const[cython.uchar][::1],
-    cie: cython.const[cython.longlong][::1],
-    start: cython.const[cython.ulonglong][::1],
-    program: cython.const[cython.longlong][::1],
-    end: cython.const[cython.longlong][::1],
     first_row: cython.const[cython.longlong][::1],
     rows: cython.const[cython.longlong][::1],
     row_set: cython.uint[::1],
-) -> cython.Py_ssize_t:
+):
     c: cython.Py_ssize_t
     f: cython.Py_ssize_t
     stop: cython.Py_ssize_t = -1
     with cython.nogil:
-        for c in range(cie_program.shape[0]):
-            if cie_fault[c]:
+        for c in range(cie_set.shape[0]):
+            if reader.cie_fault[c]:
                 continue
-            instruction.use(code_align[c], data_align[c], encoding[c], address_size[c])
-            sets.ra_register = ra_column[c]
+            reader.open_cie(c)
+            sets.ra_register = reader.ra_column
             sets.begin(0)
-            sets.run(instruction, cursor, cie_program[c], cie_end[c], 0, 0, 0, row_set)
+            sets.run(reader, 0, 0, row_set)
             cie_set[c] = sets.named()
-        for f in range(cie.shape[0]):
+        for f in range(rows.shape[0]):
             if not rows[f]:
                 continue
-            c = cie[f]
-            instruction.use(code_align[c], data_align[c], encoding[c], address_size[c])
-            sets.ra_register = ra_column[c]
+            reader.open_fde(f)
+            sets.ra_register = reader.ra_column
+            c = reader.cie[f]
             if cie_set[c] < 0:
                 stop = f
                 break
             sets.begin(cie_set[c])
-            if sets.run(instruction, cursor, program[f], end[f], start[f], first_row[f], rows[f], row_set):
+            if sets.run(reader, first_row[f], rows[f], row_set):
                 stop = f
                 break
     return stop

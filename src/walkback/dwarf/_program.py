@@ -2,133 +2,60 @@
 
 DWARF 5, section 6.4.2, with the extensions of GNU and AArch64. Only what walking needs is followed: the CFA, the return
 address, the frame pointer and the stack pointer. Equal rules get equal numbers while they are made, as in
-`walkback.intern`, so that a row is its offset and a number.
-
-A rule is five words: CFA, return address, frame pointer, stack pointer, flags. A word is a kind (4 bits, `RuleKind`), a
-register (16 bits) and a signed offset (44 bits); of an expression the offset is its position.
+`walkback.base.intern`, so that a row is its offset and a number. How a rule is said in words stands in `rulewords`.
 """
-
-import os
 
 import cython
 import numpy as np
 
+from walkback.base.arrays import longer
+from walkback.base.bits import WORD
+from walkback.base.intern import new_seeds
+from walkback.base.views import takes_views
+from walkback.dwarf.rulewords import LARGEST_OFFSET
+
 if cython.compiled:
-    from cython.cimports.walkback.cursor import Cursor, as_signed
-    from cython.cimports.walkback.dwarf._instruction import Instruction
+    from cython.cimports.walkback.base.cursor import as_signed
+    from cython.cimports.walkback.base.intern import KeyTable
+    from cython.cimports.walkback.dwarf import rulewords
+    from cython.cimports.walkback.dwarf._instruction import ProgramReader
+    from cython.cimports.walkback.dwarf.actions import Action
+    from cython.cimports.walkback.dwarf.layout import EntryFault
+    from cython.cimports.walkback.dwarf.rulewords import RuleKind
 else:
-    from walkback.cursor import Cursor, as_signed
-    from walkback.dwarf._instruction import Instruction
+    from walkback.base.cursor import as_signed
+    from walkback.base.intern import KeyTable
+    from walkback.dwarf import rulewords
+    from walkback.dwarf._instruction import ProgramReader
+    from walkback.dwarf.actions import Action
+    from walkback.dwarf.layout import EntryFault
+    from walkback.dwarf.rulewords import RuleKind
 
-WORDS = 5
-
-_WORD = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-_OFFSET_MASK = cython.declare(cython.ulonglong, 0xFFFFFFFFFFF)
-_LARGEST = cython.declare(cython.longlong, 0x7FFFFFFFFFF)
+_WORD = cython.declare(cython.ulonglong, WORD)
+_LARGEST = cython.declare(cython.longlong, LARGEST_OFFSET)
+_STATE_WORDS = cython.declare(cython.Py_ssize_t, 8)
 _DEEPEST = cython.declare(cython.Py_ssize_t, 0x10000)
 """Remembered states: what is hostile must not fill the memory."""
 _LAST_ROW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-_NOWHERE = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-
-# Those of `rules.RuleKind`; a test holds them together.
-_UNSPECIFIED = cython.declare(cython.ulonglong, 0)
-_REGISTER = cython.declare(cython.ulonglong, 3)
-_EXPRESSION = cython.declare(cython.ulonglong, 7)
-_TOO_LARGE = cython.declare(cython.ulonglong, 8)
-
-_STATE_WORDS = cython.declare(cython.Py_ssize_t, 8)
-# Those of `_instruction`.
-_ADVANCE = cython.declare(cython.int, 1)
-_RULE = cython.declare(cython.int, 2)
-_RESTORE = cython.declare(cython.int, 3)
-_REMEMBER = cython.declare(cython.int, 4)
-_RECALL = cython.declare(cython.int, 5)
-_SET_CFA = cython.declare(cython.int, 6)
-_CFA_REGISTER = cython.declare(cython.int, 7)
-_CFA_OFFSET = cython.declare(cython.int, 8)
-_CFA_EXPRESSION = cython.declare(cython.int, 9)
-_SIGN = cython.declare(cython.int, 10)
-_SIGN_WITH_PC = cython.declare(cython.int, 11)
-_WRONG = cython.declare(cython.int, 12)
-_SET_LOC_INDIRECT = cython.declare(cython.int, 13)
-
-_SIGNED = cython.declare(cython.ulonglong, 1)
-_SIGNED_WITH_PC = cython.declare(cython.ulonglong, 2)
-
-# Those of `layout.Fault`.
-_CIE_FAULT = cython.declare(cython.int, 6)
-_INSTRUCTION = cython.declare(cython.int, 8)
-_NOT_REMEMBERED = cython.declare(cython.int, 9)
-_LOCATION = cython.declare(cython.int, 10)
-_INDIRECT = cython.declare(cython.int, 12)
-
-_SEEDS = [int.from_bytes(os.urandom(8), "little") | 1 for _ in range(WORDS)]
 
 
 @cython.final
 @cython.cclass
 class Rules:
-    """Numbers rules in the order in which they appear; the hash is seeded anew in each process."""
+    """Numbers rules in the order in which they appear."""
 
     words: cython.ulonglong[:, ::1]
-    slots: cython.int[::1]
+    table: KeyTable
     seeds: cython.ulonglong[::1]
-    count: cython.Py_ssize_t
-    mask: cython.Py_ssize_t
-    shift: cython.int
 
     def __init__(self):
-        self.count = 0
-        self.seeds = memoryview(np.array(_SEEDS, np.uint64))
-        self.words = memoryview(np.zeros((256, WORDS), np.uint64))
-        self._spread()
+        self.table = KeyTable(256)
+        self.seeds = new_seeds(rulewords.WORDS)
+        self.words = memoryview(np.zeros((256, rulewords.WORDS), np.uint64))
 
     def all(self):
         """The words of every rule."""
-        return np.asarray(self.words)[: self.count].copy()
-
-    @cython.cfunc
-    def _spread(self) -> cython.int:
-        """Give every rule its slot, with four times as many slots as rules have room."""
-        number: cython.Py_ssize_t
-        slots = 4 * self.words.shape[0]
-        self.slots = memoryview(np.full(slots, -1, np.int32))
-        self.mask = slots - 1
-        self.shift = 64 - self.mask.bit_length()
-        for number in range(self.count):
-            self.slots[self._free_slot(number)] = number
-        return 0
-
-    @cython.cfunc
-    def _free_slot(self, number: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        slot: cython.Py_ssize_t = self._slot(
-            self.words[number, 0],
-            self.words[number, 1],
-            self.words[number, 2],
-            self.words[number, 3],
-            self.words[number, 4],
-        )
-        while self.slots[slot] >= 0:
-            slot = (slot + 1) & self.mask
-        return slot
-
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
-    def _slot(
-        self,
-        cfa: cython.ulonglong,
-        ra: cython.ulonglong,
-        fp: cython.ulonglong,
-        sp: cython.ulonglong,
-        flags: cython.ulonglong,
-    ) -> cython.Py_ssize_t:
-        key: cython.ulonglong = (
-            (cfa * self.seeds[0]) ^ (ra * self.seeds[1]) ^ (fp * self.seeds[2]) ^ ((sp + flags) * self.seeds[3])
-        ) & _WORD
-        key ^= key >> 29
-        return cython.cast(cython.Py_ssize_t, ((key * self.seeds[4]) & _WORD) >> self.shift)
+        return np.asarray(self.words)[: self.table.count].copy()
 
     @cython.cfunc
     @cython.nogil
@@ -142,29 +69,30 @@ class Rules:
         flags: cython.ulonglong,
     ) -> cython.int:
         """The number of a rule."""
-        slot: cython.Py_ssize_t = self._slot(cfa, ra, fp, sp, flags)
-        number: cython.int = self.slots[slot]
-        while number >= 0:
-            if (
-                self.words[number, 0] == cfa
-                and self.words[number, 1] == ra
-                and self.words[number, 2] == fp
-                and self.words[number, 3] == sp
-                and self.words[number, 4] == flags
-            ):
-                return number
-            slot = (slot + 1) & self.mask
-            number = self.slots[slot]
-        number = cython.cast(cython.int, self.count)
+        key: cython.ulonglong = (
+            (cfa * self.seeds[0]) ^ (ra * self.seeds[1]) ^ (fp * self.seeds[2]) ^ ((sp + flags) * self.seeds[3])
+        ) & _WORD
+        key ^= key >> 29
+        number: cython.int = self.table.find(key)
+        with cython.boundscheck(False):  # there are words for each number
+            while number >= 0:
+                if (
+                    self.words[number, 0] == cfa
+                    and self.words[number, 1] == ra
+                    and self.words[number, 2] == fp
+                    and self.words[number, 3] == sp
+                    and self.words[number, 4] == flags
+                ):
+                    return number
+                number = self.table.find_next(key)
+        number = self.table.add(key)
+        if number == self.words.shape[0]:
+            self._grow()
         self.words[number, 0] = cfa
         self.words[number, 1] = ra
         self.words[number, 2] = fp
         self.words[number, 3] = sp
         self.words[number, 4] = flags
-        self.slots[slot] = number
-        self.count += 1
-        if self.count == self.words.shape[0]:
-            self._grow()
         return number
 
     @cython.cfunc
@@ -172,10 +100,7 @@ class Rules:
     @cython.exceptval(-1, check=False)
     def _grow(self) -> cython.int:
         """Make room; apart from `add`, which would otherwise take the interpreter's lock each time."""
-        more = np.zeros((2 * self.count, WORDS), np.uint64)
-        more[: self.count] = np.asarray(self.words)
-        self.words = memoryview(more)
-        self._spread()
+        self.words = memoryview(longer(np.asarray(self.words), 2 * self.words.shape[0]))
         return 0
 
 
@@ -217,7 +142,7 @@ class State:
         self.rows = 0
         self.sp_register = sp
         self.fp_register = fp
-        self.ra_register = _NOWHERE
+        self.ra_register = _WORD  # which no register is
         self.remembered = memoryview(np.zeros((16, _STATE_WORDS), np.uint64))
         self.depth = 0
 
@@ -226,7 +151,7 @@ class State:
     @cython.exceptval(-1, check=False)
     def clear(self) -> cython.int:
         """Before a CIE: nothing is known."""
-        self.cfa_kind = _UNSPECIFIED
+        self.cfa_kind = RuleKind.UNSPECIFIED
         self.cfa_register = 0
         self.cfa_offset = 0
         self.cfa_expression = 0
@@ -287,9 +212,7 @@ class State:
     @cython.exceptval(-1, check=False)
     def _grow(self) -> cython.int:
         """Make room for more states."""
-        more = np.zeros((2 * self.depth, _STATE_WORDS), np.uint64)
-        more[: self.depth] = np.asarray(self.remembered)
-        self.remembered = memoryview(more)
+        self.remembered = memoryview(longer(np.asarray(self.remembered), 2 * self.depth))
         return 0
 
     @cython.cfunc
@@ -313,11 +236,9 @@ class State:
     @cython.exceptval(-1, check=False)
     def emit(self, location: cython.ulonglong) -> cython.int:
         """End the row that began at a location."""
-        cfa: cython.ulonglong
-        if self.cfa_kind == _EXPRESSION:
-            cfa = word(_EXPRESSION, 0, self.cfa_expression)
-        else:
-            cfa = word(self.cfa_kind, self.cfa_register, self.cfa_offset)
+        cfa: cython.ulonglong = word(self.cfa_kind, self.cfa_register, self.cfa_offset)
+        if self.cfa_kind == RuleKind.EXPRESSION:
+            cfa = word(RuleKind.EXPRESSION, 0, self.cfa_expression)
         self.row_offset[self.rows] = cython.cast(cython.uint, location)
         self.row_rule[self.rows] = self.rules.add(cfa, self.ra, self.fp, self.sp, self.flags)
         self.row_touched[self.rows] = self.touched
@@ -328,65 +249,55 @@ class State:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1, check=False)
-    def run(
-        self,
-        instruction: Instruction,
-        cursor: Cursor,
-        begin: cython.Py_ssize_t,
-        end: cython.Py_ssize_t,
-        start: cython.ulonglong,
-        is_fde: cython.bint,
-    ) -> cython.int:
+    def run(self, reader: ProgramReader, is_fde: cython.bint) -> cython.int:
         """Run a program; returns a fault or 0. In an FDE every place where the location moves on ends a row."""
         location: cython.ulonglong = 0
-        action: cython.int
-        cursor.move(begin, end)
-        while cursor.pos < cursor.end:
-            action = instruction.read(cursor, start, location)
-            if cursor.failed:
-                return _INSTRUCTION
-            if action == _ADVANCE:
-                if instruction.delta and is_fde:
-                    if instruction.delta > _LAST_ROW or location + instruction.delta > _LAST_ROW:
-                        return _LOCATION
+        while reader.cursor.pos < reader.cursor.end:
+            action: cython.int = reader.read(location)
+            if reader.cursor.failed:
+                return EntryFault.INSTRUCTION
+            if action == Action.ADVANCE:
+                if reader.delta and is_fde:
+                    if reader.delta > _LAST_ROW or location + reader.delta > _LAST_ROW:
+                        return EntryFault.LOCATION
                     self.emit(location)
-                    location += instruction.delta
-            elif action == _RULE:
-                self.set(instruction.register, _word_of(instruction))
-            elif action == _CFA_OFFSET:
-                self.cfa_offset = instruction.operand
+                    location += reader.delta
+            elif action == Action.RULE:
+                self.set(reader.register, _word_of(reader))
+            elif action == Action.CFA_OFFSET:
+                self.cfa_offset = reader.operand
                 self.touched = True
-            elif action == _RESTORE:
-                self.restore(instruction.register)
-            elif action == _SET_CFA or action == _CFA_REGISTER:
-                self.cfa_kind = _REGISTER
-                self.cfa_register = instruction.register
-                if action == _SET_CFA:
-                    self.cfa_offset = instruction.operand
+            elif action == Action.RESTORE:
+                self.restore(reader.register)
+            elif action == Action.SET_CFA or action == Action.CFA_REGISTER:
+                self.cfa_kind = RuleKind.REGISTER
+                self.cfa_register = reader.register
+                if action == Action.SET_CFA:
+                    self.cfa_offset = reader.operand
                 self.touched = True
-            elif action == _CFA_EXPRESSION:
+            elif action == Action.CFA_EXPRESSION:
                 # Register and offset stay: an instruction that changes one of them goes on from the other.
-                self.cfa_kind = _EXPRESSION
-                self.cfa_expression = instruction.operand
+                self.cfa_kind = RuleKind.EXPRESSION
+                self.cfa_expression = reader.operand
                 self.touched = True
-            elif action == _REMEMBER:
+            elif action == Action.REMEMBER:
                 if self.depth >= _DEEPEST:
-                    return _INSTRUCTION
+                    return EntryFault.INSTRUCTION
                 self.remember()
-            elif action == _RECALL:
+            elif action == Action.RECALL:
                 if not self.depth:
-                    return _NOT_REMEMBERED
+                    return EntryFault.RESTORE
                 self.recall()
-            elif action == _SIGN:
-                self.flags = (self.flags ^ _SIGNED) & ~_SIGNED_WITH_PC & _WORD
+            elif action == Action.SIGN:
+                self.flags = (self.flags ^ rulewords.FLAG_SIGNED) & ~rulewords.FLAG_SIGNED_WITH_PC & _WORD
                 self.touched = True
-            elif action == _SIGN_WITH_PC:
-                self.flags = (self.flags ^ _SIGNED) | _SIGNED_WITH_PC
+            elif action == Action.SIGN_WITH_PC:
+                self.flags = (self.flags ^ rulewords.FLAG_SIGNED) | rulewords.FLAG_SIGNED_WITH_PC
                 self.touched = True
-            elif action == _SET_LOC_INDIRECT:
-                return _INDIRECT
-            elif action == _WRONG:
-                return _INSTRUCTION
+            elif action == Action.INDIRECT:
+                return EntryFault.INDIRECT
+            elif action == Action.WRONG:
+                return EntryFault.INSTRUCTION
         if is_fde:
             self.emit(location)
         return 0
@@ -396,12 +307,12 @@ class State:
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _word_of(instruction: Instruction) -> cython.ulonglong:
+def _word_of(reader: ProgramReader) -> cython.ulonglong:
     """The rule that an instruction gives to a register."""
-    kind: cython.ulonglong = cython.cast(cython.ulonglong, instruction.kind)
-    if kind == _REGISTER:
-        return word(kind, cython.cast(cython.ulonglong, instruction.operand & _WORD), 0)
-    return word(kind, 0, instruction.operand)
+    kind: cython.ulonglong = cython.cast(cython.ulonglong, reader.kind)
+    if kind == RuleKind.REGISTER:
+        return word(kind, cython.cast(cython.ulonglong, reader.operand & _WORD), 0)
+    return word(kind, 0, reader.operand)
 
 
 @cython.cfunc
@@ -410,9 +321,10 @@ def _word_of(instruction: Instruction) -> cython.ulonglong:
 @cython.exceptval(check=False)
 def word(kind: cython.ulonglong, register: cython.ulonglong, offset: cython.longlong) -> cython.ulonglong:
     """One rule of one register, in 64 bits."""
-    if register > 0xFFFF or offset > _LARGEST or offset < -_LARGEST:
-        return _TOO_LARGE
-    return kind | (register << 4) | ((cython.cast(cython.ulonglong, offset & _WORD) & _OFFSET_MASK) << 20)
+    if register > rulewords.REGISTER_MASK or offset > _LARGEST or offset < -_LARGEST:
+        return RuleKind.TOO_LARGE
+    stored: cython.ulonglong = cython.cast(cython.ulonglong, offset & _WORD)
+    return kind | (register << rulewords.REGISTER_SHIFT) | ((stored << rulewords.OFFSET_SHIFT) & _WORD)
 
 
 @cython.cfunc
@@ -420,12 +332,12 @@ def word(kind: cython.ulonglong, register: cython.ulonglong, offset: cython.long
 @cython.exceptval(check=False)
 def _column(register: cython.ulonglong) -> cython.ulonglong:
     """The column of the return address as part of the flags: with another column a rule means something else."""
-    if register > 0xFFFF:
-        return 0xFFFF00
-    return register << 8
+    if register > rulewords.NO_COLUMN:
+        register = rulewords.NO_COLUMN
+    return register << rulewords.RA_COLUMN_SHIFT
 
 
-def interpret(buffer, big, address, text, got, cies, fdes, machine, is_aarch64):
+def interpret(reader, cies, fdes, sp, fp):
     """Run all programs: (rows of each FDE, offset, rule number and touched mark of each row, words of each rule).
 
     Faults are put into the columns of CIEs and FDEs; of a program with a fault the rows before it are there. A row is
@@ -433,78 +345,38 @@ def interpret(buffer, big, address, text, got, cies, fdes, machine, is_aarch64):
     """
     # A row needs an instruction, or an FDE; one with a fault has none.
     most = int(np.maximum(fdes.end - fdes.program, 0)[fdes.fault == 0].sum()) + len(fdes)
-    row_offset = np.empty(most, np.uint32)
-    row_rule = np.empty(most, np.uint32)
+    row_offset, row_rule = np.empty(most, np.uint32), np.empty(most, np.uint32)
     row_touched = np.empty(most, np.uint8)
     rows = np.zeros(len(fdes), np.int64)
-    state = State(row_offset, row_rule, row_touched, machine.sp, machine.fp)
-    total = _interpret(
-        state,
-        Instruction(address, text, got, is_aarch64),
-        Cursor(buffer, big),
-        memoryview(np.zeros((len(cies), _STATE_WORDS), np.uint64)),
-        memoryview(cies.program),
-        memoryview(cies.end),
-        memoryview(cies.code_align),
-        memoryview(cies.data_align),
-        memoryview(cies.ra_column),
-        memoryview(cies.fde_encoding),
-        memoryview(cies.address_size),
-        memoryview(cies.fault),
-        memoryview(fdes.cie),
-        memoryview(fdes.start),
-        memoryview(fdes.program),
-        memoryview(fdes.end),
-        memoryview(fdes.fault),
-        memoryview(rows),
-    )
+    state = State(row_offset, row_rule, row_touched, sp, fp)
+    total = _interpret(state, reader, np.zeros((len(cies), _STATE_WORDS), np.uint64), rows)
     return rows, row_offset[:total], row_rule[:total], row_touched[:total], state.rules.all()
 
 
-@cython.cfunc
-def _interpret(
-    state: State,
-    instruction: Instruction,
-    cursor: Cursor,
-    states: cython.ulonglong[:, ::1],
-    cie_program: cython.const[cython.longlong][::1],
-    cie_end: cython.const[cython.longlong][::1],
-    code_align: cython.const[cython.ulonglong][::1],
-    data_align: cython.const[cython.longlong][::1],
-    ra_column: cython.const[cython.ulonglong][::1],
-    encoding: cython.const[cython.uchar][::1],
-    address_size: cython.const[cython.uchar][::1],
-    cie_fault: cython.uchar[::1],
-    cie: cython.const[cython.longlong][::1],
-    start: cython.const[cython.ulonglong][::1],
-    program: cython.const[cython.longlong][::1],
-    end: cython.const[cython.longlong][::1],
-    fault: cython.uchar[::1],
-    rows: cython.longlong[::1],
-) -> cython.Py_ssize_t:
+@takes_views
+def _interpret(state: State, reader: ProgramReader, states: cython.ulonglong[:, ::1], rows: cython.longlong[::1]):
     c: cython.Py_ssize_t
     f: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    first: cython.Py_ssize_t
     with cython.nogil:
-        for c in range(cie_program.shape[0]):
-            if cie_fault[c]:
+        for c in range(states.shape[0]):
+            if reader.cie_fault[c]:
                 continue
             state.clear()
-            instruction.use(code_align[c], data_align[c], encoding[c], address_size[c])
-            state.ra_register = ra_column[c]
-            state.flags = _column(ra_column[c])
-            cie_fault[c] = state.run(instruction, cursor, cie_program[c], cie_end[c], 0, False)
+            reader.open_cie(c)
+            state.ra_register = reader.ra_column
+            state.flags = _column(reader.ra_column)
+            reader.cie_fault[c] = state.run(reader, False)
             state.remember()
             for i in range(_STATE_WORDS):
                 states[c, i] = state.remembered[state.depth - 1, i]
-        for f in range(cie.shape[0]):
-            first = state.rows
-            if fault[f]:
+        for f in range(rows.shape[0]):
+            first: cython.Py_ssize_t = state.rows
+            if reader.fde_fault[f]:
                 continue
-            c = cie[f]
-            if cie_fault[c]:
-                fault[f] = _CIE_FAULT
+            c = reader.cie[f]
+            if reader.cie_fault[c]:
+                reader.fde_fault[f] = EntryFault.CIE_FAULT
                 continue
             state.depth = 1
             for i in range(_STATE_WORDS):
@@ -513,10 +385,10 @@ def _interpret(
             state.initial_ra = state.ra
             state.initial_fp = state.fp
             state.initial_sp = state.sp
-            instruction.use(code_align[c], data_align[c], encoding[c], address_size[c])
-            state.ra_register = ra_column[c]
+            reader.open_fde(f)
+            state.ra_register = reader.ra_column
             # What the CIE says of nothing that is followed makes no row by itself.
-            state.touched = state.cfa_kind != _UNSPECIFIED or state.ra != 0 or state.fp != 0
-            fault[f] = state.run(instruction, cursor, program[f], end[f], start[f], True)
+            state.touched = state.cfa_kind != RuleKind.UNSPECIFIED or state.ra != 0 or state.fp != 0
+            reader.fde_fault[f] = state.run(reader, True)
             rows[f] = state.rows - first
     return state.rows

@@ -10,11 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from walkback.dwarf.expressions import Steps
-from walkback.table import Kind, Part, Reason, Rule, UnwindTable, inexpressible, rule_array
+from walkback.dwarf.expressions import ExpressionSteps
+from walkback.table.rule import Part, PartKind, Reason, Rule, inexpressible
+from walkback.table.table import UnwindTable, rule_array
 
 
-def with_blocks(table: UnwindTable, stepped: dict[int, Steps]) -> UnwindTable:
+def with_blocks(table: UnwindTable, stepped: dict[int, ExpressionSteps]) -> UnwindTable:
     """The table with ranges of repeating blocks in place of the rules that have steps."""
     chosen = np.isin(table.row_rule, list(stepped))
     sums = np.concatenate(([0], np.cumsum(chosen)))
@@ -62,7 +63,7 @@ Own = list[tuple[int, int | Rule]]
 """Rows: offset, and the rule or the number of one."""
 
 
-def _parts(table: UnwindTable, index: int, stepped: dict[int, Steps]) -> list[tuple[int, int, int, Own]]:
+def _parts(table: UnwindTable, index: int, stepped: dict[int, ExpressionSteps]) -> list[tuple[int, int, int, Own]]:
     """The ranges that one FDE becomes: offset in it, size, size of the repeating block, rows."""
     size = int(table.range_size[index])
     first = int(table.range_first_row[index])
@@ -81,7 +82,7 @@ def _parts(table: UnwindTable, index: int, stepped: dict[int, Steps]) -> list[tu
             own, block = [(0, inexpressible(Reason.STEPS))], 0
         else:
             rule = Rule.from_record(table.rules[number])
-            cfa = [Part(Kind.REGISTER, step.register, step.offset + more) for more in (0, step.more)]
+            cfa = [Part(PartKind.REGISTER, step.register, step.offset + more) for more in (0, step.more)]
             own, block = [(0, replace(rule, cfa=cfa[0])), (step.start, replace(rule, cfa=cfa[1]))], step.block
         if not block and parts and not parts[-1][2]:
             begin, length, _, before = parts[-1]

@@ -8,17 +8,17 @@ numbers; what needs more is not understood, and says so by being None.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
+from walkback.base.arch import ByteOrder
 from walkback.dwarf import layout as dw
-from walkback.table import Kind, Part
+from walkback.dwarf.rulewords import LARGEST_OFFSET, REGISTER_MASK
+from walkback.table.rule import Part, PartKind
 
 CFA_REGISTER = -1
 """In a `Value`: relative to the CFA."""
 NO_REGISTER = -2
 """In a `Value`: a plain number."""
 
-ByteOrder = Literal["little", "big"]
 
 _LONGEST = 256
 """Bytes of an expression; what is longer is not understood."""
@@ -41,7 +41,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class ExpressionSteps:
     """The CFA in a table of equal blocks of code: register + offset, and from `start` on in each block `more`."""
 
     register: int
@@ -55,7 +55,7 @@ class _NotUnderstoodError(Exception):
     """An operation, or a use of one, that the table has no words for."""
 
 
-def steps(data: bytes, pc_register: int, byteorder: ByteOrder) -> Steps | None:
+def steps(data: bytes, pc_register: int, byteorder: ByteOrder) -> ExpressionSteps | None:
     """The CFA rule of a procedure linkage table: `sp + a + (((pc & mask) >= start) << n)`."""
     operations = _operations(data, byteorder)
     if operations is None or len(operations) != 9:
@@ -69,7 +69,7 @@ def steps(data: bytes, pc_register: int, byteorder: ByteOrder) -> Steps | None:
     block = mask[0] + 1
     if block & mask[0] or not 0 < start[0] < block <= 1 << 16:
         return None
-    return Steps(base[0], base[1], block, start[0], 1 << shift[0])
+    return ExpressionSteps(base[0], base[1], block, start[0], 1 << shift[0])
 
 
 def value(data: bytes, byteorder: ByteOrder, *, cfa: bool) -> Value | None:
@@ -94,13 +94,13 @@ def part_of(result: Value | None, *, location: bool) -> Part | None:
         return None
     stored = location or result.loaded
     if result.register == CFA_REGISTER:
-        return Part(Kind.AT_CFA if stored else Kind.CFA, 0, result.offset)
-    return Part(Kind.AT_REGISTER if stored else Kind.REGISTER, result.register, result.offset)
+        return Part(PartKind.AT_CFA if stored else PartKind.CFA, 0, result.offset)
+    return Part(PartKind.AT_REGISTER if stored else PartKind.REGISTER, result.register, result.offset)
 
 
 def _in_range(register: int, offset: int) -> bool:
     """Whether the kernel would have kept them; other numbers are beyond all use."""
-    return register < 1 << 16 and abs(offset) < 1 << 43
+    return register <= REGISTER_MASK and abs(offset) <= LARGEST_OFFSET
 
 
 def _apply(stack: list[Value], code: int, numbers: tuple[int, ...]) -> None:
@@ -153,11 +153,11 @@ def _operations(data: bytes, byteorder: ByteOrder) -> list[tuple[int, tuple[int,
             if dw.DW_OP_LIT0 <= code <= dw.DW_OP_LIT31:
                 found.append((dw.DW_OP_CONSTU, (code - dw.DW_OP_LIT0,)))
             elif dw.DW_OP_BREG0 <= code <= dw.DW_OP_BREG31:
-                offset, position = _leb(data, position, signed=True)
+                offset, position = leb128(data, position, signed=True)
                 found.append((dw.DW_OP_BREG0, (code - dw.DW_OP_BREG0, offset)))
             elif code == dw.DW_OP_BREGX:
-                register, position = _leb(data, position, signed=False)
-                offset, position = _leb(data, position, signed=True)
+                register, position = leb128(data, position, signed=False)
+                offset, position = leb128(data, position, signed=True)
                 found.append((dw.DW_OP_BREG0, (register, offset)))
             elif code in _SIZES:
                 size, signed = _SIZES[code]
@@ -167,7 +167,7 @@ def _operations(data: bytes, byteorder: ByteOrder) -> list[tuple[int, tuple[int,
                 found.append((dw.DW_OP_CONSTU, (int.from_bytes(raw, byteorder, signed=signed),)))
                 position += size
             elif code in {dw.DW_OP_CONSTU, dw.DW_OP_CONSTS, dw.DW_OP_PLUS_UCONST}:
-                number, position = _leb(data, position, signed=code == dw.DW_OP_CONSTS)
+                number, position = leb128(data, position, signed=code == dw.DW_OP_CONSTS)
                 found.append((dw.DW_OP_PLUS_UCONST if code == dw.DW_OP_PLUS_UCONST else dw.DW_OP_CONSTU, (number,)))
             elif code != dw.DW_OP_NOP:
                 found.append((code, ()))
@@ -178,7 +178,7 @@ def _operations(data: bytes, byteorder: ByteOrder) -> list[tuple[int, tuple[int,
     return found
 
 
-def _leb(data: bytes | memoryview, position: int, *, signed: bool) -> tuple[int, int]:
+def leb128(data: bytes | memoryview, position: int, *, signed: bool) -> tuple[int, int]:
     """A LEB128 number and where it ends; raises IndexError if it does not."""
     number = shift = 0
     while True:
@@ -195,5 +195,5 @@ def _leb(data: bytes | memoryview, position: int, *, signed: bool) -> tuple[int,
 
 def block_at(data: memoryview, position: int) -> bytes:
     """The bytes of the expression whose length stands at a position; enough to see that one is too long."""
-    size, start = _leb(data, position, signed=False)
+    size, start = leb128(data, position, signed=False)
     return bytes(data[start : start + min(size, _LONGEST + 1)])

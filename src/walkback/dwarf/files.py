@@ -7,7 +7,6 @@ its text section.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,23 +14,30 @@ from typing import Literal
 
 import numpy as np
 
-from walkback.arch import MACHINES, Machine
-from walkback.arrays import Bools
+from walkback.base.arch import MACHINES, Machine
+from walkback.base.arrays import Bools
+from walkback.base.errors import MissingError, UnreadableError, WalkbackError
+from walkback.base.oneline import OneLine
 from walkback.dwarf import layout
-from walkback.dwarf.decode import check_length, decode
+from walkback.dwarf.decoding import check_length, decode
 from walkback.dwarf.frames import Frames
 from walkback.dwarf.header import frame_place, last_entry
 from walkback.dwarf.rules import to_table
-from walkback.elf import ElfFile, OpenFile, elf_files, relocated
+from walkback.elf import ElfFile, Input, contents_of, elf_files, relocated
 from walkback.elf import layout as elf_layout
 from walkback.elf.inputs import raise_first
-from walkback.errors import MissingError, UnreadableError, WalkbackError
-from walkback.table import UnwindTable
+from walkback.table.spans import Spans
+from walkback.table.table import UnwindTable
 
 
-@dataclass
-class FrameSource:
-    """One section of call frame information."""
+@dataclass(repr=False)
+class FrameSource(OneLine):
+    """One section of call frame information.
+
+    >>> [source] = walkback.dwarf.read("hello")
+    >>> source.name, len(source.frames.fdes), source.machine.name
+    ('.eh_frame', 4, 'AMD64')
+    """
 
     elf: ElfFile
     name: str
@@ -82,7 +88,7 @@ class FrameSource:
         )
         if moved is not None:
             frames.code_section = moved.section_at(frames.fdes.start_field)
-            frames.fdes.fault[(frames.code_section == 0) & (frames.fdes.fault == 0)] = layout.Fault.RELOCATION
+            frames.fdes.fault[(frames.code_section == 0) & (frames.fdes.fault == 0)] = layout.EntryFault.RELOCATION
         return frames
 
     def _pointer_at(self, address: int) -> int | None:
@@ -99,7 +105,7 @@ class FrameSource:
         return to_table(self.frames)
 
 
-def in_code(elf: ElfFile, table: UnwindTable) -> Bools:
+def in_code(elf: ElfFile, table: Spans) -> Bools:
     """Which ranges describe code of the file; a linker that drops code can leave their FDEs."""
     if elf.is_relocatable:
         return np.ones(len(table), np.bool_)
@@ -160,22 +166,25 @@ def _address_of(elf: ElfFile, name: str) -> int:
     return int(elf.sections["addr"][found[0]]) if found else 0
 
 
-def cfi_sources(path: str | os.PathLike[str], *, section: str | None = None) -> Iterator[FrameSource]:
+def read(source: Input, *, section: str | None = None) -> Iterator[FrameSource]:
     """The sections of call frame information of a file or of the members of an archive.
 
     Raises `MissingError` if there is none.
+
+    >>> [source] = walkback.dwarf.read("hello")
+    >>> source.table
+    UnwindTable(machine='AMD64', functions=4, rows=10, rules=7)
     """
-    name = os.fsdecode(path)
+    data, name = contents_of(source)
     empty = True
     errors: list[WalkbackError] = []
-    for elf in elf_files(OpenFile(path), name):
+    for elf in elf_files(data, name):
         try:
-            for source in frame_sources(elf, section=section):
+            for frames in frame_sources(elf, section=section):
                 empty = False
-                yield source
+                yield frames
         except WalkbackError as error:
             errors.append(error.within(file=elf.name))
     raise_first(errors, "files")
     if empty:
-        message = f"there is no {section or f'{layout.EH_FRAME} or {layout.DEBUG_FRAME}'} section"
-        raise MissingError(message, file=name)
+        raise MissingError(f"there is no {section or f'{layout.EH_FRAME} or {layout.DEBUG_FRAME}'} section", file=name)

@@ -6,32 +6,16 @@ Two kinds of entries stand in such a section: a CIE (common information entry) h
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass
 
-import numpy as np
-
-from walkback.arch import Machine
-from walkback.arrays import I32, I64, U8, U32, U64
-from walkback.dwarf.expressions import ByteOrder
-
-_DTYPES = {"I64": np.int64, "U64": np.uint64, "U8": np.uint8}
+from walkback.base.arch import ByteOrder, Machine
+from walkback.base.arrays import I32, I64, U8, U32, U64
+from walkback.base.columns import ColumnRecord
+from walkback.base.oneline import OneLine
 
 
-@dataclass(slots=True)
-class _Columns:
-    """Columns of one length."""
-
-    @classmethod
-    def zeros(cls, count: int, **known: Any) -> Self:
-        """Columns of zeros, but for those that are known."""
-        columns = {one.name: np.zeros(count, _DTYPES[str(one.type)]) for one in fields(cls)}
-        columns.update({name: np.ascontiguousarray(value) for name, value in known.items()})
-        return cls(**columns)
-
-
-@dataclass(slots=True)
-class Cies(_Columns):
+@dataclass(slots=True, repr=False)
+class Cies(ColumnRecord, OneLine):
     """One element a CIE."""
 
     position: I64
@@ -55,12 +39,9 @@ class Cies(_Columns):
     program: I64
     fault: U8
 
-    def __len__(self) -> int:
-        return len(self.position)
 
-
-@dataclass(slots=True)
-class Fdes(_Columns):
+@dataclass(slots=True, repr=False)
+class Fdes(ColumnRecord, OneLine):
     """One element an FDE."""
 
     position: I64
@@ -79,12 +60,9 @@ class Fdes(_Columns):
     first_row: I64
     rows: I64
 
-    def __len__(self) -> int:
-        return len(self.position)
 
-
-@dataclass(slots=True)
-class Frames:
+@dataclass(slots=True, repr=False)
+class Frames(OneLine):
     """One section."""
 
     machine: Machine

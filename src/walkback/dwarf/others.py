@@ -14,12 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.arch import AARCH64
-from walkback.arrays import I64, U8, U16, U32, Bools
+from walkback.base.arch import AARCH64
+from walkback.base.arrays import I64, U8, U16, U32, Bools
+from walkback.base.errors import DwarfError
 from walkback.dwarf import _others
+from walkback.dwarf._instruction import ProgramReader
+from walkback.dwarf.expressions import leb128
 from walkback.dwarf.frames import Frames
-from walkback.dwarf.rules import RuleKind
-from walkback.errors import DwarfError
+from walkback.dwarf.rulewords import KIND_MASK, OFFSET_SHIFT, RuleKind
 
 REGISTERS = _others.REGISTERS
 """Rules of registers with this number or a higher one are only counted; no machine here has such."""
@@ -83,23 +85,15 @@ def side_table(frames: Frames) -> SideTable:
     Raises `DwarfError` where rows have more different sets than any compiler makes.
     """
     most = _FEW_ENTRIES + _ENTRIES_PER_ROW * len(frames.row_offset)
-    row_set, (first, register, kind, operand), unknown, stop = _others.read(
-        frames.data,
-        frames.byteorder == "big",
-        frames.address,
-        frames.text,
-        frames.got,
-        frames.cies,
-        frames.fdes,
-        frames.machine,
-        frames.machine is AARCH64,
-        most,
-    )
+    cies, fdes, machine = frames.cies, frames.fdes, frames.machine
+    big, is_aarch64 = frames.byteorder == "big", machine is AARCH64
+    reader = ProgramReader(frames.data, big, frames.address, frames.text, frames.got, is_aarch64, cies, fdes)
+    row_set, columns, unknown, stop = _others.read(reader, cies, fdes, machine.sp, machine.fp, most)
     if stop >= 0:
         message = f"the rows have more than {most} different rules of other registers"
         position = int(frames.fdes.position[stop])
         raise DwarfError(message, offset=position, function=f"FDE {stop}", rule="cfi-other-registers")
-    return SideTable(frames, row_set, first, register, kind, operand, unknown)
+    return SideTable(frames, row_set, *columns, unknown)
 
 
 def rule_expressions(frames: Frames) -> dict[tuple[int, str], int]:
@@ -108,18 +102,12 @@ def rule_expressions(frames: Frames) -> dict[tuple[int, str], int]:
     They are those of all rules; the table has words for some, and the others are inexpressible there.
     """
     words = frames.rule_words[:, : len(PARTS)]
-    kinds = words & np.uint64(15)
+    kinds = words & np.uint64(KIND_MASK)
     found = np.argwhere((kinds == RuleKind.EXPRESSION) | (kinds == RuleKind.AT_EXPRESSION)).tolist()
-    return {(number, PARTS[part]): int(words[number, part]) >> 20 for number, part in found}
+    return {(number, PARTS[part]): int(words[number, part]) >> OFFSET_SHIFT for number, part in found}
 
 
 def expression_at(frames: Frames, place: int) -> memoryview:
     """The bytes of the expression whose length stands at a place; the kernel has seen that they are there."""
-    size = shift = 0
-    byte = 0x80
-    while byte & 0x80:
-        byte = frames.data[place]
-        size |= (byte & 0x7F) << shift
-        shift += 7
-        place += 1
-    return frames.data[place : place + size]
+    size, start = leb128(frames.data, place, signed=False)
+    return frames.data[start : start + size]

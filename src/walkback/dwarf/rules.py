@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import IntEnum
-from typing import Any
 
 import numpy as np
 
-from walkback.arch import AMD64, S390X, Machine
-from walkback.arrays import I64, U32, U64, Bools
+from walkback.base.arch import AMD64, S390X, Machine
+from walkback.base.arrays import I64, U32, U64, Bools
+from walkback.base.intern import intern_records
 from walkback.dwarf.blocks import with_blocks
-from walkback.dwarf.expressions import Steps, block_at, part_of, steps, value
+from walkback.dwarf.expressions import ExpressionSteps, block_at, part_of, steps, value
 from walkback.dwarf.frames import Frames
-from walkback.intern import intern_records
-from walkback.table import RULE, Kind, Part, Reason, UnwindTable, inexpressible
-from walkback.table.rule import RuleArray
-
-FLAG_SIGNED = 1
-FLAG_SIGNED_WITH_PC = 2
-RA_COLUMN_SHIFT = 8
-NO_COLUMN = 0xFFFF
-"""What stands for columns beyond all use."""
-
-
-class RuleKind(IntEnum):
-    """The kinds that the words of `Frames.rule_words` have."""
-
-    UNSPECIFIED = 0
-    UNDEFINED = 1
-    SAME_VALUE = 2
-    REGISTER = 3
-    AT_CFA = 4
-    CFA = 5
-    AT_EXPRESSION = 6
-    EXPRESSION = 7
-    TOO_LARGE = 8
+from walkback.dwarf.rulewords import (
+    FLAG_SIGNED,
+    FLAG_SIGNED_WITH_PC,
+    KIND_MASK,
+    NO_COLUMN,
+    OFFSET_SHIFT,
+    RA_COLUMN_SHIFT,
+    REGISTER_MASK,
+    REGISTER_SHIFT,
+    RuleKind,
+)
+from walkback.table.rule import RULE, Part, PartKind, Reason, RuleArray, inexpressible, put_part
+from walkback.table.table import UnwindTable
 
 
 def to_table(frames: Frames, *, as_written: bool = False) -> UnwindTable:
@@ -43,6 +32,10 @@ def to_table(frames: Frames, *, as_written: bool = False) -> UnwindTable:
 
     With `as_written` there are only the rows that GNU as would write to SFrame. An FDE that cannot be read keeps its
     place and gets one inexpressible row.
+
+    >>> [source] = walkback.dwarf.read("hello")
+    >>> len(walkback.dwarf.to_table(source.frames))
+    4
     """
     fdes, cies = frames.fdes, frames.cies
     rules, stepped = _rules(frames)
@@ -105,7 +98,7 @@ def _with_unreadable(rules: RuleArray, row_rule: U32, row_offset: U32) -> tuple[
     )
 
 
-def _rules(frames: Frames) -> tuple[RuleArray, dict[int, Steps]]:
+def _rules(frames: Frames) -> tuple[RuleArray, dict[int, ExpressionSteps]]:
     """The rule of each number, and the CFA of those that have steps."""
     words, machine = frames.rule_words, frames.machine
     rules = np.zeros(len(words), RULE)
@@ -113,15 +106,15 @@ def _rules(frames: Frames) -> tuple[RuleArray, dict[int, Steps]]:
     _fill(rules["cfa"], words[:, 0], frames, Reason.NO_CFA)
     _fill(rules["ra"], words[:, 1], frames, None)
     _fill(rules["fp"], words[:, 2], frames, None)
-    elsewhere = (rules["ra"]["kind"] == Kind.UNCHANGED) & (column != machine.ra)
-    _put(rules["ra"], elsewhere, Kind.REGISTER, column, 0)
+    elsewhere = (rules["ra"]["kind"] == PartKind.UNCHANGED) & (column != machine.ra)
+    put_part(rules["ra"], elsewhere, PartKind.REGISTER, column, 0)
     stack = np.zeros(len(words), RULE["cfa"])
     _fill(stack, words[:, 3], frames, None)
     _refuse(rules, column == NO_COLUMN, Reason.TOO_LARGE)
     _refuse(rules, ~_sp_as_usual(stack, words[:, 3], rules, machine), Reason.STACK_POINTER)
     rules["ra_signed"] = words[:, 4] & np.uint64(FLAG_SIGNED)
     _refuse(rules, words[:, 4] & np.uint64(FLAG_SIGNED_WITH_PC) != 0, Reason.SIGNED_WITH_PC)
-    stepped: dict[int, Steps] = {}
+    stepped: dict[int, ExpressionSteps] = {}
     if machine is not AMD64:
         # Elsewhere the column of the return address is not the program counter.
         return rules, stepped
@@ -133,26 +126,25 @@ def _rules(frames: Frames) -> tuple[RuleArray, dict[int, Steps]]:
 
 
 def _kinds(words: U64) -> np.ndarray:
-    return words & np.uint64(15)
+    return words & np.uint64(KIND_MASK)
 
 
 def _offsets(words: U64) -> I64:
-    offsets: I64 = words.view(np.int64) >> np.int64(20)
-    return offsets
+    return words.view(np.int64) >> np.int64(OFFSET_SHIFT)
 
 
 def _fill(parts: np.ndarray, words: U64, frames: Frames, unspecified: Reason | None) -> None:
     """What the words of one register mean."""
     words = np.ascontiguousarray(words)
     kinds, offsets = _kinds(words), _offsets(words)
-    registers = (words >> np.uint64(4)).astype(np.uint32) & np.uint32(0xFFFF)
+    registers = (words >> np.uint64(REGISTER_SHIFT)).astype(np.uint32) & np.uint32(REGISTER_MASK)
     if unspecified is not None:
-        _put(parts, kinds == RuleKind.UNSPECIFIED, Kind.INEXPRESSIBLE, 0, int(unspecified))
-    _put(parts, kinds == RuleKind.UNDEFINED, Kind.UNDEFINED, 0, 0)
-    _put(parts, kinds == RuleKind.REGISTER, Kind.REGISTER, registers, offsets)
-    _put(parts, kinds == RuleKind.AT_CFA, Kind.AT_CFA, 0, offsets)
-    _put(parts, kinds == RuleKind.CFA, Kind.CFA, 0, offsets)
-    _put(parts, kinds == RuleKind.TOO_LARGE, Kind.INEXPRESSIBLE, 0, int(Reason.TOO_LARGE))
+        put_part(parts, kinds == RuleKind.UNSPECIFIED, PartKind.INEXPRESSIBLE, 0, int(unspecified))
+    put_part(parts, kinds == RuleKind.UNDEFINED, PartKind.UNDEFINED, 0, 0)
+    put_part(parts, kinds == RuleKind.REGISTER, PartKind.REGISTER, registers, offsets)
+    put_part(parts, kinds == RuleKind.AT_CFA, PartKind.AT_CFA, 0, offsets)
+    put_part(parts, kinds == RuleKind.CFA, PartKind.CFA, 0, offsets)
+    put_part(parts, kinds == RuleKind.TOO_LARGE, PartKind.INEXPRESSIBLE, 0, int(Reason.TOO_LARGE))
     is_cfa = unspecified is not None
     known: dict[tuple[bytes, bool], Part] = {}
     for number in np.flatnonzero((kinds == RuleKind.EXPRESSION) | (kinds == RuleKind.AT_EXPRESSION)).tolist():
@@ -161,14 +153,8 @@ def _fill(parts: np.ndarray, words: U64, frames: Frames, unspecified: Reason | N
         part = known.get((data, location))
         if part is None:
             found = part_of(value(data, frames.byteorder, cfa=not is_cfa), location=location)
-            part = known[data, location] = found or Part(Kind.INEXPRESSIBLE, 0, int(Reason.EXPRESSION))
+            part = known[data, location] = found or Part(PartKind.INEXPRESSIBLE, 0, int(Reason.EXPRESSION))
         parts[number] = part.record()
-
-
-def _put(parts: np.ndarray, where: Bools, kind: Kind, register: Any, offset: Any) -> None:
-    """Give the chosen parts a rule; register and offset are scalars or columns of all."""
-    for name, column in (("kind", int(kind)), ("register", register), ("offset", offset)):
-        parts[name][where] = column[where] if isinstance(column, np.ndarray) else column
 
 
 def _refuse(rules: RuleArray, where: Bools, reason: Reason) -> None:
@@ -176,18 +162,18 @@ def _refuse(rules: RuleArray, where: Bools, reason: Reason) -> None:
 
 
 def _expression(frames: Frames, word: np.uint64) -> bytes:
-    return block_at(frames.data, int(word) >> 20)
+    return block_at(frames.data, int(word) >> OFFSET_SHIFT)
 
 
 def _sp_as_usual(stack: np.ndarray, words: U64, rules: RuleArray, machine: Machine) -> Bools:
     """Where the caller's stack pointer is what the ABI makes of the CFA, whatever else says so."""
     kinds = _kinds(words)
     usual: Bools = kinds == RuleKind.UNSPECIFIED
-    usual |= (stack["kind"] == Kind.CFA) & (stack["offset"] == machine.sp_from_cfa)
+    usual |= (stack["kind"] == PartKind.CFA) & (stack["offset"] == machine.sp_from_cfa)
     if machine.sp_from_cfa == 0:
         same = np.logical_and.reduce([stack[name] == rules["cfa"][name] for name in ("kind", "register", "offset")])
         usual |= (kinds != RuleKind.SAME_VALUE) & same
     if machine is S390X:
         # The ABI saves the stack pointer like any other register; its saved value is no other.
-        usual |= (stack["kind"] == Kind.AT_CFA) | (stack["kind"] == Kind.REGISTER)
+        usual |= (stack["kind"] == PartKind.AT_CFA) | (stack["kind"] == PartKind.REGISTER)
     return usual

@@ -34,28 +34,17 @@ DW_FORM_STRX4: Final = 0x28
 DW_FORM_GNU_STR_INDEX: Final = 0x1F02
 
 SIZES: Final = {
-    0x05: 2,  # data2
-    0x06: 4,  # data4
-    0x07: 8,  # data8
-    0x0B: 1,  # data1
-    0x0C: 1,  # flag
-    0x11: 1,  # ref1
-    0x12: 2,  # ref2
-    0x13: 4,  # ref4
-    0x14: 8,  # ref8
-    0x19: 0,  # flag_present
-    0x1C: 4,  # ref_sup4
-    0x1E: 16,  # data16
-    0x20: 8,  # ref_sig8
-    0x24: 8,  # ref_sup8
-    DW_FORM_STRX1: 1,
-    DW_FORM_STRX2: 2,
-    DW_FORM_STRX3: 3,
-    DW_FORM_STRX4: 4,
-    0x29: 1,  # addrx1
-    0x2A: 2,  # addrx2
-    0x2B: 3,  # addrx3
-    0x2C: 4,  # addrx4
+    form: size
+    for size, forms in {
+        0: (0x19,),  # flag_present
+        1: (0x0B, 0x0C, 0x11, DW_FORM_STRX1, 0x29),  # data1, flag, ref1, strx1, addrx1
+        2: (0x05, 0x12, DW_FORM_STRX2, 0x2A),  # data2, ref2, strx2, addrx2
+        3: (DW_FORM_STRX3, 0x2B),  # strx3, addrx3
+        4: (0x06, 0x13, 0x1C, DW_FORM_STRX4, 0x2C),  # data4, ref4, ref_sup4, strx4, addrx4
+        8: (0x07, 0x14, 0x20, 0x24),  # data8, ref8, ref_sig8, ref_sup8
+        16: (0x1E,),  # data16
+    }.items()
+    for form in forms
 }
 """Forms of so many bytes."""
 OFFSETS: Final = frozenset({DW_FORM_STRP, 0x17, 0x1D, DW_FORM_LINE_STRP, 0x1F20, 0x1F21})
@@ -69,55 +58,39 @@ STRING_INDICES: Final = frozenset(
 )
 
 LANGUAGES: Final = {
-    0x01: "C",
-    0x02: "C",
-    0x03: "Ada",
-    0x04: "C++",
-    0x05: "COBOL",
-    0x06: "COBOL",
-    0x07: "Fortran",
-    0x08: "Fortran",
-    0x09: "Pascal",
-    0x0A: "Modula-2",
-    0x0B: "Java",
-    0x0C: "C",
-    0x0D: "Ada",
-    0x0E: "Fortran",
-    0x0F: "PL/I",
-    0x10: "Objective-C",
-    0x11: "Objective-C++",
-    0x12: "UPC",
-    0x13: "D",
-    0x14: "Python",
-    0x15: "OpenCL",
-    0x16: "Go",
-    0x17: "Modula-3",
-    0x18: "Haskell",
-    0x19: "C++",
-    0x1A: "C++",
-    0x1B: "OCaml",
-    0x1C: "Rust",
-    0x1D: "C",
-    0x1E: "Swift",
-    0x1F: "Julia",
-    0x20: "Dylan",
-    0x21: "C++",
-    0x22: "Fortran",
-    0x23: "Fortran",
-    0x24: "RenderScript",
-    0x25: "BLISS",
-    # Given out since the standard was printed.
-    0x26: "Kotlin",
-    0x27: "Zig",
-    0x28: "Crystal",
-    0x2A: "C++",
-    0x2B: "C++",
-    0x2C: "C",
-    0x2D: "Fortran",
-    0x2E: "Ada",
-    0x2F: "Ada",
-    0x30: "HIP",
-    0x31: "Assembly",
-    0x8001: "Assembly",
+    code: name
+    for name, codes in {
+        "C": (0x01, 0x02, 0x0C, 0x1D, 0x2C),
+        "Ada": (0x03, 0x0D, 0x2E, 0x2F),
+        "C++": (0x04, 0x19, 0x1A, 0x21, 0x2A, 0x2B),
+        "COBOL": (0x05, 0x06),
+        "Fortran": (0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D),
+        "Pascal": (0x09,),
+        "Modula-2": (0x0A,),
+        "Java": (0x0B,),
+        "PL/I": (0x0F,),
+        "Objective-C": (0x10,),
+        "Objective-C++": (0x11,),
+        "UPC": (0x12,),
+        "D": (0x13,),
+        "Python": (0x14,),
+        "OpenCL": (0x15,),
+        "Go": (0x16,),
+        "Modula-3": (0x17,),
+        "Haskell": (0x18,),
+        "OCaml": (0x1B,),
+        "Rust": (0x1C,),
+        "Swift": (0x1E,),
+        "Julia": (0x1F,),
+        "Dylan": (0x20,),
+        "RenderScript": (0x24,),
+        "BLISS": (0x25,),
+        "Kotlin": (0x26,),
+        "Zig": (0x27,),
+        "Crystal": (0x28,),
+        "HIP": (0x30,),
+        "Assembly": (0x31, 0x8001),
+    }.items()
+    for code in codes
 }
 """DW_LANG_ codes without the years of their standards. 0x8001 is that of MIPS assembly, which all assemblers write."""

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from walkback.base.arch import ByteOrder
+from walkback.base.errors import UnreadableError
 from walkback.dwarf import unitlayout as layout
 from walkback.elf import layout as elf_layout
 from walkback.elf import relocated
-from walkback.errors import UnreadableError
 
 if TYPE_CHECKING:
     from walkback.elf import ElfFile
@@ -98,7 +99,7 @@ class _Bytes:
 
     __slots__ = ("at", "data", "order")
 
-    def __init__(self, data: memoryview, order: elf_layout.ByteOrder, at: int = 0) -> None:
+    def __init__(self, data: memoryview, order: ByteOrder, at: int = 0) -> None:
         self.data = data
         self.order = order
         self.at = at

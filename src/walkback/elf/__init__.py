@@ -2,10 +2,10 @@
 
 from walkback.elf.archive import Member, is_archive, members
 from walkback.elf.debugfiles import DEBUG_ROOTS, DebugLink, debug_data, debug_file, debug_link
-from walkback.elf.file import ElfFile, is_elf
-from walkback.elf.inputs import elf_files
+from walkback.elf.file import IN_MEMORY, ElfFile, is_elf
+from walkback.elf.inputs import Input, contents_of, elf_files, one_elf
 from walkback.elf.notes import Note
-from walkback.elf.opened import Contents, OpenFile, in_pieces, is_stored, read_file, whole
+from walkback.elf.opened import Contents, OpenFile, in_pieces, is_stored, opened_file, read_file, whole
 from walkback.elf.relocated import Relocated, relocated
 from walkback.elf.relocations import (
     RELOCATION_TABLE,
@@ -18,6 +18,7 @@ from walkback.elf.symboltable import SYMBOL_TABLE
 
 __all__ = [
     "DEBUG_ROOTS",
+    "IN_MEMORY",
     "RELOCATION_TABLE",
     "RELOCATION_TARGET",
     "SECTION_RELOCATION",
@@ -25,11 +26,13 @@ __all__ = [
     "Contents",
     "DebugLink",
     "ElfFile",
+    "Input",
     "Member",
     "Note",
     "OpenFile",
     "Relocated",
     "Relocations",
+    "contents_of",
     "debug_data",
     "debug_file",
     "debug_link",
@@ -39,6 +42,8 @@ __all__ = [
     "is_elf",
     "is_stored",
     "members",
+    "one_elf",
+    "opened_file",
     "read_file",
     "relocated",
     "relocations_for",

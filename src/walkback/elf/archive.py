@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from walkback.base.errors import ElfError, UnreadableError
 from walkback.elf import claims, layout
 from walkback.elf.opened import Contents, OpenFile
-from walkback.errors import ElfError, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def members(data: Buffer | OpenFile, name: str) -> Iterator[Member]:
 
 def entries(data: Buffer | OpenFile, name: str) -> Iterator[Member | ArchiveIndex]:
     """The members, and the indexes between them."""
-    reader = _Reader(data if isinstance(data, OpenFile) else memoryview(data).cast("B"), name)
+    reader = _MemberReader(data if isinstance(data, OpenFile) else memoryview(data).cast("B"), name)
     position = len(layout.ARMAG)
     while position < len(reader.data):
         raw_name, start, size = reader.header(position)
@@ -88,7 +88,7 @@ def _even(offset: int) -> int:
     return offset + offset % 2
 
 
-class _Reader:
+class _MemberReader:
     def __init__(self, data: Contents, name: str) -> None:
         if not is_archive(data):
             raise UnreadableError("this is not an archive", file=name)
@@ -99,7 +99,7 @@ class _Reader:
         self._named: set[tuple[int, int]] = set()
         """The files that a thin archive names."""
         self._stored = self._claimed = 0
-        self._inner: _Reader | None = None
+        self._inner: _MemberReader | None = None
         """The archive that had the last member of this thin one."""
 
     def error(self, message: str, offset: int) -> ElfError:
@@ -144,8 +144,7 @@ class _Reader:
         try:
             contents = OpenFile(path)
         except UnreadableError as error:
-            text = f"member {_text(name)} of this thin archive: {error.message}"
-            raise self.error(text, header) from error
+            raise self.error(f"member {_text(name)} of this thin archive: {error.message}", header) from error
         if origin:
             return self.nested(contents, path, origin, start)
         if len(contents) != size:
@@ -170,7 +169,7 @@ class _Reader:
             raise self.error(f"{path} does not have the member that is wanted of it", start - AR_HEADER.size)
         inner = self._inner
         if inner is None or inner.name != path:
-            inner = self._inner = _Reader(contents, path)
+            inner = self._inner = _MemberReader(contents, path)
             inner.long_names = next(inner.long_name_tables(), memoryview(b""))
             self._claim(contents, len(inner.long_names), start - AR_HEADER.size)
         raw_name, body, size = inner.header(int(origin))

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from walkback.base.errors import ElfError, GraftError
 from walkback.elf import layout
 from walkback.elf.archive import AR_HEADER, ArchiveIndex, Member, entries
-from walkback.errors import ElfError, GraftError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from walkback.arrays import I64, Numbers
+    from walkback.base.arrays import I64, Numbers
     from walkback.elf.write import Part
 
 _SIZE_FIELD = slice(48, 58)

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from walkback.base.arch import ByteOrder
+from walkback.base.decoders import Method, decompressed
+from walkback.base.errors import ElfError
 from walkback.elf import layout
-from walkback.elf.decoders import Method, decompressed
-from walkback.errors import ElfError
 
 _GNU_MAGIC = b"ZLIB"
 _GNU_HEADER = 12
@@ -36,7 +37,7 @@ def has_gnu_magic(stored: memoryview) -> bool:
     return bytes(stored[: len(_GNU_MAGIC)]) == _GNU_MAGIC
 
 
-def decompress(stored: memoryview, byteorder: layout.ByteOrder, limit: int) -> bytes:
+def decompress(stored: memoryview, byteorder: ByteOrder, limit: int) -> bytes:
     """The contents of a section with SHF_COMPRESSED, which begins with an Elf64_Chdr."""
     shape = layout.COMPRESSION_HEADER[byteorder]
     if len(stored) < shape.itemsize:

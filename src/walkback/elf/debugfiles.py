@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from walkback.base.errors import ElfError, PassedOverWarning, UnreadableError
 from walkback.elf.compressed import decompress_xz, limit_of
 from walkback.elf.file import ElfFile
 from walkback.elf.opened import in_pieces, is_stored
-from walkback.errors import ElfError, PassedOverWarning, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ def build_id_roots(buildid_dir: str | os.PathLike[str] | None = None) -> tuple[s
     """
     cache = os.fspath(buildid_dir) if buildid_dir is not None else os.environ.get("PERF_BUILDID_DIR") or _PERF_CACHE
     # Without a home the path stays as it is, and nothing is there.
-    return (os.path.expanduser(cache), *DEBUG_ROOTS)  # noqa: PTH111 - Path.expanduser raises then
+    return (os.path.expanduser(cache), *DEBUG_ROOTS)
 
 
 def files_by_build_id(build_id: bytes, roots: Sequence[str | os.PathLike[str]]) -> Iterator[Path]:
@@ -63,7 +63,7 @@ def files_by_build_id(build_id: bytes, roots: Sequence[str | os.PathLike[str]]) 
     for root in roots:
         for name in _KEPT_NAMES:
             path = Path(root, ".build-id", text[:2], text[2:], name)
-            if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for names that are too long
+            if os.path.isfile(path):
                 yield path
 
 
@@ -148,7 +148,7 @@ def _places_by_name(elf: ElfFile, name: str, roots: Sequence[str | os.PathLike[s
 def _open(path: Path, elf: ElfFile) -> ElfFile | None:
     """The file there, unless it cannot be read or is the stripped file itself."""
     with contextlib.suppress(OSError, ValueError, UnreadableError):
-        found = ElfFile.open(path)
+        found = ElfFile(path)
         # The stripped file may be no file at all, but a member of an archive or bytes in memory.
         with contextlib.suppress(OSError):
             if path.samefile(elf.name):

@@ -1,9 +1,9 @@
 """One 64-bit ELF file as tables: sections, segments and symbols are NumPy structured arrays.
 
-Opening a file reads its header; everything else is read when asked for, so that damage where
-nobody looks does no harm. Every offset, size and count is checked against the file before use, and what
-contradicts it is an `ElfError`. Follows the System V gABI, chapters "ELF Header", "Sections", "String Table",
-"Symbol Table" and "Program Header", with extended section numbering.
+Opening a file reads its header; everything else is read when asked for, so that damage where nobody looks does no
+harm. Every offset, size and count is checked against the file before use, and what contradicts it is an `ElfError`.
+Follows the System V gABI, chapters "ELF Header", "Sections", "String Table", "Symbol Table" and "Program Header",
+with extended section numbering.
 
 Each range of a file is read once, and what its headers claim together is bounded by the file, so that many of them that
 name one range do not make a small file a large one.
@@ -18,22 +18,28 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from walkback.base.arch import ByteOrder
+from walkback.base.arrays import ends_of
+from walkback.base.errors import ElfError, UnreadableError
 from walkback.elf import claims, layout, stringtable
 from walkback.elf.compressed import decompress, decompress_gnu, has_gnu_magic, limit_of
-from walkback.elf.notes import Note, find_build_id, read_notes
-from walkback.elf.opened import Contents, OpenFile
+from walkback.elf.notes import Note, find_build_id, notes_of
+from walkback.elf.opened import Contents, OpenFile, opened_file
 from walkback.elf.symboltable import symbol_table
-from walkback.errors import ElfError, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
 
+    from walkback.sframe.files import SFrameSection
+
     Buffer = bytes | bytearray | memoryview
-    Shapes = dict[layout.ByteOrder, np.dtype[np.void]]
+    Shapes = dict[ByteOrder, np.dtype[np.void]]
     Table = npt.NDArray[np.void]
 
+IN_MEMORY = "<bytes>"
+"""What errors call a file that has no name."""
 _LONGEST_LABEL = 80
 _MOST_NOTES = 1 << 14
 
@@ -47,10 +53,24 @@ class ElfFile:
     """A 64-bit ELF file of either byte order and any machine, over its bytes or an open file.
 
     The arrays and memory views that it gives stay valid after `close`.
+
+    >>> elf = walkback.ElfFile("a.out")
+    >>> elf
+    ElfFile('a.out', type=2, machine=62, byteorder='little')
+    >>> elf.section_names()
+    ['', '.text', '.sframe', '.strtab', '.symtab', '.shstrtab']
     """
 
-    def __init__(self, data: Buffer | OpenFile, name: str, *, limit: int | None = None) -> None:
-        """`limit` is to how many bytes its compressed sections may come; without it, so many as go with its size."""
+    def __init__(
+        self, source: str | os.PathLike[str] | Buffer | OpenFile, name: str | None = None, *, limit: int | None = None
+    ) -> None:
+        """Open a path, or take the bytes, and read the header; `name` is what errors call it.
+
+        `limit` is to how many bytes its compressed sections may come; without it, so many as go with its size.
+        """
+        data = OpenFile(source) if isinstance(source, str | os.PathLike) else source
+        if name is None:
+            name = data.name if isinstance(data, OpenFile) else IN_MEMORY
         self.name = name
         self._data: Contents | None = data if isinstance(data, OpenFile) else memoryview(data).cast("B")
         self._ranges: dict[tuple[int, int], memoryview] = {}
@@ -76,10 +96,8 @@ class ElfFile:
         self._phoff, self._shoff, self.flags, _, self._phentsize, self._phnum, *rest = rest
         self._shentsize, self._shnum, self._shstrndx = rest
 
-    @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Open the file and read its header."""
-        return cls(OpenFile(path), os.fsdecode(path))
+    def __repr__(self) -> str:
+        return f"ElfFile({self.name!r}, type={self.type}, machine={self.machine}, byteorder={self.byteorder!r})"
 
     def close(self) -> None:
         """Let go of the bytes; arrays and views given out before stay valid."""
@@ -87,7 +105,7 @@ class ElfFile:
         self._ranges.clear()
         self._decompressed.clear()
         self._symbols.clear()
-        for name in ("sections", "segments", "relocation_sections"):
+        for name in ("sections", "segments", "relocation_sections", "sframe"):
             self.__dict__.pop(name, None)
 
     def __enter__(self) -> Self:
@@ -106,7 +124,7 @@ class ElfFile:
     @property
     def file(self) -> OpenFile | None:
         """The open file that it is read from; None of one in memory."""
-        return self.data if isinstance(self.data, OpenFile) else None
+        return opened_file(self.data)
 
     @property
     def header(self) -> memoryview:
@@ -134,7 +152,7 @@ class ElfFile:
         if self._shoff == 0 and count:
             raise self._error(f"{count} section headers, but no offset of them", 0x28)
         if self._shoff and count == 0:  # extended numbering: section 0 has the count
-            count = int(self._section_zero["size"])
+            count = int(self._section_zero["size"][0])
         table = self._headers("section", layout.SECTION_HEADER, self._shoff, count, self._shentsize)
         stored = table[~np.isin(table["type"], (layout.SHT_NULL, layout.SHT_NOBITS))]
         if trouble := claims.trouble_of("section", stored["offset"], stored["size"], len(self.data)):
@@ -146,16 +164,15 @@ class ElfFile:
         """The program headers, or an empty table if the file has none."""
         count = self._phnum
         if count == layout.PN_XNUM and self._shoff:
-            count = int(self._section_zero["info"])
+            count = int(self._section_zero["info"][0])
         table = self._headers("program", layout.PROGRAM_HEADER, self._phoff, count, self._phentsize)
         if trouble := claims.trouble_of("program", table["offset"], table["filesz"], len(self.data)):
             raise self._error(trouble, self._phoff)
         return table
 
     @property
-    def _section_zero(self) -> np.void:
-        first: np.void = self._headers("section", layout.SECTION_HEADER, self._shoff, 1, self._shentsize)[0]
-        return first
+    def _section_zero(self) -> Table:
+        return self._headers("section", layout.SECTION_HEADER, self._shoff, 1, self._shentsize)
 
     def _headers(self, kind: str, shapes: Shapes, offset: int, count: int, entry_size: int) -> Table:
         shape = shapes[self.byteorder]
@@ -169,8 +186,7 @@ class ElfFile:
     def _table(self, shapes: Shapes, contents: memoryview) -> Table:
         """Entries in this machine's byte order."""
         shape = shapes[self.byteorder]
-        table = np.frombuffer(contents, shape)
-        return table.astype(shape.newbyteorder("="), copy=False)
+        return np.frombuffer(contents, shape).astype(shape.newbyteorder("="), copy=False)
 
     # Sections
 
@@ -197,8 +213,7 @@ class ElfFile:
 
     def sections_of_type(self, kind: int) -> list[int]:
         """The numbers of the sections of this SHT_ type."""
-        found: list[int] = np.flatnonzero(self.sections["type"] == np.uint32(kind)).tolist()
-        return found
+        return np.flatnonzero(self.sections["type"] == np.uint32(kind)).tolist()
 
     def section_data(self, index: int) -> memoryview:
         """The contents of a section, decompressed; none for SHT_NOBITS, whose bytes are not in the file."""
@@ -238,6 +253,19 @@ class ElfFile:
         self._decompressed[key] = memoryview(contents)
         return self._decompressed[key]
 
+    # What is read of it on a floor above this one
+
+    @cached_property
+    def sframe(self) -> list[SFrameSection]:
+        """The SFrame sections of the file, each with its functions and its table; none is an empty list.
+
+        >>> walkback.ElfFile("a.out").sframe
+        [SFrameSection(version=3, functions=3, rows=8, position=0)]
+        """
+        from walkback.sframe.files import sources_of
+
+        return [section for source in sources_of(self) for section in source.pieces()]
+
     # Notes
 
     def notes(self) -> Iterator[Note]:
@@ -245,21 +273,10 @@ class ElfFile:
 
         Sections go first because the segments of a separate debug file describe another file.
         """
-        for number, note in enumerate(self._all_notes()):
+        for number, note in enumerate(notes_of(self)):
             if number == _MOST_NOTES:
                 raise self._error(f"there are more than {_MOST_NOTES} notes")
             yield note
-
-    def _all_notes(self) -> Iterator[Note]:
-        sections = self.sections_of_type(layout.SHT_NOTE)
-        for index in sections:
-            place, alignment = int(self.sections["offset"][index]), int(self.sections["addralign"][index])
-            yield from read_notes(self.section_data(index), self.byteorder, alignment, (self.name, place))
-        if sections:
-            return
-        for index in np.flatnonzero(self.segments["type"] == layout.PT_NOTE).tolist():
-            place, alignment = int(self.segments["offset"][index]), int(self.segments["align"][index])
-            yield from read_notes(self.segment_data(index), self.byteorder, alignment, (self.name, place))
 
     @cached_property
     def build_id(self) -> bytes | None:
@@ -298,9 +315,8 @@ class ElfFile:
     def executable_ranges(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """Where executable PT_LOAD segments begin and end in memory, in their order; none in an object file."""
         chosen = (self.segments["type"] == layout.PT_LOAD) & ((self.segments["flags"] & layout.PF_X) != 0)
-        start, size = self.segments["vaddr"][chosen], self.segments["memsz"][chosen]
-        # What would run over the end of the address space stops there.
-        return start, start + np.minimum(size, np.uint64(2**64 - 1) - start)
+        start = self.segments["vaddr"][chosen]
+        return start, ends_of(start, self.segments["memsz"][chosen])
 
     def is_code(self, addresses: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
         """Which addresses of a linked file lie in executable sections, or where it has none in executable segments.
@@ -309,10 +325,7 @@ class ElfFile:
         """
         wanted = np.uint64(layout.SHF_ALLOC | layout.SHF_EXECINSTR)
         code = self.sections[(self.sections["flags"] & wanted == wanted) & (self.sections["size"] > 0)]
-        start = code["addr"]
-        end = start + np.minimum(code["size"], np.uint64(2**64 - 1) - start)
-        if not len(code):
-            start, end = self.executable_ranges()
+        start, end = (code["addr"], ends_of(code["addr"], code["size"])) if len(code) else self.executable_ranges()
         order = np.argsort(start)
         number = np.searchsorted(start[order], addresses, side="right")
         ends = np.append(np.maximum.accumulate(end[order]), np.uint64(0))
@@ -334,16 +347,13 @@ class ElfFile:
     def symbols(self, index: int) -> Table:
         """The entries of the symbol table in section `index`, as a table of `SYMBOL_TABLE`; read once."""
         if index not in self._symbols:
-            table = self._read_symbols(index)
+            if int(self._section(index)["type"]) not in {layout.SHT_SYMTAB, layout.SHT_DYNSYM}:
+                raise self._section_error(index, "is not a symbol table")
+            stored = self.entries(index, layout.SYMBOL)
+            table = symbol_table(stored, lambda: self._extended_numbers(index, len(stored)))
             table.flags.writeable = False
             self._symbols[index] = table
         return self._symbols[index]
-
-    def _read_symbols(self, index: int) -> Table:
-        if int(self._section(index)["type"]) not in {layout.SHT_SYMTAB, layout.SHT_DYNSYM}:
-            raise self._section_error(index, "is not a symbol table")
-        stored = self.entries(index, layout.SYMBOL)
-        return symbol_table(stored, lambda: self._extended_numbers(index, len(stored)))
 
     def _extended_numbers(self, symtab: int, count: int) -> npt.NDArray[np.uint32]:
         """The section numbers of symbols that say SHN_XINDEX: a table beside the symbol table."""

@@ -1,4 +1,4 @@
-"""What a path stands for: an ELF file or the members of an archive, or raw bytes at an address."""
+"""What a verb reads: an ELF file, an archive, or raw bytes at an address; by its path, in memory, or open already."""
 
 from __future__ import annotations
 
@@ -6,14 +6,34 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from walkback.base.errors import ArgumentError, WalkbackError
 from walkback.elf import layout
 from walkback.elf.archive import is_archive, members
-from walkback.elf.file import ElfFile, is_elf
-from walkback.elf.opened import Contents
-from walkback.errors import ArgumentError, WalkbackError
+from walkback.elf.file import IN_MEMORY, ElfFile, is_elf
+from walkback.elf.opened import Contents, OpenFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+Input = str | os.PathLike[str] | bytes | bytearray | memoryview | OpenFile | ElfFile
+"""A path, the bytes of a file, or an ELF file that is open."""
+
+
+def contents_of(source: Input) -> tuple[Contents, str]:
+    """The bytes of an input, and what errors call it."""
+    if isinstance(source, ElfFile):
+        return source.data, source.name
+    if isinstance(source, str | os.PathLike):
+        source = OpenFile(source)
+    if isinstance(source, OpenFile):
+        return source, source.name
+    return memoryview(source).cast("B"), IN_MEMORY
+
+
+def one_elf(source: Input) -> ElfFile:
+    """The input, which has to be one ELF file."""
+    return source if isinstance(source, ElfFile) else ElfFile(source)
 
 
 def elf_files(data: Contents, name: str) -> Iterator[ElfFile]:
@@ -52,6 +72,5 @@ def split_address(text: str) -> tuple[str, int | None]:
     if not at or os.path.lexists(text):
         return text, None
     if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[1-9][0-9]{0,19}|0", number) is None or int(number, 0) >= 2**64:
-        message = f"{number!r} is not an address; examples: 4096, 0x1000"
-        raise ArgumentError(message)
+        raise ArgumentError(f"{number!r} is not an address; examples: 4096, 0x1000")
     return path, int(number, 0)

@@ -7,11 +7,10 @@ Machine specific numbers come from the psABI supplements of AMD64, AArch64 and s
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
-ByteOrder = Literal["little", "big"]
+from walkback.base.arch import ByteOrder
+from walkback.base.arrays import record_type
 
 ELF_MAGIC = b"\x7fELF"
 ARMAG, ARMAG_THIN = b"!<arch>\n", b"!<thin>\n"
@@ -100,82 +99,35 @@ ABSOLUTE: dict[tuple[int, int], int] = {
 }
 """(e_machine, relocation type) of `S + A`, and the bytes it writes."""
 
-NO_RELOCATION = frozenset(
-    {
-        (EM_X86_64, R_X86_64_NONE),
-        (EM_AARCH64, R_AARCH64_NONE),
-        (EM_AARCH64, R_AARCH64_NONE_WITHDRAWN),
-        (EM_S390, R_390_NONE),
-    }
-)
+NO_RELOCATION = {
+    (EM_X86_64, R_X86_64_NONE),
+    (EM_AARCH64, R_AARCH64_NONE),
+    (EM_AARCH64, R_AARCH64_NONE_WITHDRAWN),
+    (EM_S390, R_390_NONE),
+}
 """(e_machine, relocation type) of entries that do nothing."""
 
 
-def _shapes(fields: list[tuple[str, str]]) -> dict[ByteOrder, np.dtype[np.void]]:
-    shape = np.dtype(fields)
+def _shapes(fields: str) -> dict[ByteOrder, np.dtype[np.void]]:
+    shape = record_type(fields)
     return {"little": shape.newbyteorder("<"), "big": shape.newbyteorder(">")}
 
 
 ELF_HEADER = _shapes(
-    [
-        ("ident", "V16"),
-        ("type", "u2"),
-        ("machine", "u2"),
-        ("version", "u4"),
-        ("entry", "u8"),
-        ("phoff", "u8"),
-        ("shoff", "u8"),
-        ("flags", "u4"),
-        ("ehsize", "u2"),
-        ("phentsize", "u2"),
-        ("phnum", "u2"),
-        ("shentsize", "u2"),
-        ("shnum", "u2"),
-        ("shstrndx", "u2"),
-    ]
+    "ident V16, type u2, machine u2, version u4, entry u8, phoff u8, shoff u8, flags u4, ehsize u2, "
+    "phentsize u2, phnum u2, shentsize u2, shnum u2, shstrndx u2"
 )
 
 SECTION_HEADER = _shapes(
-    [
-        ("name_offset", "u4"),
-        ("type", "u4"),
-        ("flags", "u8"),
-        ("addr", "u8"),
-        ("offset", "u8"),
-        ("size", "u8"),
-        ("link", "u4"),
-        ("info", "u4"),
-        ("addralign", "u8"),
-        ("entsize", "u8"),
-    ]
+    "name_offset u4, type u4, flags u8, addr u8, offset u8, size u8, link u4, info u4, addralign u8, entsize u8"
 )
 
-PROGRAM_HEADER = _shapes(
-    [
-        ("type", "u4"),
-        ("flags", "u4"),
-        ("offset", "u8"),
-        ("vaddr", "u8"),
-        ("paddr", "u8"),
-        ("filesz", "u8"),
-        ("memsz", "u8"),
-        ("align", "u8"),
-    ]
-)
+PROGRAM_HEADER = _shapes("type u4, flags u4, offset u8, vaddr u8, paddr u8, filesz u8, memsz u8, align u8")
 
-SYMBOL = _shapes(
-    [
-        ("name_offset", "u4"),
-        ("info", "u1"),
-        ("other", "u1"),
-        ("shndx", "u2"),
-        ("value", "u8"),
-        ("size", "u8"),
-    ]
-)
+SYMBOL = _shapes("name_offset u4, info u1, other u1, shndx u2, value u8, size u8")
 
-COMPRESSION_HEADER = _shapes([("type", "u4"), ("reserved", "u4"), ("size", "u8"), ("addralign", "u8")])
+COMPRESSION_HEADER = _shapes("type u4, reserved u4, size u8, addralign u8")
 
-REL = _shapes([("offset", "u8"), ("info", "u8")])
-RELA = _shapes([("offset", "u8"), ("info", "u8"), ("addend", "i8")])
-DYNAMIC = _shapes([("tag", "i8"), ("value", "u8")])
+REL = _shapes("offset u8, info u8")
+RELA = _shapes("offset u8, info u8, addend i8")
+DYNAMIC = _shapes("tag i8, value u8")

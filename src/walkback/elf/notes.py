@@ -10,13 +10,18 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from walkback.base.arch import ByteOrder
+from walkback.base.errors import ElfError
 from walkback.elf import layout
-from walkback.errors import ElfError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_HEADERS: dict[layout.ByteOrder, struct.Struct] = {"little": struct.Struct("<III"), "big": struct.Struct(">III")}
+    from walkback.elf.file import ElfFile
+
+_HEADERS: dict[ByteOrder, struct.Struct] = {"little": struct.Struct("<III"), "big": struct.Struct(">III")}
 """Sizes of name and contents, and the type."""
 
 
@@ -32,9 +37,7 @@ class Note:
     """Where the note begins in the file."""
 
 
-def read_notes(
-    contents: memoryview, byteorder: layout.ByteOrder, alignment: int, place: tuple[str, int]
-) -> Iterator[Note]:
+def read_notes(contents: memoryview, byteorder: ByteOrder, alignment: int, place: tuple[str, int]) -> Iterator[Note]:
     """The notes one after the other; `place` is the file and the offset in it, `alignment` that of the section."""
     header = _HEADERS[byteorder]
     file, offset = place
@@ -52,6 +55,18 @@ def read_notes(
         position = (end + mask) & ~mask
     if any(contents[position:]):
         raise ElfError("a note ends within its header", file=file, offset=offset + position)
+
+
+def notes_of(elf: ElfFile) -> Iterator[Note]:
+    """The notes of all sections of a file; of all segments where no section has notes."""
+    headers, contents, alignment = elf.sections, elf.section_data, "addralign"
+    numbers = elf.sections_of_type(layout.SHT_NOTE)
+    if not numbers:
+        headers, contents, alignment = elf.segments, elf.segment_data, "align"
+        numbers = np.flatnonzero(headers["type"] == layout.PT_NOTE).tolist()
+    for number in numbers:
+        place = elf.name, int(headers["offset"][number])
+        yield from read_notes(contents(number), elf.byteorder, int(headers[alignment][number]), place)
 
 
 def find_build_id(notes: Iterable[Note]) -> bytes | None:

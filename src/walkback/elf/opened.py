@@ -17,8 +17,8 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from walkback.errors import UnreadableError
-from walkback.replace import CHANGED
+from walkback.base.errors import UnreadableError
+from walkback.base.replace import CHANGED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ class OpenFile:
         self.name = os.fsdecode(path)
         try:
             # Before opening, because opening a pipe waits and opening a device may act.
-            _refuse_other(os.stat(path), self.name)  # noqa: PTH116 - three times as quick as Path.stat
+            _refuse_other(os.stat(path), self.name)
             self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
             self.status = os.fstat(self._descriptor)
         except OSError as error:
@@ -74,8 +74,7 @@ class OpenFile:
     def __getitem__(self, which: slice) -> memoryview:
         start, stop, step = which.indices(self._size)
         if step != 1:
-            message = "a file is read from front to back"
-            raise ValueError(message)
+            raise ValueError("a file is read from front to back")
         return memoryview(self._read(start, max(stop - start, 0)))
 
     def pieces(self, start: int = 0, end: int | None = None) -> Iterator[memoryview]:
@@ -150,6 +149,11 @@ def read_file(path: str | os.PathLike[str]) -> memoryview:
 def is_stored(contents: Contents, start: int, size: int) -> bool:
     """Whether a part is more than a hole, so that going through it is worth its time."""
     return isinstance(contents, memoryview) or contents.is_stored(start, size)
+
+
+def opened_file(contents: Contents) -> OpenFile | None:
+    """The file that these are read from; None if they are in memory."""
+    return None if isinstance(contents, memoryview) else contents
 
 
 def whole(contents: Contents) -> memoryview:

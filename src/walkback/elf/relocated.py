@@ -11,7 +11,7 @@ from walkback.elf import layout
 from walkback.elf.relocations import relocations_for
 
 if TYPE_CHECKING:
-    from walkback.arrays import I32, I64, U64
+    from walkback.base.arrays import I32, I64, U64
     from walkback.elf.file import ElfFile
 
 

@@ -10,28 +10,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from walkback.base.arrays import record_type
+from walkback.base.errors import ElfError, UnreadableError
 from walkback.elf import layout
-from walkback.errors import ElfError, UnreadableError
 
 if TYPE_CHECKING:
     from walkback.elf.file import ElfFile, Table
 
-RELOCATION_TABLE = np.dtype(
-    [
-        ("offset", "u8"),
-        ("addend", "i8"),
-        ("type", "u4"),
-        ("symbol", "u4"),
-        ("symtab", "u4"),
-        ("has_addend", "?"),
-    ],
-    align=True,
-)
+RELOCATION_TABLE = record_type("offset u8, addend i8, type u4, symbol u4, symtab u4, has_addend ?", align=True)
 
-SECTION_RELOCATION = np.dtype([("offset", "u8"), ("addend", "i8"), ("type", "u4"), ("section", "u4")], align=True)
+SECTION_RELOCATION = record_type("offset u8, addend i8, type u4, section u4", align=True)
 """A place in a section to be made that gets the address of a section plus the addend, in the way of the type."""
 
-RELOCATION_TARGET = np.dtype([("section", "i8"), ("value", "i8")])
+RELOCATION_TARGET = record_type("section i8, value i8")
 """Where the symbol of a relocation is. `section` is 0 if it is in no section of this file: undefined, absolute or
 common; and -1 if there is no such symbol."""
 
@@ -69,8 +60,7 @@ def relocations_for(elf: ElfFile, section_index: int) -> Relocations:
     if not sources:
         return Relocations(np.zeros(0, RELOCATION_TABLE), ())
     if elf.machine == layout.EM_MIPS:
-        text = "relocations of MIPS files, which are laid out differently, are not read"
-        raise UnreadableError(text, file=elf.name)
+        raise UnreadableError("relocations of MIPS files, which are laid out differently, are not read", file=elf.name)
     # Sections that share bytes could otherwise make a small file fill the memory.
     if sum(len(elf.section_data(source)) for source in sources) > len(elf.data):
         raise ElfError(f"the relocation sections of section {section_index} overlap", file=elf.name)

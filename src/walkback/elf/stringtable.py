@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.errors import ElfError
+from walkback.base.errors import ElfError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from walkback.base.arrays import record_type
 from walkback.elf import layout
 
 if TYPE_CHECKING:
@@ -15,17 +16,7 @@ if TYPE_CHECKING:
 
     Table = npt.NDArray[np.void]
 
-SYMBOL_TABLE = np.dtype(
-    [
-        ("name_offset", "u4"),
-        ("section", "u4"),
-        ("value", "u8"),
-        ("size", "u8"),
-        ("info", "u1"),
-        ("other", "u1"),
-    ],
-    align=True,
-)
+SYMBOL_TABLE = record_type("name_offset u4, section u4, value u8, size u8, info u1, other u1", align=True)
 """A symbol as `ElfFile.symbols` gives it. `section` is the resolved number; the reserved ones (SHN_ABS and
 its like) are or-ed with `layout.SHN_RESERVED`, because real sections may have those numbers."""
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from walkback.base.errors import GraftError
 from walkback.elf import layout
-from walkback.errors import GraftError
 
 if TYPE_CHECKING:
     from walkback.elf.file import ElfFile, Table

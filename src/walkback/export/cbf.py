@@ -11,9 +11,10 @@ from typing import BinaryIO
 
 import numpy as np
 
-from walkback.cbf import Kind, encode_columns
-from walkback.export.profile import SampleBatch
-from walkback.unwind.stacks import End
+from walkback.cbf.encoding import encode_columns
+from walkback.cbf.layout import FrameCode
+from walkback.stacks.profile import SampleBatch
+from walkback.stacks.stacks import End
 
 
 def write(batches: Iterable[SampleBatch], out: BinaryIO) -> None:
@@ -23,6 +24,6 @@ def write(batches: Iterable[SampleBatch], out: BinaryIO) -> None:
         returns = batch.pc != batch.lookup
         calls = batch.frames.kernel[batch.frame]
         calls[batch.first[:-1][np.diff(batch.first) > 0]] = False
-        kind = np.where(returns | calls, np.uint8(Kind.RA), np.uint8(Kind.PC))
+        kind = np.where(returns | calls, np.uint8(FrameCode.RA), np.uint8(FrameCode.PC))
         data, _ = encode_columns(batch.first, kind, batch.pc, truncated=batch.end != End.COMPLETE)
         out.write(data.data)

@@ -7,26 +7,23 @@ of it. Each name is in it once too, as JSON in which nothing can end a script.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
-from importlib.resources import files
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import numpy as np
 
-from walkback.arrays import I64
-from walkback.export.functions import Functions
-from walkback.export.names import base_name, clean, numbered
-from walkback.export.profile import Frames, Profile
-from walkback.export.tree import Tree
-from walkback.text import printable
+from walkback.base.arrays import I64, numbered
+from walkback.base.text import base_name, clean, printable
+from walkback.pages.page import harmless, write_page
+from walkback.stacks.functions import FunctionStacks
+from walkback.stacks.profile import NamedFrames, Profile
+from walkback.stacks.tree import PrefixTree
 
 _FUNCTION, _KERNEL, _NAMELESS, _INCOMPLETE, _PROGRAM = range(5)
 """What a name is of; the script colours by it."""
 _ROOT = "all"
-_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def write(profile: Profile, out: BinaryIO) -> None:
@@ -36,7 +33,14 @@ def write(profile: Profile, out: BinaryIO) -> None:
 
 
 def write_difference(before: Profile, after: Profile, out: BinaryIO, *, title: str = "") -> None:
-    """Write a page with two profiles: widths are those of one, colours tell what has more and less of the whole."""
+    """Write a page with two profiles: widths are those of one, colours show what has more and less of the whole.
+
+    >>> import io
+    >>> profile, page = walkback.unwind("perf.data"), io.BytesIO()
+    >>> walkback.export.write_difference(profile, profile, page, title="Twice the same")
+    >>> page.getvalue()[:15]
+    b'<!DOCTYPE html>'
+    """
     sides = [before, after]
     marked = [profile.marked() for profile in sides]
     names = [name for one, its in zip(sides, marked, strict=True) for name in _names(one, its)]
@@ -48,21 +52,15 @@ def write_difference(before: Profile, after: Profile, out: BinaryIO, *, title: s
 
 
 def _write_page(title: str, about: str, data: str, out: BinaryIO) -> None:
-    parts = {
-        "TITLE": escape(printable(clean(title)) or "Flame graph"),
-        "ABOUT": escape(about),
-        "STYLE": _resource("flamegraph.css"),
-        "DATA": data.translate(_HTML),
-        "TREE": _resource("flamegraph_tree.js"),
-        "SCRIPT": _resource("flamegraph.js"),
-    }
-    # Every second piece is the name of a part.
-    pieces = re.split("@([A-Z]+)@", _resource("flamegraph.html"))
-    out.writelines(parts[piece].encode() if place % 2 else piece.encode() for place, piece in enumerate(pieces))
-
-
-def _resource(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    write_page(
+        out,
+        __package__,
+        "flamegraph.html",
+        title=printable(clean(title)) or "Flame graph",
+        styles=["flamegraph.css"],
+        script="export/flamegraph.js",
+        data={"ABOUT": escape(about), "DATA": harmless(data)},
+    )
 
 
 def _about(profile: Profile) -> str:
@@ -88,7 +86,7 @@ def _duration(nanoseconds: int) -> str:
 
 def _joined(one: Profile, other: Profile) -> Profile:
     """The rows of two profiles, one after the other; frames and stacks that are equal stay apart."""
-    frames = Frames(
+    frames = NamedFrames(
         [*one.frames.symbol, *other.frames.symbol],
         [*one.frames.module, *other.frames.module],
         np.concatenate((one.frames.address, other.frames.address)),
@@ -120,13 +118,13 @@ def _same_comm(joined: Profile, before: Profile, after: Profile) -> Profile:
     )
 
 
-def _data(profile: Profile, frame_names: Sequence[object], before: Profile | None = None) -> str:
+def _data(profile: Profile, frame_names: Sequence[tuple[str, str, int]], before: Profile | None = None) -> str:
     """The names, and the tree, as JSON; `before` is the same profile with other weights."""
-    functions = Functions.of(profile, frame_names)
-    names = [(_ROOT, "", _FUNCTION), *cast("list[tuple[str, str, int]]", functions.names)]
+    functions = FunctionStacks.of(profile, frame_names)
+    names = [(_ROOT, "", _FUNCTION), *functions.names]
     names += [(clean(str(comm)) or "[unknown]", "", _PROGRAM) for comm in functions.comms]
     first, stacks = _with_comms(functions)
-    tree = Tree.of(first, stacks)
+    tree = PrefixTree.of(first, stacks)
     by_text = sorted(range(len(names)), key=lambda number: names[number][:2])
     rank = np.empty(len(names), np.int64)
     rank[by_text] = np.arange(len(names))
@@ -145,7 +143,7 @@ def _data(profile: Profile, frame_names: Sequence[object], before: Profile | Non
     }
     if before is not None:
         # What is merged by name does not depend on weights, so the rows are the same.
-        data["before"] = [0, *tree.self_weight(Functions.of(before, frame_names).weight)[order].tolist()]
+        data["before"] = [0, *tree.self_weight(FunctionStacks.of(before, frame_names).weight)[order].tolist()]
     return json.dumps(data, separators=(",", ":"))
 
 
@@ -165,7 +163,7 @@ def _names(profile: Profile, marked: Profile) -> list[tuple[str, str, int]]:
     return found
 
 
-def _with_comms(functions: Functions) -> tuple[I64, I64]:
+def _with_comms(functions: FunctionStacks[tuple[str, str, int]]) -> tuple[I64, I64]:
     """A stack for each row of the totals, with the comm outermost; names count from 1, and comms after all names."""
     sizes = np.diff(functions.first)[functions.stack]
     first = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes + 1)))
@@ -180,7 +178,7 @@ def _with_comms(functions: Functions) -> tuple[I64, I64]:
     return first, words
 
 
-def _in_order(tree: Tree, rank: I64) -> I64:
+def _in_order(tree: PrefixTree, rank: I64) -> I64:
     """The nodes level by level, the children of one parent by the rank of their names."""
     place = np.zeros(len(tree), np.int64)
     order = np.empty(len(tree), np.int64)
@@ -192,7 +190,7 @@ def _in_order(tree: Tree, rank: I64) -> I64:
     return order
 
 
-def _children(tree: Tree, order: I64) -> list[int]:
+def _children(tree: PrefixTree, order: I64) -> list[int]:
     """How many children the root and each node have."""
     count = np.bincount(tree.parent + 1, minlength=len(tree) + 1)
     ordered: list[int] = count[np.concatenate((np.zeros(1, np.int64), order + 1))].tolist()

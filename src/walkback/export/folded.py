@@ -5,13 +5,12 @@ The text that flame graph programs eat. Lines are sorted, so equal profiles give
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import BinaryIO
 
-from walkback.export.functions import Functions
-from walkback.export.names import encoded
-from walkback.export.profile import Profile
-from walkback.text import printable
+from walkback.base.text import encoded, printable
+from walkback.export.tables import outermost_first
+from walkback.stacks.functions import FunctionStacks
+from walkback.stacks.profile import Profile
 
 
 def write(profile: Profile, out: BinaryIO, *, kernel: bool = False) -> None:
@@ -20,13 +19,11 @@ def write(profile: Profile, out: BinaryIO, *, kernel: bool = False) -> None:
     labels = frames.labels()
     if kernel:
         labels = [f"{label}_[k]" if its else label for label, its in zip(labels, frames.kernel.tolist(), strict=True)]
-    found = Functions.of(profile, labels)
+    found = FunctionStacks.of(profile, labels)
     names = [_harmless(str(name)) for name in found.names]
-    words, first = found.stacks.tolist(), found.first.tolist()
-    # Innermost first becomes outermost first when everything is turned around.
-    words.reverse()
-    total = len(words)
-    stacks = [b";".join([names[word] for word in words[total - end : total - begin]]) for begin, end in pairwise(first)]
+    stacks = [
+        b";".join([names[word] for word in stack]) for stack in outermost_first(found.first, found.stacks.tolist())
+    ]
     comms = [_harmless(str(comm)) or b"[unknown]" for comm in found.comms]
     lines: dict[bytes, int] = {}
     for comm, stack, weight in zip(found.comm.tolist(), found.stack.tolist(), found.weight.tolist(), strict=True):

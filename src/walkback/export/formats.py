@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from walkback.export import cbf, firefox, flamegraph, folded, jsonlines, perfscript, pprof, speedscope, top
-from walkback.export.profile import Profile, SampleBatch
+from walkback.export import cbf, firefox, flamegraph, folded, jsonlines, perfscript, pprof, speedscope
+from walkback.stacks import top
+from walkback.stacks.profile import Profile, SampleBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Format:
     write: Callable[..., Any]
     """`write(profile, out)` or, if the format is streamed, `write(batches, out)`; `out` takes bytes."""
     streamed: bool = False
-    """Tells of each sample, and needs no sums."""
+    """Writes each sample, and needs no sums."""
     timeline: bool = False
     """Shows time where the profile has a timeline."""
     binary: bool = False
@@ -29,8 +30,7 @@ class Format:
         """Write a `Profile`; if the format is streamed, batches of samples, as those of `Unwinding`."""
         if self.streamed == isinstance(source, Profile):
             wanted = "batches of samples" if self.streamed else "a Profile"
-            message = f"{self.name} is written from {wanted}"
-            raise TypeError(message)
+            raise TypeError(f"{self.name} is written from {wanted}")
         self.write(source, out, **options)
 
 

@@ -6,41 +6,42 @@ frame has `pc`, `lookup`, `symbol`, `module`, `how`, and where they are known `f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from walkback.arrays import U64
-from walkback.export.names import json_text
-from walkback.export.profile import Frames, SampleBatch
+from walkback.base.arrays import U64
+from walkback.base.render import LineForm
+from walkback.base.text import json_text
 from walkback.export.streamed import Texts, write_items
-from walkback.render import Line
-from walkback.unwind.stacks import END_WORDS, HOW_WORDS
+from walkback.stacks.profile import NamedFrames, SampleBatch
+from walkback.stacks.stacks import END_WORDS, HOW_WORDS
 
-_UNKNOWN = "unknown"
-_ENDS = [json_text(_UNKNOWN).encode()] * 256
-_HOWS = [json_text(_UNKNOWN)] * 256
-for _end, _word in END_WORDS.items():
-    _ENDS[_end] = json_text(_word).encode()
-for _how, _word in HOW_WORDS.items():
-    _HOWS[_how] = json_text(_word)
+
+def _by_byte(words: Mapping[Any, str]) -> list[str]:
+    """A word for each value that a byte can have."""
+    return [words.get(value, "unknown") for value in range(256)]
+
+
+_ENDS = [json_text(word).encode() for word in _by_byte(END_WORDS)]
+_HOWS = [json_text(word) for word in _by_byte(HOW_WORDS)]
 
 
 def write(batches: Iterable[SampleBatch], out: BinaryIO) -> None:
     """Write samples as they come."""
-    frames: Frames | None = None
+    frames: NamedFrames | None = None
     texts = Texts(lambda records: _objects(frames, records))
     for batch in batches:
         frames = batch.frames
         # A frame and its `how` are in one word.
         key = batch.frame.astype(np.uint64) << np.uint64(8) | batch.how
         chosen, text_of_frame = texts.choose(key, batch.pc, batch.lookup)
-        foot = Line(b'],"end":', (_ENDS, batch.end), b"}\n")
-        write_items(out, _head(batch), Line((chosen, text_of_frame)), foot, batch.first, between=b",")
+        foot = LineForm(b'],"end":', (_ENDS, batch.end), b"}\n")
+        write_items(out, _head(batch), LineForm((chosen, text_of_frame)), foot, batch.first, between=b",")
 
 
-def _objects(frames: Frames | None, records: U64) -> Iterable[bytes]:
+def _objects(frames: NamedFrames | None, records: U64) -> Iterable[bytes]:
     """The object of each frame, but what is the same for all of one number is made once."""
     assert frames is not None
     known: dict[int, str] = {}
@@ -51,7 +52,7 @@ def _objects(frames: Frames | None, records: U64) -> Iterable[bytes]:
         yield f'{{"pc":{pc},"lookup":{lookup},{known[number]},"how":{_HOWS[key & 255]}}}'.encode()
 
 
-def _names(frames: Frames, number: int) -> str:
+def _names(frames: NamedFrames, number: int) -> str:
     fields = [f'"symbol":{json_text(frames.symbol[number])},"module":{json_text(frames.module[number] or None)}']
     if frames.file is not None and frames.file[number]:
         fields.append(f'"file":{json_text(frames.file[number])}')
@@ -60,7 +61,7 @@ def _names(frames: Frames, number: int) -> str:
     return ",".join(fields)
 
 
-def _head(batch: SampleBatch) -> Line:
+def _head(batch: SampleBatch) -> LineForm:
     fields: list[Any] = [
         b'{"pid":',
         ("decimal", batch.pid),
@@ -76,4 +77,4 @@ def _head(batch: SampleBatch) -> Line:
     if batch.event is not None:
         events = [json_text(event).encode() for event in batch.events]
         fields += [b',"event":', (events, batch.event), b',"period":', ("unsigned", batch.period)]
-    return Line(*fields, b',"frames":[')
+    return LineForm(*fields, b',"frames":[')

@@ -11,12 +11,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from walkback.arrays import U64
-from walkback.export.names import encoded
-from walkback.export.profile import Frames, SampleBatch
+from walkback.base.arrays import U64
+from walkback.base.render import LineForm
+from walkback.base.text import encoded, printable
 from walkback.export.streamed import Texts, formatted, write_items
-from walkback.render import Line
-from walkback.text import printable
+from walkback.stacks.profile import NamedFrames, SampleBatch
 
 _MICROSECOND = np.uint64(1000)
 _SECOND = np.uint64(10**9)
@@ -25,15 +24,15 @@ _THREE_DIGITS = [b"%03d" % number for number in range(1000)]
 
 def write(batches: Iterable[SampleBatch], out: BinaryIO, *, pids: bool = False) -> None:
     """Write samples as they come; with `pids` the process stands before the thread, as after `perf script -F +pid`."""
-    frames: Frames | None = None
+    frames: NamedFrames | None = None
     texts = Texts(lambda records: (_frame_line(frames, *record) for record in records.tolist()))
     for batch in batches:
         frames = batch.frames
         lines, line_of_frame = texts.choose(batch.frame, batch.lookup)
-        write_items(out, _head(batch, pids=pids), Line((lines, line_of_frame)), Line(b"\n"), batch.first)
+        write_items(out, _head(batch, pids=pids), LineForm((lines, line_of_frame)), LineForm(b"\n"), batch.first)
 
 
-def _frame_line(frames: Frames | None, number: int, lookup: int) -> bytes:
+def _frame_line(frames: NamedFrames | None, number: int, lookup: int) -> bytes:
     assert frames is not None
     symbol, module = frames.symbol[number], frames.module[number]
     away = "" if frames.offset is None else f"+{int(frames.offset[number]):#x}"
@@ -44,9 +43,9 @@ def _frame_line(frames: Frames | None, number: int, lookup: int) -> bytes:
     return b"\t%16x %b (%b)\n" % (address, encoded(name), encoded(where))
 
 
-def _head(batch: SampleBatch, *, pids: bool) -> Line:
+def _head(batch: SampleBatch, *, pids: bool) -> LineForm:
     """The line about each sample."""
-    fields: list[Any] = [([_comm(comm) for comm in batch.comms], batch.comm), b" "]
+    fields: list[Any] = [([encoded(printable(comm)) or b"[unknown]" for comm in batch.comms], batch.comm), b" "]
     if pids:
         fields += [formatted("%5d/", batch.pid), formatted("%-5d ", batch.tid)]
     else:
@@ -56,11 +55,7 @@ def _head(batch: SampleBatch, *, pids: bool) -> Line:
     fields += [*_seconds(batch.time), b": ", formatted("%10d ", batch.period)]
     if batch.event is not None:
         fields += [([encoded(printable(event)) for event in batch.events], batch.event), b": "]
-    return Line(*fields, b"\n")
-
-
-def _comm(comm: str) -> bytes:
-    return encoded(printable(comm)) or b"[unknown]"
+    return LineForm(*fields, b"\n")
 
 
 def _seconds(time: U64) -> list[Any]:

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import BinaryIO
 
+from walkback.base.arrays import numbered
 from walkback.export import protobuf
-from walkback.export.names import clean, numbered
-from walkback.export.profile import Mapping, Profile
+from walkback.export.tables import StringTable
+from walkback.stacks.profile import CodeMapping, Profile
 
 _GZIP = 31
 """Window bits that make zlib write gzip."""
@@ -42,16 +43,6 @@ _FUNCTION_ID, _LINE_NUMBER = 1, 2
 _NAME, _SYSTEM_NAME, _SOURCE = 2, 3, 4
 
 
-class _Strings:
-    """The string table; number 0 is the empty string."""
-
-    def __init__(self) -> None:
-        self.numbers = {"": 0}
-
-    def __getitem__(self, text: str) -> int:
-        return self.numbers.setdefault(clean(text), len(self.numbers))
-
-
 def write(profile: Profile, out: BinaryIO) -> None:
     """Write a profile."""
     compress = zlib.compressobj(_LEVEL, wbits=_GZIP)
@@ -60,7 +51,7 @@ def write(profile: Profile, out: BinaryIO) -> None:
 
 
 def _pieces(profile: Profile) -> Iterator[bytes]:
-    strings = _Strings()
+    strings = StringTable("")
     yield _types(profile, strings)
     yield from _samples(profile, strings)
     mapping_of = {"": 0}
@@ -71,7 +62,7 @@ def _pieces(profile: Profile) -> Iterator[bytes]:
     yield b"".join([protobuf.message(_STRING_TABLE, text.encode()) for text in strings.numbers])
 
 
-def _types(profile: Profile, strings: _Strings) -> bytes:
+def _types(profile: Profile, strings: StringTable) -> bytes:
     """What the values of samples are, and when the recording was made."""
     kinds = [_value_type("samples", "count", strings)]
     if profile.unit == "nanoseconds":
@@ -84,11 +75,11 @@ def _types(profile: Profile, strings: _Strings) -> bytes:
     return b"".join(parts)
 
 
-def _value_type(kind: str, unit: str, strings: _Strings) -> bytes:
+def _value_type(kind: str, unit: str, strings: StringTable) -> bytes:
     return protobuf.number(_TYPE, strings[kind]) + protobuf.number(_UNIT, strings[unit])
 
 
-def _samples(profile: Profile, strings: _Strings) -> Iterator[bytes]:
+def _samples(profile: Profile, strings: StringTable) -> Iterator[bytes]:
     # The location of frame n is n + 1. A stack's locations are written once, however many samples have it.
     ids = [protobuf.varint(number + 1) for number in range(len(profile.frames))]
     frames = profile.stack_frames.tolist()
@@ -109,31 +100,27 @@ def _samples(profile: Profile, strings: _Strings) -> Iterator[bytes]:
     yield b"".join(samples)
 
 
-def _labels(profile: Profile, strings: _Strings) -> Iterator[bytes]:
+def _labels(profile: Profile, strings: StringTable) -> Iterator[bytes]:
     """The labels of each row."""
-    comms = [_text_label("comm", comm, strings) for comm in profile.comms]
+    comms = [_label("comm", comm, strings) for comm in profile.comms]
     if profile.pid is None or profile.tid is None:
         yield from (comms[comm] for comm in profile.comm.tolist())
         return
     keys = list(zip(profile.comm.tolist(), profile.pid.tolist(), profile.tid.tolist(), strict=True))
     known = {
-        (comm, pid, tid): comms[comm] + _number_label("pid", pid, strings) + _number_label("tid", tid, strings)
+        (comm, pid, tid): comms[comm] + _label("pid", pid, strings) + _label("tid", tid, strings)
         for comm, pid, tid in set(keys)
     }
     yield from (known[key] for key in keys)
 
 
-def _text_label(key: str, text: str, strings: _Strings) -> bytes:
-    fields = protobuf.number(_KEY, strings[key]) + protobuf.number(_STR, strings[text])
-    return protobuf.message(_LABEL, fields)
+def _label(key: str, value: str | int, strings: StringTable) -> bytes:
+    name = protobuf.number(_KEY, strings[key])
+    field = protobuf.number(_STR, strings[value]) if isinstance(value, str) else protobuf.number(_NUM, value)
+    return protobuf.message(_LABEL, name + field)
 
 
-def _number_label(key: str, value: int, strings: _Strings) -> bytes:
-    fields = protobuf.number(_KEY, strings[key]) + protobuf.number(_NUM, value)
-    return protobuf.message(_LABEL, fields)
-
-
-def _mappings(profile: Profile, strings: _Strings, mapping_of: dict[str, int]) -> bytes:
+def _mappings(profile: Profile, strings: StringTable, mapping_of: dict[str, int]) -> bytes:
     """A mapping for each module that frames name."""
     known = {one.file: one for one in profile.mappings}
     with_lines = {
@@ -144,7 +131,7 @@ def _mappings(profile: Profile, strings: _Strings, mapping_of: dict[str, int]) -
     # Readers take the first mapping for the program's own, so what the profile names first comes first.
     for module in dict.fromkeys([*(file for file in known if file in used), *used]):
         mapping_of[module] = len(mapping_of)
-        one = known.get(module, Mapping(module))
+        one = known.get(module, CodeMapping(module))
         build_id = one.build_id.hex() if one.build_id else ""
         fields = [
             protobuf.number(_ID, mapping_of[module]),
@@ -161,20 +148,17 @@ def _mappings(profile: Profile, strings: _Strings, mapping_of: dict[str, int]) -
     return b"".join(parts)
 
 
-def _locations(profile: Profile, strings: _Strings, mapping_of: dict[str, int]) -> bytes:
+def _locations(profile: Profile, strings: StringTable, mapping_of: dict[str, int]) -> bytes:
     """A location for each frame, and the functions that they are in."""
     frames = profile.frames
     files = frames.file or [None] * len(frames)
     lines = frames.line or [0] * len(frames)
-    labels = frames.labels()
-    functions, function_of = numbered(list(zip(labels, frames.module, files, strict=True)))
-    examples = dict(zip(function_of.tolist()[::-1], range(len(frames) - 1, -1, -1), strict=True))
+    functions, function_of = numbered(list(zip(frames.labels(), frames.module, files, strict=True)))
     parts = []
-    for number in range(len(functions)):
-        frame = examples[number]
-        name = strings[labels[frame]]
-        fields = [protobuf.number(_ID, number + 1), protobuf.number(_NAME, name)]
-        fields += [protobuf.number(_SYSTEM_NAME, name), protobuf.number(_SOURCE, strings[files[frame] or ""])]
+    for number, (label, _, file) in enumerate(functions, 1):
+        name = strings[label]
+        fields = [protobuf.number(_ID, number), protobuf.number(_NAME, name)]
+        fields += [protobuf.number(_SYSTEM_NAME, name), protobuf.number(_SOURCE, strings[file or ""])]
         parts.append(protobuf.message(_FUNCTION, b"".join(fields)))
     addresses = frames.address.tolist()
     for number, function in enumerate(function_of.tolist()):

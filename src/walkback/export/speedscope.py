@@ -6,15 +6,12 @@ With a timeline there is a profile for each thread, its samples in the order of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import BinaryIO
 
-import numpy as np
-
-from walkback.arrays import I64, U64
-from walkback.export.names import json_text, numbered
-from walkback.export.profile import Profile
-from walkback.export.threads import Thread, threads
+from walkback.base.arrays import I64, U64, numbered
+from walkback.base.text import json_text
+from walkback.export.tables import outermost_first, series_of
+from walkback.stacks.profile import Profile
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _PIECE = 1 << 12
@@ -33,12 +30,14 @@ def _pieces(profile: Profile) -> Iterator[str]:
     functions, function_of = numbered(list(zip(frames.labels(), where, strict=True)))
     yield f'{{"$schema":{json_text(_SCHEMA)},"exporter":"walkback","name":{json_text(profile.title or "walkback")}'
     yield ',"activeProfileIndex":0,"shared":{"frames":['
-    yield ",".join([_frame(*function) for function in functions])  # type: ignore[misc]  # numbered() takes keys of any kind
+    yield ",".join([_frame(*function) for function in functions])
     yield ']},"profiles":['
     texts = _stacks(profile, function_of)
-    for number, one in enumerate(_series(profile)):
+    unit = "nanoseconds" if profile.unit == "nanoseconds" else "none"
+    for number, one in enumerate(series_of(profile)):
         yield "," if number else ""
-        yield from _profile(*one, texts, "nanoseconds" if profile.unit == "nanoseconds" else "none")
+        name = one.comm if one.time is None else f"{one.comm} ({one.pid}/{one.tid})"
+        yield from _profile(name, one.stack, one.weight, texts, unit)
     yield "]}\n"
 
 
@@ -48,29 +47,8 @@ def _frame(name: str, file: str) -> str:
 
 def _stacks(profile: Profile, function_of: I64) -> list[str]:
     """The text of each stack: numbers of functions, outermost first."""
-    words = [str(number) for number in function_of[profile.stack_frames][::-1].tolist()]
-    whole = len(words)
-    return [
-        f"[{','.join(words[whole - end : whole - begin])}]" for begin, end in pairwise(profile.stack_first.tolist())
-    ]
-
-
-def _series(profile: Profile) -> Iterator[tuple[str, I64, U64]]:
-    """Name, stacks and weights of each profile."""
-    if profile.timeline is not None:
-        for thread in threads(profile.timeline):
-            yield _thread_name(profile, thread), thread.stack, thread.weight
-        return
-    texts, comm_number = numbered(profile.comms)
-    comm = comm_number[profile.comm]
-    for number, text in enumerate(texts):
-        rows = np.flatnonzero(comm == number)
-        if len(rows):
-            yield str(text), profile.stack[rows], profile.weight[rows]
-
-
-def _thread_name(profile: Profile, thread: Thread) -> str:
-    return f"{profile.comms[thread.comm]} ({thread.pid}/{thread.tid})"
+    words = [str(number) for number in function_of[profile.stack_frames].tolist()]
+    return [f"[{','.join(stack)}]" for stack in outermost_first(profile.stack_first, words)]
 
 
 def _profile(name: str, stacks: I64, weights: U64, texts: list[str], unit: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What the formats that tell of each sample have in common: text made once for each distinct frame, and then copied."""
+"""What the formats that write each sample have in common: text made once for each distinct frame, and then copied."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import BinaryIO
 
 import numpy as np
 
-from walkback.arrays import I64, U64, Numbers
-from walkback.export.distinct import Distinct
-from walkback.render import Line, render
+from walkback.base.arrays import I64, U64, Numbers
+from walkback.base.render import LineForm, render
+from walkback.stacks.distinct import Distinct
 
 _MOST_TEXTS = 1 << 18
-"""So many texts are kept; past that they are made anew, so that memory stays bounded."""
+"""The number of texts that are kept; past that they are made anew, so that memory stays bounded."""
 
 
 class Texts:
@@ -47,7 +47,9 @@ def formatted(pattern: str, column: Numbers) -> tuple[list[bytes], I64]:
     return [(pattern % value).encode() for value in values.tolist()], numbers.astype(np.int64)
 
 
-def write_items(out: BinaryIO, head: Line, row: Line, foot: Line, first: I64, *, between: bytes = b"") -> None:
+def write_items(
+    out: BinaryIO, head: LineForm, row: LineForm, foot: LineForm, first: I64, *, between: bytes = b""
+) -> None:
     """Write a head line, the rows, and a foot line for each sample."""
     first = np.ascontiguousarray(first, np.int64)
     out.writelines(render(head, row, foot, first[:-1].copy(), np.diff(first), between))

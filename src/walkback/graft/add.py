@@ -6,28 +6,23 @@ follow the new segment, the names of sections, the record for `drop`, and the se
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from walkback.base.arrays import Records
+from walkback.base.errors import ArgumentError, GraftError
 from walkback.elf import ElfFile, layout
 from walkback.elf.dynamic import dynamic_entries
-from walkback.elf.write import SEGMENT_SIZE, Draft, Headers, Tail
-from walkback.errors import ArgumentError, GraftError
+from walkback.elf.sframe import SECTION_NAME
+from walkback.elf.write import SEGMENT_SIZE, Draft, Headers, Part, Tail
 from walkback.graft.drop import drop, is_grafted
 from walkback.graft.order import put_in_order, sections_moved
 from walkback.graft.plan import Move, Plan, plan_graft
 from walkback.graft.record import SECTION_ALIGNMENT, finish
 from walkback.graft.room import MOVABLE_TAGS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from walkback.elf.file import Table
-    from walkback.elf.write import Part
-
-SECTION_NAME = ".sframe"
 _PADDING_NAME = ".pad"
 _MACHINES = (layout.EM_X86_64, layout.EM_AARCH64, layout.EM_S390)
 
@@ -64,8 +59,7 @@ def made_for(contents: Callable[[int], bytes], address: int, size: int) -> bytes
     """The section for its address; its place was chosen for this size."""
     section = contents(address)
     if len(section) != size:
-        message = f"the section has {len(section)} bytes instead of {size}"
-        raise ArgumentError(message)
+        raise ArgumentError(f"the section has {len(section)} bytes instead of {size}")
     return section
 
 
@@ -155,7 +149,7 @@ def _change_dynamic(elf: ElfFile, draft: Draft, plan: Plan) -> None:
                 draft.write(offset + index * entries.dtype.itemsize, entry.tobytes())
 
 
-def _segments(former: Table, plan: Plan, size: int) -> Table:
+def _segments(former: Records, plan: Plan, size: int) -> Records:
     """The program headers: what moved has followed, PT_GNU_SFRAME and what loads it are there, unused ones are not."""
     table = former[former["type"] != layout.PT_NULL].copy()
     for entry in table:

@@ -7,23 +7,17 @@ compact     all is laid out anew in the order of section numbers, and nothing th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from walkback.elf import layout
-from walkback.elf.write import HEADER_SIZE, Draft, Headers, Tail, align
-from walkback.errors import ElfError, GraftError
+from walkback.base.arrays import Records
+from walkback.base.errors import ElfError, GraftError
+from walkback.elf import ElfFile, layout
+from walkback.elf.write import HEADER_SIZE, Draft, Headers, Part, Tail, align
 from walkback.graft.numbering import check_apart
 from walkback.graft.record import SECTION_ALIGNMENT, finish
-
-if TYPE_CHECKING:
-    from walkback.elf import ElfFile
-    from walkback.elf.file import Table
-    from walkback.elf.write import Part
+from walkback.graft.room import NOT_STORED
 
 _FEW_NAMES = 64
-_NOT_STORED = (layout.SHT_NULL, layout.SHT_NOBITS)
 _MOST_PADDING = 1 << 24
 """So much more than the file is long may go into alignment; a claimed one must not fill the memory."""
 
@@ -69,7 +63,7 @@ class ChangedObject:
             self._known_names[name] = place
         return self._known_names[name]
 
-    def appended(self) -> tuple[list[Part], Table]:
+    def appended(self) -> tuple[list[Part], Records]:
         """The former file with the new places behind it, and the headers of all sections."""
         former, table = self.elf.sections, self._all_headers()
         draft, tail = Draft(self.elf.data), Tail(len(self.elf.data))
@@ -87,7 +81,7 @@ class ChangedObject:
         if len(self.elf.segments):
             raise GraftError("this relocatable object has program headers")
         table, tail = self._all_headers(), Tail(HEADER_SIZE)
-        stored = ~np.isin(table["type"], _NOT_STORED)
+        stored = ~np.isin(table["type"], NOT_STORED)
         check_apart(self.elf, np.flatnonzero(stored[: len(self.elf.sections)]).tolist())
         padding = len(self.elf.data) + _MOST_PADDING
         for index in np.flatnonzero(stored).tolist():
@@ -103,7 +97,7 @@ class ChangedObject:
         self.headers.place(0, tail.position)
         return [self.headers.header_bytes(), *tail.parts, self.headers.section_bytes()]
 
-    def _all_headers(self) -> Table:
+    def _all_headers(self) -> Records:
         """The table of sections with the new ones in it, and with their names."""
         if self._known_names:
             self.change(self.headers.names, bytes(self._names))

@@ -7,22 +7,15 @@ zeros, PT_GNU_SFRAME goes, and so does a PT_LOAD that held nothing else.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from walkback.elf import layout
-from walkback.elf.write import HEADER_SIZE, Draft, Headers, write_over
-from walkback.errors import ElfError, GraftError, MissingError
-from walkback.graft.numbering import remove_sections
+from walkback.base.arrays import Records
+from walkback.base.errors import ElfError, GraftError, MissingError
+from walkback.elf import ElfFile, layout
+from walkback.elf.sframe import sframe_sections
+from walkback.elf.write import HEADER_SIZE, Draft, Headers, Part, write_over
+from walkback.graft.numbering import RELOCATIONS, remove_sections
 from walkback.graft.record import find_record
-
-if TYPE_CHECKING:
-    from walkback.elf import ElfFile
-    from walkback.elf.file import Table
-    from walkback.elf.write import Part
-
-_RELOCATIONS = (layout.SHT_REL, layout.SHT_RELA, layout.SHT_CREL)
 
 
 def is_grafted(elf: ElfFile) -> bool:
@@ -67,14 +60,8 @@ def removed_sections(elf: ElfFile) -> list[int]:
     return [*sections, *_relocations(elf, sections)]
 
 
-def sframe_sections(elf: ElfFile) -> list[int]:
-    """By type, or by name: binutils before 2.45 called it PROGBITS. In a debug file there is only a header."""
-    found = {*elf.sections_of_type(layout.SHT_GNU_SFRAME), *elf.sections_named(".sframe")}
-    return sorted(index for index in found if elf.sections["type"][index] != layout.SHT_NOBITS)
-
-
 def _relocations(elf: ElfFile, sections: list[int]) -> list[int]:
-    about = np.isin(elf.sections["type"], _RELOCATIONS) & np.isin(elf.sections["info"], sections)
+    about = np.isin(elf.sections["type"], RELOCATIONS) & np.isin(elf.sections["info"], sections)
     return [int(index) for index in np.flatnonzero(about)]
 
 
@@ -88,7 +75,7 @@ def _contents(elf: ElfFile, sections: list[int]) -> list[tuple[int, int]]:
     return [(int(one["offset"]), int(one["size"])) for one in stored]
 
 
-def _other_segments(elf: ElfFile, sections: list[int]) -> Table:
+def _other_segments(elf: ElfFile, sections: list[int]) -> Records:
     """The program headers that stay."""
     ours = elf.segments["type"] == layout.PT_GNU_SFRAME
     places = _contents(elf, sections)
@@ -96,7 +83,7 @@ def _other_segments(elf: ElfFile, sections: list[int]) -> Table:
         _, _, start, _, _, size, in_memory, _ = elf.segments[index].item()
         here = [place for place in places if start <= place[0] and sum(place) <= start + size]
         ours[index] = bool(here) and size == in_memory and not _holds_more(elf, index, here)
-    rest: Table = elf.segments[~ours].copy()
+    rest: Records = elf.segments[~ours].copy()
     return rest
 
 

@@ -6,18 +6,13 @@ whatever names a symbol behind by its number follows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from walkback.elf import layout
-from walkback.errors import GraftError
+from walkback.base.arrays import U32, U64
+from walkback.base.errors import GraftError
+from walkback.elf import ElfFile, layout
+from walkback.graft.changed import ChangedObject
 from walkback.graft.numbering import check_apart
-
-if TYPE_CHECKING:
-    from walkback.arrays import U32, U64
-    from walkback.elf import ElfFile
-    from walkback.graft.changed import ChangedObject
 
 _PLAIN_TYPES = (layout.STT_NOTYPE, layout.STT_OBJECT, layout.STT_FUNC, layout.STT_SECTION)
 
@@ -69,14 +64,12 @@ def _insert_numbers(changed: ChangedObject, symtab: int, first: int, count: int,
     """The table of the section numbers that symbols have no room for grows too; one is made if it is needed."""
     elf = changed.elf
     words = numbers.astype("<u4" if elf.byteorder == "little" else ">u4").tobytes()
-    for index in elf.sections_of_type(layout.SHT_SYMTAB_SHNDX):
-        if elf.sections["link"][index] == symtab:
-            former = bytes(elf.section_data(index)).ljust(4 * count, b"\0")
-            changed.change(index, former[: 4 * first] + words + former[4 * first :])
-            return
-    if numbers.any():
-        former = bytes(4 * count)
-        contents = former[: 4 * first] + words + former[4 * first :]
+    tables = [one for one in elf.sections_of_type(layout.SHT_SYMTAB_SHNDX) if elf.sections["link"][one] == symtab]
+    former = bytes(elf.section_data(tables[0]) if tables else b"").ljust(4 * count, b"\0")
+    contents = former[: 4 * first] + words + former[4 * first :]
+    if tables:
+        changed.change(tables[0], contents)
+    elif numbers.any():
         changed.append(".symtab_shndx", layout.SHT_SYMTAB_SHNDX, contents, link=symtab, entry_size=4)
 
 
@@ -94,10 +87,10 @@ def _renumber(changed: ChangedObject, symtab: int, first: int, count: int) -> No
             continue
         entries = np.concatenate(every)
         entries["info"][entries["info"] >> np.uint64(32) >= first] += np.uint64(count << 32)
-        contents, position = entries.astype(shapes[changed.elf.byteorder]).tobytes(), 0
-        for index, former in zip(chosen, every, strict=True):
-            changed.change(index, contents[position : position + former.nbytes])
-            position += former.nbytes
+        borders = np.cumsum([len(former) for former in every])[:-1]
+        stored = np.split(entries.astype(shapes[changed.elf.byteorder]), borders)
+        for index, its in zip(chosen, stored, strict=True):
+            changed.change(index, its.tobytes())
     groups = linked & (table["type"] == layout.SHT_GROUP) & (table["info"] >= first)
     table["info"][groups] += count
     # By this LLVM knows that the numbers in it no longer hold.

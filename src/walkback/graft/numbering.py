@@ -8,22 +8,17 @@ type, so that the numbers of symbols stay.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
-from walkback.elf import layout
-from walkback.errors import GraftError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from walkback.arrays import U32
-    from walkback.elf import ElfFile
-    from walkback.elf.write import Draft, Headers
+from walkback.base.arrays import U32
+from walkback.base.errors import GraftError
+from walkback.elf import ElfFile, layout
+from walkback.elf.write import Draft, Headers
 
 _SYMBOLS = (layout.SHT_SYMTAB, layout.SHT_DYNSYM)
-_RELOCATIONS = (layout.SHT_REL, layout.SHT_RELA, layout.SHT_CREL)
+RELOCATIONS = (layout.SHT_REL, layout.SHT_RELA, layout.SHT_CREL)
 
 
 def numbers_without(count: int, removed: Sequence[int]) -> U32:
@@ -68,7 +63,7 @@ def renumber(elf: ElfFile, headers: Headers, draft: Draft, numbers: U32) -> None
     known = numbers.tolist()
     for index in groups:
         _renumber_group(elf, headers, draft, index, known)
-    numbered = np.isin(table["type"], _RELOCATIONS) | ((table["flags"] & np.uint64(layout.SHF_INFO_LINK)) != 0)
+    numbered = np.isin(table["type"], RELOCATIONS) | ((table["flags"] & np.uint64(layout.SHF_INFO_LINK)) != 0)
     table["link"] = _renumber(table["link"], numbers)
     table["info"] = np.where(numbered, _renumber(table["info"], numbers), table["info"])
     headers.names = int(numbers[headers.names])

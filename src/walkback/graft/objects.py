@@ -7,25 +7,21 @@ section that it means, as in the assembler's output.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from walkback.base.arrays import U32, Records
+from walkback.base.errors import GraftError
 from walkback.elf import ElfFile, layout
-from walkback.errors import GraftError
-from walkback.graft.add import SECTION_NAME, Grafted, without_section
+from walkback.elf.sframe import SECTION_NAME
+from walkback.elf.write import Part
+from walkback.graft.add import Grafted, without_section
 from walkback.graft.changed import ChangedObject
 from walkback.graft.drop import removed_sections
 from walkback.graft.localsymbols import symbols_of_sections
 from walkback.graft.numbering import numbers_without
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from walkback.arrays import U32
-    from walkback.elf.file import Table
-    from walkback.elf.write import Part
 
 _RELOCATIONS_PREFIX = ".rela"
 
@@ -35,7 +31,7 @@ class ObjectSection:
     """A section to be put into an object; all numbers of sections are those of the file that is given."""
 
     contents: bytes
-    relocations: Table
+    relocations: Records
     """A table of SECTION_RELOCATION."""
     kind: int = layout.SHT_GNU_SFRAME
     """The type; SHT_PROGBITS for versions from before there was one."""
@@ -58,7 +54,7 @@ def set_sections(elf: ElfFile, sections: Sequence[ObjectSection]) -> list[Part]:
         raise error.within(file=elf.name) from None
 
 
-def add_to_object(elf: ElfFile, contents: bytes, relocations: Table) -> Grafted:
+def add_to_object(elf: ElfFile, contents: bytes, relocations: Records) -> Grafted:
     """A copy of an object with this `.sframe` section behind all that it has, which `drop` can take out again.
 
     One that it has is replaced. `relocations` is a table of SECTION_RELOCATION.
@@ -132,7 +128,9 @@ def _renumbered(section: int, numbers: U32) -> int:
     return number
 
 
-def _relocations(changed: ChangedObject, symtab: int, tables: Sequence[Table], numbers: U32) -> tuple[list[bytes], int]:
+def _relocations(
+    changed: ChangedObject, symtab: int, tables: Sequence[Records], numbers: U32
+) -> tuple[list[bytes], int]:
     """Each table as it is stored, against symbols; and how many of those are new."""
     every = np.concatenate(tables)
     given = every["section"]
@@ -145,9 +143,5 @@ def _relocations(changed: ChangedObject, symtab: int, tables: Sequence[Table], n
     stored["offset"] = every["offset"]
     stored["info"] = symbols[sections].astype(np.uint64) << np.uint64(32) | every["type"].astype(np.uint64)
     stored["addend"] = every["addend"] - values[sections].view(np.int64)
-    contents, position, parts = stored.tobytes(), 0, []
-    for table in tables:
-        end = position + len(table) * stored.dtype.itemsize
-        parts.append(contents[position:end])
-        position = end
-    return parts, count
+    borders = np.cumsum([len(table) for table in tables])[:-1]
+    return [part.tobytes() for part in np.split(stored, borders)], count

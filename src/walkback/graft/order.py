@@ -6,22 +6,15 @@ what it needs. So what moved to the new segment must not stand at the front.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from walkback.elf import layout
-from walkback.elf.write import SEGMENT_SIZE
+from walkback.base.arrays import U32, Bools, Records
+from walkback.elf import ElfFile, layout
+from walkback.elf.write import SEGMENT_SIZE, Draft, Headers
 from walkback.graft.numbering import check_apart, order_sections
+from walkback.graft.plan import Plan
 from walkback.graft.record import Order
 from walkback.graft.room import blocks
-
-if TYPE_CHECKING:
-    from walkback.arrays import U32, Bools
-    from walkback.elf import ElfFile
-    from walkback.elf.file import Table
-    from walkback.elf.write import Draft, Headers
-    from walkback.graft.plan import Plan
 
 _VALUE = 8
 """Where `st_value` is in a symbol."""
@@ -44,7 +37,7 @@ def put_in_order(elf: ElfFile, headers: Headers, draft: Draft, plan: Plan) -> Or
     return Order(numbers, tuple(places.values()), tuple(one for index in places for one in changed.get(index, ())))
 
 
-def address_order(table: Table, chosen: Bools) -> U32:
+def address_order(table: Records, chosen: Bools) -> U32:
     """The numbers of sections in their new order: those chosen go behind what is loaded before them."""
     placed = np.flatnonzero(chosen)
     placed = placed[np.argsort(table["addr"][placed], kind="stable")]

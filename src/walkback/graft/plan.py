@@ -16,22 +16,16 @@ behind      the program headers move into the new segment at the end. Its place 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.elf import layout
-from walkback.elf.write import HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE, align
-from walkback.errors import GraftError
+from walkback.base.arrays import Records
+from walkback.base.errors import GraftError
+from walkback.elf import ElfFile, layout
+from walkback.elf.write import HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE, Headers, align
 from walkback.graft.numbering import check_apart
 from walkback.graft.record import SECTION_ALIGNMENT
-from walkback.graft.room import alignment_of, find_room
-
-if TYPE_CHECKING:
-    from walkback.elf import ElfFile
-    from walkback.elf.file import Table
-    from walkback.elf.write import Headers
-    from walkback.graft.room import Block, Room
+from walkback.graft.room import FileBlock, Room, alignment_of, find_room
 
 _SMALLEST_PAGE = 0x1000
 _LARGEST_PAGE = 1 << 30
@@ -86,9 +80,9 @@ def plan_graft(elf: ElfFile, headers: Headers, size: int) -> Plan:
     return _in_front(elf, headers, loads, size) or _behind(elf, headers, loads, size)
 
 
-def check_layout(elf: ElfFile) -> Table:
+def check_layout(elf: ElfFile) -> Records:
     """The PT_LOAD segments; a file whose segments cannot be understood is refused."""
-    loads: Table = elf.segments[elf.segments["type"] == layout.PT_LOAD]
+    loads: Records = elf.segments[elf.segments["type"] == layout.PT_LOAD]
     if not len(loads):
         raise GraftError("this file has no segments to load: nothing could find the section at run time")
     end = 0
@@ -112,21 +106,21 @@ def _count(elf: ElfFile) -> int:
     return int(np.count_nonzero(elf.segments["type"] != layout.PT_NULL)) + 2
 
 
-def _page(loads: Table) -> int:
+def _page(loads: Records) -> int:
     alignments: list[int] = loads["align"].tolist()
     return max(_SMALLEST_PAGE, *alignments)
 
 
-def _end_of_memory(loads: Table) -> int:
+def _end_of_memory(loads: Records) -> int:
     return max(int(load["vaddr"]) + int(load["memsz"]) for load in loads)
 
 
-def _base(loads: Table) -> int:
+def _base(loads: Records) -> int:
     """Where the beginning of the file would be in memory."""
     return int(loads["vaddr"][0]) - int(loads["offset"][0])
 
 
-def _in_place(elf: ElfFile, headers: Headers, loads: Table, room: Room, size: int) -> Plan:
+def _in_place(elf: ElfFile, headers: Headers, loads: Records, room: Room, size: int) -> Plan:
     page = _page(loads)
     start = align(len(elf.data), 64)
     address = align(_end_of_memory(loads) + _distance(elf), page) + start % page
@@ -139,7 +133,8 @@ def _in_place(elf: ElfFile, headers: Headers, loads: Table, room: Room, size: in
     notes = [_about_moved(elf, room)] if moves else []
     padding = _padding(elf, loads, room)
     if padding is not None:
-        notes.append(f"a section .pad takes the {padding[2]:#x} bytes that are left over, for patchelf up to 0.18")
+        left_over = f"a section .pad takes the {padding[2]:#x} bytes that are left over, for patchelf up to 0.18"
+        notes.append(f"{left_over}; GNU strip between two runs of that patchelf would break the program")
     return Plan(
         shift=0,
         segments_offset=headers.segments_offset,
@@ -153,7 +148,7 @@ def _in_place(elf: ElfFile, headers: Headers, loads: Table, room: Room, size: in
     )
 
 
-def _padding(elf: ElfFile, loads: Table, room: Room) -> tuple[int, int, int] | None:
+def _padding(elf: ElfFile, loads: Records, room: Room) -> tuple[int, int, int] | None:
     """A section for the room that is left over, where patchelf would put what the loader has to write.
 
     In programs at fixed addresses patchelf up to 0.18 moves `.dynamic` to the front, which is only read, if it finds
@@ -188,11 +183,11 @@ def _distance(elf: ElfFile) -> int:
     return min(max(sizes, default=0), _LARGEST_DISTANCE)
 
 
-def _move(elf: ElfFile, block: Block, offset: int, address: int, *, away: bool) -> Move:
+def _move(elf: ElfFile, block: FileBlock, offset: int, address: int, *, away: bool) -> Move:
     return Move(block.start, block.end, offset, address, address - _address(elf, block, block.start), away)
 
 
-def _address(elf: ElfFile, block: Block, offset: int) -> int:
+def _address(elf: ElfFile, block: FileBlock, offset: int) -> int:
     """The address of a place in the file, reckoned from where a block is loaded now."""
     section = elf.sections[block.sections[0]]
     return offset + int(section["addr"]) - int(section["offset"])
@@ -209,14 +204,14 @@ def _list(names: list[str]) -> str:
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
 
 
-def _address_of(loads: Table, offset: int) -> int:
+def _address_of(loads: Records, offset: int) -> int:
     for load in loads:
         if int(load["offset"]) <= offset < int(load["offset"]) + int(load["filesz"]):
             return offset - int(load["offset"]) + int(load["vaddr"])
     return 0
 
 
-def _in_front(elf: ElfFile, headers: Headers, loads: Table, size: int) -> Plan | None:
+def _in_front(elf: ElfFile, headers: Headers, loads: Records, size: int) -> Plan | None:
     """Only where nothing is reckoned from the beginning of the file: not for data behind it."""
     page = _page(loads)
     offset = align(HEADER_SIZE + SEGMENT_SIZE * (_count(elf) - 1), SECTION_ALIGNMENT)
@@ -241,7 +236,7 @@ def _in_front(elf: ElfFile, headers: Headers, loads: Table, size: int) -> Plan |
     )
 
 
-def _behind(elf: ElfFile, headers: Headers, loads: Table, size: int) -> Plan:
+def _behind(elf: ElfFile, headers: Headers, loads: Records, size: int) -> Plan:
     page, base = _page(loads), _base(loads)
     address = align(max(_end_of_memory(loads), base + len(elf.data)), page)
     start = address - base

@@ -14,20 +14,15 @@ from __future__ import annotations
 import struct
 import zlib
 from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.elf.write import SECTION_SIZE, SEGMENT_SIZE, Draft, Headers, align
+from walkback.base.arrays import U32
+from walkback.elf import ElfFile
+from walkback.elf.write import SECTION_SIZE, SEGMENT_SIZE, Draft, Headers, Part, Tail, align
 from walkback.graft.numbering import renumber
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from walkback.arrays import U32
-    from walkback.elf import ElfFile
-    from walkback.elf.write import Part, Tail
 
 SECTION_ALIGNMENT = 8
 """Of the section headers, and of the section."""

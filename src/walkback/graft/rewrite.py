@@ -7,32 +7,27 @@ again, as `add` does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.elf import layout
-from walkback.elf.write import SEGMENT_SIZE, Headers, write_over
+from walkback.base.arrays import Records
+from walkback.elf import ElfFile, layout
+from walkback.elf.sframe import sframe_sections
+from walkback.elf.write import SEGMENT_SIZE, Draft, Headers, write_over
 from walkback.graft.add import Grafted, add, check_linked, made_for, planned_address, without_section
-from walkback.graft.drop import cleared, removed_sections, sframe_sections
+from walkback.graft.drop import cleared, removed_sections
 from walkback.graft.numbering import remove_sections
 from walkback.graft.record import SECTION_ALIGNMENT, find_record
-from walkback.graft.room import Block, pieces
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from walkback.elf import ElfFile
-    from walkback.elf.file import Table
-    from walkback.elf.write import Draft
+from walkback.graft.room import FileBlock, pieces
 
 _MOST_CANDIDATES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _SectionPlace:
     """Where a section can be written anew."""
 
     section: int | None
@@ -71,7 +66,7 @@ class Rewriting:
         return _in_place(self.elf, place, made_for(contents, place.address, size), kind)
 
 
-def _in_place(elf: ElfFile, place: _Place, section: bytes, kind: int) -> Grafted:
+def _in_place(elf: ElfFile, place: _SectionPlace, section: bytes, kind: int) -> Grafted:
     draft, headers, size = cleared(elf), Headers(elf), len(section)
     draft.write(place.offset, section)
     headers.segments = _segments(headers.segments, place, size)
@@ -95,7 +90,7 @@ def _notes(elf: ElfFile) -> list[str]:
     return notes
 
 
-def _segments(table: Table, place: _Place, size: int) -> Table:
+def _segments(table: Records, place: _SectionPlace, size: int) -> Records:
     """One PT_GNU_SFRAME, which may have been unused; others go."""
     ours = np.flatnonzero(table["type"] == layout.PT_GNU_SFRAME)
     chosen = [*ours, *np.flatnonzero(table["type"] == layout.PT_NULL)][0]
@@ -104,7 +99,7 @@ def _segments(table: Table, place: _Place, size: int) -> Table:
     return np.delete(table, ours[1:])
 
 
-def _find_place(elf: ElfFile, size: int) -> _Place | None:
+def _find_place(elf: ElfFile, size: int) -> _SectionPlace | None:
     """The roomiest place among those of the former sections, if it is roomy enough."""
     check_linked(elf)
     if not np.isin(elf.segments["type"], (layout.PT_GNU_SFRAME, layout.PT_NULL)).any() or find_record(elf):
@@ -118,13 +113,13 @@ def _find_place(elf: ElfFile, size: int) -> _Place | None:
     return candidates[best] if size <= rooms[best] else None
 
 
-def _candidates(elf: ElfFile) -> list[_Place]:
+def _candidates(elf: ElfFile) -> list[_SectionPlace]:
     """The largest of the former sections; without section headers of the segments."""
     if len(elf.sections):
-        found = [_Place(index, *_where(elf.sections[index], "addr", "size")) for index in sframe_sections(elf)]
+        found = [_SectionPlace(index, *_where(elf.sections[index], "addr", "size")) for index in sframe_sections(elf)]
     else:
         ours = elf.segments[elf.segments["type"] == layout.PT_GNU_SFRAME]
-        found = [_Place(None, *_where(one, "vaddr", "filesz")) for one in ours]
+        found = [_SectionPlace(None, *_where(one, "vaddr", "filesz")) for one in ours]
     found = [one for one in found if one.address % SECTION_ALIGNMENT == 0]
     return sorted(found, key=lambda one: one.size, reverse=True)[:_MOST_CANDIDATES]
 
@@ -133,11 +128,11 @@ def _where(header: np.void, address: str, size: str) -> tuple[int, int, int]:
     return int(header["offset"]), int(header[address]), int(header[size])
 
 
-def _others(elf: ElfFile) -> list[Block]:
+def _others(elf: ElfFile) -> list[FileBlock]:
     """What else stands in the file."""
     headers, former = Headers(elf), set(removed_sections(elf))
     table = headers.segments_offset
-    found = [Block(table, table + SEGMENT_SIZE * len(headers.segments))]
+    found = [FileBlock(table, table + SEGMENT_SIZE * len(headers.segments))]
     for piece in pieces(elf, headers):
         ours = any(elf.segments["type"][index] == layout.PT_GNU_SFRAME for index in piece.segments)
         if piece.start < piece.end and not ours and not former.intersection(piece.sections):
@@ -145,7 +140,7 @@ def _others(elf: ElfFile) -> list[Block]:
     return found
 
 
-def _room(elf: ElfFile, draft: Draft, others: list[Block], place: _Place) -> int:
+def _room(elf: ElfFile, draft: Draft, others: list[FileBlock], place: _SectionPlace) -> int:
     """How many bytes the section can have there; -1 if it is not loaded from there."""
     start, end = place.offset, place.offset + place.size
     limit = -1

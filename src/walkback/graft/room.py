@@ -8,21 +8,15 @@ where kernels and readers of core files look for it: it only moves up.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.elf import layout
+from walkback.base.arrays import U64
+from walkback.elf import ElfFile, layout
 from walkback.elf.dynamic import dynamic_entries
-from walkback.elf.write import HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE, align
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from walkback.arrays import U64
-    from walkback.elf import ElfFile
-    from walkback.elf.write import Headers
+from walkback.elf.write import HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE, Headers, align
 
 MOVABLE_TAGS = (
     *(layout.DT_HASH, layout.DT_GNU_HASH, layout.DT_SYMTAB, layout.DT_STRTAB, layout.DT_RELA),
@@ -43,12 +37,12 @@ _RELATIVE = {layout.EM_X86_64: 8, layout.EM_AARCH64: 1027, layout.EM_S390: 12}
 _MOVABLE_SEGMENTS = (layout.PT_INTERP, layout.PT_NOTE, layout.PT_GNU_PROPERTY)
 _MOST_MOVES = 32
 _ABOUT_OTHERS = (layout.PT_NULL, layout.PT_LOAD, layout.PT_PHDR)
-_NOT_STORED = (layout.SHT_NULL, layout.SHT_NOBITS)
+NOT_STORED = (layout.SHT_NULL, layout.SHT_NOBITS)
 _FIXED_FLAGS = layout.SHF_WRITE | layout.SHF_EXECINSTR | layout.SHF_TLS | layout.SHF_COMPRESSED
 
 
 @dataclass(slots=True)
-class Block:
+class FileBlock:
     """Sections and segments that share bytes of the file, and so can only move together."""
 
     start: int
@@ -63,13 +57,13 @@ class Block:
 class Room:
     """Who gives way: some go to the new segment, some only up, to the given offset."""
 
-    away: tuple[Block, ...]
-    up: tuple[tuple[Block, int], ...]
+    away: tuple[FileBlock, ...]
+    up: tuple[tuple[FileBlock, int], ...]
     free: tuple[int, int]
     """What is left over: start and end."""
 
 
-def alignment_of(elf: ElfFile, block: Block) -> int:
+def alignment_of(elf: ElfFile, block: FileBlock) -> int:
     """What the address of a block must be a multiple of."""
     sections: list[int] = elf.sections["addralign"][block.sections].tolist()
     segments: list[int] = elf.segments["align"][block.segments].tolist()
@@ -87,8 +81,8 @@ def find_room(elf: ElfFile, headers: Headers, count: int) -> Room | None:
     limit = _limit(elf, table, old_end)
     near = _build_id_offset(elf)
     reached, pointed = _reached(elf), _pointed_at(elf)
-    away: list[Block] = []
-    up: list[Block] = []
+    away: list[FileBlock] = []
+    up: list[FileBlock] = []
     free: list[tuple[int, int]] = []
     position = old_end
     for block in blocks(elf, headers, old_end):
@@ -155,9 +149,9 @@ def _pointed_at(elf: ElfFile) -> U64:
     return np.sort(np.concatenate(found))
 
 
-def blocks(elf: ElfFile, headers: Headers, position: int) -> Iterator[Block]:
+def blocks(elf: ElfFile, headers: Headers, position: int) -> Iterator[FileBlock]:
     """All that stands in the file from here on, in order."""
-    block: Block | None = None
+    block: FileBlock | None = None
     for piece in pieces(elf, headers):
         if piece.end <= max(position, piece.start):
             continue
@@ -174,7 +168,7 @@ def blocks(elf: ElfFile, headers: Headers, position: int) -> Iterator[Block]:
         yield block
 
 
-def pieces(elf: ElfFile, headers: Headers) -> Iterator[Block]:
+def pieces(elf: ElfFile, headers: Headers) -> Iterator[FileBlock]:
     """Each section, each small segment and each table of headers, in the order in which they begin in the file."""
     sections, segments = elf.sections, elf.segments
     table, count = headers.sections_offset, len(sections)
@@ -182,19 +176,19 @@ def pieces(elf: ElfFile, headers: Headers) -> Iterator[Block]:
     for number in np.argsort(starts, kind="stable").tolist():
         start = int(starts[number])
         if number < count:
-            if sections["type"][number] not in _NOT_STORED:
-                yield Block(start, start + int(sections["size"][number]), sections=[number])
+            if sections["type"][number] not in NOT_STORED:
+                yield FileBlock(start, start + int(sections["size"][number]), sections=[number])
         elif number < count + len(segments):
             index = number - count
             kind = int(segments["type"][index])
             if kind not in _ABOUT_OTHERS:
                 end = start + int(segments["filesz"][index])
-                yield Block(start, end, segments=[index], fixed=kind not in _MOVABLE_SEGMENTS)
+                yield FileBlock(start, end, segments=[index], fixed=kind not in _MOVABLE_SEGMENTS)
         else:
-            yield Block(start, start + (SECTION_SIZE * count if start else HEADER_SIZE), fixed=True)
+            yield FileBlock(start, start + (SECTION_SIZE * count if start else HEADER_SIZE), fixed=True)
 
 
-def _is_movable(elf: ElfFile, block: Block, reached: dict[int, list[int]], pointed: U64) -> bool:
+def _is_movable(elf: ElfFile, block: FileBlock, reached: dict[int, list[int]], pointed: U64) -> bool:
     """Whether every way that leads to a block is known and can be changed."""
     if block.fixed or not block.sections or block.end > len(elf.data):
         return False
@@ -213,7 +207,7 @@ def _is_movable(elf: ElfFile, block: Block, reached: dict[int, list[int]], point
     return all(_may_leave(elf, index, block, reached) for index in block.sections)
 
 
-def _has_strings_of(elf: ElfFile, block: Block, away: list[Block]) -> bool:
+def _has_strings_of(elf: ElfFile, block: FileBlock, away: list[FileBlock]) -> bool:
     """Whether names of symbols that move stand here, which then have to move too.
 
     GNU strip and objcopy break a segment in two where the section headers have the names before the symbols.
@@ -222,7 +216,7 @@ def _has_strings_of(elf: ElfFile, block: Block, away: list[Block]) -> bool:
     return bool(set(elf.sections["link"][sections].tolist()) & set(block.sections))
 
 
-def _may_leave(elf: ElfFile, index: int, block: Block, reached: dict[int, list[int]]) -> bool:
+def _may_leave(elf: ElfFile, index: int, block: FileBlock, reached: dict[int, list[int]]) -> bool:
     _, kind, flags, address, _, size, *_ = elf.sections[index].item()
     if not flags & layout.SHF_ALLOC or flags & _FIXED_FLAGS or alignment_of(elf, block) > 0x1000:
         return False
@@ -235,7 +229,7 @@ def _may_leave(elf: ElfFile, index: int, block: Block, reached: dict[int, list[i
     return bool(tags) and not inside and set(tags) <= set(MOVABLE_TAGS)
 
 
-def _fits(elf: ElfFile, up: list[Block], position: int, limit: int) -> list[int] | None:
+def _fits(elf: ElfFile, up: list[FileBlock], position: int, limit: int) -> list[int] | None:
     """Where blocks that only move up come to stand from here on, if they end before the limit."""
     places = []
     for block in up:

@@ -12,13 +12,13 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from walkback.errors import ElfError
+from walkback.base.errors import ElfError
 from walkback.packages.streams import Link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from walkback.packages.streams import Room, Stream
+    from walkback.packages.streams import MemoryBudget, Stream
 
 _NEW: Final = frozenset({b"070701", b"070702"})
 _STRIPPED: Final = b"07070X"
@@ -29,7 +29,7 @@ _TRAILER: Final = b"TRAILER!!!"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CpioEntry:
     """What is known of a file."""
 
     name: bytes
@@ -40,7 +40,9 @@ class Entry:
     """Device and inode, which hard links of each other have in common; None of what is known to have one name."""
 
 
-def members(stream: Stream, room: Room, entry: Callable[[int], Entry]) -> Iterator[tuple[bytes, Stream | Link]]:
+def members(
+    stream: Stream, room: MemoryBudget, entry: Callable[[int], CpioEntry]
+) -> Iterator[tuple[bytes, Stream | Link]]:
     """The name and the contents of each regular file; `entry` knows the files by their numbers."""
     others: dict[tuple[int, ...], list[bytes]] = {}
     while True:
@@ -69,7 +71,7 @@ def members(stream: Stream, room: Room, entry: Callable[[int], Entry]) -> Iterat
     stream.drain()
 
 
-def _entry(stream: Stream) -> Entry:
+def _entry(stream: Stream) -> CpioEntry:
     header = stream.read(13 * 8)
     fields = [_hexadecimal(header[at : at + 8]) for at in range(0, 104, 8)]
     inode, mode, _, _, links, _, size, major, minor, _, _, length, _ = fields
@@ -77,7 +79,7 @@ def _entry(stream: Stream) -> Entry:
         raise ElfError(f"has a name of {length} bytes")
     name = stream.read(length).partition(b"\0")[0]
     stream.read(-(_MAGIC + len(header) + length) % 4)
-    return Entry(name, mode, size, (major, minor, inode) if links > 1 else None)
+    return CpioEntry(name, mode, size, (major, minor, inode) if links > 1 else None)
 
 
 def _hexadecimal(digits: bytes) -> int:

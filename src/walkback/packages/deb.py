@@ -8,21 +8,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from walkback.base.errors import ElfError
 from walkback.elf import layout
 from walkback.elf.archive import AR_HEADER, ARFMAG
-from walkback.errors import ElfError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from walkback.packages.streams import Room, Stream
+    from walkback.packages.streams import MemoryBudget, Stream
 
 CONTROL: Final = "control.tar"
 DATA: Final = "data.tar"
 _FIELD: Final = re.compile(rb"^(Package|Version|Architecture):(.*)$", re.MULTILINE | re.IGNORECASE)
 
 
-def members(stream: Stream, room: Room) -> Iterator[tuple[str, Stream]]:
+def members(stream: Stream, room: MemoryBudget) -> Iterator[tuple[str, Stream]]:
     """The members of the outer archive."""
     stream.read(len(layout.ARMAG))
     while stream.peek(1):

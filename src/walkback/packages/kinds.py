@@ -1,6 +1,6 @@
 """What a file is, by how it begins.
 
-Names tell nothing, with one exception: a zip archive counts only where it is a wheel, `*.whl`. Zip archives are also
+Names say nothing, with one exception: a zip archive counts only where it is a wheel, `*.whl`. Zip archives are also
 documents, Java's classes and updates for telephones; to look into all of them would make a survey of something else.
 Thin archives are nothing here, because their members are files that stand elsewhere and are found there.
 """
@@ -11,11 +11,11 @@ import re
 from enum import StrEnum
 from typing import Final
 
+from walkback.base.decoders import MAGIC, Method
 from walkback.elf import layout
-from walkback.elf.decoders import MAGIC, Method
 
 HEAD: Final = 512
-"""How many bytes tell everything: a tar header."""
+"""How many bytes are enough: a tar header."""
 _DEB = re.compile(rb"!<arch>\ndebian-binary[/ ]")
 _RPM = b"\xed\xab\xee\xdb"
 _ZIP = (b"PK\3\4", b"PK\5\6")
@@ -25,7 +25,7 @@ _ANY_SIZE = 2**64 - 1
 _LARGEST_LZMA = 1 << 38
 
 
-class Kind(StrEnum):
+class PackageKind(StrEnum):
     """ELF files, and what may hold some."""
 
     ELF = "elf"
@@ -41,25 +41,25 @@ class Kind(StrEnum):
     ZSTD = "zstd"
 
 
-COMPRESSED: Final = {Kind(method.value): method for method in (*MAGIC, Method.LZMA)}
+COMPRESSED: Final = {PackageKind(method.value): method for method in (*MAGIC, Method.LZMA)}
 
 
-def kind_of(head: bytes, name: str) -> Kind | None:
+def kind_of(head: bytes, name: str) -> PackageKind | None:
     """What a file of this name is that begins with these `HEAD` bytes, or with fewer if it has no more."""
     if head.startswith(layout.ELF_MAGIC):
-        return Kind.ELF
+        return PackageKind.ELF
     if head.startswith(layout.ARMAG):
-        return Kind.DEB if _DEB.match(head) else Kind.AR
+        return PackageKind.DEB if _DEB.match(head) else PackageKind.AR
     if head.startswith(_RPM):
-        return Kind.RPM
+        return PackageKind.RPM
     if head.startswith(_ZIP):
-        return Kind.WHEEL if name.endswith(".whl") else None
+        return PackageKind.WHEEL if name.endswith(".whl") else None
     for method, magic in MAGIC.items():
         if magic.match(head):
-            return Kind(method.value)
+            return PackageKind(method.value)
     if is_tar_header(head):
-        return Kind.TAR
-    return Kind.LZMA if _is_lzma(head) else None
+        return PackageKind.TAR
+    return PackageKind.LZMA if _is_lzma(head) else None
 
 
 def is_tar_header(head: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""RPM packages: a lead, a header of signatures, the header that tells about the package and its files, the payload.
+"""RPM packages: a lead, a header of signatures, the header about the package and its files, the payload.
 
 As in "RPM Package Format" of the Linux Standard Base and in RPM's manual, "Package format" and "Tags". The lead is
 passed over, as RPM itself does.
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from walkback.errors import ElfError
-from walkback.packages.cpio import Entry
+from walkback.base.errors import ElfError
+from walkback.packages.cpio import CpioEntry
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,7 +42,7 @@ _TEXTS: Final = (6, 8, 9)
 _NO_NUMBERS: Final = np.zeros(0, np.uint64)
 
 
-class Header:
+class RpmHeader:
     """A header: tags with numbers or texts."""
 
     def __init__(self, stream: Stream) -> None:
@@ -89,26 +89,26 @@ class Header:
         return front + (version if release is None else f"{version}-{release}")
 
 
-def read_headers(stream: Stream) -> Header:
+def read_headers(stream: Stream) -> RpmHeader:
     """The header of the package; leaves the stream where the payload begins."""
     stream.read(_LEAD)
-    signatures = Header(stream)
+    signatures = RpmHeader(stream)
     stream.read(-signatures.size % 8)
-    return Header(stream)
+    return RpmHeader(stream)
 
 
-class Files:
+class RpmFiles:
     """The files that a package's header lists, by their numbers."""
 
-    def __init__(self, header: Header) -> None:
+    def __init__(self, header: RpmHeader) -> None:
         self._header = header
 
-    def entry(self, index: int) -> Entry:
+    def entry(self, index: int) -> CpioEntry:
         """The file of this number, with the size that it has in the payload."""
         if index >= len(self._sizes):
             raise ElfError(f"has a file {index} that its header does not list")
-        file = tuple(int(column[index]) for column in self._places)
-        return Entry(self._name(index), int(self._modes[index]), int(self._sizes[index]), file)
+        mode, *file = (int(column[index]) for column in self._columns)
+        return CpioEntry(self._name(index), mode, int(self._sizes[index]), tuple(file))
 
     def _name(self, index: int) -> bytes:
         names, folders, folder = self._names
@@ -122,23 +122,18 @@ class Files:
         return read.texts(_BASE_NAMES), read.texts(_DIR_NAMES), read.numbers(_DIR_INDEXES)
 
     @cached_property
-    def _modes(self) -> npt.NDArray[np.uint64]:
-        return self._header.numbers(_FILE_MODES)
-
-    @cached_property
-    def _places(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-        """Device and inode, which files that are hard links of each other have in common."""
-        return self._header.numbers(_FILE_DEVICES), self._header.numbers(_FILE_INODES)
+    def _columns(self) -> list[npt.NDArray[np.uint64]]:
+        """Mode, device and inode; hard links of each other have the last two in common."""
+        return [self._header.numbers(tag) for tag in (_FILE_MODES, _FILE_DEVICES, _FILE_INODES)]
 
     @cached_property
     def _sizes(self) -> npt.NDArray[np.uint64]:
         """What regular files and links have in the payload: nothing, where a later name of the same file has it."""
         read = self._header
-        columns = [self._modes, read.numbers(_LONG_FILE_SIZES), *self._places, read.numbers(_FILE_FLAGS)]
-        if not len(columns[1]):
-            columns[1] = read.numbers(_FILE_SIZES)
+        size = read.numbers(_LONG_FILE_SIZES)
+        columns = [*self._columns, size if len(size) else read.numbers(_FILE_SIZES), read.numbers(_FILE_FLAGS)]
         count = min(map(len, columns))
-        mode, size, device, inode, flags = (column[:count] for column in columns)
+        mode, device, inode, size, flags = (column[:count] for column in columns)
         kind = mode & np.uint64(_KIND)
         regular = kind == _REGULAR
         last: dict[tuple[int, int], int] = {}

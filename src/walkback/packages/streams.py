@@ -4,7 +4,7 @@ Nothing is read twice and nothing is kept, so that an archive of any size takes 
 bytes, or cuts the next part off as a stream of its own, and what it does not read of the part is passed over. Only
 what is wanted `whole` is put together, in memory or, where that would be too much, in a temporary file.
 
-An error stays: who reads on after it gets the same one again, and so can tell that it is no second one.
+An error stays: who reads on after it gets the same one again, and so knows that it is no second one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from walkback.elf.decoders import STEP, decompressed
-from walkback.errors import ElfError, UnreadableError
+from walkback.base.decoders import STEP, decompressed
+from walkback.base.errors import ElfError, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from walkback.elf.decoders import Method
+    from walkback.base.decoders import Method
     from walkback.elf.opened import OpenFile
 
     Buffer = bytes | memoryview
@@ -58,10 +58,10 @@ def limit_of(size: int) -> int:
     return _HARMLESS + _RATIO * size
 
 
-class Room:
+class MemoryBudget:
     """How many bytes may come out of something; a member of an archive counts as some."""
 
-    def __init__(self, limit: int, outer: Room | None = None) -> None:
+    def __init__(self, limit: int, outer: MemoryBudget | None = None) -> None:
         """What comes out of a part comes out of the whole, too."""
         self._limit = self._left = limit
         self._outer = outer
@@ -80,9 +80,9 @@ class Room:
         """Count a member of an archive, which takes its time however small it is."""
         self.take(_MEMBER)
 
-    def of(self, part: Stream) -> Room:
+    def of(self, part: Stream) -> MemoryBudget:
         """The room of a part: no more than goes with its size, where that is known."""
-        return self if part.left is None else Room(limit_of(part.left), self)
+        return self if part.left is None else MemoryBudget(limit_of(part.left), self)
 
 
 class Stream(ABC):
@@ -92,18 +92,18 @@ class Stream(ABC):
 
     @abstractmethod
     def some(self, size: int) -> Buffer:
-        """The next bytes, at least one and at most so many; none at the end."""
+        """The next bytes, at least one and at most `size`; none at the end."""
 
     @abstractmethod
     def peek(self, size: int) -> bytes:
-        """So many of the next bytes, which stay; fewer where it ends before."""
+        """The next `size` bytes, which stay; fewer where it ends before."""
 
     @abstractmethod
     def part(self, size: int) -> Stream:
         """The next bytes as a stream of their own; it is to be done with before this one is read on."""
 
     def read(self, size: int) -> bytes:
-        """Exactly so many bytes."""
+        """Exactly `size` bytes."""
         pieces = []
         while size and (piece := self.some(size)):
             pieces.append(piece)
@@ -150,79 +150,40 @@ def _write(descriptor: int, data: memoryview) -> None:
             data = data[os.write(descriptor, block) :]
 
 
-class Memory(Stream):
-    """Bytes that lie in memory, of which parts are given without copying."""
-
-    def __init__(self, data: memoryview, failure: UnreadableError | None = None) -> None:
-        """`failure` is what is wrong behind the last of them."""
-        self._data = data
-        self._failure = failure
-        self.left: int = len(data)
-
-    def some(self, size: int) -> memoryview:
-        """The next bytes, which is as many as are wanted, or as are there."""
-        if not self.left and self._failure:
-            raise self._failure
-        start = len(self._data) - self.left
-        taken = self._data[start : start + size]
-        self.left -= len(taken)
-        return taken
-
-    def peek(self, size: int) -> bytes:
-        """So many of the next bytes, which stay."""
-        if not self.left and self._failure:
-            raise self._failure
-        start = len(self._data) - self.left
-        return bytes(self._data[start : start + size])
-
-    def part(self, size: int) -> Self:
-        """The next bytes; all that are left if they are fewer, and the error behind them."""
-        failure = None
-        if size > self.left:
-            failure = self._failure or ElfError(f"ends {size - self.left} bytes too early")
-        start = len(self._data) - self.left
-        part = type(self)(self._data[start : start + size], failure)
-        self.left -= part.left
-        return part
-
-    def drain(self) -> None:
-        """Nothing is read for it: what lies here may have holes of any size."""
-        self.whole()
-
-    def whole(self) -> memoryview:
-        """All that is left, where it lies."""
-        whole = self.some(self.left)
-        self.some(1)
-        return whole
-
-
-class OnDisk(Stream):
+class RangeStream(Stream):
     """A file on the disk, or a part of it: what is passed over is not read."""
 
+    left: int
+
     def __init__(
-        self, file: OpenFile, start: int = 0, end: int | None = None, failure: UnreadableError | None = None
+        self,
+        source: OpenFile | memoryview,
+        start: int = 0,
+        end: int | None = None,
+        *,
+        failure: UnreadableError | None = None,
     ) -> None:
         """`failure` is what is wrong behind the last of them."""
-        self._file = file
-        self._end = len(file) if end is None else end
+        self._source = source
+        self._end = len(source) if end is None else end
         self._failure = failure
-        self.left: int = self._end - start
+        self.left = self._end - start
 
-    def some(self, size: int) -> memoryview:
-        """The next bytes, which is as many as are wanted, or as are there."""
+    def _next(self, size: int) -> memoryview:
         if not self.left and self._failure:
             raise self._failure
         start = self._end - self.left
-        taken = self._file[start : min(start + size, self._end)]
+        return self._source[start : min(start + size, self._end)]
+
+    def some(self, size: int) -> memoryview:
+        """The next bytes, which is as many as are wanted, or as are there."""
+        taken = self._next(size)
         self.left -= len(taken)
         return taken
 
     def peek(self, size: int) -> bytes:
-        """So many of the next bytes, which stay."""
-        if not self.left and self._failure:
-            raise self._failure
-        start = self._end - self.left
-        return bytes(self._file[start : min(start + size, self._end)])
+        """The next bytes, which stay."""
+        return bytes(self._next(size))
 
     def part(self, size: int) -> Self:
         """The next bytes; all that are left if they are fewer, and the error behind them."""
@@ -232,12 +193,22 @@ class OnDisk(Stream):
             size = self.left
         start = self._end - self.left
         self.left -= size
-        return type(self)(self._file, start, start + size, failure)
+        return type(self)(self._source, start, start + size, failure=failure)
 
     def drain(self) -> None:
         """Nothing is read for it: what stands there may have holes of any size."""
         self.left = 0
         self.some(1)
+
+
+class MemoryStream(RangeStream):
+    """Bytes that lie in memory, of which parts are given without copying."""
+
+    def whole(self) -> memoryview:
+        """All that is left, where it lies."""
+        whole = self.some(self.left)
+        self.some(1)
+        return whole
 
 
 class Flow(Stream):
@@ -259,7 +230,7 @@ class Flow(Stream):
         return taken
 
     def peek(self, size: int) -> bytes:
-        """So many of the next bytes, which stay; damage behind them does not show yet."""
+        """The next `size` bytes, which stay; damage behind them does not show yet."""
         while len(self._piece) < size and (more := self._next(wait=bool(self._piece))):
             self._piece = memoryview(bytes(self._piece) + bytes(more))
         return bytes(self._piece[:size])
@@ -290,12 +261,12 @@ class Flow(Stream):
         return memoryview(b"")
 
 
-def inflated(method: Method, stream: Stream, room: Room) -> Flow:
+def inflated(method: Method, stream: Stream, room: MemoryBudget) -> Flow:
     """What a compressed stream holds."""
     return Flow(_counted(decompressed(method, stream.some), room.of(stream)))
 
 
-def _counted(pieces: Iterator[bytes], room: Room) -> Iterator[bytes]:
+def _counted(pieces: Iterator[bytes], room: MemoryBudget) -> Iterator[bytes]:
     for piece in pieces:
         room.take(len(piece))
         yield piece

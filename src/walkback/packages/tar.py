@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from walkback.errors import ElfError
+from walkback.base.errors import ElfError
 from walkback.packages import tarsparse
 from walkback.packages.kinds import is_tar_header
 from walkback.packages.streams import Link
@@ -18,7 +18,7 @@ from walkback.packages.tarsparse import BLOCK, decimal, number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from walkback.packages.streams import Room, Stream
+    from walkback.packages.streams import MemoryBudget, Stream
     from walkback.packages.tarsparse import Records
 
 _MOST_EXTENSION: Final = 1 << 20
@@ -30,10 +30,10 @@ _WITHOUT_DATA: Final = frozenset({b"1", b"2", b"3", b"4", b"5", b"6"})
 _ABOUT_OTHERS: Final = frozenset({b"L", b"K", b"x", b"X", b"g"})
 _LENGTH: Final = re.compile(rb"([0-9]{1,8}) ")
 _KEYS: Final = frozenset({b"path", b"linkpath", b"size", b"GNU.sparse.name"})
-"""The keys of a pax header that tell about any member."""
+"""The keys of a pax header about any member."""
 
 
-def members(stream: Stream, room: Room) -> Iterator[tuple[bytes, Stream | Link]]:
+def members(stream: Stream, room: MemoryBudget) -> Iterator[tuple[bytes, Stream | Link]]:
     """The name and the contents of each regular file; holes of sparse files take of the room, too."""
     name: bytes | None = None
     target: bytes | None = None
@@ -89,7 +89,7 @@ def _name(header: bytes) -> bytes:
 
 
 def _about(stored: Stream, size: int) -> bytes:
-    """What a member tells about the next one, or about all."""
+    """What a member says about the next one, or about all."""
     if size > _MOST_EXTENSION:
         raise ElfError(f"has {size} bytes about one member")
     return stored.read(size)
@@ -110,5 +110,5 @@ def _records(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _about_any(records: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """The last value of each key that tells about any member."""
+    """The last value of each key about any member."""
     return {key: value for key, value in records if key in _KEYS}

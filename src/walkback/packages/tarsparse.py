@@ -10,14 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from walkback.elf.decoders import STEP
-from walkback.errors import ElfError
+from walkback.base.decoders import STEP
+from walkback.base.errors import ElfError
 from walkback.packages.streams import Flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from walkback.packages.streams import Buffer, Room, Stream
+    from walkback.packages.streams import Buffer, MemoryBudget, Stream
 
     Records = list[tuple[bytes, bytes]]
 
@@ -25,7 +25,7 @@ BLOCK: Final = 512
 KEYS: Final = frozenset(
     b"GNU.sparse." + name for name in (b"major", b"realsize", b"size", b"map", b"offset", b"numbytes")
 )
-"""The keys of a pax header that tell about a sparse file."""
+"""The keys of a pax header about a sparse file."""
 _MOST_PLACES: Final = 1 << 16
 _ENTRY: Final = 24
 _OCTAL: Final = re.compile(rb"[ \0]*([0-7]*)[ \0]*")
@@ -119,12 +119,12 @@ def _too_many() -> ElfError:
     return ElfError("has a sparse file in too many pieces, or half of one")
 
 
-def expanded(stored: Stream, places: Places, room: Room) -> Flow:
+def expanded(stored: Stream, places: Places, room: MemoryBudget) -> Flow:
     """The file with its holes, which are bytes that come out of nothing."""
     return Flow(_expanded(stored, places, room.of(stored)), places.size)
 
 
-def _expanded(stored: Stream, places: Places, room: Room) -> Iterator[Buffer]:
+def _expanded(stored: Stream, places: Places, room: MemoryBudget) -> Iterator[Buffer]:
     position = 0
     for offset, length in [*places.parts, (places.size, 0)]:
         if offset < position or offset + length > places.size:

@@ -1,6 +1,6 @@
 """The ELF files in a file: itself, or what packages and archives in it hold, to a fixed depth.
 
-What is wrong in one part is told and the others are still read, as far as that can be. Nothing that an archive says of
+An error in one part is reported and the others are still read, as far as that can be. Nothing that an archive says of
 itself is believed: names are only text here, as nothing is ever written under one, and what may come out of a file is
 bounded by its size.
 """
@@ -11,13 +11,22 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from walkback.base.errors import ElfError, UnreadableError
+from walkback.base.replace import CHANGED
+from walkback.base.text import printable
 from walkback.elf import Contents, OpenFile, archive
-from walkback.errors import ElfError, UnreadableError
 from walkback.packages import cpio, deb, rpm, tar, wheel
-from walkback.packages.kinds import COMPRESSED, HEAD, Kind, kind_of
-from walkback.packages.streams import ExhaustedError, Link, Memory, OnDisk, Room, TooLargeError, inflated, limit_of
-from walkback.replace import CHANGED
-from walkback.text import printable
+from walkback.packages.kinds import COMPRESSED, HEAD, PackageKind, kind_of
+from walkback.packages.streams import (
+    ExhaustedError,
+    Link,
+    MemoryBudget,
+    MemoryStream,
+    RangeStream,
+    TooLargeError,
+    inflated,
+    limit_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,7 +53,7 @@ class Package:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFile:
     """An ELF file."""
 
     member: str | None
@@ -76,11 +85,11 @@ class Broken:
     message: str
 
 
-_Told = Found | Again | Broken
+_Seen = FoundFile | Again | Broken
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _WalkPlace:
     """Where the walk is."""
 
     names: tuple[str, ...] = ()
@@ -92,31 +101,31 @@ class _Place:
         """Members of members stand in brackets."""
         return "(".join(self.names) + ")" * (len(self.names) - 1) if self.names else None
 
-    def inside(self, name: str) -> _Place:
+    def inside(self, name: str) -> _WalkPlace:
         """A member of what is here."""
         return replace(self, names=(*self.names, name))
 
 
-def elf_files_in(path: str) -> Iterator[_Told]:
+def elf_files_in(path: str) -> Iterator[_Seen]:
     """The ELF files in this file, one by one, and what of it cannot be read; nothing of a file of another kind."""
     try:
         file = OpenFile(path)
     except UnreadableError as error:
         yield Broken(None, "unreadable", printable(error.message))
         return
-    walk, place = _Walk(Room(limit_of(len(file)))), _Place()
+    walk, place = _PackageWalk(MemoryBudget(limit_of(len(file)))), _WalkPlace()
     try:
-        if kind_of(bytes(file[:HEAD]), path) is Kind.ELF:
-            yield Found(None, None, file)  # of which only what is wanted is read
+        if kind_of(bytes(file[:HEAD]), path) is PackageKind.ELF:
+            yield FoundFile(None, None, file)  # of which only what is wanted is read
         else:
-            yield from walk.guarded(walk.opened(OnDisk(file), place, path), place)
+            yield from walk.guarded(walk.opened(RangeStream(file), place, path), place)
     except ExhaustedError as error:
         yield _broken(error, place)
 
 
 def may_hold_elf(stream: Stream, name: str) -> bool | Broken:
     """Whether this is an ELF file or may hold some; of what is compressed only the beginning is read."""
-    room = Room(limit_of(0))
+    room = MemoryBudget(limit_of(0))
     try:
         for _ in range(DEPTH):
             kind = kind_of(stream.peek(HEAD), name)
@@ -124,43 +133,43 @@ def may_hold_elf(stream: Stream, name: str) -> bool | Broken:
                 return kind is not None
             stream = inflated(COMPRESSED[kind], stream, room)
     except (UnreadableError, MemoryError) as error:
-        return _broken(error, _Place())
+        return _broken(error, _WalkPlace())
     return True
 
 
-class _Walk:
+class _PackageWalk:
     """One walk through a file."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: MemoryBudget) -> None:
         self._room = room
-        self._told: BaseException | None = None
+        self._reported: BaseException | None = None
         self._broken = 0
         self._files = 0
-        self._names: list[tuple[_Place, int]] = []
+        self._names: list[tuple[_WalkPlace, int]] = []
         """Names of files that were found, to which there may be links, and which of the files it is."""
 
-    def guarded(self, found: Iterator[_Told], place: _Place) -> Iterator[_Told]:
-        """What was found; an error ends this only, and is told once by however many layers it shows in."""
+    def guarded(self, found: Iterator[_Seen], place: _WalkPlace) -> Iterator[_Seen]:
+        """What was found; an error ends this only, and is reported once in however many layers it shows."""
         try:
             yield from found
         except ExhaustedError:
             raise
         except (UnreadableError, OSError, MemoryError) as error:
-            if error is not self._told:
-                self._told = error.with_traceback(None)  # which would hold all that was read
+            if error is not self._reported:
+                self._reported = error.with_traceback(None)  # which would hold all that was read
                 self._broken += 1
                 if self._broken > _MOST_BROKEN:
                     raise ExhaustedError(f"has more than {_MOST_BROKEN} members that cannot be read") from None
                 yield _broken(error, place)
 
-    def opened(self, stream: Stream, place: _Place, name: str) -> Iterator[_Told]:
+    def opened(self, stream: Stream, place: _WalkPlace, name: str) -> Iterator[_Seen]:
         """What is in a stream; an error ends it."""
         kind = kind_of(stream.peek(HEAD), name)
-        if kind is Kind.ELF:
+        if kind is PackageKind.ELF:
             data = stream.whole()
             self._names.append((place, self._files))
             self._files += 1
-            yield Found(place.member, place.package, data)
+            yield FoundFile(place.member, place.package, data)
             return
         if kind is not None and place.depth >= DEPTH:
             raise TooLargeError(f"is an archive in {DEPTH} others, and more are not opened")
@@ -168,15 +177,15 @@ class _Walk:
         match kind:
             case None:
                 return
-            case Kind.TAR:
+            case PackageKind.TAR:
                 yield from self._members(tar.members(stream, self._room), deeper)
-            case Kind.AR:
+            case PackageKind.AR:
                 yield from self._ar(stream.whole(), deeper)
-            case Kind.WHEEL:
+            case PackageKind.WHEEL:
                 yield from self._wheel(stream.whole(), deeper, name)
-            case Kind.RPM:
+            case PackageKind.RPM:
                 yield from self._rpm(stream, deeper)
-            case Kind.DEB:
+            case PackageKind.DEB:
                 yield from self._deb(stream, deeper)
             case _:
                 yield from self.opened(self._plain(stream), deeper, name)
@@ -187,13 +196,13 @@ class _Walk:
         return inflated(COMPRESSED[kind], stream, self._room) if kind in COMPRESSED else stream
 
     def _members(
-        self, members: Iterable[tuple[bytes, Stream | Link]], place: _Place, folder: str = ""
-    ) -> Iterator[_Told]:
+        self, members: Iterable[tuple[bytes, Stream | Link]], place: _WalkPlace, folder: str = ""
+    ) -> Iterator[_Seen]:
         """What is in members, of which each may be a link to one before it."""
         names: dict[bytes, range] = {}
         for raw, contents in members:
             key = raw.removeprefix(b"./")
-            name = folder + _text(key)
+            name = folder + _shown(key.decode(errors="backslashreplace"))
             if isinstance(contents, Link):
                 target = contents.target.removeprefix(b"./")
                 if target == key:
@@ -208,7 +217,7 @@ class _Walk:
             if inside and len(key) <= _LONGEST_NAME:
                 names[key] = inside
 
-    def _again(self, inside: range, place: _Place, name: str) -> Iterator[Again]:
+    def _again(self, inside: range, place: _WalkPlace, name: str) -> Iterator[Again]:
         """What is found under another name of a member that had these."""
         for number in inside:
             if number > inside.start:  # the link itself has taken of the room
@@ -219,72 +228,68 @@ class _Walk:
                 self._names.append((here, index))
             yield Again(here.member, here.package, index)
 
-    def _member(self, name: str, contents: Stream, place: _Place) -> Iterator[_Told]:
+    def _member(self, name: str, contents: Stream, place: _WalkPlace) -> Iterator[_Seen]:
         inner = place.inside(name)
         yield from self.guarded(self.opened(contents, inner, name), inner)
 
-    def _ar(self, data: memoryview, place: _Place) -> Iterator[_Told]:
+    def _ar(self, data: memoryview, place: _WalkPlace) -> Iterator[_Seen]:
         for member in archive.members(data, ""):
             self._room.take_member()
-            yield from self._member(_shown(member.name), Memory(member.data), place)
+            yield from self._member(_shown(member.name), MemoryStream(member.data), place)
 
-    def _wheel(self, data: memoryview, place: _Place, name: str) -> Iterator[_Told]:
-        told = wheel.told_by_name(os.fsencode(name).decode(errors="backslashreplace"))
-        package = _package(*told, Kind.WHEEL) if told else place.package
+    def _wheel(self, data: memoryview, place: _WalkPlace, name: str) -> Iterator[_Seen]:
+        named = wheel.package_of(os.fsencode(name).decode(errors="backslashreplace"))
+        package = _package(*named, PackageKind.WHEEL) if named else place.package
         yield from self._members(wheel.members(data, self._room), replace(place, package=package))
 
-    def _rpm(self, stream: Stream, place: _Place) -> Iterator[_Told]:
+    def _rpm(self, stream: Stream, place: _WalkPlace) -> Iterator[_Seen]:
         header = rpm.read_headers(stream)
         name = header.text(rpm.NAME)
         if name is not None:
-            place = replace(place, package=_package(name, header.version, header.text(rpm.ARCH), Kind.RPM))
-        yield from self._members(cpio.members(self._plain(stream), self._room, rpm.Files(header).entry), place)
+            place = replace(place, package=_package(name, header.version, header.text(rpm.ARCH), PackageKind.RPM))
+        yield from self._members(cpio.members(self._plain(stream), self._room, rpm.RpmFiles(header).entry), place)
 
-    def _deb(self, stream: Stream, place: _Place) -> Iterator[_Told]:
-        told: dict[str, str] = {}
+    def _deb(self, stream: Stream, place: _WalkPlace) -> Iterator[_Seen]:
+        fields: dict[str, str] = {}
         whole = False
         for name, part in deb.members(stream, self._room):
             if name.startswith(deb.CONTROL):
-                yield from self.guarded(self._control(part, place, told), place.inside(name))
-                place = replace(place, package=_deb_package(told) or place.package)
+                yield from self.guarded(self._control(part, place, fields), place.inside(name))
+                place = replace(place, package=_deb_package(fields) or place.package)
             elif name.startswith(deb.DATA):
                 whole = True
                 yield from self.guarded(self._data(part, place), place.inside(name))
         if not whole:
             raise ElfError(f"ends without {deb.DATA}")
 
-    def _control(self, part: Stream, place: _Place, told: dict[str, str]) -> Iterator[_Told]:
-        """What tells about the package, wherever in the archive it stands; and programs that help to install it."""
+    def _control(self, part: Stream, place: _WalkPlace, fields: dict[str, str]) -> Iterator[_Seen]:
+        """What the package says of itself, wherever in the archive it stands; and programs that help to install it."""
         data = self._plain(part).whole()
-        for raw, contents in tar.members(Memory(data), self._room):
+        for raw, contents in tar.members(MemoryStream(data), self._room):
             if raw.removeprefix(b"./") == b"control" and not isinstance(contents, Link):
-                told |= deb.fields(contents.peek(_MOST_CONTROL))
-        place = replace(place, package=_deb_package(told) or place.package)
-        yield from self._members(tar.members(Memory(data), self._room), place, "DEBIAN/")
+                fields |= deb.fields(contents.peek(_MOST_CONTROL))
+        place = replace(place, package=_deb_package(fields) or place.package)
+        yield from self._members(tar.members(MemoryStream(data), self._room), place, "DEBIAN/")
 
-    def _data(self, part: Stream, place: _Place) -> Iterator[_Told]:
+    def _data(self, part: Stream, place: _WalkPlace) -> Iterator[_Seen]:
         yield from self._members(tar.members(self._plain(part), self._room), place)
 
 
-def _deb_package(told: dict[str, str]) -> Package | None:
-    if "package" not in told:
+def _deb_package(fields: dict[str, str]) -> Package | None:
+    if "package" not in fields:
         return None
-    return _package(told["package"], told.get("version"), told.get("architecture"), Kind.DEB)
+    return _package(fields["package"], fields.get("version"), fields.get("architecture"), PackageKind.DEB)
 
 
-def _package(name: str, version: str | None, architecture: str | None, kind: Kind) -> Package:
+def _package(name: str, version: str | None, architecture: str | None, kind: PackageKind) -> Package:
     return Package(_shown(name), version and _shown(version), architecture and _shown(architecture), kind.value)
-
-
-def _text(raw: bytes) -> str:
-    return _shown(raw.decode(errors="backslashreplace"))
 
 
 def _shown(name: str) -> str:
     return printable(name[:_LONGEST_NAME])
 
 
-def _broken(error: BaseException, place: _Place) -> Broken:
+def _broken(error: BaseException, place: _WalkPlace) -> Broken:
     if isinstance(error, MemoryError):
         return Broken(place.member, "unreadable", "takes more memory than there is")
     if isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""Wheels: zip archives whose names tell what they are.
+"""Wheels: zip archives whose names say what they are.
 
 The archive as in PKWARE's APPNOTE with the extensions for 64 bits, read by its central directory as installers do; the
 name as in the packaging specification "Binary distribution format".
@@ -11,14 +11,14 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Final
 
-from walkback.elf.decoders import STEP, Method
-from walkback.errors import ElfError, UnreadableError
-from walkback.packages.streams import Flow, Memory, inflated
+from walkback.base.decoders import STEP, Method
+from walkback.base.errors import ElfError, UnreadableError
+from walkback.packages.streams import Flow, MemoryStream, inflated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from walkback.packages.streams import Room, Stream
+    from walkback.packages.streams import MemoryBudget, Stream
 
 _NAME: Final = re.compile(r"(?:.*/)?([^-/]+)-([^-/]+)(?:-[0-9][^-/]*)?-[^-/]+-[^-/]+-([^-/]+)\.whl", re.DOTALL)
 
@@ -40,13 +40,13 @@ _ENCRYPTED: Final = 1
 _STORED, _DEFLATED = 0, 8
 
 
-def told_by_name(name: str) -> tuple[str, str, str] | None:
+def package_of(name: str) -> tuple[str, str, str] | None:
     """The name, version and platform of the package; None for a name that is not made as it should be."""
     found = _NAME.fullmatch(name)
     return (found[1], found[2], found[3]) if found else None
 
 
-def members(data: memoryview, room: Room) -> Iterator[tuple[bytes, Stream]]:
+def members(data: memoryview, room: MemoryBudget) -> Iterator[tuple[bytes, Stream]]:
     """The name and the contents of each file; what is wrong with one is found by who reads that one."""
     at, end = _directory(data)
     while at < end:
@@ -64,7 +64,7 @@ def members(data: memoryview, room: Room) -> Iterator[tuple[bytes, Stream]]:
             if method == _DEFLATED:
                 contents = Flow(_verified(contents, crc, numbers[0]), numbers[0])
         except UnreadableError as error:
-            contents = Memory(data[:0], error)
+            contents = MemoryStream(data[:0], failure=error)
         yield bytes(data[at : at + name]), contents
         at += name + extra + comment
 
@@ -111,7 +111,7 @@ def _large(numbers: tuple[int, int, int], extra: memoryview) -> list[int]:
     return found
 
 
-def _stored(data: memoryview, size: int, offset: int) -> Memory:
+def _stored(data: memoryview, size: int, offset: int) -> MemoryStream:
     if offset + _LOCAL.size > len(data):
         raise ElfError("begins behind the end of the archive")
     magic, name, extra = _LOCAL.unpack_from(data, offset)
@@ -120,10 +120,10 @@ def _stored(data: memoryview, size: int, offset: int) -> Memory:
     start = offset + _LOCAL.size + name + extra
     if start + size > len(data):
         raise ElfError("reaches beyond the end of the archive")
-    return Memory(data[start : start + size])
+    return MemoryStream(data[start : start + size])
 
 
-def _contents(stored: Memory, method: int, flags: int, room: Room) -> Stream:
+def _contents(stored: MemoryStream, method: int, flags: int, room: MemoryBudget) -> Stream:
     if flags & _ENCRYPTED:
         raise UnreadableError("is encrypted")
     if method == _DEFLATED:

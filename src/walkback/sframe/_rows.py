@@ -1,7 +1,7 @@
 """Frame row entries to columns and back (compiled).
 
 A row is its start (1, 2 or 4 bytes) and its *shape*: the info byte and the data words after it. Equal shapes get one
-number while the rows are read (`walkback.intern`), so a million rows become a million pairs of start and number, and
+number while the rows are read (`walkback.base.intern`): a million rows become a million pairs of start and number, and
 a few thousand shapes whose words are decoded once.
 
 Follows "SFrame FRE" of the SFrame specification, the same in versions 1 to 3.
@@ -10,16 +10,20 @@ Follows "SFrame FRE" of the SFrame specification, the same in versions 1 to 3.
 import cython
 import numpy as np
 
-if cython.compiled:
-    from cython.cimports.walkback.intern import Interner
-else:
-    from walkback.intern import Interner
+from walkback.base.bits import WORD
+from walkback.base.views import takes_views
 
-_SOUND = cython.declare(cython.int, 0)
-_CUT_OFF = cython.declare(cython.int, 1)
-_LOW_8 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+if cython.compiled:
+    from cython.cimports.walkback.base.intern import Interner
+    from cython.cimports.walkback.sframe import layout
+    from cython.cimports.walkback.sframe.section import RowFault
+else:
+    from walkback.base.intern import Interner
+    from walkback.sframe import layout
+    from walkback.sframe.section import RowFault
+
+_WORD = cython.declare(cython.ulonglong, WORD)
 _SIGN_32 = cython.declare(cython.longlong, 0x80000000)
-_BAD_WORD_SIZE = cython.declare(cython.int, 2)
 
 
 def decode_rows(buffer, ends, position, count, width, fde_type, big):
@@ -39,26 +43,11 @@ def decode_rows(buffer, ends, position, count, width, fde_type, big):
     # One allocation: large ones get large pages.
     row_start, row_shape = np.empty((2, rows), np.uint32)
     interner = Interner(buffer)
-    total = _decode(
-        interner,
-        memoryview(buffer),
-        memoryview(ends),
-        memoryview(position),
-        memoryview(count),
-        memoryview(width),
-        memoryview(fde_type),
-        big,
-        memoryview(got),
-        memoryview(fault),
-        memoryview(row_start),
-        memoryview(row_shape),
-    )
+    total = _decode(interner, buffer, ends, position, count, width, fde_type, big, got, fault, row_start, row_shape)
     return got, fault, row_start[:total], row_shape[:total], interner.first_positions(), interner.first_tags()
 
 
-@cython.cfunc
-@cython.boundscheck(True)
-@cython.wraparound(False)
+@takes_views
 def _decode(
     interner: Interner,
     buffer: cython.const[cython.uchar][::1],
@@ -72,28 +61,21 @@ def _decode(
     fault: cython.uchar[::1],
     row_start: cython.uint[::1],
     row_shape: cython.uint[::1],
-) -> cython.Py_ssize_t:
+):
     f: cython.Py_ssize_t
     j: cython.Py_ssize_t
     row: cython.Py_ssize_t = 0
-    pos: cython.Py_ssize_t
-    end: cython.Py_ssize_t
-    first: cython.Py_ssize_t
-    length: cython.Py_ssize_t
-    size: cython.Py_ssize_t
     start: cython.uint
-    info: cython.uint
-    problem: cython.int
     with cython.nogil:
         for f in range(position.shape[0]):
-            pos = position[f]
-            end = ends[f]
-            size = width[f]
-            problem = _SOUND
-            first = row
+            pos: cython.Py_ssize_t = position[f]
+            end: cython.Py_ssize_t = ends[f]
+            size: cython.Py_ssize_t = width[f]
+            problem: cython.int = RowFault.NONE
+            first: cython.Py_ssize_t = row
             for j in range(count[f]):
                 if end - pos < size + 1:
-                    problem = _CUT_OFF
+                    problem = RowFault.CUT_OFF
                     break
                 if size == 1:
                     start = buffer[pos]
@@ -101,30 +83,39 @@ def _decode(
                     start = _u16(buffer, pos, big)
                 else:
                     start = _u32(buffer, pos, big)
-                info = buffer[pos + size]
-                if (info >> 5) & 3 == 3:
-                    problem = _BAD_WORD_SIZE
-                    break
-                length = 1 + (((info >> 1) & 15) << ((info >> 5) & 3))
-                if end - pos - size < length:
-                    problem = _CUT_OFF
+                pos += size
+                length: cython.Py_ssize_t = _shape_length(buffer[pos])
+                if length == 0:
+                    problem = RowFault.WORD_SIZE
+                elif end - pos < length:
+                    problem = RowFault.CUT_OFF
+                if problem != RowFault.NONE:
+                    pos -= size
                     break
                 row_start[row] = start
-                if length <= 7 and end - pos - size >= 8:
-                    row_shape[row] = interner.add_short(
-                        _load8(buffer, pos + size) & (_LOW_8 >> (64 - 8 * length)),
-                        pos + size,
-                        length,
-                        fde_type[f],
-                    )
+                if length <= 7 and end - pos >= 8:
+                    head: cython.ulonglong = _load8(buffer, pos) & (_WORD >> (64 - 8 * length))
+                    row_shape[row] = interner.add_short(head, pos, length, fde_type[f])
                 else:
-                    row_shape[row] = interner.add(pos + size, length, fde_type[f])
+                    row_shape[row] = interner.add(pos, length, fde_type[f])
                 row += 1
-                pos += size + length
+                pos += length
             position[f] = pos
             got[f] = row - first
             fault[f] = problem
     return row
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _shape_length(info: cython.uint) -> cython.Py_ssize_t:
+    """Bytes of a shape with this info byte; 0 if its word size means nothing."""
+    code: cython.uint = (info >> layout.FRE_WORD_SIZE_SHIFT) & layout.FRE_WORD_SIZE_MASK
+    if code == layout.FRE_NO_WORD_SIZE:
+        return 0
+    return 1 + (((info >> layout.FRE_WORD_COUNT_SHIFT) & layout.FRE_MAX_WORDS) << code)
 
 
 def encode_rows(out, position, rows, width, row_start, row_shape, shape_bytes, shape_first, big):
@@ -138,22 +129,10 @@ def encode_rows(out, position, rows, width, row_start, row_shape, shape_bytes, s
     for i in range(8):
         longer = np.flatnonzero(np.diff(shape_first) > i)
         heads[longer] |= shape_bytes[shape_first[longer] + i].astype(np.uint64) << np.uint64(8 * i)
-    return _encode(
-        memoryview(out),
-        memoryview(position),
-        memoryview(rows),
-        memoryview(width),
-        memoryview(row_start),
-        memoryview(row_shape),
-        memoryview(shape_bytes),
-        memoryview(shape_first),
-        memoryview(heads),
-        big,
-    )
+    return _encode(out, position, rows, width, row_start, row_shape, shape_bytes, shape_first, heads, big)
 
 
-@cython.cfunc
-@cython.exceptval(-2, check=False)
+@takes_views
 def _encode(
     out: cython.uchar[::1],
     position: cython.const[cython.longlong][::1],
@@ -165,61 +144,48 @@ def _encode(
     shape_first: cython.const[cython.longlong][::1],
     heads: cython.const[cython.ulonglong][::1],
     big: cython.bint,
-) -> cython.Py_ssize_t:
+):
     f: cython.Py_ssize_t
     j: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    pos: cython.Py_ssize_t
-    size: cython.Py_ssize_t
-    length: cython.Py_ssize_t
-    shape: cython.Py_ssize_t
     row: cython.Py_ssize_t = 0
-    start: cython.ulonglong
+    wrong: cython.Py_ssize_t = -1
     with cython.nogil:
         for f in range(position.shape[0]):
-            pos = position[f]
-            size = width[f]
+            if wrong >= 0:
+                break
+            pos: cython.Py_ssize_t = position[f]
+            size: cython.Py_ssize_t = width[f]
             for j in range(rows[f]):
-                start = row_start[row]
+                start: cython.ulonglong = row_start[row]
                 if size < 4 and start >> (8 * size):
-                    return row
-                shape = row_shape[row]
-                length = shape_first[shape + 1] - shape_first[shape]
+                    wrong = row
+                    break
+                shape: cython.Py_ssize_t = row_shape[row]
+                length: cython.Py_ssize_t = shape_first[shape + 1] - shape_first[shape]
                 if size == 1 and length < 8 and j + 3 < rows[f] and pos >= 0 and pos + 8 <= out.shape[0]:
                     # What is written too much are 6 bytes at most, and three more rows write over them.
                     _store8(out, pos, start | heads[shape] << 8)
                     pos += 1 + length
                     row += 1
                     continue
-                for i in range(size):
-                    if big:
-                        out[pos + i] = (start >> (8 * (size - 1 - i))) & 0xFF
-                    else:
-                        out[pos + i] = (start >> (8 * i)) & 0xFF
+                _put(out, pos, start, size, big)
                 pos += size
                 for i in range(shape_first[shape], shape_first[shape + 1]):
                     out[pos] = shape_bytes[i]
                     pos += 1
                 row += 1
-    return -1
+    return wrong
 
 
 def measure_rows(first, rows, row_start, row_shape, shape_length):
     """For each function its largest row start, and how many bytes its rows have besides their starts."""
     largest, length = np.zeros((2, len(first)), np.int64)
-    _measure(
-        memoryview(first),
-        memoryview(rows),
-        memoryview(row_start),
-        memoryview(row_shape),
-        memoryview(shape_length),
-        memoryview(largest),
-        memoryview(length),
-    )
+    _measure(first, rows, row_start, row_shape, shape_length, largest, length)
     return largest, length
 
 
-@cython.cfunc
+@takes_views
 def _measure(
     first: cython.const[cython.longlong][::1],
     rows: cython.const[cython.longlong][::1],
@@ -228,15 +194,13 @@ def _measure(
     shape_length: cython.const[cython.longlong][::1],
     largest: cython.longlong[::1],
     length: cython.longlong[::1],
-) -> cython.int:
+):
     f: cython.Py_ssize_t
     row: cython.Py_ssize_t
-    most: cython.uint
-    total: cython.longlong
     with cython.nogil:
         for f in range(first.shape[0]):
-            most = 0
-            total = 0
+            most: cython.uint = 0
+            total: cython.longlong = 0
             for row in range(first[f], first[f] + rows[f]):
                 most = max(most, row_start[row])
                 total += shape_length[row_shape[row]]
@@ -252,31 +216,29 @@ def decode_words(buffer, positions, big):
     """
     info = np.frombuffer(buffer, np.uint8)[positions]
     first_word = np.zeros(len(positions) + 1, np.int64)
-    np.cumsum((info >> 1) & 15, out=first_word[1:])
+    np.cumsum((info >> layout.FRE_WORD_COUNT_SHIFT) & layout.FRE_MAX_WORDS, out=first_word[1:])
     words = np.empty(int(first_word[len(positions)]), np.int32)
-    _decode_words(memoryview(buffer), memoryview(positions), memoryview(info), big, memoryview(words))
+    _decode_words(buffer, positions, info, big, words)
     return info, first_word, words
 
 
-@cython.cfunc
+@takes_views
 def _decode_words(
     buffer: cython.const[cython.uchar][::1],
     positions: cython.const[cython.longlong][::1],
     info: cython.const[cython.uchar][::1],
     big: cython.bint,
     words: cython.int[::1],
-) -> cython.int:
+):
     shape: cython.Py_ssize_t
-    pos: cython.Py_ssize_t
     word: cython.Py_ssize_t = 0
     number: cython.int
     value: cython.longlong
-    code: cython.int
     with cython.nogil:
         for shape in range(positions.shape[0]):
-            pos = positions[shape] + 1
-            code = (info[shape] >> 5) & 3
-            for number in range((info[shape] >> 1) & 15):
+            pos: cython.Py_ssize_t = positions[shape] + 1
+            code: cython.int = (info[shape] >> layout.FRE_WORD_SIZE_SHIFT) & layout.FRE_WORD_SIZE_MASK
+            for number in range((info[shape] >> layout.FRE_WORD_COUNT_SHIFT) & layout.FRE_MAX_WORDS):
                 if code == 0:
                     value = buffer[pos]
                     value -= (value & 0x80) << 1
@@ -292,51 +254,53 @@ def _decode_words(
     return 0
 
 
-def encode_words(out, first, info, first_word, words, big):
-    """Write info byte and words of each shape at `first`; returns the first word that its size cannot hold, or -1."""
-    return _encode_words(
-        memoryview(out),
-        memoryview(first),
-        memoryview(info),
-        memoryview(first_word),
-        memoryview(words),
-        big,
-    )
-
-
-@cython.cfunc
-@cython.exceptval(-2, check=False)
-def _encode_words(
+@takes_views
+def encode_words(
     out: cython.uchar[::1],
     first: cython.const[cython.longlong][::1],
     info: cython.const[cython.uchar][::1],
     first_word: cython.const[cython.longlong][::1],
     words: cython.const[cython.int][::1],
     big: cython.bint,
-) -> cython.Py_ssize_t:
+):
+    """Write info byte and words of each shape at `first`; returns the first word that its size cannot hold, or -1."""
     shape: cython.Py_ssize_t
     word: cython.Py_ssize_t
-    pos: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    size: cython.Py_ssize_t
-    value: cython.longlong
+    wrong: cython.Py_ssize_t = -1
     with cython.nogil:
         for shape in range(info.shape[0]):
-            pos = first[shape]
+            pos: cython.Py_ssize_t = first[shape]
             out[pos] = info[shape]
             pos += 1
-            size = 1 << ((info[shape] >> 5) & 3)
+            size: cython.Py_ssize_t = 1 << ((info[shape] >> layout.FRE_WORD_SIZE_SHIFT) & layout.FRE_WORD_SIZE_MASK)
             for word in range(first_word[shape], first_word[shape + 1]):
-                value = words[word]
-                if size < 4 and (value >> (8 * size - 1)) != (value >> 63):
-                    return word
-                for i in range(size):
-                    if big:
-                        out[pos + i] = (value >> (8 * (size - 1 - i))) & 0xFF
-                    else:
-                        out[pos + i] = (value >> (8 * i)) & 0xFF
+                value: cython.longlong = words[word]
+                if wrong < 0 and size < 4 and (value >> (8 * size - 1)) != (value >> 63):
+                    wrong = word
+                _put(out, pos, cython.cast(cython.ulonglong, value & _WORD), size, big)
                 pos += size
-    return -1
+    return wrong
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def _put(
+    out: cython.uchar[::1],
+    pos: cython.Py_ssize_t,
+    value: cython.ulonglong,
+    size: cython.Py_ssize_t,
+    big: cython.bint,
+) -> cython.int:
+    """The lowest bytes of a number."""
+    i: cython.Py_ssize_t
+    for i in range(size):
+        if big:
+            out[pos + i] = (value >> (8 * (size - 1 - i))) & 0xFF
+        else:
+            out[pos + i] = (value >> (8 * i)) & 0xFF
+    return 0
 
 
 @cython.cfunc
@@ -352,15 +316,9 @@ def _u16(buffer: cython.const[cython.uchar][::1], pos: cython.Py_ssize_t, big: c
 @cython.nogil
 @cython.exceptval(check=True)
 def _u32(buffer: cython.const[cython.uchar][::1], pos: cython.Py_ssize_t, big: cython.bint) -> cython.uint:
-    high: cython.uint
-    low: cython.uint
-    if big:
-        high = _u16(buffer, pos, True)
-        low = _u16(buffer, pos + 2, True)
-    else:
-        low = _u16(buffer, pos, False)
-        high = _u16(buffer, pos + 2, False)
-    return (high << 16) | low
+    first: cython.uint = _u16(buffer, pos, big)
+    second: cython.uint = _u16(buffer, pos + 2, big)
+    return (first << 16) | second if big else first | (second << 16)
 
 
 @cython.cfunc

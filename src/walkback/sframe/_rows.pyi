@@ -1,4 +1,4 @@
-from walkback.arrays import I32, I64, U8, U32
+from walkback.base.arrays import I32, I64, U8, U32
 
 def decode_rows(
     buffer: memoryview, ends: I64, position: I64, count: I64, width: U8, fde_type: U8, big: bool

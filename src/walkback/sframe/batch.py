@@ -13,17 +13,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from walkback.arrays import I64
-from walkback.errors import SFrameError
+from walkback.base.arch import ByteOrder
+from walkback.base.arrays import I64
+from walkback.base.errors import SFrameError
 from walkback.sframe import layout
-from walkback.sframe.decode import Buffer, read_functions, refuse_faults, section_of
+from walkback.sframe.decoding import Buffer, read_functions, refuse_faults, section_of
 from walkback.sframe.header import Header, further, headers
-from walkback.sframe.layout import ByteOrder
 from walkback.sframe.section import Section
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class SectionBatch:
     """Sections that are alike, as one that has the functions of all."""
 
     section: Section
@@ -46,7 +46,9 @@ class Batch:
         return int(self.position[piece]), function - int(self.first[piece])
 
 
-def batches(data: Buffer, *, address: int = 0, faults: bool = False, starts: Sequence[int] = (0,)) -> Iterator[Batch]:
+def batches(
+    data: Buffer, *, address: int = 0, faults: bool = False, starts: Sequence[int] = (0,)
+) -> Iterator[SectionBatch]:
     """Read the complete sections that stand one after the other, as few batches as there are kinds of them.
 
     `address` and `faults` are as for `decode`. With several `starts` each is a place of its own in the data.
@@ -68,7 +70,7 @@ def batches(data: Buffer, *, address: int = 0, faults: bool = False, starts: Seq
         yield batch
 
 
-def _read(view: memoryview, found: list[tuple[int, Header]], order: ByteOrder, address: int) -> Batch:
+def _read(view: memoryview, found: list[tuple[int, Header]], order: ByteOrder, address: int) -> SectionBatch:
     kind = found[0][1]
     position = np.array([one for one, _ in found], np.int64)
     of = dict(zip(Header._fields, np.array([header for _, header in found], np.int64).T, strict=True))
@@ -80,16 +82,16 @@ def _read(view: memoryview, found: list[tuple[int, Header]], order: ByteOrder, a
     field = fde_start + (np.arange(int(first[-1])) - np.repeat(first[:-1], count)) * size
     index = layout.index_bytes(view, kind.version)[field].view(layout.fde_dtype(kind.version, order))
     read = read_functions(view, index, field + layout.V1_INFO_OFFSET, fre_start, fre_end, kind.version, order)
-    auxiliary = b"".join(bytes(view[at + layout.HEADER_SIZE : at + one.end]) for at, one in found)
+    auxiliary = b"".join(bytes(view[at + layout.HEADER_SIZE : at + one.header_end]) for at, one in found)
     nowhere = kind._replace(num_fdes=len(index), num_fres=len(read.row_start), fre_len=0, fdeoff=0, freoff=0)
     section = section_of(nowhere, order, read, auxiliary, len(view), address)
     base = field if section.pcrel else np.repeat(position, count)
     start = read.functions.start.view(np.uint64)
     section.code_address = start + base.view(np.uint64) + np.uint64(address % 2**64)
-    return Batch(section, position, first, field)
+    return SectionBatch(section, position, first, field)
 
 
-def _refuse_faults(batch: Batch, starts: Sequence[int]) -> None:
+def _refuse_faults(batch: SectionBatch, starts: Sequence[int]) -> None:
     functions = batch.section.functions
     if functions.fault.any():
         position, number = batch.place(int(np.flatnonzero(functions.fault)[0]))

@@ -12,25 +12,31 @@ from typing import Any
 
 import numpy as np
 
-from walkback.arch import MACHINES, Machine
-from walkback.errors import ArgumentError
-from walkback.sframe.build import Built, build
-from walkback.sframe.encode import encode
-from walkback.table import Rule, UnwindTable, rule_array
+from walkback.base.arch import MACHINES, Machine
+from walkback.base.errors import ArgumentError
+from walkback.sframe.building import Built, build
+from walkback.sframe.encoding import encode
+from walkback.table.rule import Rule
+from walkback.table.table import UnwindTable, rule_array
 
 Row = str | Rule | tuple[int, str | Rule]
 """A rule that holds from an offset on; without one, from the start of the function."""
 
 
 class SectionBuilder:
-    """Collects functions and makes a section of them."""
+    """Collects functions and makes a section of them.
+
+    >>> builder = walkback.sframe.SectionBuilder("AMD64")
+    >>> builder.function(0x1000, 32, ["CFA = rsp+8", (1, "CFA = rsp+16, FP = *(CFA-16)")])
+    >>> len(builder.encode(address=0x4000))
+    56
+    """
 
     def __init__(self, machine: str | Machine) -> None:
         if isinstance(machine, str):
             known = {one.name.lower(): one for one in MACHINES}
             if machine.lower() not in known:
-                message = f"unknown machine {machine!r}; known: {', '.join(one.name for one in MACHINES)}"
-                raise ArgumentError(message)
+                raise ArgumentError(f"unknown machine {machine!r}; known: {', '.join(one.name for one in MACHINES)}")
             machine = known[machine.lower()]
         self.machine = machine
         self._functions: list[tuple[int, int, int, int, bool, int, int]] = []
@@ -55,14 +61,11 @@ class SectionBuilder:
         size of a block that repeats through the function, as in a PLT.
         """
         if pauth_key not in {"A", "B"}:
-            message = f"the key is A or B, not {pauth_key!r}"
-            raise ArgumentError(message)
+            raise ArgumentError(f"the key is A or B, not {pauth_key!r}")
         if not (0 <= start < 2**64 and 0 <= size <= 2**64 - start and size < 2**64):
-            message = f"a function of {size} bytes at {start:#x} does not lie inside 64 bits of addresses"
-            raise ArgumentError(message)
+            raise ArgumentError(f"a function of {size} bytes at {start:#x} does not lie inside 64 bits of addresses")
         if not (-1 <= section < 2**31 and 0 <= block < 2**32):
-            message = f"section {section} or block size {block} is out of range"
-            raise ArgumentError(message)
+            raise ArgumentError(f"section {section} or block size {block} is out of range")
         offsets: list[int] = []
         rules: list[Rule] = []
         for row in rows:
@@ -72,8 +75,7 @@ class SectionBuilder:
             _check_range(rule)
             limit = min(block or size, 2**32)
             if not 0 <= offset < max(limit, 1) or (offsets and offset <= offsets[-1]):
-                message = f"a row at {offset} of a function of {limit} bytes: rows rise and lie inside"
-                raise ArgumentError(message)
+                raise ArgumentError(f"a row at {offset} of a function of {limit} bytes: rows rise and lie inside")
             offsets.append(offset)
             rules.append(rule)
         # Nothing is kept of a function that is refused.
@@ -103,11 +105,11 @@ class SectionBuilder:
         )
 
     def build(self, **options: Any) -> Built:
-        """The section; the options are those of `walkback.sframe.build.build`."""
+        """The section; the options are those of `walkback.sframe.building.build`."""
         return build(self.table(), **options)
 
     def encode(self, **options: Any) -> bytes:
-        """The bytes of the section; the options are those of `walkback.sframe.build.build`."""
+        """The bytes of the section; the options are those of `walkback.sframe.building.build`."""
         return encode(self.build(**options).section)
 
 
@@ -115,5 +117,4 @@ def _check_range(rule: Rule) -> None:
     """A table has 32 bits for a register and 64 for an offset."""
     for part in (rule.cfa, rule.ra, rule.fp):
         if not (0 <= part.register < 2**32 and -(2**63) <= part.offset < 2**63):
-            message = f"register {part.register} or offset {part.offset} is out of range"
-            raise ArgumentError(message)
+            raise ArgumentError(f"register {part.register} or offset {part.offset} is out of range")

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.arch import AARCH64, AMD64, MACHINES, Machine
-from walkback.arrays import Bools
-from walkback.errors import ArgumentError
+from walkback.base.arch import AARCH64, AMD64, MACHINES, Machine
+from walkback.base.arrays import Bools
+from walkback.base.errors import ArgumentError
 from walkback.sframe import layout
-from walkback.table import Kind, UnwindTable
+from walkback.table.rule import PartKind
+from walkback.table.table import UnwindTable
 
 SIGNAL_CODE = "code that signal handlers return to"
 
@@ -44,7 +45,7 @@ class Consumer:
     def unwanted(self, table: UnwindTable) -> Iterator[tuple[str, Bools]]:
         """Which ranges must not be in a section for it: the reason, and for each range whether it is one of them."""
         if not self.reads_outermost:
-            outermost = table.rows_where(table.rules["ra"]["kind"] == Kind.UNDEFINED) > 0
+            outermost = table.rows_where(table.rules["ra"]["kind"] == PartKind.UNDEFINED) > 0
             yield f"an outermost frame, where {self.title} wants no function", outermost
         if self.finds_signals:
             yield f"{SIGNAL_CODE}, where {self.title} wants no function", table.range_signal
@@ -90,8 +91,7 @@ WALKERS = {one.name: one for one in CONSUMERS.values() if one.walks}
 def consumer_named(name: str, among: dict[str, Consumer] = CONSUMERS) -> Consumer:
     """The consumer of this name."""
     if name not in among:
-        message = f"there is no consumer {name!r}; known: {', '.join(among)}"
-        raise ArgumentError(message)
+        raise ArgumentError(f"there is no consumer {name!r}; known: {', '.join(among)}")
     return among[name]
 
 
@@ -100,6 +100,5 @@ def version_for(version: int | None, consumer: Consumer | None) -> int:
     if consumer is None:
         return 3 if version is None else version
     if version not in {None, consumer.version}:
-        message = f"{consumer.title} reads version {consumer.version}, not {version}"
-        raise ArgumentError(message)
+        raise ArgumentError(f"{consumer.title} reads version {consumer.version}, not {version}")
     return consumer.version

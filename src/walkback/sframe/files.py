@@ -7,28 +7,41 @@ relocated. In linked files the section's address is enough.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from walkback.arrays import I64, Bools, Records
-from walkback.elf import Contents, ElfFile, OpenFile, Relocations, elf_files, is_archive, is_elf, relocations_for
+from walkback.base.arrays import I64, Bools, Records
+from walkback.base.errors import MissingError, SFrameError, UnreadableError, WalkbackError
+from walkback.base.oneline import OneLine
+from walkback.elf import (
+    Contents,
+    ElfFile,
+    Input,
+    Relocations,
+    contents_of,
+    elf_files,
+    is_archive,
+    is_elf,
+    relocations_for,
+)
 from walkback.elf import layout as elf_layout
 from walkback.elf.inputs import raise_first
-from walkback.errors import MissingError, SFrameError, UnreadableError, WalkbackError
-from walkback.sframe.batch import Batch, batches
-from walkback.sframe.decode import Buffer, pieces
+from walkback.elf.sframe import sframe_sections
+from walkback.sframe.batch import SectionBatch, batches
+from walkback.sframe.decoding import Buffer, decode_all
 from walkback.sframe.rules import to_table
 from walkback.sframe.section import Section
 from walkback.symbols import SymbolIndex
-from walkback.table import UnwindTable
+from walkback.table.table import UnwindTable
 
-SECTION_NAME = ".sframe"
-_MISSING = "there is no .sframe section"
-NO_SECTION = f"{_MISSING}; `walkback add` makes one"
+_WHO_MAKES = {
+    elf_layout.ET_REL: "; `as --gsframe` makes one",
+    elf_layout.ET_EXEC: "; `walkback add` makes one",
+    elf_layout.ET_DYN: "; `walkback add` makes one",
+}
 
 NOT_ON_A_FIELD = "it is not on the start field of a function"
 
@@ -46,13 +59,23 @@ class Stray:
     """Whether it is where it should be, and names no symbol: the code that it was about is gone."""
 
 
-@dataclass
-class Piece:
-    """One complete SFrame section at its place; a linker without knowledge of SFrame puts several into one."""
+@dataclass(repr=False)
+class SFrameSection:
+    """One complete SFrame section at its place; a linker without knowledge of SFrame puts several into one.
+
+    >>> [section] = walkback.ElfFile("a.out").sframe
+    >>> section.section.version, len(section.section.functions), len(section.table)
+    (3, 3, 3)
+    """
 
     position: int
     """From the start of the ELF section."""
     section: Section
+
+    def __repr__(self) -> str:
+        section = self.section
+        functions, rows = len(section.functions), len(section.row_start)
+        return f"SFrameSection(version={section.version}, functions={functions}, rows={rows}, position={self.position})"
 
     @cached_property
     def table(self) -> UnwindTable:
@@ -71,9 +94,14 @@ class _Names:
         return SymbolIndex(self.elf)
 
 
-@dataclass
-class Source:
-    """One place where SFrame data stands."""
+@dataclass(repr=False)
+class Source(OneLine):
+    """One place where SFrame data stands.
+
+    >>> [source] = walkback.sframe.read("a.out")
+    >>> source.name, hex(source.address), [source.function_names(piece.section) for piece in source.pieces()]
+    ('.sframe', '0x2000', [['_start', 'main', 'compute']])
+    """
 
     file: str
     """The path; for a member of an archive `archive(member)`."""
@@ -88,21 +116,21 @@ class Source:
     """Relocations that could not be applied; known once the pieces are read."""
     _names: _Names | None = field(default=None, repr=False)
 
-    def pieces(self, *, faults: bool = False) -> Iterator[Piece]:
+    def pieces(self, *, faults: bool = False) -> Iterator[SFrameSection]:
         """Read what stands here; nothing for an empty section. `faults` as for `decode`."""
         self.strays.clear()
         if not len(self.data):
             return
         try:
-            for position, section in pieces(self.data, address=self.address, faults=faults):
-                piece = Piece(position, section)
+            for position, section in decode_all(self.data, address=self.address, faults=faults):
+                piece = SFrameSection(position, section)
                 if self.relocatable:
                     self._place_piece(piece)
                 yield piece
         except SFrameError as error:
             raise error.within(file=self.file, section=self.name) from None
 
-    def batches(self, *, faults: bool = False) -> list[Batch]:
+    def batches(self, *, faults: bool = False) -> list[SectionBatch]:
         """The same, read at once: see `walkback.sframe.batch`."""
         self.strays.clear()
         if not len(self.data):
@@ -114,7 +142,7 @@ class Source:
             self._place([one.section for one in found], field, width, slice(None))
         return found
 
-    def _batches(self, faults: bool) -> list[Batch]:
+    def _batches(self, faults: bool) -> list[SectionBatch]:
         try:
             return list(batches(self.data, address=self.address, faults=faults))
         except SFrameError as error:
@@ -167,7 +195,7 @@ class Source:
         """The relocations of the ELF section, by offset; applied only in relocatable files."""
         return self._relocations.table
 
-    def _place_piece(self, piece: Piece) -> None:
+    def _place_piece(self, piece: SFrameSection) -> None:
         """Give each function of a piece its text section and offset there."""
         section, end = piece.section, piece.position + piece.section.length
         # Section by section this must not cost more than the relocations of the section: a linker that knows nothing
@@ -239,35 +267,36 @@ def _width(section: Section) -> int:
     return 8 if section.version == 3 else 4
 
 
-def sources(path: str | os.PathLike[str], *, section: str | None = None, address: int = 0) -> Iterator[Source]:
+def read(source: Input, *, section: str | None = None, address: int = 0) -> Iterator[Source]:
     """The places in a file where SFrame data stands.
 
     `section` chooses by name; `address` is where raw bytes are loaded. Raises `MissingError` if an ELF file or archive
     has none, `UnreadableError` if the file is none of the three kinds, and at the end if members of an archive cannot
     be read.
+
+    >>> [(source.file, len(list(source.pieces()))) for source in walkback.sframe.read("libcalls.a")]
+    [('libcalls.a(one.o)', 1), ('libcalls.a(two.o)', 1)]
     """
-    name = os.fsdecode(path)
-    data = OpenFile(path)
+    data, name = contents_of(source)
     found: list[Source] | Iterator[Source]
     if is_archive(data) or is_elf(data):
         found = _in_files(data, name, section)
     elif bytes(data[:2]) in {b"\xe2\xde", b"\xde\xe2"}:
         found = [Source(name, "", data[:], address)]
     else:
-        message = "this is no ELF file, archive or SFrame section"
-        raise UnreadableError(message, file=name)
+        raise UnreadableError("this is no ELF file, archive or SFrame section", file=name)
     empty = True
-    for source in found:
+    for place in found:
         empty = False
-        yield source
+        yield place
     if empty:
-        message = no_section(data) if section is None else f"there is no {section} section"
-        raise MissingError(message, file=name)
+        raise no_section(data, name) if section is None else MissingError(f"there is no {section} section", file=name)
 
 
-def no_section(data: Contents) -> str:
-    """What to say of a file without a section; `walkback add` takes no archives."""
-    return _MISSING if is_archive(data) else NO_SECTION
+def no_section(data: Contents, name: str) -> MissingError:
+    """The error for a file without a section; of an ELF file it says what makes one."""
+    makes_one = "" if is_archive(data) else _WHO_MAKES.get(ElfFile(data, name).type, "")
+    return MissingError(f"there is no .sframe section{makes_one}", file=name)
 
 
 def _in_files(data: Contents, name: str, section: str | None) -> Iterator[Source]:
@@ -298,7 +327,7 @@ def sources_of(elf: ElfFile, *, section: str | None = None) -> Iterator[Source]:
     if section is not None:
         indices = elf.sections_named(section)
     elif len(elf.sections):
-        indices = sorted({*elf.sections_of_type(elf_layout.SHT_GNU_SFRAME), *elf.sections_named(SECTION_NAME)})
+        indices = sframe_sections(elf, empty=True)
     else:
         indices = []
         for number in np.flatnonzero(elf.segments["type"] == elf_layout.PT_GNU_SFRAME).tolist():
@@ -323,7 +352,7 @@ def sources_of(elf: ElfFile, *, section: str | None = None) -> Iterator[Source]:
 def _header_extent(data: memoryview) -> memoryview:
     """GNU ld makes the segment larger than the section in it; the header tells where it ends."""
     try:
-        first = next(pieces(data, faults=True))[1]
+        first = next(decode_all(data, faults=True))[1]
     except SFrameError:
         return data
     return data[: max(first.end, first.fde_end)]

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from walkback.arrays import I64, Bools
+from walkback.base.arrays import I64, Bools
 from walkback.elf import ElfFile
 from walkback.elf.calls import after_call, has_bytes, is_padding
 from walkback.sframe.consumers import SIGNAL_CODE, Consumer
-from walkback.table import UnwindTable
+from walkback.table.table import UnwindTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def fit(table: UnwindTable, consumer: Consumer | None, files: Sequence[ElfFile] 
             open_ended |= _open_ended(elf, table, fitted)
     size = fitted.range_size + open_ended * np.uint64(table.machine.code_alignment)
     if open_ended.any():
-        fitted = replace(fitted, range_size=size, _pieces={}, _by_section=None)
+        fitted = replace(fitted, range_size=size)
     return Fitted(fitted, kept, unwanted, int(open_ended.sum()))
 
 

@@ -11,16 +11,65 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from walkback.errors import SFrameError
+from walkback.base.arch import ByteOrder
+from walkback.base.errors import SFrameError
 from walkback.sframe import layout
-from walkback.sframe.layout import ByteOrder
 
 _MAGICS: Final = (b"\xe2\xde", b"\xde\xe2")
 
 
-class Header(NamedTuple):
-    """The fields of a header in their order on disk."""
+class Places:
+    """Where the parts of a section stand, by the fields of its header."""
 
+    __slots__ = ()
+    version: int
+    num_fdes: int
+    fre_len: int
+    fdeoff: int
+    freoff: int
+
+    @property
+    def auxhdr_len(self) -> int:
+        """Bytes of the auxiliary header."""
+        raise NotImplementedError
+
+    @property
+    def header_end(self) -> int:
+        """Where the auxiliary header ends, and the offsets of the header count from."""
+        return layout.HEADER_SIZE + self.auxhdr_len
+
+    @property
+    def fde_start(self) -> int:
+        """Position of the function index."""
+        return self.header_end + self.fdeoff
+
+    @property
+    def fde_end(self) -> int:
+        """Where the function index ends."""
+        return self.fde_start + self.num_fdes * self.fde_size
+
+    @property
+    def fre_start(self) -> int:
+        """Position of the FRE sub-section."""
+        return self.header_end + self.freoff
+
+    @property
+    def end(self) -> int:
+        """Where the FRE sub-section ends."""
+        return self.fre_start + self.fre_len
+
+    @property
+    def fde_size(self) -> int:
+        """Bytes of an entry of the index."""
+        return layout.FDE_SIZES[self.version]
+
+    @property
+    def head_size(self) -> int:
+        """Bytes of the attribute record in front of a function's rows."""
+        return layout.ATTRIBUTE_SIZE if self.version == 3 else 0
+
+
+class _HeaderFields(NamedTuple):
     magic: int
     version: int
     flags: int
@@ -34,30 +83,11 @@ class Header(NamedTuple):
     fdeoff: int
     freoff: int
 
-    @property
-    def end(self) -> int:
-        """Where the auxiliary header ends, and the offsets count from."""
-        return layout.HEADER_SIZE + self.auxhdr_len
 
-    @property
-    def fde_start(self) -> int:
-        """Position of the function index."""
-        return self.end + self.fdeoff
+class Header(_HeaderFields, Places):
+    """The fields of a header in their order on disk."""
 
-    @property
-    def fde_end(self) -> int:
-        """Where the function index ends."""
-        return self.fde_start + self.num_fdes * layout.FDE_SIZES[self.version]
-
-    @property
-    def fre_start(self) -> int:
-        """Position of the FRE sub-section."""
-        return self.end + self.freoff
-
-    @property
-    def fre_end(self) -> int:
-        """Where the FRE sub-section ends."""
-        return self.fre_start + self.fre_len
+    __slots__ = ()
 
 
 def read_header(view: memoryview, start: int = 0) -> tuple[Header, ByteOrder]:
@@ -74,7 +104,7 @@ def read_header(view: memoryview, start: int = 0) -> tuple[Header, ByteOrder]:
     if header.version not in layout.VERSIONS:
         message = f"version {header.version} is not known; versions 1, 2 and 3 are"
         raise SFrameError(message, offset=2, rule="header-version")
-    if header.end > length:
+    if header.header_end > length:
         message = f"the auxiliary header of {header.auxhdr_len} bytes runs over the end at {length:#x}"
         raise SFrameError(message, offset=7, rule="header-auxiliary")
     if header.num_fdes and header.fde_end > length:
@@ -83,8 +113,8 @@ def read_header(view: memoryview, start: int = 0) -> tuple[Header, ByteOrder]:
             f"the section ends at {length:#x}"
         )
         raise SFrameError(message, offset=8, rule="index-bounds")
-    if header.fre_end > length:
-        message = f"the FRE sub-section would end at {header.fre_end:#x}, the section ends at {length:#x}"
+    if header.end > length:
+        message = f"the FRE sub-section would end at {header.end:#x}, the section ends at {length:#x}"
         raise SFrameError(message, offset=0x10, rule="rows-bounds")
     return header, order
 
@@ -117,7 +147,7 @@ def further(error: SFrameError, position: int) -> SFrameError:
 
 def _next(view: memoryview, position: int, header: Header) -> int | None:
     """Where the next header stands after the section at `position`, if there is one."""
-    end = position + max(header.fde_end, header.fre_end)
+    end = position + max(header.fde_end, header.end)
     for start in range(end, min(end + 8, len(view) - layout.HEADER_SIZE + 1)):
         if bytes(view[start : start + 2]) in _MAGICS and start % 4 == position % 4:
             return start if view[start + 2] in layout.VERSIONS else None

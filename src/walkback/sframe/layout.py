@@ -7,14 +7,14 @@ errata 1; version 3 is described by what GNU binutils 2.46 and later write and r
 from __future__ import annotations
 
 from functools import cache
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from walkback.arch import AARCH64, AMD64, S390X, Machine
+from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
+from walkback.base.arrays import record_type
 
-ByteOrder = Literal["little", "big"]
 BYTE_ORDERS: Final = ("little", "big")
 
 MAGIC: Final = 0xDEE2
@@ -82,6 +82,11 @@ FRE_BASE_REG_FP: Final = 0
 FRE_BASE_REG_SP: Final = 1
 FRE_WORD_SIZES: Final = (1, 2, 4)
 """Bytes of a data word, by size code."""
+FRE_NO_WORD_SIZE: Final = 3
+"""The size code that means nothing."""
+FRE_WORD_SIZE_SHIFT: Final = 5
+FRE_WORD_SIZE_MASK: Final = 3
+FRE_WORD_COUNT_SHIFT: Final = 1
 FRE_RA_MANGLED: Final = 0x80
 FRE_MAX_WORDS: Final = 15
 
@@ -104,39 +109,28 @@ whose entries have 16 bytes; its own reader takes a row's start against the low 
 
 HEADER_SIZE: Final = 28
 ATTRIBUTE_SIZE: Final = 5
+FRE_OFFSET_OFFSET: Final = 8
+"""Of the place of its rows in an index entry of versions 1 and 2."""
 V1_INFO_OFFSET: Final = 16
 """Of the info byte in an index entry of versions 1 and 2."""
+V2_PADDING_OFFSET: Final = 18
 V3_INFO_OFFSET: Final = 2
 """Of the info byte in an attribute record."""
 
-_HEADER = [
-    ("magic", "u2"),
-    ("version", "u1"),
-    ("flags", "u1"),
-    ("abi_arch", "u1"),
-    ("cfa_fixed_fp_offset", "i1"),
-    ("cfa_fixed_ra_offset", "i1"),
-    ("auxhdr_len", "u1"),
-    ("num_fdes", "u4"),
-    ("num_fres", "u4"),
-    ("fre_len", "u4"),
-    ("fdeoff", "u4"),
-    ("freoff", "u4"),
-]
-_FDE_V1 = [
-    ("start", "i4"),
-    ("size", "u4"),
-    ("fre_offset", "u4"),
-    ("num_fres", "u4"),
-    ("info", "u1"),
-]
-_FDE_V2 = [*_FDE_V1, ("rep_size", "u1"), ("padding", "u2")]
-_FDE_V3 = [("start", "i8"), ("size", "u4"), ("fre_offset", "u4")]
-_ATTRIBUTE = [("num_fres", "u2"), ("info", "u1"), ("info2", "u1"), ("rep_size", "u1")]
+_HEADER: Final = (
+    "magic u2, version u1, flags u1, abi_arch u1, cfa_fixed_fp_offset i1, cfa_fixed_ra_offset i1, auxhdr_len u1, "
+    "num_fdes u4, num_fres u4, fre_len u4, fdeoff u4, freoff u4"
+)
+_FDE: Final = {
+    1: "start i4, size u4, fre_offset u4, num_fres u4, info u1",
+    2: "start i4, size u4, fre_offset u4, num_fres u4, info u1, rep_size u1, padding u2",
+    3: "start i8, size u4, fre_offset u4",
+}
+_ATTRIBUTE: Final = "num_fres u2, info u1, info2 u1, rep_size u1"
 
 
-def _in_order(fields: list[tuple[str, str]], order: ByteOrder) -> np.dtype[np.void]:
-    return np.dtype(fields).newbyteorder("<" if order == "little" else ">")
+def _in_order(fields: str, order: ByteOrder) -> np.dtype[np.void]:
+    return record_type(fields).newbyteorder("<" if order == "little" else ">")
 
 
 def attribute_bytes(buffer: memoryview | npt.NDArray[np.uint8]) -> npt.NDArray[np.void]:
@@ -162,7 +156,7 @@ def header_dtype(order: ByteOrder) -> np.dtype[np.void]:
 @cache
 def fde_dtype(version: int, order: ByteOrder) -> np.dtype[np.void]:
     """One entry of the function index."""
-    return _in_order({1: _FDE_V1, 2: _FDE_V2, 3: _FDE_V3}[version], order)
+    return _in_order(_FDE[version], order)
 
 
 @cache

@@ -6,18 +6,18 @@ for match in lookup("a.out", "main+4"):
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.arrays import I64
-from walkback.errors import UnreadableError
+from walkback.base.arrays import I64
+from walkback.base.errors import UnreadableError
+from walkback.elf import Input
 from walkback.sframe import layout
-from walkback.sframe.files import Piece, Source, sources
-from walkback.table import Found
+from walkback.sframe.files import SFrameSection, Source, read
+from walkback.table.table import Found
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Match:
     """What was asked for."""
     place: Place
     source: Source
-    piece: Piece
+    piece: SFrameSection
     found: Found
     row_offset: int | None
     """Position of the row in the ELF section; None where the function has no row for the place."""
@@ -60,21 +60,23 @@ class Match:
             return None
 
 
-def lookup(
-    path: str | os.PathLike[str], *targets: str | int, section: str | None = None, address: int = 0
-) -> Iterator[Match]:
+def find(source: Input, *targets: str | int, section: str | None = None, address: int = 0) -> Iterator[Match]:
     """Look up addresses (0x401136, also as text), symbols (`main`, `main+4`) and offsets in sections (`.text+0x10`).
 
     A target that several sections or symbols answer gives several matches, one that none answers none. The matches come
     section by section, as they are read, and of one section in the order of the targets.
+
+    >>> [match] = walkback.find("a.out", "main+4")
+    >>> match.name, match.found.rule.text(match.piece.table.machine)
+    ('main', 'CFA = rbp+16, RA = *(CFA-8), FP = *(CFA-16)')
     """
     texts = [target if isinstance(target, str) else f"{target:#x}" for target in targets]
-    for source in sources(path, section=section, address=address):
-        places = {text: resolve(source, text) for text in texts}
-        for piece in source.pieces(faults=True):
+    for its in read(source, section=section, address=address):
+        places = {text: resolve(its, text) for text in texts}
+        for piece in its.pieces(faults=True):
             for target, meant in places.items():
                 for place in meant:
-                    match = find_in(source, piece, target, place)
+                    match = find_in(its, piece, target, place)
                     if match is not None:
                         yield match
 
@@ -118,7 +120,7 @@ def _named(source: Source, name: str, offset: int) -> list[Place]:
     return list(dict.fromkeys(places))
 
 
-def find_in(source: Source, piece: Piece, target: str, place: Place) -> Match | None:
+def find_in(source: Source, piece: SFrameSection, target: str, place: Place) -> Match | None:
     """The function and row of one piece that cover a place."""
     section = piece.section
     found = piece.table.find(place.address, section=place.section)
@@ -132,7 +134,7 @@ def find_in(source: Source, piece: Piece, target: str, place: Place) -> Match | 
     return Match(target, place, source, piece, found, offset, bytes(source.data[offset : offset + length]))
 
 
-def choose(source: Source, piece: Piece, targets: tuple[str, ...]) -> tuple[I64, set[str]]:
+def choose(source: Source, piece: SFrameSection, targets: tuple[str, ...]) -> tuple[I64, set[str]]:
     """The functions of a piece that targets name or that cover them, and the targets that chose any."""
     section = piece.section
     start, size = section.code_address, section.functions.size.astype(np.uint64)

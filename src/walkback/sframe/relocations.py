@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from walkback.arrays import I64, Records
+from walkback.base.arrays import I64, Records
 from walkback.elf import SECTION_RELOCATION, ElfFile
 from walkback.elf import layout as elf_layout
 from walkback.sframe.section import Section

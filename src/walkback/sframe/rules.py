@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from walkback.arch import AARCH64, S390X, Machine
-from walkback.arrays import I32, I64, U8, U32, Bools
-from walkback.errors import InexpressibleError
-from walkback.intern import intern_records
+from walkback.base.arch import AARCH64, S390X, Machine
+from walkback.base.arrays import I32, I64, U8, U32, Bools
+from walkback.base.errors import InexpressibleError
+from walkback.base.intern import intern_records
 from walkback.sframe import layout
 from walkback.sframe.section import Section, Shapes
-from walkback.table import RULE, Kind, Reason, UnwindTable, inexpressible
-from walkback.table.rule import RuleArray
+from walkback.table.rule import RULE, PartKind, Reason, RuleArray, inexpressible, put_part
+from walkback.table.table import UnwindTable
 
 
 def to_table(section: Section) -> UnwindTable:
@@ -27,6 +27,11 @@ def to_table(section: Section) -> UnwindTable:
 
     A function whose rows cannot be relied on (unreadable, out of order, a repeating block of size 0) keeps its place
     and gets inexpressible rules.
+
+    >>> [source] = walkback.sframe.read("a.out")
+    >>> table = walkback.sframe.to_table(walkback.sframe.decode(source.data, address=source.address))
+    >>> table.find(0x1024).rule.text(table.machine)
+    'CFA = rbp+16, RA = *(CFA-8), FP = *(CFA-16)'
     """
     machine = section.machine
     if machine is None:
@@ -73,16 +78,10 @@ def shape_rules(section: Section, machine: Machine) -> RuleArray:
         _flex_rules(rules, flex, shapes, fixed, machine)
     outermost = (default | flex) & (count == 0)
     for name in ("cfa", "ra", "fp"):
-        _set(rules, name, outermost, Kind.UNDEFINED)
+        put_part(rules[name], outermost, PartKind.UNDEFINED)
     rules["ra_signed"][outermost] = 0
     rules[~(default | flex)] = np.array([inexpressible(Reason.UNKNOWN_FDE_TYPE).record()], RULE)
     return rules
-
-
-def _set(rules: RuleArray, name: str, where: Bools, kind: Kind, register: Any = 0, offset: Any = 0) -> None:
-    """Give one part of the chosen rules; register and offset are scalars or columns of all rules."""
-    for field, value in (("kind", int(kind)), ("register", register), ("offset", offset)):
-        rules[name][field][where] = value[where] if isinstance(value, np.ndarray) else value
 
 
 def _default_rules(
@@ -97,19 +96,19 @@ def _default_rules(
 ) -> None:
     """CFA from SP or FP; then RA unless the header fixes it; then FP unless the header fixes it."""
     base = np.where(info & 1 == layout.FRE_BASE_REG_SP, machine.sp, machine.fp)
-    _set(rules, "cfa", default, Kind.REGISTER, base, _cfa_offset(words[0], machine))
+    put_part(rules["cfa"], default, PartKind.REGISTER, base, _cfa_offset(words[0], machine))
     position = 1
     for name, fixed_offset in (("ra", fixed[0]), ("fp", fixed[1])):
         if fixed_offset:
-            _set(rules, name, default, Kind.AT_CFA, 0, fixed_offset)
+            put_part(rules[name], default, PartKind.AT_CFA, 0, fixed_offset)
             continue
         word = words[position]
         there = default & (count > position)
         if machine is S390X and name == "ra":
             there &= word != 0  # padding: FP is saved and RA is not
-        _set(rules, name, there, Kind.AT_CFA, 0, word)
+        put_part(rules[name], there, PartKind.AT_CFA, 0, word)
         if machine is S390X and version == 2:
-            _set(rules, name, there & (word & 1 == 1), Kind.REGISTER, word >> 1)
+            put_part(rules[name], there & (word & 1 == 1), PartKind.REGISTER, word >> 1)
             rules[name]["offset"][there & (word & 1 == 1)] = 0
         position += 1
 
@@ -156,19 +155,19 @@ def _flex_rules(rules: RuleArray, flex: Bools, shapes: Shapes, fixed: tuple[int,
     pairs, _ = flex_pairs(shapes)
     for name, fixed_offset, pair in zip(("cfa", "ra", "fp"), (0, *fixed), pairs, strict=True):
         if fixed_offset:
-            _set(rules, name, flex, Kind.AT_CFA, 0, fixed_offset)
+            put_part(rules[name], flex, PartKind.AT_CFA, 0, fixed_offset)
         offset = _cfa_offset(pair.offset, machine) if name == "cfa" else pair.offset
         register = pair.control >> layout.FLEX_REGISTER_SHIFT
         by_register = pair.control & layout.FLEX_REG != 0
         deref = pair.control & layout.FLEX_DEREF != 0
         ruled = flex & (pair.control != 0)
-        _set(rules, name, ruled & by_register & ~deref, Kind.REGISTER, register, offset)
-        _set(rules, name, ruled & by_register & deref, Kind.AT_REGISTER, register, offset)
-        _set(rules, name, ruled & ~by_register & ~deref, Kind.CFA, 0, offset)
-        _set(rules, name, ruled & ~by_register & deref, Kind.AT_CFA, 0, offset)
+        put_part(rules[name], ruled & by_register & ~deref, PartKind.REGISTER, register, offset)
+        put_part(rules[name], ruled & by_register & deref, PartKind.AT_REGISTER, register, offset)
+        put_part(rules[name], ruled & ~by_register & ~deref, PartKind.CFA, 0, offset)
+        put_part(rules[name], ruled & ~by_register & deref, PartKind.AT_CFA, 0, offset)
         if name == "cfa":
-            _set(rules, name, flex & ~by_register, Kind.INEXPRESSIBLE, 0, int(Reason.FLEX_CFA_WITHOUT_REGISTER))
-        _set(rules, name, flex & pair.cut, Kind.INEXPRESSIBLE, 0, int(Reason.CUT_OFF))
+            put_part(rules[name], flex & ~by_register, PartKind.INEXPRESSIBLE, 0, int(Reason.FLEX_CFA_WITHOUT_REGISTER))
+        put_part(rules[name], flex & pair.cut, PartKind.INEXPRESSIBLE, 0, int(Reason.CUT_OFF))
 
 
 def _distinct(rules: RuleArray) -> tuple[RuleArray, I32]:

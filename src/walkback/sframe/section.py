@@ -7,34 +7,31 @@ position of the rows, gaps, bytes after the end), so that encoding it gives the 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 import numpy as np
 
-from walkback.arch import Machine
-from walkback.arrays import I32, I64, U8, U16, U32, U64, Bools
+from walkback.base.arch import ByteOrder, Machine
+from walkback.base.arrays import I32, I64, U8, U16, U32, U64, Bools
+from walkback.base.columns import ColumnRecord
+from walkback.base.findings import Fault
+from walkback.base.oneline import OneLine
 from walkback.sframe import layout
-from walkback.sframe.layout import ByteOrder
+from walkback.sframe.header import Places
 
 
-class Fault(IntEnum):
+class RowFault(Fault):
     """Why the rows of a function could not all be read."""
 
     NONE = 0
-    CUT_OFF = 1
-    """A row does not end inside the FRE sub-section."""
-    WORD_SIZE = 2
-    """A row's word size code is 3."""
-    FRE_TYPE = 3
-    """The FRE type is none of the three."""
-    ATTRIBUTE = 4
-    """The attribute record does not lie inside the FRE sub-section."""
-    SHARED = 5
-    """More rows are claimed than the sub-section has room for, because functions claim the same bytes."""
+    CUT_OFF = 1, "a row runs over the end of the FRE sub-section", "row-cut-off"
+    WORD_SIZE = 2, "a row has word size code 3, which means nothing", "row-word-size"
+    FRE_TYPE = 3, "the FRE type is none of ADDR1, ADDR2 and ADDR4", "function-fre-type"
+    ATTRIBUTE = 4, "the attribute record does not lie in the FRE sub-section", "function-attribute"
+    SHARED = 5, "functions claim more rows than the section has bytes", "rows-shared"
 
 
-@dataclass(slots=True)
-class Functions:
+@dataclass(slots=True, repr=False)
+class FunctionIndex(ColumnRecord, OneLine):
     """The function index: one entry a function in each column, in the order of the index."""
 
     start: I64
@@ -57,13 +54,16 @@ class Functions:
     fault_offset: I64
     """Where reading stopped, in the section; meaningful where `fault` is not 0."""
 
-    def __len__(self) -> int:
-        return len(self.start)
-
     @property
     def fre_type(self) -> U8:
         """Size code of the row starts."""
         return self.info & np.uint8(15)
+
+    @property
+    def start_size(self) -> U8:
+        """Bytes of a row's start; 0 for a size code that means nothing."""
+        sizes: U8 = np.array((*layout.FRE_START_SIZES, *(0,) * 13), np.uint8)[self.fre_type]
+        return sizes
 
     @property
     def pc_type(self) -> U8:
@@ -81,8 +81,8 @@ class Functions:
         return self.info2 & np.uint8(layout.FDE_TYPE_MASK)
 
 
-@dataclass(slots=True)
-class Shapes:
+@dataclass(slots=True, repr=False)
+class Shapes(OneLine):
     """The distinct rows without their starts: how the data words are to be read, the info byte, the words."""
 
     fde_type: U8
@@ -120,9 +120,14 @@ class Shapes:
         return words
 
 
-@dataclass(slots=True)
-class Section:
-    """One SFrame section, or one complete piece of several that stand in one section."""
+@dataclass(slots=True, repr=False)
+class Section(Places, OneLine):
+    """One SFrame section, or one complete piece of several that stand in one section.
+
+    >>> [found] = walkback.ElfFile("a.out").sframe
+    >>> found.section.sorted, found.section.functions.num_fres.tolist()
+    (True, [1, 4, 3])
+    """
 
     version: int
     flags: int
@@ -138,7 +143,7 @@ class Section:
     fdeoff: int
     freoff: int
     byteorder: ByteOrder
-    functions: Functions
+    functions: FunctionIndex
     row_start: U32
     row_shape: U32
     shapes: Shapes
@@ -169,34 +174,9 @@ class Section:
         return bool(self.flags & layout.F_FDE_FUNC_START_PCREL)
 
     @property
-    def header_end(self) -> int:
-        """Where the auxiliary header ends, and the offsets of the header count from."""
-        return layout.HEADER_SIZE + len(self.auxiliary)
-
-    @property
-    def fde_start(self) -> int:
-        """Position of the function index."""
-        return self.header_end + self.fdeoff
-
-    @property
-    def fde_end(self) -> int:
-        """Where the function index ends."""
-        return self.fde_start + self.num_fdes * self.fde_size
-
-    @property
-    def fre_start(self) -> int:
-        """Position of the FRE sub-section."""
-        return self.header_end + self.freoff
-
-    @property
-    def end(self) -> int:
-        """Where the FRE sub-section ends, by the header."""
-        return self.fre_start + self.fre_len
-
-    @property
-    def fde_size(self) -> int:
-        """Bytes of an entry of the index."""
-        return layout.FDE_SIZES[self.version]
+    def auxhdr_len(self) -> int:
+        """Bytes of the auxiliary header."""
+        return len(self.auxiliary)
 
     @property
     def signal(self) -> Bools:
@@ -223,25 +203,22 @@ class Section:
         functions = self.functions
         before = self.row_shape[int(functions.first_row[function]) : row]
         width = layout.FRE_START_SIZES[int(functions.fre_type[function])]
-        head = layout.ATTRIBUTE_SIZE if self.version == 3 else 0
-        start = self.fre_start + int(functions.fre_offset[function]) + head
+        start = self.fre_start + int(functions.fre_offset[function]) + self.head_size
         info = self.shapes.info[before].astype(np.int64)
         return start + len(before) * (width + 1) + int((((info >> 1) & 15) << ((info >> 5) & 3)).sum())
 
+    def row_lengths(self) -> I64:
+        """Bytes of every row."""
+        return np.repeat(self.functions.start_size, self.functions.rows) + self.shapes.length[self.row_shape]
+
     def row_offsets(self) -> I64:
         """Position of every row in the section."""
-        functions = self.functions
-        width = np.array((*layout.FRE_START_SIZES, *(0,) * 13), np.int64)[functions.fre_type]
-        owner = np.repeat(np.arange(len(functions)), functions.rows)
-        length = width[owner] + self.shapes.length[self.row_shape]
+        functions, length = self.functions, self.row_lengths()
         before = np.cumsum(length) - length
-        base = self.fre_start + functions.fre_offset.astype(np.int64)
-        if self.version == 3:
-            base += layout.ATTRIBUTE_SIZE
+        base = self.fre_start + functions.fre_offset.astype(np.int64) + self.head_size
         has = functions.rows > 0
         base[has] -= before[functions.first_row[has]]
-        offsets: I64 = before + base[owner]
-        return offsets
+        return before + np.repeat(base, functions.rows)
 
 
 def start_bases(section: Section) -> U64:

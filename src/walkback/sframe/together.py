@@ -9,15 +9,15 @@ from functools import cached_property
 
 import numpy as np
 
+from walkback.base.errors import SFrameError
 from walkback.elf import RELOCATION_TABLE, Relocations, relocations_for
 from walkback.elf.layout import NO_RELOCATION
-from walkback.errors import SFrameError
-from walkback.sframe.batch import Batch, batches
+from walkback.sframe.batch import SectionBatch, batches
 from walkback.sframe.files import NOT_ON_A_FIELD, Source
 
 
 @dataclass
-class Together(Source):
+class ObjectSections(Source):
     """Sections of an object, one behind the other; positions count from the first."""
 
     parts: Sequence[Source] = ()
@@ -29,7 +29,7 @@ class Together(Source):
         number = bisect_right(self.starts, position) - 1
         return number, position - self.starts[number]
 
-    def _batches(self, faults: bool) -> list[Batch]:
+    def _batches(self, faults: bool) -> list[SectionBatch]:
         try:
             return list(batches(self.data, faults=faults, starts=self.starts))
         except SFrameError as error:
@@ -55,7 +55,7 @@ class Together(Source):
         return Relocations(np.concatenate(tables), ())
 
 
-def together(sources: Sequence[Source]) -> Together:
+def together(sources: Sequence[Source]) -> ObjectSections:
     """All of these sections, which are of one object and not empty."""
     first = sources[0]
     contents, starts = bytearray(), []
@@ -63,4 +63,4 @@ def together(sources: Sequence[Source]) -> Together:
         starts.append(len(contents))
         contents += source.data
     place = (first.file, first.name, memoryview(contents), 0, first.elf, first.index)
-    return Together(*place, _names=first._names, parts=sources, starts=starts)
+    return ObjectSections(*place, _names=first._names, parts=sources, starts=starts)

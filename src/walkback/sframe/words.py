@@ -7,72 +7,43 @@ the same type, so both codings of a rule are worked out, and the function choose
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Final
 
 import numpy as np
 
-from walkback.arch import AARCH64, S390X, Machine
-from walkback.arrays import I64, U8, Bools
+from walkback.base.arch import AARCH64, S390X, Machine
+from walkback.base.arrays import I64, U8, Bools
+from walkback.base.findings import Fault
 from walkback.sframe import layout
-from walkback.table import Kind
-from walkback.table.rule import RuleArray
+from walkback.table.rule import PartKind, RuleArray
 
 
-class Refusal(IntEnum):
+class Refusal(Fault):
     """Why a version cannot say something, most telling first where several hold."""
 
     NONE = 0
-    INEXPRESSIBLE = 1
-    OUTERMOST = 2
-    CFA_BASE = 3
-    CFA_KIND = 4
-    CFA_SCALE = 5
-    RA_PLACE = 6
-    RA_UNCHANGED = 7
-    RA_REGISTER = 8
-    FP_UNDEFINED = 9
-    FP_REGISTER = 10
-    FP_WITHOUT_RA = 11
-    FROM_CFA = 12
-    ODD_OFFSET = 13
-    ZERO_OFFSET = 14
-    RANGE = 15
-    CONTROL_RANGE = 16
-    SIGNAL = 17
-    BLOCK_SIZE = 18
-    FUNCTION_REACH = 19
-    FUNCTION_SIZE = 20
-    PAUTH_KEY = 21
-    BLOCK_ROWS = 22
-    RA_SIGNED = 23
-
-
-REFUSAL_WORDS: Final = {
-    Refusal.INEXPRESSIBLE: "a rule that is none of the kinds of the table",
-    Refusal.OUTERMOST: "an outermost frame, which version 1 cannot mark",
-    Refusal.CFA_BASE: "a CFA based on a register other than SP and FP",
-    Refusal.CFA_KIND: "a CFA found in a way that the version has no words for",
-    Refusal.CFA_SCALE: "a CFA offset that is not 160 and a multiple of 8",
-    Refusal.RA_PLACE: "a return address that is not at its fixed place",
-    Refusal.RA_UNCHANGED: "a return address in its register, where the format fixes it on the stack",
-    Refusal.RA_REGISTER: "a return address in or relative to a register",
-    Refusal.FP_UNDEFINED: "a frame pointer that cannot be found",
-    Refusal.FP_REGISTER: "a frame pointer in or relative to a register",
-    Refusal.FP_WITHOUT_RA: "a saved frame pointer while the return address is not saved",
-    Refusal.FROM_CFA: "a value that is the CFA plus an offset",
-    Refusal.ODD_OFFSET: "an odd offset, which would mean a register",
-    Refusal.ZERO_OFFSET: "a return address saved at the CFA itself, which would mean that it is not saved",
-    Refusal.RANGE: "an offset of more than 32 bits",
-    Refusal.CONTROL_RANGE: "a register number of more than 29 bits",
-    Refusal.SIGNAL: "a signal frame, which only version 3 can mark",
-    Refusal.BLOCK_SIZE: "a repeating block of this size",
-    Refusal.FUNCTION_REACH: "a function more than 2 GiB away",
-    Refusal.FUNCTION_SIZE: "a function of 4 GiB or more",
-    Refusal.PAUTH_KEY: "a pointer-authentication key, which only AArch64 has",
-    Refusal.RA_SIGNED: "a signed return address, which only AArch64 has",
-    Refusal.BLOCK_ROWS: "a repeating block of more than 65535 rows",
-}
+    INEXPRESSIBLE = 1, "a rule that is none of the kinds of the table"
+    OUTERMOST = 2, "an outermost frame, which version 1 cannot mark"
+    CFA_BASE = 3, "a CFA based on a register other than SP and FP"
+    CFA_KIND = 4, "a CFA found in a way that the version has no words for"
+    CFA_SCALE = 5, "a CFA offset that is not 160 and a multiple of 8"
+    RA_PLACE = 6, "a return address that is not at its fixed place"
+    RA_UNCHANGED = 7, "a return address in its register, where the format fixes it on the stack"
+    RA_REGISTER = 8, "a return address in or relative to a register"
+    FP_UNDEFINED = 9, "a frame pointer that cannot be found"
+    FP_REGISTER = 10, "a frame pointer in or relative to a register"
+    FP_WITHOUT_RA = 11, "a saved frame pointer while the return address is not saved"
+    FROM_CFA = 12, "a value that is the CFA plus an offset"
+    ODD_OFFSET = 13, "an odd offset, which would mean a register"
+    ZERO_OFFSET = 14, "a return address saved at the CFA itself, which would mean that it is not saved"
+    RANGE = 15, "an offset of more than 32 bits"
+    CONTROL_RANGE = 16, "a register number of more than 29 bits"
+    SIGNAL = 17, "a signal frame, which only version 3 can mark"
+    BLOCK_SIZE = 18, "a repeating block of this size"
+    FUNCTION_REACH = 19, "a function more than 2 GiB away"
+    FUNCTION_SIZE = 20, "a function of 4 GiB or more"
+    PAUTH_KEY = 21, "a pointer-authentication key, which only AArch64 has"
+    BLOCK_ROWS = 22, "a repeating block of more than 65535 rows"
+    RA_SIGNED = 23, "a signed return address, which only AArch64 has"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +57,7 @@ class Coding:
     refusal: U8
 
 
-class _Writer:
+class _WordWriter:
     """Appends words, rule by rule, in columns."""
 
     def __init__(self, rules: int) -> None:
@@ -121,24 +92,24 @@ class _Writer:
 
 def default_coding(rules: RuleArray, machine: Machine, version: int) -> Coding:
     """How default rows say the rules."""
-    out = _Writer(len(rules))
+    out = _WordWriter(len(rules))
     outermost = _outermost(out, rules, machine, version)
     live = ~outermost
     cfa, ra, fp = rules["cfa"], rules["ra"], rules["fp"]
-    out.refuse(live & (cfa["kind"] != Kind.REGISTER), Refusal.CFA_KIND)
+    out.refuse(live & (cfa["kind"] != PartKind.REGISTER), Refusal.CFA_KIND)
     out.refuse(live & (cfa["register"] != machine.sp) & (cfa["register"] != machine.fp), Refusal.CFA_BASE)
     out.append(live, _cfa_word(out, live, cfa["offset"], machine))
     register_words = machine is S390X and version == 2
-    fp_saved = live & (fp["kind"] != Kind.UNCHANGED)
+    fp_saved = live & (fp["kind"] != PartKind.UNCHANGED)
     if machine.ra_from_cfa:
-        out.refuse(live & (ra["kind"] == Kind.UNCHANGED), Refusal.RA_UNCHANGED)
-        at_place = (ra["kind"] == Kind.AT_CFA) & (ra["offset"] == machine.ra_from_cfa)
+        out.refuse(live & (ra["kind"] == PartKind.UNCHANGED), Refusal.RA_UNCHANGED)
+        at_place = (ra["kind"] == PartKind.AT_CFA) & (ra["offset"] == machine.ra_from_cfa)
         out.refuse(live & ~at_place, Refusal.RA_PLACE)
     else:
-        saved = live & (ra["kind"] != Kind.UNCHANGED)
+        saved = live & (ra["kind"] != PartKind.UNCHANGED)
         _default_word(out, saved, rules, "ra", register_words)
         if machine is S390X:
-            out.refuse(saved & (ra["kind"] == Kind.AT_CFA) & (ra["offset"] == 0), Refusal.ZERO_OFFSET)
+            out.refuse(saved & (ra["kind"] == PartKind.AT_CFA) & (ra["offset"] == 0), Refusal.ZERO_OFFSET)
             out.append(fp_saved & ~saved, np.zeros(len(rules), np.int64))
         else:
             out.refuse(fp_saved & ~saved, Refusal.FP_WITHOUT_RA)
@@ -146,13 +117,13 @@ def default_coding(rules: RuleArray, machine: Machine, version: int) -> Coding:
     return out.coding()
 
 
-def _default_word(out: _Writer, where: Bools, rules: RuleArray, name: str, register_words: bool) -> None:
+def _default_word(out: _WordWriter, where: Bools, rules: RuleArray, name: str, register_words: bool) -> None:
     """The word of a saved return address or frame pointer: an offset from the CFA, or (s390x V2) a register."""
     part = rules[name]
-    at_cfa = part["kind"] == Kind.AT_CFA
-    in_register = (part["kind"] == Kind.REGISTER) & (part["offset"] == 0) & register_words
-    out.refuse(where & (part["kind"] == Kind.UNDEFINED), Refusal.FP_UNDEFINED)
-    out.refuse(where & (part["kind"] == Kind.CFA), Refusal.FROM_CFA)
+    at_cfa = part["kind"] == PartKind.AT_CFA
+    in_register = (part["kind"] == PartKind.REGISTER) & (part["offset"] == 0) & register_words
+    out.refuse(where & (part["kind"] == PartKind.UNDEFINED), Refusal.FP_UNDEFINED)
+    out.refuse(where & (part["kind"] == PartKind.CFA), Refusal.FROM_CFA)
     out.refuse(where & ~at_cfa & ~in_register, Refusal.RA_REGISTER if name == "ra" else Refusal.FP_REGISTER)
     if register_words:
         out.refuse(where & at_cfa & (part["offset"] & 1 == 1), Refusal.ODD_OFFSET)
@@ -162,30 +133,30 @@ def _default_word(out: _Writer, where: Bools, rules: RuleArray, name: str, regis
 
 def flex_coding(rules: RuleArray, machine: Machine) -> Coding:
     """How flex rows say the rules (version 3)."""
-    out = _Writer(len(rules))
+    out = _WordWriter(len(rules))
     live = ~_outermost(out, rules, machine, 3)
     cfa, ra, fp = rules["cfa"], rules["ra"], rules["fp"]
-    out.refuse(live & (cfa["kind"] != Kind.REGISTER) & (cfa["kind"] != Kind.AT_REGISTER), Refusal.CFA_KIND)
+    out.refuse(live & (cfa["kind"] != PartKind.REGISTER) & (cfa["kind"] != PartKind.AT_REGISTER), Refusal.CFA_KIND)
     _pair(out, live, cfa, _cfa_word(out, live, cfa["offset"], machine))
     if machine.ra_from_cfa:
-        out.refuse(live & (ra["kind"] == Kind.UNCHANGED), Refusal.RA_UNCHANGED)
-        implied = (ra["kind"] == Kind.AT_CFA) & (ra["offset"] == machine.ra_from_cfa)
+        out.refuse(live & (ra["kind"] == PartKind.UNCHANGED), Refusal.RA_UNCHANGED)
+        implied = (ra["kind"] == PartKind.AT_CFA) & (ra["offset"] == machine.ra_from_cfa)
     else:
-        implied = ra["kind"] == Kind.UNCHANGED
-    fp_saved = live & (fp["kind"] != Kind.UNCHANGED)
+        implied = ra["kind"] == PartKind.UNCHANGED
+    fp_saved = live & (fp["kind"] != PartKind.UNCHANGED)
     out.append(implied & fp_saved, np.zeros(len(rules), np.int64))
     for part, where in ((ra, live & ~implied), (fp, fp_saved)):
-        out.refuse(where & (part["kind"] == Kind.UNDEFINED), Refusal.FP_UNDEFINED)
-        out.refuse(where & (part["kind"] == Kind.CFA), Refusal.FROM_CFA)
+        out.refuse(where & (part["kind"] == PartKind.UNDEFINED), Refusal.FP_UNDEFINED)
+        out.refuse(where & (part["kind"] == PartKind.CFA), Refusal.FROM_CFA)
         _pair(out, where, part, part["offset"])
     return out.coding()
 
 
-def _pair(out: _Writer, where: Bools, part: RuleArray, offset: I64) -> None:
+def _pair(out: _WordWriter, where: Bools, part: RuleArray, offset: I64) -> None:
     """A control word and its offset."""
     kind = part["kind"]
-    by_register = (kind == Kind.REGISTER) | (kind == Kind.AT_REGISTER)
-    deref = (kind == Kind.AT_REGISTER) | (kind == Kind.AT_CFA)
+    by_register = (kind == PartKind.REGISTER) | (kind == PartKind.AT_REGISTER)
+    deref = (kind == PartKind.AT_REGISTER) | (kind == PartKind.AT_CFA)
     register = np.where(by_register, part["register"], 0).astype(np.int64) << layout.FLEX_REGISTER_SHIFT
     control = register | by_register * layout.FLEX_REG | deref * layout.FLEX_DEREF
     out.refuse(where & (control >= 1 << 32), Refusal.CONTROL_RANGE)
@@ -193,18 +164,18 @@ def _pair(out: _Writer, where: Bools, part: RuleArray, offset: I64) -> None:
     out.append(where, offset)
 
 
-def _outermost(out: _Writer, rules: RuleArray, machine: Machine, version: int) -> Bools:
+def _outermost(out: _WordWriter, rules: RuleArray, machine: Machine, version: int) -> Bools:
     """Rows without words; also refuses what has no words in any version."""
     for name in ("cfa", "ra", "fp"):
-        out.refuse(rules[name]["kind"] == Kind.INEXPRESSIBLE, Refusal.INEXPRESSIBLE)
+        out.refuse(rules[name]["kind"] == PartKind.INEXPRESSIBLE, Refusal.INEXPRESSIBLE)
     out.refuse((rules["ra_signed"] > 0) & (machine is not AARCH64), Refusal.RA_SIGNED)
-    outermost: Bools = rules["ra"]["kind"] == Kind.UNDEFINED
+    outermost: Bools = rules["ra"]["kind"] == PartKind.UNDEFINED
     if version == 1:
         out.refuse(outermost, Refusal.OUTERMOST)
     return outermost
 
 
-def _cfa_word(out: _Writer, live: Bools, offset: I64, machine: Machine) -> I64:
+def _cfa_word(out: _WordWriter, live: Bools, offset: I64, machine: Machine) -> I64:
     if machine is not S390X:
         return offset
     scaled = offset - layout.S390X_CFA_OFFSET_ADJUSTMENT
@@ -214,5 +185,5 @@ def _cfa_word(out: _Writer, live: Bools, offset: I64, machine: Machine) -> I64:
 
 def needs_sp_base(rules: RuleArray, machine: Machine) -> Bools:
     """For the info byte of default rows: whether the CFA is based on SP."""
-    based: Bools = (rules["cfa"]["register"] == machine.sp) & (rules["cfa"]["kind"] == Kind.REGISTER)
+    based: Bools = (rules["cfa"]["register"] == machine.sp) & (rules["cfa"]["kind"] == PartKind.REGISTER)
     return based

@@ -3,23 +3,29 @@
 A tree is columns with a row a node: its parent's row, or -1, and its frame. While a tree grows the rows are in the
 order in which nodes were met, and a hash table finds the child of a node with a frame; on the disk they are in
 preorder. In both a parent comes before its children.
+
+The table is not `base.intern`: with the places and lengths of strings a node takes twice the memory, and a tree of five
+million nodes 1.4 times the time.
 """
 
 import cython
 
-_WORD = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+from walkback.base.bits import WORD
+from walkback.base.views import takes_views
+
+_WORD = cython.declare(cython.ulonglong, WORD)
 """Keeps products to 64 bits where this runs interpreted."""
 
 FULL = 1
 """Why `add_stacks` or `add_nodes` stopped: there is no room for the next."""
-_FULL = cython.declare(cython.int, 1)
+_FULL = cython.declare(cython.int, FULL)
 
 BAD_DEPTH = 2
 """Why `parents` stopped: a node that is deeper than a child of the one before it, or not as deep as the outermost."""
 BAD_FRAME = 3
 """Why `parents` stopped: a frame that there is not."""
-_BAD_DEPTH = cython.declare(cython.int, 2)
-_BAD_FRAME = cython.declare(cython.int, 3)
+_BAD_DEPTH = cython.declare(cython.int, BAD_DEPTH)
+_BAD_FRAME = cython.declare(cython.int, BAD_FRAME)
 
 
 @cython.cfunc
@@ -66,28 +72,8 @@ def _child(
     return found
 
 
-def add_stacks(first, frames, nodes, path, state, parent, frame, slots, mix):
-    """Put stacks in from the one that `state[0]` says on; `state[1]` counts the nodes.
-
-    Stack i has the frames from `first[i]` up to `first[i + 1]`, innermost first, and gets the number of its innermost
-    node, -1 if it has no frames. `path` has room for the deepest stack. Returns 0 when all are in.
-    """
-    return _add_stacks(
-        memoryview(first),
-        memoryview(frames),
-        memoryview(nodes),
-        memoryview(path),
-        memoryview(state),
-        memoryview(parent),
-        memoryview(frame),
-        memoryview(slots),
-        mix,
-    )
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=True)
-def _add_stacks(
+@takes_views
+def add_stacks(
     first: cython.const[cython.longlong][::1],
     frames: cython.const[cython.int][::1],
     nodes: cython.int[::1],
@@ -97,7 +83,12 @@ def _add_stacks(
     frame: cython.int[::1],
     slots: cython.int[::1],
     mix: cython.ulonglong,
-) -> cython.int:
+):
+    """Put stacks in from the one that `state[0]` says on; `state[1]` counts the nodes.
+
+    Stack i has the frames from `first[i]` up to `first[i + 1]`, innermost first, and gets the number of its innermost
+    node, -1 if it has no frames. `path` has room for the deepest stack. Returns 0 when all are in.
+    """
     i: cython.Py_ssize_t
     begin: cython.Py_ssize_t
     end: cython.Py_ssize_t
@@ -109,14 +100,15 @@ def _add_stacks(
     node: cython.int
     found: cython.int
     count: cython.Py_ssize_t = state[1]
+    stopped: cython.int = 0
     with cython.nogil:
         for i in range(state[0], nodes.shape[0]):
             begin = first[i]
             end = first[i + 1]
             if parent.shape[0] - count < end - begin:
                 state[0] = i
-                state[1] = count
-                return _FULL
+                stopped = _FULL
+                break
             # Frames that it shares with the one before it have been found already.
             shared = end - begin
             if known < shared:
@@ -139,28 +131,14 @@ def _add_stacks(
             nodes[i] = node
             known = depth
             before = end
-        state[0] = nodes.shape[0]
+        if not stopped:
+            state[0] = nodes.shape[0]
         state[1] = count
-    return 0
+    return stopped
 
 
-def add_nodes(its_parent, its_frame, nodes, state, parent, frame, slots, mix):
-    """Put another tree in, from its node `state[0]` on; `nodes` gets the number that each of its nodes has here."""
-    return _add_nodes(
-        memoryview(its_parent),
-        memoryview(its_frame),
-        memoryview(nodes),
-        memoryview(state),
-        memoryview(parent),
-        memoryview(frame),
-        memoryview(slots),
-        mix,
-    )
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=True)
-def _add_nodes(
+@takes_views
+def add_nodes(
     its_parent: cython.const[cython.int][::1],
     its_frame: cython.const[cython.int][::1],
     nodes: cython.int[::1],
@@ -169,17 +147,19 @@ def _add_nodes(
     frame: cython.int[::1],
     slots: cython.int[::1],
     mix: cython.ulonglong,
-) -> cython.int:
+):
+    """Put another tree in, from its node `state[0]` on; `nodes` gets the number that each of its nodes has here."""
     i: cython.Py_ssize_t
     above: cython.int
     found: cython.int
     count: cython.Py_ssize_t = state[1]
+    stopped: cython.int = 0
     with cython.nogil:
         for i in range(state[0], nodes.shape[0]):
             if count == parent.shape[0]:
                 state[0] = i
-                state[1] = count
-                return _FULL
+                stopped = _FULL
+                break
             above = its_parent[i]
             if above >= 0:
                 above = nodes[above]
@@ -187,25 +167,21 @@ def _add_nodes(
             if found == count:
                 count += 1
             nodes[i] = found
-        state[0] = nodes.shape[0]
+        if not stopped:
+            state[0] = nodes.shape[0]
         state[1] = count
-    return 0
+    return stopped
 
 
-def fill(parent, frame, slots, count, mix):
-    """Put the nodes 0 to `count` into empty slots; there are more slots than nodes."""
-    return _fill(memoryview(parent), memoryview(frame), memoryview(slots), count, mix)
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=True)
-def _fill(
+@takes_views
+def fill(
     parent: cython.const[cython.int][::1],
     frame: cython.const[cython.int][::1],
     slots: cython.int[::1],
     count: cython.Py_ssize_t,
     mix: cython.ulonglong,
-) -> cython.int:
+):
+    """Put the nodes 0 to `count` into empty slots; there are more slots than nodes."""
     i: cython.Py_ssize_t
     slot: cython.Py_ssize_t
     mask: cython.Py_ssize_t = slots.shape[0] - 1
@@ -215,19 +191,11 @@ def _fill(
             while slots[slot] >= 0:
                 slot = (slot + 1) & mask
             slots[slot] = cython.cast(cython.int, i)
-    return 0
 
 
-def mark(nodes, parent, marks):
+@takes_views
+def mark(nodes: cython.const[cython.int][::1], parent: cython.const[cython.int][::1], marks: cython.uchar[::1]):
     """Mark nodes and all that are further out; -1 is no node."""
-    return _mark(memoryview(nodes), memoryview(parent), memoryview(marks))
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=True)
-def _mark(
-    nodes: cython.const[cython.int][::1], parent: cython.const[cython.int][::1], marks: cython.uchar[::1]
-) -> cython.int:
     i: cython.Py_ssize_t
     node: cython.int
     with cython.nogil:
@@ -236,35 +204,22 @@ def _mark(
             while node >= 0 and marks[node] == 0:
                 marks[node] = 1
                 node = parent[node]
-    return 0
 
 
-def preorder(parent, order, size, used, place, depth):
-    """The place in preorder of each node, and its depth.
-
-    `order` has all nodes by rising parent and, below one parent, in the order that they are to have. `size` and `used`
-    are zeros, with room for how many nodes each has with all below it, and how many of these have their place.
-    """
-    return _preorder(
-        memoryview(parent),
-        memoryview(order),
-        memoryview(size),
-        memoryview(used),
-        memoryview(place),
-        memoryview(depth),
-    )
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=True)
-def _preorder(
+@takes_views
+def preorder(
     parent: cython.const[cython.int][::1],
     order: cython.const[cython.longlong][::1],
     size: cython.int[::1],
     used: cython.int[::1],
     place: cython.int[::1],
     depth: cython.int[::1],
-) -> cython.int:
+):
+    """The place in preorder of each node, and its depth.
+
+    `order` has all nodes by rising parent and, below one parent, in the order that they are to have. `size` and `used`
+    are zeros, with room for how many nodes each has with all below it, and how many of these have their place.
+    """
     i: cython.Py_ssize_t
     node: cython.Py_ssize_t
     above: cython.int
@@ -287,69 +242,53 @@ def _preorder(
                 place[node] = place[above] + 1 + used[above]
                 used[above] += size[node]
                 depth[node] = depth[above] + 1
-    return 0
 
 
-def parents(depth, frame, frames, last, parent, state):
-    """The parent of each node of a tree in preorder; `last` has room for the last node of each depth.
-
-    Returns 0, or what is wrong with the node that `state[0]` says.
-    """
-    return _parents(
-        memoryview(depth), memoryview(frame), frames, memoryview(last), memoryview(parent), memoryview(state)
-    )
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=True)
-def _parents(
+@takes_views
+def parents(
     depth: cython.const[cython.int][::1],
     frame: cython.const[cython.int][::1],
     frames: cython.longlong,
     last: cython.int[::1],
     parent: cython.int[::1],
     state: cython.longlong[::1],
-) -> cython.int:
+):
+    """The parent of each node of a tree in preorder; `last` has room for the last node of each depth.
+
+    Returns 0, or what is wrong with the node that `state[0]` says.
+    """
     i: cython.Py_ssize_t
     here: cython.int
     before: cython.int = -1
+    wrong: cython.int = 0
     with cython.nogil:
         for i in range(depth.shape[0]):
             here = depth[i]
             state[0] = i
             if here < 0 or here > before + 1:
-                return _BAD_DEPTH
+                wrong = _BAD_DEPTH
+                break
             if frame[i] < 0 or frame[i] >= frames:
-                return _BAD_FRAME
+                wrong = _BAD_FRAME
+                break
             parent[i] = last[here - 1] if here > 0 else -1
             last[here] = cython.cast(cython.int, i)
             before = here
-    return 0
+    return wrong
 
 
-def depths(parent, depth):
+@takes_views
+def depths(parent: cython.const[cython.int][::1], depth: cython.int[::1]):
     """How many nodes are further out than each."""
-    return _depths(memoryview(parent), memoryview(depth))
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=True)
-def _depths(parent: cython.const[cython.int][::1], depth: cython.int[::1]) -> cython.int:
     i: cython.Py_ssize_t
     with cython.nogil:
         for i in range(parent.shape[0]):
             depth[i] = depth[parent[i]] + 1 if parent[i] >= 0 else 0
-    return 0
 
 
-def sums(parent, totals):
+@takes_views
+def sums(parent: cython.const[cython.int][::1], totals: cython.longlong[::1]):
     """Add to each node what all nodes below it have."""
-    return _sums(memoryview(parent), memoryview(totals))
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=True)
-def _sums(parent: cython.const[cython.int][::1], totals: cython.longlong[::1]) -> cython.int:
     i: cython.Py_ssize_t
     above: cython.int
     with cython.nogil:
@@ -357,23 +296,17 @@ def _sums(parent: cython.const[cython.int][::1], totals: cython.longlong[::1]) -
             above = parent[i]
             if above >= 0:
                 totals[above] += totals[i]
-    return 0
 
 
-def stacks(nodes, parent, frame, first, frames):
-    """The frames of stacks, innermost first, from their innermost nodes; stack i has its from `first[i]` on."""
-    return _stacks(memoryview(nodes), memoryview(parent), memoryview(frame), memoryview(first), memoryview(frames))
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=True)
-def _stacks(
+@takes_views
+def stacks(
     nodes: cython.const[cython.int][::1],
     parent: cython.const[cython.int][::1],
     frame: cython.const[cython.int][::1],
     first: cython.const[cython.longlong][::1],
     frames: cython.longlong[::1],
-) -> cython.int:
+):
+    """The frames of stacks, innermost first, from their innermost nodes; stack i has its from `first[i]` on."""
     i: cython.Py_ssize_t
     at: cython.Py_ssize_t
     node: cython.int
@@ -385,4 +318,3 @@ def _stacks(
                 frames[at] = frame[node]
                 at += 1
                 node = parent[node]
-    return 0

@@ -14,59 +14,57 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from walkback.errors import ArgumentError
+from walkback.base.errors import ArgumentError
+from walkback.segments.database import spelled_out
 from walkback.store import folded
 from walkback.store.backtraces import add_backtraces
-from walkback.store.builder import Builder, Origin, spelled_out, write_manifest
+from walkback.store.builder import Builder, SampleOrigin, write_manifest
 from walkback.store.capturing import Capture, Captured
-from walkback.store.folder import Counts, Folder
+from walkback.store.folder import BlockCounts, StoreFolder
 from walkback.store.profiles import add_profile
 from walkback.store.staging import Staging
 
 if TYPE_CHECKING:
-    from walkback.arrays import Numbers
-    from walkback.capture.modules import Modules
+    from walkback.base.arrays import Numbers
     from walkback.capture.unwinding import Unwinding
     from walkback.cbf.backtraces import Backtraces
     from walkback.cif.imagemap import ImageMap
-    from walkback.export.profile import Profile
+    from walkback.naming.modules import Modules
+    from walkback.stacks.profile import Profile
 
 
 class Append:
     """What is to become one segment."""
 
-    def __init__(self, folder: Folder, *, host: str | None = None, labels: Mapping[str, str] | None = None) -> None:
-        """`host` and `labels` are of all samples; a recording tells its host itself."""
+    def __init__(
+        self, folder: StoreFolder, *, host: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> None:
+        """`host` and `labels` are of all samples; a recording has its own host."""
         labels = labels or {}
         if len({spelled_out(name) for name in labels}) < len(labels):
-            message = "two labels have the same name when bytes that are no text are spelled out"
-            raise ArgumentError(message)
+            raise ArgumentError("two labels have the same name when bytes that are no text are spelled out")
         for value in labels.values():
             spelled_out(value)
         self._folder = folder
-        self._origin = Origin(host, labels=tuple(sorted(labels.items())))
+        self.origin = SampleOrigin(host, labels=tuple(sorted(labels.items())))
+        """What all samples have in common."""
         self.builder = Builder()
-        """Takes what the methods here have no words for."""
+        """Takes what no method here takes."""
         self._captured: list[Captured] = []
         self.segment: str | None = None
         """Its name, once it is in the store; None if there were no samples."""
-        self.blocks: dict[str, Counts] = {}
+        self.blocks: dict[str, BlockCounts] = {}
         """What came into the store, by hours."""
         self.notes: list[str] = []
         """What is to be known of it, a line each, once it is in the store."""
 
-    @property
-    def origin(self) -> Origin:
-        """What all samples have in common."""
-        return self._origin
-
     def captured(self, capture: Capture, *, start: int | None = None, by_period: bool = False) -> Captured:
         """Takes the batches of an `Unwinding`, or of the shots of a `Stopper`, one after the other.
 
-        Times are worked out as well as the recording allows, unless `start` tells when its first sample was, in
+        Times are worked out as well as the recording allows, unless `start` says when its first sample was, in
         nanoseconds since 1970. Samples weigh 1, or with `by_period` their period.
         """
-        taken = Captured(self.builder, capture, self._origin, start=start, by_period=by_period)
+        taken = Captured(self.builder, capture, self.origin, start=start, by_period=by_period)
         self._captured.append(taken)
         return taken
 
@@ -87,7 +85,7 @@ class Append:
 
         Its times count from `start`, else from its own `start`; if it has neither, its last sample is from now.
         """
-        add_profile(self.builder, profile, self._origin, start)
+        add_profile(self.builder, profile, self.origin, start)
 
     def folded(
         self, source: str | os.PathLike[str] | Iterable[bytes], *, start: int | None = None, with_process: bool = True
@@ -96,14 +94,14 @@ class Append:
 
         The first name of each line is the process, as `perf` and `walkback` write it, unless `with_process` is False.
         """
-        if isinstance(source, (str, os.PathLike)):
-            path = Path(source)
-            with path.open("rb") as lines:
-                when = path.stat().st_mtime_ns if start is None else start
-                folded.add(self.builder, lines, self._origin, when, with_process=with_process, name=str(path))
-        else:
+        if not isinstance(source, (str, os.PathLike)):
             when = time.time_ns() if start is None else start
-            folded.add(self.builder, source, self._origin, when, with_process=with_process, name=None)
+            folded.add(self.builder, source, self.origin, when, with_process=with_process, name=None)
+            return
+        path = Path(source)
+        with path.open("rb") as lines:
+            when = path.stat().st_mtime_ns if start is None else start
+            folded.add(self.builder, lines, self.origin, when, with_process=with_process, name=str(path))
 
     def backtraces(
         self,
@@ -122,7 +120,7 @@ class Append:
 
         `times` is the time of all or of each, in nanoseconds since 1970; without it they are from now.
         """
-        origin = replace(self._origin, process=process, pid=pid, tid=tid)
+        origin = replace(self.origin, process=process, pid=pid, tid=tid)
         times = time.time_ns() if times is None else times
         add_backtraces(self.builder, backtraces, images, origin, times, modules)
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.arrays import I64, U64, Numbers
-from walkback.capture.modules import Modules
-from walkback.cbf.layout import Kind
-from walkback.store.builder import Builder, Origin
-from walkback.unwind.stacks import End
+from walkback.base.arrays import I64, U64, Numbers
+from walkback.cbf.layout import FrameCode
+from walkback.naming.modules import Modules
+from walkback.stacks.stacks import End
+from walkback.store.builder import Builder, SampleOrigin
 
 if TYPE_CHECKING:
     from walkback.cbf.backtraces import Backtraces
@@ -24,7 +24,7 @@ def add_backtraces(
     builder: Builder,
     backtraces: Backtraces,
     images: ImageMap | None,
-    origin: Origin,
+    origin: SampleOrigin,
     times: int | Numbers,
     modules: Modules | None = None,
 ) -> None:
@@ -35,10 +35,10 @@ def add_backtraces(
     found = backtraces.expanded(cut=True)
     count = len(found)
     # A return address is behind the call that it belongs to.
-    lookup = found.value - (found.kind == Kind.RA).astype(np.uint64)
+    lookup = found.value - (found.kind == FrameCode.RA).astype(np.uint64)
     module, address = _placed(builder, lookup, images, modules or Modules())
     frames = builder.frames(module, address)
-    omitted = found.kind == Kind.OMIT
+    omitted = found.kind == FrameCode.OMIT
     if omitted.any():
         frames[omitted] = builder.frames(np.array([-1]), np.zeros(1, np.uint64), [OMITTED])[0]
     source = builder.sources([origin])[0]
@@ -61,7 +61,7 @@ def _placed(builder: Builder, lookup: U64, images: ImageMap | None, modules: Mod
     for one in np.unique(number[number >= 0]).tolist():
         image = images.images[one]
         rows = number == one
-        # Where the file is there it tells from which address on it counts; else it is taken to count from 0.
+        # Where the file is found it says from which address on it counts; else it is taken to count from 0.
         bias = modules[modules.file(image.path or "", image.build_id)].bias(image.base, 0)
         module[rows] = builder.module(image.build_id.hex() if image.build_id else None, image.path)
         address[rows] -= np.uint64(bias)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from walkback.arrays import I32, I64, U8, Numbers
-from walkback.arrays import distinct as distinct_values
-from walkback.database import connect
-from walkback.errors import ArgumentError, UnreadableError
-from walkback.export.distinct import Distinct
+from walkback.base.arrays import I32, I64, Numbers, marked
+from walkback.base.arrays import distinct as distinct_values
+from walkback.base.errors import ArgumentError, UnreadableError
+from walkback.segments.database import connect, object_column, spelled_out
+from walkback.stacks.distinct import Distinct
 from walkback.store import layout
-from walkback.store.folder import Counts, Name
+from walkback.store.folder import BlockCounts, Name
 from walkback.store.tables import QUICK, Columns, write_tables
 from walkback.store.tree import GrowingTree, in_preorder
 
@@ -26,7 +25,7 @@ _NO_NAME = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SampleOrigin:
     """What many samples have in common; -1 is a process or thread that is not known."""
 
     host: str | None = None
@@ -35,17 +34,6 @@ class Origin:
     tid: int = -1
     event: str | None = None
     labels: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(slots=True)
-class _Samples:
-    """Columns of samples, in pieces."""
-
-    time: list[I64] = field(default_factory=list)
-    stack: list[I32] = field(default_factory=list)
-    weight: list[I64] = field(default_factory=list)
-    source: list[I32] = field(default_factory=list)
-    end: list[U8] = field(default_factory=list)
 
 
 class Builder:
@@ -59,8 +47,9 @@ class Builder:
         self._module_numbers: dict[str, int] = {}
         self._names: list[str] = [""]
         self._name_numbers: dict[str, int] = {}
-        self._sources: dict[Origin, int] = {}
-        self._samples = _Samples()
+        self._sources: dict[SampleOrigin, int] = {}
+        self._samples: dict[str, list[Numbers]] = {name: [] for name in layout.COLUMNS["samples"]}
+        """Columns, in pieces."""
         self._closed = False
 
     def close(self) -> None:
@@ -70,8 +59,7 @@ class Builder:
     def check_open(self) -> None:
         """Refuse what would be lost."""
         if self._closed:
-            message = "this was published, or could not be, and takes no more"
-            raise ArgumentError(message)
+            raise ArgumentError("this was published, or could not be, and takes no more")
 
     def module(self, build_id: str | None, path: str | None) -> int:
         """The number of a file; one with a build ID is the same wherever it lies."""
@@ -97,33 +85,40 @@ class Builder:
             self._names.append(name)
         return number
 
-    def sources(self, origins: Iterable[Origin]) -> I32:
+    def sources(self, origins: Iterable[SampleOrigin]) -> I32:
         """The numbers of sources."""
         return np.array([self._sources.setdefault(origin, len(self._sources)) for origin in origins], np.int32)
+
+    def sources_of(self, columns: Sequence[Numbers], origin: Callable[..., SampleOrigin]) -> I32:
+        """The number of the source of each row of some columns; `origin` makes it of the row's values."""
+        distinct = Distinct()
+        numbers = distinct.add_records(np.stack([column.astype(np.int64) for column in columns], axis=1))
+        rows = distinct.table.astype(np.int64).reshape(-1, len(columns)).tolist()
+        return self.sources(origin(*row) for row in rows)[numbers]
 
     def add(self, time: Numbers, stack: I32, weight: Numbers, source: Numbers, end: Numbers, *, since: int = 0) -> None:
         """Add samples; a stack is the number of a node of `stacks`, times are nanoseconds, from `since` after 1970."""
         self.check_open()
         first, last = (int(time.min()), int(time.max())) if len(time) else (0, 0)
         if len(time) and not 0 <= first + since <= last + since <= layout.LAST_NS:
-            message = "samples are from the years 1970 to 2262"
-            raise UnreadableError(message)
-        samples = self._samples
-        # In this order no number is too large on the way, whatever clock the times are of.
-        samples.time.append((time - time.dtype.type(first)).astype(np.int64) + (first + since))
-        samples.stack.append(np.ascontiguousarray(stack, np.int32))
-        samples.weight.append(
-            np.minimum(weight, np.array(layout.MOST_WEIGHT, np.asarray(weight).dtype)).astype(np.int64)
-        )
-        samples.source.append(np.ascontiguousarray(source, np.int32))
-        samples.end.append(np.ascontiguousarray(end, np.uint8))
+            raise UnreadableError("samples are from the years 1970 to 2262")
+        columns = {
+            # In this order no number is too large on the way, whatever clock the times are of.
+            "time": (time - time.dtype.type(first)).astype(np.int64) + (first + since),
+            "stack": np.ascontiguousarray(stack, np.int32),
+            "weight": np.minimum(weight, np.array(layout.MOST_WEIGHT, np.asarray(weight).dtype)).astype(np.int64),
+            "source": np.ascontiguousarray(source, np.int32),
+            "end": np.ascontiguousarray(end, np.uint8),
+        }
+        for name, pieces in self._samples.items():
+            pieces.append(columns[name])
 
     def __len__(self) -> int:
-        return sum(map(len, self._samples.time))
+        return sum(map(len, self._samples["time"]))
 
-    def write(self, folder: Path, level: int = QUICK) -> dict[str, Counts]:
+    def write(self, folder: Path, level: int = QUICK) -> dict[str, BlockCounts]:
         """Write the blocks of a segment into its folder, and forget the samples; returns what each hour's block has."""
-        found: dict[str, Counts] = {}
+        found: dict[str, BlockCounts] = {}
         with connect() as db:
             for hour, samples in self._hours():
                 name = layout.hour_name(hour)
@@ -131,13 +126,15 @@ class Builder:
                 place.mkdir()
                 tables = self._tables(samples)
                 write_tables(db, place, tables, level)
-                found[name] = _counted(tables)
+                sizes = len(tables["nodes"]["depth"]), len(tables["frames"]["address"])
+                found[name] = counted(samples["time"], tables["samples"]["stack"], samples["weight"], *sizes)
         return found
 
     def _hours(self) -> Iterable[tuple[int, dict[str, Numbers]]]:
         """The samples of each hour, in the order of their times."""
-        columns = {name: np.concatenate(pieces or [np.zeros(0, np.int64)]) for name, pieces in self._pieces().items()}
-        self._samples = _Samples()
+        columns = {name: np.concatenate(pieces or [np.zeros(0, np.int64)]) for name, pieces in self._samples.items()}
+        for pieces in self._samples.values():
+            pieces.clear()
         time = columns["time"]
         if len(time) and (time[1:] < time[:-1]).any():
             order = np.argsort(time, kind="stable")
@@ -152,9 +149,6 @@ class Builder:
         for hour, end in zip(hours.tolist(), ends, strict=True):
             yield hour, {name: column[begin:end] for name, column in columns.items()}
             begin = end
-
-    def _pieces(self) -> dict[str, list[Any]]:
-        return {name: getattr(self._samples, name) for name in layout.COLUMNS["samples"]}
 
     def _tables(self, samples: dict[str, Numbers]) -> dict[str, Columns]:
         """The tables of one block: what its samples refer to, with rows counted from 0."""
@@ -200,33 +194,27 @@ class Builder:
         return frames, modules, _places(used[order], len(self._frames))
 
 
-def write_manifest(folder: Path, blocks: Mapping[str, Counts], replaces: Iterable[Name] = ()) -> None:
+def write_manifest(folder: Path, blocks: Mapping[str, BlockCounts], replaces: Iterable[Name] = ()) -> None:
     """Say what a segment has, and what it takes the place of."""
-    told = {
+    described = {
         "version": layout.VERSION,
         "replaces": sorted(replaces),
         "blocks": {hour: asdict(counts) for hour, counts in blocks.items()},
     }
-    (folder / layout.MANIFEST).write_text(json.dumps(told) + "\n")
+    (folder / layout.MANIFEST).write_text(json.dumps(described) + "\n")
 
 
-def _counted(tables: Mapping[str, Columns]) -> Counts:
-    samples, nodes = tables["samples"], len(tables["nodes"]["depth"])
-    time = samples["time"].view(np.int64)
-    return Counts(
+def counted(time: Numbers, stack: Numbers, weight: Numbers, nodes: int, frames: int) -> BlockCounts:
+    """What a block has, by the columns of its samples and the sizes of its other tables."""
+    return BlockCounts(
         samples=len(time),
-        stacks=number_of_stacks(samples["stack"], nodes),
+        stacks=len(_used(stack, nodes)),  # without that of no frames
         nodes=nodes,
-        frames=len(tables["frames"]["address"]),
-        first=int(time[0]),
-        last=int(time[-1]),
-        weight=sum_of(samples["weight"]),
+        frames=frames,
+        first=int(time.min(initial=layout.LAST_NS)),
+        last=int(time.max(initial=0)),
+        weight=sum_of(weight),
     )
-
-
-def number_of_stacks(stack: Numbers, nodes: int) -> int:
-    """How many different stacks there are among these, without that of no frames."""
-    return len(_used(stack, nodes))
 
 
 def sum_of(weight: Numbers) -> int:
@@ -235,14 +223,12 @@ def sum_of(weight: Numbers) -> int:
 
 
 def _used(numbers: Numbers, count: int) -> I64:
-    """Which of so many numbers there are among these, rising; -1 is none."""
-    seen = np.zeros(count + 1, np.bool_)
-    seen[numbers] = True
-    return np.flatnonzero(seen[:count])
+    """Which numbers below `count` there are among these, rising; -1 is none."""
+    return np.flatnonzero(marked(numbers, count + 1)[:count])
 
 
 def _places(chosen: I64, count: int) -> I32:
-    """For each of so many numbers its place among the chosen; -1 if it is not."""
+    """For each number below `count` its place among the chosen; -1 if it is not."""
     places = np.full(count, -1, np.int32)
     places[chosen] = np.arange(len(chosen), dtype=np.int32)
     return places
@@ -250,20 +236,7 @@ def _places(chosen: I64, count: int) -> I32:
 
 def _texts(values: Iterable[str | None]) -> Numbers:
     """A column of text."""
-    return _objects([None if value is None else spelled_out(value) for value in values])
-
-
-def spelled_out(value: str) -> str:
-    """What Python has read from undecodable bytes is spelled out: no file of text can hold it."""
-    return value.encode("utf-8", "backslashreplace").decode()
-
-
-def _objects(values: Sequence[object]) -> Numbers:
-    """A column of anything, one value an entry even where values are lists."""
-    column = np.empty(len(values), object)
-    for number, value in enumerate(values):
-        column[number] = value
-    return column
+    return object_column([None if value is None else spelled_out(value) for value in values])
 
 
 def _sortable(module: tuple[str | None, str | None]) -> tuple[str, str]:
@@ -271,7 +244,7 @@ def _sortable(module: tuple[str | None, str | None]) -> tuple[str, str]:
     return path or "", build_id or ""
 
 
-def _source_table(sources: list[Origin], used: I64) -> Columns:
+def _source_table(sources: list[SampleOrigin], used: I64) -> Columns:
     chosen = [sources[number] for number in used.tolist()]
     return {
         "host": _texts(one.host for one in chosen),
@@ -279,6 +252,6 @@ def _source_table(sources: list[Origin], used: I64) -> Columns:
         "pid": np.array([one.pid for one in chosen], np.int64),
         "tid": np.array([one.tid for one in chosen], np.int64),
         "event": _texts(one.event for one in chosen),
-        "keys": _objects([[spelled_out(key) for key, _ in one.labels] for one in chosen]),
-        "values": _objects([[spelled_out(value) for _, value in one.labels] for one in chosen]),
+        "keys": object_column([[spelled_out(key) for key, _ in one.labels] for one in chosen]),
+        "values": object_column([[spelled_out(value) for _, value in one.labels] for one in chosen]),
     }

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from walkback.arrays import I32, I64, U8, U64, Bools, Numbers
+from walkback.base.arrays import I32, I64, U8, U64, Bools, Numbers
+from walkback.base.errors import WalkbackError
 from walkback.capture.frames import SIGNAL_HANDLER, FrameKeys
-from walkback.errors import WalkbackError
-from walkback.export.distinct import Distinct
-from walkback.store.builder import Builder, Origin
+from walkback.store.builder import Builder, SampleOrigin
 from walkback.symbols.kallsyms import KERNEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from walkback.capture.frames import DistinctFrames
-    from walkback.capture.modules import Module, Modules
-    from walkback.capture.names import Names
     from walkback.capture.perfdata.recording import Recording
-    from walkback.capture.perfdata.state import KernelMap
-    from walkback.export.profile import SampleBatch
+    from walkback.naming.modules import Module, Modules
+    from walkback.naming.names import Names
+    from walkback.stacks.profile import SampleBatch
 
 _PIECE = tuple[U64, I32, Numbers, I32, U8]
 """Times, stacks, weights, sources and ends of samples."""
@@ -41,19 +40,25 @@ class Captured:
     """Takes the batches of one capture."""
 
     def __init__(
-        self, builder: Builder, capture: Capture, origin: Origin, *, start: int | None = None, by_period: bool = False
+        self,
+        builder: Builder,
+        capture: Capture,
+        origin: SampleOrigin,
+        *,
+        start: int | None = None,
+        by_period: bool = False,
     ) -> None:
         """`start` is when the first sample was, in nanoseconds since 1970; without it that is worked out."""
         self._builder = builder
         self._capture = capture
         self._recording: Recording | None = getattr(capture, "recording", None)
         if self._recording is not None and origin.host is None:
-            origin = Origin(self._recording.hostname, labels=origin.labels)
+            origin = SampleOrigin(self._recording.hostname, labels=origin.labels)
         self._origin = origin
         self._start = start
         self._by_period = by_period
         self._frame_numbers = np.zeros(0, np.int32)
-        self._files: list[int | None] = []
+        self._files: dict[int, int] = {}
         self._pieces: list[_PIECE] = []
         self.note: str | None = None
         """What is to be known of the times, after `finish`."""
@@ -129,13 +134,10 @@ class Captured:
 
     def _files_of(self, keys: FrameKeys) -> I64:
         """The number of each frame's file in the store."""
-        modules = self._capture.modules
-        while len(self._files) < len(modules):
-            self._files.append(None)
         found = np.full(len(keys.module), -1, np.int64)
         for number in np.unique(keys.module[keys.module >= 0]).tolist():
-            if self._files[number] is None:
-                module = modules[number]
+            if number not in self._files:
+                module = self._capture.modules[number]
                 self._files[number] = self._builder.module(_build_id(module), module.name)
             found[keys.module == number] = self._files[number]
         return found
@@ -148,46 +150,37 @@ class Captured:
     def _in_kernel(self, address: U64) -> tuple[I64, U64]:
         """The part of the kernel that each address is in, and how far behind its beginning."""
         parts = sorted(self._recording.kernel if self._recording is not None else [], key=lambda part: part.start)
-        module, offset = np.empty(len(address), np.int64), address.copy()
+        module, offset = np.full(len(address), self._builder.module(None, KERNEL)), address.copy()
         place = np.searchsorted(np.array([part.start for part in parts], np.uint64), address, side="right") - 1
-        for number in np.unique(place).tolist():
-            rows = np.flatnonzero(place == number)
-            part: KernelMap | None = parts[number] if number >= 0 else None
-            known = address[rows] <= part.last if part is not None else np.zeros(len(rows), np.bool_)
-            module[rows] = self._builder.module(None, KERNEL)
-            if part is not None and known.any():
-                module[rows[known]] = self._builder.module(_hex(part.build_id), part.name)
-                offset[rows[known]] -= np.uint64(part.start)
+        for number in np.unique(place[place >= 0]).tolist():
+            part = parts[number]
+            inside = (place == number) & (address <= part.last)
+            if inside.any():
+                module[inside] = self._builder.module(_hex(part.build_id), part.name)
+                offset[inside] -= np.uint64(part.start)
         return module, offset
 
     # Sources
 
     def _sources(self, batch: SampleBatch) -> I32:
         event = np.zeros(len(batch), np.int64) if batch.event is None else batch.event
-        columns = [column.astype(np.int64).astype(np.uint64) for column in (batch.comm, batch.pid, batch.tid, event)]
-        distinct = Distinct()
-        numbers = distinct.add_records(np.stack(columns, axis=1))
         events: Sequence[str] = batch.events
-        origins = [
-            Origin(
-                self._origin.host,
-                batch.comms[comm] or None,
-                pid,
-                tid,
-                events[event] if 0 <= event < len(events) else None,
-                self._origin.labels,
-            )
-            for comm, pid, tid, event in distinct.table.astype(np.int64).tolist()
-        ]
-        return self._builder.sources(origins)[numbers]
+        return self._builder.sources_of(
+            (batch.comm, batch.pid, batch.tid, event),
+            lambda comm, pid, tid, event: replace(
+                self._origin,
+                process=batch.comms[comm] or None,
+                pid=pid,
+                tid=tid,
+                event=events[event] if 0 <= event < len(events) else None,
+            ),
+        )
 
 
 def _build_id(module: Module) -> str | None:
     """As recorded; else that of the file, if it is there."""
-    if module.build_id:
-        return module.build_id.hex()
     try:
-        return _hex(module.elf.build_id) if module.elf is not None else None
+        return _hex(module.build_id or (None if module.elf is None else module.elf.build_id))
     except WalkbackError:
         return None
 

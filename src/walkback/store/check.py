@@ -1,18 +1,19 @@
-"""Whether a store is whole: every block is read, and compared with what its segment tells."""
+"""Whether a store is whole: every block is read, and compared with what its segment says."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.database import connect
-from walkback.errors import UnreadableError, WalkbackError
+from walkback.base.errors import UnreadableError, WalkbackError
+from walkback.base.locks import locked
+from walkback.segments.database import connect
 from walkback.store import layout
-from walkback.store.builder import number_of_stacks, sum_of
-from walkback.store.folder import Block, Folder, live, missing
+from walkback.store.builder import counted
+from walkback.store.folder import Block, StoreFolder, live, missing
 from walkback.store.tables import Contents, read_block
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ class Problem:
     message: str
 
 
-def check(folder: Folder) -> Iterator[Problem]:
+def check(folder: StoreFolder) -> Iterator[Problem]:
     """All that is wrong; nothing if every sample can be read."""
-    with folder.locked(layout.LOCK, shared=True):
+    with locked(folder.path / layout.LOCK, shared=True):
         wrong: list[UnreadableError] = []
         blocks = live(folder.segments(wrong))
         for error in wrong:
@@ -47,15 +48,8 @@ def check(folder: Folder) -> Iterator[Problem]:
 
 def _check_block(db: DuckDBPyConnection, block: Block) -> Iterator[Problem]:
     found = read_block(db, block)
-    told = block.counts
-    has = _has(found)
-    for name, count in has.items():
-        if getattr(told, name) != count:
-            message = f"the segment tells of {getattr(told, name)} as its {name}, and here it is {count}"
-            yield Problem(str(block.path), message)
-    begin = (layout.hour_number(block.hour) or 0) * layout.HOUR_NS
-    if len(found.time) and (has["first"] < begin or has["last"] >= begin + layout.HOUR_NS):
-        yield Problem(str(block.file("samples")), f"there are samples that are not of the hour {block.hour}")
+    counts = counted(found.time, found.stack, found.weight, len(found.tree), len(found.address))
+    yield from contradictions(block, found, asdict(counts))
     if (np.diff(found.time) < 0).any():
         yield Problem(str(block.file("samples")), "samples are not in the order of their times")
     tree = found.tree
@@ -66,15 +60,10 @@ def _check_block(db: DuckDBPyConnection, block: Block) -> Iterator[Problem]:
         yield Problem(str(block.file("nodes")), f"node {node} is there twice")
 
 
-def _has(found: Contents) -> dict[str, int]:
-    """The counts of a block as its tables give them."""
-    time = found.time
-    return {
-        "samples": len(time),
-        "stacks": number_of_stacks(found.stack, len(found.tree)),
-        "nodes": len(found.tree),
-        "frames": len(found.address),
-        "first": int(time.min(initial=layout.LAST_NS)),
-        "last": int(time.max(initial=0)),
-        "weight": sum_of(found.weight),
-    }
+def contradictions(block: Block, found: Contents, has: Mapping[str, int]) -> Iterator[Problem]:
+    """Where a block is not what its segment says of it, by these counts and by its hour."""
+    for name, count in has.items():
+        if (expected := getattr(block.counts, name)) != count:
+            yield Problem(str(block.path), f"the segment gives {expected} as its {name}, and here it is {count}")
+    if (found.time // layout.HOUR_NS != layout.hour_number(block.hour)).any():
+        yield Problem(str(block.file("samples")), f"there are samples that are not of the hour {block.hour}")

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.database import connect
-from walkback.errors import UnreadableError, WalkbackError
-from walkback.replace import sync_folder
+from walkback.base.errors import UnreadableError, WalkbackError
+from walkback.base.locks import locked
+from walkback.base.replace import sync_folder
+from walkback.segments.database import connect
 from walkback.store import layout
-from walkback.store.builder import Builder, Origin, sum_of, write_manifest
-from walkback.store.folder import Block, Counts, Folder, Name, Segment, live
+from walkback.store.builder import Builder, SampleOrigin, sum_of, write_manifest
+from walkback.store.check import contradictions
+from walkback.store.folder import Block, BlockCounts, Name, Segment, StoreFolder, live, replaced_by
 from walkback.store.staging import Staging, clean
 from walkback.store.tables import SMALL, Contents, read_block
 
@@ -29,25 +31,25 @@ class Replaced:
     """The new one; None if there was nothing to do."""
     old: tuple[Block, ...]
     """What counts no more."""
-    blocks: dict[str, Counts]
+    blocks: dict[str, BlockCounts]
     """What is new."""
     waiting: int
     """Blocks that count no more and are still there, because somebody reads."""
 
 
-def compact(folder: Folder, *, every: bool = False, level: int = SMALL) -> Replaced:
+def compact(folder: StoreFolder, *, every: bool = False, level: int = SMALL) -> Replaced:
     """Make the blocks of each hour one; with `every` also of hours that have one block only, to make that smaller.
 
     An hour with a block that cannot be read stays as it is, and after all others are done this raises the error.
     """
-    with folder.locked(layout.COMPACT_LOCK):
+    with locked(folder.path / layout.COMPACT_LOCK):
         clean(folder)
         segments = folder.segments()
         hours: dict[str, list[Block]] = {}
         for block in live(segments):
             hours.setdefault(block.hour, []).append(block)
         old: list[Block] = []
-        found: dict[str, Counts] = {}
+        found: dict[str, BlockCounts] = {}
         errors: list[WalkbackError] = []
         with Staging(folder) as staging:
             for blocks in hours.values():
@@ -69,9 +71,9 @@ def compact(folder: Folder, *, every: bool = False, level: int = SMALL) -> Repla
         return Replaced(staging.id if old else None, tuple(old), found, waiting)
 
 
-def expire(folder: Folder, before: int) -> Replaced:
+def expire(folder: StoreFolder, before: int) -> Replaced:
     """Let all hours go that ended before a time, in nanoseconds since 1970."""
-    with folder.locked(layout.COMPACT_LOCK):
+    with locked(folder.path / layout.COMPACT_LOCK):
         clean(folder)
         segments = folder.segments()
         last = before // layout.HOUR_NS
@@ -94,28 +96,22 @@ def merged(blocks: Iterable[Block]) -> Builder:
 
 
 def _add(builder: Builder, block: Block, found: Contents) -> None:
-    # A block that has not what its segment tells is not made to look as if it had.
-    for name, has in (("samples", len(found.time)), ("weight", sum_of(found.weight))):
-        if (told := getattr(block.counts, name)) != has:
-            message = f"the segment tells of {told} as its {name}, and here it is {has}"
-            raise UnreadableError(message, file=str(block.path))
-    begin = (layout.hour_number(block.hour) or 0) * layout.HOUR_NS
-    if (found.time // layout.HOUR_NS * layout.HOUR_NS != begin).any():
-        message = f"there are samples that are not of the hour {block.hour}"
-        raise UnreadableError(message, file=str(block.file("samples")))
+    # A block that has not what its segment says is not made to look as if it had.
+    for problem in contradictions(block, found, {"samples": len(found.time), "weight": sum_of(found.weight)}):
+        raise UnreadableError(problem.message, file=problem.file)
     modules = [builder.module(*module) for module in zip(found.build_id, found.path, strict=True)]
     frames = builder.frames(np.array([*modules, -1], np.int64)[found.module], found.address, found.name.tolist())
     nodes = np.append(builder.stacks.add_tree(found.tree, frames), np.int32(-1))
     columns = found.sources
     labels = [tuple(zip(*pair, strict=True)) for pair in zip(columns["keys"], columns["values"], strict=True)]
     known = [columns[name].tolist() for name in ("host", "process", "pid", "tid", "event")]
-    sources = builder.sources(Origin(*row) for row in zip(*known, labels, strict=True))
+    sources = builder.sources(SampleOrigin(*row) for row in zip(*known, labels, strict=True))
     builder.add(found.time, nodes[found.stack], found.weight, sources[found.source], found.end)
 
 
 def _replaces(segments: Sequence[Segment], old: Sequence[Block]) -> set[Name]:
     """What a new segment replaces: also what those have replaced that have nothing left, so that they can go."""
-    replaced = {block.name for block in old}.union(*(segment.replaces for segment in segments))
+    replaced = {block.name for block in old} | replaced_by(segments)
     present = {segment.id for segment in segments}
     found = {block.name for block in old}
     for segment in segments:
@@ -124,11 +120,11 @@ def _replaces(segments: Sequence[Segment], old: Sequence[Block]) -> set[Name]:
     return found
 
 
-def _sweep(folder: Folder) -> int:
+def _sweep(folder: StoreFolder) -> int:
     """Take away what is replaced if nobody reads; returns how many blocks have to wait."""
-    with Staging(folder) as taken, folder.locked(layout.LOCK, wait=False) as alone:
+    with Staging(folder) as taken, locked(folder.path / layout.LOCK, wait=False) as alone:
         segments = folder.segments()
-        replaced = frozenset[Name]().union(*(segment.replaces for segment in segments))
+        replaced = replaced_by(segments)
         dead = [
             block for segment in segments for block in segment.blocks if block.name in replaced and block.path.is_dir()
         ]
@@ -149,16 +145,16 @@ def _empty(segments: Sequence[Segment], replaced: frozenset[Name]) -> list[Segme
     """Segments that have nothing left and that no other needs, in the order in which they can go."""
     left = list(segments)
     found: list[Segment] = []
-    while True:
-        for segment in left:
-            others = [one for one in left if one is not segment]
-            elsewhere = frozenset[Name]().union(*(one.replaces for one in others))
-            present = {one.id for one in others}
-            if all(block.name in replaced for block in segment.blocks) and all(
-                name in elsewhere or name[0] not in present for name in segment.replaces
-            ):
-                left.remove(segment)
-                found.append(segment)
-                break
-        else:
-            return found
+    while segment := next((one for one in left if _can_go(one, left, replaced)), None):
+        left.remove(segment)
+        found.append(segment)
+    return found
+
+
+def _can_go(segment: Segment, segments: Sequence[Segment], replaced: frozenset[Name]) -> bool:
+    """Whether all its blocks are replaced, and what it replaces itself is gone or replaced by others too."""
+    others = [one for one in segments if one is not segment]
+    elsewhere, present = replaced_by(others), {one.id for one in others}
+    return all(block.name in replaced for block in segment.blocks) and all(
+        name in elsewhere or name[0] not in present for name in segment.replaces
+    )

@@ -10,64 +10,73 @@ from functools import partial
 
 import numpy as np
 
-from walkback.arrays import I32
-from walkback.errors import UnreadableError
-from walkback.store.builder import Builder, Origin
-from walkback.unwind.stacks import End
+from walkback.base.arrays import numbered
+from walkback.base.errors import UnreadableError
+from walkback.stacks.stacks import End
+from walkback.store.builder import Builder, SampleOrigin
 
 _LINES = 1 << 14
 """Taken at once."""
 _LONGEST = 1 << 24
 """Bytes of a line."""
+_MOST_DIGITS = 18
+"""Of a weight: more could be too large for a column."""
 
 
 class _Lines:
-    """Lines as columns."""
+    """Lines as columns, on their way to a builder."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Builder, origin: SampleOrigin, when: int) -> None:
         self._builder = builder
+        self._origin = origin
+        self._when = when
         self._numbers: dict[bytes, int] = {}
-        self._new: list[bytes] = []
         self._frames = np.zeros(0, np.int32)
         self._clear()
 
     def _clear(self) -> None:
         self._first, self._words = [0], list[int]()
-        self.processes: list[bytes | None] = []
-        self.weights: list[int] = []
-
-    def __len__(self) -> int:
-        return len(self.weights)
+        self._processes: list[bytes | None] = []
+        self._weights: list[int] = []
 
     def add(self, process: bytes | None, frames: list[bytes], weight: int) -> None:
+        """Take a line."""
         numbers = self._numbers
-        for name in reversed(frames):
-            number = numbers.setdefault(name, len(numbers))
-            self._words.append(number)
+        self._words += [numbers.setdefault(name, len(numbers)) for name in reversed(frames)]
         self._first.append(len(self._words))
-        self.processes.append(process)
-        self.weights.append(weight)
+        self._processes.append(process)
+        self._weights.append(weight)
+        if len(self._weights) == _LINES:
+            self.put()
 
-    def take(self) -> tuple[I32, list[bytes | None], list[int]]:
-        """The stacks, processes and weights since the last time."""
+    def put(self) -> None:
+        """Give the builder all since the last time."""
         new = list(self._numbers)[len(self._frames) :]
-        numbers = self._builder.frames(
-            np.full(len(new), -1), np.zeros(len(new), np.uint64), [os.fsdecode(name) for name in new]
-        )
+        names = [os.fsdecode(name) for name in new]
+        numbers = self._builder.frames(np.full(len(new), -1), np.zeros(len(new), np.uint64), names)
         self._frames = np.concatenate((self._frames, numbers.astype(np.int32)))
-        stacks = self._builder.stacks.add(
-            np.array(self._first, np.int64), self._frames[np.array(self._words, np.int64)]
+        processes, process = numbered(self._processes)
+        sources = self._builder.sources(
+            replace(self._origin, process=os.fsdecode(name) if name else None) for name in processes
         )
-        found = stacks, self.processes, self.weights
+        first, words = np.array(self._first, np.int64), np.array(self._words, np.int64)
+        count = len(self._weights)
+        self._builder.add(
+            np.zeros(count, np.int64),
+            self._builder.stacks.add(first, self._frames[words]),
+            np.array(self._weights, np.int64),
+            sources[process],
+            np.full(count, End.COMPLETE),
+            since=self._when,
+        )
         self._clear()
-        return found
 
 
 def add(
-    builder: Builder, lines: Iterable[bytes], origin: Origin, when: int, *, with_process: bool, name: str | None
+    builder: Builder, lines: Iterable[bytes], origin: SampleOrigin, when: int, *, with_process: bool, name: str | None
 ) -> None:
     """Add lines `process;outermost;...;innermost weight`, all of one time."""
-    taken = _Lines(builder)
+    taken = _Lines(builder, origin, when)
     if isinstance(lines, io.IOBase):
         lines = iter(partial(lines.readline, _LONGEST + 1), b"")
     for number, line in enumerate(lines, 1):
@@ -76,27 +85,8 @@ def add(
         text, _, weight = line.rstrip().rpartition(b" ")
         if not line.strip():
             continue
-        if not text or not weight.isdigit() or len(weight) > 18:
+        if not text or not weight.isdigit() or len(weight) > _MOST_DIGITS:
             raise UnreadableError(f"line {number} does not end in a blank and a number", file=name)
         frames = text.split(b";")
         taken.add(frames.pop(0) if with_process else None, frames, int(weight))
-        if len(taken) == _LINES:
-            _put(builder, taken, origin, when)
-    _put(builder, taken, origin, when)
-
-
-def _put(builder: Builder, taken: _Lines, origin: Origin, when: int) -> None:
-    stacks, processes, weights = taken.take()
-    distinct = {process: number for number, process in enumerate(dict.fromkeys(processes))}
-    sources = builder.sources(
-        replace(origin, process=os.fsdecode(process) if process else None) for process in distinct
-    )
-    count = len(weights)
-    builder.add(
-        np.zeros(count, np.int64),
-        stacks,
-        np.array(weights, np.int64),
-        sources[np.array([distinct[process] for process in processes], np.int64)],
-        np.full(count, End.COMPLETE),
-        since=when,
-    )
+    taken.put()

@@ -17,8 +17,10 @@ import re
 from datetime import UTC, datetime
 from typing import Final
 
+from walkback.segments.protocol import Marker
+
 VERSION: Final = 1
-MARKER: Final = "walkback-store.json"
+MARKER: Final = Marker("walkback-store.json", "store", VERSION)
 LOCK: Final = "lock"
 COMPACT_LOCK: Final = "compact.lock"
 STAGING: Final = "staging"
@@ -32,13 +34,7 @@ LAST_NS: Final = 2**63 // HOUR_NS * HOUR_NS - 1
 MOST_WEIGHT: Final = 2**63 - 1
 
 COLUMNS: Final = {
-    "samples": {
-        "time": "TIMESTAMP_NS",
-        "stack": "INTEGER",
-        "weight": "BIGINT",
-        "source": "INTEGER",
-        "end": "UTINYINT",
-    },
+    "samples": {"time": "TIMESTAMP_NS", "stack": "INTEGER", "weight": "BIGINT", "source": "INTEGER", "end": "UTINYINT"},
     "sources": {
         "host": "VARCHAR",
         "process": "VARCHAR",

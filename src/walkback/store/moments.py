@@ -6,8 +6,8 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 
-from walkback.errors import ArgumentError
-from walkback.text import printable
+from walkback.base.errors import ArgumentError
+from walkback.base.text import printable
 
 Moment = int | datetime | str
 """Nanoseconds since 1970; a `datetime`, which is UTC if it has no time zone; or text as `moment` takes it."""

@@ -14,17 +14,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.arrays import I64
-from walkback.export.profile import Frames, Mapping
+from walkback.base.arrays import I64
+from walkback.stacks.profile import CodeMapping, NamedFrames
 
 if TYPE_CHECKING:
-    from walkback.capture.names import Named
+    from walkback.naming.names import FrameNames
     from walkback.store.sums import StoredFrames
 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """How names are looked up."""
+    """How names are looked up.
+
+    >>> store = walkback.Store("stacks", create=True)
+    >>> store.select(naming=walkback.store.Naming(demangle=False)).profile()
+    Profile(frames=NamedFrames(...), stack_first=<1>, stack_frames=<0>, comms=<0>, comm=<0>, stack=<0>, ...
+    """
 
     sysroot: str | os.PathLike[str] | None = None
     """Where the files of the machines that samples are from are."""
@@ -38,7 +43,7 @@ class Naming:
     troubles: dict[str, str] = field(default_factory=dict, compare=False)
     """For files whose names could not be had, the reason; filled by `named`."""
 
-    def named(self, frames: StoredFrames, chosen: I64) -> Frames:
+    def named(self, frames: StoredFrames, chosen: I64) -> NamedFrames:
         """Some of the frames, with names."""
         module = frames.module[chosen]
         shown = [module_text(*one) for one in frames.modules]
@@ -59,12 +64,12 @@ class Naming:
         modules = [shown[number] if number >= 0 else "" for number in module.tolist()]
         kernel = np.array([one.startswith("[kernel") for one in [*shown, ""]], np.bool_)[module]
         lines = (file, line) if self.lines else (None, None)
-        return Frames(symbol, modules, frames.address[chosen], kernel, offset, *lines)
+        return NamedFrames(symbol, modules, frames.address[chosen], kernel, offset, *lines)
 
-    def _find(self, frames: StoredFrames, chosen: I64) -> Named:
+    def _find(self, frames: StoredFrames, chosen: I64) -> FrameNames:
         """The names of frames that are in files with build IDs."""
-        from walkback.capture.modules import Module, Modules
-        from walkback.capture.names import Names
+        from walkback.naming.modules import Module, Modules
+        from walkback.naming.names import Names
 
         modules = Modules(sysroot=self.sysroot, buildid_dir=self.buildid_dir, debug_roots=self.debug_roots)
         numbers = np.full(len(frames.modules), -1, np.int64)
@@ -81,9 +86,9 @@ class Naming:
         return found
 
 
-def mappings(frames: StoredFrames) -> list[Mapping]:
+def mappings(frames: StoredFrames) -> list[CodeMapping]:
     """The files of frames, with their build IDs."""
-    return [Mapping(module_text(build_id, path), _bytes(build_id)) for build_id, path in frames.modules]
+    return [CodeMapping(module_text(build_id, path), _bytes(build_id)) for build_id, path in frames.modules]
 
 
 def module_text(build_id: str | None, path: str | None) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from walkback.database import connect
+from walkback.segments.database import connect
 from walkback.store.folder import Block
-from walkback.store.reading import Tables
+from walkback.store.reading import BlockTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def overview(blocks: Sequence[Block]) -> Overview:
     hours: dict[str, list[Block]] = {}
     for block in blocks:
         hours.setdefault(block.hour, []).append(block)
-    told = [
+    summed = [
         Hour(
             hour,
             len(its),
@@ -67,7 +67,7 @@ def overview(blocks: Sequence[Block]) -> Overview:
     if not blocks:
         return Overview([], [], [], {})
     with connect() as connection:
-        tables = Tables(connection, blocks)
+        tables = BlockTables(connection, blocks)
         scan = tables.scan("sources")
         hosts, processes = (
             tables.ask(f"SELECT DISTINCT {name} AS found FROM {scan} WHERE {name} IS NOT NULL ORDER BY 1")["found"]
@@ -78,4 +78,4 @@ def overview(blocks: Sequence[Block]) -> Overview:
     labels: dict[str, list[str]] = {}
     for name, value in zip(found["key"].tolist(), found["value"].tolist(), strict=True):
         labels.setdefault(name, []).append(value)
-    return Overview(told, hosts.tolist(), processes.tolist(), labels)
+    return Overview(summed, hosts.tolist(), processes.tolist(), labels)

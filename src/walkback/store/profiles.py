@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time as clock
+from dataclasses import replace
 
 import numpy as np
 
-from walkback.arrays import I32, I64, U64, Numbers
-from walkback.export.distinct import Distinct
-from walkback.export.profile import Profile
-from walkback.store.builder import Builder, Origin
+from walkback.base.arrays import I32, I64, U64, Numbers
+from walkback.stacks.profile import Profile
+from walkback.store.builder import Builder, SampleOrigin
 
 
-def add_profile(builder: Builder, profile: Profile, origin: Origin, start: int | None) -> None:
+def add_profile(builder: Builder, profile: Profile, origin: SampleOrigin, start: int | None) -> None:
     """Add each of its samples, or if these are not kept each of its rows."""
     rows = profile.timeline if profile.timeline is not None else profile
     count = len(rows.stack)
@@ -55,15 +55,11 @@ def _frames(builder: Builder, profile: Profile) -> I64:
 
 
 def _sources(
-    builder: Builder, profile: Profile, origin: Origin, comm: Numbers, pid: Numbers | None, tid: Numbers | None
+    builder: Builder, profile: Profile, origin: SampleOrigin, comm: Numbers, pid: Numbers | None, tid: Numbers | None
 ) -> I32:
     unknown = np.full(len(comm), -1, np.int64)
-    columns = [unknown if column is None else column.astype(np.int64) for column in (comm, pid, tid)]
-    distinct = Distinct()
-    numbers = distinct.add_records(np.stack(columns, axis=1).astype(np.uint64))
     event = None if profile.unit == "samples" else profile.unit
-    origins = [
-        Origin(origin.host, profile.comms[its_comm] or None, its_pid, its_tid, event, origin.labels)
-        for its_comm, its_pid, its_tid in distinct.table.astype(np.int64).reshape(-1, 3).tolist()
-    ]
-    return builder.sources(origins)[numbers]
+    return builder.sources_of(
+        [unknown if column is None else column for column in (comm, pid, tid)],
+        lambda comm, pid, tid: replace(origin, process=profile.comms[comm] or None, pid=pid, tid=tid, event=event),
+    )

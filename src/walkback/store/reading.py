@@ -1,18 +1,19 @@
 """Reads one table of many blocks at once, as NumPy columns.
 
-Every column is cast to the type that the layout gives it, so a file with others is told as wrong and not followed.
+Every column is cast to the type that the layout gives it, so a file with others is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from walkback.arrays import I64, Bools, Numbers
-from walkback.database import connect, readable, sql_path
-from walkback.errors import UnreadableError
+from walkback.base.arrays import I64, Bools, Numbers
+from walkback.base.errors import UnreadableError
+from walkback.segments.database import cast_columns, first_unreadable, plain_column, readable, sql_path
 from walkback.store import layout
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ MISSING = -1
 """Stands for NULL in columns of numbers."""
 
 
-class Tables:
-    """The tables of some blocks; rows tell the number of their block."""
+class BlockTables:
+    """The tables of some blocks; rows have the number of their block."""
 
     def __init__(self, connection: DuckDBPyConnection, blocks: Sequence[Block]) -> None:
         self.connection = connection
@@ -33,7 +34,7 @@ class Tables:
 
     def scan(self, table: str) -> str:
         """What stands behind FROM: the rows of a table, with `block` and `row`."""
-        columns = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in layout.COLUMNS[table].items())
+        columns = cast_columns(layout.COLUMNS[table])
         files = ", ".join(sql_path(block.file(table)) for block in self.blocks)
         source = f"read_parquet([{files}], hive_partitioning = false, file_row_number = true)"
         return f"(SELECT CAST(file_index AS BIGINT) AS block, file_row_number AS row, {columns} FROM {source})"
@@ -45,23 +46,17 @@ class Tables:
                 found = self.connection.execute(query).fetchnumpy()
         except UnreadableError as error:
             raise error.within(file=self.first_wrong()) from None
-        return {name: _plain(column, name) for name, column in found.items()}
+        return {name: plain_column(column, f"a row has no {name}") for name, column in found.items()}
 
     def first_wrong(self) -> str | None:
         """The first file that is not what it should be, after something could not be read."""
-        for block in self.blocks:
-            for table in layout.TABLES:
-                # Nothing that a file's footer could answer.
-                columns = ", ".join(f'bit_xor(hash("{name}"))' for name in layout.COLUMNS[table])
-                try:
-                    # A damaged file can leave DuckDB in a state in which it reads no other either.
-                    with connect() as db, readable():
-                        db.execute(f"SELECT {columns} FROM {Tables(db, [block]).scan(table)}").fetchall()
-                except UnreadableError:
-                    return str(block.file(table))
-        return None
+        return first_unreadable(
+            (block.file(table), columns, BlockTables(self.connection, [block]).scan(table))
+            for block in self.blocks
+            for table, columns in layout.COLUMNS.items()
+        )
 
-    def read(self, table: str, *columns: str) -> Columns:
+    def read(self, table: str, *columns: str) -> BlockColumns:
         """Some columns of a table of all blocks, block after block."""
         query = f"SELECT block, row, {', '.join(columns)} FROM {self.scan(table)}"
         found = self.ask(query)
@@ -73,31 +68,18 @@ class Tables:
             found = {name: column[order] for name, column in found.items()}
         first = np.searchsorted(block, np.arange(len(self.blocks) + 1))
         files = [str(block.file(table)) for block in self.blocks]
-        return Columns(first.astype(np.int64), list(found.values()), files)
+        return BlockColumns(first.astype(np.int64), list(found.values()), files)
 
 
-def _plain(column: Any, name: str) -> Any:
-    if not isinstance(column, np.ma.MaskedArray):
-        return column
-    if column.dtype == object:
-        texts = column.data.copy()
-        texts[np.ma.getmaskarray(column)] = None
-        return texts
-    if np.ma.getmaskarray(column).any():
-        message = f"a row has no {name}"
-        raise UnreadableError(message)
-    return column.data
-
-
-class Columns:
+@dataclass(frozen=True, slots=True)
+class BlockColumns:
     """Columns of a table of several blocks, one after the other."""
 
-    def __init__(self, first: I64, columns: list[Numbers], files: Sequence[str]) -> None:
-        self.first = first
-        """Where each block begins; one more than there are blocks."""
-        self.columns = columns
-        self.files = files
-        """Where the columns of each block are from."""
+    first: I64
+    """Where each block begins; one more than there are blocks."""
+    columns: list[Numbers]
+    files: Sequence[str]
+    """Where the columns of each block are from."""
 
     def slice(self, block: int) -> slice:
         """The rows of a block."""

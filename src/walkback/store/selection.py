@@ -15,10 +15,10 @@ from typing import Protocol
 
 import numpy as np
 
-from walkback.export.profile import Profile, unit_of_periods
-from walkback.export.through import Through, through
-from walkback.export.top import Hot, hottest
-from walkback.store.folder import Snapshot
+from walkback.stacks.profile import Profile, unit_of_periods
+from walkback.stacks.through import Through, through
+from walkback.stacks.top import HotFunction, hottest
+from walkback.store.folder import StoreSnapshot
 from walkback.store.moments import Moment, moment
 from walkback.store.naming import Naming, mappings
 from walkback.store.sums import Sums, Wanted, sums
@@ -30,7 +30,7 @@ Choice = str | Sequence[str]
 class Shelf(Protocol):
     """Gives the blocks of a moment: `Store.snapshot`."""
 
-    def __call__(self, *, since: int | None = None, until: int | None = None) -> Snapshot:
+    def __call__(self, *, since: int | None = None, until: int | None = None) -> StoreSnapshot:
         """Those with samples of these times."""
 
 
@@ -53,13 +53,20 @@ def wanted_samples(
 
 
 class Selection:
-    """Some samples of a store. They are read when first something is asked, and then stay as they were."""
+    """Some samples of a store. They are read when first something is asked, and then stay as they were.
+
+    >>> store = walkback.Store("stacks", create=True)
+    >>> with store.append() as new:
+    ...     new.recording("perf.data")
+    >>> store.select(process="hello").through("main").callers
+    [Neighbour(name='_start', module='.../hello', weight=5)]
+    """
 
     def __init__(self, snapshot: Shelf, wanted: Wanted, naming: Naming, title: str = "") -> None:
         self._snapshot = snapshot
         self.wanted = wanted
         self.naming = naming
-        """Also tells which files could not give names, once something was named."""
+        """Also has the files that could not give names, once something was named."""
         self.title = title
 
     @cached_property
@@ -97,7 +104,7 @@ class Selection:
             mappings=mappings(found.frames),
         )
 
-    def top(self, limit: int | None = None) -> list[Hot]:
+    def top(self, limit: int | None = None) -> list[HotFunction]:
         """The functions that weigh most."""
         return hottest(self.profile(), limit)
 

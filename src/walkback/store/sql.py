@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from walkback.database import apart, done_apart, lock, one_line, readable, sql_text
-from walkback.errors import ArgumentError, UnreadableError
-from walkback.export.names import clean
+from walkback.base.errors import ArgumentError, UnreadableError
+from walkback.base.text import clean
+from walkback.segments.database import apart, done_apart, lock, object_column, one_line, readable, sql_text
+from walkback.stacks.stacks import END_WORDS, End
 from walkback.store.folder import Block
 from walkback.store.layout import COLUMNS
 from walkback.store.naming import Naming
-from walkback.store.reading import Tables
+from walkback.store.reading import BlockTables
 from walkback.store.sums import Wanted, forest
-from walkback.unwind.stacks import END_WORDS, End
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -49,7 +49,7 @@ class Database:
         self._late: dict[str, Callable[[], None]] = {}
         with ExitStack() as opened:
             self._connection = opened.enter_context(apart())
-            self._tables = Tables(self._connection, blocks)
+            self._tables = BlockTables(self._connection, blocks)
             self._make_tables(blocks, wanted)
             # No query makes DuckDB log into a file.
             lock(self._connection, None if allow_files else [block.path for block in blocks])
@@ -90,11 +90,10 @@ class Database:
                 message = f"a query that could write is not answered: {min(writing)} (as a name it needs quotes)"
                 raise ArgumentError(message)
             if logging := _LOGGING.search(query):
-                message = f"a query that changes what is logged is not answered: {logging[0]}"
-                raise ArgumentError(message)
+                raise ArgumentError(f"a query that changes what is logged is not answered: {logging[0]}")
             self._make_late(query)
-            told = self._as_told(query, times_as_text=times_as_text)
-            return done_apart(self._connection, lambda: self._connection.execute(told))
+            asked = self._readable(query, times_as_text=times_as_text)
+            return done_apart(self._connection, lambda: self._connection.execute(asked))
         except (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException) as error:
             raise ArgumentError(one_line(error)) from None
         except duckdb.PermissionException:
@@ -109,20 +108,20 @@ class Database:
                 raise ArgumentError(one_line(error)) from None
             raise UnreadableError(one_line(error), file=wrong) from None
 
-    def _as_told(self, query: str, *, times_as_text: bool) -> str:
-        """A query with columns that can be told apart, and that Python reads."""
+    def _readable(self, query: str, *, times_as_text: bool) -> str:
+        """A query whose columns have different names and types that Python reads."""
         plain = self._connection.sql(query)
         names = _different(plain.columns)
         kinds = [str(kind) for kind in plain.types]
-        told = [_kind(kind, times_as_text=times_as_text) for kind in kinds]
-        if names == plain.columns and told == kinds:
+        types = [_kind(kind, times_as_text=times_as_text) for kind in kinds]
+        if names == plain.columns and types == kinds:
             return query
         columns = [f"#{number}" for number in range(1, len(names) + 1)]
-        for at, its in enumerate(told):
+        for at, its in enumerate(types):
             if its != kinds[at]:
                 columns[at] = f"CAST({columns[at]} AS {its})"
             if its == "VARCHAR" != kinds[at]:
-                columns[at] = f"replace({columns[at]}, ' ', 'T')"  # as other times are told
+                columns[at] = f"replace({columns[at]}, ' ', 'T')"  # as other times are written
         named = ", ".join(f"{column} AS {_quoted(name)}" for column, name in zip(columns, names, strict=True))
         return f"SELECT {named} FROM (\n{_bare(query)}\n)"
 
@@ -133,7 +132,7 @@ class Database:
 
     @staticmethod
     def rows(answer: DuckDBPyConnection, many: int) -> Iterator[list[tuple[Any, ...]]]:
-        """The rows of an answer, so many at once; at least one list."""
+        """The rows of an answer, `many` at once; at least one list."""
         with readable():
             rows = None
             while rows is None or len(rows) == many:
@@ -149,8 +148,8 @@ class Database:
         blocks = self._tables.blocks
         columns = {
             "block": np.arange(len(blocks)),
-            "segment": _texts([block.segment for block in blocks]),
-            "hour": _texts([block.hour for block in blocks]),
+            "segment": object_column([block.segment for block in blocks]),
+            "hour": object_column([block.hour for block in blocks]),
             "samples": np.array([block.counts.samples for block in blocks], np.int64),
             "stacks": np.array([block.counts.stacks for block in blocks], np.int64),
             "bytes": np.array([block.size for block in blocks], np.int64),
@@ -204,9 +203,9 @@ class Database:
         build_ids = [stored.modules[number][0] if number >= 0 else None for number in stored.module.tolist()]
         columns = {
             "frame": np.arange(len(stored)),
-            "function": _texts(named.symbol),
-            "module": _texts(named.module),
-            "build_id": _texts(build_ids),
+            "function": object_column(named.symbol),
+            "module": object_column(named.module),
+            "build_id": object_column(build_ids),
             "address": stored.address,
         }
         self._register("frames", columns, f"SELECT * REPLACE ({_as_text('function', 'module', 'build_id')}) FROM {{}}")
@@ -254,9 +253,3 @@ def _quoted(name: str) -> str:
 def _as_text(*names: str) -> str:
     """Columns that are text even where nothing in them says so."""
     return ", ".join(f"{name}::VARCHAR AS {name}" for name in names)
-
-
-def _texts(values: Sequence[str | None]) -> Any:
-    found = np.empty(len(values), object)
-    found[:] = values
-    return found

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 from typing import Self
 
-from walkback.replace import sync_file, sync_folder
+from walkback.segments.protocol import publish
 from walkback.store import layout
-from walkback.store.folder import Folder
+from walkback.store.folder import StoreFolder
 
 _ALIVE = "alive"
 """The file whose lock says that the writer lives."""
@@ -31,7 +31,7 @@ class Staging:
         staging.publish()
     """
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: StoreFolder) -> None:
         self._folder = folder
         folder.staging.mkdir(exist_ok=True)
         self.id, self._own, self._lock = _begin(folder.staging)
@@ -44,12 +44,7 @@ class Staging:
 
     def publish(self) -> None:
         """Bring all to the disk, and let it appear: from here on it is there whatever happens."""
-        for place, _, names in os.walk(self.path):
-            for name in names:
-                sync_file(Path(place, name))
-            sync_folder(Path(place))
-        self.path.rename(self._folder.path / f"{layout.SEGMENT}{self.id}")
-        sync_folder(self._folder.path)
+        publish(self.path, self._folder.path / f"{layout.SEGMENT}{self.id}")
 
     def take(self, path: Path, name: str) -> None:
         """Have what is at a path as a part of this, in one step; it goes when this does."""
@@ -91,16 +86,13 @@ def _begin(staging: Path) -> tuple[str, Path, int]:
             os.close(lock)
 
 
-def clean(folder: Folder) -> list[str]:
+def clean(folder: StoreFolder) -> list[str]:
     """Take away what killed writers left; returns the names of what that was."""
-    return [own.name for own in _left(folder) if _remove_dead(own)]
-
-
-def _left(folder: Folder) -> list[Path]:
     try:
-        return sorted(folder.staging.iterdir())
+        left = sorted(folder.staging.iterdir())
     except FileNotFoundError:
         return []
+    return [own.name for own in left if _remove_dead(own)]
 
 
 def _remove_dead(own: Path) -> bool:

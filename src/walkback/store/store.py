@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from walkback.base.columns import NamedColumns
 from walkback.store.append import Append
 from walkback.store.check import Problem, check
 from walkback.store.compact import Replaced, compact, expire
-from walkback.store.folder import Block, Folder, Snapshot
+from walkback.store.folder import Block, StoreFolder, StoreSnapshot
 from walkback.store.moments import Moment, moment
 from walkback.store.naming import Naming
 from walkback.store.overview import Overview, overview
@@ -25,11 +25,18 @@ from walkback.store.selection import Choice, Selection, wanted_samples
 
 
 class Store:
-    """A folder with the samples of many programs."""
+    """A folder with the samples of many programs.
+
+    >>> store = walkback.Store("stacks", create=True)
+    >>> with store.append(host="here") as new:
+    ...     new.recording("perf.data")
+    >>> store.select().top(1)
+    [HotFunction(name='compute', module='.../hello', own=5, total=5)]
+    """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
         """With `create` it is made if it is not there."""
-        self.folder = Folder(path, create=create)
+        self.folder = StoreFolder(path, create=create)
 
     @property
     def path(self) -> Path:
@@ -43,9 +50,9 @@ class Store:
         """
         return Append(self.folder, host=host, labels=labels)
 
-    def snapshot(self, *, since: int | None = None, until: int | None = None) -> Snapshot:
+    def snapshot(self, *, since: int | None = None, until: int | None = None) -> StoreSnapshot:
         """What is there now, and stays there while this is held; times in nanoseconds since 1970."""
-        return Snapshot(self.folder, since=since, until=until)
+        return StoreSnapshot(self.folder, since=since, until=until)
 
     def blocks(self, *, since: int | None = None, until: int | None = None) -> tuple[Block, ...]:
         """The blocks that are there now, in the order of hours."""
@@ -71,8 +78,8 @@ class Store:
 
     def sql(
         self, query: str, *, since: Moment | None = None, until: Moment | None = None, allow_files: bool = False
-    ) -> dict[str, Any]:
-        """The columns of the answer to a query of SQL, over the tables that `walkback.store.sql` tells of.
+    ) -> NamedColumns:
+        """The columns of the answer to a query of SQL, over the tables that `walkback.store.sql` lists.
 
         The query may read files that are not of the store only with `allow_files`.
         """
@@ -81,7 +88,7 @@ class Store:
         wanted = wanted_samples(since=since, until=until)
         held = self.snapshot(since=wanted.since, until=wanted.until)
         with held, Database(held.blocks, wanted, Naming(), allow_files=allow_files) as database:
-            return database.columns(query)
+            return NamedColumns(database.columns(query))
 
     def overview(self) -> Overview:
         """What it has: hours, hosts, processes and labels."""

@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from walkback.arrays import I64, U8, U64, Numbers
-from walkback.database import connect, sql_text
-from walkback.errors import UnreadableError
-from walkback.export.distinct import Distinct
-from walkback.export.names import numbered
+from walkback.base.arrays import I64, U8, U64, numbered
+from walkback.base.errors import UnreadableError
+from walkback.segments.database import connect, spelled_out, sql_text
+from walkback.stacks.distinct import Distinct
 from walkback.store.builder import sum_of
 from walkback.store.folder import Block
 from walkback.store.layout import LAST_NS, MOST_WEIGHT
-from walkback.store.reading import MISSING, Columns, Tables
-from walkback.store.tree import GrowingTree, Tree, from_preorder
+from walkback.store.reading import MISSING, BlockColumns, BlockTables
+from walkback.store.tree import GrowingTree, StackTree, from_preorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class StoredFrames:
 class Sums:
     """Weights and numbers of samples: a row for each stack, process and end."""
 
-    tree: Tree
+    tree: StackTree
     frames: StoredFrames
     processes: Sequence[str]
     events: Sequence[str]
@@ -98,9 +97,9 @@ class Sums:
 class Forest:
     """The trees of several blocks as one."""
 
-    tree: Tree
+    tree: StackTree
     frames: StoredFrames
-    nodes: Columns
+    nodes: BlockColumns
     """For each node of each block its number in the tree."""
 
     def find(self, block: I64, stack: I64) -> I64:
@@ -110,7 +109,7 @@ class Forest:
         return np.where(place >= 0, here[place], MISSING).astype(np.int64) if len(here) else place
 
 
-def forest(tables: Tables) -> Forest:
+def forest(tables: BlockTables) -> Forest:
     """The trees of all blocks, with numbers of frames that are the same in all."""
     frames, number = _frames(tables)
     nodes = tables.read("nodes", "depth", "frame")
@@ -124,7 +123,7 @@ def forest(tables: Tables) -> Forest:
         except UnreadableError as error:
             raise error.within(file=nodes.files[block]) from None
         here[its] = tree.add_tree(part, number.columns[0][its_frames])
-    return Forest(tree.tree(), frames, Columns(nodes.first, [here], nodes.files))
+    return Forest(tree.tree(), frames, BlockColumns(nodes.first, [here], nodes.files))
 
 
 def sums(blocks: Sequence[Block], wanted: Wanted) -> Sums:
@@ -135,7 +134,7 @@ def sums(blocks: Sequence[Block], wanted: Wanted) -> Sums:
         weights = none.astype(np.uint64)
         return Sums(GrowingTree().tree(), frames, [], [], none, none, none.astype(np.uint8), weights, weights, 0, 0)
     with connect() as connection:
-        tables = Tables(connection, blocks)
+        tables = BlockTables(connection, blocks)
         sources = _Sources(tables, wanted)
         found = _summed(tables, wanted, sources)
         trees = forest(tables)
@@ -158,24 +157,24 @@ def _together(node: I64, found: dict[str, Any]) -> tuple[I64, I64, U8, U64, U64]
 class _Sources:
     """Which sources are wanted, and the process of each."""
 
-    def __init__(self, tables: Tables, wanted: Wanted) -> None:
+    def __init__(self, tables: BlockTables, wanted: Wanted) -> None:
         condition = wanted.of_sources
         where = f"WHERE {condition}" if condition else ""
         query = f"SELECT block, row, process, event FROM {tables.scan('sources')} {where} ORDER BY block, row"
         found = tables.ask(query)
-        processes, self.process = numbered(_texts(found["process"]))
+        processes, self.process = numbered(found["process"].tolist())
         self.processes = [str(name or "") for name in processes]
-        self.events = [str(name) for name in dict.fromkeys(_texts(found["event"])) if name]
+        self.events = [str(name) for name in dict.fromkeys(found["event"].tolist()) if name]
         self.all = not condition
         self.block, self.row = found["block"], found["row"]
 
 
-def _summed(tables: Tables, wanted: Wanted, sources: _Sources) -> dict[str, Any]:
+def _summed(tables: BlockTables, wanted: Wanted, sources: _Sources) -> dict[str, Any]:
     """A row for each stack of a block, process and end."""
     picked = {"block": sources.block, "source": sources.row, "process": sources.process}
     tables.connection.register("picked", picked)
     samples = f"(SELECT * FROM {tables.scan('samples')}{f' WHERE {wanted.of_times}' if wanted.of_times else ''})"
-    # A sample whose source is missing is not left out, but told.
+    # A sample whose source is missing is not left out, but an error.
     rows = f"{samples} {'LEFT' if sources.all else 'INNER'} JOIN picked USING (block, source)"
     query = f"""
         SELECT block, coalesce(stack, {MISSING}) AS stack, coalesce(process, {MISSING}) AS process, "end",
@@ -194,10 +193,10 @@ def _summed(tables: Tables, wanted: Wanted, sources: _Sources) -> dict[str, Any]
     return found | tables.ask(f"SELECT {first} AS first, {last} AS last FROM {samples if sources.all else rows}")
 
 
-def _frames(tables: Tables) -> tuple[StoredFrames, Columns]:
+def _frames(tables: BlockTables) -> tuple[StoredFrames, BlockColumns]:
     """The frames of all blocks, and what number each row of their tables has among them."""
     modules = tables.read("modules", "build_id", "path")
-    build_ids, paths = (_texts(column) for column in modules.columns)
+    build_ids, paths = (column.tolist() for column in modules.columns)
     # A file with a build ID is the same wherever it lies, as it is within a block.
     keys = [(build_id, None if build_id else path) for build_id, path in zip(build_ids, paths, strict=True)]
     _, module_here = numbered(keys)
@@ -206,7 +205,7 @@ def _frames(tables: Tables) -> tuple[StoredFrames, Columns]:
     module, address, name = rows.columns
     place = modules.places(rows.block(), module)
     module = np.where(place >= 0, module_here[place], MISSING) if len(module_here) else place
-    names, name_here = numbered(_texts(name))
+    names, name_here = numbered(name.tolist())
     none = names.index(None) if None in names else len(names)
     words = np.stack((module + 1, np.asarray(address).view(np.int64), name_here), axis=1)
     distinct = Distinct()
@@ -220,15 +219,9 @@ def _frames(tables: Tables) -> tuple[StoredFrames, Columns]:
         [str(one or "") for one in names],
         np.where(stored_name == none, MISSING, stored_name),
     )
-    return frames, Columns(rows.first, [numbers], rows.files)
+    return frames, BlockColumns(rows.first, [numbers], rows.files)
 
 
 def _quoted(text: str) -> str:
     """A text of SQL; bytes that are no text are spelled out, as they are in the store."""
-    return sql_text(text.encode("utf-8", "backslashreplace").decode())
-
-
-def _texts(column: Numbers) -> list[str | None]:
-    """A column of texts; None where there is none."""
-    found: list[str | None] = column.tolist()
-    return found
+    return sql_text(spelled_out(text))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from walkback.arrays import I32, I64, U8, U64, Numbers
-from walkback.database import plain_path, readable, sql_path, sql_text, writable
-from walkback.errors import UnreadableError
+from walkback.base.arrays import I32, I64, U8, U64, Numbers
+from walkback.base.errors import UnreadableError
+from walkback.segments.database import plain_column, plain_path, readable, sql_path, sql_text, writable
 from walkback.store import layout
 from walkback.store.folder import Block
-from walkback.store.tree import Tree, from_preorder
+from walkback.store.tree import StackTree, from_preorder
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -74,22 +74,9 @@ def read_table(db: DuckDBPyConnection, block: Block, table: str) -> dict[str, An
     try:
         with readable():
             found = db.execute(query).fetchnumpy()
+        return {name: plain_column(column, f"{name} is not there in every row") for name, column in found.items()}
     except UnreadableError as error:
         raise error.within(file=str(file)) from None
-    return {name: _plain(name, column, file) for name, column in found.items()}
-
-
-def _plain(name: str, column: Any, file: Path) -> Any:
-    """A column without a mask: text that is not there is None, and a number must be there."""
-    if not isinstance(column, np.ma.MaskedArray):
-        return column
-    if column.dtype == object:
-        plain = column.data.copy()
-        plain[np.ma.getmaskarray(column)] = None
-        return plain
-    if np.ma.getmaskarray(column).any():
-        raise UnreadableError(f"{name} is not there in every row", file=str(file))
-    return column.data
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +89,7 @@ class Contents:
     source: I32
     end: U8
     sources: dict[str, Any]
-    tree: Tree
+    tree: StackTree
     module: I32
     address: U64
     name: Numbers
@@ -122,13 +109,7 @@ def read_block(db: DuckDBPyConnection, block: Block) -> Contents:
     _refer(samples["stack"], -1, len(tree), "stack", block.file("samples"))
     _refer(samples["source"], 0, len(sources["pid"]), "source", block.file("samples"))
     _refer(frames["module"], -1, len(modules["path"]), "module", block.file("frames"))
-    return Contents(
-        **samples,
-        sources=sources,
-        tree=tree,
-        **frames,
-        **modules,
-    )
+    return Contents(**samples, sources=sources, tree=tree, **frames, **modules)
 
 
 def _refer(column: Numbers, least: int, count: int, what: str, file: Path) -> None:

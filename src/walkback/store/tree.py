@@ -12,18 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.arrays import I32, I64, Bools, Numbers
-from walkback.errors import ArgumentError, UnreadableError
+from walkback.base.arrays import I32, I64, Bools, Numbers, longer
+from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.store import _tree
 
 _NODES = 1 << 10
-"""Room for so many nodes at first."""
+"""The number of nodes that there is room for at first."""
 _MOST = 2**31 - 1
 _MIX = int.from_bytes(os.urandom(8), "little") | 1
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class StackTree:
     """A tree whose parents come before their children; -1 is the parent of outermost frames."""
 
     parent: I32
@@ -43,8 +43,7 @@ class Tree:
         """For each node the sum of its own weight and of those of all nodes below it."""
         totals: I64 = np.array(own, np.int64)
         if totals.shape != self.parent.shape:
-            message = "each node has one weight"
-            raise ArgumentError(message)
+            raise ArgumentError("each node has one weight")
         _tree.sums(self.parent, totals)
         return totals
 
@@ -65,8 +64,7 @@ class Tree:
 
     def _checked(self, nodes: Numbers) -> I32:
         if len(nodes) and (int(nodes.min()) < -1 or int(nodes.max()) >= len(self)):
-            message = "there is no such node"
-            raise ArgumentError(message)
+            raise ArgumentError("there is no such node")
         return np.ascontiguousarray(nodes, np.int32)
 
 
@@ -82,16 +80,15 @@ class GrowingTree:
     def __len__(self) -> int:
         return int(self._state[1])
 
-    def tree(self) -> Tree:
+    def tree(self) -> StackTree:
         """All nodes, in the order in which they were met. Valid until more is added."""
-        return Tree(self._parent[: len(self)], self._frame[: len(self)])
+        return StackTree(self._parent[: len(self)], self._frame[: len(self)])
 
     def add(self, first: I64, frames: Numbers) -> I32:
         """Of each stack its innermost node, or -1; stack i has the frames from `first[i]` on, innermost first."""
         first = np.ascontiguousarray(first, np.int64)
         if not len(first) or first[0] < 0 or first[-1] > len(frames) or (np.diff(first) < 0).any():
-            message = "offsets of stacks must rise from 0 to at most the number of frames"
-            raise ArgumentError(message)
+            raise ArgumentError("offsets of stacks must rise from 0 to at most the number of frames")
         frames = _frames(frames)
         nodes = np.empty(len(first) - 1, np.int32)
         deepest = int(np.diff(first).max(initial=0))
@@ -103,7 +100,7 @@ class GrowingTree:
             self._make_room(deepest)
         return nodes
 
-    def add_tree(self, tree: Tree, frames: Numbers | None = None) -> I32:
+    def add_tree(self, tree: StackTree, frames: Numbers | None = None) -> I32:
         """The number here of each node of another tree; `frames` has what its frames are called here."""
         its = tree.frame if frames is None else _frames(frames[tree.frame])
         nodes = np.empty(len(tree), np.int32)
@@ -117,14 +114,15 @@ class GrowingTree:
     def _make_room(self, wanted: int) -> None:
         room = max(2 * len(self._parent), len(self) + wanted)
         if room > _MOST:
-            message = "too many distinct stacks"
-            raise MemoryError(message)
-        self._parent, self._frame = (_longer(column, room) for column in (self._parent, self._frame))
+            raise MemoryError("too many distinct stacks")
+        self._parent, self._frame = (longer(column, room) for column in (self._parent, self._frame))
         self._slots = np.full(1 << (2 * room - 1).bit_length(), -1, np.int32)
         _tree.fill(self._parent, self._frame, self._slots, len(self), _MIX)
 
 
-def in_preorder(tree: Tree, rank: Numbers | None = None, wanted: Bools | None = None) -> tuple[Tree, I32, I32]:
+def in_preorder(
+    tree: StackTree, rank: Numbers | None = None, wanted: Bools | None = None
+) -> tuple[StackTree, I32, I32]:
     """A tree, or the wanted nodes of it, in preorder: the new tree, the depths, and where each old node is now.
 
     Siblings are in the order of their frames, or of the `rank` of these, which the new tree has in their place. With a
@@ -147,29 +145,22 @@ def in_preorder(tree: Tree, rank: Numbers | None = None, wanted: Bools | None = 
     ordered[new] = np.arange(count)
     above = parent[ordered]
     above[above >= 0] = new[above[above >= 0]]
-    return Tree(above, frame[ordered]), depth[ordered], place
+    return StackTree(above, frame[ordered]), depth[ordered], place
 
 
-def from_preorder(depth: Numbers, frame: Numbers, frames: int) -> Tree:
-    """The tree that columns tell, which may come from anywhere; there are so many `frames`."""
+def from_preorder(depth: Numbers, frame: Numbers, frames: int) -> StackTree:
+    """The tree that columns describe, which may come from anywhere; `frames` is the number of frames."""
     depth, frame = np.ascontiguousarray(depth, np.int32), np.ascontiguousarray(frame, np.int32)
     parent, state = np.empty(len(depth), np.int32), np.zeros(1, np.int64)
     wrong = _tree.parents(depth, frame, frames, np.empty(len(depth), np.int32), parent, state)
     if wrong:
         what = f"the depth {depth[state[0]]}" if wrong == _tree.BAD_DEPTH else f"the frame {frame[state[0]]}"
         raise UnreadableError(f"node {state[0]} cannot have {what}")
-    return Tree(parent, frame)
+    return StackTree(parent, frame)
 
 
 def _frames(frames: Numbers) -> I32:
     """Numbers of frames as the kernels want them."""
     if len(frames) and (int(frames.min()) < 0 or int(frames.max()) > _MOST):
-        message = "numbers of frames are from 0 to 2147483647"
-        raise ArgumentError(message)
+        raise ArgumentError("numbers of frames are from 0 to 2147483647")
     return np.ascontiguousarray(frames, np.int32)
-
-
-def _longer(column: I32, size: int) -> I32:
-    longer = np.empty(size, np.int32)
-    longer[: len(column)] = column
-    return longer

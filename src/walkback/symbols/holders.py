@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from walkback.arrays import I64, U64
+from walkback.base.arrays import I64, U64
 
 
 class LastAbove:
@@ -51,5 +51,4 @@ class LastAbove:
         maxima = self._levels[level]
         right = 2 * place + 1
         inside = np.minimum(right, len(maxima) - 1)
-        taken: I64 = np.where((right < len(maxima)) & (maxima[inside] > bound), right, 2 * place)
-        return taken
+        return np.where((right < len(maxima)) & (maxima[inside] > bound), right, 2 * place)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from walkback.arrays import distinct
+from walkback.base.arrays import distinct, ends_of
 from walkback.elf import DEBUG_ROOTS
 from walkback.symbols.holders import LastAbove
 from walkback.symbols.tables import CODE_SYMBOLS, code_symbols, symbol_tables
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from walkback.arrays import I64, U64
+    from walkback.base.arrays import I64, U64
     from walkback.elf.file import ElfFile, Table
     from walkback.symbols.tables import SymbolTable
 
@@ -196,7 +196,7 @@ class SymbolIndex:
             sections = self._tables[number][0].sections
             known = (chosen["size"] == 0) & (chosen["table"] == number) & (chosen["defined_in"] < len(sections))
             ours = sections[chosen["defined_in"][known]]
-            ends[known] = ours["addr"] + np.minimum(ours["size"], np.uint64(_HIGHEST) - ours["addr"])
+            ends[known] = ends_of(ours["addr"], ours["size"])
         return ends
 
     @cached_property
@@ -205,10 +205,8 @@ class SymbolIndex:
 
     @cached_property
     def _ends(self) -> npt.NDArray[np.uint64]:
-        """The first address behind each symbol; what runs over the end of the address space stops there."""
-        values = self._symbols["value"]
-        ends: npt.NDArray[np.uint64] = values + np.minimum(self._symbols["size"], np.uint64(_HIGHEST) - values)
-        return ends
+        """The first address behind each symbol."""
+        return ends_of(self._symbols["value"], self._symbols["size"])
 
     @cached_property
     def _keys(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
@@ -255,8 +253,7 @@ class SymbolIndex:
         start = np.flatnonzero(np.concatenate(([True], value[1:] != value[:-1])))
         key = (symbols["rank"].astype(np.int64) << 32) | np.arange(len(symbols))
         # `take` copies whole entries, which indexing does field by field.
-        best: Table = symbols.take(np.minimum.reduceat(key[order], start) & 0xFFFFFFFF)
-        return best
+        return symbols.take(np.minimum.reduceat(key[order], start) & 0xFFFFFFFF)
 
     @cached_property
     def _all(self) -> Table:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from walkback.arrays import I64, U8, U64
+from walkback.base.arrays import I64, U8, U64
+from walkback.base.errors import WalkbackError
 from walkback.elf.notes import find_build_id, read_notes
-from walkback.errors import WalkbackError
 
 KERNEL = "[kernel.kallsyms]"
 """What perf calls the kernel itself."""
@@ -77,7 +77,7 @@ class Kallsyms:
     def _table(self) -> tuple[bytes, U64, I64, I64]:
         """The contents, and of the lines of text symbols the address, and where they begin and end, by address."""
         contents = b""
-        with contextlib.suppress(OSError), open(self._path, "rb") as file:  # noqa: PTH123 - with a bound
+        with contextlib.suppress(OSError), open(self._path, "rb") as file:
             contents = file.read(_LARGEST)
         data = np.frombuffer(contents, np.uint8)
         end = np.flatnonzero(data == ord("\n")).astype(np.int64)

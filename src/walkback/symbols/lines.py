@@ -19,16 +19,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from walkback.arrays import U64
+from walkback.base.arrays import U64
+from walkback.base.errors import WalkbackError
 from walkback.elf import DEBUG_ROOTS, ElfFile, debug_file
-from walkback.errors import WalkbackError
 
 _SECONDS = 600
 _PROGRAMS = ("llvm-symbolizer", "addr2line")
 _DISCRIMINATOR = re.compile(rb" \(discriminator [0-9]+\)$")
 
 
-class Line(NamedTuple):
+class SourceLine(NamedTuple):
     """Where code comes from."""
 
     file: str
@@ -51,9 +51,9 @@ class Lines:
         self.trouble = None if self.program else f"lines need {' or '.join(programs)}, and neither is there"
         """Why there are no lines, or fewer than could be."""
 
-    def find(self, elf: ElfFile, addresses: U64, *, inlined: bool = False) -> list[tuple[Line, ...]]:
+    def find(self, elf: ElfFile, addresses: U64, *, inlined: bool = False) -> list[tuple[SourceLine, ...]]:
         """For each address its line; with `inlined` those of the inlined calls around it too, innermost first."""
-        nothing: list[tuple[Line, ...]] = [()] * len(addresses)
+        nothing: list[tuple[SourceLine, ...]] = [()] * len(addresses)
         path = self._with_lines(elf)
         if self.program is None or path is None or not len(addresses):
             return nothing
@@ -66,14 +66,16 @@ class Lines:
         """The path of the file that has the line table; None if there is none, or it is no file."""
         with contextlib.suppress(WalkbackError):
             if _has_lines(elf):
-                return elf.name if os.path.isfile(elf.name) else None  # noqa: PTH113 - a name may hold a NUL
+                return elf.name if os.path.isfile(elf.name) else None
             separate = debug_file(elf, self._debug_roots)
             if separate is not None and _has_lines(separate):
                 return separate.name
         return None
 
-    def _ask(self, program: str, path: str, wanted: U64, *, inlined: bool) -> Iterator[tuple[int, tuple[Line, ...]]]:
-        path = os.path.abspath(path)  # noqa: PTH100 - no name may look like an option
+    def _ask(
+        self, program: str, path: str, wanted: U64, *, inlined: bool
+    ) -> Iterator[tuple[int, tuple[SourceLine, ...]]]:
+        path = os.path.abspath(path)
         given = "".join(f"{address:#x}\n" for address in wanted.tolist()).encode()
         if Path(program).name.startswith("llvm-symbolizer"):
             how = "--inlines" if inlined else "--no-inlines"
@@ -108,20 +110,20 @@ def _has_lines(elf: ElfFile) -> bool:
     return bool(elf.sections_named(".debug_line") or elf.sections_named(".zdebug_line"))
 
 
-def _from_json(output: bytes) -> Iterator[tuple[int, tuple[Line, ...]]]:
+def _from_json(output: bytes) -> Iterator[tuple[int, tuple[SourceLine, ...]]]:
     """One object a line; what is none is passed over."""
     for text in output.split(b"\n"):
         with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
             answer: dict[str, Any] = json.loads(text)
             lines = [
-                Line(str(each["FileName"]), int(each["Line"]), str(each["FunctionName"]) or None)
+                SourceLine(str(each["FileName"]), int(each["Line"]), str(each["FunctionName"]) or None)
                 for each in answer["Symbol"]
                 if each["FileName"] and each["Line"]
             ]
             yield int(answer["Address"], 16), tuple(lines)
 
 
-def _from_addr2line(output: bytes, wanted: U64) -> Iterator[tuple[int, tuple[Line, ...]]]:
+def _from_addr2line(output: bytes, wanted: U64) -> Iterator[tuple[int, tuple[SourceLine, ...]]]:
     """Each address on its line, and behind it two lines for every call: function, and file with line."""
     lines = output.split(b"\n")[:-1]
     position = 0
@@ -139,9 +141,9 @@ def _from_addr2line(output: bytes, wanted: U64) -> Iterator[tuple[int, tuple[Lin
         yield address, tuple(found)
 
 
-def _line_of(function: bytes, place: bytes) -> Line | None:
+def _line_of(function: bytes, place: bytes) -> SourceLine | None:
     file, _, line = _DISCRIMINATOR.sub(b"", place).rpartition(b":")
     if file in {b"", b"??"} or not line.isdigit() or not int(line[:9]):
         return None
     name = None if function == b"??" else function.decode(errors="backslashreplace")
-    return Line(os.fsdecode(file), int(line[:9]), name)
+    return SourceLine(os.fsdecode(file), int(line[:9]), name)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from walkback.arrays import I64, U8, U64
+from walkback.base.arrays import I64, U8, U64
+from walkback.base.errors import WalkbackError
 from walkback.elf import layout
-from walkback.errors import WalkbackError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ _KINDS = {
 _BTI_C = 0xD503245F
 
 
-class _Found(NamedTuple):
+class _FoundStubs(NamedTuple):
     start: U64
     slot: U64
     """The address of the word in the global offset table."""
@@ -118,11 +118,10 @@ class PltNames:
 
 def _signed(words: I64, bits: int) -> I64:
     """Numbers of so many bits with their sign."""
-    half: I64 = (words ^ (1 << (bits - 1))) - (1 << (bits - 1))
-    return half
+    return (words ^ (1 << (bits - 1))) - (1 << (bits - 1))
 
 
-def _amd64(contents: U8, address: int, entry_size: int) -> _Found:
+def _amd64(contents: U8, address: int, entry_size: int) -> _FoundStubs:
     """`jmp *word(%rip)` in each entry, whatever stands before it."""
     head = max(len(contents) - 5, 0)
     at = np.flatnonzero((contents[:head] == 0xFF) & (contents[1 : head + 1] == 0x25)).astype(np.int64)
@@ -131,14 +130,14 @@ def _amd64(contents: U8, address: int, entry_size: int) -> _Found:
         distance |= contents[at + 2 + byte].astype(np.int64) << (8 * byte)
     slot = (at + 6 + _signed(distance, 32)).astype(np.uint64) + np.uint64(address)
     start, first = np.unique(at // entry_size * entry_size, return_index=True)
-    return _Found(start.astype(np.uint64) + np.uint64(address), slot[first])
+    return _FoundStubs(start.astype(np.uint64) + np.uint64(address), slot[first])
 
 
-def _aarch64(contents: U8, address: int) -> _Found:
+def _aarch64(contents: U8, address: int) -> _FoundStubs:
     """`adrp x16, page` and `ldr x17, [x16, #word]`; `bti c` may stand before them."""
     words = contents[: len(contents) & ~3].view("<u4").astype(np.int64)
     if len(words) < 2:
-        return _Found(np.zeros(0, np.uint64), np.zeros(0, np.uint64))
+        return _FoundStubs(np.zeros(0, np.uint64), np.zeros(0, np.uint64))
     adrp, ldr = words[:-1], words[1:]
     at = np.flatnonzero(((adrp & 0x9F00001F) == 0x90000010) & ((ldr & 0xFFC003FF) == 0xF9400211))
     pages = _signed((adrp[at] >> 29 & 3) | (adrp[at] >> 5 & 0x7FFFF) << 2, 21)
@@ -146,10 +145,10 @@ def _aarch64(contents: U8, address: int) -> _Found:
     slot = (here & ~np.uint64(0xFFF)) + (pages << 12).astype(np.uint64)
     slot += ((ldr[at] >> 10 & 0xFFF) * 8).astype(np.uint64)
     marked = (at > 0) & (words[at - 1] == _BTI_C)
-    return _Found(here - np.where(marked, np.uint64(4), np.uint64(0)), slot)
+    return _FoundStubs(here - np.where(marked, np.uint64(4), np.uint64(0)), slot)
 
 
-def _s390x(contents: U8, address: int) -> _Found:
+def _s390x(contents: U8, address: int) -> _FoundStubs:
     """`larl %r1, word` begins each entry of 32 bytes."""
     at = np.arange(0, len(contents) - 5, 32, dtype=np.int64)
     at = at[(contents[at] == 0xC0) & (contents[at + 1] == 0x10)]
@@ -157,4 +156,4 @@ def _s390x(contents: U8, address: int) -> _Found:
     for byte in range(4):
         distance = distance << 8 | contents[at + 2 + byte].astype(np.int64)
     slot = (at + 2 * _signed(distance, 32)).astype(np.uint64) + np.uint64(address)
-    return _Found(at.astype(np.uint64) + np.uint64(address), slot)
+    return _FoundStubs(at.astype(np.uint64) + np.uint64(address), slot)

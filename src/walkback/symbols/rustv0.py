@@ -27,7 +27,7 @@ def demangle_v0(name: str) -> str | None:
     text, _, _ = name.removeprefix("_R").partition(".")
     if not name.startswith("_R") or not text[:1].isupper() or not text.isascii():
         return None
-    reader = _Reader(text)
+    reader = _SymbolReader(text)
     try:
         reader.path(in_value=True)
         if reader.at < len(text):
@@ -37,7 +37,7 @@ def demangle_v0(name: str) -> str | None:
     return "".join(reader.out) if reader.at == len(text) else None
 
 
-class _Reader:
+class _SymbolReader:
     """One name."""
 
     def __init__(self, text: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from walkback.arrays import I64, U64
+from walkback.base.arrays import I64, U64
 
 
 class Spans:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from walkback.base.arrays import record_type
+from walkback.base.errors import UnreadableError
 from walkback.elf import debug_data, debug_file, layout
-from walkback.errors import UnreadableError
 
 if TYPE_CHECKING:
     import os
@@ -23,17 +24,8 @@ if TYPE_CHECKING:
     from walkback.elf import ElfFile
     from walkback.elf.file import Table
 
-CODE_SYMBOLS = np.dtype(
-    [
-        ("section", "i8"),
-        ("value", "u8"),
-        ("size", "u8"),
-        ("name_offset", "u4"),
-        ("defined_in", "u4"),
-        ("table", "u1"),
-        ("rank", "u1"),
-    ],
-    align=True,
+CODE_SYMBOLS = record_type(
+    "section i8, value u8, size u8, name_offset u4, defined_in u4, table u1, rank u1", align=True
 )
 """`section` is -1 outside of object files; `defined_in` is the section's number in the file of the table."""
 

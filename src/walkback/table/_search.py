@@ -7,34 +7,21 @@ to search for each program counter; then the rows of the range are searched.
 import cython
 import numpy as np
 
+from walkback.base.views import takes_views
 
-def find(pcs, starts, lasts, ranges, directory, shift, range_start, first_row, rows, block, row_offset):
-    """For each program counter its range and row, -1 where there is none.
 
-    `starts`, `lasts` (inclusive) and `ranges` describe the disjoint pieces; `directory[b]` is the first piece that ends
-    in bucket b or after it. The other columns are those of the table.
-    """
-    found_range = np.empty(len(pcs), np.int64)
-    found_row = np.empty(len(pcs), np.int64)
+def find(pcs, pieces, spans):
+    """For each program counter its range and row, -1 where there is none; `pieces` are those of the spans."""
+    found_range, found_row = np.full((2, len(pcs)), -1, np.int64)
     _find(
-        memoryview(pcs),
-        memoryview(starts),
-        memoryview(lasts),
-        memoryview(ranges),
-        memoryview(directory),
-        shift,
-        memoryview(range_start),
-        memoryview(first_row),
-        memoryview(rows),
-        memoryview(block),
-        memoryview(row_offset),
-        memoryview(found_range),
-        memoryview(found_row),
-    )
+        pcs, pieces.starts, pieces.lasts, pieces.ranges, pieces.directory, pieces.shift,
+        spans.range_start, spans.range_first_row, spans.range_rows, spans.range_block, spans.row_offset,
+        found_range, found_row,
+    )  # fmt: skip
     return found_range, found_row
 
 
-@cython.cfunc
+@takes_views
 def _find(
     pcs: cython.const[cython.ulonglong][::1],
     starts: cython.const[cython.ulonglong][::1],
@@ -49,34 +36,28 @@ def _find(
     row_offset: cython.const[cython.uint][::1],
     found_range: cython.longlong[::1],
     found_row: cython.longlong[::1],
-) -> cython.int:
+):
     i: cython.Py_ssize_t
     low: cython.Py_ssize_t
     high: cython.Py_ssize_t
     middle: cython.Py_ssize_t
     which: cython.Py_ssize_t
-    pieces: cython.Py_ssize_t = starts.shape[0]
     pc: cython.ulonglong
     offset: cython.ulonglong
-    base: cython.ulonglong
-    last: cython.ulonglong
+    base: cython.ulonglong = 1
+    last: cython.ulonglong = 0
     with cython.nogil:
-        if pieces:
+        if starts.shape[0]:
             base = starts[0]
-            last = lasts[pieces - 1]
-        else:
-            base = 1
-            last = 0
+            last = lasts[starts.shape[0] - 1]
         for i in range(pcs.shape[0]):
             pc = pcs[i]
-            found_range[i] = -1
-            found_row[i] = -1
             if pc < base or pc > last:
                 continue
             low = directory[(pc - base) >> shift]
             high = cython.cast(cython.Py_ssize_t, directory[((pc - base) >> shift) + 1]) + 1
-            if high > pieces:
-                high = pieces
+            if high > starts.shape[0]:
+                high = starts.shape[0]
             # The first piece that ends after pc is in [low, high).
             while low < high:
                 middle = (low + high) >> 1
@@ -84,7 +65,7 @@ def _find(
                     high = middle
                 else:
                     low = middle + 1
-            if low == pieces or starts[low] > pc:
+            if low == starts.shape[0] or starts[low] > pc:
                 continue
             which = ranges[low]
             found_range[i] = which
@@ -102,4 +83,3 @@ def _find(
                     high = middle
             if low > first_row[which]:
                 found_row[i] = low - 1
-    return 0

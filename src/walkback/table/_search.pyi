@@ -1,15 +1,5 @@
-from walkback.arrays import I64, U32, U64
+from walkback.base.arrays import I64, U64
+from walkback.table.pieces import Pieces
+from walkback.table.spans import Spans
 
-def find(
-    pcs: U64,
-    starts: U64,
-    lasts: U64,
-    ranges: I64,
-    directory: U32,
-    shift: int,
-    range_start: U64,
-    first_row: I64,
-    rows: I64,
-    block: U32,
-    row_offset: U32,
-) -> tuple[I64, I64]: ...
+def find(pcs: U64, pieces: Pieces, spans: Spans) -> tuple[I64, I64]: ...

@@ -7,43 +7,28 @@ where they stand.
 import cython
 import numpy as np
 
+from walkback.base.bits import WORD
+from walkback.base.views import takes_views
+from walkback.table.verdict import Verdict
+
 if cython.compiled:
-    from cython.cimports.walkback.cursor import as_signed
+    from cython.cimports.walkback.base.cursor import as_signed
 else:
-    from walkback.cursor import as_signed
+    from walkback.base.cursor import as_signed
 
-_END = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-
-# Those of `comparison.Verdict`.
-_NEITHER = cython.declare(cython.int, 0)
-_EQUAL = cython.declare(cython.int, 1)
-_DIFFERENT = cython.declare(cython.int, 2)
-_ONLY_ONE = cython.declare(cython.int, 3)
-_ONLY_OTHER = cython.declare(cython.int, 4)
+_END = cython.declare(cython.ulonglong, WORD)
+_NEITHER = cython.declare(cython.int, int(Verdict.NEITHER))
+_EQUAL = cython.declare(cython.int, int(Verdict.EQUAL))
+_DIFFERENT = cython.declare(cython.int, int(Verdict.DIFFERENT))
+_ONLY_ONE = cython.declare(cython.int, int(Verdict.ONLY_ONE))
+_ONLY_OTHER = cython.declare(cython.int, int(Verdict.ONLY_OTHER))
+_VERDICTS = len(Verdict)
 
 
 @cython.final
 @cython.cclass
-class Walk:
+class TablePlace:
     """A place in one table: the rule that holds there, and where the next change is."""
-
-    piece_section: cython.const[cython.int][::1]
-    piece_start: cython.const[cython.ulonglong][::1]
-    piece_last: cython.const[cython.ulonglong][::1]
-    piece_range: cython.const[cython.longlong][::1]
-    range_start: cython.const[cython.ulonglong][::1]
-    first_row: cython.const[cython.longlong][::1]
-    rows: cython.const[cython.longlong][::1]
-    block: cython.const[cython.uint][::1]
-    row_offset: cython.const[cython.uint][::1]
-    row_rule: cython.const[cython.uint][::1]
-    piece: cython.Py_ssize_t
-    range: cython.Py_ssize_t
-    rule: cython.Py_ssize_t
-    next: cython.ulonglong
-    base: cython.ulonglong
-    end: cython.ulonglong
-    row: cython.Py_ssize_t
 
     def __init__(self, pieces, table):
         section, start, last, source = pieces
@@ -61,9 +46,6 @@ class Walk:
         self.range = -1
         self.rule = -1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
     def leave(self, section: cython.int) -> cython.int:
         """Go before the next piece, or before the end of the section."""
         self.range = -1
@@ -74,9 +56,6 @@ class Walk:
             self.next = _END
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
     def step(self, section: cython.int) -> cython.int:
         """Go on to where the next change is; pieces that touch have no gap between them."""
         place: cython.ulonglong = self.next
@@ -96,9 +75,6 @@ class Walk:
             self.row = -1
         return self.settle(place)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
     def settle(self, place: cython.ulonglong) -> cython.int:
         """Find the row that holds at a place of the present range, and where it ends."""
         first: cython.Py_ssize_t = self.first_row[self.range]
@@ -131,21 +107,13 @@ class Walk:
 class Meaning:
     """What the rules of a table mean, as numbers that two tables share; -1 is no rule."""
 
-    of_rule: cython.const[cython.longlong][::1]
-    signed: cython.const[cython.uchar][::1]
-    signal: cython.const[cython.uchar][::1]
-    key: cython.const[cython.uchar][::1]
-
     def __init__(self, of_rule, signed, signal, key):
         self.of_rule = memoryview(of_rule)
         self.signed = memoryview(signed)
         self.signal = memoryview(signal)
         self.key = memoryview(key)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-2, check=False)
-    def at(self, walk: Walk) -> cython.longlong:
+    def at(self, walk: TablePlace) -> cython.Py_ssize_t:
         """The number of what holds where the walk is."""
         if walk.rule < 0 or self.of_rule[walk.rule] < 0:
             return -1
@@ -157,33 +125,24 @@ class Meaning:
 
 @cython.final
 @cython.cclass
-class Stretches:
+class UnequalStretches:
     """What is found: sums for each verdict, and every stretch whose rules are not equal."""
-
-    numbers: cython.longlong[:, ::1]
-    count: cython.Py_ssize_t
-    sums: cython.ulonglong[::1]
-    one: cython.uchar[::1]
-    other: cython.uchar[::1]
 
     def __init__(self, ones, others):
         self.numbers = memoryview(np.zeros((64, 8), np.int64))
         self.count = 0
-        self.sums = memoryview(np.zeros(5, np.uint64))
+        self.sums = memoryview(np.zeros(_VERDICTS, np.uint64))
         self.one = memoryview(np.zeros(ones, np.uint8))
         self.other = memoryview(np.zeros(others, np.uint8))
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
     def add(
         self,
         section: cython.int,
         start: cython.ulonglong,
         size: cython.ulonglong,
         verdict: cython.int,
-        one: Walk,
-        other: Walk,
+        one: TablePlace,
+        other: TablePlace,
     ) -> cython.int:
         self.sums[verdict] += size
         if one.range >= 0:
@@ -205,9 +164,6 @@ class Stretches:
         self.count += 1
         return 0
 
-    @cython.cfunc
-    @cython.with_gil
-    @cython.exceptval(-1, check=False)
     def grow(self) -> cython.int:
         """Make room."""
         more = np.zeros((2 * self.count, 8), np.int64)
@@ -223,10 +179,10 @@ def compare(pieces, tables, meanings):
     rules are not equal: section, start, size, verdict, rules, ranges; bytes of each verdict; for each range of each
     table the verdicts that it has, as bits).
     """
-    found = Stretches(len(tables[0]), len(tables[1]))
-    one, other = (Walk(*both) for both in zip(pieces, tables, strict=True))
+    found = UnequalStretches(len(tables[0]), len(tables[1]))
+    one, other = (TablePlace(*both) for both in zip(pieces, tables, strict=True))
     sections = np.union1d(pieces[0][0], pieces[1][0]).astype(np.int32)
-    _compare(memoryview(sections), one, other, Meaning(*meanings[0]), Meaning(*meanings[1]), found)
+    _compare(sections, one, other, Meaning(*meanings[0]), Meaning(*meanings[1]), found)
     return (
         np.asarray(found.numbers)[: found.count].copy(),
         np.asarray(found.sums),
@@ -235,16 +191,15 @@ def compare(pieces, tables, meanings):
     )
 
 
-@cython.cfunc
-@cython.exceptval(-1, check=False)
+@takes_views
 def _compare(
     sections: cython.const[cython.int][::1],
-    one: Walk,
-    other: Walk,
+    one: TablePlace,
+    other: TablePlace,
     one_means: Meaning,
     other_means: Meaning,
-    found: Stretches,
-) -> cython.int:
+    found: UnequalStretches,
+):
     s: cython.Py_ssize_t
     place: cython.ulonglong
     following: cython.ulonglong
@@ -293,27 +248,15 @@ def lay_rows(pieces, table, merge):
     offset, rule = np.empty((2, most), np.uint32)
     rows = np.zeros(len(start), np.int64)
     total = _lay_rows(
-        memoryview(start),
-        memoryview(last),
-        memoryview(source),
-        memoryview(table.range_start),
-        memoryview(table.range_first_row),
-        memoryview(table.range_rows),
-        memoryview(table.range_block),
-        memoryview(table.row_offset),
-        memoryview(table.row_rule),
-        merge,
-        memoryview(rows),
-        memoryview(offset),
-        memoryview(rule),
-    )
+        start, last, source, table.range_start, table.range_first_row, table.range_rows, table.range_block,
+        table.row_offset, table.row_rule, merge, rows, offset, rule,
+    )  # fmt: skip
     if total < most // 2:  # else what is not used costs less than a copy
         return rows, offset[:total].copy(), rule[:total].copy()
     return rows, offset[:total], rule[:total]
 
 
-@cython.cfunc
-@cython.exceptval(-1, check=False)
+@takes_views
 def _lay_rows(
     start: cython.const[cython.ulonglong][::1],
     last: cython.const[cython.ulonglong][::1],
@@ -328,7 +271,7 @@ def _lay_rows(
     rows: cython.longlong[::1],
     offset: cython.uint[::1],
     rule: cython.uint[::1],
-) -> cython.Py_ssize_t:
+):
     p: cython.Py_ssize_t
     r: cython.Py_ssize_t
     j: cython.Py_ssize_t

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from walkback.arrays import I64, U32, U64
+from walkback.base.arrays import I64, U32, U64
 
 _LAST = 2**64 - 1
 
@@ -35,19 +35,21 @@ class Pieces:
         lasts = starts + np.minimum(sizes - np.uint64(1), np.uint64(_LAST) - starts)
         if np.any(lasts[:-1] >= starts[1:]):
             starts, lasts, ranges = _without_overlap(starts, lasts, ranges)
-        directory, shift = _directory(starts, lasts)
+        directory, shift = directory_of(starts, lasts, 2 * len(starts))
         return cls(starts, lasts, ranges, directory, shift)
 
 
-def _directory(starts: U64, lasts: U64) -> tuple[U32, int]:
+def directory_of(starts: U64, lasts: U64, buckets: int) -> tuple[U32, int]:
+    """For about so many equally wide buckets of addresses the first interval that ends in each or later; their bits.
+
+    Intervals are disjoint and in order. Behind the last bucket stands how many there are.
+    """
     if not len(starts):
         return np.zeros(2, np.uint32), 0
     span = int(lasts[-1]) - int(starts[0])
-    buckets = 2 * len(starts)
-    shift = max(0, (span // buckets).bit_length())
-    edges = np.arange((span >> shift) + 1, dtype=np.uint64) << np.uint64(shift)
-    directory = np.searchsorted(lasts, starts[0] + edges, "left").astype(np.uint32)
-    return np.append(directory, np.uint32(len(starts))), shift
+    shift = (span // buckets).bit_length()
+    edges = starts[0] + (np.arange((span >> shift) + 1, dtype=np.uint64) << np.uint64(shift))
+    return np.append(np.searchsorted(lasts, edges), len(lasts)).astype(np.uint32), shift
 
 
 def _without_overlap(starts: U64, lasts: U64, ranges: I64) -> tuple[U64, U64, I64]:
@@ -75,6 +77,6 @@ def _without_overlap(starts: U64, lasts: U64, ranges: I64) -> tuple[U64, U64, I6
     first, end, number_of = zip(*cut, strict=True)
     return (
         np.array(first, np.uint64),
-        np.array([one - 1 for one in end], np.uint64),
+        np.array([stop - 1 for stop in end], np.uint64),
         ranges[np.array(number_of)],
     )

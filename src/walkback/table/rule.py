@@ -14,13 +14,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from walkback.arch import Machine
-from walkback.arrays import Records
-from walkback.errors import ArgumentError
+from walkback.base.arch import Machine
+from walkback.base.arrays import Bools, Records
+from walkback.base.errors import ArgumentError
 
 
-class Kind(IntEnum):
-    """How a value is found."""
+class PartKind(IntEnum):
+    """How a value is found.
+
+    >>> [kind.name for kind in walkback.table.PartKind]
+    ['UNCHANGED', 'UNDEFINED', 'REGISTER', 'AT_REGISTER', 'CFA', 'AT_CFA', 'INEXPRESSIBLE']
+    """
 
     UNCHANGED = 0
     """The register still holds it."""
@@ -39,7 +43,11 @@ class Kind(IntEnum):
 
 
 class Reason(IntEnum):
-    """Why a rule is inexpressible."""
+    """Why a rule is inexpressible.
+
+    >>> [reason.name for reason in walkback.table.Reason][:3]
+    ['UNKNOWN_FDE_TYPE', 'FLEX_CFA_WITHOUT_REGISTER', 'CUT_OFF']
+    """
 
     UNKNOWN_FDE_TYPE = 1
     """SFrame V3: the function's type is neither default nor flex."""
@@ -90,36 +98,42 @@ RuleArray = Records
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """How one value is found."""
+    """How one value is found.
 
-    kind: Kind = Kind.UNCHANGED
+    >>> part = walkback.table.Part(walkback.table.PartKind.REGISTER, 6, 16)
+    >>> part.register, part.offset
+    (6, 16)
+    """
+
+    kind: PartKind = PartKind.UNCHANGED
     register: int = 0
     offset: int = 0
 
     def text(self, machine: Machine) -> str:
         """In the field's notation: `rsp+16`, `*(CFA-8)`, `unchanged`."""
-        if self.kind is Kind.INEXPRESSIBLE:
+        if self.kind is PartKind.INEXPRESSIBLE:
             return f"inexpressible ({REASON_WORDS[Reason(self.offset)]})"
-        if self.kind in {Kind.UNCHANGED, Kind.UNDEFINED}:
+        if self.kind in {PartKind.UNCHANGED, PartKind.UNDEFINED}:
             return self.kind.name.lower()
-        name = "CFA" if self.kind in {Kind.CFA, Kind.AT_CFA} else machine.register_name(self.register)
+        name = "CFA" if self.kind in {PartKind.CFA, PartKind.AT_CFA} else machine.register_name(self.register)
         place = f"{name}{self.offset:+d}" if self.offset else name
-        return f"*({place})" if self.kind in {Kind.AT_REGISTER, Kind.AT_CFA} else place
+        return f"*({place})" if self.kind in {PartKind.AT_REGISTER, PartKind.AT_CFA} else place
 
     @classmethod
     def parse(cls, text: str, machine: Machine) -> Self:
         """The inverse of `text`, for all but inexpressible parts."""
         match = _PART.fullmatch(text.replace(" ", ""))
         if not match:
-            message = f"not a rule: {text!r} (examples: rsp+16, *(CFA-8), r10, unchanged, undefined)"
-            raise ArgumentError(message)
+            raise ArgumentError(f"not a rule: {text!r} (examples: rsp+16, *(CFA-8), r10, unchanged, undefined)")
         word, at, at_offset, base, offset = match.groups()
         if word:
-            return cls(Kind[word.upper()])
+            return cls(PartKind[word.upper()])
         name, number = (at, at_offset) if at else (base, offset)
         if name.lower() == "cfa":
-            return cls(Kind.AT_CFA if at else Kind.CFA, 0, int(number or 0))
-        return cls(Kind.AT_REGISTER if at else Kind.REGISTER, _register(name.lower(), machine), int(number or 0))
+            return cls(PartKind.AT_CFA if at else PartKind.CFA, 0, int(number or 0))
+        return cls(
+            PartKind.AT_REGISTER if at else PartKind.REGISTER, _register(name.lower(), machine), int(number or 0)
+        )
 
     def record(self) -> tuple[int, int, int]:
         """As an entry of a `PART` array."""
@@ -137,17 +151,22 @@ def _register(name: str, machine: Machine) -> int:
         return number
     if re.fullmatch(r"r\d+", name):
         return int(name[1:])
-    message = f"{machine.name} has no register {name!r}"
-    raise ArgumentError(message)
+    raise ArgumentError(f"{machine.name} has no register {name!r}")
 
 
 UNCHANGED = Part()
-UNDEFINED = Part(Kind.UNDEFINED)
+UNDEFINED = Part(PartKind.UNDEFINED)
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How to get from a frame to its caller's."""
+    """How to get from a frame to its caller's.
+
+    >>> machine = walkback.ElfFile("a.out").sframe[0].table.machine
+    >>> rule = walkback.Rule.parse("CFA = rsp+16, FP = *(CFA-16)", machine)
+    >>> rule.cfa.offset, rule.text(machine)
+    (16, 'CFA = rsp+16, RA = *(CFA-8), FP = *(CFA-16)')
+    """
 
     cfa: Part
     ra: Part = UNCHANGED
@@ -157,7 +176,7 @@ class Rule:
     @property
     def outermost(self) -> bool:
         """Whether there is no caller."""
-        return self.ra.kind is Kind.UNDEFINED
+        return self.ra.kind is PartKind.UNDEFINED
 
     def text(self, machine: Machine) -> str:
         """One line: `CFA = rsp+16, RA = *(CFA-8), FP unchanged`."""
@@ -165,7 +184,7 @@ class Rule:
             return "outermost frame"
         parts = [
             f"{name} {part.text(machine)}"
-            if part.kind in {Kind.UNCHANGED, Kind.UNDEFINED, Kind.INEXPRESSIBLE}
+            if part.kind in {PartKind.UNCHANGED, PartKind.UNDEFINED, PartKind.INEXPRESSIBLE}
             else f"{name} = {part.text(machine)}"
             for name, part in (("CFA", self.cfa), ("RA", self.ra), ("FP", self.fp))
         ]
@@ -183,20 +202,17 @@ class Rule:
         for clause in text.split(","):
             match = re.fullmatch(r"\s*(CFA|RA|FP)\s*(?:=|\s)\s*(.+?)\s*", clause, re.IGNORECASE)
             if not match:
-                message = f"not a clause of a rule: {clause.strip()!r} (CFA, RA or FP, then = and a rule)"
-                raise ArgumentError(message)
+                raise ArgumentError(f"not a clause of a rule: {clause.strip()!r} (CFA, RA or FP, then = and a rule)")
             name, value = match[1].lower(), match[2]
             if name in parts:
-                message = f"{match[1].upper()} is said twice: {text!r}"
-                raise ArgumentError(message)
+                raise ArgumentError(f"{match[1].upper()} is said twice: {text!r}")
             if name == "ra" and value.endswith(" signed"):
                 signed, value = True, value.removesuffix(" signed")
             parts[name] = Part.parse(value, machine)
         if "cfa" not in parts:
-            message = f"a rule needs a CFA: {text!r}"
-            raise ArgumentError(message)
+            raise ArgumentError(f"a rule needs a CFA: {text!r}")
         if "ra" not in parts and machine.ra_from_cfa:
-            parts["ra"] = Part(Kind.AT_CFA, 0, machine.ra_from_cfa)
+            parts["ra"] = Part(PartKind.AT_CFA, 0, machine.ra_from_cfa)
         return cls(**parts, ra_signed=signed)
 
     @classmethod
@@ -212,7 +228,7 @@ class Rule:
 
 def _part(record: tuple[int, int, int]) -> Part:
     kind, register, offset = record
-    return Part(Kind(kind), register, offset)
+    return Part(PartKind(kind), register, offset)
 
 
 OUTERMOST = Rule(UNDEFINED, UNDEFINED, UNDEFINED)
@@ -221,5 +237,11 @@ OUTERMOST = Rule(UNDEFINED, UNDEFINED, UNDEFINED)
 
 def inexpressible(reason: Reason) -> Rule:
     """A rule that only says why there is none."""
-    part = Part(Kind.INEXPRESSIBLE, 0, int(reason))
+    part = Part(PartKind.INEXPRESSIBLE, 0, int(reason))
     return Rule(part, part, part)
+
+
+def put_part(parts: Records, where: Bools, kind: PartKind, register: Any = 0, offset: Any = 0) -> None:
+    """Give the chosen parts of many rules a value; register and offset are scalars, or columns of all rules."""
+    for name, column in (("kind", int(kind)), ("register", register), ("offset", offset)):
+        parts[name][where] = column[where] if isinstance(column, np.ndarray) else column

@@ -10,16 +10,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from walkback.arrays import I32, I64, U64
+from walkback.base.arrays import I32, I64, U64
 from walkback.table import _walk
 from walkback.table.pieces import Pieces
-from walkback.table.table import UnwindTable
+from walkback.table.spans import AnySpans, Spans
 
 Disjoint = tuple[I32, U64, U64, I64]
 """Section, first and last address, and number of the range that holds, of disjoint pieces in order."""
 
 
-def settled(table: UnwindTable, *, merge: bool = False) -> UnwindTable:
+def settled(table: AnySpans, *, merge: bool = False) -> AnySpans:
     """The same rule at every address, by ranges that are sorted, disjoint and not empty.
 
     A range whose middle belongs to another becomes two. `range_origin` still tells where each came from. With `merge` a
@@ -44,12 +44,10 @@ def settled(table: UnwindTable, *, merge: bool = False) -> UnwindTable:
         range_origin=table.range_origin[source],
         row_offset=offset,
         row_rule=rule,
-        _pieces={},
-        _by_section=None,
     )
 
 
-def _is_settled(table: UnwindTable, pieces: Disjoint) -> bool:
+def _is_settled(table: Spans, pieces: Disjoint) -> bool:
     """Whether there is nothing to settle: each range is one piece, in order, with rows that rise and lie inside."""
     first, rows, offset = table.range_first_row, table.range_rows, table.row_offset
     _, start, last, source = pieces
@@ -67,7 +65,7 @@ def _is_settled(table: UnwindTable, pieces: Disjoint) -> bool:
     )
 
 
-def disjoint(table: UnwindTable) -> Disjoint:
+def disjoint(table: Spans) -> Disjoint:
     """The stretches of addresses in which one range holds."""
     section, start, size = table.range_section, table.range_start, table.range_size
     order = np.arange(len(table))
@@ -88,7 +86,7 @@ def disjoint(table: UnwindTable) -> Disjoint:
     return joined[0], joined[1], joined[2], joined[3]
 
 
-def _is_ordered(table: UnwindTable) -> bool:
+def _is_ordered(table: Spans) -> bool:
     """Whether ranges are in order already, and none is empty."""
     section, start = table.range_section, table.range_start
     if not table.range_size.all() or (section[1:] < section[:-1]).any():
@@ -96,7 +94,7 @@ def _is_ordered(table: UnwindTable) -> bool:
     return not ((start[1:] < start[:-1]) & (section[1:] == section[:-1])).any()
 
 
-def _bordered(table: UnwindTable, pieces: Disjoint) -> Disjoint:
+def _bordered(table: Spans, pieces: Disjoint) -> Disjoint:
     """Cut pieces of repeating blocks that begin within a block at the next border: from there on they repeat."""
     section, start, last, source = pieces
     block = table.range_block[source].astype(np.uint64)

@@ -1,7 +1,7 @@
 """Recordings of `perf record`: files and pipes, of any age and either byte order."""
 
-from walkback.capture.perfdata.batch import Batch
-from walkback.capture.perfdata.recording import Counts, Recording
+from walkback.capture.perfdata.batch import RecordedBatch
+from walkback.capture.perfdata.recording import Recording, RecordingCounts
 from walkback.capture.perfdata.state import KernelMap
 
-__all__ = ["Batch", "Counts", "KernelMap", "Recording"]
+__all__ = ["KernelMap", "RecordedBatch", "Recording", "RecordingCounts"]

@@ -7,116 +7,102 @@ the records.
 import cython
 import numpy as np
 
-WHOLE = 0
-CUT = 1
-BAD = 2
+from walkback.base.bits import WORD
+from walkback.base.views import takes_views
 
-_BYTES = cython.declare(cython.ulonglong, 0x00FF00FF00FF00FF)
-_PAIRS = cython.declare(cython.ulonglong, 0x0000FFFF0000FFFF)
-_LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-_AUXTRACE = cython.declare(cython.uint, 71)
-_TRACING_DATA = cython.declare(cython.uint, 66)
-_SAMPLE = cython.declare(cython.uint, 9)
-_USER_RECORDS = cython.declare(cython.uint, 64)
-_NO_TIME = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+if cython.compiled:
+    from cython.cimports.walkback.base.cursor import swapped
+    from cython.cimports.walkback.capture.perfdata import layout
+    from cython.cimports.walkback.capture.perfdata.layout import ScanEnd
+else:
+    from walkback.base.cursor import swapped
+    from walkback.capture.perfdata import layout
+    from walkback.capture.perfdata.layout import ScanEnd
+
+_NO_TIME = cython.declare(cython.ulonglong, WORD)
 _FARTHEST = cython.declare(cython.ulonglong, 0x3FFFFFFFFFFFFFFF)
 
 
 def scan(data, position, end, big, most):
     """The records between two positions, `most` at the most.
 
-    Comes back as (types, miscs, offsets, sizes, position after them, `WHOLE`, `CUT` or `BAD`): what stands at that
-    position is a record or nothing, less than a record, or something whose size is none. The position is beyond the
+    Comes back as (types, miscs, offsets, sizes, position after them, the `ScanEnd` there). The position is beyond the
     end where the last record has more data behind it than there is.
     """
     kind = np.empty(most, np.uint32)
     misc = np.empty(most, np.uint16)
     offset = np.empty(most, np.int64)
     size = np.empty(most, np.int64)
-    state = np.array([position, WHOLE], np.int64)
-    count = _scan(
-        memoryview(data),
-        end,
-        1 if big else 0,
-        memoryview(kind),
-        memoryview(misc),
-        memoryview(offset),
-        memoryview(size),
-        memoryview(state),
-    )
+    state = np.array([position, 0], np.int64)
+    count = _scan(data, end, big, kind, misc, offset, size, state)
     return kind[:count], misc[:count], offset[:count], size[:count], int(state[0]), int(state[1])
 
 
-@cython.cfunc
+@takes_views
 def _scan(
     data: cython.const[cython.uchar][::1],
     end: cython.longlong,
-    big: cython.int,
+    big: cython.bint,
     kind: cython.uint[::1],
     misc: cython.ushort[::1],
     offset: cython.longlong[::1],
     size: cython.longlong[::1],
     state: cython.longlong[::1],
-) -> cython.Py_ssize_t:
+):
     count: cython.Py_ssize_t = 0
     at: cython.Py_ssize_t = state[0]
-    i: cython.Py_ssize_t
     which: cython.uint
-    more: cython.uint
     length: cython.uint
     word: cython.ulonglong
-    status: cython.int = 0
+    status: cython.int = ScanEnd.WHOLE
     with cython.nogil:
         while count < kind.shape[0] and at < end:
-            if end - at < 8:
-                status = 1
+            if end - at < layout.RECORD_HEADER:
+                status = ScanEnd.CUT
                 break
-            if big:
-                which = (
-                    (cython.cast(cython.uint, data[at]) << 24)
-                    | (cython.cast(cython.uint, data[at + 1]) << 16)
-                    | (cython.cast(cython.uint, data[at + 2]) << 8)
-                    | data[at + 3]
-                )
-                more = (cython.cast(cython.uint, data[at + 4]) << 8) | data[at + 5]
-                length = (cython.cast(cython.uint, data[at + 6]) << 8) | data[at + 7]
-            else:
-                which = (
-                    (cython.cast(cython.uint, data[at + 3]) << 24)
-                    | (cython.cast(cython.uint, data[at + 2]) << 16)
-                    | (cython.cast(cython.uint, data[at + 1]) << 8)
-                    | data[at]
-                )
-                more = (cython.cast(cython.uint, data[at + 5]) << 8) | data[at + 4]
-                length = (cython.cast(cython.uint, data[at + 7]) << 8) | data[at + 6]
-            if length < 8:
-                status = 2
+            which = cython.cast(cython.uint, _number(data, at, 4, big))
+            length = cython.cast(cython.uint, _number(data, at + 6, 2, big))
+            if length < layout.RECORD_HEADER:
+                status = ScanEnd.BAD
                 break
             if length > end - at:
-                status = 1
+                status = ScanEnd.CUT
                 break
             kind[count] = which
-            misc[count] = cython.cast(cython.ushort, more)
+            misc[count] = cython.cast(cython.ushort, _number(data, at + 4, 2, big))
             offset[count] = at
             size[count] = length
             count += 1
             word = 0
-            if which == _AUXTRACE and length >= 16:
-                for i in range(8):
-                    word |= cython.cast(cython.ulonglong, data[at + 8 + i]) << ((7 - i if big else i) * 8)
-            elif which == _TRACING_DATA and length >= 12:
-                for i in range(4):
-                    word |= cython.cast(cython.ulonglong, data[at + 8 + i]) << ((3 - i if big else i) * 8)
+            if which == layout.AUXTRACE and length >= 16:
+                word = _number(data, at + 8, 8, big)
+            elif which == layout.HEADER_TRACING_DATA and length >= 12:
+                word = _number(data, at + 8, 4, big)
             at += length
             if word:
                 if word > _FARTHEST or at > cython.cast(cython.longlong, _FARTHEST - word):
-                    status = 1
+                    status = ScanEnd.CUT
                     at = cython.cast(cython.Py_ssize_t, _FARTHEST)
                     break
                 at += cython.cast(cython.Py_ssize_t, word)
         state[0] = at
         state[1] = status
     return count
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=True)
+def _number(
+    data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, size: cython.int, big: cython.bint
+) -> cython.ulonglong:
+    """A number of some bytes."""
+    i: cython.int
+    value: cython.ulonglong = 0
+    for i in range(size):
+        value |= cython.cast(cython.ulonglong, data[at + i]) << ((size - 1 - i if big else i) * 8)
+    return value
 
 
 def identify(words, big, kind, offset, size, ids, event_of_id, id_at, id_back, time_at, time_back):
@@ -128,28 +114,14 @@ def identify(words, big, kind, offset, size, ids, event_of_id, id_at, id_back, t
     """
     event = np.empty(len(kind), np.int32)
     time = np.empty(len(kind), np.uint64)
-    _identify(
-        memoryview(words),
-        1 if big else 0,
-        memoryview(kind),
-        memoryview(offset),
-        memoryview(size),
-        memoryview(ids),
-        memoryview(event_of_id),
-        id_at,
-        id_back,
-        memoryview(time_at),
-        memoryview(time_back),
-        memoryview(event),
-        memoryview(time),
-    )
+    _identify(words, big, kind, offset, size, ids, event_of_id, id_at, id_back, time_at, time_back, event, time)
     return event, time
 
 
-@cython.cfunc
+@takes_views
 def _identify(
     words: cython.const[cython.ulonglong][::1],
-    big: cython.int,
+    big: cython.bint,
     kind: cython.const[cython.uint][::1],
     offset: cython.const[cython.longlong][::1],
     size: cython.const[cython.longlong][::1],
@@ -161,7 +133,7 @@ def _identify(
     time_back: cython.const[cython.longlong][::1],
     event: cython.int[::1],
     time: cython.ulonglong[::1],
-) -> cython.int:
+):
     i: cython.Py_ssize_t
     first: cython.Py_ssize_t
     length: cython.Py_ssize_t
@@ -175,17 +147,17 @@ def _identify(
         for i in range(kind.shape[0]):
             event[i] = 0
             time[i] = 0
-            if kind[i] >= _USER_RECORDS:
+            if kind[i] >= layout.USER_RECORDS:
                 continue
             first = offset[i] >> 3
             length = size[i] >> 3
             which = 0
             if ids.shape[0]:
-                place = id_at if kind[i] == _SAMPLE else (length - id_back if id_back else 0)
+                place = id_at if kind[i] == layout.SAMPLE else (length - id_back if id_back else 0)
                 if 0 < place < length:
                     wanted = words[first + place]
                     if big:
-                        wanted = _swapped(wanted)
+                        wanted = swapped(wanted)
                     # What perf made up itself has ID 0.
                     if wanted:
                         low = 0
@@ -198,47 +170,33 @@ def _identify(
                                 high = middle
                         if low < ids.shape[0] and ids[low] == wanted:
                             which = event_of_id[low]
-                        elif kind[i] == _SAMPLE:
+                        elif kind[i] == layout.SAMPLE:
                             which = -1
             event[i] = which
             if which < 0:
                 continue
-            if kind[i] == _SAMPLE:
+            if kind[i] == layout.SAMPLE:
                 place = time_at[which]
             else:
                 place = length - time_back[which] if time_back[which] else 0
             if 0 < place < length:
                 wanted = words[first + place]
                 if big:
-                    wanted = _swapped(wanted)
+                    wanted = swapped(wanted)
                 # perf takes the highest number as no time as well.
                 time[i] = wanted if wanted != _NO_TIME else 0
     return 0
 
 
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _swapped(value: cython.ulonglong) -> cython.ulonglong:
-    value = ((value & _BYTES) << 8) | ((value >> 8) & _BYTES)
-    value = ((value & _PAIRS) << 16) | ((value >> 16) & _PAIRS)
-    return ((value & _LOW) << 32) | (value >> 32)
-
-
-def gather(data, offset, size, start, target):
-    """Copy pieces of a buffer, each to its place in another."""
-    _gather(memoryview(data), memoryview(offset), memoryview(size), memoryview(start), memoryview(target))
-
-
-@cython.cfunc
-def _gather(
+@takes_views
+def gather(
     data: cython.const[cython.ulonglong][::1],
     offset: cython.const[cython.longlong][::1],
     size: cython.const[cython.longlong][::1],
     start: cython.const[cython.longlong][::1],
     target: cython.ulonglong[::1],
-) -> cython.int:
+):
+    """Copy pieces of a buffer, each to its place in another."""
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
     origin: cython.Py_ssize_t
@@ -249,4 +207,3 @@ def _gather(
             place = start[i] >> 3
             for k in range((size[i] + 7) >> 3):
                 target[place + k] = data[origin + k]
-    return 0

@@ -1,11 +1,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from walkback.arrays import I32, I64, U16, U32, U64
-
-WHOLE: int
-CUT: int
-BAD: int
+from walkback.base.arrays import I32, I64, U16, U32, U64
 
 def scan(
     data: memoryview | npt.NDArray[np.uint8], position: int, end: int, big: bool, most: int

@@ -7,25 +7,39 @@ from its start. Reading ends with the stack: what comes after it is not needed.
 import cython
 import numpy as np
 
-FINE = 0
-NO_REGISTERS = 1
-NARROW = 2
-DAMAGED = 3
+from walkback.base.bits import WORD
+from walkback.base.views import takes_views
+from walkback.capture.perfdata.layout import (
+    CONTEXT_DEFERRED,
+    CONTEXT_FARTHEST,
+    CONTEXT_KERNEL,
+    CONTEXT_USER,
+    SAMPLE_FIELDS,
+)
 
-_BYTES = cython.declare(cython.ulonglong, 0x00FF00FF00FF00FF)
-_PAIRS = cython.declare(cython.ulonglong, 0x0000FFFF0000FFFF)
+if cython.compiled:
+    from cython.cimports.walkback.base.cursor import swapped
+    from cython.cimports.walkback.capture.perfdata import layout
+    from cython.cimports.walkback.capture.perfdata.layout import SampleStatus
+    from cython.cimports.walkback.walking.samples import COLUMNS, PC
+else:
+    from walkback.base.cursor import swapped
+    from walkback.capture.perfdata import layout
+    from walkback.capture.perfdata.layout import SampleStatus
+    from walkback.walking.samples import COLUMNS, PC
+
 _LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 _MEMBERS = cython.declare(cython.Py_ssize_t, 64)
 """So many counters of a group are followed; damaged groups have thousands, and each comes to a sample."""
 _HALF = cython.declare(cython.ulonglong, 0x80000000)
 _WHOLE = cython.declare(cython.longlong, 0x100000000)
-_HIGHEST = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-_COLUMNS = cython.declare(cython.int, 33)
-_PC = cython.declare(cython.int, 32)
-_FARTHEST_CONTEXT = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFF001)
-_CONTEXT_KERNEL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFF80)
-_CONTEXT_USER = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFE00)
-_CONTEXT_DEFERRED = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFD80)
+_WORD = cython.declare(cython.ulonglong, WORD)
+
+_FARTHEST_CONTEXT = cython.declare(cython.ulonglong, CONTEXT_FARTHEST)
+_CONTEXT_KERNEL = cython.declare(cython.ulonglong, CONTEXT_KERNEL)
+_CONTEXT_USER = cython.declare(cython.ulonglong, CONTEXT_USER)
+_CONTEXT_DEFERRED = cython.declare(cython.ulonglong, CONTEXT_DEFERRED)
+_TAKEN = (layout.SAMPLE_IP, layout.SAMPLE_TID, layout.SAMPLE_TIME, layout.SAMPLE_CPU, layout.SAMPLE_PERIOD)
 
 
 def extract(words, big, which, offset, size, shape, columns, sp, copy_of_pc, out):
@@ -35,224 +49,220 @@ def extract(words, big, which, offset, size, shape, columns, sp, copy_of_pc, out
     `columns` tells for each bit of it the column of the register, or -1. Fills the arrays of `out`, which are for all
     samples, at the numbers `which`.
     """
-    sample_type, read_format, branches, period, registers = shape
-    _extract(
-        memoryview(words),
-        1 if big else 0,
-        memoryview(which),
-        memoryview(offset),
-        memoryview(size),
-        sample_type,
-        read_format,
-        branches,
-        period,
-        memoryview(np.array([bit for bit in range(64) if registers >> bit & 1], np.int64)),
-        memoryview(columns),
-        sp,
-        copy_of_pc,
-        memoryview(out.pid),
-        memoryview(out.tid),
-        memoryview(out.time),
-        memoryview(out.period),
-        memoryview(out.cpu),
-        memoryview(out.ip),
-        memoryview(out.registers.reshape(-1)),
-        memoryview(out.known),
-        memoryview(out.stack_start),
-        memoryview(out.stack_size),
-        memoryview(out.stack_offset),
-        memoryview(out.cut),
-        memoryview(out.chain_at),
-        memoryview(out.chain_length),
-        memoryview(out.status),
-        memoryview(out.reading_at),
-    )
+    Extraction(words, big, offset, size, shape, columns, sp, copy_of_pc, out).run(memoryview(which))
 
 
-@cython.cfunc
-def _extract(
-    words: cython.const[cython.ulonglong][::1],
-    big: cython.int,
-    which: cython.const[cython.longlong][::1],
-    offset: cython.const[cython.longlong][::1],
-    size: cython.const[cython.longlong][::1],
-    sample_type: cython.ulonglong,
-    read_format: cython.ulonglong,
-    branches: cython.ulonglong,
-    default_period: cython.ulonglong,
-    bits: cython.const[cython.longlong][::1],
-    columns: cython.const[cython.longlong][::1],
-    sp: cython.int,
-    copy_of_pc: cython.int,
-    pid: cython.int[::1],
-    tid: cython.int[::1],
-    time: cython.ulonglong[::1],
-    period: cython.ulonglong[::1],
-    cpu: cython.int[::1],
-    ip: cython.ulonglong[::1],
-    registers: cython.ulonglong[::1],
-    known: cython.ulonglong[::1],
-    stack_start: cython.ulonglong[::1],
-    stack_size: cython.ulonglong[::1],
-    stack_offset: cython.longlong[::1],
-    cut: cython.ulonglong[::1],
-    chain_at: cython.longlong[::1],
-    chain_length: cython.longlong[::1],
-    status: cython.uchar[::1],
-    reading_at: cython.longlong[::1],
-) -> cython.int:
-    n: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    end: cython.Py_ssize_t
-    row: cython.Py_ssize_t
-    first: cython.Py_ssize_t
-    column: cython.Py_ssize_t
-    fixed: cython.Py_ssize_t = 0
-    each: cython.Py_ssize_t
-    word: cython.ulonglong
-    count: cython.ulonglong
-    mask: cython.ulonglong
-    # The fields of one word each that always come first.
-    for i in (16, 0, 1, 2, 3, 6, 9, 7, 8):
-        fixed += 1 if sample_type & (cython.cast(cython.ulonglong, 1) << i) else 0
-    with cython.nogil:
-        for n in range(which.shape[0]):
-            i = which[n]
-            at = (offset[i] >> 3) + 1
-            end = (offset[i] + size[i]) >> 3
-            row = i * _COLUMNS
-            status[i] = 3
-            period[i] = default_period
-            if end > words.shape[0] or end - at < fixed:
-                continue
-            if sample_type & 0x10000:
-                at += 1
-            if sample_type & 0x1:
-                ip[i] = _read(words, at, big)
-                at += 1
-            if sample_type & 0x2:
-                word = _read(words, at, big)
-                if big:
-                    word = ((word << 32) & _HIGHEST) | (word >> 32)
-                pid[i] = _signed(word & _LOW)
-                tid[i] = _signed(word >> 32)
-                at += 1
-            if sample_type & 0x4:
-                time[i] = _read(words, at, big)
-                at += 1
-            if sample_type & 0x8:
-                at += 1
-            if sample_type & 0x40:
-                at += 1
-            if sample_type & 0x200:
-                at += 1
-            if sample_type & 0x80:
-                word = _read(words, at, big)
-                cpu[i] = _signed(word >> 32 if big else word & _LOW)
-                at += 1
-            if sample_type & 0x100:
-                period[i] = _read(words, at, big)
-                at += 1
-            if sample_type & 0x10:  # READ
-                each = 1 + (1 if read_format & 4 else 0) + (1 if read_format & 16 else 0)
-                count = 1
-                first = at
-                if read_format & 8:
-                    if at >= end:
-                        continue
-                    count = _read(words, at, big)
-                    at += 1
-                at += (1 if read_format & 1 else 0) + (1 if read_format & 2 else 0)
-                if at > end or count > cython.cast(cython.ulonglong, (end - at) // each):
-                    continue
-                at += cython.cast(cython.Py_ssize_t, count) * each
-                reading_at[i] = first
-            if sample_type & 0x20:  # CALLCHAIN
-                if at >= end:
-                    continue
-                count = _read(words, at, big)
-                at += 1
-                if count > cython.cast(cython.ulonglong, end - at):
-                    continue
-                chain_at[i] = at
-                chain_length[i] = cython.cast(cython.longlong, count)
-                at += cython.cast(cython.Py_ssize_t, count)
-            elif sample_type & 0x1:
-                chain_at[i] = -2
-                chain_length[i] = 1
-            if sample_type & 0x400:  # RAW
-                if at >= end:
-                    continue
-                word = _read(words, at, big)
-                count = ((word >> 32 if big else word & _LOW) + 4 + 7) >> 3
-                if count > cython.cast(cython.ulonglong, end - at):
-                    continue
-                at += cython.cast(cython.Py_ssize_t, count)
-            if sample_type & 0x800:  # BRANCH_STACK
-                if at >= end:
-                    continue
-                count = _read(words, at, big)
-                at += 2 if branches & 0x20000 else 1
-                each = 4 if branches & 0x80000 else 3
-                if at > end or count > cython.cast(cython.ulonglong, (end - at) // each):
-                    continue
-                at += cython.cast(cython.Py_ssize_t, count) * each
-            status[i] = 1
-            mask = 0
-            if sample_type & 0x1000:  # REGS_USER
-                status[i] = 3
-                if at >= end:
-                    continue
-                word = _read(words, at, big)
-                at += 1
-                status[i] = 1
-                if word:
-                    if end - at < bits.shape[0]:
-                        status[i] = 3
-                        continue
-                    if word == 2:
-                        status[i] = 0
-                        for k in range(bits.shape[0]):
-                            column = columns[bits[k]]
-                            if column >= 0:
-                                registers[row + column] = _read(words, at + k, big)
-                                mask |= cython.cast(cython.ulonglong, 1) << column
-                        if copy_of_pc >= 0 and mask >> _PC & 1:
-                            registers[row + copy_of_pc] = registers[row + _PC]
-                            mask |= cython.cast(cython.ulonglong, 1) << copy_of_pc
-                    else:
-                        status[i] = 2
-                    at += bits.shape[0]
-            if sample_type & 0x2000:  # STACK_USER
-                if at >= end:
-                    status[i] = 3
-                    continue
-                count = _read(words, at, big)
-                at += 1
-                if count:
-                    if (
-                        count & 7
-                        or count >> 3 > cython.cast(cython.ulonglong, end - at)
-                        or at + cython.cast(cython.Py_ssize_t, count >> 3) >= end
-                    ):
-                        status[i] = 3
-                        continue
-                    word = _read(words, at + cython.cast(cython.Py_ssize_t, count >> 3), big)
-                    if word > count:
-                        status[i] = 3
-                        continue
-                    if mask >> sp & 1:
-                        stack_start[i] = registers[row + sp]
-                        # A stack does not go on at address 0.
-                        if word and word - 1 <= _HIGHEST - stack_start[i]:
-                            stack_size[i] = word
-                            stack_offset[i] = at << 3
-                            if word == count:
-                                cut[i] = (stack_start[i] + word) & _HIGHEST
-            known[i] = mask
-    return 0
+@cython.final
+@cython.cclass
+class Extraction:
+    """Samples of one shape, and the columns that they are read into.
+
+    What reads a field gets the word where that begins, and the end of the sample; it returns the word behind the field,
+    or -1 if the sample is shorter than it says.
+    """
+
+    def __init__(self, words, big, offset, size, shape, columns, sp, copy_of_pc, out):
+        self.words = memoryview(words)
+        self.big = big
+        self.offset = memoryview(offset)
+        self.size = memoryview(size)
+        self.sample_type, self.read_format, self.branches, self.default_period, registers = shape
+        fields = [field for field in SAMPLE_FIELDS if shape[0] & field]
+        places = (fields.index(field) if field in fields else -1 for field in _TAKEN)
+        self.ip_at, self.tid_at, self.time_at, self.cpu_at, self.period_at = places
+        self.fixed = len(fields)
+        self.column = memoryview(columns[[bit for bit in range(64) if registers >> bit & 1]])
+        self.sp = sp
+        self.copy_of_pc = copy_of_pc
+        self.pid = memoryview(out.pid)
+        self.tid = memoryview(out.tid)
+        self.time = memoryview(out.time)
+        self.period = memoryview(out.period)
+        self.cpu = memoryview(out.cpu)
+        self.ip = memoryview(out.ip)
+        self.registers = memoryview(out.registers.reshape(-1))
+        self.known = memoryview(out.known)
+        self.stack_start = memoryview(out.stack_start)
+        self.stack_size = memoryview(out.stack_size)
+        self.stack_offset = memoryview(out.stack_offset)
+        self.cut = memoryview(out.cut)
+        self.chain_at = memoryview(out.chain_at)
+        self.chain_length = memoryview(out.chain_length)
+        self.status = memoryview(out.status)
+        self.reading_at = memoryview(out.reading_at)
+
+    def run(self, which: cython.const[cython.longlong][::1]) -> cython.int:
+        """Read the samples of these numbers."""
+        n: cython.Py_ssize_t
+        with cython.nogil:
+            for n in range(which.shape[0]):
+                self._one(which[n])
+        return 0
+
+    def _one(self, i: cython.Py_ssize_t) -> cython.int:
+        at: cython.Py_ssize_t = (self.offset[i] >> 3) + 1
+        end: cython.Py_ssize_t = (self.offset[i] + self.size[i]) >> 3
+        self.status[i] = SampleStatus.DAMAGED
+        self.period[i] = self.default_period
+        if end > self.words.shape[0] or end - at < self.fixed:
+            return 0
+        self._fields(i, at)
+        at += self.fixed
+        if self.sample_type & layout.SAMPLE_READ:
+            at = self._reading(i, at, end)
+        if at >= 0 and self.sample_type & (layout.SAMPLE_CALLCHAIN | layout.SAMPLE_IP):
+            at = self._chain(i, at, end)
+        if at >= 0 and self.sample_type & (layout.SAMPLE_RAW | layout.SAMPLE_BRANCH_STACK):
+            at = self._passed_over(at, end)
+        if at >= 0:
+            self._registers_and_stack(i, at, end)
+        return 0
+
+    def _fields(self, i: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.int:
+        """The fields of one word each, which are there."""
+        word: cython.ulonglong
+        if self.ip_at >= 0:
+            self.ip[i] = _read(self.words, at + self.ip_at, self.big)
+        if self.tid_at >= 0:
+            word = _read(self.words, at + self.tid_at, self.big)
+            if self.big:
+                word = ((word << 32) & _WORD) | (word >> 32)
+            self.pid[i] = _signed(word & _LOW)
+            self.tid[i] = _signed(word >> 32)
+        if self.time_at >= 0:
+            self.time[i] = _read(self.words, at + self.time_at, self.big)
+        if self.cpu_at >= 0:
+            word = _read(self.words, at + self.cpu_at, self.big)
+            self.cpu[i] = _signed(word >> 32 if self.big else word & _LOW)
+        if self.period_at >= 0:
+            self.period[i] = _read(self.words, at + self.period_at, self.big)
+        return 0
+
+    def _behind(
+        self, count: cython.ulonglong, each: cython.Py_ssize_t, at: cython.Py_ssize_t, end: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """The word behind so many entries of `each` words."""
+        if at > end or count > cython.cast(cython.ulonglong, (end - at) // each):
+            return -1
+        return at + cython.cast(cython.Py_ssize_t, count) * each
+
+    def _reading(self, i: cython.Py_ssize_t, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """What counters showed."""
+        first: cython.Py_ssize_t = at
+        count: cython.ulonglong = 1
+        each: cython.Py_ssize_t = 1
+        if self.read_format & layout.READ_ID:
+            each += 1
+        if self.read_format & layout.READ_LOST:
+            each += 1
+        if self.read_format & layout.READ_GROUP:
+            if at >= end:
+                return -1
+            count = _read(self.words, at, self.big)
+            at += 1
+        at = self._behind(count, each, at + _times(self.read_format), end)
+        if at >= 0:
+            self.reading_at[i] = first
+        return at
+
+    def _chain(self, i: cython.Py_ssize_t, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The call chain; where none is recorded it is the address alone."""
+        behind: cython.Py_ssize_t
+        if not self.sample_type & layout.SAMPLE_CALLCHAIN:
+            self.chain_at[i] = -2
+            self.chain_length[i] = 1
+            return at
+        if at >= end:
+            return -1
+        behind = self._behind(_read(self.words, at, self.big), 1, at + 1, end)
+        if behind >= 0:
+            self.chain_at[i] = at + 1
+            self.chain_length[i] = behind - (at + 1)
+        return behind
+
+    def _passed_over(self, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Raw data and branches."""
+        word: cython.ulonglong
+        if self.sample_type & layout.SAMPLE_RAW:
+            if at >= end:
+                return -1
+            word = _read(self.words, at, self.big)
+            at = self._behind(((word >> 32 if self.big else word & _LOW) + 4 + 7) >> 3, 1, at, end)
+        if at >= 0 and self.sample_type & layout.SAMPLE_BRANCH_STACK:
+            if at >= end:
+                return -1
+            word = _read(self.words, at, self.big)
+            at += 2 if self.branches & layout.BRANCH_HW_INDEX else 1
+            at = self._behind(word, 4 if self.branches & layout.BRANCH_COUNTERS else 3, at, end)
+        return at
+
+    def _registers_and_stack(self, i: cython.Py_ssize_t, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
+        """What the program can be walked by."""
+        kind: cython.ulonglong
+        mask: cython.ulonglong = 0
+        status: cython.uchar = SampleStatus.NO_REGISTERS
+        if self.sample_type & layout.SAMPLE_REGS_USER:
+            if at >= end:
+                return 0
+            kind = _read(self.words, at, self.big)
+            at += 1
+            if kind:
+                if end - at < self.column.shape[0]:
+                    return 0
+                status = SampleStatus.NARROW
+                if kind == layout.REGS_ABI_64:
+                    status = SampleStatus.FINE
+                    mask = self._registers(i * COLUMNS, at)
+                at += self.column.shape[0]
+        if self.sample_type & layout.SAMPLE_STACK_USER and not self._stack(i, at, end, mask >> self.sp & 1):
+            return 0
+        self.status[i] = status
+        self.known[i] = mask
+        return 0
+
+    def _registers(self, row: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.ulonglong:
+        """Read the registers; which are known."""
+        k: cython.Py_ssize_t
+        column: cython.Py_ssize_t
+        mask: cython.ulonglong = 0
+        for k in range(self.column.shape[0]):
+            column = self.column[k]
+            if column >= 0:
+                self.registers[row + column] = _read(self.words, at + k, self.big)
+                mask |= cython.cast(cython.ulonglong, 1) << column
+        if self.copy_of_pc >= 0 and mask >> PC & 1:
+            self.registers[row + self.copy_of_pc] = self.registers[row + PC]
+            mask |= cython.cast(cython.ulonglong, 1) << self.copy_of_pc
+        return mask
+
+    def _stack(
+        self, i: cython.Py_ssize_t, at: cython.Py_ssize_t, end: cython.Py_ssize_t, has_sp: cython.bint
+    ) -> cython.bint:
+        """Find the copy of the stack; whether the sample has all of it."""
+        room: cython.ulonglong
+        used: cython.ulonglong
+        start: cython.ulonglong
+        if at >= end:
+            return False
+        room = _read(self.words, at, self.big)
+        at += 1
+        if not room:
+            return True
+        if room & 7 or room >> 3 >= cython.cast(cython.ulonglong, end - at):
+            return False
+        used = _read(self.words, at + cython.cast(cython.Py_ssize_t, room >> 3), self.big)
+        if used > room:
+            return False
+        if has_sp:
+            start = self.registers[i * COLUMNS + self.sp]
+            self.stack_start[i] = start
+            # A stack does not go on at address 0.
+            if used and used - 1 <= _WORD - start:
+                self.stack_size[i] = used
+                self.stack_offset[i] = at << 3
+                if used == room:
+                    self.cut[i] = (start + used) & _WORD
+        return True
 
 
 @cython.cfunc
@@ -266,14 +276,21 @@ def _signed(value: cython.ulonglong) -> cython.int:
 @cython.cfunc
 @cython.inline
 @cython.nogil
+@cython.exceptval(check=False)
+def _times(read_format: cython.ulonglong) -> cython.Py_ssize_t:
+    """How many times a counter comes with."""
+    return (1 if read_format & layout.READ_TOTAL_TIME_ENABLED else 0) + (
+        1 if read_format & layout.READ_TOTAL_TIME_RUNNING else 0
+    )
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
 @cython.exceptval(check=True)
-def _read(words: cython.const[cython.ulonglong][::1], at: cython.Py_ssize_t, big: cython.int) -> cython.ulonglong:
+def _read(words: cython.const[cython.ulonglong][::1], at: cython.Py_ssize_t, big: cython.bint) -> cython.ulonglong:
     value: cython.ulonglong = words[at]
-    if big:
-        value = ((value & _BYTES) << 8) | ((value >> 8) & _BYTES)
-        value = ((value & _PAIRS) << 16) | ((value >> 16) & _PAIRS)
-        value = ((value & _LOW) << 32) | (value >> 32)
-    return value
+    return swapped(value) if big else value
 
 
 def chains(words, big, misc, ip, chain_at, chain_length):
@@ -282,24 +299,14 @@ def chains(words, big, misc, ip, chain_at, chain_length):
     first = np.zeros(len(ip) + 1, np.int64)
     pc = np.empty(most, np.uint64)
     kernel = np.empty(most, np.uint8)
-    count = _chains(
-        memoryview(words),
-        1 if big else 0,
-        memoryview(misc),
-        memoryview(ip),
-        memoryview(chain_at),
-        memoryview(chain_length),
-        memoryview(first),
-        memoryview(pc),
-        memoryview(kernel),
-    )
+    count = _chains(words, big, misc, ip, chain_at, chain_length, first, pc, kernel)
     return first, pc[:count], kernel[:count].view(np.bool_)
 
 
-@cython.cfunc
+@takes_views
 def _chains(
     words: cython.const[cython.ulonglong][::1],
-    big: cython.int,
+    big: cython.bint,
     misc: cython.const[cython.ushort][::1],
     ip: cython.const[cython.ulonglong][::1],
     chain_at: cython.const[cython.longlong][::1],
@@ -307,28 +314,32 @@ def _chains(
     first: cython.longlong[::1],
     pc: cython.ulonglong[::1],
     kernel: cython.uchar[::1],
-) -> cython.Py_ssize_t:
+):
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
     mode: cython.int
-    skip: cython.int
+    skip: cython.bint
     value: cython.ulonglong
     with cython.nogil:
         for i in range(chain_at.shape[0]):
-            # 1 is the kernel, 2 the program; all others, hypervisors and their guests, are left out.
-            mode = misc[i] & 7
-            skip = 0
+            # All but the kernel and the program, hypervisors and their guests, are left out.
+            mode = misc[i] & layout.CPUMODE_MASK
+            skip = False
             for k in range(chain_length[i]):
                 value = ip[i] if chain_at[i] < 0 else _read(words, chain_at[i] + k, big)
                 if skip:
-                    skip = 0
+                    skip = False
                 elif chain_at[i] >= 0 and value >= _FARTHEST_CONTEXT:
-                    mode = 1 if value == _CONTEXT_KERNEL else (2 if value == _CONTEXT_USER else 0)
-                    skip = 1 if value == _CONTEXT_DEFERRED else 0
-                elif mode == 1 or mode == 2:
+                    mode = 0
+                    if value == _CONTEXT_KERNEL:
+                        mode = layout.CPUMODE_KERNEL
+                    elif value == _CONTEXT_USER:
+                        mode = layout.CPUMODE_USER
+                    skip = value == _CONTEXT_DEFERRED
+                elif mode == layout.CPUMODE_KERNEL or mode == layout.CPUMODE_USER:
                     pc[count] = value
-                    kernel[count] = 1 if mode == 1 else 0
+                    kernel[count] = mode == layout.CPUMODE_KERNEL
                     count += 1
             first[i + 1] = count
     return count
@@ -342,45 +353,37 @@ def readings(words, big, reading_at, read_format):
     """
     sample, identity, value = np.zeros(0, np.int64), np.zeros(0, np.uint64), np.zeros(0, np.uint64)
     for _ in range(2):  # the first time tells how many there are
-        count = _readings(
-            memoryview(words),
-            1 if big else 0,
-            memoryview(reading_at),
-            read_format,
-            memoryview(sample),
-            memoryview(identity),
-            memoryview(value),
-        )
+        count = _readings(words, big, reading_at, read_format, sample, identity, value)
         if len(sample) < count:
             sample, identity, value = np.zeros(count, np.int64), np.zeros(count, np.uint64), np.zeros(count, np.uint64)
     return sample, identity, value
 
 
-@cython.cfunc
+@takes_views
 def _readings(
     words: cython.const[cython.ulonglong][::1],
-    big: cython.int,
+    big: cython.bint,
     reading_at: cython.const[cython.longlong][::1],
     read_format: cython.ulonglong,
     sample: cython.longlong[::1],
     identity: cython.ulonglong[::1],
     value: cython.ulonglong[::1],
-) -> cython.Py_ssize_t:
+):
     """Fill the columns as far as they go; how long they have to be."""
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
     at: cython.Py_ssize_t
     members: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
-    times: cython.Py_ssize_t = (1 if read_format & 1 else 0) + (1 if read_format & 2 else 0)
-    each: cython.Py_ssize_t = 2 + (1 if read_format & 16 else 0)
+    times: cython.Py_ssize_t = _times(read_format)
+    each: cython.Py_ssize_t = 2 + (1 if read_format & layout.READ_LOST else 0)
     with cython.nogil:
         for i in range(reading_at.shape[0]):
             at = reading_at[i]
             if at < 0:
                 continue
             members = 1
-            if read_format & 8:
+            if read_format & layout.READ_GROUP:
                 members = cython.cast(cython.Py_ssize_t, _read(words, at, big))
                 members = min(members, _MEMBERS)
                 at += 1 + times
@@ -389,7 +392,7 @@ def _readings(
                     sample[count] = i
                     value[count] = _read(words, at, big)
                     # Alone, a counter has its times between its value and its ID.
-                    identity[count] = _read(words, at + 1 + (0 if read_format & 8 else times), big)
+                    identity[count] = _read(words, at + 1 + (0 if read_format & layout.READ_GROUP else times), big)
                 count += 1
                 at += each
     return count

@@ -1,11 +1,6 @@
 from typing import Any
 
-from walkback.arrays import I64, U16, U64, Bools
-
-FINE: int
-NO_REGISTERS: int
-NARROW: int
-DAMAGED: int
+from walkback.base.arrays import I64, U16, U64, Bools
 
 def extract(
     words: memoryview | U64,

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.arch import AARCH64, AMD64, S390X, Machine
-from walkback.arrays import I32, I64, U8, U16, U64, Bools
+from walkback.base.arch import AARCH64, AMD64, S390X, Machine
+from walkback.base.arrays import I32, I64, U8, U16, U64, Bools
 from walkback.capture.perfdata._records import gather
 from walkback.capture.perfdata._samples import chains, extract
-from walkback.unwind.samples import COLUMNS, PC, Memory, Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from walkback.capture.perfdata.events import Event
-    from walkback.capture.perfdata.order import Rows
-    from walkback.capture.perfdata.source import Piece
+from walkback.capture.perfdata.events import Event
+from walkback.capture.perfdata.order import Records
+from walkback.capture.perfdata.source import RecordChunk
+from walkback.walking.samples import COLUMNS, PC, Memory, Samples
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RecordedBatch:
     """Samples in the order of their times."""
 
     samples: Samples
@@ -50,7 +46,7 @@ class Batch:
         return len(self.pid)
 
 
-class Columns:
+class SampleColumns:
     """Where the fields of samples go."""
 
     def __init__(self, count: int) -> None:
@@ -101,7 +97,9 @@ class Extractor:
         self._columns = _register_columns(machine)
         self._copy_of_pc = machine.ra if machine is AMD64 else -1
 
-    def read(self, rows: Rows, buffers: Mapping[int, Piece]) -> tuple[Columns, memoryview | U64, memoryview]:
+    def read(
+        self, rows: Records, buffers: Mapping[int, RecordChunk]
+    ) -> tuple[SampleColumns, memoryview | U64, memoryview]:
         """The fields of samples, and the buffer that holds them, as words and as bytes."""
         numbers = rows.buffers()
         if len(numbers) == 1 and len(buffers[numbers[0]].data):
@@ -118,7 +116,7 @@ class Extractor:
                 else:
                     _read_again(buffers[number], rows, of_it, offset, copy)
             words, data = copy, copy.view(np.uint8).data
-        out = Columns(len(rows))
+        out = SampleColumns(len(rows))
         out.misc = rows.misc
         shapes: dict[tuple[int, int, int, int, int], list[int]] = {}
         for number in np.flatnonzero(np.bincount(rows.event)).tolist():
@@ -132,8 +130,8 @@ class Extractor:
         return out, words, data
 
     def batch(
-        self, columns: Columns, words: memoryview | U64, data: memoryview, numbers: tuple[I32, I32, I32]
-    ) -> Batch:
+        self, columns: SampleColumns, words: memoryview | U64, data: memoryview, numbers: tuple[I32, I32, I32]
+    ) -> RecordedBatch:
         """A batch of what was read; `numbers` are those of events, names and spaces."""
         event, comm, space = numbers
         segment = np.arange(len(columns.pid), dtype=np.int64)
@@ -146,13 +144,13 @@ class Extractor:
             end_segment=segment + (columns.stack_size > 0),
             cut=columns.cut,
         )
-        return Batch(
+        return RecordedBatch(
             samples, columns.pid, columns.tid, columns.time, columns.period, columns.cpu, event, comm,
             *chains(words, self._big, columns.misc, columns.ip, columns.chain_at, columns.chain_length),
         )  # fmt: skip
 
 
-def _read_again(piece: Piece, rows: Rows, chosen: I64, offset: I64, copy: U64) -> None:
+def _read_again(piece: RecordChunk, rows: Records, chosen: I64, offset: I64, copy: U64) -> None:
     """Bring records back that were kept in their file alone."""
     there = copy.view(np.uint8).data
     for i in chosen.tolist():
@@ -160,7 +158,7 @@ def _read_again(piece: Piece, rows: Rows, chosen: I64, offset: I64, copy: U64) -
         there[place : place + size] = piece.record(int(rows.offset[i]), size)
 
 
-def keep(columns: Columns, chosen: I64) -> None:
+def keep(columns: SampleColumns, chosen: I64) -> None:
     """Leave the others out."""
     for name, column in vars(columns).items():
         setattr(columns, name, column[chosen])

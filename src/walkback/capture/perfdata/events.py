@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.arrays import I32, I64, U64
+from walkback.base.arch import ByteOrder
+from walkback.base.arrays import I32, I64, U64
 from walkback.capture.perfdata import layout
 
 _SOFTWARE = (
@@ -36,16 +37,7 @@ _HARDWARE = (
     "stalled-cycles-backend",
     "ref-cycles",
 )
-_BEFORE_TIME = (layout.SAMPLE_IDENTIFIER, layout.SAMPLE_IP, layout.SAMPLE_TID)
-_BEFORE_ID = (layout.SAMPLE_IP, layout.SAMPLE_TID, layout.SAMPLE_TIME, layout.SAMPLE_ADDR)
-_FROM_TIME = (
-    layout.SAMPLE_TIME,
-    layout.SAMPLE_ID,
-    layout.SAMPLE_STREAM_ID,
-    layout.SAMPLE_CPU,
-    layout.SAMPLE_IDENTIFIER,
-)
-_FROM_ID = (layout.SAMPLE_ID, layout.SAMPLE_STREAM_ID, layout.SAMPLE_CPU)
+_IDS = (layout.SAMPLE_IDENTIFIER, layout.SAMPLE_ID)
 
 
 @dataclass(slots=True)
@@ -69,38 +61,44 @@ class Event:
         """What the layout of its samples depends on."""
         return self.sample_type, self.read_format, self.branch_sample_type, self.period, self.regs_user
 
-    def _words(self, fields: tuple[int, ...]) -> int:
-        return sum(1 for field in fields if self.sample_type & field)
+    def _before(self, field: int) -> int:
+        """How many fields samples have before this one."""
+        fields = layout.SAMPLE_FIELDS
+        return sum(1 for before in fields[: fields.index(field)] if self.sample_type & before)
+
+    def _from(self, field: int) -> int:
+        """How many fields other records have from this one on."""
+        fields = layout.SAMPLE_ID_FIELDS
+        return sum(1 for behind in fields[fields.index(field) :] if self.sample_type & behind)
 
     @property
     def time_at(self) -> int:
         """Where samples have their time, in words from the start; 0 for nowhere."""
-        return 1 + self._words(_BEFORE_TIME) if self.sample_type & layout.SAMPLE_TIME else 0
+        return 1 + self._before(layout.SAMPLE_TIME) if self.sample_type & layout.SAMPLE_TIME else 0
 
     @property
     def time_back(self) -> int:
         """Where other records have their time, in words from the end; 0 for nowhere."""
         has = self.sample_id_all and self.sample_type & layout.SAMPLE_TIME
-        return self._words(_FROM_TIME) if has else 0
+        return self._from(layout.SAMPLE_TIME) if has else 0
 
     @property
     def id_at(self) -> int:
         """Where samples have the ID that tells their event, in words from the start; 0 for nowhere."""
-        if self.sample_type & layout.SAMPLE_IDENTIFIER:
-            return 1
-        return 1 + self._words(_BEFORE_ID) if self.sample_type & layout.SAMPLE_ID else 0
+        return 1 + self._before(self._id_field) if self._id_field else 0
 
     @property
     def id_back(self) -> int:
         """Where other records have that ID, in words from the end; 0 for nowhere."""
-        if not self.sample_id_all:
-            return 0
-        if self.sample_type & layout.SAMPLE_IDENTIFIER:
-            return 1
-        return self._words(_FROM_ID) if self.sample_type & layout.SAMPLE_ID else 0
+        return self._from(self._id_field) if self._id_field and self.sample_id_all else 0
+
+    @property
+    def _id_field(self) -> int:
+        """The field that has the ID; 0 for none."""
+        return next((field for field in _IDS if self.sample_type & field), 0)
 
 
-def read_attr(contents: memoryview, byteorder: layout.ByteOrder) -> Event:
+def read_attr(contents: memoryview, byteorder: ByteOrder) -> Event:
     """The event of a `perf_event_attr` of any age, of which the caller has seen to the smallest size."""
     whole = bytes(contents[: layout.ATTR_LARGEST]).ljust(layout.ATTR_LARGEST, b"\0")
     prefix = "<" if byteorder == "little" else ">"

@@ -6,17 +6,13 @@ one that has counted nothing has none.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from walkback.base.arrays import I32, I64, U64, changes
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata._samples import readings
-
-if TYPE_CHECKING:
-    from walkback.arrays import I32, I64, U64
-    from walkback.capture.perfdata.batch import Columns
-    from walkback.capture.perfdata.events import Events
+from walkback.capture.perfdata.batch import SampleColumns
+from walkback.capture.perfdata.events import Events
 
 
 class Groups:
@@ -29,7 +25,7 @@ class Groups:
         self.unknown = 0
         """Readings of counters that no event has."""
 
-    def samples(self, words: memoryview | U64, columns: Columns, event: I32) -> tuple[I64, I32, U64] | None:
+    def samples(self, words: memoryview | U64, columns: SampleColumns, event: I32) -> tuple[I64, I32, U64] | None:
         """The samples that some come to: the row, the event and the period of each; None if they stay as they are."""
         formats = self._formats(event)
         if not formats.any():
@@ -48,7 +44,9 @@ class Groups:
         found: I64 = np.array([one if one & layout.READ_ID else 0 for one in every], np.int64)[event]
         return found
 
-    def _read(self, words: memoryview | U64, columns: Columns, formats: I64, read_format: int) -> tuple[I64, I32, U64]:
+    def _read(
+        self, words: memoryview | U64, columns: SampleColumns, formats: I64, read_format: int
+    ) -> tuple[I64, I32, U64]:
         """The samples of those that were read in one way."""
         rows = np.flatnonzero(formats == read_format)
         sample, identity, value = readings(words, self._big, columns.reading_at[rows], read_format)
@@ -68,8 +66,7 @@ class Groups:
         """What each counter has counted since it was read before, if it did not begin anew."""
         order = np.lexsort((thread, counter))
         sorted_counter, sorted_thread, now = counter[order], thread[order], value[order]
-        begins = np.ones(len(order), np.bool_)
-        begins[1:] = (sorted_counter[1:] != sorted_counter[:-1]) | (sorted_thread[1:] != sorted_thread[:-1])
+        begins = changes(sorted_counter, sorted_thread)
         before = np.zeros(len(order), np.uint64)
         before[1:] = now[:-1]
         keys = list(zip(sorted_counter[begins].tolist(), sorted_thread[begins].tolist(), strict=True))

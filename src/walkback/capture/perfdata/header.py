@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from walkback.arch import AARCH64, AMD64, S390X, Machine
+from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
+from walkback.base.errors import UnreadableError
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata.events import Event, Events, read_attr
 from walkback.elf import OpenFile
-from walkback.errors import UnreadableError
 
 _MACHINES = {
     "x86_64": AMD64,
@@ -29,12 +29,12 @@ _BUILD_ID_RECORD = 36
 
 
 @dataclass
-class Header:
+class RecordingHeader:
     """What stands in the header, or in a pipe's records that take its place."""
 
     name: str
     """Of the recording, for errors."""
-    byteorder: layout.ByteOrder
+    byteorder: ByteOrder
     events: Events = field(default_factory=Events)
     build_ids: dict[str, bytes] = field(default_factory=dict)
     hostname: str | None = None
@@ -46,6 +46,8 @@ class Header:
     """Where the records begin."""
     end: int = 0
     """Where they end."""
+    written: int | None = None
+    """When the file was last written, in nanoseconds since 1970; None of what comes through a pipe."""
     is_parted: bool = False
     """Whether the records are in several files of a folder."""
     troubles: list[str] = field(default_factory=list)
@@ -160,7 +162,7 @@ def text_of(contents: memoryview) -> str:
     return bytes(contents[:_LONGEST_NAME]).split(b"\0", 1)[0].decode(errors="surrogateescape")
 
 
-def byteorder_of(start: bytes, name: str) -> layout.ByteOrder:
+def byteorder_of(start: bytes, name: str) -> ByteOrder:
     """The byte order that the first bytes tell."""
     if start[:8] == layout.MAGIC:
         return "little"
@@ -171,16 +173,16 @@ def byteorder_of(start: bytes, name: str) -> layout.ByteOrder:
     raise UnreadableError("this is not a perf.data file", file=name)
 
 
-def is_pipe(start: memoryview, byteorder: layout.ByteOrder, name: str) -> bool:
+def is_pipe(start: memoryview, byteorder: ByteOrder, name: str) -> bool:
     """Whether this is what perf writes to a pipe; the header's own size tells it."""
     if len(start) < layout.PIPE_HEADER:
         raise UnreadableError("the file ends within its header", file=name)
     return int.from_bytes(start[8:16], byteorder) == layout.PIPE_HEADER
 
 
-def read_file_header(data: OpenFile, name: str) -> Header:
+def read_file_header(data: OpenFile, name: str) -> RecordingHeader:
     """The header of a perf.data file of the usual form."""
-    header = Header(name, byteorder_of(bytes(data[:8]), name))
+    header = RecordingHeader(name, byteorder_of(bytes(data[:8]), name))
     if len(data) < layout.FILE_HEADER:
         raise UnreadableError("the file ends within its header", file=name)
     fields = struct.unpack(header.prefix + "QQQQQQQQ", data[8:72])
@@ -207,7 +209,7 @@ def read_file_header(data: OpenFile, name: str) -> Header:
     return header
 
 
-def _read_attrs(header: Header, data: OpenFile, attr_size: int, attrs: int, attrs_size: int) -> None:
+def _read_attrs(header: RecordingHeader, data: OpenFile, attr_size: int, attrs: int, attrs_size: int) -> None:
     room = len(data)
     for place in range(attrs, attrs + attrs_size - attr_size + 1, attr_size):
         ids, ids_size = struct.unpack(header.prefix + "QQ", data[place + attr_size - 16 : place + attr_size])
@@ -221,7 +223,7 @@ def _read_attrs(header: Header, data: OpenFile, attr_size: int, attrs: int, attr
         raise header.error("the file has no events", 24)
 
 
-def _read_features(header: Header, data: OpenFile) -> None:
+def _read_features(header: RecordingHeader, data: OpenFile) -> None:
     """Each feature whose bit is set has an entry of offset and size behind the records, in the order of the bits."""
     bits = struct.unpack(f"{header.prefix}{layout.FEATURES // 64}Q", data[72 : 72 + layout.FEATURES // 8])
     place = header.end
@@ -239,7 +241,7 @@ def _read_features(header: Header, data: OpenFile) -> None:
         place += 16
 
 
-def read_feature(header: Header, feature: int, contents: memoryview, place: int) -> None:
+def read_feature(header: RecordingHeader, feature: int, contents: memoryview, place: int) -> None:
     """Read a feature, and tell it where it is damaged: the samples are there all the same."""
     try:
         header.add_feature(feature, contents)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-ByteOrder = Literal["little", "big"]
+from enum import IntEnum
 
 MAGIC = b"PERFILE2"
 """As a little-endian machine writes it; a big-endian one writes it backwards."""
@@ -81,6 +79,14 @@ SAMPLE_DATA_PAGE_SIZE = 1 << 22
 SAMPLE_CODE_PAGE_SIZE = 1 << 23
 SAMPLE_WEIGHT_STRUCT = 1 << 24
 
+SAMPLE_FIELDS = (
+    *(SAMPLE_IDENTIFIER, SAMPLE_IP, SAMPLE_TID, SAMPLE_TIME, SAMPLE_ADDR),
+    *(SAMPLE_ID, SAMPLE_STREAM_ID, SAMPLE_CPU, SAMPLE_PERIOD),
+)
+"""The fields of one word each that samples begin with, in their order."""
+SAMPLE_ID_FIELDS = (SAMPLE_TID, SAMPLE_TIME, SAMPLE_ID, SAMPLE_STREAM_ID, SAMPLE_CPU, SAMPLE_IDENTIFIER)
+"""Those that other records end with, in their order."""
+
 # Bits of `read_format`
 
 READ_TOTAL_TIME_ENABLED = 1 << 0
@@ -93,6 +99,13 @@ READ_LOST = 1 << 4
 
 BRANCH_HW_INDEX = 1 << 17
 BRANCH_COUNTERS = 1 << 19
+
+# What stands in a call chain instead of an address, to say what the addresses behind it are
+
+CONTEXT_KERNEL = 2**64 - 128
+CONTEXT_USER = 2**64 - 512
+CONTEXT_DEFERRED = 2**64 - 640
+CONTEXT_FARTHEST = 2**64 - 4095
 
 REGS_ABI_NONE = 0
 REGS_ABI_32 = 1
@@ -125,3 +138,24 @@ PROT_EXEC = 4
 KERNEL_PID = -1
 MOST_MAPPINGS = 1 << 17
 """In one process; Linux allows 65,530 unless told otherwise."""
+
+
+class ScanEnd(IntEnum):
+    """What stands where the records of a buffer end."""
+
+    WHOLE = 0
+    """A record, or nothing."""
+    CUT = 1
+    """Less than a record."""
+    BAD = 2
+    """Something whose size is none."""
+
+
+class SampleStatus(IntEnum):
+    """What became of a sample."""
+
+    FINE = 0
+    NO_REGISTERS = 1
+    NARROW = 2
+    """Its registers are those of a 32-bit program."""
+    DAMAGED = 3

@@ -8,10 +8,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from hashlib import blake2b
 
-import numpy as np
-
 from walkback.capture.perfdata import layout
-from walkback.unwind.samples import Space
+from walkback.walking.samples import Space
 
 ANONYMOUS = -1
 """Instead of a module: code that is in no file, as compilers at run time make it."""
@@ -19,7 +17,7 @@ _MOST_ROWS = 1 << 22
 """Of all spaces together."""
 
 
-class Maps:
+class CodeMaps:
     """The mappings with code of one process, rising and disjoint."""
 
     __slots__ = ("_bias", "_last", "_module", "_start", "number", "shared")
@@ -37,9 +35,9 @@ class Maps:
     def __len__(self) -> int:
         return len(self._start)
 
-    def copy(self) -> Maps:
+    def copy(self) -> CodeMaps:
         """The same, to be changed."""
-        other = Maps()
+        other = CodeMaps()
         other._start, other._last = self._start.copy(), self._last.copy()
         other._module, other._bias = self._module.copy(), self._bias.copy()
         return other
@@ -84,12 +82,7 @@ class Maps:
 
     def space(self) -> Space:
         """As the walker wants it."""
-        return Space(
-            np.array(self._start, np.uint64),
-            np.array(self._last, np.uint64),
-            np.array(self._module, np.int32),
-            np.array(self._bias, np.uint64),
-        )
+        return Space.of(self._start, self._last, self._module, self._bias)
 
 
 class Spaces:
@@ -102,7 +95,7 @@ class Spaces:
         self._known: dict[bytes, int] = {}
         self._rows = 0
 
-    def number(self, maps: Maps) -> int:
+    def number(self, maps: CodeMaps) -> int:
         """The number of the space that says what these mappings say; -1 where there is none."""
         if not len(maps):
             return -1
@@ -123,13 +116,13 @@ class Spaces:
         return maps.number
 
 
-class Process:
+class RecordedProcess:
     """One process: its mappings and what its threads are called."""
 
     __slots__ = ("comms", "ended", "maps", "space")
 
     def __init__(self) -> None:
-        self.maps = Maps()
+        self.maps = CodeMaps()
         self.space = -1
         """The number of its last space."""
         self.comms: dict[int, int] = {}
@@ -144,7 +137,7 @@ class Process:
             self.maps = self.maps.copy()
         self.maps.add(start, last, module, bias)
 
-    def inherit(self, parent: Process) -> None:
+    def inherit(self, parent: RecordedProcess) -> None:
         """Have the mappings of another one."""
         parent.maps.shared = True
         self.maps = parent.maps

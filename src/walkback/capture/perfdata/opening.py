@@ -7,40 +7,41 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
+from walkback.base.errors import UnreadableError
 from walkback.capture.perfdata import layout
-from walkback.capture.perfdata.header import Header, byteorder_of, is_pipe, read_file_header
-from walkback.capture.perfdata.source import FileSource, MergedSource, Source, StreamSource, read_into
+from walkback.capture.perfdata.header import RecordingHeader, byteorder_of, is_pipe, read_file_header
+from walkback.capture.perfdata.source import FileSource, MergedSource, RecordSource, StreamSource, read_into
 from walkback.elf import OpenFile
-from walkback.errors import UnreadableError
 
 _MAIN, _PARTS = "data", "data.*"
 """The files in a folder: the one with the header, and the others."""
 
 
-def open_file(data: OpenFile, name: str) -> tuple[Header, Source]:
+def open_file(data: OpenFile, name: str) -> tuple[RecordingHeader, RecordSource]:
     """A file of the usual form, or one that has what perf writes to a pipe."""
     byteorder = byteorder_of(bytes(data[:8]), name)
     if is_pipe(data[: layout.PIPE_HEADER], byteorder, name):
-        header = Header(name, byteorder, begin=layout.PIPE_HEADER, end=len(data))
+        header = RecordingHeader(name, byteorder, begin=layout.PIPE_HEADER, end=len(data))
     else:
         header = read_file_header(data, name)
         if header.is_parted:
             header.troubles.append(
                 "this is one file of a folder that perf wrote, and the others are not read; give the folder"
             )
+    header.written = data.status.st_mtime_ns
     return header, FileSource(data, header.begin, header.end, name, byteorder, header.troubles)
 
 
-def open_folder(name: str) -> tuple[Header, Source]:
+def open_folder(name: str) -> tuple[RecordingHeader, RecordSource]:
     """What `perf record --threads` writes: a file with the header, and one with records for each of its threads."""
-    main = os.path.join(name, _MAIN)  # noqa: PTH118 - Path would take a NUL in it for an error
-    if not os.path.isfile(main):  # noqa: PTH113 - the same
+    main = os.path.join(name, _MAIN)
+    if not os.path.isfile(main):
         raise UnreadableError("this is a directory, and not one that perf record --threads made", file=name)
     data = OpenFile(main)
     if is_pipe(data[: layout.PIPE_HEADER], byteorder_of(bytes(data[:8]), main), main):
         raise UnreadableError("a folder of perf cannot have what goes through a pipe", file=main)
     header = read_file_header(data, main)
-    header.name = name
+    header.name, header.written = name, data.status.st_mtime_ns
     parts = [FileSource(data, header.begin, header.end, main, header.byteorder, header.troubles)]
     for path in sorted(Path(name).glob(_PARTS)):
         if not path.is_file():
@@ -53,7 +54,7 @@ def open_folder(name: str) -> tuple[Header, Source]:
     return header, MergedSource(name, parts)
 
 
-def open_stream(stream: BinaryIO) -> tuple[Header, Source]:
+def open_stream(stream: BinaryIO) -> tuple[RecordingHeader, RecordSource]:
     """What comes through a pipe, or a file that is open."""
     name = str(getattr(stream, "name", "<stream>"))
     name = "/dev/stdin" if name in {"0", "<stdin>"} else name
@@ -68,5 +69,5 @@ def open_stream(stream: BinaryIO) -> tuple[Header, Source]:
     byteorder = byteorder_of(bytes(start[:8]), name)
     if not is_pipe(memoryview(start), byteorder, name):
         raise UnreadableError("a perf.data file has its parts in no order; give it as a file, not by a pipe", file=name)
-    header = Header(name, byteorder)
+    header = RecordingHeader(name, byteorder)
     return header, StreamSource(stream, layout.PIPE_HEADER, name, byteorder, header.troubles)

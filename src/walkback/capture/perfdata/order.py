@@ -8,21 +8,18 @@ that can be delivered, in the order of time; at the end, all.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.arrays import I32, I64, U16, U32, U64
-
-if TYPE_CHECKING:
-    from walkback.capture.perfdata.source import Piece
+from walkback.base.arrays import I32, I64, U16, U32, U64, concatenated
+from walkback.capture.perfdata.source import RecordChunk
 
 _ROW = 48
 """Bytes that a waiting record takes, beside its buffer."""
 
 
 @dataclass(slots=True)
-class Rows:
+class Records:
     """Records, wherever they stand."""
 
     kind: U32
@@ -45,18 +42,11 @@ class Rows:
         found: list[int] = (np.flatnonzero(np.bincount(self.buffer - lowest)) + lowest).tolist()
         return found
 
-    def __getitem__(self, which: I64 | slice) -> Rows:
-        return Rows(*(getattr(self, name)[which] for name in _COLUMNS))
+    def __getitem__(self, which: I64 | slice) -> Records:
+        return Records(*(getattr(self, name)[which] for name in _COLUMNS))
 
 
 _COLUMNS = ("kind", "misc", "offset", "size", "event", "time", "buffer")
-
-
-def joined(some: list[Rows]) -> Rows:
-    """The rows of all, one after the other."""
-    if len(some) == 1:
-        return some[0]
-    return Rows(*(np.concatenate([getattr(rows, name) for rows in some]) for name in _COLUMNS))
 
 
 class Waiting:
@@ -66,9 +56,9 @@ class Waiting:
         """`bound` is how many bytes may wait; beyond it the oldest records go, whatever may come."""
         self.early = 0
         """How often that was."""
-        self.buffers: dict[int, Piece] = {}
+        self.buffers: dict[int, RecordChunk] = {}
         self._bound = bound
-        self._rows: list[Rows] = []
+        self._rows: list[Records] = []
         self._latest = 0
         self._limit = 0
         self._oldest = 2**64
@@ -76,7 +66,7 @@ class Waiting:
         self._bytes = 0
         self._next = 0
 
-    def add_buffer(self, piece: Piece) -> int:
+    def add_buffer(self, piece: RecordChunk) -> int:
         """A number for a piece's buffer; several pieces can be in one, also with those of other files between them."""
         for number, held in self.buffers.items():
             if held.data is piece.data:
@@ -86,7 +76,7 @@ class Waiting:
         self._next += 1
         return self._next - 1
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: Records) -> None:
         """Records of one round."""
         if not len(rows):
             return
@@ -95,7 +85,7 @@ class Waiting:
         self._latest = max(self._latest, int(rows.time.max()))
         self._oldest = min(self._oldest, int(rows.time.min()))
 
-    def end_round(self) -> Rows | None:
+    def end_round(self) -> Records | None:
         """What can be delivered after a round."""
         ready = self._until(self._limit)
         self._limit = self._latest
@@ -105,7 +95,7 @@ class Waiting:
         """A round ends, and another one will before anything is delivered."""
         self._limit = self._latest
 
-    def make_room(self) -> Rows | None:
+    def make_room(self) -> Records | None:
         """What has to be delivered so that not too much waits, and what has no time, which never waits."""
         if self._count * _ROW + self._bytes > self._bound:
             self._let_go()
@@ -122,14 +112,14 @@ class Waiting:
                 self._bytes -= len(piece.data)
                 piece.let_go()
 
-    def end(self) -> Rows | None:
+    def end(self) -> Records | None:
         """All that waits."""
         return self._until(2**64 - 1)
 
-    def _until(self, limit: int) -> Rows | None:
+    def _until(self, limit: int) -> Records | None:
         if self._oldest > limit:
             return None
-        rows = joined(self._rows)
+        rows = self._rows[0] if len(self._rows) == 1 else concatenated(self._rows)
         ready = rows.time <= np.uint64(limit)
         chosen = np.flatnonzero(ready)
         found = rows[chosen[np.argsort(rows.time[chosen], kind="stable")]]

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import BinaryIO, Self
 
 import numpy as np
 
-from walkback.arch import AMD64, MACHINES, Machine
-from walkback.capture.perfdata import _samples, layout
+from walkback.base.arch import AMD64, MACHINES, Machine
+from walkback.base.arrays import I64, Bools
+from walkback.base.errors import UnreadableError
+from walkback.base.text import counted
+from walkback.capture.perfdata import layout
 from walkback.capture.perfdata._records import identify
-from walkback.capture.perfdata.batch import Batch, Extractor, keep
+from walkback.capture.perfdata.batch import Extractor, RecordedBatch, keep
 from walkback.capture.perfdata.groups import Groups
-from walkback.capture.perfdata.header import Header, read_feature
+from walkback.capture.perfdata.header import RecordingHeader, read_feature
 from walkback.capture.perfdata.opening import open_file, open_folder, open_stream
-from walkback.capture.perfdata.order import Rows, Waiting
-from walkback.capture.perfdata.source import Piece, Source
-from walkback.capture.perfdata.state import KernelMap, State, Threads
+from walkback.capture.perfdata.order import Records, Waiting
+from walkback.capture.perfdata.source import RecordChunk, RecordSource
+from walkback.capture.perfdata.state import KernelMap, RecordedState, Threads
 from walkback.elf import OpenFile
-from walkback.errors import UnreadableError
-from walkback.text import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from walkback.arrays import I64, Bools
-    from walkback.capture.modules import Modules
-    from walkback.unwind.samples import Space
+from walkback.naming.modules import Modules
+from walkback.walking.samples import Space
 
 _SAMPLES = 4096
 _BYTES = 32 << 20
@@ -43,7 +40,7 @@ _AT_ONCE = (layout.HEADER_ATTR, layout.HEADER_BUILD_ID, layout.EVENT_UPDATE, lay
 
 
 @dataclass
-class Counts:
+class RecordingCounts:
     """What happened while a recording was read."""
 
     records: int = 0
@@ -65,24 +62,36 @@ class Counts:
 
 
 class Recording:
-    """What perf recorded; `batches` reads it, once."""
+    """What perf recorded; `batches` reads it, once.
+
+    >>> recording = walkback.Recording.open("perf.data", walkback.naming.Modules())
+    >>> sum(len(batch) for batch in recording.batches())
+    6
+    """
 
     def __init__(
-        self, header: Header, source: Source, modules: Modules, *, machine: Machine | None = None, bound: int = _WAITING
+        self,
+        header: RecordingHeader,
+        source: RecordSource,
+        modules: Modules,
+        *,
+        machine: Machine | None = None,
+        bound: int = _WAITING,
     ) -> None:
         """`bound` is how many bytes may wait until what is older than they has come."""
         self.name = header.name
         self.byteorder = header.byteorder
-        self.counts = Counts()
+        self.counts = RecordingCounts()
         self.troubles = header.troubles
         """What is wrong with it, a line each."""
+        modules.recorded = header.written
         self._header = header
         self._source = source
         self._pieces = source.pieces()
-        self._begun: list[Piece] = []
+        self._begun: list[RecordChunk] = []
         self._read_beginning()
         self.machine = machine or header.machine or self._host()
-        self._state = State(header, self.machine, modules)
+        self._state = RecordedState(header, self.machine, modules)
         self._waiting = Waiting(bound)
         big = header.byteorder == "big"
         self._extractor = Extractor(self.machine, header.events.all, big=big)
@@ -101,7 +110,7 @@ class Recording:
         """A file of either form, the folder that `perf record --threads` writes, or what comes through a pipe."""
         if not isinstance(source, (str, os.PathLike)):
             header, records = open_stream(source)
-        elif os.path.isdir(source):  # noqa: PTH112 - a name may hold a NUL
+        elif os.path.isdir(source):
             header, records = open_folder(os.fsdecode(source))
         else:
             header, records = open_file(OpenFile(source), os.fsdecode(source))
@@ -176,7 +185,7 @@ class Recording:
         if not self._header.events.all:
             raise UnreadableError("there are no events in this recording", file=self.name)
 
-    def _read_at_once(self, piece: Piece) -> None:
+    def _read_at_once(self, piece: RecordChunk) -> None:
         for i in np.flatnonzero(np.isin(piece.kind, _AT_ONCE)).tolist():
             place = int(piece.offset[i])
             record = piece.data[place : place + int(piece.size[i])]
@@ -196,7 +205,7 @@ class Recording:
         elif kind == layout.EVENT_UPDATE and len(record) > 24:
             header.update_event(record)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[RecordedBatch]:
         """All samples, in the order of their times as far as the recording allows it."""
         while self._begun:
             yield from self._take(self._begun.pop(0))
@@ -206,7 +215,7 @@ class Recording:
         yield from self._deliver(self._waiting.end())
         self._tell()
 
-    def _take(self, piece: Piece) -> Iterator[Batch]:
+    def _take(self, piece: RecordChunk) -> Iterator[RecordedBatch]:
         """Records as they come in; what is delivered meanwhile."""
         rows = self._rows(piece)
         if len(rows[0]):
@@ -229,7 +238,7 @@ class Recording:
         yield from self._deliver(self._waiting.make_room())
         self._waiting.forget()
 
-    def _rows(self, piece: Piece) -> tuple[Rows, I64]:
+    def _rows(self, piece: RecordChunk) -> tuple[Records, I64]:
         """The records of a piece that matter, and their numbers in it; the others are counted."""
         kind = piece.kind
         self.counts.records += len(kind)
@@ -249,10 +258,12 @@ class Recording:
         self._count_lost(piece)
         kept = np.flatnonzero((sampled & (event >= 0)) | np.isin(kind, _STATE))
         buffer = np.full(len(kept), self._waiting.add_buffer(piece), np.int32)
-        rows = Rows(kind[kept], piece.misc[kept], piece.offset[kept], piece.size[kept], event[kept], time[kept], buffer)
+        rows = Records(
+            kind[kept], piece.misc[kept], piece.offset[kept], piece.size[kept], event[kept], time[kept], buffer
+        )
         return rows, kept
 
-    def _count_lost(self, piece: Piece) -> None:
+    def _count_lost(self, piece: RecordChunk) -> None:
         for i in np.flatnonzero(np.isin(piece.kind, (layout.LOST, layout.LOST_SAMPLES))).tolist():
             place = int(piece.offset[i]) + (16 if piece.kind[i] == layout.LOST else 8)
             if place + 8 > int(piece.offset[i] + piece.size[i]):
@@ -264,7 +275,7 @@ class Recording:
             else:
                 self.counts.lost_samples += number
 
-    def _deliver(self, rows: Rows | None) -> Iterator[Batch]:
+    def _deliver(self, rows: Records | None) -> Iterator[RecordedBatch]:
         """Records in order, as batches."""
         if rows is None:
             return
@@ -277,7 +288,7 @@ class Recording:
             if batch is not None:
                 yield batch
 
-    def _batch(self, rows: Rows, sampled: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Batch | None:
+    def _batch(self, rows: Records, sampled: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> RecordedBatch | None:
         chosen = np.flatnonzero(sampled)
         others = np.flatnonzero(~sampled)
         if not len(chosen):
@@ -289,9 +300,9 @@ class Recording:
         self._apply(rows[others], np.searchsorted(chosen, others), threads)
         event, comm, space = samples.event, threads.comm, threads.space
         self.counts.samples += len(chosen)
-        self.counts.without_registers += int((columns.status == _samples.NO_REGISTERS).sum())
-        self.counts.narrow += int((columns.status == _samples.NARROW).sum())
-        damaged = columns.status == _samples.DAMAGED
+        self.counts.without_registers += int((columns.status == layout.SampleStatus.NO_REGISTERS).sum())
+        self.counts.narrow += int((columns.status == layout.SampleStatus.NARROW).sum())
+        damaged = columns.status == layout.SampleStatus.DAMAGED
         if damaged.any():
             self.counts.damaged += int(damaged.sum())
             fine = np.flatnonzero(~damaged)
@@ -304,7 +315,7 @@ class Recording:
             columns.period, comm, space = period, comm[rows_of], space[rows_of]
         return self._extractor.batch(columns, words, data, (event, comm, space))
 
-    def _apply(self, rows: Rows, before: I64, threads: Threads | None) -> None:
+    def _apply(self, rows: Records, before: I64, threads: Threads | None) -> None:
         """Take in what happened between samples; `before` says how many samples came before each record."""
         done = 0
         for i in range(len(rows)):
@@ -334,7 +345,7 @@ class Recording:
             self.troubles.append("there are so many processes, threads or files that not all of them were followed")
 
 
-def _grouped(rows: Rows, sampled: Bools) -> I64:
+def _grouped(rows: Records, sampled: Bools) -> I64:
     """The number of the batch that each record goes into.
 
     A batch ends after a number of samples. Samples that are in several buffers are copied, so the size of such a batch

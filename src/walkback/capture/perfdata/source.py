@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import heapq
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
-from walkback.arrays import I64, U16, U32
+from walkback.base.arch import ByteOrder
+from walkback.base.arrays import I64, U16, U32
 from walkback.capture.perfdata import layout
-from walkback.capture.perfdata._records import BAD, CUT, scan
+from walkback.capture.perfdata._records import scan
 from walkback.capture.perfdata.rooms import Rooms
-from walkback.capture.perfdata.zstd import BrokenStreamError, Stream
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from walkback.elf import OpenFile
+from walkback.capture.perfdata.zstd import BrokenStreamError, ZstdStream
+from walkback.elf import OpenFile
 
 _ROWS = 1 << 12
 _CHUNK = 4 << 20
@@ -35,7 +33,7 @@ _RATIO = 5000
 
 
 @dataclass(slots=True)
-class Piece:
+class RecordChunk:
     """Some records that stand in one buffer."""
 
     data: memoryview
@@ -70,7 +68,7 @@ class _DamageError(Exception):
     """Nothing can be read from here on."""
 
 
-class Source(ABC):
+class RecordSource(ABC):
     """The records of a recording."""
 
     is_merged = False
@@ -85,27 +83,27 @@ class Source(ABC):
         """The latest time of the piece that was given last; set by whoever takes it."""
 
     @abstractmethod
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[RecordChunk]:
         """The records, in their order."""
 
 
-class _SingleSource(Source):
+class _SingleSource(RecordSource):
     """The records of one file or stream."""
 
-    def __init__(self, name: str, byteorder: layout.ByteOrder, troubles: list[str]) -> None:
+    def __init__(self, name: str, byteorder: ByteOrder, troubles: list[str]) -> None:
         super().__init__(name)
         self.part = ""
         """The name of its file, where a recording has several."""
         self._big = byteorder == "big"
         self._byteorder = byteorder
         self._troubles = troubles
-        self._stream: Stream | None = None
+        self._stream: ZstdStream | None = None
         self._unpacked = 0
         self._arena = bytearray()
         self._rows: list[tuple[U32, U16, I64, I64]] = []
         self._carry = b""
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[RecordChunk]:
         """The records, in their order. What is wrong with the recording is told in its troubles, and ends it."""
         try:
             for piece in self._stored():
@@ -120,24 +118,26 @@ class _SingleSource(Source):
         self._troubles.append(f"{self.part}: {trouble}" if self.part else trouble)
 
     @abstractmethod
-    def _stored(self) -> Iterator[Piece]:
+    def _stored(self) -> Iterator[RecordChunk]:
         """The records as they are stored."""
 
-    def _scan(self, data: memoryview, position: int, end: int, *, owned: bool, base: int) -> Iterator[Piece | int]:
+    def _scan(
+        self, data: memoryview, position: int, end: int, *, owned: bool, base: int
+    ) -> Iterator[RecordChunk | int]:
         """The records between two positions of a buffer, then where they end."""
         status = 0
         while position < end and not status:
             kind, misc, offset, size, position, status = scan(data, position, end, self._big, _ROWS)
             self.position = base + min(position, end)
-            yield Piece(data, kind, misc, offset, size, owned)
-            if status == BAD:
+            yield RecordChunk(data, kind, misc, offset, size, owned)
+            if status == layout.ScanEnd.BAD:
                 claimed = int.from_bytes(data[position + 6 : position + 8], self._byteorder)
                 raise _DamageError(f"at {base + position:#x} is a record of {claimed} bytes")
         yield position
 
     # Compressed records
 
-    def _unpack(self, piece: Piece) -> Iterator[Piece]:
+    def _unpack(self, piece: RecordChunk) -> Iterator[RecordChunk]:
         """The records of a piece, with those that are compressed in the place of the ones that hold them."""
         packed = np.isin(piece.kind, (layout.COMPRESSED, layout.COMPRESSED2))
         if not packed.any() and not self._rows:
@@ -155,7 +155,7 @@ class _SingleSource(Source):
             if len(self._arena) >= _CHUNK:
                 yield from self._emit()
 
-    def _copy(self, record: memoryview, piece: Piece, i: int) -> None:
+    def _copy(self, record: memoryview, piece: RecordChunk, i: int) -> None:
         """A record that is not compressed, between others that are."""
         place = np.array([len(self._arena)], np.int64)
         self._rows.append((piece.kind[i : i + 1], piece.misc[i : i + 1], place, piece.size[i : i + 1]))
@@ -170,7 +170,7 @@ class _SingleSource(Source):
                 raise _DamageError(f"before {self.position:#x} is a compressed record shorter than its contents")
             stored = stored[8 : 8 + length]
         if self._stream is None:
-            self._stream = Stream()
+            self._stream = ZstdStream()
         begin = len(self._arena)
         self._arena += self._carry
         limit = begin + _LARGEST_PART
@@ -190,24 +190,24 @@ class _SingleSource(Source):
                 memoryview(self._arena), position, len(self._arena), self._big, _ROWS
             )
             self._rows.append((kind, misc, offset, size))
-        if status == BAD:
+        if status == layout.ScanEnd.BAD:
             del self._arena[position:]
             raise _DamageError(f"the compressed records before {self.position:#x} hold one without size")
-        if status == CUT:
+        if status == layout.ScanEnd.CUT:
             self._carry = bytes(self._arena[position:])
         del self._arena[position:]
 
-    def _emit(self) -> Iterator[Piece]:
+    def _emit(self) -> Iterator[RecordChunk]:
         """What was decompressed so far."""
         if self._rows:
             kind, misc, offset, size = (np.concatenate([rows[i] for rows in self._rows]) for i in range(4))
             self._arena += bytes(-len(self._arena) % 8)
-            yield _aligned(Piece(memoryview(self._arena), kind, misc, offset, size, owned=True))
+            yield _aligned(RecordChunk(memoryview(self._arena), kind, misc, offset, size, owned=True))
         self._rows = []
         self._arena = bytearray()
 
 
-def _aligned(piece: Piece) -> Piece:
+def _aligned(piece: RecordChunk) -> RecordChunk:
     """The same records at multiples of 8 bytes. perf's own tools write odd sizes now and then, never many."""
     if not ((piece.offset | piece.size) & 7).any():
         return piece
@@ -216,14 +216,14 @@ def _aligned(piece: Piece) -> Piece:
     arena = bytearray(int(padded.sum()))
     for origin, size, place in zip(piece.offset.tolist(), piece.size.tolist(), start.tolist(), strict=True):
         arena[place : place + size] = piece.data[origin : origin + size]
-    return Piece(memoryview(arena), piece.kind, piece.misc, start, piece.size, owned=True)
+    return RecordChunk(memoryview(arena), piece.kind, piece.misc, start, piece.size, owned=True)
 
 
 class FileSource(_SingleSource):
     """The records of a file."""
 
     def __init__(
-        self, file: OpenFile, begin: int, end: int, name: str, byteorder: layout.ByteOrder, troubles: list[str]
+        self, file: OpenFile, begin: int, end: int, name: str, byteorder: ByteOrder, troubles: list[str]
     ) -> None:
         super().__init__(name, byteorder, troubles)
         self._file = file
@@ -244,7 +244,7 @@ class FileSource(_SingleSource):
         """Bytes of its records that are read."""
         return self.position - self._begin
 
-    def _stored(self) -> Iterator[Piece]:
+    def _stored(self) -> Iterator[RecordChunk]:
         position = self.position
         rooms = Rooms(min(self.at_once, self.size))
         while position < self._end:
@@ -265,7 +265,7 @@ class FileSource(_SingleSource):
             raise _DamageError(f"the file is cut off at {self._end:#x}, within a record")
 
 
-class MergedSource(Source):
+class MergedSource(RecordSource):
     """The records of several files, of which the one is read on that is behind in time."""
 
     is_merged = True
@@ -277,7 +277,7 @@ class MergedSource(Source):
             part.at_once = max(_CHUNK, _FILE_CHUNK // len(parts))
         self.total = sum(part.size for part in parts)
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[RecordChunk]:
         """The records, in the order of time but for what is in one piece."""
         behind = [(0, number, part.pieces()) for number, part in enumerate(self._parts)]
         while behind:
@@ -292,14 +292,12 @@ class MergedSource(Source):
 class StreamSource(_SingleSource):
     """The records that come through a pipe."""
 
-    def __init__(
-        self, stream: BinaryIO, begin: int, name: str, byteorder: layout.ByteOrder, troubles: list[str]
-    ) -> None:
+    def __init__(self, stream: BinaryIO, begin: int, name: str, byteorder: ByteOrder, troubles: list[str]) -> None:
         super().__init__(name, byteorder, troubles)
         self._input = stream
         self._begin = begin
 
-    def _stored(self) -> Iterator[Piece]:
+    def _stored(self) -> Iterator[RecordChunk]:
         base = self._begin
         rest = b""
         skip = 0

@@ -5,19 +5,15 @@ from __future__ import annotations
 import struct
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from walkback.base.arch import Machine
+from walkback.base.arrays import I32, I64, changes
 from walkback.capture.perfdata import layout, vdso
-from walkback.capture.perfdata.header import text_of
-from walkback.capture.perfdata.mappings import ANONYMOUS, Maps, Process, Spaces
-
-if TYPE_CHECKING:
-    from walkback.arch import Machine
-    from walkback.arrays import I32, I64
-    from walkback.capture.modules import Modules
-    from walkback.capture.perfdata.header import Header
+from walkback.capture.perfdata.header import RecordingHeader, text_of
+from walkback.capture.perfdata.mappings import ANONYMOUS, CodeMaps, RecordedProcess, Spaces
+from walkback.naming.modules import Modules
 
 _DELETED = " (deleted)"
 _NO_FILES = ("//anon", "/dev/zero", "/anon_hugepage", "/SYSV", "/memfd:", "[heap]", "[stack", "[anon", "anon_inode:")
@@ -46,10 +42,10 @@ class KernelMap:
     build_id: bytes | None
 
 
-class State:
+class RecordedState:
     """All processes as they are between two samples."""
 
-    def __init__(self, header: Header, machine: Machine, modules: Modules) -> None:
+    def __init__(self, header: RecordingHeader, machine: Machine, modules: Modules) -> None:
         self.spaces = Spaces()
         self.comms: list[str] = []
         self.kernel: list[KernelMap] = []
@@ -59,7 +55,7 @@ class State:
         self._header = header
         self._machine = machine
         self._modules = modules
-        self._processes: dict[int, Process] = {}
+        self._processes: dict[int, RecordedProcess] = {}
         self._ended: deque[int] = deque()
         self._threads = 0
         self._comm_numbers: dict[str, int] = {}
@@ -85,22 +81,22 @@ class State:
             self.damaged += 1
             return None
 
-    def _process(self, pid: int) -> Process:
+    def _process(self, pid: int) -> RecordedProcess:
         process = self._processes.get(pid)
         if process is None:
-            process = self._processes[pid] = Process()
+            process = self._processes[pid] = RecordedProcess()
         return process
 
     def _comm(self, misc: int, record: memoryview) -> int:
         pid, tid = struct.unpack_from(self._header.prefix + "ii", record, 8)
         process = self._process(pid)
         if misc & layout.MISC_COMM_EXEC:
-            process.maps = Maps()
+            process.maps = CodeMaps()
             process.comms.clear()
         self._name(process, tid, self._comm_number(text_of(record[16:])))
         return int(pid)
 
-    def _name(self, process: Process, tid: int, comm: int) -> None:
+    def _name(self, process: RecordedProcess, tid: int, comm: int) -> None:
         if tid not in process.comms:
             self._threads += 1
             if self._threads > _MOST_THREADS:
@@ -127,7 +123,7 @@ class State:
         if pid == parent_pid:
             child = self._process(pid)
         else:
-            child = self._processes[pid] = Process()
+            child = self._processes[pid] = RecordedProcess()
             if parent is not None and not misc & layout.MISC_FORK_EXEC:
                 child.inherit(parent)
         comm = parent.comms.get(parent_tid, parent.comms.get(parent_pid)) if parent is not None else None
@@ -235,7 +231,7 @@ class State:
 class Threads:
     """The names and spaces of some samples' threads, looked up once as long as nothing changes."""
 
-    def __init__(self, state: State, pid: I32, tid: I32) -> None:
+    def __init__(self, state: RecordedState, pid: I32, tid: I32) -> None:
         self._state = state
         keys = (pid.astype(np.int64) << 32) | (tid.astype(np.int64) & 0xFFFFFFFF)
         distinct, self._which = _numbered(keys)
@@ -269,8 +265,7 @@ def _numbered(keys: I64) -> tuple[I64, I64]:
     """The different keys, rising, and of each key its number among them. NumPy's own imports much to do that."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
-    begins = np.ones(len(keys), np.bool_)
-    begins[1:] = ordered[1:] != ordered[:-1]
+    begins = changes(ordered)
     which = np.empty(len(keys), np.int64)
     which[order] = np.cumsum(begins) - 1
     return ordered[begins], which

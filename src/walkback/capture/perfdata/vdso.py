@@ -6,9 +6,9 @@ import contextlib
 from functools import cache
 from pathlib import Path
 
-from walkback.arch import AARCH64, AMD64, S390X, Machine
+from walkback.base.arch import AARCH64, AMD64, S390X, Machine
+from walkback.base.errors import WalkbackError
 from walkback.elf import ElfFile
-from walkback.errors import WalkbackError
 
 NAME = "[vdso]"
 _LARGEST = 1 << 20

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 _STEP = 1 << 18
 _SLICE = 256
@@ -17,7 +14,7 @@ class BrokenStreamError(Exception):
     """The stream is damaged."""
 
 
-class Stream:
+class ZstdStream:
     """Decompresses piece by piece.
 
     What comes out is handed on in small parts, so whoever takes them can stop it by an exception of its own.

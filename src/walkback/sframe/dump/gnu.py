@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from walkback.arch import AARCH64, S390X
-from walkback.arrays import I64, U64, Numbers
-from walkback.render import Line
+from walkback.base.arch import AARCH64, S390X
+from walkback.base.arrays import I64, U64, Numbers
+from walkback.base.render import LineForm
 from walkback.sframe import layout
 from walkback.sframe.dump.view import View
 from walkback.sframe.section import Section
@@ -29,9 +29,9 @@ def dump(view: View) -> Iterator[bytes | memoryview]:
     addresses = view.row_addresses(start)
     choice = _head_choice(section)
 
-    def head(functions: I64) -> Line:
+    def head(functions: I64) -> LineForm:
         size = section.functions.size[functions].astype(np.int32)
-        return Line(
+        return LineForm(
             b"\n    func idx [",
             ("decimal", functions),
             b"]: pc = 0x",
@@ -42,10 +42,10 @@ def dump(view: View) -> Iterator[bytes | memoryview]:
             (_HEADS, choice[functions]),
         )
 
-    def row(rows: slice, texts: list[bytes], which: Numbers) -> Line:
-        return Line(b"    ", ("hex16", addresses[rows]), b"  ", (texts, which), start=rows.start)
+    def row(rows: slice, texts: list[bytes], which: Numbers) -> LineForm:
+        return LineForm(b"    ", ("hex16", addresses[rows]), b"  ", (texts, which), start=rows.start)
 
-    yield from view.render(head, row, lambda shapes: [_shape_text(view, shape) for shape in shapes], Line())
+    yield from view.render(head, row, lambda shapes: [_shape_text(view, shape) for shape in shapes], LineForm())
 
 
 def _header(view: View) -> str:
@@ -90,8 +90,7 @@ def _shown_starts(view: View) -> U64:
     count = np.arange(len(starts), dtype=np.uint64)
     field = np.uint64(view.piece.position + section.fde_start) + count * np.uint64(section.fde_size)
     relocated = True if section.code_section is None else section.code_section > 0
-    shown: U64 = np.where(relocated, starts - field, starts)
-    return shown
+    return np.where(relocated, starts - field, starts)
 
 
 def _heads() -> list[bytes]:

@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from walkback.arch import Machine
-from walkback.arrays import I64, Numbers
-from walkback.render import Line
+from walkback.base.arch import Machine
+from walkback.base.arrays import I64, Numbers
+from walkback.base.render import LineForm
 from walkback.sframe import layout
-from walkback.sframe.decode import FAULT_WORDS
 from walkback.sframe.dump.view import Entry, View
 from walkback.sframe.files import Source
-from walkback.table import Kind, Part, Reason, Rule
-from walkback.table.rule import REASON_WORDS
+from walkback.table.rule import REASON_WORDS, Part, PartKind, Reason, Rule
 
 
 def dump(view: View) -> Iterator[bytes | memoryview]:
@@ -24,17 +22,17 @@ def dump(view: View) -> Iterator[bytes | memoryview]:
     section = view.section
     yield _line(_facts(view)) + b"\n"
 
-    def head(functions: I64) -> Line:
+    def head(functions: I64) -> LineForm:
         heads = [_line(_function(entry))[:-1] + b', "rows": [' for entry in view.entries(functions)]
-        return Line((heads, np.arange(len(heads))))
+        return LineForm((heads, np.arange(len(heads))))
 
-    def row(rows: slice, texts: list[bytes], which: Numbers) -> Line:
-        return Line(b'{"offset": ', ("unsigned", section.row_start[rows]), (texts, which), start=rows.start)
+    def row(rows: slice, texts: list[bytes], which: Numbers) -> LineForm:
+        return LineForm(b'{"offset": ', ("unsigned", section.row_start[rows]), (texts, which), start=rows.start)
 
     def texts(shapes: list[int]) -> list[bytes]:
         return [_shape_text(view, shape) for shape in shapes]
 
-    yield from view.render(head, row, texts, Line(b"]}\n"), b", ")
+    yield from view.render(head, row, texts, LineForm(b"]}\n"), b", ")
 
 
 def _line(value: dict[str, Any]) -> bytes:
@@ -83,18 +81,18 @@ def _function(entry: Entry) -> dict[str, Any]:
         "fre_type": entry.fre_type,
         "fre_offset": entry.fre_offset,
         "num_fres": entry.num_fres,
-        "fault": FAULT_WORDS[entry.fault] if entry.fault else None,
+        "fault": entry.fault.words or None,
     }
 
 
 def part_object(part: Part, machine: Machine) -> dict[str, Any]:
     """How one value is found."""
-    if part.kind is Kind.INEXPRESSIBLE:
+    if part.kind is PartKind.INEXPRESSIBLE:
         return {"kind": "inexpressible", "reason": REASON_WORDS[Reason(part.offset)]}
     value: dict[str, Any] = {"kind": part.kind.name.lower()}
-    if part.kind in {Kind.REGISTER, Kind.AT_REGISTER}:
+    if part.kind in {PartKind.REGISTER, PartKind.AT_REGISTER}:
         value |= {"register": machine.register_name(part.register), "number": part.register}
-    if part.kind not in {Kind.UNCHANGED, Kind.UNDEFINED}:
+    if part.kind not in {PartKind.UNCHANGED, PartKind.UNDEFINED}:
         value["offset"] = part.offset
     return value
 

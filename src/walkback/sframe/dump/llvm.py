@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from walkback.arrays import I64, Numbers
+from walkback.base.arrays import I64, Numbers
+from walkback.base.errors import InexpressibleError
+from walkback.base.render import LineForm
 from walkback.elf import layout as elf_layout
-from walkback.errors import InexpressibleError
-from walkback.render import Line
 from walkback.sframe import layout
 from walkback.sframe.dump.view import View
 
@@ -44,8 +44,8 @@ def dump(view: View) -> Iterator[bytes | memoryview]:
     yield _header(view).encode("utf-8", "surrogateescape")
     addresses = view.row_addresses(section.code_address)
 
-    def row(rows: slice, texts: list[bytes], which: Numbers) -> Line:
-        return Line(
+    def row(rows: slice, texts: list[bytes], which: Numbers) -> LineForm:
+        return LineForm(
             b"        Frame Row Entry {\n          Start Address: 0x",
             ("HEX", addresses[rows]),
             b"\n",
@@ -57,7 +57,7 @@ def dump(view: View) -> Iterator[bytes | memoryview]:
     def texts(shapes: list[int]) -> list[bytes]:
         return [_shape_text(view, shape) for shape in shapes]
 
-    yield from view.render(lambda functions: _head(view, functions), row, texts, Line(b"      ]\n    }\n"))
+    yield from view.render(lambda functions: _head(view, functions), row, texts, LineForm(b"      ]\n    }\n"))
     yield b"  ]\n}\n"
 
 
@@ -87,7 +87,7 @@ def _header(view: View) -> str:
     )
 
 
-def _head(view: View, chosen: I64) -> Line:
+def _head(view: View, chosen: I64) -> LineForm:
     """The lines of some functions before their rows."""
     section = view.section
     functions = section.functions
@@ -106,7 +106,7 @@ def _head(view: View, chosen: I64) -> Line:
         for info in range(256)
     ]
     starts, closings, which = _start_texts(view, chosen)
-    return Line(
+    return LineForm(
         b"    FuncDescEntry [",
         ("decimal", chosen),
         b"] {\n      PC",

@@ -6,21 +6,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from walkback.arch import Machine
-from walkback.arrays import I64, U64, Numbers
-from walkback.render import Line
+from walkback.base.arch import Machine
+from walkback.base.arrays import I64, U64, Numbers
+from walkback.base.render import LineForm
+from walkback.base.text import printable
 from walkback.sframe import layout
-from walkback.sframe.decode import FAULT_WORDS
 from walkback.sframe.dump.view import Entry, View
-from walkback.table import OUTERMOST, Kind, Part, Rule
-from walkback.text import printable
+from walkback.table.rule import OUTERMOST, Part, PartKind, Rule
 
 _FLAG_WORDS = {
     layout.F_FDE_SORTED: "sorted",
     layout.F_FRAME_POINTER: "all functions keep the frame pointer",
     layout.F_FDE_FUNC_START_PCREL: "starts count from their fields",
 }
-_NO_WORDS = (Kind.UNCHANGED, Kind.UNDEFINED, Kind.INEXPRESSIBLE)
+_NO_WORDS = (PartKind.UNCHANGED, PartKind.UNDEFINED, PartKind.INEXPRESSIBLE)
 
 
 def dump(view: View, *, colour: bool = False) -> Iterator[bytes | memoryview]:
@@ -30,12 +29,12 @@ def dump(view: View, *, colour: bool = False) -> Iterator[bytes | memoryview]:
     addresses = view.row_addresses(section.code_address)
     masked = np.repeat(section.functions.pc_type == layout.PC_TYPE_MASK, section.functions.rows)
 
-    def head(functions: I64) -> Line:
+    def head(functions: I64) -> LineForm:
         heads = [_head(entry, colour).encode("utf-8", "surrogateescape") for entry in view.entries(functions)]
-        return Line((heads, np.arange(len(heads))))
+        return LineForm((heads, np.arange(len(heads))))
 
-    def row(rows: slice, texts: list[bytes], which: Numbers) -> Line:
-        return Line(
+    def row(rows: slice, texts: list[bytes], which: Numbers) -> LineForm:
+        return LineForm(
             ([b"   0x", b"  +0x"], masked[rows]),
             ("hex", addresses[rows]),
             _padding(addresses[rows]),
@@ -43,7 +42,7 @@ def dump(view: View, *, colour: bool = False) -> Iterator[bytes | memoryview]:
             start=rows.start,
         )
 
-    yield from view.render(head, row, lambda shapes: _shape_texts(view, shapes), Line())
+    yield from view.render(head, row, lambda shapes: _shape_texts(view, shapes), LineForm())
 
 
 def _padding(addresses: U64) -> tuple[list[bytes], Numbers]:
@@ -99,7 +98,7 @@ def _head(entry: Entry, colour: bool) -> str:
     words += ["key B"] if entry.pauth_key else []
     text = f"\n{title}  {printable(entry.place)}, {', '.join(words)}\n"
     if entry.fault:
-        text += f"  ! {FAULT_WORDS[entry.fault]} (at {entry.fault_offset:#x})\n"
+        text += f"  ! {entry.fault.words} (at {entry.fault_offset:#x})\n"
     elif not entry.rows:
         text += "  no rows\n"
     return text

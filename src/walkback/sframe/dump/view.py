@@ -10,14 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from walkback.arrays import I64, U64, Numbers
-from walkback.render import Line, render
+from walkback.base.arrays import I64, U64, Numbers
+from walkback.base.render import LineForm, render
 from walkback.sframe import layout
-from walkback.sframe.files import Piece, Source
+from walkback.sframe.files import SFrameSection, Source
 from walkback.sframe.rules import shape_rules
-from walkback.sframe.section import Fault, Section
-from walkback.table import Rule
-from walkback.table.rule import RuleArray
+from walkback.sframe.section import RowFault, Section
+from walkback.table.rule import Rule, RuleArray
 
 
 class Entry(NamedTuple):
@@ -40,7 +39,7 @@ class Entry(NamedTuple):
     fre_offset: int
     num_fres: int
     rows: int
-    fault: Fault
+    fault: RowFault
     fault_offset: int
 
 
@@ -53,12 +52,12 @@ class View:
     """One piece of a source, with the functions to print."""
 
     source: Source
-    piece: Piece
+    piece: SFrameSection
     chosen: I64
     """Numbers of the functions to print."""
 
     @classmethod
-    def of(cls, source: Source, piece: Piece) -> View:
+    def of(cls, source: Source, piece: SFrameSection) -> View:
         """All functions."""
         return cls(source, piece, np.arange(len(piece.section.functions)))
 
@@ -91,10 +90,10 @@ class View:
 
     def render(
         self,
-        head: Callable[[I64], Line],
-        row: Callable[[slice, list[bytes], Numbers], Line],
+        head: Callable[[I64], LineForm],
+        row: Callable[[slice, list[bytes], Numbers], LineForm],
         text: Callable[[list[int]], list[bytes]],
-        foot: Line,
+        foot: LineForm,
         between: bytes = b"",
     ) -> Iterator[memoryview]:
         """The text of the chosen functions.
@@ -106,7 +105,7 @@ class View:
         functions = section.functions
         step = len(section.row_start) if len(section.shapes) <= _PART else _PART
 
-        def rows_from(first: int) -> Line:
+        def rows_from(first: int) -> LineForm:
             rows = slice(first - first % max(step, 1), first - first % max(step, 1) + step)
             if step == len(section.row_start):
                 return row(rows, text(list(range(len(section.shapes)))), section.row_shape)
@@ -149,4 +148,4 @@ class View:
         ):
             place = self.source.place(code_section, start)
             name = self.source.code_section_name(code_section)
-            yield Entry._make((number, self.names[number], place, name, start, *rest, Fault(fault), fault_offset))
+            yield Entry._make((number, self.names[number], place, name, start, *rest, RowFault(fault), fault_offset))

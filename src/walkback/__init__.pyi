@@ -1,0 +1,51 @@
+# The public names, each with the module that it is from; `base/publicnames` finds them here.
+
+from walkback import capture as capture
+from walkback import cbf as cbf
+from walkback import cif as cif
+from walkback import dwarf as dwarf
+from walkback import export as export
+from walkback import naming as naming
+from walkback import sframe as sframe
+from walkback import stacks as stacks
+from walkback import store as store
+from walkback import surveys as surveys
+from walkback import table as table
+from walkback import walking as walking
+from walkback.base.errors import ArgumentError as ArgumentError
+from walkback.base.errors import BacktraceError as BacktraceError
+from walkback.base.errors import DwarfError as DwarfError
+from walkback.base.errors import ElfError as ElfError
+from walkback.base.errors import GraftError as GraftError
+from walkback.base.errors import IncompleteError as IncompleteError
+from walkback.base.errors import InexpressibleError as InexpressibleError
+from walkback.base.errors import MissingError as MissingError
+from walkback.base.errors import SFrameError as SFrameError
+from walkback.base.errors import UnreadableError as UnreadableError
+from walkback.base.errors import WalkbackError as WalkbackError
+from walkback.capture.core.file import CoreFile as CoreFile
+from walkback.capture.live.process import Process as Process
+from walkback.capture.perfdata.recording import Recording as Recording
+from walkback.capture.stacks import stack as stack
+from walkback.capture.unwinding import unwind as unwind
+from walkback.elf.file import ElfFile as ElfFile
+from walkback.reports.page import report as report
+from walkback.sections.check import check as check
+from walkback.sections.derive import derive as derive
+from walkback.sections.install import add as add
+from walkback.sections.install import drop as drop
+from walkback.sections.linking.convert import convert as convert
+from walkback.sections.linking.fix import fix as fix
+from walkback.sections.linking.link import link as link
+from walkback.sections.linking.split import split as split
+from walkback.sections.pairs import compare as compare
+from walkback.sections.size import size as size
+from walkback.sframe.lookup import find as find
+from walkback.store.store import Store as Store
+from walkback.surveys.reading import Survey as Survey
+from walkback.surveys.run import survey as survey
+from walkback.table.rule import Rule as Rule
+from walkback.table.table import UnwindTable as UnwindTable
+from walkback.walking.walker import Walker as Walker
+
+__version__: str

@@ -1,0 +1,83 @@
+"""NamedColumns that other libraries take as they are: pandas, Polars, pyarrow, DuckDB and notebooks."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, fields
+from itertools import islice
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+_DTYPES = {"I64": np.int64, "U64": np.uint64, "U32": np.uint32, "U16": np.uint16, "U8": np.uint8}
+_SHOWN = 20
+"""Rows that a notebook shows."""
+
+
+class NamedColumns(dict[str, npt.NDArray[Any]]):
+    """NumPy arrays of one length by their names."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(next(iter(self.values()), ()))
+
+    def __repr__(self) -> str:
+        return f"NamedColumns({', '.join(self)}: {self.rows} rows)"
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The columns in the form of Apache Arrow's PyCapsule interface: `pandas.DataFrame.from_arrow(columns)`."""
+        import duckdb  # takes long, and is needed here alone
+
+        connection = duckdb.connect()
+        # Text of fixed width would become a type of its own, with all values listed.
+        plain = {name: values.astype(object) if values.dtype.kind == "U" else values for name, values in self.items()}
+        connection.register("columns", plain)
+        return connection.sql("FROM columns").__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        """The first rows as a table."""
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{html.escape(str(value))}</td>' for value in row)}</tr>"
+            for row in islice(zip(*self.values(), strict=True), _SHOWN)
+        )
+        more = f"<p>{self.rows:,} rows</p>" if self.rows > _SHOWN else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+class Columnar:
+    """What has columns, and so can be taken like them."""
+
+    __slots__ = ()
+
+    def columns(self) -> NamedColumns:
+        """The columns that a reader of tables wants."""
+        raise NotImplementedError
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """See `NamedColumns`."""
+        return self.columns().__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        return self.columns()._repr_html_()
+
+
+@dataclass(slots=True)
+class ColumnRecord(Columnar):
+    """Base of a dataclass whose fields are columns of one length; its annotations name their types."""
+
+    @classmethod
+    def zeros(cls, count: int, **known: Any) -> Self:
+        """Columns of zeros, but for those that are known."""
+        types = {column.name: _DTYPES[str(column.type)] for column in fields(cls)}
+        columns = {name: np.zeros(count, kind) for name, kind in types.items() if name not in known}
+        return cls(**columns, **{name: np.ascontiguousarray(value, types[name]) for name, value in known.items()})
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))
+
+    def columns(self) -> NamedColumns:
+        """The columns by their names."""
+        return NamedColumns({one.name: getattr(self, one.name) for one in fields(self)})

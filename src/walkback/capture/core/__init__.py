@@ -1,0 +1,1 @@
+"""Core files: their notes, memory and code."""

@@ -1,0 +1,1 @@
+"""Processes that run: their memory, mappings, registers and threads."""

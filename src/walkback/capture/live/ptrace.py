@@ -1,0 +1,226 @@
+"""Threads of other processes stopped for a moment: ptrace(2), process_vm_readv(2) and waitpid(2) by ctypes.
+
+A thread is taken with PTRACE_SEIZE, which sends it no signal and lets it go when the tracer dies in whatever way.
+PTRACE_INTERRUPT stops it; a signal that arrives first stops it as well, and is delivered when it is let go. A thread
+whose process was stopped by SIGSTOP stays so.
+
+The tracer is the calling thread, not its process: what it did not let go, the kernel lets go when that thread ends.
+
+Waiting for a stop blocks, because on a busy machine nothing else is as quick. A thread that the kernel does not stop
+(in vfork, or in the middle of a disk's work) is given up by somebody else, see `give_up`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import gc
+import os
+import threading
+import time
+from collections.abc import Callable
+
+from walkback.base.arch import Machine
+from walkback.capture.registers import FLOATING, GENERAL, SP_WORD
+from walkback.capture.snapshot import MemoryRange
+
+_PTRACE_DETACH, _PTRACE_GETREGSET, _PTRACE_SEIZE, _PTRACE_INTERRUPT = 17, 0x4204, 0x4206, 0x4207
+_EVENT_STOP = 128
+_WALL = 0x40000000
+_NT_PRSTATUS, _NT_FPREGSET, _NT_ARM_PAC_MASK = 1, 2, 0x406
+_RED_ZONE = 128
+_CHUNK = 1 << 18
+"""How much memory is read at once where a walk asks for some."""
+
+
+class _Vector(ctypes.Structure):
+    """`struct iovec`."""
+
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+# None of these calls waits, so the interpreter's lock is kept, and no other thread takes it during a stop.
+_LIBC = ctypes.PyDLL(None, use_errno=True)
+_ptrace = _LIBC.ptrace
+_ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
+_ptrace.restype = ctypes.c_long
+_readv = _LIBC.process_vm_readv
+_readv.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulong)
+_readv.restype = ctypes.c_ssize_t
+
+
+class GivenUpError(Exception):
+    """Nobody waits for this tracer any more."""
+
+
+class Remote:
+    """The memory of another process, read into one buffer again and again."""
+
+    def __init__(self, size: int) -> None:
+        """At most `size` bytes are read at once."""
+        self.size = size
+        self._buffer = ctypes.create_string_buffer(size)
+        ctypes.memset(self._buffer, 1, size)  # Its pages are there before anybody waits for them.
+        self._view = memoryview(self._buffer).cast("B")
+        self._local = _Vector(ctypes.addressof(self._buffer), 0)
+        self._remote = _Vector(0, 0)
+        self._local_at, self._remote_at = ctypes.addressof(self._local), ctypes.addressof(self._remote)
+
+    def fetch(self, tid: int, address: int, size: int) -> int:
+        """Read into the buffer; returns how many bytes came, from the first on."""
+        size = min(size, self.size)
+        self._local.length = self._remote.length = size
+        self._remote.base = address
+        return max(_readv(tid, self._local_at, 1, self._remote_at, 1, 0), 0) if size > 0 else 0
+
+    def fetched(self, size: int) -> bytes:
+        """A copy of the buffer's beginning."""
+        return bytes(self._view[:size])
+
+    def read(self, tid: int, address: int, size: int) -> bytes:
+        """As many bytes as can be read there."""
+        return self.fetched(self.fetch(tid, address, size))
+
+
+class Tracer:
+    """Stops one thread at a time; what a stop needs is prepared here, once.
+
+    After `take` the attributes tell of the thread; they are overwritten by the next one.
+    """
+
+    def __init__(self, machine: Machine, limit: int) -> None:
+        """Of each stack at most `limit` bytes are copied."""
+        self.general = GENERAL[machine]
+        self.floating = FLOATING.get(machine)
+        self._sp_word = SP_WORD[machine]
+        self._with_pac_mask = machine.name == "AArch64"
+        self.stack = Remote(limit + _RED_ZONE)
+        self._chunk = Remote(_CHUNK)
+        self._words = (ctypes.c_uint64 * 128)()
+        self._more_words = (ctypes.c_uint64 * 128)()
+        self._vector = _Vector(0, 0)
+        self._vector_at = ctypes.addressof(self._vector)
+        self._lock = threading.Lock()
+        self._waiting = self._given_up = False
+        self._since = 0
+
+        self.registers = b""
+        self.more_registers = b""
+        self.pac_mask = 0
+        self.start = 0
+        """Where the copied memory begins."""
+        self.copied = 0
+        self.end = 0
+        """Where the memory that holds the stack pointer ends; 0 if it is not known."""
+        self.stopped = 0
+        """Nanoseconds from the interruption to the letting go."""
+
+    def take(
+        self, tid: int, extent: Callable[[int], tuple[int, int] | None], work: Callable[[], None] | None = None
+    ) -> str | None:
+        """Stop a thread, copy its registers and stack, and let it go; returns what went wrong.
+
+        `extent` gives the mapping that holds a stack pointer. `work` is done while the thread stands still.
+        """
+        if _ptrace(_PTRACE_SEIZE, tid, None, None) < 0:
+            return _refusal(ctypes.get_errno())
+        collecting = gc.isenabled()
+        signal = 0
+        began = time.monotonic_ns()
+        try:
+            if _ptrace(_PTRACE_INTERRUPT, tid, None, None) < 0:
+                return "it ended"
+            stop = self._wait(tid, began)
+            if stop is not None and stop >> 8 != _EVENT_STOP:
+                # A stop for a signal on its way has no event; the thread goes on with that signal.
+                signal = stop & 0xFF
+            if self._given_up:
+                raise GivenUpError
+            if stop is None:
+                return "it ended"
+            gc.disable()
+            trouble = self._copy(tid, extent)
+            if trouble is None and work is not None:
+                work()
+            return trouble
+        finally:
+            _ptrace(_PTRACE_DETACH, tid, None, signal)
+            self.stopped = time.monotonic_ns() - began
+            if collecting:
+                gc.enable()
+
+    def _wait(self, tid: int, began: int) -> int | None:
+        """Wait until a thread stops: the signal and the event, as wait(2) has them, or None if it ended instead.
+
+        The stop itself is left to be waited for. The kernel would take it that the signal has been dealt with, and if
+        this process were killed then, the signal would be lost.
+        """
+        with self._lock:
+            self._waiting, self._since = True, began
+        try:
+            found = os.waitid(os.P_PID, tid, os.WSTOPPED | os.WEXITED | os.WNOWAIT | _WALL)
+            if found is not None and found.si_code == os.CLD_TRAPPED:
+                return found.si_status
+            os.waitpid(tid, _WALL)
+            return None
+        except ChildProcessError:
+            return None
+        finally:
+            with self._lock:
+                self._waiting = False
+
+    def give_up(self, patience: float) -> bool:
+        """If it has waited for longer than so many seconds for a thread to stop: leave it to that.
+
+        From then on the tracer does nothing but let that thread go when it stops after all. To be called by another
+        thread than the one that waits.
+        """
+        with self._lock:
+            if self._waiting and time.monotonic_ns() - self._since > patience * 1e9:
+                self._given_up = True
+            return self._given_up
+
+    def _copy(self, tid: int, extent: Callable[[int], tuple[int, int] | None]) -> str | None:
+        size = self._regset(tid, _NT_PRSTATUS, self._words)
+        if size < 0:
+            return "its registers cannot be read"
+        if size != self.general.size:
+            return "it is a 32-bit thread"
+        self.registers = bytes(self._words)
+        if self.floating is not None:
+            got = self._regset(tid, _NT_FPREGSET, self._more_words) >= self.floating.size
+            self.more_registers = bytes(self._more_words) if got else b""
+        if self._with_pac_mask and self._regset(tid, _NT_ARM_PAC_MASK, self._more_words) >= 16:
+            self.pac_mask = int(self._more_words[1])
+        sp = int(self._words[self._sp_word])
+        found = extent(sp)
+        self.copied = self.end = 0
+        if found is not None:
+            self.start, self.end = max(sp - _RED_ZONE, found[0]), found[1]
+            self.copied = self.stack.fetch(tid, self.start, self.end - self.start)
+            if not self.copied:
+                # The pages below the stack pointer may not be there yet.
+                self.start = sp
+                self.copied = self.stack.fetch(tid, self.start, self.end - self.start)
+        return None
+
+    def _regset(self, tid: int, kind: int, words: ctypes.Array[ctypes.c_uint64]) -> int:
+        """Read registers; returns how many bytes came."""
+        self._vector.base, self._vector.length = ctypes.addressof(words), ctypes.sizeof(words)
+        return -1 if _ptrace(_PTRACE_GETREGSET, tid, kind, self._vector_at) < 0 else int(self._vector.length)
+
+    def piece(self) -> MemoryRange:
+        """The copied stack."""
+        return MemoryRange(self.start, self.stack.fetched(self.copied))
+
+    def read_around(self, tid: int, address: int, extent: tuple[int, int]) -> MemoryRange | None:
+        """Memory of a mapping from the page of an address on."""
+        start = max(address & -4096, extent[0])
+        contents = self._chunk.read(tid, start, min(extent[1] - start, _CHUNK))
+        return MemoryRange(start, contents) if start + len(contents) > address else None
+
+
+def _refusal(number: int) -> str:
+    if number == errno.ESRCH:
+        return "it ended"
+    return f"it may not be stopped ({os.strerror(number)})"

@@ -1,0 +1,131 @@
+"""`walkback check`: whether a section is right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from walkback.base.text import counted, printable
+from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, FILE, JSON, SECTION, check_options, for_each_file
+
+if TYPE_CHECKING:
+    from walkback.sframe.checking import Finding, Report
+
+
+@click.command()
+@FILE
+@click.option(
+    "--for",
+    "consumer",
+    type=click.Choice(["linux", "glibc", "gnu-ld"]),
+    help="Say whether this consumer would load the section, and where its walk would stop.",
+)
+@click.option("--ignore", "ignored", multiple=True, metavar="CODE", help="Leave out the findings of a rule.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Findings listed of each rule."
+)
+@JSON
+@SECTION
+@ADDRESS
+@click.pass_context
+def check(
+    ctx: click.Context,
+    files: tuple[str, ...],
+    consumer: str | None,
+    ignored: tuple[str, ...],
+    limit: int,
+    as_json: bool,
+    section: str | None,
+    address: int | None,
+) -> None:
+    """Check SFrame sections against every rule of the format."""
+    import json
+
+    from walkback.sections.check import check as check_file
+    from walkback.sframe.checking import CODES
+
+    unknown = set(ignored) - CODES.keys()
+    if unknown:
+        raise click.BadParameter(f"there is no rule {', '.join(sorted(unknown))}", param_hint="--ignore")
+
+    check_options(files, section, address)
+
+    def work(file: str) -> int:
+        status = EXIT_FINE
+        for report in check_file(
+            file, section=section, address=address or 0, consumer=consumer, limit=limit, ignore=ignored
+        ):
+            if as_json:
+                click.echo(json.dumps(_report_object(report)))
+            else:
+                _print_report(report)
+            if report.findings:
+                status = EXIT_FINDINGS
+        return status
+
+    ctx.exit(for_each_file(files, work))
+
+
+_NOTE = "note"
+_COLOURS = {"broken": "red", "refused": "magenta", "stops": "magenta", "wrong": "yellow", "odd": "cyan", _NOTE: "blue"}
+
+
+def _print_report(report: Report) -> None:
+    source = report.source
+    where = printable(f"{source.file}: {source.name or 'section'}")
+    for finding in report.findings:
+        _print_finding(where, finding.severity.name.lower(), finding)
+    for finding in report.notes:
+        _print_finding(where, _NOTE, finding)
+    for word, unlisted in (("", report.unlisted), (f"{_NOTE}: ", report.unlisted_notes)):
+        for code, count in sorted(unlisted.items()):
+            click.echo(f"{where}: {word}and {count} more [{code}]")
+    if not report.findings:
+        size = "empty" if not len(source.data) else f"{report.functions} functions, {report.rows} rows"
+        click.echo(f"{where}: {size}: no findings")
+    if report.consumer:
+        places = f"; its walk would stop at {counted(report.stops, 'place')}" if report.stops else ""
+        click.echo(f"{where}: {report.consumer} would {'' if report.loads else 'not '}load it{places}")
+
+
+def _print_finding(where: str, word: str, finding: Finding) -> None:
+    place = where if finding.offset is None else f"{where}+{finding.offset:#x}"
+    subject = _subject(finding)
+    click.echo(
+        f"{place}: {click.style(word, fg=_COLOURS[word])}: {subject}{': ' if subject else ''}"
+        f"{finding.message} [{finding.code}]"
+    )
+
+
+def _subject(finding: Finding) -> str:
+    """Function and row."""
+    parts = []
+    if finding.function is not None:
+        parts.append(f"function {finding.function}" + (f" ({printable(finding.symbol)})" if finding.symbol else ""))
+    if finding.row is not None:
+        parts.append(f"row {finding.row}")
+    return ", ".join(parts)
+
+
+def _report_object(report: Report) -> dict[str, Any]:
+    return {
+        "file": report.source.file,
+        "section": report.source.name,
+        "functions": report.functions,
+        "rows": report.rows,
+        "consumer": report.consumer,
+        "loads": report.loads,
+        "stops": report.stops,
+        "findings": [
+            {"code": one.code, "severity": one.severity.name.lower(), **_finding_object(one)} for one in report.findings
+        ],
+        "unlisted": report.unlisted,
+        "notes": [{"code": one.code, **_finding_object(one)} for one in report.notes],
+        "unlisted_notes": report.unlisted_notes,
+    }
+
+
+def _finding_object(finding: Finding) -> dict[str, Any]:
+    names = ("message", "offset", "function", "symbol", "row")
+    return {name: getattr(finding, name) for name in names}

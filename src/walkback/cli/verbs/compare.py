@@ -1,0 +1,162 @@
+"""`walkback compare`: whether two tables say the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from walkback.base.text import printable
+from walkback.cli.coverage import LIMIT, STRICT
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
+from walkback.cli.paths import INPUT_FILE, PLACED_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from walkback.sections.pairs import Pair
+    from walkback.table.comparing import Stretch
+    from walkback.table.verdict import Verdict
+
+
+@click.command()
+@click.argument("file", type=INPUT_FILE)
+@click.argument("other", required=False, type=PLACED_FILE)
+@click.option("--section", metavar="NAME", help="Take this section of the first file.")
+@click.option("--other-section", metavar="NAME", help="Take this section of the other file.")
+@STRICT
+@LIMIT
+@JSON
+@click.pass_context
+def compare(
+    ctx: click.Context,
+    file: str,
+    other: str | None,
+    section: str | None,
+    other_section: str | None,
+    strict: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Compare the rule of one table with the other's at every address.
+
+    Without OTHER, the call frame information of FILE is compared with its SFrame section. OTHER is a file or raw SFrame
+    bytes with their address, as in raw.sframe@0x4000.
+    """
+    import json
+
+    from walkback.sections.pairs import compare as pairs
+    from walkback.table.verdict import Verdict
+
+    _check_other(other, other_section)
+
+    def work(file: str) -> int:
+        status = EXIT_FINE
+        for pair in compared(file):
+            if as_json:
+                for value in _objects(pair):
+                    click.echo(json.dumps(value))
+            else:
+                _print(pair, limit)
+            uncovered = pair.comparison.code_bytes(Verdict.ONLY_ONE) + pair.comparison.code_bytes(Verdict.ONLY_OTHER)
+            if not pair.comparison.equal or (strict and uncovered):
+                status = EXIT_FINDINGS
+            if uncovered and not pair.comparison.code_bytes(Verdict.EQUAL) and pair.comparison.equal:
+                complain(f"{pair.file}: the two describe no code in common")
+                status = EXIT_FINDINGS
+        return status
+
+    def compared(file: str) -> Iterator[Pair]:
+        try:
+            yield from pairs(file, other, section=section, other_section=other_section)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+
+    ctx.exit(for_each_file([file], work))
+
+
+def _check_other(other: str | None, section: str | None) -> None:
+    """Refuse an address that is none, and a section of raw bytes."""
+    from walkback.elf.inputs import split_address
+
+    try:
+        address = split_address(other)[1] if other is not None else None
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if address is not None and section is not None:
+        message = "--other-section is for ELF files, and raw section bytes have none"
+        raise click.UsageError(message)
+
+
+def _titles(pair: Pair) -> list[tuple[Verdict, str]]:
+    from walkback.table.verdict import Verdict
+
+    return [
+        (Verdict.EQUAL, "the same rule"),
+        (Verdict.DIFFERENT, "different rules"),
+        (Verdict.ONLY_ONE, f"only in {pair.one}"),
+        (Verdict.ONLY_OTHER, f"only in {pair.other}"),
+        (Verdict.NEITHER, "no rule in either"),
+    ]
+
+
+def _print(pair: Pair, limit: int) -> None:
+    from walkback.table.verdict import Verdict
+
+    click.echo(printable(f"{pair.file}: {pair.one} and {pair.other}"))
+    for verdict, title in _titles(pair):
+        size = pair.comparison.code_bytes(verdict)
+        if not size and verdict is not Verdict.EQUAL:
+            continue
+        click.echo(printable(f"  {title}: {pair.comparison.ranges(verdict)} functions, {size} bytes of code"))
+        if verdict is Verdict.EQUAL:
+            continue
+        count = 0
+        for stretch in pair.comparison.stretches(verdict):
+            count += 1
+            if count <= limit:
+                click.echo(printable(f"    {_place(pair, stretch)}: {_rules(stretch)}"))
+        if count > limit:
+            click.echo(f"    and {count - limit} more")
+
+
+def _place(pair: Pair, stretch: Stretch) -> str:
+    name = pair.name_of(stretch)
+    where = pair.place(stretch.section, stretch.start)
+    return f"{where}{f' {name}' if name else ''} ({stretch.size} bytes)"
+
+
+def _rules(stretch: Stretch) -> str:
+    from walkback.table.verdict import Verdict
+
+    if stretch.verdict is Verdict.ONLY_OTHER:
+        return stretch.other
+    if stretch.verdict is Verdict.DIFFERENT:
+        return f"{stretch.one} | {stretch.other}"
+    return stretch.one
+
+
+def _objects(pair: Pair) -> list[dict[str, Any]]:
+    from walkback.table.verdict import Verdict
+
+    summary: dict[str, Any] = {"type": "comparison", "file": pair.file, "one": pair.one, "other": pair.other}
+    for verdict, _ in _titles(pair):
+        summary[verdict.name.lower()] = {
+            "functions": pair.comparison.ranges(verdict),
+            "bytes": pair.comparison.code_bytes(verdict),
+        }
+    stretches = [
+        {
+            "type": "stretch",
+            "verdict": verdict.name.lower(),
+            "section": pair.section_name(stretch.section),
+            "start": stretch.start,
+            "size": stretch.size,
+            "name": pair.name_of(stretch),
+            "one": stretch.one,
+            "other": stretch.other,
+        }
+        for verdict in (Verdict.DIFFERENT, Verdict.ONLY_ONE, Verdict.ONLY_OTHER, Verdict.NEITHER)
+        for stretch in pair.comparison.stretches(verdict)
+    ]
+    return [summary, *stretches]

@@ -1,0 +1,78 @@
+"""`walkback convert`: SFrame in another version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from walkback.base.text import counted
+from walkback.cli.consumer import FOR
+from walkback.cli.output import check_raw
+from walkback.cli.paths import INPUT_FILE, output_for
+from walkback.cli.written import IN_PLACE, Writing, options, run, tell, versions_text, wanted_pcrel
+
+if TYPE_CHECKING:
+    from walkback.cli.paths import output_for
+from walkback.cli.written import Written
+
+
+@click.command()
+@click.argument("file", type=INPUT_FILE)
+@IN_PLACE
+@click.option("--version", type=click.IntRange(1, 3), help="Version of SFrame to write. Needed without --for.")
+@FOR
+@click.option("--byteorder", type=click.Choice(["little", "big"]), help="Byte order of raw section bytes.")
+@options
+@click.pass_context
+def convert(
+    ctx: click.Context,
+    file: str,
+    output: str | None,
+    version: int | None,
+    consumer: str | None,
+    byteorder: Literal["little", "big"] | None,
+    pcrel: str | None,
+    leave_out: bool,
+    strict: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Write SFrame in another version; every rule stays.
+
+    FILE is a linked file, an object, an archive of objects, or raw section bytes. What the version cannot say is listed
+    and nothing is written, unless --leave-out leaves it out.
+    """
+    from walkback.sections.linking.convert import convert as convert_file
+
+    if byteorder is not None:
+        check_raw(file, "--byteorder")
+    if version is None and consumer is None:
+        message = "Missing option '--version' or '--for'."
+        raise click.UsageError(message)
+    output = output_for(file, output)
+    own_fields, how = wanted_pcrel(pcrel, version, consumer), Writing(strict, limit, as_json, output)
+
+    def work() -> Written:
+        done = convert_file(
+            file,
+            output,
+            version=version,
+            byteorder=byteorder,
+            pcrel=own_fields,
+            leave_out=leave_out,
+            consumer=consumer,
+        )
+        lines = []
+        if done.sections:
+            what = f"{counted(done.functions, 'function')}, {counted(done.rows, 'row')}"
+            sizes = f"{done.former_bytes} bytes to {done.bytes}"
+            lines.append(f"{file}: {versions_text(done.versions, done.version)}: {what}, {sizes}")
+        if done.split:
+            lines.append(
+                f"  {counted(done.split, 'function')} had more rows than an entry can have: now several entries"
+            )
+        tell("converted", file, done, lines, how)
+        return done
+
+    ctx.exit(run(file, work, how))

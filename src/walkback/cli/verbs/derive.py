@@ -1,0 +1,98 @@
+"""`walkback derive`: SFrame from the call frame information of a finished file."""
+
+from __future__ import annotations
+
+import click
+
+from walkback.cli.consumer import FOR, refuse_both
+from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
+from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
+from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, account, refuse_input, refuse_terminal, same_file
+
+_VERSION = click.option("--version", type=click.IntRange(1, 3), help="Version of SFrame to write. [default: 3]")
+
+
+@click.command()
+@click.argument("file", type=INPUT_FILE)
+@click.option("-o", "--output", required=True, type=OUTPUT_FILE, help="Where the bytes of the section go.")
+@_VERSION
+@FOR
+@ADDRESS
+@click.option("--relocs", type=OUTPUT_FILE, help="Where the relocations of an object's section go, as JSON.")
+@click.option(
+    "--rows",
+    type=click.Choice(["merged", "as-written"]),
+    default="merged",
+    show_default=True,
+    help="Rows that say something new, or a row wherever an assembler would write one.",
+)
+@click.option("--section", metavar="NAME", help="Take the call frame information of this section.")
+@STRICT
+@LIMIT
+@JSON
+@click.pass_context
+def derive(
+    ctx: click.Context,
+    file: str,
+    output: str,
+    version: int | None,
+    consumer: str | None,
+    address: int | None,
+    relocs: str | None,
+    rows: str,
+    section: str | None,
+    strict: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Make the SFrame section that says what .eh_frame or .debug_frame says.
+
+    The bytes are for the address where `walkback add` would put them, or for --address. They are written only when they
+    are proved to say the same.
+    """
+    import json
+
+    from walkback.base.replace import replace_files
+    from walkback.elf import ElfFile
+    from walkback.sections.derive import derive as derive_file
+
+    refuse_both(consumer, version)
+    refuse_terminal("a section", output)
+    for written in (output, relocs):
+        refuse_input(file, written)
+    if relocs is not None and same_file(relocs, output):
+        message = "the section and the relocations go to one file"
+        raise click.UsageError(message)
+
+    def work(file: str) -> int:
+        with ElfFile(file) as elf:
+            if elf.is_relocatable and address is not None:
+                message = "--address is for linked files; in an object the linker places the section"
+                raise click.UsageError(message)
+            if relocs is not None and not elf.is_relocatable:
+                message = "--relocs is for objects; in a linked file there is nothing to relocate"
+                raise click.UsageError(message)
+            made = derive_file(
+                elf,
+                version=version,
+                address=address,
+                as_written=rows == "as-written",
+                section=section,
+                consumer=consumer,
+            )
+            if not made.proof().equal:
+                complain(f"{file}: the derived section does not say what {made.source.name} says; nothing is written")
+                return EXIT_FINDINGS
+            outputs = [(output, [made.contents])]
+            if relocs is not None:
+                lines = [json.dumps(one) + "\n" for one in made.relocation_objects()]
+                outputs.append((relocs, ["".join(lines).encode()]))
+            replace_files(outputs)
+            with account(output):
+                if as_json:
+                    click.echo(json.dumps(derived_object(made)))
+                else:
+                    print_derived(made, limit)
+            return EXIT_FINDINGS if strict and made.uncovered else EXIT_FINE
+
+    ctx.exit(for_each_file([file], work))

@@ -1,0 +1,108 @@
+"""`walkback find`: which rule holds at an address or symbol."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from walkback.base.text import printable
+from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, SECTION, check_options, complain, for_each_file
+from walkback.cli.paths import INPUT_FILE
+
+if TYPE_CHECKING:
+    from walkback.sframe.lookup import Match
+
+
+@click.command()
+@click.argument("file", type=INPUT_FILE)
+@click.argument("targets", metavar="ADDR|SYMBOL[+OFF]...", nargs=-1, required=True)
+@JSON
+@SECTION
+@ADDRESS
+@click.pass_context
+def find(
+    ctx: click.Context, file: str, targets: tuple[str, ...], as_json: bool, section: str | None, address: int | None
+) -> None:
+    """Look up the rule that holds at addresses and symbols."""
+    import json
+
+    from walkback.sframe.lookup import find as lookup
+
+    if "" in targets:
+        message = "a target is an address, a symbol or an offset, not an empty string"
+        raise click.UsageError(message)
+    check_options([file], section, address)
+
+    def work(file: str) -> int:
+        missing = dict.fromkeys(targets)
+        for match in lookup(file, *targets, section=section, address=address or 0):
+            missing.pop(match.target, None)
+            if as_json:
+                click.echo(json.dumps(_match_object(match)))
+            else:
+                _print_match(match, file)
+        for target in missing:
+            complain(f"{file}: {_missing(file, target, section)}")
+        return EXIT_FINDINGS if missing else EXIT_FINE
+
+    ctx.exit(for_each_file([file], work))
+
+
+def _missing(file: str, target: str, section: str | None) -> str:
+    """Why a target was not found."""
+    from walkback.sframe.files import read
+    from walkback.sframe.lookup import resolve
+
+    known = any(resolve(source, target) for source in read(file, section=section))
+    return f"no function covers {target}" if known else f"there is no symbol or section {target}"
+
+
+def _print_match(match: Match, file: str) -> None:
+    section, found = match.piece.section, match.found
+    name = printable(match.name or f"function {found.range}")
+    away = match.place.address - found.start
+    words = [printable(match.source.place(match.place.section, found.start)), f"{found.size} bytes"]
+    words += ["signal frame"] if found.signal else []
+    words += [f"blocks of {int(section.block_size[found.range])}"] if section.block_size[found.range] else []
+    words += ["key B"] if found.pauth_key else []
+    where = f" in {printable(match.source.file)}" if match.source.file != file else ""
+    click.echo(f"{printable(match.target)}{where}: {name}+{away:#x} (function {found.range}: {', '.join(words)})")
+    if found.rule is None or match.row_offset is None or section.machine is None:
+        click.echo("  no row holds here")
+        return
+    click.echo(f"  {found.rule.text(section.machine)}")
+    numbers = [
+        f"{label} {part.kind.name.lower()} {part.register} {part.offset}"
+        for label, part in (("cfa", found.rule.cfa), ("ra", found.rule.ra), ("fp", found.rule.fp))
+    ]
+    click.echo(f"  kind, register, offset: {'; '.join(numbers)}")
+    start = int(section.row_start[found.row])
+    place = f"{printable(match.source.name) or 'section'}+{match.row_offset:#x}"
+    click.echo(f"  row {match.row}, from +{start:#x} on, at {place}: {match.row_bytes.hex(' ')}")
+
+
+def _match_object(match: Match) -> dict[str, Any]:
+    from walkback.sframe.dump.json import rule_object
+
+    section, found = match.piece.section, match.found
+    value: dict[str, Any] = {
+        "target": match.target,
+        "address": match.place.address,
+        "file": match.source.file,
+        "section": match.source.name,
+        "function": found.range,
+        "name": match.name,
+        "start": found.start,
+        "size": found.size,
+        "offset": found.offset,
+        "signal": found.signal,
+        "pauth_key": "AB"[found.pauth_key],
+        "row": match.row,
+        "row_offset": match.row_offset,
+        "bytes": match.row_bytes.hex(),
+        "rule": None,
+    }
+    if found.rule is not None and section.machine is not None:
+        value["rule"] = rule_object(found.rule, section.machine)
+    return value

@@ -1,0 +1,59 @@
+"""`walkback fix`: a linked file whose SFrame readers cannot use, made right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from walkback.base.text import counted
+from walkback.cli.consumer import FOR
+from walkback.cli.paths import INPUT_FILE, output_for
+from walkback.cli.written import IN_PLACE, VERSION, Writing, options, run, tell, versions_text, wanted_pcrel
+
+if TYPE_CHECKING:
+    from walkback.cli.paths import output_for
+from walkback.cli.written import Written
+
+
+@click.command()
+@click.argument("file", type=INPUT_FILE)
+@IN_PLACE
+@VERSION
+@FOR
+@options
+@click.pass_context
+def fix(
+    ctx: click.Context,
+    file: str,
+    output: str | None,
+    version: int | None,
+    consumer: str | None,
+    pcrel: str | None,
+    leave_out: bool,
+    strict: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Make the SFrame of a linked file one sorted section, of which the headers tell.
+
+    What was wrong is told: concatenated, unsorted, doubled or dead functions, a wrong type, a program header that is
+    missing or wrong. A file that is right stays as it is.
+    """
+    from walkback.sections.linking.fix import fix as fix_file
+
+    output = output_for(file, output)
+    own_fields, how = wanted_pcrel(pcrel, version, consumer), Writing(strict, limit, as_json, output)
+
+    def work() -> Written:
+        done = fix_file(file, output, version=version, pcrel=own_fields, leave_out=leave_out, consumer=consumer)
+        lines = [f"{file}: mended: {problem}" for problem in done.problems]
+        if done.changed:
+            what = f"{counted(done.functions, 'function')}, {counted(done.rows, 'row')}, {done.bytes} bytes"
+            lines.append(f"{file}: {versions_text(done.versions, done.version)}: {what} at {done.address:#x}")
+        else:
+            lines.append(f"{file}: nothing to mend")
+        tell("fixed", file, done, lines, how)
+        return done
+
+    ctx.exit(run(file, work, how))

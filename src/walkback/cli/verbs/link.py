@@ -1,0 +1,103 @@
+"""`walkback link`: SFrame sections of code that is laid out already, made one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from walkback.base.errors import WalkbackError
+from walkback.base.text import counted, printable
+from walkback.cli.consumer import FOR
+from walkback.cli.output import Address
+from walkback.cli.paths import OUTPUT_FILE, PLACED_FILE, refuse_terminal
+from walkback.cli.written import VERSION, Writing, options, run, tell, versions_text, wanted_pcrel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from walkback.cli.written import Written
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PLACED_FILE)
+@click.option("-o", "--output", required=True, type=OUTPUT_FILE, help="Where the section, or with -r the object, goes.")
+@click.option("-r", "--relocatable", is_flag=True, help="Write a copy of one object whose sections have become one.")
+@click.option(
+    "--view",
+    type=click.Choice(["execution", "linking"]),
+    default="execution",
+    show_default=True,
+    help="One index, or complete sections that follow each other.",
+)
+@VERSION
+@FOR
+@click.option(
+    "--address",
+    type=Address(),
+    metavar="A",
+    help="Where the section will stand. [default: where the lowest is, or behind all code]",
+)
+@options
+@click.pass_context
+def link(
+    ctx: click.Context,
+    files: tuple[str, ...],
+    output: str,
+    relocatable: bool,
+    view: str,
+    version: int | None,
+    consumer: str | None,
+    address: int | None,
+    pcrel: str | None,
+    leave_out: bool,
+    strict: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Make one section of all that FILE... have.
+
+    The code is laid out already: a FILE is a linked ELF file, or raw section bytes with their address, as in
+    raw.sframe@0x4000, and OUTPUT gets the bytes of the section. With -r the FILE is one relocatable object, and OUTPUT
+    is a copy of it.
+    """
+    own_fields, how = wanted_pcrel(pcrel, version, consumer), Writing(strict, limit, as_json, output)
+    if consumer is not None and view == "linking":
+        message = "--for takes no --view linking: readers see only the first of several sections"
+        raise click.UsageError(message)
+    if relocatable and len(files) > 1:
+        message = "-r takes one object, such as `ld -r` makes of several"
+        raise click.UsageError(message)
+    if relocatable and address is not None:
+        message = "-r takes no --address: the linker places the section"
+        raise click.UsageError(message)
+
+    refuse_terminal("a binary file", output)
+    if not relocatable:
+        _check(files, output)
+
+    def work() -> Written:
+        from walkback.sections.linking.link import link as link_files
+
+        form: dict[str, Any] = {"version": version, "pcrel": own_fields, "view": view}
+        form |= {"leave_out": leave_out, "consumer": consumer}
+        done = link_files(files, output, address=address, relocatable=relocatable, **form)
+        made_of = f"{counted(done.pieces, 'section')}, {versions_text(done.versions, done.version)}"
+        what = f"{counted(done.functions, 'function')}, {counted(done.rows, 'row')}, {done.bytes} bytes"
+        where = "" if relocatable else f" for {done.address:#x}"
+        tell("linked", files, done, [f"{output}: {made_of}: {what}{where}"], how)
+        return done
+
+    ctx.exit(run(files, work, how))
+
+
+def _check(files: Sequence[str], output: str) -> None:
+    """Refuse what makes no sense; what cannot be read is told later."""
+    from walkback.sections.linking.link import check_inputs
+
+    try:
+        check_inputs(files, output)
+    except ValueError as error:
+        raise click.UsageError(printable(str(error))) from None
+    except WalkbackError:
+        pass

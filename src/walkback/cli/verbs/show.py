@@ -1,0 +1,130 @@
+"""`walkback show`: print sections."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from walkback.base.text import printable
+from walkback.cli.output import (
+    ADDRESS,
+    EXIT_FINDINGS,
+    EXIT_FINE,
+    FILE,
+    JSON,
+    SECTION,
+    check_options,
+    complain,
+    for_each_file,
+    guarded,
+    write,
+)
+
+if TYPE_CHECKING:
+    from walkback.sframe.files import SFrameSection, Source
+
+
+@click.command()
+@FILE
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["readable", "gnu", "llvm"]),
+    default="readable",
+    help="For people, as readelf --sframe prints, or as llvm-readobj --sframe (version 2).",
+)
+@JSON
+@click.option(
+    "--function", "targets", multiple=True, metavar="NAME|ADDR", help="Only the function of this name or address."
+)
+@SECTION
+@ADDRESS
+@click.pass_context
+def show(
+    ctx: click.Context,
+    files: tuple[str, ...],
+    style: str,
+    as_json: bool,
+    targets: tuple[str, ...],
+    section: str | None,
+    address: int | None,
+) -> None:
+    """Print the functions and rules of SFrame sections."""
+    from walkback.elf import OpenFile, is_archive
+    from walkback.sframe.files import read
+
+    check_options(files, section, address)
+    if as_json:
+        if ctx.get_parameter_source("style") is not click.core.ParameterSource.DEFAULT:
+            message = "--json and --format exclude each other"
+            raise click.UsageError(message)
+        style = "json"
+
+    unused: set[str] = set()
+
+    def show_source(source: Source) -> int:
+        pieces = source.pieces(faults=True)
+        return max((_show_piece(source, piece, style, targets, unused) for piece in pieces), default=EXIT_FINE)
+
+    def work(file: str) -> int:
+        unused.update(targets)
+        status = EXIT_FINE
+        if style == "gnu" and len(files) > 1 and not is_archive(OpenFile(file)):
+            _name_file(file)
+        for source in read(file, section=section, address=address or 0):
+            if style == "gnu" and source.file != file:
+                _name_file(source.file)
+            if not len(source.data):
+                _say_empty(source, style)
+            status = max(status, guarded(show_source, source, source.file))
+        for target in sorted(unused):
+            complain(f"{file}: no function of this section is or covers {target}")
+            status = EXIT_FINDINGS
+        return status
+
+    ctx.exit(for_each_file(files, work))
+
+
+def _name_file(name: str) -> None:
+    """As readelf does before each of several files, and before members of archives."""
+    write([f"\nFile: {name}\n".encode("utf-8", "surrogateescape")])
+
+
+def _say_empty(source: Source, style: str) -> None:
+    """An empty section is sound and says nothing."""
+    if style == "gnu":
+        write([f"\nSection '{source.name}' has no debugging data.\n".encode()])
+    elif style == "json":
+        from walkback.sframe.dump.json import empty
+
+        write([empty(source)])
+    else:
+        write(
+            [f"{printable(source.file)}: {printable(source.name)} section at {source.address:#x} is empty\n".encode()]
+        )
+
+
+def _show_piece(source: Source, piece: SFrameSection, style: str, targets: tuple[str, ...], unused: set[str]) -> int:
+    """Print one section; tell on standard error what a reader of its output might miss."""
+    from walkback.sframe.dump import View, gnu, json, llvm, readable
+    from walkback.sframe.lookup import choose
+
+    view = View.of(source, piece)
+    if targets:
+        view.chosen, used = choose(source, piece, targets)
+        unused -= used
+        if not len(view.chosen):
+            return EXIT_FINE
+    if style == "readable":
+        write(readable.dump(view, colour=sys.stdout.isatty()))
+    else:
+        write({"gnu": gnu.dump, "llvm": llvm.dump, "json": json.dump}[style](view))
+    if piece.position:
+        complain(f"{source.file}: {source.name}+{piece.position:#x}: a further SFrame section, which readers miss")
+    faults = int((piece.section.functions.fault[view.chosen] != 0).sum())
+    if faults:
+        complain(f"{source.file}: {source.name}: {faults} functions cannot be read whole; `walkback check` says why")
+        return EXIT_FINDINGS
+    return EXIT_FINE

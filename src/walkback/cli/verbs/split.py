@@ -1,0 +1,53 @@
+"""`walkback split`: one SFrame section for each text section of an object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from walkback.base.text import counted
+from walkback.cli.paths import INPUT_FILE, output_for
+from walkback.cli.written import IN_PLACE, VERSION, Writing, options, run, tell, wanted_pcrel
+
+if TYPE_CHECKING:
+    from walkback.cli.paths import output_for
+from walkback.cli.written import Written
+
+
+@click.command()
+@click.argument("file", type=INPUT_FILE)
+@IN_PLACE
+@VERSION
+@click.option("--suffix", is_flag=True, help="Name sections .sframe.SECTION, for --gc-sections of GNU ld since 2.46.")
+@options
+@click.pass_context
+def split(
+    ctx: click.Context,
+    file: str,
+    output: str | None,
+    version: int | None,
+    suffix: bool,
+    pcrel: str | None,
+    leave_out: bool,
+    strict: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Give each text section of an object an SFrame section of its own.
+
+    It goes with its text section by SHF_LINK_ORDER, and into the section group that the text section is in, so that
+    linkers keep and drop both together. FILE is an object or an archive of objects.
+    """
+    from walkback.sections.linking.split import split as split_file
+
+    output = output_for(file, output)
+    own_fields, how = wanted_pcrel(pcrel, version), Writing(strict, limit, as_json, output)
+
+    def work() -> Written:
+        done = split_file(file, output, version=version, pcrel=own_fields, suffix=suffix, leave_out=leave_out)
+        what = f"{counted(done.sections, 'section')}, {done.grouped} in groups, {counted(done.functions, 'function')}"
+        tell("split", file, done, [f"{file}: {counted(done.objects, 'object')}: {what}"], how)
+        return done
+
+    ctx.exit(run(file, work, how))

@@ -1,0 +1,312 @@
+"""`walkback stack`: what a process is doing, or was doing when it ended."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from walkback.base.errors import UnreadableError
+from walkback.base.text import counted, printable
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
+from walkback.cli.paths import INPUT_FILE, opened, refuse_input, refuse_terminal
+from walkback.cli.storing import LABEL, STORE, check_store, storing
+from walkback.cli.walking import (
+    FORMAT_NAMES,
+    Shared,
+    any_complete,
+    complain_of,
+    options,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import numpy as np
+
+    from walkback.capture.snapshot import Snapshot
+    from walkback.capture.stacks import Stopper, ThreadStacks
+    from walkback.stacks.profile import NamedFrames, SampleBatch
+    from walkback.walking.moduletable import Only
+
+EXIT_INTERRUPTED = 130
+"""Somebody has pressed Ctrl-C; what there was until then is written."""
+
+
+@click.command()
+@click.argument("target", metavar="PID|CORE", type=INPUT_FILE)
+@click.option("--exe", type=INPUT_FILE, metavar="FILE", help="The program of a core file.")
+@click.option("--format", "form", type=click.Choice(("text", *FORMAT_NAMES)), help="What to write. [default: text]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a thread; the same as --format json.")
+@click.option("--registers", is_flag=True, help="Show the registers of each thread, in text.")
+@click.option("--repeat", type=click.IntRange(1), default=1, metavar="N", help="Look at a process N times.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0),
+    default=0.01,
+    show_default=True,
+    metavar="SECONDS",
+    help="Between two looks.",
+)
+@click.option(
+    "--stack-bytes",
+    type=click.IntRange(0, 1 << 30),
+    metavar="N",
+    help="Copy this much of each stack at once. [default: 1 MiB]",
+)
+@STORE
+@LABEL
+@options
+@click.pass_context
+def stack(
+    ctx: click.Context,
+    /,
+    target: str,
+    exe: str | None,
+    form: str | None,
+    as_json: bool,
+    registers: bool,
+    repeat: int,
+    interval: float,
+    stack_bytes: int | None,
+    store: str | None,
+    labels: tuple[tuple[str, str], ...],
+    **shared: Any,
+) -> None:
+    """Show the stacks of all threads of a live process or a core file.
+
+    A number is a process; the path of a core file whose name is a number begins with ./ then. A process is stopped as
+    briefly as possible, one thread after the other, and goes on whatever happens.
+    """
+    common = Shared(**shared)
+    live = target.isascii() and target.isdigit()
+    if live and (exe is not None or common.sysroot is not None):
+        message = "--exe and --sysroot are for core files"
+        raise click.UsageError(message)
+    if not live and (repeat > 1 or stack_bytes is not None):
+        message = "--repeat and --stack-bytes are for live processes"
+        raise click.UsageError(message)
+    if as_json and form not in {None, "json"}:
+        message = f"--json is a format, and --format {form} another"
+        raise click.UsageError(message)
+    if not live:
+        refuse_input(target, common.output)
+    check_store(store, labels)
+    # With a store nothing else is written unless that was asked for.
+    usual = "text" if store is None or common.output is not None or registers else None
+    name = "json" if as_json else form or usual
+    if registers and name != "text":
+        message = f"--registers is for text, and not for --format {name}"
+        raise click.UsageError(message)
+
+    def work(_: str) -> int:
+        from walkback.capture.stacks import Stopper
+
+        stopper = Stopper(int(target) if live else target, exe=exe, stack_bytes=stack_bytes, **common.walking())
+        shots = _Shots(stopper, repeat, interval)
+        with storing(store, labels, stopper) as keep:
+            _write(shots.each(keep), stopper, name, common, registers=registers)
+        return shots.tell(target, common.only)
+
+    ctx.exit(guarded(work, target, f"process {target}" if live else target))
+
+
+class _Shots:
+    """Pictures taken one after the other, and what is to be told of all."""
+
+    def __init__(self, stopper: Stopper, repeat: int, interval: float) -> None:
+        import numpy as np
+
+        self.stopper = stopper
+        self._repeat, self._interval = repeat, interval
+        self._sleeping = self._interrupted = False
+        self._stopped: list[np.ndarray] = []
+        self._ends = np.zeros(256, np.int64)
+        self._troubles: dict[str, None] = {}
+        self.live = stopper.live
+
+    def __iter__(self) -> Iterator[ThreadStacks]:
+        if self._repeat == 1:
+            yield self._shoot()
+            return
+        former = signal.signal(signal.SIGINT, self._interrupt)
+        try:
+            yield from self._many()
+        finally:
+            signal.signal(signal.SIGINT, former)
+
+    def each(self, keep: Callable[[SampleBatch], None]) -> Iterator[ThreadStacks]:
+        """All of them, each of which is kept before it is shown."""
+        for shot in self:
+            keep(shot.batch())
+            yield shot
+
+    def _interrupt(self, _number: int, _frame: object) -> None:
+        """Take no more pictures; a look that has begun is not cut short, unless this is asked for twice."""
+        if self._sleeping or self._interrupted:
+            raise KeyboardInterrupt
+        self._interrupted = True
+
+    def _many(self) -> Iterator[ThreadStacks]:
+        """As many as there are until the process ends, or somebody has seen enough."""
+        following = time.monotonic()
+        for number in range(self._repeat):
+            if number:
+                # What took longer than the interval is not made up for by looks without a pause.
+                following = max(following + self._interval, time.monotonic())
+                self._sleep(following - time.monotonic())
+            if self._interrupted:
+                return
+            try:
+                shot = self._shoot()
+            except UnreadableError as error:
+                if not number:
+                    raise
+                self._troubles[f"{error.message}, after {counted(number, 'look')}"] = None
+                return
+            yield shot
+
+    def _sleep(self, seconds: float) -> None:
+        try:
+            self._sleeping = True
+            if not self._interrupted:
+                time.sleep(max(0.0, seconds))
+        except KeyboardInterrupt:
+            self._interrupted = True
+        finally:
+            self._sleeping = False
+
+    def _shoot(self) -> ThreadStacks:
+        import numpy as np
+
+        shot = self.stopper.shoot()
+        self._stopped.append(shot.snapshot.stopped)
+        self._ends += np.bincount(shot.stacks.end, minlength=256)
+        self._troubles.update(dict.fromkeys(shot.snapshot.troubles))
+        return shot
+
+    def tell(self, target: str, only: Only | None) -> int:
+        """What could not be had; and of many looks at a process how long its threads were stopped."""
+        import numpy as np
+
+        stopped = np.concatenate(self._stopped) if self._stopped else np.zeros(0)
+        if self.live and self._repeat > 1 and len(stopped):
+            middle, most, longest = (np.percentile(stopped, part) / 1e6 for part in (50, 99, 100))
+            complain(
+                f"{target}: {counted(len(stopped), 'stop')}: {middle:.3f} ms in the middle, "
+                f"{most:.3f} ms for 99 of 100, {longest:.3f} ms at most"
+            )
+        complain_of(target, list(dict.fromkeys([*self._troubles, *self.stopper.troubles])))
+        if self._interrupted:
+            return EXIT_INTERRUPTED
+        return EXIT_FINE if any_complete(self._ends, only) and not self._troubles else EXIT_FINDINGS
+
+
+def _write(
+    shots: Iterator[ThreadStacks], stopper: Stopper, name: str | None, common: Shared, *, registers: bool
+) -> None:
+    if name is None:
+        for _ in shots:
+            pass
+        return
+    if name == "text":
+        with opened(common.output) as out:
+            for number, shot in enumerate(shots):
+                lines = [*([""] if number else []), *_lines(shot, registers=registers)]
+                out.writelines(f"{printable(line)}\n".encode(errors="surrogateescape") for line in lines)
+                out.flush()
+        return
+    from walkback.capture.stacks import Totalled
+    from walkback.export.formats import FORMATS
+
+    form = FORMATS[name]
+    if form.binary:
+        refuse_terminal(f"--format {form.name}", common.output)
+    if form.streamed:
+        with opened(common.output) as out:
+            form.export((shot.batch() for shot in shots), out)
+        return
+    total = Totalled(stopper)
+    for shot in shots:
+        total.add(shot)
+    with opened(common.output) as out:
+        form.export(total.profile(), out)
+
+
+def _lines(shot: ThreadStacks, *, registers: bool) -> Iterator[str]:
+    """The picture as text: a paragraph for each thread."""
+    snapshot = shot.snapshot
+    known: dict[tuple[int, ...], str] = {}
+    yield f"process {snapshot.pid} {snapshot.arguments or snapshot.command}{_ending(snapshot)}"
+    for number, (tid, name) in enumerate(zip(snapshot.tids, snapshot.names, strict=True)):
+        stopped = int(snapshot.stopped[number])
+        notes = [f"stopped for {stopped / 1e6:.3f} ms"] if stopped else []
+        notes += ["got the signal"] if number == snapshot.signalled else []
+        yield ""
+        yield f"thread {tid} {name}" + (f" ({', '.join(notes)})" if notes else "")
+        if registers:
+            yield from _registers(snapshot, number)
+        yield from _stack(shot, number, known)
+
+
+def _ending(snapshot: Snapshot) -> str:
+    """What ended the process."""
+    if not snapshot.signal:
+        return ""
+    try:
+        name = signal.Signals(snapshot.signal).name
+    except ValueError:
+        name = f"signal {snapshot.signal}"
+    about = f" at {snapshot.fault:#x}" if snapshot.fault is not None else ""
+    return f", ended by {name}{about}"
+
+
+def _registers(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """The registers that are known, four on a line."""
+    from walkback.walking.samples import COLUMNS, PC
+
+    machine, row = snapshot.machine, snapshot.samples.registers[number].tolist()
+    known = [column for column in range(COLUMNS) if int(snapshot.samples.known[number]) >> column & 1]
+    if machine.ra_from_cfa and PC in known:
+        known.remove(PC)  # it is the return address column of that machine's tables too, under its own name
+    words = [f"{'pc' if one == PC else machine.register_name(one):>4} 0x{row[one]:016x}" for one in known]
+    yield from (f"    {'  '.join(words[place : place + 4])}" for place in range(0, len(words), 4))
+
+
+def _stack(shot: ThreadStacks, number: int, known: dict[tuple[int, ...], str]) -> Iterator[str]:
+    """A line for each frame, and why there is no more of them; `known` keeps what was said of a frame."""
+    from walkback.stacks.stacks import END_REASONS, END_WORDS, End, FrameKind
+
+    stacks = shot.stacks
+    first, end = (int(stacks.first[at]) for at in (number, number + 1))
+    exact, returns = int(FrameKind.EXACT), int(FrameKind.RETURN)
+    kinds = [*stacks.kind[first:end].tolist(), returns]
+    pcs, hows, frames = (column[first:end].tolist() for column in (stacks.pc, stacks.how, shot.frame))
+    for depth, (pc, how, frame) in enumerate(zip(pcs, hows, frames, strict=True)):
+        # Names are those of the call before, and what is shown is where it returns to.
+        after = int(kinds[depth] == returns and kinds[depth + 1] != exact)
+        about = known.get((frame, how, after))
+        if about is None:
+            about = known[frame, how, after] = _about(shot.frames, frame, how, after)
+        yield f"#{depth:<4}0x{pc:016x} {about}"
+    why = End(int(stacks.end[number]))
+    if why == End.UNKNOWN_REGISTER:
+        yield f"      {END_WORDS[why]} {shot.snapshot.machine.register_name(int(stacks.at[number]))}"
+    elif why in END_REASONS:
+        yield f"      {END_WORDS[why]}: {END_REASONS[why]}"
+    elif why != End.COMPLETE:
+        yield f"      {END_WORDS[why]} at {int(stacks.at[number]):#x}"
+
+
+def _about(frames: NamedFrames, frame: int, how: int, after: int) -> str:
+    """What a line says of a frame behind its address."""
+    from walkback.stacks.stacks import HOW_WORDS, How
+
+    away = after + (int(frames.offset[frame]) if frames.offset is not None else 0)
+    where = f"+{away:#x}" if frames.symbol[frame] and away else ""
+    source = ""
+    if frames.file is not None and frames.line is not None and frames.file[frame]:
+        source = f" at {frames.file[frame]}:{frames.line[frame]}"
+    return f"{frames.label(frame)}{where}{source} ({frames.module[frame] or 'no file'}) [{HOW_WORDS[How(how)]}]"

@@ -1,0 +1,98 @@
+"""`walkback store`: stacks of many programs, kept and asked later.
+
+The verbs of a store are modules here, imported when they are asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+import click
+
+from walkback.base.text import counted, printable
+from walkback.cli.output import EXIT_FINE, guarded
+from walkback.cli.paths import FOLDER
+
+if TYPE_CHECKING:
+    from walkback.store.overview import Overview
+
+VERBS = ("append", "top", "flame", "diff", "through", "sql", "compact", "expire", "check")
+"""In the order of `--help`."""
+_MOST_SHOWN = 12
+
+
+class _StoreVerbs(click.Group):
+    """Imports a verb when it is asked for."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Options may stand behind DIR too, where there is no verb that they would be of.
+        own = list(takewhile(lambda word: word.startswith("-"), args[1:]))
+        if args and not args[0].startswith("-"):
+            args = [*own, args[0], *args[1 + len(own) :]]
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = getattr(import_module(f"walkback.cli.verbs.store.{cmd_name}"), cmd_name)
+        return command
+
+
+@click.group(cls=_StoreVerbs, invoke_without_command=True, subcommand_metavar="[VERB [ARGS]...]")
+@click.argument("folder", metavar="DIR", type=FOLDER)
+@click.option("--json", "as_json", is_flag=True, help="Without a verb: print JSON, one object.")
+@click.pass_context
+def store(ctx: click.Context, /, folder: str, as_json: bool) -> None:
+    """Keep the stacks of many programs in a folder, and ask what was seen.
+
+    Without a verb: tell what there is.
+    """
+    ctx.obj = folder
+    if ctx.invoked_subcommand is not None:
+        if as_json:
+            message = f"--json comes behind {ctx.invoked_subcommand}"
+            raise click.UsageError(message)
+        return
+    ctx.exit(guarded(lambda name: _show(name, as_json), folder, folder))
+
+
+def _show(folder: str, as_json: bool) -> int:
+    import json
+    from dataclasses import asdict
+
+    from walkback.store.store import Store
+
+    found = Store(folder).overview()
+    if as_json:
+        sums = {"samples": found.samples, "stacks": found.stacks, "bytes": found.bytes}
+        click.echo(json.dumps({"type": "store", "store": folder, **sums, **asdict(found)}))
+        return EXIT_FINE
+    for line in _lines(folder, found):
+        click.echo(line)
+    return EXIT_FINE
+
+
+def _lines(folder: str, found: Overview) -> list[str]:
+    about = f"{counted(found.samples, 'sample')}, {counted(found.stacks, 'stack')}, {counted(found.bytes, 'byte')}"
+    lines = [f"{printable(folder)}: {about}"]
+    several = [("hosts", found.hosts), ("processes", found.processes)]
+    several += [(f"label {name}", values) for name, values in found.labels.items()]
+    lines += [
+        f"{printable(name)}: {_some([printable(value) for value in values])}" for name, values in several if values
+    ]
+    if found.hours:
+        lines += ["", f"{'hour (UTC)':13} {'blocks':>6} {'samples':>11} {'stacks':>9} {'bytes':>12}"]
+    lines += [
+        f"{hour.hour:13} {hour.blocks:6} {hour.samples:11} {hour.stacks:9} {hour.bytes:12}" for hour in found.hours
+    ]
+    return lines
+
+
+def _some(values: list[str]) -> str:
+    more = len(values) - _MOST_SHOWN
+    return ", ".join(values[:_MOST_SHOWN]) + (f" and {counted(more, 'other')}" if more > 0 else "")

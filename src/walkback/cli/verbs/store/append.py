@@ -1,0 +1,208 @@
+"""`walkback store DIR append`: recordings and stacks into a store."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from walkback.base.errors import UnreadableError, WalkbackError
+from walkback.base.text import printable
+from walkback.cli.blobs import Blob, read_blob, read_blobs, stream_blob
+from walkback.cli.choosing import Label, Moment, one_each
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
+from walkback.cli.paths import INPUT_FILE, STREAM, standard_input
+from walkback.cli.storing import told
+from walkback.cli.verbs.unwind import account
+from walkback.cli.walking import BUILDID_DIR, SYSROOT
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+    from walkback.store.append import Append
+
+FORMS = ("perf", "folded", "cbf")
+_PERF = (b"PERFILE2", b"2ELIFREP")
+_FIRST_TEXT = 4
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=STREAM)
+@click.option("--from", "form", type=click.Choice(FORMS), help="What the files are. [default: as they begin]")
+@click.option("--host", metavar="NAME", help="Where they are from. [default: as recorded]")
+@click.option("--label", "labels", type=Label(), multiple=True, metavar="NAME=VALUE", help="Of all samples.")
+@click.option(
+    "--time", "start", type=Moment(), metavar="TIME", help="When the first sample was. [default: as recorded]"
+)
+@click.option(
+    "--weight", type=click.Choice(["samples", "period"]), default="samples", show_default=True, help="What to count."
+)
+@click.option("--process", metavar="NAME", help="Whose backtraces CBF has.")
+@click.option("--images", type=INPUT_FILE, metavar="FILE", help="The image map (CIF) of that process.")
+@SYSROOT
+@BUILDID_DIR
+@JSON
+@click.pass_context
+def append(
+    ctx: click.Context,
+    /,
+    files: tuple[str, ...],
+    form: str | None,
+    host: str | None,
+    labels: tuple[tuple[str, str], ...],
+    start: int | None,
+    weight: str,
+    process: str | None,
+    images: str | None,
+    sysroot: str | None,
+    buildid_dir: str | None,
+    as_json: bool,
+) -> None:
+    """Add the stacks of files to the store, which is made if it is not there.
+
+    A FILE is a recording of perf, made with `perf record --call-graph dwarf`; or it has folded stacks, or backtraces
+    in CBF; `-` is standard input. All of them appear in the store at once, or none.
+    """
+    its_labels = one_each(labels)
+    wanted = _WantedAppend(start, weight == "period", process, images, sysroot, buildid_dir)
+
+    def work(folder: str) -> int:
+        from walkback.store.store import Store
+
+        worst = EXIT_FINE
+        with Store(folder, create=True).append(host=host, labels=its_labels) as new:
+            for file in files:
+                try:
+                    if Path(file).is_dir() and form in {None, "perf"}:
+                        worst = max(worst, _add_recording(new, file, file, wanted))
+                        continue
+                    with _opened(file) as source:
+                        worst = max(worst, _add(new, file, source, form, wanted))
+                except OSError as error:
+                    raise UnreadableError(error.strerror or str(error), file=file) from None
+                except WalkbackError as error:
+                    raise error.within(file=file) from None
+        if new.segment is None:
+            worst = max(worst, EXIT_FINDINGS)
+        for note in new.notes:
+            complain(f"{folder}: {note}")
+        _tell(folder, new, as_json)
+        return worst
+
+    ctx.exit(guarded(work, ctx.obj, ctx.obj))
+
+
+@dataclass(frozen=True, slots=True)
+class _WantedAppend:
+    """What the options tell of all files."""
+
+    start: int | None
+    by_period: bool
+    process: str | None
+    images: str | None
+    sysroot: str | None
+    buildid_dir: str | None
+
+
+class _Again(io.RawIOBase):
+    """What comes through a pipe, with what was read of it already."""
+
+    def __init__(self, name: str, begin: bytes, rest: BinaryIO) -> None:
+        self.name = name
+        self._begin = begin
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: WriteableBuffer, /) -> int:
+        data = memoryview(target)
+        found = self._begin[: len(data)] or self._rest.read(len(data))
+        self._begin = self._begin[len(data) :]
+        data[: len(found)] = found
+        return len(found)
+
+
+def _opened(file: str) -> contextlib.AbstractContextManager[BinaryIO]:
+    """A file, opened once: what comes through a pipe does not come again."""
+    stream = standard_input(file)
+    return Path(file).open("rb") if stream is None else contextlib.nullcontext(stream)
+
+
+def _form(file: str, source: BinaryIO) -> tuple[str, BinaryIO]:
+    """What a file is, by how it begins, and the whole of it."""
+    begin = source.read(8)
+    if source.seekable():
+        source.seek(-len(begin), os.SEEK_CUR)
+    else:
+        source = io.BufferedReader(_Again(file, begin, source))
+    if begin in _PERF:
+        return "perf", source
+    # No text begins so, and no later version of CBF is known.
+    return "cbf" if begin and begin[0] < _FIRST_TEXT else "folded", source
+
+
+def _written(source: BinaryIO) -> int:
+    """When a file was written; what comes through a pipe is of now."""
+    status = os.fstat(source.fileno())
+    return status.st_mtime_ns if stat.S_ISREG(status.st_mode) else time.time_ns()
+
+
+def _add(new: Append, file: str, source: BinaryIO, form: str | None, wanted: _WantedAppend) -> int:
+    start = _written(source) if wanted.start is None else wanted.start
+    begun, source = _form(file, source) if form is None else (form, source)
+    if begun == "folded":
+        new.folded(source, start=start)
+        return EXIT_FINE
+    if begun == "cbf":
+        # As text, which nobody can tell from folded stacks, they are only if that was said.
+        blobs = [stream_blob(file, source)] if form is None else read_blobs(file)
+        return _add_backtraces(new, blobs, start, wanted)
+    return _add_recording(new, file, source, wanted)
+
+
+def _add_recording(new: Append, file: str, source: str | BinaryIO, wanted: _WantedAppend) -> int:
+    """Add what perf recorded; `source` is the path of a folder, or an open file."""
+    import numpy as np
+
+    from walkback.capture.unwinding import Unwinding
+
+    unwinding = Unwinding(source, names_last=True, sysroot=wanted.sysroot, buildid_dir=wanted.buildid_dir)
+    ends = np.zeros(256, np.int64)
+    taken = new.captured(unwinding, start=wanted.start, by_period=wanted.by_period)
+    for batch in unwinding:
+        ends += np.bincount(batch.end, minlength=256)
+        taken.add(batch)
+    return account(file, unwinding.recording, ends, unwinding.troubles)
+
+
+def _add_backtraces(new: Append, blobs: list[Blob], times: int, wanted: _WantedAppend) -> int:
+    from walkback.cbf.decoding import decode_all
+    from walkback.cif.decoding import decode
+    from walkback.naming.modules import Modules
+
+    modules = Modules(sysroot=wanted.sysroot, buildid_dir=wanted.buildid_dir)
+    images = None if wanted.images is None else decode(read_blob(wanted.images, key="imageMap").data)
+    for blob in blobs:
+        its = decode(blob.images) if images is None and blob.images is not None else images
+        new.backtraces(decode_all(blob.data), its, times=times, process=wanted.process, modules=modules)
+    return EXIT_FINE
+
+
+def _tell(folder: str, new: Append, as_json: bool) -> None:
+    """What came into the store."""
+    import json
+    from dataclasses import asdict
+
+    if as_json:
+        hours = {hour: asdict(counts) for hour, counts in new.blocks.items()}
+        click.echo(json.dumps({"type": "append", "store": folder, "segment": new.segment, "hours": hours}))
+        return
+    (complain if new.segment is None else click.echo)(printable(f"{folder}: {told(new)}"))

@@ -1,0 +1,35 @@
+"""`walkback store DIR check`: whether all of a store can be read."""
+
+from __future__ import annotations
+
+import click
+
+from walkback.base.text import counted, printable
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
+
+
+@click.command()
+@JSON
+@click.pass_context
+def check(ctx: click.Context, /, as_json: bool) -> None:
+    """Read every block, and compare it with what the store tells of it."""
+
+    def work(folder: str) -> int:
+        import json
+        from dataclasses import asdict
+
+        from walkback.store.store import Store
+
+        store = Store(folder)
+        problems = store.check()
+        if as_json:
+            for one in problems:
+                click.echo(json.dumps({"type": "problem", **asdict(one)}))
+        else:
+            for one in problems:
+                click.echo(printable(f"{one.file}: {one.message}"))
+            if not problems:
+                click.echo(f"{printable(folder)}: {counted(len(store.blocks()), 'block')}, no problems")
+        return EXIT_FINDINGS if problems else EXIT_FINE
+
+    ctx.exit(guarded(work, ctx.obj, ctx.obj))

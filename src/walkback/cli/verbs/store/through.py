@@ -1,0 +1,117 @@
+"""`walkback store DIR through`: the stacks that a function is in."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from walkback.base.text import printable
+from walkback.cli.choosing import Chosen, choosing, profile_of
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
+from walkback.cli.paths import opened, refuse_terminal
+from walkback.cli.verbs.store.flame import FORMATS
+from walkback.cli.walking import OUTPUT
+
+if TYPE_CHECKING:
+    from walkback.stacks.profile import Profile
+    from walkback.stacks.through import Neighbour, Through
+
+_MOST_LIKE = 5
+
+
+@click.command()
+@click.argument("function")
+@choosing
+@click.option("--regex", is_flag=True, help="FUNCTION is a pattern, to be found anywhere in a name.")
+@click.option("--format", "form", type=click.Choice(("text", *FORMATS)), help="What to write. [default: text]")
+@click.option("--limit", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="The most lines.")
+@JSON
+@OUTPUT
+@click.pass_context
+def through(
+    ctx: click.Context,
+    /,
+    function: str,
+    regex: bool,
+    form: str | None,
+    limit: int,
+    as_json: bool,
+    output: str | None,
+    **chosen: Any,
+) -> None:
+    """Show who calls FUNCTION, and whom it calls; or write the stacks that it is in."""
+    if as_json and form is not None:
+        message = f"--json is a format, and --format {form} another"
+        raise click.UsageError(message)
+    try:
+        pattern = re.compile(function if regex else f"{re.escape(function)}\\Z")
+    except re.error as error:
+        message = f"{printable(function)!r} is no pattern: {error}"
+        raise click.UsageError(message) from None
+
+    def work(folder: str) -> int:
+        from walkback.export.formats import FORMATS as WRITERS
+        from walkback.stacks.through import through as found_through
+        from walkback.store.store import Store
+
+        writer = WRITERS[form] if form not in {None, "text"} else None
+        if writer is not None and writer.binary:
+            refuse_terminal(f"--format {writer.name}", output)
+        everything = profile_of(folder, Chosen(**chosen).select(Store(folder)))
+        if everything is None:
+            return EXIT_FINDINGS
+        found = found_through(everything, lambda name: (pattern.search if regex else pattern.match)(name) is not None)
+        if not found.functions:
+            complain(f"{folder}: no stack has {function}{_like(everything, function)}")
+            return EXIT_FINDINGS
+        with opened(output) as out:
+            if writer is not None:
+                writer.export(found.profile, out)
+            else:
+                lines = _objects(found, limit) if as_json else _lines(found, limit)
+                out.writelines(line.encode("utf-8", "surrogateescape") + b"\n" for line in lines)
+        return EXIT_FINE
+
+    ctx.exit(guarded(work, ctx.obj, ctx.obj))
+
+
+def _like(profile: Profile, function: str) -> str:
+    """Functions whose names have what was asked for in them."""
+    wanted = function.lower()
+    names = sorted(
+        {name for name in profile.frames.labels() if wanted in name.lower()}, key=lambda name: (len(name), name)
+    )
+    return f"; there is {', '.join(map(printable, names[:_MOST_LIKE]))}" if names else ""
+
+
+def _lines(found: Through, limit: int) -> list[str]:
+    from walkback.stacks.top import function_text
+
+    unit = printable(found.profile.unit)
+    names = [function_text(*one) for one in found.functions]
+    share = 100 * found.weight / (found.whole or 1)
+    lines = [*names[:limit], *([f"and {len(names) - limit} more"] if len(names) > limit else [])]
+    lines.append(f"{found.weight} of {found.whole} {unit} ({share:.2f} %), {found.own} of its own")
+    for title, neighbours in (("called by", found.callers), ("calls", found.callees)):
+        if neighbours:
+            lines += ["", f"{'weight':>11} {'%':>6}  {title}"]
+        lines += [
+            f"{one.weight:11} {100 * one.weight / (found.weight or 1):6.2f}  {function_text(one.name, one.module)}"
+            for one in neighbours[:limit]
+        ]
+    return lines
+
+
+def _objects(found: Through, limit: int) -> list[str]:
+    import json
+    from dataclasses import asdict
+
+    def told(neighbours: list[Neighbour]) -> list[dict[str, Any]]:
+        return [asdict(one) for one in neighbours[:limit]]
+
+    functions = [{"name": name, "module": module} for name, module in found.functions]
+    weights = {"weight": found.weight, "own": found.own, "whole": found.whole}
+    sides = {"callers": told(found.callers), "callees": told(found.callees)}
+    return [json.dumps({"type": "through", "functions": functions, **weights, **sides})]

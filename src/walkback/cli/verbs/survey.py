@@ -1,0 +1,244 @@
+"""`walkback survey`: what SFrame would cost and cover, over all ELF files of a folder, a package or a distribution."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from walkback.base.text import printable
+from walkback.cli.coverage import percent
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
+from walkback.cli.paths import EXISTING_FOLDER, FOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from walkback.surveys.executors import Workers
+    from walkback.surveys.run import Progress, Surveyed
+    from walkback.surveys.summary import Summary, VersionSummary
+
+_MOST_TOLD = 20
+"""Lines of what could not be surveyed; all of it is in the tables."""
+_PATIENCE = 10.0
+"""Seconds without a worker until that is told."""
+_BYTES_OF_A_FILE = 200_000
+"""A small file takes as long as this many bytes of a large one."""
+_OUTCOMES = {
+    "measured": "measured",
+    "without": "without call frame information",
+    "debug": "with debug information only",
+    "machine": "of other machines",
+    "32-bit": "of 32 bits",
+    "core": "core files",
+    "error": "that cannot be read",
+}
+
+
+@click.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FOLDER)
+@click.option("-o", "--output", required=True, type=FOLDER, metavar="DIR", help="The folder of the survey.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. [default: one for each processor]")
+@click.option("--dask", metavar="ADDRESS", help="Let the workers of this scheduler of Dask do it.")
+@click.option(
+    "--debug-root",
+    "debug_roots",
+    multiple=True,
+    type=EXISTING_FOLDER,
+    metavar="DIR",
+    help="Where separate debug files are. [default: /usr/lib/debug]",
+)
+@JSON
+@click.pass_context
+def survey(
+    ctx: click.Context,
+    /,
+    paths: tuple[str, ...],
+    output: str,
+    jobs: int | None,
+    dask: str | None,
+    debug_roots: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Survey all ELF files in folders, packages and archives: sizes, coverage, findings, producers.
+
+    The folder of the survey is made, or if it is one, brought up to date: files that have not changed are not looked
+    through again. So the same command goes on after a survey that was stopped.
+    """
+    if jobs is not None and dask is not None:
+        message = "--jobs is for this machine, and with --dask the workers are others"
+        raise click.UsageError(message)
+
+    def work(folder: str) -> int:
+        from walkback.elf.debugfiles import DEBUG_ROOTS
+        from walkback.surveys.reading import Survey
+        from walkback.surveys.run import survey as survey_files
+        from walkback.surveys.summary import summary
+
+        with _shown() as move, _pipes_break():
+            patience = _Patience(dask)
+
+            def progress(state: Progress) -> None:
+                move(state)
+                patience.look(state)
+
+            done = survey_files(
+                paths,
+                folder,
+                workers=_workers(jobs, dask),
+                debug_roots=debug_roots or DEBUG_ROOTS,
+                progress=progress,
+            )
+        with Survey(folder).database() as database:
+            found = summary(database)
+        (_tell_json if as_json else _tell)(done, found)
+        return _complain(folder, found)
+
+    try:
+        ctx.exit(guarded(work, output, output))
+    except KeyboardInterrupt:
+        kept = "what was done is kept, and the same command goes on" if Path(output).is_dir() else "nothing was done"
+        complain(f"{output}: stopped; {kept}")
+        raise click.Abort from None
+
+
+def _workers(jobs: int | None, dask: str | None) -> Workers:
+    from walkback.surveys.executors import DaskWorkers, LocalWorkers
+
+    if dask is None:
+        return LocalWorkers(jobs)
+    import logging
+
+    with contextlib.suppress(ImportError):
+        import distributed  # noqa: F401 - it sets up its logging when it is imported
+    # What happens to workers is told where they are; here it would be drawn over the progress.
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in {"distributed", "tornado", "asyncio"}:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    return DaskWorkers(dask)
+
+
+class _Patience:
+    """Tells once that there is no worker, and again if that comes back."""
+
+    def __init__(self, address: str | None) -> None:
+        self._address = address
+        self._since: float | None = None
+        self._told = False
+
+    def look(self, state: Progress) -> None:
+        """Each second or so, as long as there is no worker."""
+        if state.workers != 0:
+            self._since, self._told = None, False
+            return
+        now = time.monotonic()
+        self._since = self._since or now
+        if now - self._since > _PATIENCE and not self._told:
+            complain(f"waiting for a worker of {self._address}")
+            self._told = True
+
+
+@contextlib.contextmanager
+def _pipes_break() -> Iterator[None]:
+    """A worker that closes its end of a pipe or socket is an error to be dealt with, and not the end of this."""
+    former = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGPIPE, former)
+
+
+@contextlib.contextmanager
+def _shown() -> Iterator[Callable[[Progress], None]]:
+    """A bar on a terminal; gives the function that moves it."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.TextColumn("{task.fields[told]}"),
+        rich.TimeRemainingColumn(),
+    )
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        finding = bar.add_task("Finding files", total=None, told="")
+        looking: list[rich.TaskID] = []
+        begun = files = size = 0.0
+
+        def move(state: Progress) -> None:
+            nonlocal begun, files, size
+            done, total = _cost(state.files, state.bytes), _cost(state.all_files, state.all_bytes)
+            if state.finding:
+                bar.update(finding, told=f"{_counted(state.all_files, 'file')}, {state.all_bytes / 1e6:,.0f} MB")
+            elif not looking:
+                # What was done in a former run is not to be counted as speed.
+                begun, files, size = time.monotonic(), state.files, state.bytes
+                bar.remove_task(finding)
+                looking.append(bar.add_task("Surveying", total=total, completed=done, told=""))
+            else:
+                seconds = max(time.monotonic() - begun, 1e-3)
+                told = f"{state.files:,} of {state.all_files:,} files"
+                told += f", {(state.files - files) / seconds:,.0f}/s, {(state.bytes - size) / 1e6 / seconds:,.1f} MB/s"
+                bar.update(looking[0], completed=done, told=told)
+
+        yield move
+
+
+def _cost(files: int, size: int) -> int:
+    """What files take, in bytes: each as much as some beside its own."""
+    return files * _BYTES_OF_A_FILE + size
+
+
+def _tell(done: Surveyed, found: Summary) -> None:
+    before = f", {done.files - done.done:,} of them in former runs" if done.done < done.files else ""
+    click.echo(f"{printable(done.folder)}: looked through {_counted(done.files, 'file')}{before}")
+    kinds = ", ".join(f"{count:,} {_OUTCOMES.get(outcome, outcome)}" for outcome, count in found.outcomes.items())
+    click.echo(f"ELF files: {found.places:,}, {found.files:,} different ones of {found.bytes:,} bytes")
+    if kinds:
+        click.echo(f"of these:  {kinds}")
+    if found.versions:
+        click.echo(f"\n{'':>9} {'files':>9} {'bytes':>15} {'.eh_frame+hdr':>15} {'ratio':>7} {'covered':>10}")
+    for one in found.versions:
+        covered = percent(one.covered, one.functions) if one.functions else "-"
+        sizes = f"{one.bytes:15,} {one.call_frames:15,} {_ratio(one):>7}"
+        click.echo(f"version {one.version} {one.files:9,} {sizes} {covered:>10}")
+    if found.shared and found.shared != found.versions:
+        files = _counted(found.shared[0].files, "file")
+        ratios = ", ".join(f"version {one.version} {_ratio(one)}" for one in found.shared)
+        click.echo(f"Ratios over the {files} that every version can be made for: {ratios}")
+
+
+def _ratio(one: VersionSummary) -> str:
+    return f"{one.bytes / one.call_frames:.3f}" if one.call_frames else "-"
+
+
+def _tell_json(done: Surveyed, found: Summary) -> None:
+    import json
+
+    told: dict[str, Any] = {"type": "survey", "survey": done.folder, "looked_through": done.files, "now": done.done}
+    click.echo(json.dumps(told | asdict(found)))
+
+
+def _complain(folder: str, found: Summary) -> int:
+    """What could not be surveyed; returns the exit status."""
+    for where, why in found.unsurveyed[:_MOST_TOLD]:
+        complain(f"{where}: {why}")
+    more = len(found.unsurveyed) - _MOST_TOLD
+    if more > 0:
+        complain(f"{folder}: and {more:,} more, in the tables troubles and files")
+    if not found.files:
+        complain(f"{folder}: there is no ELF file in what was looked through")
+    return EXIT_FINDINGS if found.unsurveyed or not found.files else EXIT_FINE
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,249 @@
+"""`walkback unwind`: the stacks of a recording of perf."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from walkback.base.text import counted, printable
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
+from walkback.cli.paths import OUTPUT_FILE, STREAM, is_stdout, opened, refuse_input, refuse_terminal, standard_input
+from walkback.cli.progress import progress
+from walkback.cli.storing import LABEL, STORE, check_store, storing
+from walkback.cli.walking import (
+    FORMAT_NAMES,
+    Shared,
+    any_complete,
+    complain_of,
+    options,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+
+    from walkback.capture.perfdata.recording import Recording
+    from walkback.stacks.profile import SampleBatch
+    from walkback.walking.moduletable import Only
+
+_NO_SAMPLES = "there are no samples"
+_NOTHING_TO_WALK = "no sample has registers and stack; perf record --call-graph dwarf,16384 records them"
+
+
+@click.command()
+@click.argument("file", metavar="PERF.DATA", type=STREAM)
+@click.option("--format", "form", type=click.Choice(FORMAT_NAMES), help="What to write. [default: folded]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a sample; the same as --format json.")
+@click.option(
+    "--compare", metavar="WAYS", help="Say how right sframe, cfi, fp and auto are, of those listed by commas."
+)
+@click.option("--chart", type=OUTPUT_FILE, help="With --compare: where the chart goes, as SVG.")
+@click.option(
+    "--weight", type=click.Choice(["samples", "period"]), default="samples", show_default=True, help="What to count."
+)
+@click.option("--kernel/--no-kernel", default=True, help="Show the kernel's frames.")
+@click.option(
+    "--mark-incomplete", is_flag=True, help="Give stacks that are not complete an outermost frame that says so."
+)
+@STORE
+@LABEL
+@click.option("--threads", type=click.IntRange(1, 256), help="Walk with this many threads. [default: one a processor]")
+@options
+@click.pass_context
+def unwind(
+    ctx: click.Context,
+    /,
+    file: str,
+    form: str | None,
+    as_json: bool,
+    compare: str | None,
+    chart: str | None,
+    weight: str,
+    kernel: bool,
+    mark_incomplete: bool,
+    store: str | None,
+    labels: tuple[tuple[str, str], ...],
+    threads: int | None,
+    **shared: Any,
+) -> None:
+    """Walk the stacks of a recording of perf.
+
+    It has to be made with `perf record --call-graph dwarf`. PERF.DATA can be - for what `perf record -o -` writes.
+    """
+    common = Shared(**shared)
+    if as_json and form not in {None, "json"}:
+        message = f"--json is a format, and --format {form} another"
+        raise click.UsageError(message)
+    for written in (common.output, chart):
+        refuse_input(file, written)
+    if compare is not None:
+        if form is not None or common.only is not None or common.output is not None or store is not None:
+            message = (
+                "--compare prints a table; it goes with --chart and --json, not with --format, --only, --store or -o"
+            )
+            raise click.UsageError(message)
+        if chart is not None and is_stdout(chart):
+            message = "the table goes to standard output, and the chart has to go elsewhere"
+            raise click.UsageError(message)
+        methods = _methods(compare)
+        ctx.exit(guarded(lambda name: _compare(name, methods, chart, as_json, common), file, file))
+    if chart is not None:
+        message = "--chart is for --compare"
+        raise click.UsageError(message)
+    check_store(store, labels)
+    # With a store nothing else is written unless that was asked for.
+    usual = "folded" if store is None or common.output is not None else None
+    wanted = _Wanted(
+        "json" if as_json else form or usual, weight == "period", kernel, mark_incomplete, threads, store, labels
+    )
+    ctx.exit(guarded(lambda name: _unwind(name, wanted, common), file, file))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What to write."""
+
+    form: str | None
+    by_period: bool
+    kernel: bool
+    mark: bool
+    threads: int | None
+    store: str | None
+    labels: tuple[tuple[str, str], ...]
+
+
+def _methods(text: str) -> list[str]:
+    """The ways to compare, by their names."""
+    from walkback.capture.methods import METHODS
+
+    names = text.split(",")
+    for name in names:
+        if name not in METHODS:
+            message = f"--compare takes {', '.join(METHODS)}, and not {printable(name)!r}"
+            raise click.UsageError(message)
+    return list(dict.fromkeys(names))
+
+
+def _unwind(file: str, wanted: _Wanted, common: Shared) -> int:
+    import numpy as np
+
+    from walkback.capture.unwinding import Collector, Unwinding
+    from walkback.export.formats import FORMATS
+
+    form = FORMATS[wanted.form] if wanted.form is not None else None
+    streamed, timeline = form is not None and form.streamed, form is not None and form.timeline
+    if form is not None and form.binary:
+        refuse_terminal(f"--format {form.name}", common.output)
+    chosen = common.walking() | {"kernel": wanted.kernel, "threads": wanted.threads, "names_last": not streamed}
+    unwinding = Unwinding(standard_input(file) or file, **chosen)
+    ends = np.zeros(256, np.int64)
+    collector = Collector(unwinding, by_period=wanted.by_period, threads=timeline, times=timeline)
+    # Lines that are printed to the terminal while the bar is there would tear it.
+    printed = common.output is None or is_stdout(common.output)
+    shown = not streamed or not printed or not sys.stdout.isatty()
+    with (
+        storing(wanted.store, wanted.labels, unwinding, by_period=wanted.by_period) as keep,
+        progress("unwinding", unwinding.recording.total, shown=shown) as move,
+    ):
+
+        def batches() -> Iterator[SampleBatch]:
+            for batch in unwinding:
+                ends[:] += np.bincount(batch.end, minlength=256)
+                keep(batch)
+                yield batch
+                move(unwinding.recording.position())
+
+        if form is not None and streamed:
+            with opened(common.output) as out:
+                form.export(batches(), out)
+        else:
+            for batch in batches():
+                if form is not None:
+                    collector.add(batch)
+    if form is not None and not streamed:
+        found = collector.profile()
+        with opened(common.output) as out:
+            form.export(found.marked() if wanted.mark else found, out)
+    return account(file, unwinding.recording, ends, unwinding.troubles, common.only)
+
+
+def account(file: str, recording: Recording, ends: np.ndarray, troubles: list[str], only: Only | None = None) -> int:
+    """Tell what is not there; the exit status is 1 if the recording is damaged, or if no stack is complete."""
+    import numpy as np
+
+    from walkback.stacks.stacks import END_REASONS, END_WORDS, End
+
+    counts = recording.counts
+    total = int(ends.sum())
+    if not total:
+        complain(f"{file}: {_NO_SAMPLES}")
+    short = {End(end): int(ends[end]) for end in np.flatnonzero(ends).tolist() if end != End.COMPLETE}
+    if short:
+        told = {end: END_WORDS[end] + (f" ({END_REASONS[end]})" if end in END_REASONS else "") for end in short}
+        reasons = ", ".join(f"{short[end]} {told[end]}" for end in sorted(short, key=lambda end: -short[end]))
+        complain(f"{file}: {sum(short.values())} of {counted(total, 'stack')} not complete: {reasons}")
+    if total and ends[End.NO_REGISTERS] == total:
+        complain(f"{file}: {_NOTHING_TO_WALK}")
+    elif 20 * ends[End.STACK_CUT] > total:
+        complain(f"{file}: perf record --call-graph dwarf,65528 copies more of each stack")
+    _tell_losses(file, recording)
+    complain_of(file, troubles)
+    fine = any_complete(ends, only) and not recording.troubles and not counts.damaged
+    return EXIT_FINE if fine else EXIT_FINDINGS
+
+
+def _tell_losses(file: str, recording: Recording) -> None:
+    """What the kernel could not record."""
+    counts = recording.counts
+    if counts.lost or counts.lost_samples:
+        lost = counted(max(counts.lost, counts.lost_samples), "record")
+        complain(f"{file}: the kernel lost {lost} for want of room (perf record -m makes more)")
+
+
+def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, common: Shared) -> int:
+    import json
+
+    from walkback.base.replace import replace_file
+    from walkback.capture.methods import Comparing
+    from walkback.stacks.accuracy import bars, table
+    from walkback.stacks.accuracy import chart as drawn
+
+    comparing = Comparing(
+        standard_input(file) or file,
+        methods,
+        max_stack=common.max_stack,
+        sysroot=common.sysroot,
+        buildid_dir=common.buildid_dir,
+        cache=common.cache,
+    )
+    samples = 0
+    with progress("comparing", comparing.recording.total) as move:
+        for count in comparing:
+            samples += count
+            move(comparing.recording.position())
+    rows = comparing.rows
+    if as_json:
+        for row in rows:
+            click.echo(json.dumps(row.as_object()))
+    else:
+        for line in table(rows):
+            click.echo(line)
+        if sys.stdout.isatty():
+            click.echo()
+            for line in bars(rows):
+                click.echo(line)
+    if chart is not None:
+        replace_file(chart, [drawn(rows, f"How right, against call frame information: {file}").encode()])
+    walked = any(row.stacks for row in rows)
+    if not walked:
+        complain(f"{file}: {_NOTHING_TO_WALK if samples else _NO_SAMPLES}")
+    elif not comparing.complete:
+        complain(f"{file}: no stack is complete")
+    _tell_losses(file, comparing.recording)
+    complain_of(file, comparing.troubles)
+    fine = comparing.complete and not comparing.recording.troubles and not comparing.recording.counts.damaged
+    return EXIT_FINE if fine else EXIT_FINDINGS

@@ -1,0 +1,1 @@
+"""Who made a file, of which kind it is, and how its code keeps frames."""

@@ -1,0 +1,5 @@
+# The public names, each with the module that it is from; `base/publicnames` finds them here.
+
+from walkback.naming.located import Locator as Locator
+from walkback.naming.located import locate_frames as locate_frames
+from walkback.naming.modules import Modules as Modules

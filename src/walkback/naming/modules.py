@@ -1,0 +1,241 @@
+"""The files whose code a process has mapped: found, checked against what was recorded, and numbered.
+
+A file is right if it has the build ID that was recorded; where none was recorded, the one at the path is taken, and
+`doubts` names those that have changed since. A file that was rebuilt since is looked for by its build ID, in perf's
+cache and among the debug files. Why a module has no file, its `trouble` says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from walkback.base.arch import ByteOrder
+from walkback.base.errors import ArgumentError, WalkbackError
+from walkback.elf import ElfFile
+from walkback.elf import layout as elf_layout
+from walkback.elf.debugfiles import build_id_roots, files_by_build_id
+from walkback.symbols import SymbolIndex
+
+_PAGES = (1 << 12, 1 << 14, 1 << 16)
+"""What sizes of pages there are, of which a mapping begins with a whole one."""
+
+
+VDSO = "[vdso]"
+"""The name of the code that the kernel maps into every process."""
+_NO_FILE = "there is no such file"
+_MOST_NAMED = 3
+_ADVICE = "--sysroot names a folder with the files of that machine, --buildid-dir a build-ID cache of perf"
+
+
+@dataclass(eq=False)
+class Module:
+    """One file, or image of a file, with code."""
+
+    name: str
+    """The path that the process has mapped, or a name in brackets as `[vdso]`."""
+    build_id: bytes | None = None
+    """As recorded by the source."""
+    places: tuple[str, ...] = ()
+    """Where the file may be, in the order in which they are tried."""
+    image: memoryview | None = None
+    """The contents, where they were read from memory; used if there is no file."""
+    opened: ElfFile | None = None
+    """The file, where the source itself has opened it."""
+    machine: tuple[int, ByteOrder] | None = None
+    """The machine number and byte order that its file must have; None for any."""
+    recorded: int | None = None
+    """When it was recorded at the latest, in nanoseconds since 1970."""
+    debug_roots: tuple[str, ...] = field(default=(), init=False)
+    """The folders that hold files by build ID and separate debug files, as `Modules` knows them."""
+    trouble: str | None = field(default=None, init=False)
+    """Why its file is not to be had, after `elf` was asked for."""
+    is_newer: bool = field(default=False, init=False)
+    """Whether the file has changed since it was recorded, and no build ID was recorded that could vouch for it."""
+    is_from_image: bool = field(default=False, init=False)
+    """Whether `elf` is the image, as no file was found."""
+
+    @cached_property
+    def elf(self) -> ElfFile | None:
+        """The file; None if there is none, which `trouble` explains."""
+        for found in self._candidates():
+            if self.machine is not None and (found.machine, found.byteorder) != self.machine:
+                self.trouble = f"{found.name} is a file for another machine"
+                continue
+            if self.build_id and (its := build_id_of(found)) != self.build_id:
+                self.trouble = self._other_build(found.name, its)
+                continue
+            self.trouble = None
+            self.is_newer = self.build_id is None and self._has_changed(found)
+            return found
+        return self._from_image()
+
+    def _other_build(self, place: str, its: bytes | None) -> str:
+        has = f"the build ID {its.hex()}" if its else "no build ID"
+        where = "the file there" if place == self.name else place
+        return f"{where} has {has}, and {(self.build_id or b'').hex()} was recorded"
+
+    def _has_changed(self, found: ElfFile) -> bool:
+        return self.recorded is not None and found.file is not None and found.file.status.st_ctime_ns > self.recorded
+
+    def _candidates(self) -> Iterator[ElfFile]:
+        if self.opened is not None:
+            yield self.opened
+        for place in self.places:
+            try:
+                yield ElfFile(place)
+            except WalkbackError as error:
+                self.trouble = self.trouble or error.message
+        for kept in files_by_build_id(self.build_id, self.debug_roots) if self.build_id else ():
+            try:
+                yield ElfFile(kept)
+            except WalkbackError as error:
+                self.trouble = "; ".join(filter(None, (self.trouble, f"{kept}: {error.message}")))
+
+    def _from_image(self) -> ElfFile | None:
+        if self.image is not None:
+            try:
+                found = ElfFile(self.image, self.name)
+            except WalkbackError as error:
+                self.trouble = self.trouble or error.message
+            else:
+                self.is_from_image = True
+                self.trouble = None
+                return found
+        self.trouble = self.trouble or _NO_FILE
+        return None
+
+    @cached_property
+    def symbols(self) -> SymbolIndex | None:
+        """The names of its code."""
+        return SymbolIndex(self.elf, self.debug_roots) if self.elf is not None else None
+
+    def bias(self, start: int, page_offset: int) -> int:
+        """What to take from an address in a mapping to have the file's own address, modulo 2**64.
+
+        `start` is where the mapping begins, and `page_offset` the place in the file that it begins with.
+        """
+        elf = self.elf
+        if elf is not None:
+            with contextlib.suppress(WalkbackError):
+                loads = elf.segments[elf.segments["type"] == elf_layout.PT_LOAD]
+                # Of several segments that share a page of the file the executable one is meant.
+                loads = loads[np.argsort((loads["flags"] & elf_layout.PF_X) == 0, kind="stable")]
+                for page, segment in product(_PAGES, loads):
+                    offset, size, address = (int(segment[name]) for name in ("offset", "filesz", "vaddr"))
+                    if offset & -page <= page_offset < offset + size:
+                        return (start - (address + page_offset - offset)) % 2**64
+        return (start - page_offset) % 2**64
+
+
+def build_id_of(elf: ElfFile) -> bytes | None:
+    """The build ID of a file; None if it has none that can be read."""
+    with contextlib.suppress(WalkbackError):
+        return elf.build_id
+    return None
+
+
+class Modules:
+    """All modules of a capture, by number.
+
+    >>> modules = walkback.naming.Modules()
+    >>> core = walkback.CoreFile.open("core.hello", modules)
+    >>> len(modules)
+    1
+    """
+
+    def __init__(
+        self,
+        *,
+        sysroot: str | os.PathLike[str] | None = None,
+        buildid_dir: str | os.PathLike[str] | None = None,
+        debug_roots: Iterable[str] | None = None,
+    ) -> None:
+        """With a `sysroot`, the path of a file is looked up below that folder and not on this machine.
+
+        `buildid_dir` is perf's build-ID cache, if it is not the usual one; `debug_roots` names all folders that have
+        files by build ID.
+        """
+        for name, folder in (("sysroot", sysroot), ("buildid_dir", buildid_dir)):
+            if folder is not None:
+                check_folder(name, folder)
+        self._sysroot = sysroot
+        self.recorded: int | None = None
+        """When the capture was made, in nanoseconds since 1970, where that is known."""
+        self.debug_roots = build_id_roots(buildid_dir) if debug_roots is None else tuple(debug_roots)
+        self._advised: Module | None = None
+        self._all: list[Module] = []
+        self._numbers: dict[tuple[object, ...], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __getitem__(self, number: int) -> Module:
+        return self._all[number]
+
+    def all(self) -> list[Module]:
+        """Those that there are so far."""
+        return list(self._all)
+
+    def file(self, path: str, build_id: bytes | None = None, *, places: tuple[str, ...] = ()) -> int:
+        """The number of a file that a process has mapped; `places` are tried before its path."""
+        key = (path, build_id, places)
+        if key not in self._numbers:
+            if self._sysroot is not None:
+                places = (*places, f"{self._sysroot}/{path.lstrip('/')}")
+            elif path.startswith("/"):
+                places = (*places, path)
+            # The files below a sysroot may be younger than what was recorded on the machine that they come from.
+            recorded = self.recorded if self._sysroot is None else None
+            self._numbers[key] = self._add(Module(path, build_id, places, recorded=recorded))
+        return self._numbers[key]
+
+    def image(self, name: str, contents: memoryview) -> int:
+        """The number of a module whose contents were read from memory, as the vDSO's."""
+        key = (name, bytes(contents))
+        if key not in self._numbers:
+            self._numbers[key] = self._add(Module(name, image=contents))
+        return self._numbers[key]
+
+    def number(self, key: tuple[object, ...]) -> int | None:
+        """The number of a module that was added with this key."""
+        return self._numbers.get(key)
+
+    def add(self, module: Module, key: tuple[object, ...]) -> int:
+        """The number of a module that a source has made itself; of the one that was there, if the key is known."""
+        if key not in self._numbers:
+            self._numbers[key] = self._add(module)
+        return self._numbers[key]
+
+    def _add(self, module: Module) -> int:
+        module.debug_roots = self.debug_roots
+        self._all.append(module)
+        return len(self._all) - 1
+
+    def trouble(self, module: Module) -> str:
+        """Why a module has no file; of the first that has lost its build, with what helps all of them."""
+        why = module.trouble or _NO_FILE
+        if self._advised is None and module.build_id:
+            self._advised = module
+        return f"{why}; {_ADVICE}" if module is self._advised else why
+
+    @property
+    def doubts(self) -> list[str]:
+        """A line on the files that may not be those that were recorded; none if there are none."""
+        newer = [module.name for module in self._all if module.is_newer]
+        if not newer:
+            return []
+        names = ", ".join(newer[:_MOST_NAMED]) + (", ..." if len(newer) > _MOST_NAMED else "")
+        return [f"recorded without build IDs, and changed since, so that names may be wrong: {names}"]
+
+
+def check_folder(name: str, path: str | os.PathLike[str]) -> None:
+    """Refuse an argument of this name that is no folder."""
+    if not os.path.isdir(path):
+        raise ArgumentError(f"{name}: {os.fsdecode(path)} is no folder")

@@ -1,0 +1,206 @@
+"""Names, and where asked for lines, of the frames that walks found.
+
+Questions are columns of distinct frames and are answered module by module, so that every table and every outside
+program is asked once for many addresses. What cannot be named has no name; why a whole file has none says `troubles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from walkback.base.arrays import I64, U64, Bools, Numbers
+from walkback.base.errors import WalkbackError
+from walkback.naming.modules import Module, Modules
+from walkback.symbols.demangle import demangle as demangled
+from walkback.symbols.kallsyms import KERNEL, Kallsyms
+from walkback.symbols.perfmap import PerfMap, read_perf_map
+from walkback.symbols.plt import PltNames
+
+if TYPE_CHECKING:
+    from walkback.symbols.lines import Lines, SourceLine
+
+
+@dataclass(frozen=True, slots=True)
+class FrameNames:
+    """What is known of each frame, in the order of the question."""
+
+    symbol: list[str | None]
+    offset: U64
+    """How far the address is behind the beginning of its symbol; 0 without one."""
+    module: list[str]
+    """The file, or what stands for it in brackets; empty where there is none."""
+    lines: list[tuple[SourceLine, ...]] | None
+    """Where lines were asked for: the line of each frame, behind those of calls inlined there if these were too."""
+
+    @property
+    def file(self) -> list[str | None]:
+        """The source file of each frame."""
+        return [found[0].file if found else None for found in self.lines or [()] * len(self.symbol)]
+
+    @property
+    def line(self) -> list[int]:
+        """The line in it; 0 where there is none."""
+        return [found[0].line if found else 0 for found in self.lines or [()] * len(self.symbol)]
+
+
+class _Answers:
+    """Columns that fill up."""
+
+    def __init__(self, count: int) -> None:
+        self.symbol: list[str | None] = [None] * count
+        self.start = np.zeros(count, np.uint64)
+        self.module = [""] * count
+        self.lines: list[tuple[SourceLine, ...]] = [()] * count
+
+    def put(self, rows: I64, names: Sequence[str | None], start: U64) -> None:
+        self.start[rows] = start
+        for row, name in zip(rows.tolist(), names, strict=True):
+            self.symbol[row] = name
+
+
+class Names:
+    """The names of one capture; what was read is kept."""
+
+    def __init__(
+        self,
+        modules: Modules,
+        *,
+        demangle: bool = True,
+        parameters: bool = False,
+        kernel: bytes | None = None,
+        lines: bool = False,
+        inlined: bool = False,
+        kallsyms: Kallsyms | None = None,
+    ) -> None:
+        """`kernel` is the build ID of the kernel that was recorded, which has names if it is the one that runs here.
+
+        `parameters` shows the types of C++ parameters too; `lines` starts other programs, `inlined` implies it.
+        """
+        self._modules = modules
+        self._demangle = demangle
+        self._parameters = parameters
+        self.kernel = kernel
+        """Can be set once it is known."""
+        self._inlined = inlined
+        self._lines = _lines(modules.debug_roots) if lines or inlined else None
+        self._kallsyms = kallsyms or Kallsyms()
+        self._plts: dict[int, PltNames] = {}
+        self._perf_maps: dict[int, PerfMap] = {}
+        self._shown: dict[str, str] = {}
+        self.troubles: dict[str, str] = {}
+        """For files whose names or lines could not be read, the reason."""
+
+    def find(
+        self, module: Numbers, address: U64, *, pid: Numbers | None = None, kernel: Bools | None = None
+    ) -> FrameNames:
+        """Of each frame the names.
+
+        `address` is as the file of the module counts, and absolute where the module is -1: such an address is looked
+        up among the kernel's if `kernel` is set, or else in the perf map of the process `pid`.
+        """
+        count = len(address)
+        answers = _Answers(count)
+        addresses = np.asarray(address, np.uint64)
+        in_kernel = np.zeros(count, np.bool_) if kernel is None else np.asarray(kernel, np.bool_)
+        self._name_kernel(np.flatnonzero(in_kernel), addresses, answers)
+        for number, rows in _groups(np.asarray(module, np.int64), ~in_kernel):
+            if number >= 0:
+                self._name_module(number, rows, addresses, answers)
+            elif pid is not None:
+                unnamed = np.zeros(count, np.bool_)
+                unnamed[rows] = True
+                for process, ours in _groups(np.asarray(pid, np.int64), unnamed):
+                    self._name_jit(process, ours, addresses, answers)
+        named = np.array([name is not None for name in answers.symbol], np.bool_)
+        offset = np.where(named, addresses - answers.start, np.uint64(0))
+        shown = self._show(answers.symbol)
+        return FrameNames(shown, offset, answers.module, answers.lines if self._lines is not None else None)
+
+    def forget_perf_maps(self) -> None:
+        """Read the maps of processes again when they are next asked for: a process that runs adds to its own."""
+        self._perf_maps.clear()
+
+    def _name_kernel(self, rows: I64, addresses: U64, answers: _Answers) -> None:
+        if not len(rows):
+            return
+        modules = [KERNEL] * len(rows)
+        if self.kernel is not None and self.kernel == self._kallsyms.build_id:
+            names, start, modules = self._kallsyms.locate(addresses[rows])
+            answers.put(rows, names, start)
+        for row, name in zip(rows.tolist(), modules, strict=True):
+            answers.module[row] = name
+
+    def _name_module(self, number: int, rows: I64, addresses: U64, answers: _Answers) -> None:
+        module = self._modules[number]
+        for row in rows.tolist():
+            answers.module[row] = module.name
+        elf = module.elf
+        if elf is None:
+            self.troubles.setdefault(module.name, self._modules.trouble(module))
+            return
+        wanted = addresses[rows]
+        try:
+            self._name_symbols(number, module, rows, wanted, answers)
+        except WalkbackError as error:
+            self.troubles.setdefault(module.name, error.message)
+        if self._lines is None:
+            return
+        found = self._lines.find(elf, wanted, inlined=self._inlined)
+        for row, line in zip(rows.tolist(), found, strict=True):
+            answers.lines[row] = line
+        if self._lines.trouble is not None:
+            self.troubles.setdefault(module.name, self._lines.trouble)
+
+    def _name_symbols(self, number: int, module: Module, rows: I64, wanted: U64, answers: _Answers) -> None:
+        """By symbol tables; what these do not name may be in the procedure linkage table."""
+        symbols, elf = module.symbols, module.elf
+        if symbols is None or elf is None:
+            return
+        holders = symbols.holders(wanted)
+        answers.put(rows, symbols.names_of(holders), symbols.starts(holders))
+        lost = np.flatnonzero(holders < 0)
+        if len(lost):
+            plt = self._plts.get(number)
+            if plt is None:
+                plt = self._plts[number] = PltNames(elf)
+            answers.put(rows[lost], *plt.locate(wanted[lost]))
+
+    def _name_jit(self, pid: int, rows: I64, addresses: U64, answers: _Answers) -> None:
+        if pid <= 0:
+            return
+        found = self._perf_maps.get(pid)
+        if found is None:
+            found = self._perf_maps[pid] = read_perf_map(pid)
+        names, start = found.locate(addresses[rows])
+        answers.put(rows, names, start)
+        for row, name in zip(rows.tolist(), names, strict=True):
+            if name is not None:
+                answers.module[row] = f"/tmp/perf-{pid}.map"  # noqa: S108 - what perf calls it
+
+    def _show(self, names: list[str | None]) -> list[str | None]:
+        """Demangled, each once."""
+        if not self._demangle:
+            return names
+        new = list(dict.fromkeys(name for name in names if name is not None and name not in self._shown))
+        self._shown.update(zip(new, demangled(new, parameters=self._parameters), strict=True))
+        return [None if name is None else self._shown[name] for name in names]
+
+
+def _lines(debug_roots: Sequence[str]) -> Lines:
+    from walkback.symbols.lines import Lines  # most never need it, and it takes long to import
+
+    return Lines(debug_roots)
+
+
+def _groups(column: I64, wanted: Bools) -> list[tuple[int, I64]]:
+    """Of the wanted rows those of each value."""
+    rows = np.flatnonzero(wanted)
+    if not len(rows):
+        return []
+    rows = rows[np.argsort(column[rows], kind="stable")]
+    values, first = np.unique(column[rows], return_index=True)
+    return list(zip(values.tolist(), np.split(rows, first[1:]), strict=True))

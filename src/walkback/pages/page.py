@@ -1,0 +1,65 @@
+"""Writes a page: one HTML file, which needs nothing else and no network.
+
+All pages have one head; the template of a page is its body. Both name their parts as `@NAME@`. `STYLE` is made of files
+and `SCRIPT` of modules, `CSP` lets the page run this script alone and load nothing at all. Data stands in elements that
+no browser runs.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any, BinaryIO
+
+from walkback.pages.scripts import joined_script
+
+_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+_PART = re.compile("@([A-Z]+)@")
+
+
+def harmless(text: str) -> str:
+    """JSON in which nothing can end the element that it stands in."""
+    return text.translate(_HTML)
+
+
+def plain_data(value: Any) -> str:
+    """A value as JSON for a page."""
+    return harmless(json.dumps(value, separators=(",", ":"), allow_nan=False))
+
+
+def write_page(
+    out: BinaryIO,
+    package: str,
+    template: str,
+    *,
+    title: str,
+    styles: Sequence[str],
+    script: str,
+    data: Mapping[str, str],
+) -> None:
+    """Write a page: the head of all, the body of a template, files of styles in their order, a script, data by parts.
+
+    The path of the script's module counts from walkback's folder; the other files are those of a package.
+
+    Data comes from `plain_data`, or from `Columns.packed`.
+    """
+    home, text = files(package), joined_script(script)
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    parts = {
+        "CSP": f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:",
+        "TITLE": escape(title),
+        "STYLE": "\n".join(home.joinpath(name).read_text(encoding="utf-8") for name in styles),
+        "SCRIPT": text,
+        **data,
+    }
+    # Every second piece is the name of a part.
+    head = files(__package__).joinpath("head.html").read_text(encoding="utf-8")
+    pieces = _PART.split(head + home.joinpath(template).read_text(encoding="utf-8"))
+    whole = (parts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
+    # Text from files may hold what is no text.
+    out.writelines(piece.encode("utf-8", "replace") for piece in whole)

@@ -1,0 +1,378 @@
+// Puts the page together: headlines, the code by address, the list of functions and the one that is chosen.
+/** @import {ListColumn} from "./binary_list.js" */
+/** @import {Child} from "../pages/types.js" */
+/** @import {Text, Version} from "./types.js" */
+import {inflated} from "../pages/columns.js";
+import {NONE, byId, bytes, count, counted, html} from "../pages/common.js";
+import {Binary, KIND, LSDA, SIGNAL} from "./binary_data.js";
+import {fillFoot} from "./binary_foot.js";
+import {FunctionPanel} from "./binary_function.js";
+import {fillHead} from "./binary_head.js";
+import {CodeLine} from "./binary_line.js";
+import {LongTable} from "./binary_list.js";
+
+const PRINTED = 25;
+const LEAD = "All sections of code one after the other, each as long as it is.";
+
+/** @typedef {[name: string, words: string, test: (index: number) => boolean]} Choice */
+
+class BinaryPage {
+  /** @param {Binary} binary */
+  constructor(binary) {
+    this.binary = binary;
+    const possible = binary.versions.filter(({impossible}) => !impossible);
+    this.version = possible.at(-1)?.version ?? null;
+    this.line = new CodeLine(binary, (index, offset) => this.choose(index, offset));
+    this.panel = new FunctionPanel(binary, byId("function"));
+    // The functions in the order of the list, and those of them that are in it.
+    this.order = Uint32Array.from({length: binary.length}, (_, index) => index);
+    this.found = this.order;
+    this.input = html("input", {
+      type: "search",
+      id: "search",
+      placeholder: "Name or address ( / )",
+      autocomplete: "off",
+      spellcheck: "false",
+      "aria-label": "Search functions by name or address",
+    });
+    this.filter = html("select", {id: "filter", "aria-label": "Which functions", onchange: () => this.search()});
+    this.status = html("p", {class: "quiet", role: "status"});
+    this.list = new LongTable({
+      label: "Functions",
+      id: "functions",
+      columns: this.columns(),
+      cells: (row) => this.cells(this.found[row]),
+      chosen: (row, byHand) => this.choose(this.found[row], null, !byHand),
+      sorted: (column, down) => this.resort(column, down),
+    });
+    /** @type {Choice[]} */
+    this.tests = [];
+    // Names in small letters, and which functions have a frame pointer; made when they are asked for.
+    /** @type {string[] | null} */
+    this.lower = null;
+    /** @type {Uint8Array | null} */
+    this.framedFlags = null;
+    // What printing changes.
+    this.before = {theme: "", words: ""};
+    this.panel.moved = (place) => history.replaceState(null, "", `#${encodeURIComponent(place)}`);
+    byId("line").replaceChildren(this.line.element);
+    fillHead(binary);
+    this.versionChoice(possible);
+    this.functionList();
+    fillFoot(binary);
+    this.setVersion(this.version);
+    addEventListener("hashchange", () => this.follow());
+    addEventListener("beforeprint", () => this.print(true));
+    addEventListener("afterprint", () => this.print(false));
+    if (!this.follow()) this.choose(this.first());
+  }
+
+  // Versions
+
+  /** @type {(possible: Version[]) => void} */
+  versionChoice(possible) {
+    const choice = possible.map(({version}) => {
+      const checked = version === this.version,
+        onchange = () => this.setVersion(version);
+      return html(
+        "label",
+        {class: "choice"},
+        html("input", {type: "radio", name: "version", value: version, checked, onchange}),
+        `V${version}`,
+      );
+    });
+    byId("versions").append(...choice);
+    byId("versions").hidden = possible.length < 2;
+  }
+
+  /** @type {(version: number | null) => void} */
+  setVersion(version) {
+    this.version = this.line.version = version;
+    const its = version && this.binary.versionOf(version);
+    byId("line-lead").textContent = its
+      ? `${LEAD} ${this.coverWords(its)}`
+      : `${LEAD} The rows are those of ${this.binary.source}.`;
+    if (version) this.list.rename(4, `V${version}`);
+    this.filters();
+    this.search();
+    this.line.redraw();
+    this.line.tell(this.line.current);
+  }
+
+  /** @type {(version: Version) => string} */
+  coverWords({version, covered, lostBytes}) {
+    const missing = this.binary.counts.functions - covered;
+    if (!missing) return `SFrame V${version} can say all that is described of it.`;
+    return `SFrame V${version} cannot say ${counted(missing, "function")} with ${bytes(lostBytes)} of code.`;
+  }
+
+  // The list
+
+  functionList() {
+    this.list.element.style.setProperty("--address", `${this.addressLetters()}ch`);
+    /** @type {(event: Event) => void} */
+    const onsubmit = (event) => {
+      event.preventDefault();
+      this.toList(0);
+    };
+    const form = html("form", {role: "search", class: "screen", onsubmit}, this.input, this.filter);
+    byId("list").replaceChildren(form, this.status, this.list.element);
+    this.listenToKeys();
+  }
+
+  /** @type {() => ListColumn[]} */
+  columns() {
+    const {size, rows} = this.binary;
+    /** @type {ListColumn[]} */
+    const its = [
+      {title: "Name", className: "name mono", sort: (one, other) => this.byName(one, other)},
+      {title: "Address", className: "address number mono", sort: (one, other) => one - other},
+      {title: "Code", className: "code number", sort: (one, other) => size[one] - size[other], down: true},
+      {title: "Rows", className: "count number", sort: (one, other) => rows.count(one) - rows.count(other), down: true},
+    ];
+    // What a function takes in the chosen version.
+    /** @type {(one: number, other: number) => number} */
+    const byCost = (one, other) => this.costOf(one) - this.costOf(other);
+    if (this.version) its.push({title: "SFrame", className: "cost number", sort: byCost, down: true});
+    return its;
+  }
+
+  // How wide addresses are, for the column of the list.
+  addressLetters() {
+    const {texts} = this.binary;
+    /** @type {(text: Text, place: number) => string} */
+    const end = (text, place) => this.binary.place(text.start + BigInt(Math.round(text.size)), place);
+    const longest = texts.slice(0, 9999).reduce((most, text, place) => Math.max(most, end(text, place).length), 8);
+    return Math.min(24, longest + 1);
+  }
+
+  listenToKeys() {
+    let typing = 0;
+    this.input.addEventListener("input", () => {
+      clearTimeout(typing);
+      typing = setTimeout(() => this.search(), 80);
+    });
+    this.input.addEventListener("keydown", (event) => {
+      if (event.key === "ArrowDown") {
+        event.preventDefault();
+        this.toList(Math.max(0, this.list.current));
+      } else if (event.key === "Escape" && this.input.value) {
+        event.preventDefault();
+        this.input.value = "";
+        this.search();
+      }
+    });
+    document.addEventListener("keydown", (event) => {
+      const typed = /** @type {Element} */ (event.target).closest("input:not([type=range]):not([type=radio]), select");
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || typed) return;
+      event.preventDefault();
+      this.input.focus();
+      this.input.select();
+    });
+  }
+
+  /** @type {(row: number) => void} */
+  toList(row) {
+    if (!this.found.length) return;
+    this.list.element.focus();
+    if (row !== this.list.current) this.list.choose(row, true);
+  }
+
+  /** @type {(index: number) => number} */
+  costOf(index) {
+    const version = this.version ?? 0;
+    return this.binary.reasonOf(index, version) ? -1 : (this.binary.cost.get(version)?.[index] ?? 0);
+  }
+  /** @type {(one: number, other: number) => number} */
+  byName(one, other) {
+    const [a, b] = [this.lowered(one), this.lowered(other)];
+    return a < b ? -1 : a > b ? 1 : one - other;
+  }
+  /** @type {(index: number) => string} */
+  lowered(index) {
+    this.lower ??= this.binary.symbols.map((_, its) => this.binary.name(its).toLowerCase());
+    return this.lower[index];
+  }
+
+  /** @type {(index: number) => Child[]} */
+  cells(index) {
+    const binary = this.binary,
+      named = binary.symbols[index] !== "";
+    /** @type {HTMLElement[]} */
+    const marks = [];
+    const name = named ? binary.name(index) : "no name";
+    const lost = this.version && binary.reasonOf(index, this.version);
+    /** @type {(words: string, kind: string, title?: string) => void} */
+    const mark = (words, kind, title) => marks.push(html("span", {class: kind, title}, words));
+    if (lost) mark(`not in V${this.version}`, "bad", lost[1]);
+    if (binary.sframe && binary.stretches.verdicts[index])
+      mark("differs", "bad", `${binary.sframe.name} says something else`);
+    if (binary.flags[index] & SIGNAL) mark("signal", "quiet");
+    if (binary.block[index]) mark("repeats", "quiet");
+    /** @type {Child[]} */
+    const its = [
+      html("span", {class: "named"}, html("span", {title: name, class: named ? "" : "quiet"}, name), marks),
+      binary.place(binary.start[index], binary.text[index]),
+      bytes(binary.size[index]),
+      count(binary.rows.count(index)),
+    ];
+    if (this.version) its.push(lost ? NONE : bytes(binary.cost.get(this.version)?.[index]));
+    return its;
+  }
+
+  filters() {
+    const binary = this.binary,
+      reason = this.version ? binary.reason.get(this.version) : null;
+    /** @type {(Choice | null | undefined | false)[]} */
+    const tests = [
+      ["all", binary.length === binary.counts.functions ? "All functions" : "All pieces", () => true],
+      reason && ["lost", `Not covered by V${this.version}`, (index) => reason[index] !== 0],
+      binary.sframe?.compared && [
+        "differs",
+        `${binary.sframe.name} differs`,
+        (index) => binary.stretches.verdicts[index] !== 0,
+      ],
+      ["framed", `CFA by ${binary.register(binary.machine.fp)}`, (index) => this.framed()[index] !== 0],
+      ["lsda", "With a table for exceptions", (index) => (binary.flags[index] & LSDA) !== 0],
+      ["signal", "Signal frames", (index) => (binary.flags[index] & SIGNAL) !== 0],
+      ["repeats", "Repeating blocks", (index) => binary.block[index] !== 0],
+    ];
+    this.tests = tests.filter((one) => Array.isArray(one));
+    const chosen = this.filter.value || "all";
+    const options = this.tests
+      .map(([name, words, test]) => {
+        let number = 0;
+        for (let index = 0; index < binary.length; index++) if (test(index)) number++;
+        return number || name === "all" ? html("option", {value: name}, `${words} (${count(number)})`) : null;
+      })
+      .filter((one) => one !== null);
+    this.filter.replaceChildren(...options);
+    this.filter.value = options.some(({value}) => value === chosen) ? chosen : "all";
+  }
+
+  // Which functions have a row whose CFA counts from the frame pointer.
+  /** @type {() => Uint8Array} */
+  framed() {
+    if (this.framedFlags) return this.framedFlags;
+    const binary = this.binary,
+      fp = binary.machine.fp,
+      its = new Uint8Array(binary.length);
+    const by = binary.rules.map(([, , , cfa]) => cfa[0] === KIND.REGISTER && cfa[1] === fp);
+    for (let index = 0; index < binary.length; index++)
+      for (let row = binary.rows.first[index]; row < binary.rows.first[index + 1] && !its[index]; row++)
+        if (by[binary.rows.number[row]]) its[index] = 1;
+    return (this.framedFlags = its);
+  }
+
+  search() {
+    const binary = this.binary,
+      wanted = this.input.value.trim().toLowerCase();
+    const [, , test] = this.tests.find(([name]) => name === this.filter.value) ?? this.tests[0];
+    const words = wanted.split(/\s+/).filter(Boolean);
+    const here = /^0x[0-9a-f]{1,16}$/.test(wanted) ? binary.at(BigInt(wanted)) : null;
+    if (here?.length) {
+      this.found = Uint32Array.from(here.map(([index]) => index));
+      this.list.show(this.found.length, 0);
+      this.choose(here[0][0], here[0][1], true);
+    } else {
+      /** @type {(index: number, word: string) => boolean} */
+      const symbolHas = (index, word) =>
+        binary.names[index] !== "" && binary.symbols[index].toLowerCase().includes(word);
+      /** @type {(index: number) => boolean} */
+      const has = (index) => words.every((word) => this.lowered(index).includes(word) || symbolHas(index, word));
+      this.found = this.order.filter((index) => test(index) && (!words.length || has(index)));
+      this.list.show(this.found.length, this.found.indexOf(this.line.current));
+    }
+    this.list.empty.textContent = binary.length ? "No function is called that." : "There are no functions.";
+    const functions = counted(binary.counts.functions, "function"),
+      whole = binary.length === binary.counts.functions;
+    const all = whole ? functions : `${counted(binary.length, "piece")} of ${functions}`;
+    const some = `${count(this.found.length)} of ${whole ? functions : counted(binary.length, "piece")}`;
+    this.status.textContent = this.found.length === binary.length ? all : some;
+  }
+
+  /** @type {(column: ListColumn, down: boolean) => void} */
+  resort({sort = () => 0}, down) {
+    const sign = down ? -1 : 1;
+    this.order = Uint32Array.from(this.order).sort((one, other) => sign * sort(one, other) || one - other);
+    this.search();
+  }
+
+  // The chosen function
+
+  first() {
+    const binary = this.binary;
+    const main = binary.symbols.indexOf("main");
+    if (main >= 0 || !binary.length) return main;
+    return this.order.reduce((most, index) => (binary.rows.count(index) > binary.rows.count(most) ? index : most), 0);
+  }
+
+  /** @type {(index: number, offset?: number | null, quietly?: boolean) => void} */
+  choose(index, offset = null, quietly = false) {
+    if (index < 0) {
+      const words = html("p", {class: "quiet"}, "There is nothing to choose from.");
+      byId("function").replaceChildren(html("h3", {id: "function-name"}, "No function"), words);
+      return;
+    }
+    this.line.select(index);
+    this.panel.show(index, offset);
+    if (!quietly || this.list.current < 0) {
+      const row = this.found.indexOf(index);
+      if (row !== this.list.current) {
+        this.list.current = row;
+        if (row >= 0) this.list.reveal();
+        this.list.draw(true);
+      }
+    }
+  }
+
+  // An address in the link that led here.
+  follow() {
+    let place;
+    try {
+      place = decodeURIComponent(location.hash.slice(1));
+    } catch {
+      return false;
+    }
+    const match = /^(?:(.*)\+)?(0x[0-9a-f]{1,16})$/i.exec(place);
+    if (!match) return false;
+    const found = this.binary
+      .at(BigInt(match[2]))
+      .find(([index]) => !match[1] || this.binary.sectionOf(index) === match[1]);
+    if (!found) return false;
+    if (this.line.current === found[0] && this.panel.offset === found[1]) return true;
+    this.choose(...found);
+    return true;
+  }
+
+  // On paper tables have their first rows, and say how many more there are.
+  /** @type {(on: boolean) => void} */
+  print(on) {
+    const root = document.documentElement,
+      most = on ? PRINTED : 0;
+    if (on) {
+      this.before = {theme: root.dataset.theme ?? "", words: this.status.textContent};
+      if (most < this.found.length) this.status.textContent = `The first ${count(most)} of ${this.status.textContent}`;
+    } else this.status.textContent = this.before.words;
+    root.dataset.theme = on ? "light" : this.before.theme;
+    this.list.print(most);
+    this.panel.print(most);
+    this.line.print(on);
+  }
+}
+
+(async () => {
+  const waiting = byId("waiting");
+  waiting.hidden = false;
+  const meta = JSON.parse(byId("meta").textContent);
+  try {
+    const buffer = await inflated("data");
+    byId("main").hidden = false;
+    new BinaryPage(new Binary(meta, buffer));
+    document.documentElement.dataset.ready = "true";
+    waiting.remove();
+  } catch (error) {
+    waiting.textContent = "The tables in this page cannot be read by this browser.";
+    throw error;
+  }
+})();

@@ -1,0 +1,266 @@
+// The file that a page is about: its functions as columns, and what is asked of them. Addresses have 64 bits and are
+// BigInts; offsets and sizes are numbers.
+/** @import {Numbers} from "../pages/types.js" */
+/** @import {BinaryMeta, Part, Rule, Text, Version} from "./types.js" */
+import {Columns, sums} from "../pages/columns.js";
+
+export const KIND = {UNCHANGED: 0, UNDEFINED: 1, REGISTER: 2, AT_REGISTER: 3, CFA: 4, AT_CFA: 5, INEXPRESSIBLE: 6};
+export const VERDICT = {NEITHER: 0, EQUAL: 1, DIFFERENT: 2, ONLY_FRAMES: 3, ONLY_SFRAME: 4};
+export const SIGNAL = 1;
+export const KEY_B = 2;
+export const LSDA = 4;
+
+// Things at rising offsets, some for each function, each with a number.
+class Offsets {
+  /** @param {Columns} columns @param {string} name @param {number} functions */
+  constructor(columns, name, functions) {
+    const count = columns.numbers(`${name}Count`),
+      steps = columns.numbers(`${name}Step`);
+    this.first = count.length ? sums(count) : new Uint32Array(functions + 1);
+    this.number = columns.numbers(`${name}Number`);
+    this.offset = steps instanceof Float64Array ? new Float64Array(steps.length) : new Uint32Array(steps.length);
+    for (let its = 0; its < count.length; its++)
+      for (let at = this.first[its], sum = 0; at < this.first[its + 1]; at++) this.offset[at] = sum += steps[at];
+  }
+  /** @type {(index: number) => number} */
+  count(index) {
+    return this.first[index + 1] - this.first[index];
+  }
+  // The last at or before an offset; -1 if there is none.
+  /** @type {(index: number, offset: number) => number} */
+  at(index, offset) {
+    let low = this.first[index],
+      high = this.first[index + 1];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.offset[middle] <= offset) low = middle + 1;
+      else high = middle;
+    }
+    return low > this.first[index] ? low - 1 : -1;
+  }
+}
+
+// Code of which .sframe and call frame information do not say the same.
+class Stretches {
+  /** @param {Columns} columns @param {number} functions */
+  constructor(columns, functions) {
+    this.start = columns.addresses("stretchStart");
+    this.size = columns.numbers("stretchSize");
+    this.verdict = columns.numbers("stretchVerdict");
+    this.function = columns.numbers("stretchFunction");
+    this.one = columns.numbers("stretchOne");
+    this.other = columns.numbers("stretchOther");
+    this.marks = columns.numbers("stretchMarks");
+    this.section = columns.numbers("stretchSection");
+    /** @type {Map<number, number[]>} */
+    this.byFunction = new Map();
+    // What belongs to no function.
+    /** @type {number[]} */
+    this.outside = [];
+    /** @type {Set<number>} */
+    this.found = new Set();
+    // The verdicts about each function, as bits.
+    this.verdicts = new Uint8Array(functions);
+    for (let its = 0; its < this.start.length; its++) {
+      const owner = this.function[its] - 1,
+        verdict = this.verdict[its];
+      if (owner < 0) {
+        this.outside.push(its);
+        continue;
+      }
+      if (verdict !== VERDICT.NEITHER) this.verdicts[owner] |= 1 << verdict;
+      this.found.add(verdict);
+      const those = this.byFunction.get(owner);
+      if (those) those.push(its);
+      else this.byFunction.set(owner, [its]);
+    }
+  }
+}
+
+export class Binary {
+  /** @param {BinaryMeta} meta @param {ArrayBuffer} buffer */
+  constructor(meta, buffer) {
+    this.file = meta.file;
+    this.kind = meta.kind;
+    this.buildId = meta.buildId;
+    this.origin = meta.origin;
+    this.fileBytes = meta.fileBytes;
+    this.textBytes = meta.textBytes;
+    this.relocatable = meta.relocatable;
+    this.machine = meta.machine;
+    this.source = meta.source;
+    this.frames = meta.frames;
+    this.counts = meta.counts;
+    this.unplaced = meta.unplaced;
+    this.versions = meta.versions;
+    this.sframe = meta.sframe;
+    this.unreadable = meta.unreadable;
+    this.rules = meta.rules;
+    this.saved = meta.saved;
+    const columns = new Columns(meta.columns, buffer);
+    this.start = columns.addresses("start");
+    this.length = this.start.length;
+    this.size = columns.numbers("size");
+    this.text = columns.numbers("text");
+    this.flags = columns.numbers("flags");
+    this.block = columns.numbers("block");
+    this.fde = columns.numbers("fde");
+    this.fdeBytes = columns.numbers("fdeBytes");
+    this.fdePosition = columns.signed("fdePosition");
+    this.symbols = columns.texts("symbols", this.length);
+    this.names = columns.texts("names", this.length);
+    /** @type {Map<number, Numbers>} */
+    this.cost = new Map();
+    /** @type {Map<number, Numbers>} */
+    this.reason = new Map();
+    for (const {version, impossible} of this.versions) {
+      if (impossible) continue;
+      this.cost.set(version, columns.numbers(`bytes${version}`));
+      this.reason.set(version, columns.numbers(`reason${version}`));
+    }
+    this.rows = new Offsets(columns, "row", this.length);
+    this.sets = new Offsets(columns, "set", this.length);
+    this.setFirst = sums(columns.numbers("setEntries"));
+    this.setRegister = columns.numbers("setRegister");
+    this.setKind = columns.numbers("setKind");
+    this.setBase = columns.numbers("setBase");
+    this.setOffset = columns.signed("setOffset");
+    this.stretches = new Stretches(columns, this.length);
+    this.texts = textsOf(meta.line);
+    const last = this.texts.at(-1);
+    this.lineLength = last ? last.x + last.size || 1 : 1;
+    this.x = new Float64Array(this.length);
+    this.xEnd = new Float64Array(this.length);
+    this.layOut();
+  }
+
+  // Functions' places on the line: all stretches of code stand on it one after the other.
+  layOut() {
+    for (let its = 0; its < this.length; its++) {
+      const text = this.texts[this.text[its]];
+      this.x[its] = text.x + Number(this.start[its] - text.start);
+      // What claims to go on behind its section is drawn up to there.
+      this.xEnd[its] = Math.min(this.x[its] + this.size[its], text.x + text.size);
+    }
+  }
+
+  /** @type {(index: number) => string} */
+  name(index) {
+    return this.names[index] || this.symbols[index] || this.place(this.start[index], this.text[index]);
+  }
+  /** @type {(index: number) => string} */
+  sectionOf(index) {
+    return this.texts[this.text[index]].name;
+  }
+  // A place in the code: an address, or in object files section and offset.
+  /** @type {(where: bigint, text: number) => string} */
+  place(where, text) {
+    return this.relocatable ? `${this.texts[text].name || "?"}+0x${where.toString(16)}` : `0x${where.toString(16)}`;
+  }
+  /** @type {(index: number, offset: number) => string} */
+  placeIn(index, offset) {
+    return this.place(this.start[index] + BigInt(Math.round(offset)), this.text[index]);
+  }
+
+  // The function that begins last at or before a place on the line; -1 if there is none.
+  /** @type {(x: number) => number} */
+  before(x) {
+    let low = 0,
+      high = this.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.x[middle] <= x) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+  // The functions, with the offset in each, that hold an address; in object files there can be several.
+  /** @type {(where: bigint) => [index: number, offset: number][]} */
+  at(where) {
+    /** @type {[index: number, offset: number][]} */
+    const found = [];
+    for (const text of this.texts) {
+      const away = where - text.start;
+      if (away < 0n || away >= BigInt(Math.round(text.size))) continue;
+      const index = this.before(text.x + Number(away));
+      if (index < 0) continue;
+      const offset = where - this.start[index];
+      const inside = offset >= 0n && Number(offset) < this.size[index];
+      if (inside && this.texts[this.text[index]] === text) found.push([index, Number(offset)]);
+    }
+    return found;
+  }
+
+  // What holds at an offset of a function: its row, -1 for none; rows of a repeating block come again.
+  /** @type {(index: number, offset: number) => number} */
+  rowAt(index, offset) {
+    return this.rows.at(index, this.block[index] ? offset % this.block[index] : offset);
+  }
+  // The offset at which a row of a function ends.
+  /** @type {(index: number, row: number) => number} */
+  rowEnd(index, row) {
+    const last = row + 1 === this.rows.first[index + 1];
+    return last ? this.block[index] || this.size[index] : this.rows.offset[row + 1];
+  }
+  /** @type {(row: number) => Rule} */
+  rule(row) {
+    return this.rules[this.rows.number[row]];
+  }
+  // The rules of other registers there: [register, [kind, base, offset]].
+  /** @type {(index: number, offset: number) => [register: number, where: Part][]} */
+  savedAt(index, offset) {
+    const at = this.sets.at(index, offset);
+    /** @type {[register: number, where: Part][]} */
+    const found = [];
+    if (at < 0) return found;
+    const set = this.sets.number[at];
+    for (let its = this.setFirst[set]; its < this.setFirst[set + 1]; its++)
+      found.push([this.setRegister[its], [this.setKind[its], this.setBase[its], this.setOffset[its]]]);
+    return found;
+  }
+  /** @type {(number: number) => string} */
+  register(number) {
+    return this.machine.registers[number] ?? `r${number}`;
+  }
+  /** @type {(index: number, version: number) => [code: string, words: string] | null} */
+  reasonOf(index, version) {
+    const column = this.reason.get(version);
+    return column && column[index] ? this.versionOf(version).reasons[column[index]] : null;
+  }
+  /** @type {(version: number) => Version} */
+  versionOf(version) {
+    return /** @type {Version} */ (this.versions.find((one) => one.version === version));
+  }
+}
+
+// Stretches of code with their places on the line.
+/** @type {(line: BinaryMeta["line"]) => Text[]} */
+function textsOf(line) {
+  let end = 0;
+  return line.map(([name, start, size]) => {
+    const x = end;
+    end += size;
+    return {name, start: BigInt(start), size, x};
+  });
+}
+
+// Where a value is, in the notation of the rules.
+/** @type {(binary: Binary, part: Part) => string} */
+export function partText(binary, [kind, base, offset]) {
+  const from = kind === KIND.AT_CFA || kind === KIND.CFA ? "CFA" : binary.register(base);
+  const place = offset ? `${from}${offset < 0 ? "" : "+"}${offset}` : from;
+  switch (kind) {
+    case KIND.UNCHANGED:
+      return "unchanged";
+    case KIND.UNDEFINED:
+      return "undefined";
+    case KIND.AT_CFA:
+    case KIND.AT_REGISTER:
+      return `*(${place})`;
+    case KIND.CFA:
+    case KIND.REGISTER:
+      return place;
+    default:
+      return "by an expression";
+  }
+}

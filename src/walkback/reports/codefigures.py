@@ -1,0 +1,123 @@
+"""Figures about all code: how much of it has call frame information, which is all that SFrame can be made from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from walkback.reports.figurecolumns import CONTENT, GROUPS, counts, shares, sizes, texts
+from walkback.reports.figures import NAMED, Drawing, Figure
+from walkback.reports.words import byte_words, percent
+
+_MUCH, _MUCH_CODE = 0.2, 0.05
+"""The share of a producer that makes a sentence of it, where such a share of all code has no information."""
+
+CODE = """code AS (
+  SELECT content, machine, producer, language, coalesce(functions, 0) = 0 AS bare, text_bytes::HUGEINT AS text,
+    least(coalesce(code_bytes, 0), text_bytes)::HUGEINT AS described,
+    least(coalesce(covered_bytes, 0), text_bytes)::HUGEINT AS covered
+  FROM files LEFT JOIN (SELECT content, covered_bytes FROM versions WHERE version = 3) USING (content)
+  WHERE outcome IN ('measured', 'without')
+)"""
+"""The files that were looked into, with bytes of code: all, with call frame information, and said by version 3.
+
+Damaged call frame information describes more than there is.
+"""
+
+
+def _code_says(rows: list[dict[str, Any]]) -> str:
+    text, described = (sum(row[name] for row in rows) for name in ("text", "code"))
+    if not text:
+        return ""
+    return (
+        f"Of {byte_words(text)} of code {percent(described / text)} has call frame information. SFrame can be made for "
+        "that alone, and all shares of functions are of the functions that have it."
+    )
+
+
+def _code(name: str) -> Figure:
+    what, column = GROUPS[name]
+    return Figure(
+        f"code-by-{name}",
+        f"Code with call frame information, by {what}",
+        "The share of all bytes in sections of code that have call frame information, and the share that version 3 "
+        "says. What is between functions counts as code without, and so do all files that have none.",
+        (
+            column,
+            *counts(files="Files", without="Files without any"),
+            *sizes(text="Code", code="With call frames"),
+            *shares(described="With call frames, of code", covered="Version 3 says, of code"),
+        ),
+        f"""
+SELECT {name}, count(*) AS files, count(*) FILTER (bare) AS without, sum(text) AS text, sum(described) AS code,
+  sum(described) / nullif(sum(text), 0) AS described, sum(covered) / nullif(sum(text), 0) AS covered
+FROM code
+GROUP BY {name}
+ORDER BY sum(text) DESC, {name}
+""",
+        (CODE,),
+        drawing=Drawing("bars", name, ("described", "covered"), axis="of the code"),
+        says=_code_says if name == "machine" else None,
+    )
+
+
+def _undescribed_say(rows: list[dict[str, Any]]) -> str:
+    if sum(row["undescribed"] for row in rows) < _MUCH_CODE * sum(row["text"] for row in rows):
+        return ""
+    shares = {row["producer"]: 0.0 for row in rows}
+    for row in rows:
+        shares[row["producer"]] += row["share"]
+    ranked = sorted(shares.items(), key=lambda one: -one[1])
+    most = [f"{percent(share)} is in files of {name}" for name, share in ranked if share >= _MUCH]
+    return f"Of the code without call frame information {', '.join(most)}." if most else ""
+
+
+UNDESCRIBED = Figure(
+    "undescribed",
+    "Where code has no call frame information",
+    "Bytes of code that no call frame information describes, by who made the files, with the file that has the most. "
+    "Some of it is padding between functions.",
+    (
+        *texts(producer="Producer", language="Language"),
+        *sizes(undescribed="Without"),
+        *shares(share="Of all without"),
+        *sizes(text="Code"),
+        *counts(files="Files", without="Files without any"),
+        *texts(file="The largest, in"),
+        CONTENT,
+    ),
+    """
+SELECT producer, language, sum(text - described) AS undescribed,
+  sum(text - described) / sum(sum(text - described)) OVER () AS share, sum(text) AS text, count(*) AS files,
+  count(*) FILTER (bare) AS without, first(file ORDER BY text - described DESC, file) AS file,
+  first(content ORDER BY text - described DESC, file) AS content
+FROM code JOIN named USING (content)
+WHERE text > described
+GROUP BY producer, language
+ORDER BY sum(text - described) DESC, producer, language
+""",
+    (CODE, NAMED),
+    says=_undescribed_say,
+)
+
+UNDESCRIBED_FILES = Figure(
+    "undescribed-files",
+    "The files with the most of it",
+    "The fifty files with the most code that no call frame information describes.",
+    (
+        *texts(file="File"),
+        *sizes(undescribed="Without"),
+        *shares(share="Of its code"),
+        *texts(machine="Architecture", producer="Producer", language="Language"),
+        CONTENT,
+    ),
+    """
+SELECT file, text - described AS undescribed, (text - described) / text AS share, machine, producer, language, content
+FROM code JOIN named USING (content)
+WHERE text > described
+ORDER BY undescribed DESC, file
+LIMIT 50
+""",
+    (CODE, NAMED),
+)
+
+CODE_FIGURES = (*map(_code, ("machine", "producer")), UNDESCRIBED, UNDESCRIBED_FILES)

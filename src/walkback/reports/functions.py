@@ -1,0 +1,206 @@
+"""One ELF file for people to look into: each function with its rows, what they cost, and what cannot be said.
+
+The functions are those of its call frame information, put in order for SFrame to say them, or where it has none those
+of its SFrame. Their numbers are the numbers that `walkback size`, `coverage` and `compare` have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from walkback.base.arrays import I64, U8, U64, Bools
+from walkback.base.errors import MissingError, UnreadableError, WalkbackError
+from walkback.elf import ElfFile
+from walkback.reports.codeline import CodeLine, code_line
+from walkback.reports.saved import Saved, saved_registers
+from walkback.sections.derive import Derived, ReadFrames
+from walkback.sections.pairs import NamedTable, sframe_table
+from walkback.sections.size import Sizes, existing_size, measure_frames
+from walkback.sections.size.parts import RowLengths
+from walkback.symbols import SymbolIndex
+from walkback.symbols.demangle import demangle
+from walkback.table.comparing import Comparison, compare
+from walkback.table.rule import Rule
+from walkback.table.settle import settled
+from walkback.table.table import UnwindTable
+
+
+@dataclass(slots=True)
+class InVersion:
+    """What a version of SFrame makes of each function."""
+
+    bytes: I64
+    """What the function takes in the section: its index entry and its rows."""
+    reason: I64
+    """Why the version cannot have it: a place in `reasons`, or 0 if it can."""
+    reasons: list[tuple[str, str]]
+    """The name of each reason, which does not change, and the words; the first stands for none."""
+
+
+@dataclass
+class ListedFunctions:
+    """The functions of one file, sorted by section and address, and all numbers about them."""
+
+    elf: ElfFile
+    sizes: Sizes
+    source: str
+    """The section that they are from."""
+    table: UnwindTable
+    """Settled: ranges are disjoint, rows one after the other, and no row says what the one before it says."""
+    told: ReadFrames | None
+    derived: dict[int, Derived]
+    sframe: NamedTable | None
+    """The SFrame that the file has, if it can be read."""
+    unreadable: str | None
+    """What is wrong with it if it cannot."""
+    roots: Sequence[str] = field(repr=False)
+    """The folders of separate debug files."""
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """What the SFrame of the file says against the call frame information, if it has both."""
+        return None if self.told is None or self.sframe is None else compare(self.table, self.sframe.table)
+
+    @cached_property
+    def versions(self) -> dict[int, InVersion]:
+        """By version what it makes of each function; versions that cannot be made at all are not there."""
+        return {version: _in_version(made) for version, made in self.derived.items()}
+
+    @cached_property
+    def unplaced(self) -> list[tuple[int, str]]:
+        """FDEs that cannot be read so far that their code is known, each with the reason."""
+        made = next(iter(self.derived.values()), None)
+        return [] if made is None else [(one.fde, one.reason) for one in made.uncovered if not one.size]
+
+    @cached_property
+    def saved(self) -> Saved | None:
+        """The rules of other registers; None where there are none, or too many to be kept."""
+        return None if self.told is None else saved_registers(self.elf, self.told.sources, self.table)
+
+    @cached_property
+    def line(self) -> CodeLine:
+        """All code on one line."""
+        return code_line(self.elf, self.table.range_section, self.table.range_start, self.table.range_size)
+
+    @cached_property
+    def fde_place(self) -> tuple[I64, I64]:
+        """Where each function's FDE begins in its section, and how many bytes it has there."""
+        if self.told is None:
+            nothing = np.zeros(len(self), np.int64)
+            return nothing, nothing
+        fdes = [source.frames.fdes for source in self.told.sources]
+        position = np.concatenate([one.position for one in fdes])
+        end = np.concatenate([one.end for one in fdes])
+        origin = self.table.range_origin
+        return position[origin], (end - position)[origin]
+
+    @cached_property
+    def lsda(self) -> Bools:
+        """Which functions have a language-specific data area, for exceptions."""
+        if self.told is None:
+            return np.zeros(len(self), np.bool_)
+        column: U8 = np.concatenate([source.frames.fdes.lsda for source in self.told.sources])
+        has: Bools = column[self.table.range_origin] != 0
+        return has
+
+    @cached_property
+    def symbols(self) -> list[str]:
+        """The symbol that each function has, with the distance behind it for a piece; empty where there is none."""
+        index = SymbolIndex(self.elf, self.roots)
+        start, section = self.table.range_start, self.table.range_section
+        try:
+            found = [name or "" for name in index.names_at(start, section)]
+            missing = [number for number, name in enumerate(found) if not name]
+            for number, name in zip(missing, self._behind(index, missing), strict=True):
+                found[number] = name
+        except UnreadableError:
+            return [""] * len(self)
+        return found
+
+    def _behind(self, index: SymbolIndex, missing: list[int]) -> list[str]:
+        """For functions at whose start there is no symbol the one that holds it."""
+        start = self.table.range_start[missing]
+        if self.elf.is_relocatable:
+            sections = self.table.range_section[missing].tolist()
+            return [index.describe(*place, sized=True) or "" for place in zip(start.tolist(), sections, strict=True)]
+        rows = index.holders(start, sized=True)
+        away = (start - index.starts(rows)).tolist()
+        return [f"{name}+{by:#x}" if name else "" for name, by in zip(index.names_of(rows), away, strict=True)]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The symbols as people write them."""
+        parts = [symbol.partition("+0x") for symbol in self.symbols]
+        plain = demangle([base for base, _, _ in parts])
+        return [name + plus + by for name, (_, plus, by) in zip(plain, parts, strict=True)]
+
+    @cached_property
+    def inside(self) -> U64:
+        """How many bytes of each function are in the file: a damaged FDE can go on behind its section."""
+        line, text = self.line, self.line.text_of
+        behind = self.table.range_start - line.start[text]
+        return np.minimum(self.table.range_size, line.size[text] - behind)
+
+    def code_sections(self) -> list[str | None]:
+        """The name of the section that each function is in."""
+        names = [self.section_name(section) or None for section in self.line.section.tolist()]
+        return [names[number] for number in self.line.text_of.tolist()]
+
+    def section_name(self, section: int) -> str:
+        """The name of a section of the file; empty for none."""
+        return self.elf.section_name(section) if 0 < section < len(self.elf.sections) else ""
+
+
+def functions_of(elf: ElfFile, roots: Sequence[str]) -> ListedFunctions:
+    """Read a file; raises `MissingError` if it has no unwind table."""
+    measured = measure_frames(elf)
+    sframe = unreadable = None
+    try:
+        measured.sizes.sframe = existing_size(elf)
+        sframe = sframe_table(elf)
+    except WalkbackError as error:
+        if measured.told is None:
+            raise
+        error.file = None
+        unreadable = str(error)
+    if measured.told is not None:
+        source, table = measured.told.sources[0].name, measured.told.table
+    elif sframe is not None:
+        source, table = sframe.name, settled(sframe.table, merge=True)
+    else:
+        raise MissingError("there is no .eh_frame, .debug_frame or .sframe section", file=elf.name)
+    return ListedFunctions(
+        elf, measured.sizes, source, table, measured.told, measured.derived, sframe, unreadable, roots
+    )
+
+
+def _in_version(made: Derived) -> InVersion:
+    section, count = made.section, len(made.table)
+    body: U64 | I64 = RowLengths.of(section).body + section.fde_size
+    size = np.bincount(made.built.ranges, body, count).astype(np.int64)
+    places = {(one.section, one.start): (one.code, one.reason) for one in made.uncovered if one.size}
+    numbers: dict[tuple[str, str], int] = {("", ""): 0}
+    reason = np.zeros(count, np.int64)
+    for refused in made.built.refused:
+        where = (int(made.table.range_section[refused.range]), int(made.table.range_start[refused.range]))
+        reason[refused.range] = numbers.setdefault(places[where], len(numbers))
+    return InVersion(size, reason, list(numbers))
+
+
+def rules_of(table: UnwindTable) -> list[list[Any]]:
+    """Each rule as text, and as kind, register and offset of CFA, return address and frame pointer."""
+    found = []
+    for record in table.rules:
+        rule = Rule.from_record(record)
+        parts = (rule.cfa, rule.ra, rule.fp)
+        texts = [part.text(table.machine) for part in parts]
+        found.append([*texts, *([int(part.kind), part.register, part.offset] for part in parts), int(rule.ra_signed)])
+    return found

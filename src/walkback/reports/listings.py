@@ -1,0 +1,110 @@
+"""The report of one ELF file as rows, for programs.
+
+for listing in binary_figures("a.out"):
+    print(listing.name, next(listing.rows))
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from walkback.base.arrays import I64
+from walkback.elf import DEBUG_ROOTS
+from walkback.reports.figurecolumns import addresses, counts, sizes, texts
+from walkback.reports.figures import Column
+from walkback.reports.functions import ListedFunctions, functions_of, rules_of
+from walkback.reports.opening import one_elf_file
+from walkback.table.verdict import Verdict
+
+
+@dataclass(slots=True)
+class Listing:
+    """Rows about one file."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: Iterator[tuple[Any, ...]]
+    """Made as they are asked for."""
+
+
+def binary_figures(
+    path: str | os.PathLike[str], *, debug_roots: Sequence[str] = DEBUG_ROOTS
+) -> tuple[Listing, Listing]:
+    """The functions of an ELF file, or of a member of an archive, and their rows."""
+    functions = functions_of(one_elf_file(path), debug_roots)
+    return _function_listing(functions), _row_listing(functions)
+
+
+def _function_listing(functions: ListedFunctions) -> Listing:
+    versions = sorted(functions.versions)
+    columns = (
+        *texts(section="Section"),
+        *addresses(address="Address"),
+        *sizes(size="Code"),
+        *texts(name="Name", symbol="Symbol"),
+        *counts(rows="Rows"),
+        *sizes(fde_bytes="Call frame information", **{f"v{version}_bytes": f"V{version}" for version in versions}),
+        *texts(**{f"v{version}_reason": f"Not in V{version}" for version in versions}, signal="Signal frame"),
+        *sizes(different_bytes="Code of which .sframe says something else"),
+    )
+    return Listing("functions", "Functions", columns, _function_rows(functions, versions))
+
+
+def _function_rows(functions: ListedFunctions, versions: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    table, made = functions.table, [functions.versions[version] for version in versions]
+    nothing = [None] * len(table)
+    different = _different_bytes(functions)
+    yield from zip(
+        functions.code_sections(),
+        table.range_start.tolist(),
+        table.range_size.tolist(),
+        (name or None for name in functions.names),
+        (symbol or None for symbol in functions.symbols),
+        table.range_rows.tolist(),
+        functions.fde_place[1].tolist() if functions.told else nothing,
+        *(its.bytes.tolist() for its in made),
+        *([its.reasons[reason][0] or None for reason in its.reason.tolist()] for its in made),
+        table.range_signal.tolist(),
+        nothing if different is None else different.tolist(),
+        strict=True,
+    )
+
+
+def _different_bytes(functions: ListedFunctions) -> I64 | None:
+    """Of each function how much code the SFrame of the file says something else about, or nothing."""
+    comparison = functions.comparison
+    if comparison is None:
+        return None
+    chosen = (comparison.range_one >= 0) & np.isin(comparison.verdict, [Verdict.DIFFERENT, Verdict.ONLY_ONE])
+    found: I64 = np.zeros(len(functions), np.int64)
+    np.add.at(found, comparison.range_one[chosen], comparison.size[chosen].astype(np.int64))
+    return found
+
+
+def _row_listing(functions: ListedFunctions) -> Listing:
+    columns = (
+        *texts(section="Section"),
+        *addresses(function="Function", address="From"),
+        *sizes(size="Code"),
+        *texts(cfa="CFA", ra="Return address", fp="Frame pointer", ra_signed="Return address signed"),
+    )
+    return Listing("rows", "Rows", columns, _row_rows(functions))
+
+
+def _row_rows(functions: ListedFunctions) -> Iterator[tuple[Any, ...]]:
+    table = functions.table
+    sections = functions.code_sections()
+    rules = [(cfa, ra, fp, bool(signed)) for cfa, ra, fp, *_, signed in rules_of(table)]
+    for number in range(len(table)):
+        start, size = int(table.range_start[number]), int(table.range_size[number])
+        rows = slice(int(table.range_first_row[number]), int(table.range_first_row[number] + table.range_rows[number]))
+        offsets, chosen = table.row_offset[rows].tolist(), table.row_rule[rows].tolist()
+        end = int(table.range_block[number]) or size
+        for offset, following, rule in zip(offsets, [*offsets, end][1:], chosen, strict=True):
+            yield (sections[number], start, start + offset, following - offset, *rules[rule])

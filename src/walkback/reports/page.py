@@ -1,0 +1,49 @@
+"""A report as a page: of a survey, or of one ELF file.
+
+report("survey", "survey.html")
+report("a.out", "a.html")
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from walkback.base.errors import MissingError
+from walkback.base.replace import Output, replacing
+from walkback.reports.binary import write_binary_page
+from walkback.reports.survey import write_survey_page
+from walkback.surveys.reading import Survey
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+def report(source: str | os.PathLike[str], output: Output, *, title: str | None = None) -> None:
+    """Write the page of a survey, which is a folder, or of an ELF file; `title` is what the page of a survey is called.
+
+    The page needs no network. A member of an archive is named as `archive(member)`.
+
+    >>> walkback.report("hello", "hello.html")
+    """
+    with replacing(output) if isinstance(output, str | os.PathLike) else nullcontext(output) as out:
+        if not Path(source).is_dir():
+            write_binary_page(source, out)
+            return
+        survey = Survey(source)
+        called = title or f"Stack-trace tables in {survey.path.resolve().name}"
+        with asked(source) as database:
+            write_survey_page(database, out, title=called, finished=survey.finished)
+
+
+@contextmanager
+def asked(folder: str | os.PathLike[str]) -> Iterator[DuckDBPyConnection]:
+    """The database of a survey that has something to report."""
+    with Survey(folder).database() as database:
+        if not database.execute("FROM files LIMIT 1").fetchall():
+            message = "there is no ELF file in this survey, and nothing to report"
+            raise MissingError(message, file=os.fsdecode(folder))
+        yield database

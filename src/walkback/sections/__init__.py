@@ -1,0 +1,1 @@
+"""SFrame sections made, proved, installed in files, linked and measured."""

@@ -1,0 +1,90 @@
+"""SFrame put into finished files and taken out again: derived, proved, and only then written.
+
+added = add("a.out", "a.out.sframe")
+print(added.derived.covered, "functions at", hex(added.address))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from walkback import graft
+from walkback.base.errors import GraftError
+from walkback.base.replace import Output, write_output
+from walkback.elf import Input, one_elf
+from walkback.sections.check import examine_for
+from walkback.sections.derive import Derived, derive
+from walkback.sframe.consumers import WALKERS, consumer_named
+from walkback.table.comparing import Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What was put into a file."""
+
+    derived: Derived
+    proof: Comparison
+    address: int
+    """Where the section is loaded; 0 in relocatable files."""
+    notes: list[str]
+    """What had to be done besides."""
+
+
+def add(
+    source: Input,
+    output: Output | None = None,
+    *,
+    version: int | None = None,
+    consumer: str | None = None,
+    section: str | None = None,
+) -> Added:
+    """Derive the section of a file, prove it, and write a copy of the file that has it.
+
+    The copy takes the place of the file unless there is an `output`. `consumer` ("linux" or "glibc") chooses the
+    version that it reads, and leaves out what would end its walk; what it would reject raises `GraftError`, and so does
+    a section that is not proved. Then nothing is written.
+
+    >>> added = walkback.add("hello", "hello.sframe")
+    >>> hex(added.address), walkback.ElfFile("hello.sframe").sframe
+    ('0x3ff190', [SFrameSection(version=3, functions=3, rows=8, position=0)])
+    """
+    walker = None if consumer is None else consumer_named(consumer, WALKERS)
+    # It stays open: names and sections are asked for when the result is told.
+    elf = one_elf(source)
+    derived = derive(elf, version=version, section=section, consumer=consumer)
+    proof = derived.proof()
+    if not proof.equal:
+        message = "the derived section does not say what the call frame information says; nothing is written"
+        raise GraftError(message, file=elf.name)
+    if elf.is_relocatable:
+        grafted = graft.add_to_object(elf, derived.contents, derived.relocations())
+    else:
+        grafted = graft.add(elf, derived.contents_at, len(derived.contents))
+    notes = [*grafted.notes, *examine_for(grafted.parts, elf.name, walker)]
+    write_output(output, grafted.parts, read=elf.file)
+    return Added(derived, proof, grafted.address, notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What `drop` did."""
+
+    restored: bool
+    """Whether the file is what it was before `add`; otherwise the bytes of the section became zeros."""
+    former_bytes: int
+    """Of the file."""
+    bytes: int
+
+
+def drop(source: Input, output: Output | None = None) -> Dropped:
+    """Write a copy of a file without its SFrame section; it takes the place of the file unless there is an `output`.
+
+    >>> added = walkback.add("hello", "hello.sframe")
+    >>> walkback.drop("hello.sframe").restored
+    True
+    """
+    elf = one_elf(source)
+    parts = graft.drop(elf)
+    done = Dropped(graft.is_recorded(elf), len(elf.data), sum(map(len, parts)))
+    write_output(output, parts, read=elf.file)
+    return done

@@ -1,0 +1,65 @@
+"""What is made of several sections that become one, and the account of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from walkback.base.errors import ArgumentError, LeftOut, MissingError
+from walkback.sections.linking.gather import gather
+from walkback.sections.linking.make import Form, Made, make, refuse_incomplete, text_section
+from walkback.sections.linking.merge import merge
+from walkback.sframe.files import Source
+
+VIEWS = ("execution", "linking")
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A section made of others."""
+
+    version: int
+    versions: tuple[int, ...]
+    """Which there were."""
+    pieces: int
+    """How many complete sections there were."""
+    functions: int
+    """Those that are written."""
+    rows: int
+    address: int
+    """What it was made for; 0 in objects."""
+    bytes: int
+    left_out: list[LeftOut]
+    notes: list[str]
+    """What was said twice or for nothing."""
+
+
+def linked(found: Sequence[Source], form: Form, address: int | None, view: str, leave_out: bool) -> tuple[Made, Linked]:
+    """What is made of these sections, which are of one address space, or without an `address` of one object."""
+    if view not in VIEWS:
+        raise ArgumentError(f"the view is execution or linking, not {view!r}")
+    if view == "linking" and address is not None and form.consumer is not None:
+        raise ArgumentError(f"{form.consumer.title} sees only the first of several sections")
+    gathered = gather(found, leave_out=leave_out)
+    if gathered is None:
+        raise MissingError("the .sframe section is empty: there is nothing to link")
+    merged = merge(gathered)
+    key = None
+    if view == "linking":
+        key = text_section if address is None else gathered.piece_of
+    made = make(gathered, merged.table, form, address=address, key=key)
+    version = form.version_for(gathered)
+    if not leave_out:
+        refuse_incomplete(made.left_out, version)
+    account = Linked(
+        version=version,
+        versions=gathered.versions,
+        pieces=gathered.pieces,
+        functions=made.functions,
+        rows=made.rows,
+        address=made.address,
+        bytes=len(made.contents),
+        left_out=made.left_out,
+        notes=[*merged.account(), *made.fitting],
+    )
+    return made, account

@@ -1,0 +1,205 @@
+"""The unwind tables that a file has, whatever their format, and pairs of them to compare."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from walkback.base.errors import ArgumentError, MissingError, UnreadableError, WalkbackError
+from walkback.base.oneline import OneLine
+from walkback.dwarf.files import frame_sources, in_code
+from walkback.elf import ElfFile, Input, OpenFile, contents_of, elf_files, is_archive, is_elf, one_elf
+from walkback.elf.inputs import raise_first, split_address
+from walkback.sframe.files import read, sources_of
+from walkback.symbols import SymbolIndex
+from walkback.table import comparing
+from walkback.table.comparing import Comparison, Stretch
+from walkback.table.table import UnwindTable, joined
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTable:
+    """A table and the section that it was read from."""
+
+    name: str
+    table: UnwindTable
+    elf: ElfFile | None = None
+    """Of another file than that compared with."""
+
+
+@dataclass(repr=False)
+class Pair(OneLine):
+    """Two tables of the same code."""
+
+    elf: ElfFile
+    one: str
+    """Where the first stands: the section, with the file if that is another."""
+    other: str
+    comparison: Comparison
+
+    @property
+    def file(self) -> str:
+        """The path; for a member of an archive `archive(member)`."""
+        return self.elf.name
+
+    @cached_property
+    def _symbols(self) -> SymbolIndex:
+        return SymbolIndex(self.elf)
+
+    def name_of(self, stretch: Stretch) -> str | None:
+        """The symbol that holds a stretch, and how far behind it that begins; none if symbols cannot be read."""
+        try:
+            return self._symbols.describe(stretch.start, stretch.section)
+        except UnreadableError:
+            return None
+
+    def section_name(self, section: int) -> str | None:
+        """The name of a text section of a relocatable file; None for one that only the other file has."""
+        return self.elf.section_name(section) if 0 < section < len(self.elf.sections) else None
+
+    def place(self, section: int, address: int) -> str:
+        """A place in the code, for a person."""
+        if section < 0:
+            return f"{address:#x}"
+        return f"{self.section_name(section) or '(a section of the other file)'}+{address:#x}"
+
+
+def call_frame_table(elf: ElfFile, *, section: str | None = None) -> NamedTable | None:
+    """What the call frame information of a file says: `.eh_frame`, or `.debug_frame` where there is none."""
+    found = list(frame_sources(elf, section=section))
+    if not found:
+        return None
+    name = found[0].name
+    table = joined([one.table for one in found if one.name == name])
+    return NamedTable(name, table.chosen(np.flatnonzero(in_code(elf, table))))
+
+
+def all_frames(elf: ElfFile) -> UnwindTable | None:
+    """What all call frame information of a file says; None if there is none, or none that can be read."""
+    with suppress(WalkbackError):
+        tables = [source.table for source in frame_sources(elf)]
+        return joined(tables) if tables else None
+    return None
+
+
+def sframe_table(elf: ElfFile, *, section: str | None = None) -> NamedTable | None:
+    """What the SFrame of a file says; of several sections, and of several concatenated in one, all."""
+    found = list(sources_of(elf, section=section))
+    tables = [piece.table for source in found for piece in source.pieces(faults=True)]
+    return NamedTable(found[0].name, joined(tables)) if tables else None
+
+
+def compare(
+    source: Input,
+    other: Input | None = None,
+    *,
+    section: str | None = None,
+    other_section: str | None = None,
+) -> Iterator[Pair]:
+    """The tables to compare: of the file, or of each member of an archive, with those of another or of itself.
+
+    The file gives its call frame information, or where it has none its SFrame; the other its SFrame, or where it has
+    none its call frame information. `other` can be raw bytes with their address, as in `raw.sframe@0x4000`.
+
+    >>> added = walkback.add("hello", "hello.sframe")
+    >>> [pair] = walkback.compare("hello.sframe")
+    >>> pair.one, pair.other, pair.comparison.equal
+    ('.eh_frame', '.sframe', True)
+    """
+    data, name = contents_of(source)
+    if not is_elf(data) and not is_archive(data):
+        raise UnreadableError("this is no ELF file or archive", file=name)
+    two = None if other is None else _other(other, other_section)
+    some = False
+    errors: list[WalkbackError] = []
+    for elf in elf_files(data, name):
+        try:
+            if two is None:
+                one, other_table = _own(elf, section, other_section)
+            else:
+                one, other_table = _first(elf, section, frames_first=True), _beside(two, elf)
+            if one is not None and other_table is not None:
+                some = True
+                yield Pair(elf, one.name, other_table.name, comparing.compare(one.table, other_table.table))
+        except WalkbackError as error:
+            errors.append(error.within(file=elf.name))
+    raise_first(errors, "files")
+    if not some:
+        message = "there are not two tables to compare"
+        if not is_archive(data) and not ElfFile(data, name).is_relocatable:
+            message += "; `walkback add` makes a .sframe section"
+        raise MissingError(message, file=name)
+
+
+def _own(elf: ElfFile, section: str | None, other_section: str | None) -> tuple[NamedTable | None, NamedTable | None]:
+    """Two tables of one file: its call frame information and its SFrame, where no section is named."""
+    if section is None and other_section is None:
+        return call_frame_table(elf), sframe_table(elf)
+    return _first(elf, section, frames_first=True), _first(elf, other_section, frames_first=False)
+
+
+def _beside(other: NamedTable, elf: ElfFile) -> NamedTable:
+    """A table of another file, with the numbers that its text sections have in this one.
+
+    Sections are the same if they have the same name, and of several the same place among them.
+    """
+    if other.elf is None or other.elf.is_relocatable != elf.is_relocatable:
+        if other.elf is not None or elf.is_relocatable:
+            raise UnreadableError("a relocatable file can only be compared with another", file=elf.name)
+        return other
+    if not elf.is_relocatable:
+        return other
+    here = {key: number for number, key in enumerate(_numbered(elf))}
+    beyond = len(here)
+    numbers = np.array([here.get(key, beyond + number) for number, key in enumerate(_numbered(other.elf))], np.int32)
+    table = replace(other.table, range_section=numbers[other.table.range_section])
+    return NamedTable(other.name, table, other.elf)
+
+
+def _numbered(elf: ElfFile) -> list[tuple[str, int]]:
+    """The name of each section, and how many before it have the same."""
+    seen: Counter[str] = Counter()
+    keys = []
+    for name in elf.section_names():
+        keys.append((name, seen[name]))
+        seen[name] += 1
+    return keys
+
+
+def _first(elf: ElfFile, section: str | None, *, frames_first: bool) -> NamedTable | None:
+    """One of the tables of a file. A section that is named is of the kind that its name tells."""
+    if section is not None:
+        frames = "frame" in section and "sframe" not in section
+        return call_frame_table(elf, section=section) if frames else sframe_table(elf, section=section)
+    if frames_first:
+        return call_frame_table(elf) or sframe_table(elf)
+    return sframe_table(elf) or call_frame_table(elf)
+
+
+def _other(other: Input, section: str | None) -> NamedTable:
+    """The second table, from another file."""
+    if isinstance(other, str | os.PathLike) and (raw := _at_address(os.fsdecode(other))) is not None:
+        return raw
+    elf = one_elf(other)
+    found = _first(elf, section, frames_first=False)
+    if found is None:
+        raise MissingError(f"there is no {section or 'unwind table'}", file=elf.name)
+    return NamedTable(f"{elf.name} {found.name}", found.table, elf)
+
+
+def _at_address(other: str) -> NamedTable | None:
+    """The table of raw section bytes whose address stands behind their path."""
+    path, address = split_address(other)
+    if address is None:
+        return None
+    data = OpenFile(path)
+    if is_elf(data) or is_archive(data):
+        raise ArgumentError(f"an address is for raw section bytes, and {path} has addresses of its own")
+    tables = [piece.table for source in read(path, address=address) for piece in source.pieces(faults=True)]
+    return NamedTable(other, joined(tables))

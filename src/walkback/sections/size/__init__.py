@@ -1,0 +1,297 @@
+"""What stack-trace tables cost: the bytes that a file spends, and those that each version of SFrame would take.
+
+sizes = measure("a.out")
+print(sizes.call_frames, sizes.versions[3].parts.total)
+
+The versions are derived from the call frame information of the file, for a place behind all that it loads. Relocations
+are not counted, since linked files have none for these sections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from walkback.base.arrays import distinct, marked
+from walkback.base.errors import InexpressibleError, MissingError, UnreadableError
+from walkback.base.oneline import OneLine
+from walkback.dwarf import layout as dw
+from walkback.dwarf.files import FrameSource, frame_sources
+from walkback.elf import ElfFile, Input, contents_of, elf_files, is_archive, is_elf
+from walkback.elf import layout as elf_layout
+from walkback.sections.derive import Derived, ReadFrames, behind_loaded, derive_from, read_call_frames
+from walkback.sections.size.parts import Parts, parts_of
+from walkback.sections.size.replacement import Replacement, replacement_of
+from walkback.sections.size.whatif import what_ifs
+from walkback.sframe.files import sources_of
+from walkback.sframe.layout import VERSIONS
+
+__all__ = [
+    "Compared",
+    "ExistingSize",
+    "Measured",
+    "Parts",
+    "Replacement",
+    "Sizes",
+    "VersionSize",
+    "existing_size",
+    "measure",
+    "measure_frames",
+    "section_sizes",
+    "total_size",
+]
+
+
+@dataclass(slots=True)
+class ExistingSize:
+    """The SFrame that a file has."""
+
+    versions: tuple[int, ...]
+    functions: int
+    """Entries of the index."""
+    rows: int
+    parts: Parts
+
+
+@dataclass(slots=True, repr=False)
+class VersionSize(OneLine):
+    """What a version would take."""
+
+    files: int
+    """How many files (or members) could be said at all."""
+    functions: int
+    """FDEs that describe code of the file."""
+    covered: int
+    """How many of them the version can say."""
+    entries: int
+    """Of the index: a function that another interrupts has several."""
+    rows: int
+    parts: Parts
+    what_if: dict[str, int]
+    """Bytes of the whole section if something were otherwise; see `whatif`."""
+
+    @property
+    def uncovered(self) -> int:
+        """Functions that the version cannot say."""
+        return self.functions - self.covered
+
+
+@dataclass(slots=True)
+class Compared:
+    """A version against `.eh_frame` and `.eh_frame_hdr`, over the files (or members) that have both."""
+
+    bytes: int
+    """What the version would take."""
+    call_frames: int
+    replacement: int = 0
+    """What version 3 would carry besides to replace `.eh_frame`."""
+    numbered: int = 0
+    """The same with numbered sets of registers."""
+
+
+@dataclass(slots=True, repr=False)
+class Sizes(OneLine):
+    """The bytes of one file, of an archive, or of many files."""
+
+    file: str
+    files: int = 1
+    members: int = 1
+    """ELF files in it: more than one in archives."""
+    without: int = 0
+    """Members that have neither call frame information nor SFrame."""
+    file_bytes: int = 0
+    """Of an archive the bytes of its members."""
+    text_bytes: int = 0
+    """Of executable sections."""
+    eh_frame: int = 0
+    eh_frame_hdr: int = 0
+    debug_frame: int = 0
+    """Not compressed."""
+    sframe: ExistingSize | None = None
+    versions: dict[int, VersionSize] = field(default_factory=dict)
+    impossible: dict[int, str] = field(default_factory=dict)
+    """Versions that cannot be made for a file at all, with the first reason."""
+    compared: dict[int, Compared] = field(default_factory=dict)
+    replacement: Replacement | None = None
+    """What version 3 would have to carry besides to replace `.eh_frame`."""
+
+    def __add__(self, other: Sizes) -> Sizes:
+        total: Sizes = _sum(self, other)
+        return total
+
+    @property
+    def call_frames(self) -> int:
+        """The bytes that SFrame is compared with: `.eh_frame` and `.eh_frame_hdr`."""
+        return self.eh_frame + self.eh_frame_hdr
+
+
+def size(source: Input) -> Sizes:
+    """Measure a file, or all members of an archive together.
+
+    Raises `MissingError` if there is neither call frame information nor SFrame.
+
+    >>> sizes = walkback.size("hello")
+    >>> sizes.eh_frame, sizes.versions[3].parts.total
+    (152, 117)
+    """
+    data, name = contents_of(source)
+    if not is_elf(data) and not is_archive(data):
+        raise UnreadableError("this is no ELF file or archive", file=name)
+    found = total_size((_of_elf(elf) for elf in elf_files(data, name)), name)
+    if found.without == found.members:
+        raise MissingError(f"there is no {dw.EH_FRAME}, {dw.DEBUG_FRAME} or .sframe section", file=name)
+    found.files = 1
+    return found
+
+
+def total_size(sizes: Iterable[Sizes], name: str = "total") -> Sizes:
+    """The sum of several."""
+    found = Sizes(name, files=0, members=0)
+    for one in sizes:
+        found += one
+    return replace(found, file=name)
+
+
+def _sum(one: Any, other: Any) -> Any:
+    """Numbers are added wherever they stand; of what else there is the first is kept."""
+    if one is None or other is None:
+        return other if one is None else one
+    if is_dataclass(one):
+        return replace(one, **{it.name: _sum(getattr(one, it.name), getattr(other, it.name)) for it in fields(one)})  # type: ignore[type-var]  # of any dataclass
+    if isinstance(one, dict):
+        return {key: _sum(one.get(key), other.get(key)) for key in sorted({*one, *other})}
+    if isinstance(one, tuple):
+        return tuple(sorted({*one, *other}))
+    return one + other if isinstance(one, int) else one
+
+
+def _of_elf(elf: ElfFile) -> Sizes:
+    found = measure_frames(elf)
+    found.sizes.sframe = existing_size(elf)
+    found.sizes.without = int(found.told is None and found.sizes.sframe is None)
+    return found.sizes
+
+
+@dataclass(slots=True)
+class Measured:
+    """The call frame information of one ELF file, and what was made to measure it."""
+
+    sizes: Sizes
+    told: ReadFrames | None = None
+    """What its call frame information says, if it has some."""
+    derived: dict[int, Derived] = field(default_factory=dict)
+    """The section of each version that can be made."""
+
+
+def measure_frames(elf: ElfFile, sources: Sequence[FrameSource] | None = None) -> Measured:
+    """Measure all but the SFrame that a file has; `sources`: its call frame information, if that is known."""
+    sources = list(frame_sources(elf)) if sources is None else sources
+    found = Measured(section_sizes(elf, sources))
+    for source in sources:
+        if source.index is None:
+            # Without section headers nothing tells where it ends, but for the terminator behind its entries.
+            ends = (source.frames.cies.end, source.frames.fdes.end)
+            found.sizes.eh_frame += max((int(end.max()) + 4 for end in ends if len(end)), default=0)
+    if sources:
+        found.told = read_call_frames(elf, sources=sources)
+        _derive_all(elf, found)
+    return found
+
+
+def section_sizes(elf: ElfFile, sources: Iterable[FrameSource]) -> Sizes:
+    """Measure what section headers tell, of a file for any machine."""
+    sizes = Sizes(elf.name, file_bytes=len(elf.data), text_bytes=_text_bytes(elf))
+    sizes.eh_frame_hdr = _header_bytes(elf)
+    for source in sources:
+        if source.name == dw.DEBUG_FRAME:
+            sizes.debug_frame += len(source.data)
+        elif source.index is not None and source.name != dw.EH_FRAME_HDR:
+            sizes.eh_frame += len(source.data)
+    return sizes
+
+
+def _derive_all(elf: ElfFile, found: Measured) -> None:
+    if found.told is None:
+        return
+    place, sizes = _place(elf), found.sizes
+    for version in VERSIONS:
+        try:
+            made = derive_from(found.told, version=version, address=place)
+        except InexpressibleError as error:
+            sizes.impossible[version] = error.message
+            continue
+        found.derived[version] = made
+        sizes.versions[version] = _version_size(made)
+        if version == VERSIONS[-1]:
+            sizes.replacement = replacement_of(made)
+        if sizes.call_frames:
+            sizes.compared[version] = _compared(sizes, version)
+
+
+def _compared(sizes: Sizes, version: int) -> Compared:
+    found = Compared(sizes.versions[version].parts.total, sizes.call_frames)
+    if version == VERSIONS[-1] and sizes.replacement is not None:
+        found.replacement, found.numbered = sizes.replacement.total, sizes.replacement.numbered_total
+    return found
+
+
+def _version_size(made: Derived) -> VersionSize:
+    section = made.section
+    parts = parts_of(section)
+    return VersionSize(
+        files=1,
+        functions=made.functions,
+        covered=made.covered,
+        entries=len(section.functions),
+        rows=len(section.row_start),
+        parts=parts,
+        what_if=what_ifs(section, parts.total, _text_sections(made)),
+    )
+
+
+def _text_sections(made: Derived) -> int:
+    """How many text sections have functions of the section."""
+    section, elf = made.section, made.source.elf
+    if section.code_section is not None:
+        return len(distinct(section.code_section))
+    code = elf.sections[(elf.sections["flags"] & elf_layout.SHF_EXECINSTR) != 0]
+    starts = np.sort(code["addr"])
+    return int(marked(np.searchsorted(starts, section.code_address, "right"), len(starts) + 1).sum())
+
+
+def existing_size(elf: ElfFile) -> ExistingSize | None:
+    """Measure the SFrame that a file has, if it has some."""
+    found = None
+    for source in sources_of(elf):
+        one = ExistingSize((), 0, 0, Parts())
+        for piece in source.pieces(faults=True):
+            section = piece.section
+            mine = ExistingSize((section.version,), len(section.functions), len(section.row_start), parts_of(section))
+            one = _sum(one, mine)
+        one.parts.other += len(source.data) - one.parts.total
+        found = _sum(found, one)
+    return found
+
+
+def _text_bytes(elf: ElfFile) -> int:
+    if not len(elf.sections):
+        starts, ends = elf.executable_ranges()
+        return sum(int(end) - int(start) for start, end in zip(starts, ends, strict=True))
+    sections = elf.sections
+    chosen = ((sections["flags"] & elf_layout.SHF_EXECINSTR) != 0) & (sections["type"] != elf_layout.SHT_NOBITS)
+    return sum(sections["size"][chosen].tolist())
+
+
+def _header_bytes(elf: ElfFile) -> int:
+    if len(elf.sections):
+        chosen = [elf.sections[index] for index in elf.sections_named(dw.EH_FRAME_HDR)]
+        return sum(int(one["size"]) for one in chosen if one["type"] != elf_layout.SHT_NOBITS)
+    return int(elf.segments["filesz"][elf.segments["type"] == elf_layout.PT_GNU_EH_FRAME].sum())
+
+
+def _place(elf: ElfFile) -> int | None:
+    """An address behind all that is loaded; none in relocatable files, where the linker gives one."""
+    return None if elf.is_relocatable else behind_loaded(elf) % 2**64

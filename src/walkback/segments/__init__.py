@@ -1,0 +1,1 @@
+"""Folders of Parquet files of which a description says that they count."""

@@ -1,0 +1,201 @@
+"""DuckDB as it is used here: a database in memory that reads and writes Parquet files, and nothing from elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from walkback.base.arrays import Numbers
+from walkback.base.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+T = TypeVar("T")
+
+
+def connect(**more: str) -> DuckDBPyConnection:
+    """A database in memory that loads nothing from elsewhere; `more` are other settings of DuckDB."""
+    import duckdb  # takes long, and whoever asks nothing does not need it
+
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        # Otherwise a query could mean a variable of whoever has called.
+        "python_enable_replacements": "false",
+        # What is too large for memory goes there, and not into the folder that somebody is in.
+        "temp_directory": tempfile.gettempdir(),
+    }
+    connection = duckdb.connect(config=settings | more)
+    # It would stand in what is printed.
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+@contextlib.contextmanager
+def apart(**more: str) -> Iterator[DuckDBPyConnection]:
+    """The same with a temporary folder of its own: a locked database may still touch what is in that."""
+    with (
+        tempfile.TemporaryDirectory(prefix="walkback-") as temporary,
+        connect(temp_directory=temporary, **more) as connection,
+    ):
+        yield connection
+
+
+def lock(connection: DuckDBPyConnection, folders: Iterable[Path] | None) -> None:
+    """Let no query change a setting from here on, nor read a file outside of these folders unless that is None."""
+    if folders is not None:
+        # These are compared with patterns, and then with the paths that match.
+        allowed = [form(path) for path in folders for form in (plain_path, pattern)]
+        connection.execute("SET allowed_directories = ?", [allowed])
+        connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def done_apart(connection: DuckDBPyConnection, work: Callable[[], T]) -> T:
+    """The result of work on a connection, done in a thread of its own: DuckDB does not always look for signals.
+
+    Where a signal ends the program, the work ends first.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(work)
+        try:
+            return future.result()
+        except (KeyboardInterrupt, SystemExit):
+            while not future.done():  # a query that has not begun would pass over an interrupt
+                connection.interrupt()
+                wait([future], timeout=0.05)
+            raise
+
+
+@contextlib.contextmanager
+def readable() -> Iterator[None]:
+    """What DuckDB says of a file becomes our own error, in one line."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise UnreadableError(one_line(error)) from None
+    except UnicodeDecodeError as error:
+        # Of a damaged file, or in what DuckDB says of one.
+        raise UnreadableError(f"a text is not UTF-8: {error}") from None
+    except RuntimeError as error:
+        # DuckDB looks for interrupts itself, and makes this of them.
+        if str(error) != "Query interrupted":
+            raise
+        raise KeyboardInterrupt from None
+
+
+@contextlib.contextmanager
+def writable(folder: Path) -> Iterator[None]:
+    """What DuckDB says of a file that it cannot write becomes the error that the system gave."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.IOException as error:
+        message = one_line(error)
+        for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS):
+            if os.strerror(number) in message:
+                raise OSError(number, os.strerror(number), str(folder)) from None
+        raise OSError(errno.EIO, message, str(folder)) from None
+
+
+def first_unreadable(files: Iterable[tuple[Path, Iterable[str], str]]) -> str | None:
+    """The first of some files that is not what it should be, after something could not be read.
+
+    Each has its columns, and what stands behind FROM to read it.
+    """
+    for file, columns, source in files:
+        # Nothing that a file's footer could answer.
+        hashes = ", ".join(f'bit_xor(hash("{name}"))' for name in columns)
+        try:
+            # A damaged file can leave DuckDB in a state in which it reads no other either.
+            with connect() as db, readable():
+                db.execute(f"SELECT {hashes} FROM {source}").fetchall()
+        except UnreadableError:
+            return str(file)
+    return None
+
+
+def cast_columns(kinds: Mapping[str, str]) -> str:
+    """Columns of these types behind SELECT: a file with others cannot be read."""
+    return ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in kinds.items())
+
+
+def plain_column(column: Any, message: str) -> Any:
+    """A column of an answer without a mask: text that is missing is None, and for a number the message is raised."""
+    if not isinstance(column, np.ma.MaskedArray):
+        return column
+    missing = np.ma.getmaskarray(column)
+    if column.dtype == object:
+        texts = column.data.copy()
+        texts[missing] = None
+        return texts
+    if missing.any():
+        raise UnreadableError(message)
+    return column.data
+
+
+def object_column(values: Collection[object]) -> Numbers:
+    """A column of anything, one value an entry even where values are lists."""
+    return np.fromiter(values, object, len(values))
+
+
+def one_line(error: Exception) -> str:
+    """The first line of what DuckDB says; the others show the query."""
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def check_regular(path: Path) -> None:
+    """Refuse to open what is no regular file: a pipe would wait, and a device may have no end."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise UnreadableError("this is not a regular file", file=str(path))
+
+
+def sql_path(path: Path) -> str:
+    """The path of a file as DuckDB reads it, with quotes."""
+    with contextlib.suppress(OSError):  # of which DuckDB says what is wrong
+        check_regular(path)
+    return sql_text(pattern(path))
+
+
+def pattern(path: Path) -> str:
+    """A path in which what would be a pattern is spelled out."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", plain_path(path))
+
+
+def plain_path(path: Path) -> str:
+    """A path in which DuckDB sees nothing but a path, as it does not in `~/a` and `file:/a`."""
+    return str(path.absolute())
+
+
+def is_text(path: str) -> bool:
+    """Whether all bytes of a path are text, which is what DuckDB takes."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def spelled_out(text: str) -> str:
+    """What Python has read from undecodable bytes is spelled out: no file of text can hold it."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def sql_text(text: str) -> str:
+    """A string of SQL."""
+    return "'" + text.replace("'", "''") + "'"

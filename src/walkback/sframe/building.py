@@ -1,0 +1,407 @@
+"""`UnwindTable` to `Section`: the smallest section that says what the table says.
+
+Row starts get the width that the largest needs, data words the width that the row needs. A function is coded with
+default rows if they can say all its rules, else (version 3) with flex rows, else it is refused with the reason. A
+function of more rows than an entry can count is split into several entries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
+from walkback.base.arrays import I32, I64, U8, U32, U64, Bools
+from walkback.base.errors import ArgumentError, InexpressibleError
+from walkback.base.oneline import OneLine
+from walkback.sframe import _rows, layout
+from walkback.sframe.section import FunctionIndex, Section, Shapes, start_bases
+from walkback.sframe.words import Coding, Refusal, default_coding, flex_coding, needs_sp_base
+from walkback.table.rule import REASON_WORDS, PartKind, Reason, RuleArray
+from walkback.table.table import UnwindTable
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A range of a table that a version cannot say."""
+
+    range: int
+    row: int | None
+    """The first row that cannot be said; None when it is something about the whole range."""
+    reason: Refusal
+
+    def text(self, table: UnwindTable) -> str:
+        """The reason in one line."""
+        if self.row is None:
+            return self.reason.words
+        reason = self.inexpressible(table)
+        return REASON_WORDS[reason] if reason else f"{self.reason.words}: {table.rule(self.row).text(table.machine)}"
+
+    def inexpressible(self, table: UnwindTable) -> Reason | None:
+        """Why the table has no rule for the row, if it has none."""
+        if self.row is None:
+            return None
+        record = table.rules[table.row_rule[self.row]]
+        for part in ("cfa", "ra", "fp"):
+            if record[part]["kind"] == PartKind.INEXPRESSIBLE:
+                return Reason(int(record[part]["offset"]))
+        return None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Built(OneLine):
+    """A section made from a table, and what had to be done for it."""
+
+    section: Section
+    refused: tuple[Refused, ...]
+    """Ranges that were left out."""
+    split: tuple[int, ...]
+    """Ranges that needed several entries."""
+    outermost: tuple[int, ...]
+    """Ranges with a row that is outermost and yet has a CFA: the section keeps of it that it is outermost."""
+    ranges: I64
+    """For each function of the section the range that it comes from."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """A table on its way to a section: the ranges that stay, as entries, and how their rows are coded."""
+
+    table: UnwindTable
+    machine: Machine
+    version: int
+    default: Coding
+    flex: Coding | None
+    is_flex: Bools
+    """For each range."""
+    width_by_size: bool = False
+
+
+def _check_place(byteorder: ByteOrder | None, address: int) -> None:
+    if byteorder not in {None, *layout.BYTE_ORDERS}:
+        raise ArgumentError(f"the byte order is little or big, not {byteorder!r}")
+    check_address(address)
+
+
+def check_address(address: int) -> None:
+    """Raise an error for a number that is no address."""
+    if not 0 <= address < 1 << 64:
+        raise ArgumentError(f"{address} is no address of 64 bits")
+
+
+def build(
+    table: UnwindTable,
+    *,
+    version: int = 3,
+    pcrel: bool | None = None,
+    byteorder: ByteOrder | None = None,
+    address: int = 0,
+    frame_pointer: bool = False,
+    leave_out: bool = False,
+    width_by_size: bool = False,
+    linked: bool | None = None,
+) -> Built:
+    """Make the section that says what the table says, for the place `address`.
+
+    Ranges with absolute addresses are sorted and their starts filled in. Ranges of relocatable files keep their order,
+    and their start fields are 0: `Section.code_section`, `code_address` and `field_offset` say what to relocate.
+    What the version cannot say raises `InexpressibleError`, or with `leave_out` is left out and returned.
+    `pcrel` is set by default where the version has it. `frame_pointer` sets the flag of versions 1 and 2. With
+    `width_by_size` row starts have the width that the function's size needs, as GNU as chooses it. `linked` tells
+    whether addresses are absolute; without it the ranges do, and of no ranges it is so.
+
+    >>> [section] = walkback.ElfFile("a.out").sframe
+    >>> built = walkback.sframe.build(section.table, version=2, address=0x4000)
+    >>> built.section.version, len(walkback.sframe.encode(built.section))
+    (2, 116)
+    """
+    _check_place(byteorder, address)
+    placed = table.range_section >= 0
+    if linked is None:
+        linked = not placed.any()
+    if not np.all(placed != linked):
+        raise ArgumentError("ranges with absolute addresses and ranges in text sections do not go into one section")
+    plan = _plan(table, version)
+    plan.width_by_size = width_by_size
+    flags = layout.F_FDE_FUNC_START_PCREL if (version > 1 if pcrel is None else pcrel) else 0
+    flags |= layout.F_FRAME_POINTER if frame_pointer else 0
+    if flags & ~layout.FLAGS_DEFINED[version]:
+        names = " and ".join(n for bit, n in layout.FLAG_NAMES.items() if flags & ~layout.FLAGS_DEFINED[version] & bit)
+        raise InexpressibleError(f"version {version} has no flag {names}", rule="header-flags")
+    refused = _refusals(plan)
+    order = byteorder or ("big" if table.machine not in {AMD64, AARCH64} else "little")
+    while True:
+        if refused and not leave_out:
+            raise _refusal_error(table, refused, version)
+        keep = np.ones(len(table), np.bool_)
+        keep[[one.range for one in refused]] = False
+        entries, split = _entries(plan, keep, linked)
+        section = _lay_out(plan, entries, flags | (layout.F_FDE_SORTED if linked else 0), order, address, linked)
+        unreachable = _out_of_reach(section, entries) if linked else []
+        if not unreachable:
+            bare = _with_bare_rows(table, keep)
+            return Built(section, tuple(refused), tuple(split), bare, entries.range)
+        refused = sorted([*refused, *unreachable], key=lambda one: one.range)
+
+
+def _with_bare_rows(table: UnwindTable, keep: Bools) -> tuple[int, ...]:
+    """The ranges that lose the CFA of an outermost row, which has no words."""
+    bare = (table.rules["ra"]["kind"] == PartKind.UNDEFINED) & (table.rules["cfa"]["kind"] != PartKind.UNDEFINED)
+    return tuple(np.flatnonzero(keep & (table.rows_where(bare) > 0)).tolist())
+
+
+def refusals(table: UnwindTable, version: int) -> list[Refused]:
+    """What a version cannot say of a table, whatever the addresses.
+
+    >>> builder = walkback.sframe.SectionBuilder("AMD64")
+    >>> builder.function(0x1000, 32, ["CFA = r10"])
+    >>> [refused] = walkback.sframe.refusals(builder.table(), version=2)
+    >>> refused.reason
+    <Refusal.CFA_BASE: 3>
+    """
+    return _refusals(_plan(table, version))
+
+
+def _plan(table: UnwindTable, version: int) -> _Plan:
+    if version not in layout.VERSIONS:
+        raise InexpressibleError(f"version {version} is not known; versions 1, 2 and 3 are", rule="header-version")
+    if version == 1 and table.machine is S390X:
+        raise InexpressibleError("version 1 does not know s390x", rule="header-abi")
+    default = default_coding(table.rules, table.machine, version)
+    flex = flex_coding(table.rules, table.machine) if version == 3 else None
+    is_flex = np.zeros(len(table), np.bool_)
+    if flex is not None:
+        is_flex = (table.rows_where(default.refusal != 0) > 0) & (table.rows_where(flex.refusal != 0) == 0)
+    return _Plan(table, table.machine, version, default, flex, is_flex)
+
+
+def _refusals(plan: _Plan) -> list[Refused]:
+    """Ranges that cannot be said, each with its first reason."""
+    table = plan.table
+    found: dict[int, Refused] = {}
+    for reason, where in _range_refusals(plan):
+        for index in np.flatnonzero(where).tolist():
+            found.setdefault(index, Refused(index, None, reason))
+    # A range that flex rows cannot say either is told in the words of the richer coding.
+    coding = plan.flex or plan.default
+    if not coding.refusal.any():
+        return [found[index] for index in sorted(found)]
+    owner = np.repeat(np.arange(len(table)), table.range_rows)
+    rows = _row_numbers(table)
+    needs_more = (table.rows_where(plan.default.refusal != 0) > 0) & ~plan.is_flex
+    reasons = np.where(needs_more[owner], coding.refusal[table.row_rule[rows]], 0)
+    wrong = np.flatnonzero(reasons)
+    for index, first in zip(*np.unique(owner[wrong], return_index=True), strict=True):
+        row = int(wrong[first])
+        found.setdefault(int(index), Refused(int(index), int(rows[row]), Refusal(int(reasons[row]))))
+    return [found[index] for index in sorted(found)]
+
+
+def _row_numbers(table: UnwindTable) -> I64:
+    """Numbers of the rows, range by range."""
+    first = np.cumsum(table.range_rows) - table.range_rows
+    return np.repeat(table.range_first_row - first, table.range_rows) + np.arange(int(table.range_rows.sum()))
+
+
+def _range_refusals(plan: _Plan) -> list[tuple[Refusal, Bools]]:
+    """What can be wrong with a range as a whole."""
+    table, version = plan.table, plan.version
+    block = table.range_block
+    largest_block = layout.V1_REP_SIZE if version == 1 else 0xFF
+    wrong_block = block > largest_block
+    if version == 1:
+        wrong_block |= (block > 0) & (block != layout.V1_REP_SIZE)
+    return [
+        (Refusal.SIGNAL, table.range_signal & (version < 3)),
+        (Refusal.BLOCK_SIZE, wrong_block),
+        (Refusal.BLOCK_ROWS, (block > 0) & (table.range_rows > layout.V3_MAX_FRES) & (version == 3)),
+        (Refusal.FUNCTION_SIZE, table.range_size > 0xFFFFFFFF),
+        (Refusal.PAUTH_KEY, (table.range_pauth_key > 0) & (table.machine is not AARCH64)),
+    ]
+
+
+def _refusal_error(table: UnwindTable, refused: list[Refused], version: int) -> InexpressibleError:
+    first = refused[0]
+    others = len(refused) - 1
+    more = f"; and {others} function{'s' if others > 1 else ''} more" if others else ""
+    return InexpressibleError(
+        f"version {version} cannot say {first.text(table)}{more}",
+        function=f"function {first.range} at {int(table.range_start[first.range]):#x}",
+        rule=first.reason.name.lower().replace("_", "-"),
+    )
+
+
+@dataclass(slots=True)
+class _Entries:
+    """The index entries to write: parts of ranges, in order."""
+
+    range: I64
+    start: U64
+    size: U64
+    first_row: I64
+    """In the table."""
+    rows: I64
+    row_base: U32
+    """Subtracted from the row offsets: not 0 in the second and later parts of a range."""
+
+
+def _entries(plan: _Plan, keep: Bools, linked: bool) -> tuple[_Entries, list[int]]:
+    """One entry a range, or as many as its rows need."""
+    table = plan.table
+    chosen = np.flatnonzero(keep)
+    if linked:
+        chosen = chosen[np.argsort(table.range_start[chosen], kind="stable")]
+    most = layout.V3_MAX_FRES if plan.version == 3 else 0xFFFFFFFF
+    if int(table.range_rows[chosen].max(initial=0)) <= most:
+        size, first_row, rows = (table.range_size[chosen], table.range_first_row[chosen], table.range_rows[chosen])
+        whole = _Entries(chosen, table.range_start[chosen], size, first_row, rows, np.zeros(len(chosen), np.uint32))
+        return whole, []
+    parts = np.maximum(1, -(-table.range_rows[chosen] // most))
+    owner = np.repeat(chosen, parts)
+    part = np.arange(len(owner)) - np.repeat(np.cumsum(parts) - parts, parts)
+    first_row = table.range_first_row[owner] + part * most
+    rows = np.minimum(table.range_rows[owner] - part * most, most)
+    last = part == np.repeat(parts - 1, parts)
+    base = np.zeros(len(owner), np.uint32)
+    base[part > 0] = table.row_offset[first_row[part > 0]]
+    stop = table.range_size[owner].copy()
+    stop[~last] = table.row_offset[(first_row + rows)[~last]]
+    entries = _Entries(owner, table.range_start[owner] + base, stop - base, first_row, rows, base)
+    return entries, [int(index) for index in chosen[parts > 1]]
+
+
+@dataclass(frozen=True, slots=True)
+class _BuiltRows:
+    """The rows of all entries, entry by entry."""
+
+    first: I64
+    """The first row of each entry."""
+    start: U32
+    shape: U32
+    shapes: Shapes
+    largest: I64
+    """The largest start of each entry."""
+    length: I64
+    """Bytes of the rows of each entry, without their starts."""
+
+
+def _chosen_rows(plan: _Plan, entries: _Entries) -> _BuiltRows:
+    table, count = plan.table, int(entries.rows.sum())
+    first = np.cumsum(entries.rows) - entries.rows
+    start, rule = table.row_offset, table.row_rule
+    if len(start) != count or not np.array_equal(first, entries.first_row):
+        source = np.repeat(entries.first_row - first, entries.rows) + np.arange(count)
+        start, rule = start[source], rule[source]
+    if entries.row_base.any():
+        start = start - np.repeat(entries.row_base, entries.rows)
+    shape, shapes = _shapes(plan, rule, plan.is_flex[entries.range], entries.rows)
+    largest, length = _rows.measure_rows(first, entries.rows, start, shape, shapes.length)
+    return _BuiltRows(first, start, shape, shapes, largest, length)
+
+
+def _lay_out(plan: _Plan, entries: _Entries, flags: int, order: ByteOrder, address: int, linked: bool) -> Section:
+    """Columns and positions of the section."""
+    table, version, rows = plan.table, plan.version, _chosen_rows(plan, entries)
+    largest = entries.size.view(np.int64) if plan.width_by_size else rows.largest
+    fre_type = (largest > 0xFF).astype(np.uint8) + (largest > 0xFFFF).astype(np.uint8)
+    block = table.range_block[entries.range]
+    info: U8 = fre_type | (block > 0).astype(np.uint8) << np.uint8(layout.FDE_PC_TYPE_SHIFT)
+    info |= table.range_pauth_key[entries.range] << np.uint8(layout.FDE_PAUTH_KEY_SHIFT)
+    if version == 3:
+        info |= table.range_signal[entries.range] * np.uint8(layout.FDE_SIGNAL)
+    head = layout.ATTRIBUTE_SIZE if version == 3 else 0
+    body = rows.length + (entries.rows << fre_type) + head
+    fre_offset = np.cumsum(body) - body
+    count = len(entries.range)
+    index_size = count * layout.FDE_SIZES[version]
+    fre_len = int(body.sum())
+    if fre_len > 0xFFFFFFFF:
+        raise InexpressibleError(f"the rows need {fre_len} bytes, and a section can count 4 GiB", rule="field-range")
+    functions = FunctionIndex.zeros(
+        count,
+        size=entries.size,
+        fre_offset=fre_offset,
+        num_fres=entries.rows,
+        info=info,
+        info2=plan.is_flex[entries.range],
+        rep_size=block if version > 1 else np.zeros(count),
+        first_row=rows.first,
+        rows=entries.rows,
+    )
+    section = Section(
+        version=version,
+        flags=flags,
+        abi_arch=abi_of(plan.machine, order),
+        cfa_fixed_fp_offset=0,
+        cfa_fixed_ra_offset=plan.machine.ra_from_cfa,
+        auxiliary=b"",
+        num_fdes=count,
+        num_fres=len(rows.start),
+        fre_len=fre_len,
+        fdeoff=0,
+        freoff=index_size,
+        byteorder=order,
+        functions=functions,
+        row_start=rows.start,
+        row_shape=rows.shape,
+        shapes=rows.shapes,
+        length=layout.HEADER_SIZE + index_size + fre_len,
+        address=address,
+        code_section=None if linked else table.range_section[entries.range],
+        code_address=entries.start,
+    )
+    if linked:
+        functions.start = (entries.start - start_bases(section)).view(np.int64)
+    return section
+
+
+def abi_of(machine: Machine, order: ByteOrder) -> int:
+    """The ABI identifier; the byte order tells the two of AArch64 apart."""
+    if machine is AARCH64 and order == "big":
+        return layout.ABI_AARCH64_ENDIAN_BIG
+    return next(abi for abi, known in reversed(layout.ABI_MACHINES.items()) if known is machine)
+
+
+def _out_of_reach(section: Section, entries: _Entries) -> list[Refused]:
+    """Versions 1 and 2 have 32 bits for a start."""
+    if section.version == 3:
+        return []
+    start = section.functions.start
+    far = (start < -(2**31)) | (start >= 2**31)
+    return [Refused(int(i), None, Refusal.FUNCTION_REACH) for i in np.unique(entries.range[far])]
+
+
+def _shapes(plan: _Plan, row_rule: U32, entry_flex: Bools, rows: I64) -> tuple[U32, Shapes]:
+    """The distinct shapes that the rows need: one for each rule, and one more where flex rows say it too."""
+    count_of_rules = len(plan.table.rules)
+    pair = row_rule
+    if entry_flex.any():
+        pair = row_rule + np.repeat(entry_flex, rows) * np.uint32(count_of_rules)
+    needed = np.zeros(2 * count_of_rules, np.bool_)
+    needed[pair] = True
+    numbers = (np.cumsum(needed) - 1).astype(np.uint32)[pair]
+    used = np.flatnonzero(needed)
+    is_flex: Bools = used >= count_of_rules
+    rule = used - is_flex * count_of_rules
+    rules: RuleArray = plan.table.rules
+    count, code = plan.default.count[rule], plan.default.size_code[rule]
+    words = plan.default.words[:, rule]
+    base = needs_sp_base(rules, plan.machine)[rule] & ~is_flex
+    if plan.flex is not None:
+        count = np.where(is_flex, plan.flex.count[rule], count)
+        code = np.where(is_flex, plan.flex.size_code[rule], code)
+        words = np.where(is_flex, plan.flex.words[:, rule], words)
+    signed = (rules["ra_signed"][rule] > 0) & (count > 0)
+    info = (base & (count > 0)) | count << 1 | code << 5 | signed * np.uint8(layout.FRE_RA_MANGLED)
+    first_word = np.zeros(len(used) + 1, np.int64)
+    np.cumsum(count, out=first_word[1:])
+    flat = words.T[np.arange(6) < count[:, None]]
+    size_of_word = np.repeat(code, count)
+    wrapped: I32 = np.select(
+        [size_of_word == 0, size_of_word == 1],
+        [flat.astype(np.int8).astype(np.int32), flat.astype(np.int16).astype(np.int32)],
+        flat.astype(np.int32),
+    )
+    shapes = Shapes(is_flex.astype(np.uint8), info.astype(np.uint8), first_word, wrapped)
+    return numbers, shapes

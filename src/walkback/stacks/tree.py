@@ -1,0 +1,58 @@
+"""The prefix tree of stacks: what stacks have in common from the outermost frame on is there once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from walkback.base.arrays import I64, U64, Numbers, sums
+from walkback.stacks.distinct import Distinct
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixTree:
+    """Nodes in the order of their depth, so that a parent comes before its children."""
+
+    parent: I64
+    """-1 for the outermost frames."""
+    frame: I64
+    node: I64
+    """Of each stack the node of its innermost frame; -1 for a stack without frames."""
+    depth_first: I64
+    """Where the nodes of each depth begin; one more than there are depths."""
+
+    @classmethod
+    def of(cls, first: I64, frames: Numbers) -> PrefixTree:
+        """The tree of stacks whose frames stand innermost first."""
+        sizes = np.diff(first)
+        node = np.full(len(sizes), -1, np.int64)
+        nodes = Distinct()
+        depth_first = [0]
+        alive = np.flatnonzero(sizes > 0)
+        depth = 0
+        while len(alive):
+            # A node is the pair of its parent and its frame; counting from 1 makes room for no parent.
+            here = frames[first[1:][alive] - 1 - depth]
+            node[alive] = nodes.add_records(np.stack((node[alive] + 1, here), axis=1))
+            depth_first.append(len(nodes))
+            depth += 1
+            alive = alive[sizes[alive] > depth]
+        table = nodes.table.astype(np.int64).reshape(-1, 2)
+        return cls(table[:, 0] - 1, table[:, 1].copy(), node, np.array(depth_first, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    def self_weight(self, weight: U64) -> U64:
+        """The weight of each node's own stacks, from the weight of each stack."""
+        some = self.node >= 0
+        return sums(self.node[some], weight[some], len(self))
+
+    def total_weight(self, own: U64) -> U64:
+        """The weight of each node with all below it."""
+        total = own.copy()
+        for depth in range(len(self.depth_first) - 2, 0, -1):
+            level = slice(int(self.depth_first[depth]), int(self.depth_first[depth + 1]))
+            np.add.at(total, self.parent[level], total[level])
+        return total

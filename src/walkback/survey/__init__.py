@@ -1,1 +1,0 @@
-"""What SFrame would cost and cover over thousands of files, kept as tables that anyone can query."""

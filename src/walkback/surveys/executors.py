@@ -1,0 +1,231 @@
+"""Who does the work of a survey: processes on this machine, or a cluster of Dask.
+
+Both are executors of `concurrent.futures`. What differs is how they say that a worker died, and that they are started
+again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor
+from enum import Enum, auto
+from multiprocessing import forkserver, resource_tracker
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any, Protocol
+
+from walkback.base.errors import ArgumentError, UnreadableError
+from walkback.segments.database import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+_COUNTED_EVERY = 2.0
+"""Seconds between questions how many workers of a cluster there are."""
+_SAFE_PATH = "PYTHONSAFEPATH"
+_STARTS = 3
+"""Times that processes are started in vain, as when somebody kills each at once."""
+
+
+class Loss(Enum):
+    """Why work has no result, although nothing is wrong with the work."""
+
+    WORKER = auto()
+    """A worker ended before its work did."""
+    ALL = auto()
+    """There are no workers to be had any more."""
+
+
+class Workers(Protocol):
+    """Who does the work."""
+
+    def executor(self) -> Executor:
+        """One that takes work; another one if the former broke."""
+
+    def count(self) -> int:
+        """How many work at once, as things are; if there are none, work waits for one."""
+
+    def loss(self, error: BaseException) -> Loss | None:
+        """What was lost, if that is what an error of some work says."""
+
+    def close(self) -> None:
+        """Let them end; work that waits is not done."""
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let an interrupt wait for what is done here, unless it comes twice.
+
+    A process that is being started when its pool is left alone ends with a traceback.
+    """
+    came: list[tuple[int, FrameType | None]] = []
+
+    def wait(number: int, frame: FrameType | None) -> None:
+        came.append((number, frame))
+        if len(came) > 1:
+            raise KeyboardInterrupt
+
+    former = signal.getsignal(signal.SIGINT)
+    if not callable(former) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, wait)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
+    if came:
+        former(*came[0])
+
+
+class LocalWorkers:
+    """Processes on this machine.
+
+    >>> walkback.survey(["hello"], "tables", workers=walkback.surveys.LocalWorkers(1)).files
+    1
+    """
+
+    def __init__(self, jobs: int | None = None) -> None:
+        """As many as there are processors for this process, if nothing else is said."""
+        if jobs is not None and jobs < 1:
+            raise ArgumentError(f"at least one file is examined at once, not {jobs}")
+        self._jobs = jobs or len(os.sched_getaffinity(0))
+        self._pool: ProcessPoolExecutor | None = None
+        self._alive: list[Connection] = []
+
+    def executor(self) -> Executor:
+        """A pool; a new one if a process of the former has died."""
+        if self._pool is None:
+            self._pool = self._started()
+        return self._pool
+
+    def _started(self) -> ProcessPoolExecutor:
+        for _ in range(_STARTS):
+            self._pool = self._new()
+            try:
+                self._pool.submit(os.getpid).result()
+            except BrokenExecutor:
+                self.close()
+            else:
+                return self._pool
+        message = 'no processes can be started; a script that asks for it does so under if __name__ == "__main__":'
+        raise UnreadableError(message)
+
+    def _new(self) -> ProcessPoolExecutor:
+        # Processes that are forked from this one would have what its threads were doing.
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["walkback.surveys.work"])
+        _start_server()
+        self._alive = list(context.Pipe(duplex=False))
+        return ProcessPoolExecutor(self._jobs, context, _begin, (self._alive[0],))
+
+    def count(self) -> int:
+        """As many as were asked for."""
+        return self._jobs
+
+    def loss(self, error: BaseException) -> Loss | None:
+        """The whole pool breaks if one process dies."""
+        if not isinstance(error, BrokenExecutor):
+            return None
+        self.close()
+        return Loss.WORKER
+
+    def close(self) -> None:
+        """The processes end at once, as they do if this one is killed."""
+        for end in self._alive:
+            end.close()
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+
+def _start_server() -> None:
+    """Start what forks the processes, with what these inherit."""
+    former = os.environ.get(_SAFE_PATH)
+    # A folder that is surveyed may have anything in it, also a signal.so; if it is the working folder, Python would
+    # import that.
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        # Starting the tracker ends a block of interrupts, so it comes first.
+        resource_tracker.ensure_running()
+        # While the server imports what it needs, an interrupt would make it complain.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    finally:
+        if former is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = former
+
+
+def _begin(alive: Connection) -> None:
+    """In each process: an interrupt is for the one who started it, and without that one there is nothing to do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of another server that is running already
+    threading.Thread(target=_end_after, args=(alive,), daemon=True).start()
+
+
+def _end_after(alive: Connection) -> None:
+    """End when nobody has the other end of a pipe any more."""
+    alive.poll(None)
+    os._exit(1)
+
+
+class DaskWorkers:
+    """The workers of a Dask cluster, which must have walkback and see the files under the same paths.
+
+    >>> walkback.surveys.DaskWorkers("tcp://nobody:8786", timeout=0.1)
+    Traceback (most recent call last):
+    ...
+    walkback.UnreadableError: tcp://nobody:8786: no scheduler of Dask answers: Timed out trying to ...
+    """
+
+    def __init__(self, address: str, *, timeout: float = 10) -> None:
+        """`address` is that of the scheduler, as `tcp://host:8786`."""
+        try:
+            import distributed
+        except ImportError:
+            raise UnreadableError("Dask is not installed here: pip install 'walkback[dask]'") from None
+        try:
+            client: Any = distributed.Client  # it has no types
+            self._client = client(address, timeout=timeout, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise UnreadableError(f"no scheduler of Dask answers: {one_line(error)}", file=address or "''") from None
+        self._threads, self._counted = 0, -_COUNTED_EVERY
+        self._executor: Executor = self._client.get_executor(pure=False)
+
+    def executor(self) -> Executor:
+        """Always the same."""
+        return self._executor
+
+    def count(self) -> int:
+        """Those that are there now, or were when the scheduler last answered."""
+        now = time.monotonic()
+        if now > self._counted + _COUNTED_EVERY:
+            self._counted = now
+            # If nobody answers, all work is about to be cancelled.
+            with contextlib.suppress(OSError):
+                self._threads = sum(self._client.nthreads().values())
+        return self._threads
+
+    def loss(self, error: BaseException) -> Loss | None:
+        """Dask tries work again whose worker died, and gives up after some times. When it ends, it cancels all work."""
+        from distributed.comm.core import CommClosedError
+        from distributed.scheduler import KilledWorker
+
+        if isinstance(error, KilledWorker):
+            return Loss.WORKER
+        return Loss.ALL if isinstance(error, (CancelledError, CommClosedError)) else None
+
+    def close(self) -> None:
+        """Without waiting; work that was not begun is not done."""
+        with contextlib.suppress(OSError, TimeoutError):
+            self._executor.shutdown(wait=False)
+            self._client.close()

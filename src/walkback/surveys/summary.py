@@ -1,0 +1,86 @@
+"""What a survey comes to, in a few numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_VERSIONS = """
+WITH compared AS (
+    SELECT *, versions.bytes AS sframe, eh_frame::HUGEINT + eh_frame_hdr AS call_frames,
+        source <> '.debug_frame' AND eh_frame > 0 AS beside
+    FROM files JOIN versions USING (content)
+    WHERE impossible IS NULL AND {}
+)
+SELECT version, count(*), coalesce(sum(sframe) FILTER (beside), 0)::BIGINT,
+    coalesce(sum(call_frames) FILTER (beside), 0)::BIGINT, sum(functions)::BIGINT, sum(covered)::BIGINT
+FROM compared GROUP BY version ORDER BY version
+"""
+_SHARED = "content NOT IN (SELECT content FROM versions WHERE impossible IS NOT NULL)"
+_UNSURVEYED = """
+SELECT path || coalesce('(' || member || ')', ''), message FROM troubles
+UNION ALL
+SELECT min(path || coalesce('(' || member || ')', '')), any_value(error)
+FROM files JOIN places USING (content) WHERE outcome = 'error' GROUP BY content
+UNION ALL
+SELECT min(path || coalesce('(' || member || ')', '')), any_value(error)
+FROM sframe JOIN places USING (content) WHERE error IS NOT NULL GROUP BY content
+ORDER BY ALL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionSummary:
+    """One version of SFrame, over the files for which it can be made."""
+
+    version: int
+    files: int
+    bytes: int
+    """Of those files that have `.eh_frame`."""
+    call_frames: int
+    """What `.eh_frame` and `.eh_frame_hdr` take in the same files."""
+    functions: int
+    covered: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Of a survey."""
+
+    places: int
+    """ELF files, as often as they were found."""
+    files: int
+    """Different ones."""
+    bytes: int
+    """Of the different ones."""
+    outcomes: dict[str, int]
+    """How many files had each, the most frequent first."""
+    versions: tuple[VersionSummary, ...]
+    shared: tuple[VersionSummary, ...]
+    """The same of the files for which every version can be made: these can be compared with each other."""
+    unsurveyed: tuple[tuple[str, str], ...]
+    """What could not be surveyed, in whole or in part, and why."""
+
+
+def summary(database: DuckDBPyConnection) -> Summary:
+    """Of the tables that `walkback.surveys.reading.Survey.database` gives."""
+    counts = "SELECT (SELECT count(*) FROM places), count(*), coalesce(sum(bytes), 0)::BIGINT FROM files"
+    [(places, files, size)] = database.execute(counts).fetchall()
+    outcomes = database.execute("SELECT outcome, count(*) FROM files GROUP BY ALL ORDER BY 2 DESC, 1").fetchall()
+    return Summary(
+        places,
+        files,
+        size,
+        dict(outcomes),
+        _versions(database, "true"),
+        _versions(database, _SHARED),
+        tuple((str(where), str(why)) for where, why in database.execute(_UNSURVEYED).fetchall()),
+    )
+
+
+def _versions(database: DuckDBPyConnection, which: str) -> tuple[VersionSummary, ...]:
+    """Of the files that a condition of SQL chooses."""
+    return tuple(VersionSummary(*row) for row in database.execute(_VERSIONS.format(which)).fetchall())

@@ -1,1 +1,0 @@
-"""The walker: from registers and memory to stacks."""

@@ -1,3 +1,0 @@
-from walkback.arrays import I64, U64
-
-def common(pairs: U64, first: I64, words: U64, other_first: I64, other_words: U64, row: I64, found: I64) -> None: ...

@@ -1,0 +1,301 @@
+"""All that a walk needs of one file, as a handful of arrays.
+
+For each address `.sframe` goes before `.eh_frame`, and that before `.debug_frame` of the file or of its separate debug
+file. `only` takes one kind alone: `sframe`, which for a file without it is derived from its call frame information, or
+`cfi`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Literal, Self
+
+import numpy as np
+
+from walkback.base.arch import Machine
+from walkback.base.arrays import U8, U32, U64
+from walkback.base.errors import WalkbackError
+from walkback.dwarf.files import FrameSource, frame_sources
+from walkback.elf import ElfFile, debug_file, is_stored
+from walkback.elf import layout as elf_layout
+from walkback.elf.sframe import has_sframe
+from walkback.stacks.stacks import How
+from walkback.table.spans import Spans
+from walkback.table.table import UnwindTable
+from walkback.walking.abi import ABIS, Flag, Op, Step
+from walkback.walking.golang import outermost_functions
+from walkback.walking.points import NO_STEP, Blocks, Points, empty_blocks, merged, points_of
+from walkback.walking.samples import PC
+from walkback.walking.steps import (
+    Steps,
+    joined_steps,
+    steps_of,
+    steps_of_frames,
+    steps_of_rules,
+    unusable,
+    with_signals,
+)
+
+Only = Literal["sframe", "cfi", "fp"]
+
+_MOST_TRAMPOLINES = 4096
+_PIECE = 4 << 20
+_LINKAGE = (".plt", ".plt.sec", ".plt.got", ".iplt")
+_BARE = (".init", ".fini")
+"""The C runtime's functions, which no assembler was told the frames of."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleTable:
+    """One file."""
+
+    points: Points
+    steps: Steps
+    directory: U32
+    shift: int
+    trampoline_start: U64
+    """Rising: where code stands that signal handlers return to."""
+    trampoline_kind: U8
+    declared: bool
+    """Its `.sframe` says that all functions keep the frame pointer."""
+    troubles: tuple[str, ...] = ()
+    """What of it could not be read."""
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """All arrays, by the names that the compiled walk has for them."""
+        blocks, steps = self.points.blocks, self.steps
+        return {
+            "points_start": self.points.start,
+            "points_step": self.points.step,
+            "directory": self.directory,
+            "trampoline_start": self.trampoline_start,
+            "trampoline_kind": self.trampoline_kind,
+            **{f"block_{column.name}": getattr(blocks, column.name) for column in fields(Blocks)},
+            **{_STEP_COLUMNS[column.name]: getattr(steps, column.name) for column in fields(Steps)},
+        }
+
+    @classmethod
+    def of_columns(cls, columns: dict[str, np.ndarray], shift: int, declared: bool, troubles: Sequence[str]) -> Self:
+        """The table that has these arrays; raises ValueError if those that belong together differ in length."""
+        blocks = Blocks(*(columns[f"block_{column.name}"] for column in fields(Blocks)))
+        steps = Steps(*(columns[_STEP_COLUMNS[column.name]] for column in fields(Steps)))
+        points = Points(columns["points_start"], columns["points_step"], blocks)
+        trampolines = columns["trampoline_start"], columns["trampoline_kind"]
+        groups = (
+            (points.start, points.step),
+            trampolines,
+            (steps.cfa, steps.register, steps.operand, steps.first, steps.end, steps.flags, steps.how),
+            (steps.save_column, steps.save_op, steps.save_register, steps.save_operand),
+            (steps.expression_first, steps.expression_end),
+            (blocks.start, blocks.size, blocks.first, blocks.end),
+            (blocks.offset, blocks.step),
+        )
+        if not 0 <= shift < 64 or any(len({len(column) for column in group}) > 1 for group in groups):
+            raise ValueError("columns of one table differ in length")
+        return cls(points, steps, columns["directory"], shift, *trampolines, declared, tuple(troubles))
+
+
+_STEP_COLUMNS = {
+    column.name: column.name if column.name.startswith(("save_", "expression_")) else f"step_{column.name}"
+    for column in fields(Steps)
+}
+"""The name of each column of steps among all columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one source says."""
+
+    points: Points
+    steps: Steps
+
+
+def module_table(elf: ElfFile, machine: Machine, only: Only | None = None) -> ModuleTable:
+    """Read a file's tables; what cannot be read is told and left out."""
+    troubles: list[str] = []
+    parts = _outermost(elf) if only != "fp" else []
+    declared = False
+    if only in {None, "sframe"}:
+        sframe, declared = _sframe(elf, machine, troubles, derive=only == "sframe")
+        parts += sframe
+    if only in {None, "cfi"}:
+        parts += _call_frames(elf, machine, troubles)
+    if only is None:
+        parts += _linkage(elf, machine)
+    return _table(parts, _trampolines(elf, machine, troubles), declared, troubles)
+
+
+def no_table(*troubles: str) -> ModuleTable:
+    """The table of a file that is not read, and why."""
+    return _table([], [], False, troubles)
+
+
+def _table(
+    parts: Sequence[_Part], trampolines: Sequence[tuple[int, int]], declared: bool, troubles: Sequence[str]
+) -> ModuleTable:
+    points = merged([part.points for part in parts], [len(part.steps) for part in parts])
+    directory, shift = points.directory()
+    return ModuleTable(
+        points=points,
+        steps=joined_steps([part.steps for part in parts] or [steps_of([])]),
+        directory=directory,
+        shift=shift,
+        trampoline_start=np.array([place for place, _ in trampolines], np.uint64),
+        trampoline_kind=np.array([kind for _, kind in trampolines], np.uint8),
+        declared=declared,
+        troubles=tuple(troubles),
+    )
+
+
+def _outermost(elf: ElfFile) -> list[_Part]:
+    """Functions of which more is known than their tables say: that nobody calls them."""
+    places = outermost_functions(elf)
+    if not places:
+        return []
+    step = Step((Op.UNKNOWN, 0, 0), ((PC, Op.UNKNOWN, 0, 0),), Flag.OUTERMOST)
+    return [_Part(_points_of_places(places), steps_of([(step, How.CFI)]))]
+
+
+def _points_of_places(places: list[tuple[int, int]]) -> Points:
+    """The points of some code, rising and disjoint, that has the first step."""
+    start = np.array([edge for place in places for edge in place], np.uint64)
+    step = np.tile(np.array([0, NO_STEP], np.uint32), len(places))
+    kept = np.ones(len(start), np.bool_)
+    kept[1:-1:2] = start[1:-1:2] != start[2::2]
+    return Points(start[kept], step[kept], empty_blocks())
+
+
+def _sframe(elf: ElfFile, machine: Machine, troubles: list[str], *, derive: bool) -> tuple[list[_Part], bool]:
+    """What its own sections say, and whether they say that all functions keep the frame pointer.
+
+    With `derive`, of a file that has none, what its call frame information comes to.
+    """
+    if not (derive or _may_have_sframe(elf)):
+        return [], False
+    # Most files have none, and these take longer to import than most tables to read.
+    from walkback.walking.sframetables import derived_table, own_table
+
+    table, declared = own_table(elf, machine, troubles)
+    if table is not None:
+        return [_of_table(table, How.SFRAME)], declared
+    table = derived_table(elf, machine, troubles) if derive else None
+    return ([_of_table(table, How.DERIVED)] if table is not None else []), False
+
+
+def _may_have_sframe(elf: ElfFile) -> bool:
+    """Whether anything in a file looks like SFrame; what cannot be read does."""
+    with contextlib.suppress(WalkbackError):
+        return has_sframe(elf)
+    return True
+
+
+def _of_table(table: UnwindTable, how: How) -> _Part:
+    """A table's points; signal frames without rows have the registers where the kernel saves them."""
+    steps = steps_of_rules(table.rules, table.machine, how)
+    rules = len(steps)
+    unmarked = bool(table.range_signal.any())
+    context = steps_of([(ABIS[table.machine].trampolines[0].context, How.SIGNAL)])
+    steps = joined_steps((with_signals(steps) if unmarked else steps, context))
+    points = points_of(
+        table, unusable=unusable(table.rules), signal_steps=rules if unmarked else 0, head=len(steps) - 1
+    )
+    return _Part(points, steps)
+
+
+def _call_frames(elf: ElfFile, machine: Machine, troubles: list[str]) -> list[_Part]:
+    """What its call frame information says; that of a separate debug file last."""
+    parts = []
+    for source in _frame_sources(elf, troubles):
+        try:
+            if source.machine is machine:
+                parts.append(_of_frames(source, elf))
+        except WalkbackError as error:
+            troubles.append(str(error))
+    return parts
+
+
+def _frame_sources(elf: ElfFile, troubles: list[str]) -> Iterator[FrameSource]:
+    try:
+        yield from frame_sources(elf)
+    except WalkbackError as error:
+        troubles.append(str(error))
+    with contextlib.suppress(WalkbackError):
+        debug = debug_file(elf)
+        if debug is not None:
+            yield from (source for source in frame_sources(debug) if not source.frames.eh)
+
+
+def _of_frames(source: FrameSource, elf: ElfFile) -> _Part:
+    frames = source.frames
+    steps, row_step = steps_of_frames(frames)
+    fdes, cies = frames.fdes, frames.cies
+    count = len(fdes)
+    signal = cies.signal[fdes.cie] != 0 if len(cies) else np.zeros(count, np.bool_)
+    spans = Spans(
+        range_section=np.full(count, -1, np.int32),
+        range_start=fdes.start,
+        range_size=np.where(fdes.fault == 0, fdes.size, np.uint64(0)),
+        range_first_row=fdes.first_row,
+        range_rows=fdes.rows,
+        range_signal=signal,
+        range_pauth_key=np.zeros(count, np.uint8),
+        range_block=np.zeros(count, np.uint32),
+        range_origin=np.arange(count),
+        row_offset=frames.row_offset,
+        row_rule=row_step,
+    )
+    live = elf.is_code(spans.range_start) & (spans.range_size > 0)
+    if not live.all():
+        spans = spans.chosen(np.flatnonzero(live))
+    marked = bool(spans.range_signal.any())
+    points = points_of(spans, signal_steps=len(steps) if marked else 0)
+    return _Part(points, with_signals(steps) if marked else steps)
+
+
+def _linkage(elf: ElfFile, machine: Machine) -> list[_Part]:
+    """Procedure linkage tables that nothing describes are as at the first instruction of a function.
+
+    So is the first instruction of some functions: where a thread waits for the first page of a file it is there.
+    """
+    places: list[tuple[int, int]] = []
+    with contextlib.suppress(WalkbackError):
+        for name in (*_LINKAGE, *_BARE):
+            for index in elf.sections_named(name):
+                section = elf.sections[index]
+                if section["size"] and section["flags"] & elf_layout.SHF_EXECINSTR:
+                    size = 1 if name in _BARE else int(section["size"])
+                    places.append((int(section["addr"]), int(section["addr"]) + size))
+    places.sort()
+    if not places or any(end > start for (_, end), (start, _) in pairwise(places)):
+        return []
+    return [_Part(_points_of_places(places), steps_of([(ABIS[machine].entry, How.ENTRY)]))]
+
+
+def _trampolines(elf: ElfFile, machine: Machine, troubles: list[str]) -> list[tuple[int, int]]:
+    """Where the code stands that signal handlers return to, and which it is."""
+    found: list[tuple[int, int]] = []
+    with contextlib.suppress(WalkbackError):
+        loads = (elf.segments["type"] == elf_layout.PT_LOAD) & (elf.segments["flags"] & elf_layout.PF_X != 0)
+        for number in np.flatnonzero(loads).tolist():
+            offset, size = elf.segment_range(number)
+            if not is_stored(elf.data, offset, size):
+                troubles.append(f"{elf.name}: the {size} bytes of segment {number} are mostly a hole and not searched")
+                continue
+            for kind, trampoline in enumerate(ABIS[machine].trampolines):
+                for place in _find(elf, offset, size, trampoline.code):
+                    address = int(elf.segments["vaddr"][number]) + place
+                    if address % machine.code_alignment == 0:
+                        found.append((address, kind))
+    return sorted(found)[:_MOST_TRAMPOLINES]
+
+
+def _find(elf: ElfFile, offset: int, size: int, code: bytes) -> Iterator[int]:
+    """Where in a part of a file these bytes are; only a piece of it is in memory at a time."""
+    for start in range(0, size, _PIECE):
+        contents = elf.data[offset + start : offset + min(start + _PIECE + len(code) - 1, size)]
+        for match in re.finditer(re.escape(code), contents):
+            yield start + match.start()

@@ -1,0 +1,17 @@
+"""Lines that names cannot break."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+
+
+def lines(text: bytes) -> list[str]:
+    """The lines of a text, which is sound UTF-8 and has no other control characters."""
+    decoded = text.decode()
+    controls = {one for one in decoded if unicodedata.category(one) == "Cc"}
+    assert controls <= {"\n"}
+    return decoded.split("\n")

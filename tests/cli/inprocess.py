@@ -1,0 +1,45 @@
+"""The command without a process of its own, and the documents of its verbs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from click.testing import Result
+
+from clirunner import runner
+from walkback.cli.main import cli
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
+
+
+def run(*args: object) -> Result:
+    result = runner().invoke(cli, [str(arg) for arg in args])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def objects(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+        for part in value.values():
+            yield from objects(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from objects(part)
+
+
+def documented(verb: str) -> set[str]:
+    """The keys in the tables of the verb's part of the documentation."""
+    part = DOCS.read_text().partition(f"\n## `walkback {verb}`")[2].partition("\n## ")[0]
+    return {
+        key
+        for line in part.splitlines()
+        if line.startswith("| `")
+        for key in re.findall(r"`(\w+)`", line.split("|")[1])
+    }

@@ -1,0 +1,30 @@
+"""A program whose functions are looked at."""
+
+from __future__ import annotations
+
+from cfibuilder import CfiBuilder, cfa
+from elfbuilder import ElfBuilder
+from sframefiles import SFRAME, TEXT
+
+FRAMES = 0x8000
+
+START = "def_cfa 7 8; offset 16 1"
+
+
+def program(*fdes, sframe=None, size=0x1000, names=(), **builder):
+    """A linked file with code at 0x1000; each FDE is a start, a size and a program."""
+    frames = CfiBuilder(address=FRAMES)
+    number = frames.cie(cfa(START), **builder)
+    for start, length, text in fdes:
+        frames.fde(number, start, length, cfa(text))
+    elf = ElfBuilder(kind=3)
+    text = elf.code(".text", size, TEXT)
+    elf.segment(1, ".text", flags=5, vaddr=TEXT)
+    elf.section(".eh_frame", frames.bytes(), flags=2, addr=FRAMES)
+    elf.segment(1, ".eh_frame", vaddr=FRAMES)
+    if sframe is not None:
+        elf.section(".sframe", sframe, kind=0x6FFFFFF4, flags=2, addr=SFRAME, addralign=8)
+    symbols = elf.symtab()
+    for name, place, length in names:
+        elf.symbol(symbols, name, place, section=text, size=length)
+    return elf

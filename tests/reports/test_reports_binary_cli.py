@@ -1,0 +1,121 @@
+"""`walkback report FILE`: the page, and the same as text, CSV and JSON."""
+
+import csv
+import gzip
+import json
+import lzma
+import subprocess
+import sys
+import tarfile
+
+import pytest
+from listed import program
+
+from sframefiles import TEXT, archive, linked, small, written
+
+
+@pytest.fixture
+def file(tmp_path):
+    fdes = [(TEXT, 32, "advance_loc 1; def_cfa_offset 16; offset 6 2"), (TEXT + 32, 16, "def_cfa 10 0")]
+    return written(tmp_path, program(*fdes, names=[("_ZN1a1bEv", TEXT, 32), ("evil\x1b[31m\n,\"'", TEXT + 32, 16)]))
+
+
+def report(*args):
+    command = [sys.executable, "-m", "walkback", "report", *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_page_is_written_for_a_file_and_for_a_member_of_an_archive(file, tmp_path):
+    assert report(file, "-o", tmp_path / "page.html").returncode == 0
+    assert (tmp_path / "page.html").read_bytes().startswith(b"<!DOCTYPE html>")
+    written(tmp_path, linked(small(3).bytes()), "a.o")
+    path = archive(tmp_path, "lib.a", tmp_path / "a.o", tmp_path / "file")
+    done = report(f"{path}(a.o)", "-o", tmp_path / "member.html")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert "lib.a(a.o)" in (tmp_path / "member.html").read_text()
+    done = report(path, "-o", tmp_path / "none.html")
+    assert done.returncode == 3
+    assert "this is an archive of 2 ELF files; name one of them" in done.stderr
+    assert not (tmp_path / "none.html").exists()
+
+
+@pytest.mark.whole
+def test_a_dash_is_standard_output_for_pages_too(file, tmp_path):
+    assert report(file, "-o", tmp_path / "page.html").returncode == 0
+    command = [sys.executable, "-m", "walkback", "report", str(file), "-o", "-"]
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, (tmp_path / "page.html").read_bytes(), b"")
+    assert not (tmp_path / "-").exists()
+    rows = report(file, "--csv", "--figure", "rows")
+    assert report(file, "--csv", "--figure", "rows", "-o", "-").stdout == rows.stdout
+
+
+@pytest.mark.whole
+def test_packages_and_what_is_compressed_are_for_surveys(file, tmp_path):
+    deb = b"!<arch>\ndebian-binary   0           0     0     100644  4         `\n2.0\n"
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        tar.add(file, "file")
+    cases = [
+        ("a.deb", deb, "a Debian package"),
+        ("a.rpm", b"\xed\xab\xee\xdb" + bytes(92), "an RPM package"),
+        ("a.whl", b"PK\3\4" + bytes(40), "a wheel"),
+        ("b.tar", (tmp_path / "a.tar").read_bytes(), "a tar archive"),
+        ("b.tar.gz", gzip.compress((tmp_path / "a.tar").read_bytes()), "compressed with gzip"),
+        ("b.ko.xz", lzma.compress(file.read_bytes()), "compressed with xz"),
+    ]
+    for name, content, words in cases:
+        done = report(written(tmp_path, content, name), "-o", tmp_path / "page.html")
+        assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+        assert f"this is {words}; walkback survey looks into it" in done.stderr
+    assert "a Debian package" in report(tmp_path / "a.deb(data.tar.xz)").stderr
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_functions_are_json_a_line_each(file):
+    lines = [json.loads(line) for line in report(file, "--json", "--figure", "functions").stdout.splitlines()]
+    assert lines[0] == {
+        "figure": "functions",
+        "section": ".text",
+        "address": TEXT,
+        "size": 32,
+        "name": "a::b",
+        "symbol": "_ZN1a1bEv",
+        "rows": 2,
+        "fde_bytes": 24,
+        "v1_bytes": 24,
+        "v2_bytes": 27,
+        "v3_bytes": 28,
+        "v1_reason": None,
+        "v2_reason": None,
+        "v3_reason": None,
+        "signal": False,
+        "different_bytes": None,
+    }
+    assert (lines[1]["v2_bytes"], lines[1]["v2_reason"], lines[1]["v3_reason"]) == (0, "cfa-base", None)
+
+
+def test_rows_are_csv_with_a_heading(file):
+    rows = list(csv.DictReader(report(file, "--csv", "--figure", "rows").stdout.splitlines()))
+    assert [(row["function"], row["address"], row["size"], row["cfa"], row["fp"]) for row in rows] == [
+        (str(TEXT), str(TEXT), "1", "rsp+8", "unchanged"),
+        (str(TEXT), str(TEXT + 1), "31", "rsp+16", "*(CFA-16)"),
+        (str(TEXT + 32), str(TEXT + 32), "16", "r10", "unchanged"),
+    ]
+
+
+def test_text_for_terminals_has_both_tables_and_nothing_that_moves_the_cursor(file):
+    done = report(file)
+    assert done.returncode == 0
+    assert done.stdout.startswith("Functions (functions)\n")
+    assert "\nRows (rows)\n" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "a::b" in done.stdout
+
+
+def test_what_cannot_be_read_is_one_line(tmp_path):
+    for content, words in ((b"", "the file is empty"), (b"text", "this is no ELF file or archive")):
+        done = report(written(tmp_path, content), "-o", tmp_path / "page.html")
+        assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+        assert words in done.stderr
+    done = report(tmp_path / "nothing", "--json")
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)

@@ -1,0 +1,78 @@
+"""Every verb on files takes a path, the bytes of a file, or an open ELF file, and writes to a path or a stream."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import walkback
+from docfiles import concatenated, with_a_group
+from recorded import hello
+from sframefiles import written
+
+READING: dict[str, Callable[[Any], object]] = {
+    "check": lambda source: [(report.rows, report.findings) for report in walkback.check(source)],
+    "find": lambda source: [match.found for match in walkback.find(source, "main")],
+    "derive": lambda source: walkback.derive(source).contents,
+    "compare": lambda source: [pair.comparison.equal for pair in walkback.compare(source, source)],
+    "size": lambda source: walkback.size(source).versions,
+    "sframe.read": lambda source: [
+        piece.table.rules.tolist() for it in walkback.sframe.read(source) for piece in it.pieces()
+    ],
+    "dwarf.read": lambda source: [len(it.table) for it in walkback.dwarf.read(source)],
+}
+WRITING: dict[str, Callable[[Any, Any], object]] = {
+    "add": lambda source, output: walkback.add(source, output).address,
+    "drop": walkback.drop,
+    "convert": lambda source, output: walkback.convert(source, output, version=2),
+    "fix": walkback.fix,
+    "link": lambda source, output: walkback.link([source], output),
+    "split": walkback.split,
+}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    program = hello(tmp_path)
+    walkback.add(program, tmp_path / "grafted")
+    return {
+        "fix": written(tmp_path, concatenated(), "concatenated"),
+        "split": written(tmp_path, with_a_group(), "inline.o"),
+        "add": program,
+        "": tmp_path / "grafted",
+    }
+
+
+@pytest.mark.parametrize("verb", READING)
+def test_a_verb_that_reads_takes_each(verb: str, files: dict[str, Path]) -> None:
+    path = files[""]
+    first, *others = (READING[verb](given) for given in (path, str(path), path.read_bytes(), walkback.ElfFile(path)))
+    assert first
+    assert all(one == first for one in others)
+
+
+@pytest.mark.parametrize("verb", WRITING)
+def test_a_verb_that_writes_takes_each(verb: str, files: dict[str, Path], tmp_path: Path) -> None:
+    path = files.get(verb, files[""])
+    before = path.read_bytes()
+    results = []
+    for number, given in enumerate((path, before, bytearray(before), walkback.ElfFile(path))):
+        stream, output = io.BytesIO(), tmp_path / f"output{number}"
+        assert WRITING[verb](given, stream) == WRITING[verb](given, output)
+        assert stream.getvalue() == output.read_bytes()
+        results.append(stream.getvalue())
+    assert len(set(results)) == 1
+    assert path.read_bytes() == before
+    with (tmp_path / "raw").open("wb", buffering=0) as raw:
+        WRITING[verb](path, raw)
+    assert (tmp_path / "raw").read_bytes() == results[0]
+
+
+@pytest.mark.parametrize("verb", sorted(set(WRITING) - {"link"}))
+def test_bytes_have_no_place_of_their_own(verb: str, files: dict[str, Path]) -> None:
+    with pytest.raises(walkback.ArgumentError, match="what is in memory has no place to be written to"):
+        WRITING[verb](files.get(verb, files[""]).read_bytes(), None)

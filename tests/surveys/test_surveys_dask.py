@@ -1,0 +1,208 @@
+"""A cluster of Dask makes the same survey as this machine alone, also when workers are lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from surveys.surveyed import DIES, _Faulty, elf, ended, objects, some_files, tables, write
+from waiting import PATIENCE, eventually
+from walkback import UnreadableError
+from walkback.surveys.executors import DaskWorkers
+from walkback.surveys.run import survey
+
+pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.whole
+
+TESTS = Path(__file__).resolve().parents[1]
+
+
+class Cluster:
+    """A scheduler and workers, each a process, as the documentation starts them."""
+
+    def __init__(self, folder: Path, workers: int, *, first: Path = TESTS) -> None:
+        """`first` is where the workers look for modules first."""
+        self.log = (folder / "log").open("w")
+        file = folder / "scheduler.json"
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", file)
+        assert eventually(lambda: file.exists() and file.read_text().endswith("}"))
+        self.address = json.loads(file.read_text())["address"]
+        self.processes = [self.scheduler]
+        if workers:
+            self.add(workers, first=first)
+
+    def add(self, workers: int, *, first: Path = TESTS):
+        """More workers, by one process that watches over them."""
+        nanny = self._start("worker", self.address, "--nworkers", str(workers), "--nthreads", "1", first=first)
+        self.processes.insert(0, nanny)
+        return nanny
+
+    def _start(self, *args, first=TESTS):
+        path = os.pathsep.join([str(first), str(TESTS), *filter(None, sys.path)])
+        words = [sys.executable, "-m", "dask", *map(str, args), "--no-dashboard"]
+        return subprocess.Popen(words, stdout=self.log, stderr=self.log, env=os.environ | {"PYTHONPATH": path})
+
+    def close(self):
+        for process in self.processes:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        self.log.close()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    one = Cluster(tmp_path_factory.mktemp("cluster"), 2)
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("files"), some_files())
+
+
+@pytest.fixture(scope="module")
+def whole(files, tmp_path_factory):
+    output = tmp_path_factory.mktemp("whole") / "survey"
+    survey([files], output, jobs=2)
+    return output
+
+
+class FaultyDask(DaskWorkers):
+    def executor(self):
+        return _Faulty(super().executor())
+
+
+def test_two_workers_make_the_survey_that_this_machine_makes(cluster, files, whole, tmp_path):
+    status, out, err = ended(files, "-o", tmp_path / "survey", "--dask", cluster.address)
+    assert "looked through 73 files\n" in out, err
+    assert status == 1
+    assert len(err.splitlines()) == 2  # the damaged ones
+    assert tables(tmp_path / "survey") == tables(whole)
+
+
+def test_a_worker_that_is_killed_in_the_middle_changes_nothing(cluster, files, whole, tmp_path):
+    left = write(tmp_path / "left", {"1": b""})
+    killer = elf(500, DIES + os.fsencode(left))
+    both = [write(tmp_path / "more", {"killer.so": killer}), files]
+    survey(both, tmp_path / "survey", workers=FaultyDask(cluster.address))
+    assert list(left.iterdir()) == []
+    survey(both, tmp_path / "local", jobs=2)
+    assert tables(tmp_path / "survey") == tables(tmp_path / "local")
+
+
+def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(cluster, files, whole, tmp_path):
+    both = [write(tmp_path / "more", {"killer.so": elf(500, DIES)}), files]
+    survey(both, tmp_path / "survey", workers=FaultyDask(cluster.address))
+    found, expected = tables(tmp_path / "survey"), tables(whole)
+    troubles = [row for row in objects(tmp_path / "survey", "troubles") if row["path"].endswith("killer.so")]
+    assert [row["what"] for row in troubles] == ["died"]
+    assert [row for row in found.pop("troubles") if row[2] != "died"] == expected.pop("troubles")
+    assert found == expected
+
+
+def test_a_relative_path_counts_from_where_the_command_runs(cluster, files, tmp_path):
+    status, _, err = ended("lib", "-o", tmp_path / "survey", "--dask", cluster.address, cwd=files)
+    assert (status, err) == (0, "")
+    assert {row["path"] for row in objects(tmp_path / "survey", "places")} == {
+        f"lib/{number}.so" for number in range(40)
+    }
+
+
+@pytest.mark.whole
+def test_a_scheduler_that_ends_is_told_and_what_was_done_is_kept(files, tmp_path):
+    own = Cluster(write(tmp_path / "own", {"x": b""}), 1)
+    try:
+        more = write(tmp_path / "more", {f"{number}.so": elf(number) for number in range(1000, 3000)})
+        seen = []
+
+        def end(progress):
+            seen.append(progress.files)
+            if progress.files > 200:
+                own.scheduler.kill()
+
+        with pytest.raises(UnreadableError, match="no workers any more"):
+            survey([more], tmp_path / "survey", workers=DaskWorkers(own.address), progress=end)
+        kept = len(tables(tmp_path / "survey")["units"])
+        assert kept == seen[-1] < 2000
+    finally:
+        own.close()
+    assert survey([more], tmp_path / "survey", jobs=2).done == 2000 - kept
+
+
+WAITING = """
+import importlib
+module = importlib.import_module("walkback.cli.verbs.survey")
+module._PATIENCE = 0.5
+from walkback.cli import main
+main()
+"""
+
+
+@pytest.mark.whole
+def test_without_a_worker_it_is_told_and_goes_on_when_one_comes(files, tmp_path):
+    own = Cluster(write(tmp_path / "own", {"x": b""}), 0)
+    args = ["survey", files / "lib", "-o", tmp_path / "survey", "--dask", own.address]
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITING, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stderr.readline() == f"walkback: waiting for a worker of {own.address}\n"
+        assert process.poll() is None
+        own.add(1)
+        out, err = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+        own.close()
+    assert (process.returncode, err) == (0, "")
+    assert "looked through 40 files\n" in out
+
+
+@pytest.mark.whole
+def test_a_worker_of_another_version_is_told_and_no_file_suffers(files, whole, tmp_path):
+    told = {"walkback-9.9.dist-info/METADATA": b"Metadata-Version: 2.1\nName: walkback\nVersion: 9.9\n"}
+    own = Cluster(write(tmp_path / "own", {"x": b""}), 1, first=write(tmp_path / "first", told))
+    try:
+        status, out, err = ended(files, "-o", tmp_path / "survey", "--dask", own.address)
+    finally:
+        own.close()
+    assert (status, out) == (3, "")
+    assert "a worker has walkback 9.9, " in err
+    assert err.count("\n") == 1
+    assert tables(tmp_path / "survey")["troubles"] == []
+    survey([files], tmp_path / "survey", jobs=2)
+    assert tables(tmp_path / "survey") == tables(whole)
+
+
+IN_VAIN = """
+import sys
+from walkback import UnreadableError
+from walkback.surveys.executors import DaskWorkers
+try:
+    DaskWorkers(sys.argv[1], timeout=0.5)
+except UnreadableError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://", "127.0.0.1:x", ""])
+def test_a_scheduler_that_is_not_there_is_told(address):
+    # Each in a process of its own: what Dask leaves of one that failed can hinder the next.
+    out = subprocess.run([sys.executable, "-c", IN_VAIN, address], capture_output=True, text=True, check=True).stdout
+    assert "no scheduler of Dask answers: " in out
+
+
+@pytest.mark.whole
+def test_without_dask_it_is_told_how_to_have_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UnreadableError, match=r"pip install 'walkback\[dask\]'"):
+        DaskWorkers("tcp://127.0.0.1:9")
