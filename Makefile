@@ -21,6 +21,7 @@ install: .venv/installed
 	touch $@
 
 .venv/installed: .venv/dependencies setup.py $(KERNELS) $(FACES) $(shell find src -name '*.pxd')
+	find src -name '*.so' -delete
 	$(BIN)/python -m pip install --quiet --editable .
 	@for kernel in $(KERNELS:.py=); do \
 		ls $$kernel.*.so >/dev/null 2>&1 || echo "$$kernel.py is not compiled and runs interpreted"; done
@@ -73,14 +74,14 @@ test-whole: peers test-interpreted test-compiled
 	rm -rf $@
 	$(BIN)/python setup.py --quiet sdist --dist-dir $@
 
-# All tests with the oldest dependencies that pyproject.toml allows, installed from the source distribution.
+# All tests with the oldest dependencies that pyproject.toml allows, compiled with them from the source distribution.
 test-lowest: .venv-lowest/installed
 	WALKBACK_COMPILED=required .venv-lowest/bin/pytest --numprocesses auto $(TESTS)
 
 .venv-lowest/installed: tools/lowest.txt .cache/sdist
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --upgrade pip
-	PIP_CONSTRAINT=tools/lowest.txt .venv-lowest/bin/python -m pip install --quiet .cache/sdist/*.tar.gz --group dev
+	PIP_CONSTRAINT=tools/lowest.txt PIP_BUILD_CONSTRAINT=tools/lowest.txt .venv-lowest/bin/python -m pip install --quiet .cache/sdist/*.tar.gz --group dev
 	touch $@
 
 # Verbs and formats with the newest dependencies, on each newer Python that `make peers` brings.

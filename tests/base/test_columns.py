@@ -35,12 +35,21 @@ class Stream:
         (TEXT, "string"),
         (np.array(["same", "same", "same"]), "string"),
         (np.array([b"\0\xff", b"", b"x"], object), "binary"),
+        (np.ma.array([bytearray(b"a"), None, bytearray()], object, mask=[0, 1, 0]), "binary"),
+        (np.ma.array(["a", "?", "b"], object, mask=[0, 1, 0]), "string"),
     ],
 )
 def test_each_type_comes_through(values: np.ndarray, kind: str) -> None:
     table = pyarrow.table(Stream(NamedColumns(column=values)))
     assert str(table.schema.field("column").type) == kind
     assert table["column"].to_pylist() == values.tolist()
+
+
+def test_any_name_and_any_text_comes_through() -> None:
+    names = ["values0", "missing0", 'a "b"', "ö; SELECT"]
+    columns = NamedColumns({name: np.ma.array([1, 2], mask=[0, 1]) for name in names})
+    assert pyarrow.table(Stream(columns)).to_pylist() == [dict.fromkeys(names, 1), dict.fromkeys(names)]
+    assert pyarrow.table(Stream(NamedColumns(text=np.array(["a\udcff"], object))))["text"].to_pylist() == ["a\\udcff"]
 
 
 def test_no_rows_are_a_table_too() -> None:
@@ -73,7 +82,8 @@ def test_the_rows_of_a_table_are_those_of_its_functions(tmp_path: Path) -> None:
 
 
 def test_a_notebook_shows_text_and_no_markup() -> None:
-    html = NamedColumns(text=TEXT)._repr_html_()
+    html = NamedColumns(text=np.append(TEXT, "a\udcff"))._repr_html_()
+    html.encode()
     assert "<td>&lt;a&gt;</td>" in html
     assert "b &amp; c" in html
 

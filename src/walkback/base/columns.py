@@ -10,9 +10,24 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from walkback.base.text import clean, spelled_out, sql_name
+
 _DTYPES = {"I64": np.int64, "U64": np.uint64, "U32": np.uint32, "U16": np.uint16, "U8": np.uint8}
 _SHOWN = 20
 """Rows that a notebook shows."""
+
+
+def _registered(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], str]:
+    """A column as every version of DuckDB reads it right, and the expression that makes of it what it was."""
+    if values.dtype.kind == "U":  # would become an enumeration of all values
+        return values.astype(object), name
+    if values.dtype != object:
+        return values, name
+    listed = values.tolist()
+    if any(isinstance(value, bytes | bytearray) for value in listed):  # would become their repr
+        digits = [value.hex() if isinstance(value, bytes | bytearray) else None for value in listed]
+        return np.array(digits, object), f"unhex({name})"
+    return np.fromiter((spelled_out(value) if isinstance(value, str) else value for value in listed), object), name
 
 
 class NamedColumns(dict[str, npt.NDArray[Any]]):
@@ -30,17 +45,23 @@ class NamedColumns(dict[str, npt.NDArray[Any]]):
         """The columns in the form of Apache Arrow's PyCapsule interface: `pandas.DataFrame.from_arrow(columns)`."""
         import duckdb  # takes long, and is needed here alone
 
+        arrays, answers = {}, []
+        for number, (name, values) in enumerate(self.items()):
+            array, answer = _registered(np.ma.getdata(values), f"values{number}")
+            arrays[f"values{number}"] = array
+            if np.ma.is_masked(values):
+                arrays[f"missing{number}"] = np.ma.getmaskarray(values)
+                answer = f"CASE WHEN missing{number} THEN NULL ELSE {answer} END"
+            answers.append(f"{answer} AS {sql_name(name)}")
         connection = duckdb.connect()
-        # Text of fixed width would become a type of its own, with all values listed.
-        plain = {name: values.astype(object) if values.dtype.kind == "U" else values for name, values in self.items()}
-        connection.register("columns", plain)
-        return connection.sql("FROM columns").__arrow_c_stream__(requested_schema)
+        connection.register("columns", arrays)
+        return connection.sql(f"SELECT {', '.join(answers)} FROM columns").__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
         """The first rows as a table."""
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self)
         body = "".join(
-            f"<tr>{''.join(f'<td>{html.escape(str(value))}</td>' for value in row)}</tr>"
+            f"<tr>{''.join(f'<td>{html.escape(clean(str(value)))}</td>' for value in row)}</tr>"
             for row in islice(zip(*self.values(), strict=True), _SHOWN)
         )
         more = f"<p>{self.rows:,} rows</p>" if self.rows > _SHOWN else ""

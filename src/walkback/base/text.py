@@ -59,3 +59,18 @@ def json_text(value: object) -> str:
 def base_name(module: str) -> str:
     """The last part of a module's path."""
     return module.rstrip("/").rpartition("/")[2] or module
+
+
+def spelled_out(text: str) -> str:
+    """What Python has read from undecodable bytes is spelled out: no file of text can hold it."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def sql_text(text: str) -> str:
+    """A string of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def sql_name(name: str) -> str:
+    """The name of a column in SQL."""
+    return '"' + name.replace('"', '""') + '"'

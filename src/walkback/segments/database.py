@@ -17,6 +17,7 @@ import numpy as np
 
 from walkback.base.arrays import Numbers
 from walkback.base.errors import UnreadableError
+from walkback.base.text import sql_text
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -189,13 +190,3 @@ def is_text(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def spelled_out(text: str) -> str:
-    """What Python has read from undecodable bytes is spelled out: no file of text can hold it."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def sql_text(text: str) -> str:
-    """A string of SQL."""
-    return "'" + text.replace("'", "''") + "'"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from walkback.base.errors import ArgumentError
-from walkback.segments.database import spelled_out
+from walkback.base.text import spelled_out
 from walkback.store import folded
 from walkback.store.backtraces import add_backtraces
 from walkback.store.builder import Builder, SampleOrigin, write_manifest

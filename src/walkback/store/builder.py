@@ -12,7 +12,8 @@ import numpy as np
 from walkback.base.arrays import I32, I64, Numbers, marked
 from walkback.base.arrays import distinct as distinct_values
 from walkback.base.errors import ArgumentError, UnreadableError
-from walkback.segments.database import connect, object_column, spelled_out
+from walkback.base.text import spelled_out
+from walkback.segments.database import connect, object_column
 from walkback.stacks.distinct import Distinct
 from walkback.store import layout
 from walkback.store.folder import BlockCounts, Name

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from walkback.base.errors import ArgumentError, UnreadableError
-from walkback.base.text import clean
-from walkback.segments.database import apart, done_apart, lock, object_column, one_line, readable, sql_text
+from walkback.base.text import clean, sql_name, sql_text
+from walkback.segments.database import apart, done_apart, lock, object_column, one_line, readable
 from walkback.stacks.stacks import END_WORDS, End
 from walkback.store.folder import Block
 from walkback.store.layout import COLUMNS
@@ -122,7 +122,7 @@ class Database:
                 columns[at] = f"CAST({columns[at]} AS {its})"
             if its == "VARCHAR" != kinds[at]:
                 columns[at] = f"replace({columns[at]}, ' ', 'T')"  # as other times are written
-        named = ", ".join(f"{column} AS {_quoted(name)}" for column, name in zip(columns, names, strict=True))
+        named = ", ".join(f"{column} AS {sql_name(name)}" for column, name in zip(columns, names, strict=True))
         return f"SELECT {named} FROM (\n{_bare(query)}\n)"
 
     def columns(self, query: str) -> dict[str, Any]:
@@ -244,10 +244,6 @@ def _bare(query: str) -> str:
     data = query.encode()
     ends = [start for start, _ in duckdb.tokenize(query) if data[start : start + 1] == b";"]
     return data[: ends[0]].decode() if ends else query
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _as_text(*names: str) -> str:

@@ -15,7 +15,8 @@ import numpy as np
 
 from walkback.base.arrays import I64, U8, U64, numbered
 from walkback.base.errors import UnreadableError
-from walkback.segments.database import connect, spelled_out, sql_text
+from walkback.base.text import spelled_out, sql_text
+from walkback.segments.database import connect
 from walkback.stacks.distinct import Distinct
 from walkback.store.builder import sum_of
 from walkback.store.folder import Block

@@ -11,7 +11,8 @@ import numpy as np
 
 from walkback.base.arrays import I32, I64, U8, U64, Numbers
 from walkback.base.errors import UnreadableError
-from walkback.segments.database import plain_column, plain_path, readable, sql_path, sql_text, writable
+from walkback.base.text import sql_text
+from walkback.segments.database import plain_column, plain_path, readable, sql_path, writable
 from walkback.store import layout
 from walkback.store.folder import Block
 from walkback.store.tree import StackTree, from_preorder

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from walkback.base.errors import UnreadableError
-from walkback.segments.database import connect, plain_path, readable, sql_text, writable
+from walkback.base.text import sql_text
+from walkback.segments.database import connect, plain_path, readable, writable
 from walkback.surveys import layout
 from walkback.surveys.columns import Columns, selected, texts, unpacked
 from walkback.surveys.folder import SurveyFolder, SurveyPart

@@ -66,9 +66,8 @@ class Frame:
         self.kind = self.how = self.why = self.still = self.signals = 0
         self.guessed = False
 
-    def begin(
-        self, samples: cython.const[cython.ulonglong][::1], number: cython.Py_ssize_t, known: cython.ulonglong
-    ) -> cython.bint:
+    # Old Cython takes no `const` in methods: the type of `samples` stands in the .pxd.
+    def begin(self, samples, number: cython.Py_ssize_t, known: cython.ulonglong) -> cython.bint:
         """Take the registers of a sample; whether it has any."""
         column: cython.Py_ssize_t
         for column in range(COLUMNS):

@@ -91,7 +91,8 @@ class Extraction:
         self.status = memoryview(out.status)
         self.reading_at = memoryview(out.reading_at)
 
-    def run(self, which: cython.const[cython.longlong][::1]) -> cython.int:
+    # Old Cython takes no `const` in methods: the type of `which` stands in the .pxd.
+    def run(self, which) -> cython.int:
         """Read the samples of these numbers."""
         n: cython.Py_ssize_t
         with cython.nogil:
