@@ -11,9 +11,10 @@ from effort import examples
 from walkback.base.arch import AARCH64, AMD64, S390X
 from walkback.base.errors import InexpressibleError
 from walkback.sframe.builder import SectionBuilder
-from walkback.sframe.building import build, refusals
+from walkback.sframe.building import build
 from walkback.sframe.decoding import decode
 from walkback.sframe.encoding import encode, with_byteorder
+from walkback.sframe.planning import refusals
 from walkback.sframe.rules import to_table
 from walkback.sframe.words import Refusal
 from walkback.table.rule import OUTERMOST, Part, PartKind, Rule

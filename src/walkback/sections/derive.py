@@ -27,11 +27,12 @@ from walkback.elf import ElfFile, Input, one_elf
 from walkback.elf import layout as elf_layout
 from walkback.elf.write import align
 from walkback.graft import planned_address
-from walkback.sframe.building import Built, Refused, build
+from walkback.sframe.building import Built, build
 from walkback.sframe.consumers import WALKERS, consumer_named, version_for
 from walkback.sframe.decoding import decode
 from walkback.sframe.encoding import encode
 from walkback.sframe.fitting import fit
+from walkback.sframe.planning import Refused
 from walkback.sframe.relocations import section_relocations
 from walkback.sframe.rules import to_table as sframe_table
 from walkback.sframe.section import Section

@@ -2,7 +2,6 @@
 
 from walkback.sframe.builder import SectionBuilder as SectionBuilder
 from walkback.sframe.building import build as build
-from walkback.sframe.building import refusals as refusals
 from walkback.sframe.checking import Report as Report
 from walkback.sframe.checking.codes import CODES as CODES
 from walkback.sframe.checking.codes import Severity as Severity
@@ -13,5 +12,6 @@ from walkback.sframe.encoding import with_byteorder as with_byteorder
 from walkback.sframe.files import SFrameSection as SFrameSection
 from walkback.sframe.files import Source as Source
 from walkback.sframe.files import read as read
+from walkback.sframe.planning import refusals as refusals
 from walkback.sframe.rules import to_table as to_table
 from walkback.sframe.section import Section as Section

@@ -1,8 +1,7 @@
 """`UnwindTable` to `Section`: the smallest section that says what the table says.
 
-Row starts get the width that the largest needs, data words the width that the row needs. A function is coded with
-default rows if they can say all its rules, else (version 3) with flex rows, else it is refused with the reason. A
-function of more rows than an entry can count is split into several entries.
+Row starts get the width that the largest needs, data words the width that the row needs. A function of more rows than
+an entry can count is split into several entries. `planning` chooses how rows are coded.
 """
 
 from __future__ import annotations
@@ -11,42 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
+from walkback.base.arch import AARCH64, AMD64, ByteOrder, Machine
 from walkback.base.arrays import I32, I64, U8, U32, U64, Bools
 from walkback.base.errors import ArgumentError, InexpressibleError
 from walkback.base.oneline import OneLine
 from walkback.sframe import _rows, layout
+from walkback.sframe.planning import Plan, Refused, plan_of, refusal_error, refusals_of
 from walkback.sframe.section import FunctionIndex, Section, Shapes, start_bases
-from walkback.sframe.words import Coding, Refusal, default_coding, flex_coding, needs_sp_base
-from walkback.table.rule import REASON_WORDS, PartKind, Reason, RuleArray
+from walkback.sframe.words import Refusal, needs_sp_base
+from walkback.table.rule import PartKind, RuleArray
 from walkback.table.table import UnwindTable
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A range of a table that a version cannot say."""
-
-    range: int
-    row: int | None
-    """The first row that cannot be said; None when it is something about the whole range."""
-    reason: Refusal
-
-    def text(self, table: UnwindTable) -> str:
-        """The reason in one line."""
-        if self.row is None:
-            return self.reason.words
-        reason = self.inexpressible(table)
-        return REASON_WORDS[reason] if reason else f"{self.reason.words}: {table.rule(self.row).text(table.machine)}"
-
-    def inexpressible(self, table: UnwindTable) -> Reason | None:
-        """Why the table has no rule for the row, if it has none."""
-        if self.row is None:
-            return None
-        record = table.rules[table.row_rule[self.row]]
-        for part in ("cfa", "ra", "fp"):
-            if record[part]["kind"] == PartKind.INEXPRESSIBLE:
-                return Reason(int(record[part]["offset"]))
-        return None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,20 +35,6 @@ class Built(OneLine):
     """Ranges with a row that is outermost and yet has a CFA: the section keeps of it that it is outermost."""
     ranges: I64
     """For each function of the section the range that it comes from."""
-
-
-@dataclass(slots=True)
-class _Plan:
-    """A table on its way to a section: the ranges that stay, as entries, and how their rows are coded."""
-
-    table: UnwindTable
-    machine: Machine
-    version: int
-    default: Coding
-    flex: Coding | None
-    is_flex: Bools
-    """For each range."""
-    width_by_size: bool = False
 
 
 def _check_place(byteorder: ByteOrder | None, address: int) -> None:
@@ -122,18 +81,18 @@ def build(
         linked = not placed.any()
     if not np.all(placed != linked):
         raise ArgumentError("ranges with absolute addresses and ranges in text sections do not go into one section")
-    plan = _plan(table, version)
+    plan = plan_of(table, version)
     plan.width_by_size = width_by_size
     flags = layout.F_FDE_FUNC_START_PCREL if (version > 1 if pcrel is None else pcrel) else 0
     flags |= layout.F_FRAME_POINTER if frame_pointer else 0
     if flags & ~layout.FLAGS_DEFINED[version]:
         names = " and ".join(n for bit, n in layout.FLAG_NAMES.items() if flags & ~layout.FLAGS_DEFINED[version] & bit)
         raise InexpressibleError(f"version {version} has no flag {names}", rule="header-flags")
-    refused = _refusals(plan)
+    refused = refusals_of(plan)
     order = byteorder or ("big" if table.machine not in {AMD64, AARCH64} else "little")
     while True:
         if refused and not leave_out:
-            raise _refusal_error(table, refused, version)
+            raise refusal_error(table, refused, version)
         keep = np.ones(len(table), np.bool_)
         keep[[one.range for one in refused]] = False
         entries, split = _entries(plan, keep, linked)
@@ -151,87 +110,6 @@ def _with_bare_rows(table: UnwindTable, keep: Bools) -> tuple[int, ...]:
     return tuple(np.flatnonzero(keep & (table.rows_where(bare) > 0)).tolist())
 
 
-def refusals(table: UnwindTable, version: int) -> list[Refused]:
-    """What a version cannot say of a table, whatever the addresses.
-
-    >>> builder = walkback.sframe.SectionBuilder("AMD64")
-    >>> builder.function(0x1000, 32, ["CFA = r10"])
-    >>> [refused] = walkback.sframe.refusals(builder.table(), version=2)
-    >>> refused.reason
-    <Refusal.CFA_BASE: 3>
-    """
-    return _refusals(_plan(table, version))
-
-
-def _plan(table: UnwindTable, version: int) -> _Plan:
-    if version not in layout.VERSIONS:
-        raise InexpressibleError(f"version {version} is not known; versions 1, 2 and 3 are", rule="header-version")
-    if version == 1 and table.machine is S390X:
-        raise InexpressibleError("version 1 does not know s390x", rule="header-abi")
-    default = default_coding(table.rules, table.machine, version)
-    flex = flex_coding(table.rules, table.machine) if version == 3 else None
-    is_flex = np.zeros(len(table), np.bool_)
-    if flex is not None:
-        is_flex = (table.rows_where(default.refusal != 0) > 0) & (table.rows_where(flex.refusal != 0) == 0)
-    return _Plan(table, table.machine, version, default, flex, is_flex)
-
-
-def _refusals(plan: _Plan) -> list[Refused]:
-    """Ranges that cannot be said, each with its first reason."""
-    table = plan.table
-    found: dict[int, Refused] = {}
-    for reason, where in _range_refusals(plan):
-        for index in np.flatnonzero(where).tolist():
-            found.setdefault(index, Refused(index, None, reason))
-    # A range that flex rows cannot say either is told in the words of the richer coding.
-    coding = plan.flex or plan.default
-    if not coding.refusal.any():
-        return [found[index] for index in sorted(found)]
-    owner = np.repeat(np.arange(len(table)), table.range_rows)
-    rows = _row_numbers(table)
-    needs_more = (table.rows_where(plan.default.refusal != 0) > 0) & ~plan.is_flex
-    reasons = np.where(needs_more[owner], coding.refusal[table.row_rule[rows]], 0)
-    wrong = np.flatnonzero(reasons)
-    for index, first in zip(*np.unique(owner[wrong], return_index=True), strict=True):
-        row = int(wrong[first])
-        found.setdefault(int(index), Refused(int(index), int(rows[row]), Refusal(int(reasons[row]))))
-    return [found[index] for index in sorted(found)]
-
-
-def _row_numbers(table: UnwindTable) -> I64:
-    """Numbers of the rows, range by range."""
-    first = np.cumsum(table.range_rows) - table.range_rows
-    return np.repeat(table.range_first_row - first, table.range_rows) + np.arange(int(table.range_rows.sum()))
-
-
-def _range_refusals(plan: _Plan) -> list[tuple[Refusal, Bools]]:
-    """What can be wrong with a range as a whole."""
-    table, version = plan.table, plan.version
-    block = table.range_block
-    largest_block = layout.V1_REP_SIZE if version == 1 else 0xFF
-    wrong_block = block > largest_block
-    if version == 1:
-        wrong_block |= (block > 0) & (block != layout.V1_REP_SIZE)
-    return [
-        (Refusal.SIGNAL, table.range_signal & (version < 3)),
-        (Refusal.BLOCK_SIZE, wrong_block),
-        (Refusal.BLOCK_ROWS, (block > 0) & (table.range_rows > layout.V3_MAX_FRES) & (version == 3)),
-        (Refusal.FUNCTION_SIZE, table.range_size > 0xFFFFFFFF),
-        (Refusal.PAUTH_KEY, (table.range_pauth_key > 0) & (table.machine is not AARCH64)),
-    ]
-
-
-def _refusal_error(table: UnwindTable, refused: list[Refused], version: int) -> InexpressibleError:
-    first = refused[0]
-    others = len(refused) - 1
-    more = f"; and {others} function{'s' if others > 1 else ''} more" if others else ""
-    return InexpressibleError(
-        f"version {version} cannot say {first.text(table)}{more}",
-        function=f"function {first.range} at {int(table.range_start[first.range]):#x}",
-        rule=first.reason.name.lower().replace("_", "-"),
-    )
-
-
 @dataclass(slots=True)
 class _Entries:
     """The index entries to write: parts of ranges, in order."""
@@ -246,7 +124,7 @@ class _Entries:
     """Subtracted from the row offsets: not 0 in the second and later parts of a range."""
 
 
-def _entries(plan: _Plan, keep: Bools, linked: bool) -> tuple[_Entries, list[int]]:
+def _entries(plan: Plan, keep: Bools, linked: bool) -> tuple[_Entries, list[int]]:
     """One entry a range, or as many as its rows need."""
     table = plan.table
     chosen = np.flatnonzero(keep)
@@ -286,7 +164,7 @@ class _BuiltRows:
     """Bytes of the rows of each entry, without their starts."""
 
 
-def _chosen_rows(plan: _Plan, entries: _Entries) -> _BuiltRows:
+def _chosen_rows(plan: Plan, entries: _Entries) -> _BuiltRows:
     table, count = plan.table, int(entries.rows.sum())
     first = np.cumsum(entries.rows) - entries.rows
     start, rule = table.row_offset, table.row_rule
@@ -300,7 +178,7 @@ def _chosen_rows(plan: _Plan, entries: _Entries) -> _BuiltRows:
     return _BuiltRows(first, start, shape, shapes, largest, length)
 
 
-def _lay_out(plan: _Plan, entries: _Entries, flags: int, order: ByteOrder, address: int, linked: bool) -> Section:
+def _lay_out(plan: Plan, entries: _Entries, flags: int, order: ByteOrder, address: int, linked: bool) -> Section:
     """Columns and positions of the section."""
     table, version, rows = plan.table, plan.version, _chosen_rows(plan, entries)
     largest = entries.size.view(np.int64) if plan.width_by_size else rows.largest
@@ -372,7 +250,7 @@ def _out_of_reach(section: Section, entries: _Entries) -> list[Refused]:
     return [Refused(int(i), None, Refusal.FUNCTION_REACH) for i in np.unique(entries.range[far])]
 
 
-def _shapes(plan: _Plan, row_rule: U32, entry_flex: Bools, rows: I64) -> tuple[U32, Shapes]:
+def _shapes(plan: Plan, row_rule: U32, entry_flex: Bools, rows: I64) -> tuple[U32, Shapes]:
     """The distinct shapes that the rows need: one for each rule, and one more where flex rows say it too."""
     count_of_rules = len(plan.table.rules)
     pair = row_rule

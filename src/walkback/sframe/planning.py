@@ -1,0 +1,142 @@
+"""How the rows of each range of a table are coded in a section of some version, and what the version cannot say.
+
+A range gets default rows if they can say all its rules, else (version 3) flex rows, else it is refused with the reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from walkback.base.arch import AARCH64, S390X, Machine
+from walkback.base.arrays import I64, Bools
+from walkback.base.errors import InexpressibleError
+from walkback.sframe import layout
+from walkback.sframe.words import Coding, Refusal, default_coding, flex_coding
+from walkback.table.rule import REASON_WORDS, PartKind, Reason
+from walkback.table.table import UnwindTable
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A range of a table that a version cannot say."""
+
+    range: int
+    row: int | None
+    """The first row that cannot be said; None when it is something about the whole range."""
+    reason: Refusal
+
+    def text(self, table: UnwindTable) -> str:
+        """The reason in one line."""
+        if self.row is None:
+            return self.reason.words
+        reason = self.inexpressible(table)
+        return REASON_WORDS[reason] if reason else f"{self.reason.words}: {table.rule(self.row).text(table.machine)}"
+
+    def inexpressible(self, table: UnwindTable) -> Reason | None:
+        """Why the table has no rule for the row, if it has none."""
+        if self.row is None:
+            return None
+        record = table.rules[table.row_rule[self.row]]
+        for part in ("cfa", "ra", "fp"):
+            if record[part]["kind"] == PartKind.INEXPRESSIBLE:
+                return Reason(int(record[part]["offset"]))
+        return None
+
+
+@dataclass(slots=True)
+class Plan:
+    """A table on its way to a section of some version, and how its rows are coded."""
+
+    table: UnwindTable
+    machine: Machine
+    version: int
+    default: Coding
+    flex: Coding | None
+    is_flex: Bools
+    """For each range."""
+    width_by_size: bool = False
+
+
+def refusals(table: UnwindTable, version: int) -> list[Refused]:
+    """What a version cannot say of a table, whatever the addresses.
+
+    >>> builder = walkback.sframe.SectionBuilder("AMD64")
+    >>> builder.function(0x1000, 32, ["CFA = r10"])
+    >>> [refused] = walkback.sframe.refusals(builder.table(), version=2)
+    >>> refused.reason
+    <Refusal.CFA_BASE: 3>
+    """
+    return refusals_of(plan_of(table, version))
+
+
+def plan_of(table: UnwindTable, version: int) -> Plan:
+    """Choose how each range is coded."""
+    if version not in layout.VERSIONS:
+        raise InexpressibleError(f"version {version} is not known; versions 1, 2 and 3 are", rule="header-version")
+    if version == 1 and table.machine is S390X:
+        raise InexpressibleError("version 1 does not know s390x", rule="header-abi")
+    default = default_coding(table.rules, table.machine, version)
+    flex = flex_coding(table.rules, table.machine) if version == 3 else None
+    is_flex = np.zeros(len(table), np.bool_)
+    if flex is not None:
+        is_flex = (table.rows_where(default.refusal != 0) > 0) & (table.rows_where(flex.refusal != 0) == 0)
+    return Plan(table, table.machine, version, default, flex, is_flex)
+
+
+def refusals_of(plan: Plan) -> list[Refused]:
+    """Ranges that cannot be said, each with its first reason."""
+    table = plan.table
+    found: dict[int, Refused] = {}
+    for reason, where in _range_refusals(plan):
+        for index in np.flatnonzero(where).tolist():
+            found.setdefault(index, Refused(index, None, reason))
+    # A range that flex rows cannot say either is told in the words of the richer coding.
+    coding = plan.flex or plan.default
+    if not coding.refusal.any():
+        return [found[index] for index in sorted(found)]
+    owner = np.repeat(np.arange(len(table)), table.range_rows)
+    rows = _row_numbers(table)
+    needs_more = (table.rows_where(plan.default.refusal != 0) > 0) & ~plan.is_flex
+    reasons = np.where(needs_more[owner], coding.refusal[table.row_rule[rows]], 0)
+    wrong = np.flatnonzero(reasons)
+    for index, first in zip(*np.unique(owner[wrong], return_index=True), strict=True):
+        row = int(wrong[first])
+        found.setdefault(int(index), Refused(int(index), int(rows[row]), Refusal(int(reasons[row]))))
+    return [found[index] for index in sorted(found)]
+
+
+def _row_numbers(table: UnwindTable) -> I64:
+    """Numbers of the rows, range by range."""
+    first = np.cumsum(table.range_rows) - table.range_rows
+    return np.repeat(table.range_first_row - first, table.range_rows) + np.arange(int(table.range_rows.sum()))
+
+
+def _range_refusals(plan: Plan) -> list[tuple[Refusal, Bools]]:
+    """What can be wrong with a range as a whole."""
+    table, version = plan.table, plan.version
+    block = table.range_block
+    largest_block = layout.V1_REP_SIZE if version == 1 else 0xFF
+    wrong_block = block > largest_block
+    if version == 1:
+        wrong_block |= (block > 0) & (block != layout.V1_REP_SIZE)
+    return [
+        (Refusal.SIGNAL, table.range_signal & (version < 3)),
+        (Refusal.BLOCK_SIZE, wrong_block),
+        (Refusal.BLOCK_ROWS, (block > 0) & (table.range_rows > layout.V3_MAX_FRES) & (version == 3)),
+        (Refusal.FUNCTION_SIZE, table.range_size > 0xFFFFFFFF),
+        (Refusal.PAUTH_KEY, (table.range_pauth_key > 0) & (table.machine is not AARCH64)),
+    ]
+
+
+def refusal_error(table: UnwindTable, refused: list[Refused], version: int) -> InexpressibleError:
+    """What says that a version cannot say these ranges."""
+    first = refused[0]
+    others = len(refused) - 1
+    more = f"; and {others} function{'s' if others > 1 else ''} more" if others else ""
+    return InexpressibleError(
+        f"version {version} cannot say {first.text(table)}{more}",
+        function=f"function {first.range} at {int(table.range_start[first.range]):#x}",
+        rule=first.reason.name.lower().replace("_", "-"),
+    )
