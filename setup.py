@@ -8,6 +8,7 @@ import ast
 import os
 from pathlib import Path
 
+import Cython
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -140,7 +141,7 @@ setup(
     cmdclass={"build_ext": BuildWherePossible},
     ext_modules=cythonize(
         [extension(SHARED, "c"), *map(extension, KERNELS)],
-        build_dir="build/cython",
+        build_dir=f"build/cython-{Cython.__version__}",  # one version's C does not fit another's
         compiler_directives=DIRECTIVES,
         include_path=["build/faces"],
         nthreads=os.cpu_count() or 1,

@@ -1,6 +1,6 @@
 """Derives SFrame for all linked ELF files in folders, compares it, and prints figures as JSON.
 
-Files without call frame information do not count. What is refused is told on standard error.
+Files without call frame information do not count. What is refused is reported on standard error.
 """
 
 from __future__ import annotations

@@ -298,7 +298,7 @@ def test_a_sparse_huge_core(tmp_path):
         pytest.skip("the file system has no files of that size")
     source = CoreFile.open(path, Modules())
     assert source.memory.read(0x10000 + size - 8, 16) == bytes(8)
-    assert source.sample().troubles == ["the core file tells neither what files were mapped nor where its program was"]
+    assert source.sample().troubles == ["the core file says neither what files were mapped nor where its program was"]
 
 
 def rich_core(byteorder="little", machine="AMD64"):

@@ -1,4 +1,4 @@
-"""The flame graph in a real browser: what it tells of frames, to those who search, click and press keys."""
+"""The flame graph in a real browser: what it says of frames, to those who search, click and press keys."""
 
 from __future__ import annotations
 

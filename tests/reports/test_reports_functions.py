@@ -100,7 +100,7 @@ def test_a_function_within_another_has_registers_of_its_own(tmp_path):
 
 def compare_saved(functions, chance):
     """At addresses of functions the same registers as the side table has for the row of the FDE."""
-    sides = [side_table(source.frames) for source in functions.told.sources]
+    sides = [side_table(source.frames) for source in functions.call_frames.sources]
     bounds = np.cumsum([0, *(len(side.frames.fdes) for side in sides)])
     compared = 0
     for index in chance.sample(range(len(functions)), min(len(functions), 300)):
@@ -137,7 +137,7 @@ def test_the_registers_and_costs_of_the_corpus_are_those_of_its_tables():
             functions = read(sample.path)
         except MissingError:
             continue
-        if functions.told is not None:
+        if functions.call_frames is not None:
             compared += compare_saved(functions, chance)
         compare_costs(functions)
         compare_line(functions)
@@ -230,7 +230,7 @@ def test_all_code_stands_on_one_line_and_functions_outside_of_it_get_their_own(t
 def test_a_file_with_sframe_alone_shows_the_rows_of_that(tmp_path):
     functions = read(written(tmp_path, linked(small(3).bytes())))
     assert functions.source == ".sframe"
-    assert (functions.told, functions.saved, functions.comparison, functions.versions) == (None, None, None, {})
+    assert (functions.call_frames, functions.saved, functions.comparison, functions.versions) == (None, None, None, {})
     assert functions.names == ["f0", "f1", "f2"]
     assert functions.table.range_rows.tolist() == [4, 4, 4]
     (listing, rows) = binary_figures(tmp_path / "file")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from walkback.cli.verbs.survey import _tell
+from walkback.cli.verbs.survey import _print
 from walkback.surveys import layout
 from walkback.surveys.run import Surveyed
 from walkback.surveys.summary import summary
@@ -36,7 +36,7 @@ def test_versions_are_compared_over_the_same_files(capsys):
     found = summary(database(("one", 100, {1: 80, 2: 90, 3: 100}), ("two", 100, {1: None, 2: 50, 3: 60})))
     assert [(one.version, one.files, one.bytes) for one in found.versions] == [(1, 1, 80), (2, 2, 140), (3, 2, 160)]
     assert [(one.version, one.files, one.bytes) for one in found.shared] == [(1, 1, 80), (2, 1, 90), (3, 1, 100)]
-    _tell(Surveyed("x", 2, 2), found)
+    _print(Surveyed("x", 2, 2), found)
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.partition(": ")[0] == "Ratios over the 1 file that every version can be made for"
     assert last.partition(": ")[2] == "version 1 0.800, version 2 0.900, version 3 1.000"
@@ -44,5 +44,5 @@ def test_versions_are_compared_over_the_same_files(capsys):
 
 def test_nothing_is_said_of_them_where_they_are_all_or_none(capsys):
     for sizes in ({1: 80, 2: 90, 3: 100}, {1: None, 2: 90, 3: 100}):
-        _tell(Surveyed("x", 1, 1), summary(database(("one", 100, sizes))))
+        _print(Surveyed("x", 1, 1), summary(database(("one", 100, sizes))))
         assert "version 3" in capsys.readouterr().out.splitlines()[-1]

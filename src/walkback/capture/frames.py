@@ -25,7 +25,7 @@ _MODULE = 2**32 - 1
 
 @dataclass(frozen=True, slots=True)
 class FrameKeys:
-    """What tells frames apart, in columns."""
+    """What distinguishes frames, in columns."""
 
     module: I64
     """-1 for none."""

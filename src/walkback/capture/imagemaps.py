@@ -21,13 +21,13 @@ from walkback.elf import layout as elf_layout
 from walkback.naming.modules import Module, Modules, build_id_of
 from walkback.walking.samples import Space
 
-_MOST_TOLD = 20
+_MOST_SHOWN = 20
 """Processes of a recording, where one has to be chosen."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CapturedImages(OneLine):
-    """An image map, and what is to be told of it."""
+    """An image map, and what is to be said of it."""
 
     images: ImageMap
     troubles: list[str]
@@ -109,7 +109,7 @@ def _of_recording(
 def _which(pid: int | None, there: list[int]) -> str:
     if not there:
         return "no sample is of a process whose code is known"
-    names = ", ".join(map(str, there[:_MOST_TOLD])) + (", ..." if len(there) > _MOST_TOLD else "")
+    names = ", ".join(map(str, there[:_MOST_SHOWN])) + (", ..." if len(there) > _MOST_SHOWN else "")
     asked = f"no sample is of process {pid}" if pid is not None else "which process is meant has to be said"
     return f"{asked}; there {'is' if len(there) == 1 else 'are'} {names}"
 
@@ -119,17 +119,17 @@ def _platform(machine: Machine, release: str | None) -> str:
 
 
 def _captured(space: Space, modules: Modules, platform: str, troubles: list[str]) -> CapturedImages:
-    told, notes = list(troubles), list[str]()
+    found, notes = list(troubles), list[str]()
     images = [
-        _image(modules[number], bias, space, rows, told, notes)
+        _image(modules[number], bias, space, rows, found, notes)
         for (number, bias), rows in _rows_of_modules(space).items()
         if number >= 0
     ]
     jit = int((space.module < 0).sum())
     if jit:
         notes.append(f"{counted(jit, 'mapping')} with code that is in no file")
-    told += modules.doubts
-    return CapturedImages(ImageMap(64, platform, tuple(sorted(images, key=lambda one: one.base))), told, notes)
+    found += modules.doubts
+    return CapturedImages(ImageMap(64, platform, tuple(sorted(images, key=lambda one: one.base))), found, notes)
 
 
 def _rows_of_modules(space: Space) -> dict[tuple[int, int], list[int]]:

@@ -39,7 +39,7 @@ class Snapshot(OneLine):
     arguments: str = ""
     """The beginning of the command line, where a core file has it."""
     pac_mask: int = 0
-    """The bits of a code address that a signature stands in, as an AArch64 kernel has told."""
+    """The bits of a code address that a signature stands in, as an AArch64 kernel said."""
     troubles: list[str] = field(default_factory=list)
     """What could not be had, a line each."""
     stacks: Stacks | None = None

@@ -187,7 +187,7 @@ class Collector:
     """
 
     def __init__(self, unwinding: Unwinding, *, by_period: bool = False, threads: bool = False, times: bool = False):
-        """`by_period` weighs samples by their periods; `threads` tells threads apart; `times` keeps every sample."""
+        """`by_period` weighs samples by their periods; `threads` keeps threads apart; `times` keeps every sample."""
         self._unwinding = unwinding
         self._by_period = by_period
         self._stacks = Distinct()

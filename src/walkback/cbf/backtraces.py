@@ -122,7 +122,7 @@ class Backtraces(OneLine):
         return (self[number] for number in range(len(self)))
 
     def frame_counts(self) -> U64:
-        """The number of frames of each, without any being made; more than 64 bits can say is told as their most."""
+        """The number of frames of each, without any being made; the largest number of 64 bits at most."""
         return sums_between(self.times, self.first[:-1], self.first[1:])
 
     def findings(self) -> Iterator[ByteFinding]:
@@ -168,7 +168,7 @@ class Backtraces(OneLine):
 
 
 def sums_between(numbers: U64, begin: I64, end: I64) -> U64:
-    """The sum between each two places; more than 64 bits can say is told as their most."""
+    """The sum between each two places; the largest number of 64 bits at most."""
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(numbers, dtype=np.uint64)))
     rough = np.concatenate((np.zeros(1), np.cumsum(numbers.astype(np.float64))))
     between: U64 = sums[end] - sums[begin]

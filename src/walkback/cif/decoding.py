@@ -2,7 +2,7 @@
 
 A path that cannot be read does not fail the map: that image has no path, and a finding says why. Everything else that
 breaks a rule is refused, or, leniently, ends what is read or is passed over. The two forms that there are, with a
-platform and without, are told apart by what they are followed by: read as the other form, a map breaks rules.
+platform and without, are distinguished by what follows them: read as the other form, a map breaks rules.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class PathReader:
             operand = opcode & layout.OPERAND_MASK
             self._pos += 1
             if opcode == layout.END:
-                self._told(start, "end", "")
+                self._noted(start, "end", "")
                 return True
             if opcode & layout.EXPAND:
                 whole = self._expand(start, operand, extended=bool(opcode & layout.EXTENDED))
@@ -77,7 +77,7 @@ class PathReader:
         self._append(piece, fits)
         taught = len(self._prefixes) - before
         codes = f", code {before}" + (f" to {before + taught - 1}" if taught > 1 else "") if taught else ""
-        self._told(start, "str", f"{_shown(piece)}{codes}")
+        self._noted(start, "str", f"{_shown(piece)}{codes}")
         return True
 
     def _framework(self, start: int, size: int) -> bool:
@@ -88,7 +88,7 @@ class PathReader:
         folder = b"" if version[0] == layout.FLAT else b"/Versions/" + version
         piece = b"/" + name + b".framework" + folder + b"/" + name
         self._append(piece, self._fits(start, len(piece)))
-        self._told(start, "framewk", _shown(piece))
+        self._noted(start, "framewk", _shown(piece))
         return True
 
     def _expand(self, start: int, operand: int, *, extended: bool) -> bool:
@@ -101,12 +101,12 @@ class PathReader:
         size = self._prefixes.size(code)
         if size is None:
             self._fail(ByteFinding(start, "path-code", f"nothing has taught what the code {code} stands for"))
-            self._told(start, "expand", f"code {code}, unknown")
+            self._noted(start, "expand", f"code {code}, unknown")
             return True
         fits = self._fits(start, size)
         piece = self._prefixes[code] if fits else b""
         self._append(piece, fits)
-        self._told(start, "expand", f"code {code}, {_shown(piece) if fits else 'too long'}")
+        self._noted(start, "expand", f"code {code}, {_shown(piece) if fits else 'too long'}")
         return True
 
     def _take(self, size: int) -> bytes | None:
@@ -135,7 +135,7 @@ class PathReader:
         if fits:
             self._text += piece
 
-    def _told(self, start: int, name: str, meaning: str) -> None:
+    def _noted(self, start: int, name: str, meaning: str) -> None:
         if self._tell is not None:
             self._tell(start, self._pos - start, name, meaning)
 

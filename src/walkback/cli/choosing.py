@@ -101,7 +101,7 @@ class Chosen:
 
 
 def profile_of(folder: str, selection: Selection) -> Profile | None:
-    """What was chosen; None, which is told, if that is nothing. Tells whose names are missing as well."""
+    """What was chosen; None, with a message, if that is nothing. Says whose names are missing as well."""
     found = selection.profile()
     if not len(found.stack):
         complain(f"{folder}: there are no such samples")

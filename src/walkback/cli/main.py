@@ -92,7 +92,7 @@ def _end(number: int, _frame: object) -> None:
 
 
 def _show_passed_over() -> None:
-    """Files that are passed over are told in a line each, without the place in the source."""
+    """Files that are passed over are reported in a line each, without the place in the source."""
     other = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:

@@ -34,7 +34,7 @@ def check_options(files: Iterable[str], section: str | None, address: int | None
         try:
             data = OpenFile(file)
         except WalkbackError:
-            continue  # the verb tells what is wrong
+            continue  # the verb says what is wrong
         raw = not is_elf(data) and not is_archive(data)
         if raw and section is not None:
             message = f"--section is for ELF files and archives, and {printable(file)} is neither"
@@ -48,7 +48,7 @@ def check_raw(file: str, option: str) -> None:
     """Refuse an option that is for raw section bytes."""
     from walkback.elf import OpenFile, is_archive, is_elf
 
-    with contextlib.suppress(WalkbackError):  # the verb tells what is wrong
+    with contextlib.suppress(WalkbackError):  # the verb says what is wrong
         data = OpenFile(file)
         if is_elf(data) or is_archive(data):
             message = f"{option} is for raw section bytes, and {printable(file)} has its own"
@@ -96,7 +96,7 @@ def for_each_file(files: Iterable[str], work: Callable[[str], int]) -> int:
 
 
 def guarded(work: Callable[[Input], int], subject: Input, file: str) -> int:
-    """Do some work on an input; an error in it is told and becomes an exit status."""
+    """Do some work on an input; an error in it is printed and becomes an exit status."""
     try:
         return work(subject)
     except WalkbackError as error:

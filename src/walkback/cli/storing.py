@@ -40,11 +40,11 @@ def storing(
 
     with Store(folder, create=True).append(labels=one_each(labels)) as new:
         yield new.captured(capture, by_period=by_period).add
-    for line in (*new.notes, told(new)):
+    for line in (*new.notes, summary(new)):
         complain(f"{folder}: {line}")
 
 
-def told(new: Append) -> str:
+def summary(new: Append) -> str:
     """What came into a store."""
     if new.segment is None:
         return "there was nothing to add"

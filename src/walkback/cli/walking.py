@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FORMAT_NAMES = ("folded", "top", "perf-script", "json", "pprof", "speedscope", "firefox", "cbf", "html")
 
-_MOST_TOLD = 20
+_MOST_SHOWN = 20
 """Lines of what could not be had."""
 
 OUTPUT = click.option("-o", "--output", type=OUTPUT_FILE, help="Where to write. [default: standard output]")
@@ -87,7 +87,7 @@ def any_complete(ends: np.ndarray, only: Only | None) -> bool:
 
 def complain_of(subject: str, troubles: Sequence[str]) -> None:
     """Tell what could not be had, a line each; of many the first."""
-    for line in troubles[:_MOST_TOLD]:
+    for line in troubles[:_MOST_SHOWN]:
         complain(f"{subject}: {line}")
-    if len(troubles) > _MOST_TOLD:
-        complain(f"{subject}: and {len(troubles) - _MOST_TOLD} more like these")
+    if len(troubles) > _MOST_SHOWN:
+        complain(f"{subject}: and {len(troubles) - _MOST_SHOWN} more like these")

@@ -1,4 +1,4 @@
-"""How the verbs that write SFrame anew are told its form, and tell what they left out."""
+"""The options for the form of new SFrame, and the report of what was left out."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def wanted_pcrel(pcrel: str | None, version: int | None, consumer: str | None = 
 
 
 def run(subject: Subject, work: Callable[[], Written], how: Writing) -> int:
-    """Do some work that writes a file, and that tells of it; returns the exit status."""
+    """Do some work that writes a file, and that reports it; returns the exit status."""
     import json
 
     name = _only(subject)

@@ -75,7 +75,7 @@ class ProgramReader:
     def read(self, location: cython.ulonglong) -> cython.int:
         """Read the next instruction, at a location in the function; returns the action.
 
-        There is a byte to read; whether the instruction was cut off, the cursor tells.
+        There is a byte to read; the cursor knows whether the instruction was cut off.
         """
         with cython.boundscheck(False):
             byte: cython.int = self.cursor.buffer[self.cursor.pos]

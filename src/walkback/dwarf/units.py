@@ -4,7 +4,7 @@ DWARF 5, sections 3.1.1 and 7.5, and the versions 2 to 4 before it. A compilatio
 DW_AT_producer and DW_AT_language; nothing else of a unit is read. Type units and partial units have neither and are
 passed over. What stands in another file (split units, what dwz moved out) is not looked for there.
 
-What is damaged tells nothing: of such a file the units count that stand before the damage.
+Nothing is read from what is damaged: of such a file the units count that stand before the damage.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_SEARCHED = 256 << 20
 _LONGEST_TABLE = 1 << 20
 """Where declarations are searched: in all, and for one unit."""
 _LARGEST = 64 << 20
-"""To how many bytes copies may come, which compressed and relocatable files need: more is not worth what it tells."""
+"""To how many bytes copies may come, which compressed and relocatable files need: more costs more than it is worth."""
 _LONGEST = 256
 """GCC lists all its options; the beginning is enough."""
 _SEEN = 64

@@ -1,4 +1,4 @@
-"""What a linked file tells its loader: the dynamic section (gABI, chapter "Dynamic Section")."""
+"""What a linked file says to its loader: the dynamic section (gABI, chapter "Dynamic Section")."""
 
 from __future__ import annotations
 

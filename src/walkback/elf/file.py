@@ -280,7 +280,7 @@ class ElfFile:
 
     @cached_property
     def build_id(self) -> bytes | None:
-        """What the linker wrote to tell this file from all others, if it did."""
+        """What the linker wrote to distinguish this file from all others, if it did."""
         return find_build_id(self.notes())
 
     # Segments

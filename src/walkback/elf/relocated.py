@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Relocated:
-    """A copy of the contents; what was applied is told, so that a value is known to count from a section."""
+    """A copy of the contents; what was applied is returned, so that a value is known to count from a section."""
 
     data: memoryview
     offset: U64

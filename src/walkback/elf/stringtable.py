@@ -72,7 +72,7 @@ def find_string(table: memoryview, offsets: npt.NDArray[np.uint32], text: str, e
         return np.flatnonzero(same)
     contents = np.frombuffer(table, np.uint8)
     found = np.flatnonzero(offsets.astype(np.int64) < len(contents) - len(wanted))
-    for position in (len(wanted), *range(len(wanted))):  # its end first: that tells the most
+    for position in (len(wanted), *range(len(wanted))):  # its end first: which differs most
         possible = {end[position] for end in whole}
         here = contents[offsets[found].astype(np.int64) + position]
         found = found[np.logical_or.reduce([here == byte for byte in possible])]

@@ -196,8 +196,8 @@ def _address(elf: ElfFile, block: FileBlock, offset: int) -> int:
 def _about_moved(elf: ElfFile, room: Room) -> str:
     away = [elf.section_name(index) for block in room.away for index in block.sections]
     up = [elf.section_name(index) for block, _ in room.up for index in block.sections]
-    told = [f"{_list(names)} moved {where}" for names, where in ((away, "to the new segment"), (up, "up")) if names]
-    return f"{' and '.join(told)}, to make room for the program headers"
+    moves = [f"{_list(names)} moved {where}" for names, where in ((away, "to the new segment"), (up, "up")) if names]
+    return f"{' and '.join(moves)}, to make room for the program headers"
 
 
 def _list(names: list[str]) -> str:

@@ -3,7 +3,7 @@
 It says where the former file lies in the new one, what stood in the places that were written over, and which number
 each section had. It lies right before the section headers, or at the end of a file that has none; no header names it,
 so that every program that lays the file out anew loses it. A checksum over the headers, these places and the record
-itself tells whether somebody else has changed them since: then the record is void.
+itself shows whether somebody else has changed them since: then the record is void.
 
 Symbol tables can be most of a file, and in them only the numbers of sections change. So they are not kept: the former
 numbers are put back.

@@ -98,9 +98,9 @@ def _votes(frames: Frames) -> tuple[int, int]:
     gcc = llvm = 0
     for number in sound[:: len(sound) // _SAMPLE + 1].tolist():
         start, end = int(frames.fdes.program[number]), int(frames.fdes.end[number])
-        told = vote(*_letters(bytes(frames.data[start : min(end, start + _LONGEST)])))
-        gcc += told == "GCC"
-        llvm += told == "LLVM"
+        style = vote(*_letters(bytes(frames.data[start : min(end, start + _LONGEST)])))
+        gcc += style == "GCC"
+        llvm += style == "LLVM"
     return gcc, llvm
 
 

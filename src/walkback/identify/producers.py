@@ -173,8 +173,8 @@ def _mark(marks: Sequence[Marks]) -> Mark | None:
     mark = marks[0].in_sections()
     for one in marks:
         mark = mark or one.in_symbols()
-    told = mark.compiler if mark else None
-    if mark is None or (told and told.family in _IN_STRINGS and not told.version):
+    named = mark.compiler if mark else None
+    if mark is None or (named and named.family in _IN_STRINGS and not named.version):
         found = marks[0].in_strings()
         if mark is None:
             return found

@@ -55,7 +55,7 @@ def write_binary_page(
 
 def _meta(functions: ListedFunctions) -> dict[str, Any]:
     """All but the columns."""
-    elf, table, sizes, told = functions.elf, functions.table, functions.sizes, functions.told
+    elf, table, sizes, call_frames = functions.elf, functions.table, functions.sizes, functions.call_frames
     machine, line = table.machine, functions.line
     return {
         "file": shown(elf.name),
@@ -76,15 +76,15 @@ def _meta(functions: ListedFunctions) -> dict[str, Any]:
         "source": functions.source,
         "frames": {".eh_frame": sizes.eh_frame, ".eh_frame_hdr": sizes.eh_frame_hdr, ".debug_frame": sizes.debug_frame},
         "counts": {
-            "functions": len(np.unique(table.range_origin)) if told is None else told.functions,
+            "functions": len(np.unique(table.range_origin)) if call_frames is None else call_frames.functions,
             "rows": len(table.row_rule),
             "codeBytes": int(functions.inside.sum()),
             "beyond": int(np.count_nonzero(functions.inside < table.range_size)),
-            **{name: getattr(told, name, 0) for name in ("dead", "empty", "shadowed")},
+            **{name: getattr(call_frames, name, 0) for name in ("dead", "empty", "shadowed")},
             "unplaced": len(functions.unplaced),
         },
         "unplaced": functions.unplaced[:_UNPLACED],
-        "versions": [_version(functions, version) for version in VERSIONS] if told else [],
+        "versions": [_version(functions, version) for version in VERSIONS] if call_frames else [],
         "sframe": _sframe(functions),
         "unreadable": functions.unreadable,
         "line": [
@@ -98,7 +98,7 @@ def _meta(functions: ListedFunctions) -> dict[str, Any]:
 
 def _origin(functions: ListedFunctions) -> dict[str, Any]:
     """Who made the file, and what shows it."""
-    sources = functions.told.sources if functions.told else ()
+    sources = functions.call_frames.sources if functions.call_frames else ()
     origin = asdict(origin_with_debug_file(functions.elf, sources, functions.roots))
     producers = [printable(name) for name in origin.pop("producers")]
     return {name: value and printable(value) for name, value in origin.items()} | {"producers": producers}

@@ -128,7 +128,7 @@ export function drawRows(line, pen, paint, {y, height}) {
     per = line.bins.rows;
   pen.fillStyle = paint.grid;
   pen.fillRect(line.gutter, y + height - 1, line.width - line.gutter, 1);
-  // Where single rows can be told apart they are drawn; elsewhere how many there are.
+  // Where single rows can be seen they are drawn; elsewhere how many there are.
   if (line.scale > 1.5) {
     for (const its of line.bins.wide) {
       const rows = binary.rows;

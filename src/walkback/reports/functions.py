@@ -52,7 +52,7 @@ class ListedFunctions:
     """The section that they are from."""
     table: UnwindTable
     """Settled: ranges are disjoint, rows one after the other, and no row says what the one before it says."""
-    told: ReadFrames | None
+    call_frames: ReadFrames | None
     derived: dict[int, Derived]
     sframe: NamedTable | None
     """The SFrame that the file has, if it can be read."""
@@ -67,7 +67,7 @@ class ListedFunctions:
     @cached_property
     def comparison(self) -> Comparison | None:
         """What the SFrame of the file says against the call frame information, if it has both."""
-        return None if self.told is None or self.sframe is None else compare(self.table, self.sframe.table)
+        return None if self.call_frames is None or self.sframe is None else compare(self.table, self.sframe.table)
 
     @cached_property
     def versions(self) -> dict[int, InVersion]:
@@ -83,7 +83,7 @@ class ListedFunctions:
     @cached_property
     def saved(self) -> Saved | None:
         """The rules of other registers; None where there are none, or too many to be kept."""
-        return None if self.told is None else saved_registers(self.elf, self.told.sources, self.table)
+        return None if self.call_frames is None else saved_registers(self.elf, self.call_frames.sources, self.table)
 
     @cached_property
     def line(self) -> CodeLine:
@@ -93,10 +93,10 @@ class ListedFunctions:
     @cached_property
     def fde_place(self) -> tuple[I64, I64]:
         """Where each function's FDE begins in its section, and how many bytes it has there."""
-        if self.told is None:
+        if self.call_frames is None:
             nothing = np.zeros(len(self), np.int64)
             return nothing, nothing
-        fdes = [source.frames.fdes for source in self.told.sources]
+        fdes = [source.frames.fdes for source in self.call_frames.sources]
         position = np.concatenate([one.position for one in fdes])
         end = np.concatenate([one.end for one in fdes])
         origin = self.table.range_origin
@@ -105,9 +105,9 @@ class ListedFunctions:
     @cached_property
     def lsda(self) -> Bools:
         """Which functions have a language-specific data area, for exceptions."""
-        if self.told is None:
+        if self.call_frames is None:
             return np.zeros(len(self), np.bool_)
-        column: U8 = np.concatenate([source.frames.fdes.lsda for source in self.told.sources])
+        column: U8 = np.concatenate([source.frames.fdes.lsda for source in self.call_frames.sources])
         has: Bools = column[self.table.range_origin] != 0
         return has
 
@@ -167,18 +167,18 @@ def functions_of(elf: ElfFile, roots: Sequence[str]) -> ListedFunctions:
         measured.sizes.sframe = existing_size(elf)
         sframe = sframe_table(elf)
     except WalkbackError as error:
-        if measured.told is None:
+        if measured.call_frames is None:
             raise
         error.file = None
         unreadable = str(error)
-    if measured.told is not None:
-        source, table = measured.told.sources[0].name, measured.told.table
+    if measured.call_frames is not None:
+        source, table = measured.call_frames.sources[0].name, measured.call_frames.table
     elif sframe is not None:
         source, table = sframe.name, settled(sframe.table, merge=True)
     else:
         raise MissingError("there is no .eh_frame, .debug_frame or .sframe section", file=elf.name)
     return ListedFunctions(
-        elf, measured.sizes, source, table, measured.told, measured.derived, sframe, unreadable, roots
+        elf, measured.sizes, source, table, measured.call_frames, measured.derived, sframe, unreadable, roots
     )
 
 

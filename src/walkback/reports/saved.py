@@ -90,12 +90,12 @@ def _with_stack_pointer(side: SideTable) -> SideTable:
     former, word = pairs // len(distinct), distinct[pairs % len(distinct)]
     count = np.diff(side.first)[former]
     entry = np.arange(int(count.sum())) + np.repeat(side.first[former] - (np.cumsum(count) - count), count)
-    told = np.flatnonzero(word)
-    kind = word[told] & np.uint64(15)
-    operand = word[told].view(np.int64) >> 20
-    operand = np.where(kind == RuleKind.REGISTER, (word[told] >> np.uint64(4)).astype(np.int64) & 0xFFFF, operand)
-    owner = np.concatenate((np.repeat(np.arange(len(pairs)), count), told))
-    register = np.append(side.register[entry], np.full(len(told), frames.machine.sp, np.uint16))
+    stated = np.flatnonzero(word)
+    kind = word[stated] & np.uint64(15)
+    operand = word[stated].view(np.int64) >> 20
+    operand = np.where(kind == RuleKind.REGISTER, (word[stated] >> np.uint64(4)).astype(np.int64) & 0xFFFF, operand)
+    owner = np.concatenate((np.repeat(np.arange(len(pairs)), count), stated))
+    register = np.append(side.register[entry], np.full(len(stated), frames.machine.sp, np.uint16))
     order = np.lexsort((register, owner))
     return replace(
         side,

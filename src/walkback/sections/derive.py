@@ -90,7 +90,7 @@ class ReadFrames(OneLine):
 class Derived(OneLine):
     """A section made from call frame information."""
 
-    told: ReadFrames
+    call_frames: ReadFrames
     """What was to be said."""
     said: UnwindTable
     """What of it the section says: all, or what the consumer wants."""
@@ -106,12 +106,12 @@ class Derived(OneLine):
     @property
     def source(self) -> FrameSource:
         """The section it was made from."""
-        return self.told.sources[0]
+        return self.call_frames.sources[0]
 
     @property
     def table(self) -> UnwindTable:
         """What was to be said."""
-        return self.told.table
+        return self.call_frames.table
 
     @property
     def section(self) -> Section:
@@ -121,27 +121,27 @@ class Derived(OneLine):
     @property
     def functions(self) -> int:
         """How many FDEs there are to be said."""
-        return self.told.functions
+        return self.call_frames.functions
 
     @property
     def dead(self) -> int:
         """How many FDEs describe code that is not in the file."""
-        return self.told.dead
+        return self.call_frames.dead
 
     @property
     def empty(self) -> int:
         """How many FDEs describe no code."""
-        return self.told.empty
+        return self.call_frames.empty
 
     @property
     def unreadable(self) -> int:
         """How many FDEs cannot be read so far that their code is known; each is among the uncovered, with no size."""
-        return len(self.told.unplaced)
+        return len(self.call_frames.unplaced)
 
     @property
     def shadowed(self) -> int:
         """How many FDEs have all their code described by others that hold there."""
-        return self.told.shadowed
+        return self.call_frames.shadowed
 
     @property
     def covered(self) -> int:
@@ -208,8 +208,8 @@ def derive(
     >>> derived.covered, derived.functions, derived.proof().equal
     (3, 4, True)
     """
-    told = read_call_frames(one_elf(source), as_written=as_written, section=section)
-    return derive_from(told, version=version, address=address, consumer=consumer)
+    call_frames = read_call_frames(one_elf(source), as_written=as_written, section=section)
+    return derive_from(call_frames, version=version, address=address, consumer=consumer)
 
 
 def read_call_frames(
@@ -248,22 +248,22 @@ def read_call_frames(
 
 
 def derive_from(
-    told: ReadFrames, *, version: int | None = None, address: int | None = None, consumer: str | None = None
+    call_frames: ReadFrames, *, version: int | None = None, address: int | None = None, consumer: str | None = None
 ) -> Derived:
     """Make the section that says what was read; the arguments are those of `derive`."""
-    elf = told.sources[0].elf
+    elf = call_frames.sources[0].elf
     walker = None if consumer is None else consumer_named(consumer, WALKERS)
-    fitted = fit(told.table, walker, [elf])
-    built = _build(elf, fitted.table, version_for(version, walker), address, told.as_written)
-    refused = {int(fitted.kept[one.range]): _reason(told, fitted.table, one) for one in built.refused}
+    fitted = fit(call_frames.table, walker, [elf])
+    built = _build(elf, fitted.table, version_for(version, walker), address, call_frames.as_written)
+    refused = {int(fitted.kept[one.range]): _reason(call_frames, fitted.table, one) for one in built.refused}
     unwanted = {index: {"code": "unwanted", "reason": reason} for index, reason in fitted.unwanted.items()}
     return Derived(
-        told=told,
+        call_frames=call_frames,
         said=fitted.table,
         built=built,
         contents=encode(built.section),
-        uncovered=[*_uncovered(told, refused), *_unplaced(told.unplaced, told.faults)],
-        unwanted=_uncovered(told, unwanted),
+        uncovered=[*_uncovered(call_frames, refused), *_unplaced(call_frames.unplaced, call_frames.faults)],
+        unwanted=_uncovered(call_frames, unwanted),
         notes=fitted.notes(),
     )
 
@@ -303,13 +303,13 @@ def behind_loaded(elf: ElfFile) -> int:
     return align(max((int(load["vaddr"]) + int(load["memsz"]) for load in loads), default=0), _PAGE)
 
 
-def _uncovered(told: ReadFrames, reasons: dict[int, dict[str, str]]) -> list[Uncovered]:
+def _uncovered(call_frames: ReadFrames, reasons: dict[int, dict[str, str]]) -> list[Uncovered]:
     """Ranges, by their numbers, with names and reasons."""
     if not reasons:
         return []
-    table = told.table
+    table = call_frames.table
     ranges = np.array(list(reasons))
-    names = told.symbols.names_at(table.range_start[ranges], table.range_section[ranges])
+    names = call_frames.symbols.names_at(table.range_start[ranges], table.range_section[ranges])
     found = [
         Uncovered(
             section=int(table.range_section[index]),
@@ -340,9 +340,9 @@ def _unplaced(fdes: I64, faults: U8) -> list[Uncovered]:
     ]
 
 
-def _reason(told: ReadFrames, table: UnwindTable, refused: Refused) -> dict[str, str]:
+def _reason(call_frames: ReadFrames, table: UnwindTable, refused: Refused) -> dict[str, str]:
     """Why the section does not have a range of the table: the name of the reason, and the words."""
-    fault = EntryFault(int(told.faults[table.range_origin[refused.range]]))
+    fault = EntryFault(int(call_frames.faults[table.range_origin[refused.range]]))
     if fault:
         return {"code": _word(fault), "reason": fault.words}
     return {"code": _word(refused.inexpressible(table) or refused.reason), "reason": refused.text(table)}

@@ -49,7 +49,7 @@ def add(
     ('0x3ff190', [SFrameSection(version=3, functions=3, rows=8, position=0)])
     """
     walker = None if consumer is None else consumer_named(consumer, WALKERS)
-    # It stays open: names and sections are asked for when the result is told.
+    # It stays open: names and sections are asked for when the result is printed.
     elf = one_elf(source)
     derived = derive(elf, version=version, section=section, consumer=consumer)
     proof = derived.proof()

@@ -173,7 +173,7 @@ def _numbered(elf: ElfFile) -> list[tuple[str, int]]:
 
 
 def _first(elf: ElfFile, section: str | None, *, frames_first: bool) -> NamedTable | None:
-    """One of the tables of a file. A section that is named is of the kind that its name tells."""
+    """One of the tables of a file. A section that is named is of the kind that its name says."""
     if section is not None:
         frames = "frame" in section and "sframe" not in section
         return call_frame_table(elf, section=section) if frames else sframe_table(elf, section=section)

@@ -67,7 +67,7 @@ def build(
     and their start fields are 0: `Section.code_section`, `code_address` and `field_offset` say what to relocate.
     What the version cannot say raises `InexpressibleError`, or with `leave_out` is left out and returned.
     `pcrel` is set by default where the version has it. `frame_pointer` sets the flag of versions 1 and 2. With
-    `width_by_size` row starts have the width that the function's size needs, as GNU as chooses it. `linked` tells
+    `width_by_size` row starts have the width that the function's size needs, as GNU as chooses it. `linked` says
     whether addresses are absolute; without it the ranges do, and of no ranges it is so.
 
     >>> [section] = walkback.ElfFile("a.out").sframe
@@ -235,7 +235,7 @@ def _lay_out(plan: Plan, entries: _Entries, flags: int, order: ByteOrder, addres
 
 
 def abi_of(machine: Machine, order: ByteOrder) -> int:
-    """The ABI identifier; the byte order tells the two of AArch64 apart."""
+    """The ABI identifier; the byte order distinguishes the two of AArch64."""
     if machine is AARCH64 and order == "big":
         return layout.ABI_AARCH64_ENDIAN_BIG
     return next(abi for abi, known in reversed(layout.ABI_MACHINES.items()) if known is machine)

@@ -3,7 +3,7 @@
 Every length, offset and count is checked before use, and no size that the bytes claim decides an allocation. What is
 wrong with the header, or makes the index unreachable, raises `SFrameError`; a function whose rows cannot be read keeps
 those that can and carries a fault, so that the others stay usable and the checker can name them all. `decode` refuses
-faults unless told otherwise.
+faults unless asked not to.
 """
 
 from __future__ import annotations

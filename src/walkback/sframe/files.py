@@ -350,7 +350,7 @@ def sources_of(elf: ElfFile, *, section: str | None = None) -> Iterator[Source]:
 
 
 def _header_extent(data: memoryview) -> memoryview:
-    """GNU ld makes the segment larger than the section in it; the header tells where it ends."""
+    """GNU ld makes the segment larger than the section in it; the header says where it ends."""
     try:
         first = next(decode_all(data, faults=True))[1]
     except SFrameError:

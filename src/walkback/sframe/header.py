@@ -91,7 +91,7 @@ class Header(_HeaderFields, Places):
 
 
 def read_header(view: memoryview, start: int = 0) -> tuple[Header, ByteOrder]:
-    """The header of a section that begins at `start`, and the byte order that its magic number tells."""
+    """The header of a section that begins at `start`, and the byte order that its magic number shows."""
     length = len(view) - start
     if length < layout.HEADER_SIZE:
         message = f"{length} bytes are too few for a header of {layout.HEADER_SIZE}"
@@ -138,7 +138,7 @@ def headers(view: memoryview) -> Iterator[tuple[int, int, Header, ByteOrder]]:
 
 
 def further(error: SFrameError, position: int) -> SFrameError:
-    """An error of the section that begins at this position, told from the start of the place."""
+    """An error of the section that begins at this position, counted from the start of the place."""
     error.offset = position + (error.offset or 0)
     if position:
         error.message = f"in the further section at {position:#x}, {error.message}"

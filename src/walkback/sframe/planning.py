@@ -92,7 +92,7 @@ def refusals_of(plan: Plan) -> list[Refused]:
     for reason, where in _range_refusals(plan):
         for index in np.flatnonzero(where).tolist():
             found.setdefault(index, Refused(index, None, reason))
-    # A range that flex rows cannot say either is told in the words of the richer coding.
+    # A range that flex rows cannot say either is refused in the words of the richer coding.
     coding = plan.flex or plan.default
     if not coding.refusal.any():
         return [found[index] for index in sorted(found)]

@@ -100,7 +100,7 @@ class End(IntEnum):
 
 END_WORDS = {one: one.name.lower().replace("_", "-") for one in End}
 END_REASONS = {End.ZERO: "the return address or the frame pointer is 0", End.GUESSED: "a frame before it is a guess"}
-"""What a person is told beside the word, where that says little."""
+"""What people read beside the word, where that says little."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -116,7 +116,7 @@ def _places(profile: Profile, whole: int, limit: int) -> list[str]:
     """The hottest frames: one for each address."""
     frames = profile.frames
     weight = sums(profile.stack, profile.weight, len(profile.stack_first) - 1)
-    # Code in no file is told apart by its name.
+    # Code in no file is distinguished by its name.
     names = [None if module else symbol for module, symbol in zip(frames.module, frames.symbol, strict=True)]
     places, place_of_frame = numbered(list(zip(frames.module, frames.address.tolist(), names, strict=True)))
     example = np.zeros(len(places), np.int64)

@@ -97,7 +97,7 @@ def _examine(data: Contents, found: _Examined, debug_roots: Sequence[str]) -> No
         return
     _add_frames(found, measured)
     some = _add_sframe(found, elf)
-    file["outcome"] = "measured" if measured.told is not None or some else "debug" if debug else "without"
+    file["outcome"] = "measured" if measured.call_frames is not None or some else "debug" if debug else "without"
 
 
 def _add_origin(found: _Examined, elf: ElfFile, sources: Sequence[FrameSource], debug_roots: Sequence[str]) -> None:
@@ -126,16 +126,16 @@ def _is_debug(elf: ElfFile) -> bool:
 
 def _add_frames(found: _Examined, measured: Measured) -> None:
     """What the call frame information takes, and what versions of SFrame would."""
-    told, sizes = measured.told, measured.sizes
-    if told is None:
+    call_frames, sizes = measured.call_frames, measured.sizes
+    if call_frames is None:
         return
-    pointers = frame_pointers(told.table)
+    pointers = frame_pointers(call_frames.table)
     found.file |= {
-        "source": told.sources[0].name,
-        "rows": len(told.table.row_offset),
-        "code_bytes": int(told.table.range_size.sum()),
-        "unreadable": len(told.unplaced),
-        **{name: getattr(told, name) for name in ("functions", "dead", "empty", "shadowed")},
+        "source": call_frames.sources[0].name,
+        "rows": len(call_frames.table.row_offset),
+        "code_bytes": int(call_frames.table.range_size.sum()),
+        "unreadable": len(call_frames.unplaced),
+        **{name: getattr(call_frames, name) for name in ("functions", "dead", "empty", "shadowed")},
         "fp_functions": pointers.functions,
         "fp_bytes": pointers.code_bytes,
         "fp_saved": pointers.saved,

@@ -1,7 +1,7 @@
 """Names as people write them, from those that compilers write: C++, Rust, and Swift where its own program is there.
 
-Names are told apart by how they begin. What is no such name, or breaks its rules, stays as it is, and so do the
-languages that are not read here. Behind `@` stands a version or the word `plt`, which stays.
+How a name begins says which language it is from. What is no such name, or breaks its rules, stays as it is, and so do
+the languages that are not read here. Behind `@` stands a version or the word `plt`, which stays.
 
 C++ names are shown without the types of their parameters and result unless these are asked for, as perf does. What a
 compiler says of a piece of a function it split or copied (`.cold`, `.part.0`) is kept as ` [clone .cold]`.

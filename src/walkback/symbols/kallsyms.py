@@ -1,6 +1,6 @@
 """Names of kernel code, from `/proc/kallsyms`: a line has an address, a type, a name, and in brackets its module.
 
-They are those of the kernel that runs now, and nothing else tells of which kernel a recording is than its build ID.
+They are those of the kernel that runs now, and nothing but its build ID says of which kernel a recording is.
 Without the right to see addresses all of them are 0, and there are no names.
 """
 

@@ -22,7 +22,7 @@ Disjoint = tuple[I32, U64, U64, I64]
 def settled(table: AnySpans, *, merge: bool = False) -> AnySpans:
     """The same rule at every address, by ranges that are sorted, disjoint and not empty.
 
-    A range whose middle belongs to another becomes two. `range_origin` still tells where each came from. With `merge` a
+    A range whose middle belongs to another becomes two. `range_origin` still says where each came from. With `merge` a
     row that says the same as the one before it is left out.
     """
     section, start, last, source = pieces = _bordered(table, disjoint(table))

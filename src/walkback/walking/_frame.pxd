@@ -40,7 +40,7 @@ cdef class Frame:
     cdef unsigned long long value
     cdef int why
     cdef unsigned long long at
-    # What tells whether a walk goes on for ever
+    # What shows whether a walk goes on for ever
     cdef int still
     cdef int signals
     cdef unsigned long long mark_pc

@@ -85,7 +85,7 @@ class Frame:
         return True
 
     def follow(self, step: cython.Py_ssize_t) -> cython.bint:
-        """Come to the caller; if there is none, all registers stay, `why` tells, and `at` what that is about."""
+        """Come to the caller; if there is none, all registers stay, `why` says why, and `at` what that is about."""
         flags: cython.int = self.step_flags[step]
         first: cython.Py_ssize_t = self.step_first[step]
         end: cython.Py_ssize_t = self.step_end[step]

@@ -1,6 +1,6 @@
 """From an address to the step that holds there (compiled).
 
-The mapping that has the address tells the module; the module's points, with a directory to begin from, tell the step.
+The mapping with the address gives the module; the module's points, with a directory to begin from, give the step.
 What was found is kept for the next time.
 """
 

@@ -150,7 +150,7 @@ def _digest(elf: ElfFile, machine: Machine, only: Only | None) -> str | None:
 
 
 def _identity(elf: ElfFile) -> Iterator[bytes | memoryview]:
-    """What the table of a file is made from, or tells it from all others."""
+    """What the table of a file is made from, or distinguishes it from all others."""
     if not len(elf.sections) or not elf.build_id:
         if len(elf.data) > _LARGEST_WHOLE:
             raise UnreadableError("the file is too large to be known by its contents", file=elf.name)

@@ -46,7 +46,7 @@ _MOST_TRAMPOLINES = 4096
 _PIECE = 4 << 20
 _LINKAGE = (".plt", ".plt.sec", ".plt.got", ".iplt")
 _BARE = (".init", ".fini")
-"""The C runtime's functions, which no assembler was told the frames of."""
+"""The C runtime's functions, whose frames no assembler was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class _Part:
 
 
 def module_table(elf: ElfFile, machine: Machine, only: Only | None = None) -> ModuleTable:
-    """Read a file's tables; what cannot be read is told and left out."""
+    """Read a file's tables; what cannot be read is reported and left out."""
     troubles: list[str] = []
     parts = _outermost(elf) if only != "fp" else []
     declared = False

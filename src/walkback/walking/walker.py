@@ -75,7 +75,7 @@ class Walker:
     ) -> None:
         """`elf_of` gives the file of a module; `address_mask` has the bits of an address that is not signed.
 
-        `is_kernels` tells which modules are the kernel's (the vDSO): what returns there is a signal handler.
+        `is_kernels` says which modules are the kernel's (the vDSO): what returns there is a signal handler.
         """
         if max_stack < 1:
             raise ArgumentError("the limit is at least one frame")

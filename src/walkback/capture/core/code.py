@@ -170,7 +170,7 @@ class CoreCode:
     def _by_link_map(self) -> None:
         auxiliary = self._notes.auxiliary
         if AT_ENTRY not in auxiliary:
-            self.troubles.append("the core file tells neither what files were mapped nor where its program was")
+            self.troubles.append("the core file says neither what files were mapped nor where its program was")
             return
         reader = LinkMap(self._memory.read, self._core.byteorder)
         path = self._exe or self._string(auxiliary.get(AT_EXECFN, 0))
@@ -204,7 +204,7 @@ class CoreCode:
             self._add_loaded(reader, interpreter, base, place)
 
     def _against_program(self, elf: ElfFile, bias: int) -> str | None:
-        """What tells that this is not the program."""
+        """What shows that this is not the program."""
         auxiliary = self._notes.auxiliary
         try:
             segments = elf.segments
@@ -223,7 +223,7 @@ class CoreCode:
         return None
 
     def _against(self, reader: LinkMap, elf: ElfFile, bias: int, dynamic: int | None) -> str | None:
-        """What tells that this is not the file that was loaded with this bias."""
+        """What shows that this is not the file that was loaded with this bias."""
         base = (bias + _first_address(elf)) % 2**64
         build_id = build_id_in(self._memory.read(base, _BEGINNING), elf.name)
         if build_id is not None:

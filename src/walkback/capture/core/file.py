@@ -26,7 +26,7 @@ _FIRST = 1 << 18
 """Bytes of each stack that are read at first."""
 _MOST = 1 << 26
 """Bytes that are read at once."""
-_MOST_TOLD = 1000
+_MOST_SHOWN = 1000
 """Lines of trouble."""
 
 
@@ -60,11 +60,11 @@ class CoreFile:
             raise UnreadableError(f"the core file has no thread's registers{cut}", file=elf.name)
         self._code = CoreCode(elf, self.memory, self.notes, modules, exe, sysroot)
         self.space = self._code.space()
-        told = [*self.notes.troubles, *self._code.troubles]
+        troubles = [*self.notes.troubles, *self._code.troubles]
         if cut:
-            told.insert(0, f"the core file is cut short: {self.memory.missing} bytes of memory are missing")
-        more = [f"and {len(told) - _MOST_TOLD} more like these"] if len(told) > _MOST_TOLD else []
-        self.troubles = told[:_MOST_TOLD] + more
+            troubles.insert(0, f"the core file is cut short: {self.memory.missing} bytes of memory are missing")
+        more = [f"and {len(troubles) - _MOST_SHOWN} more like these"] if len(troubles) > _MOST_SHOWN else []
+        self.troubles = troubles[:_MOST_SHOWN] + more
 
     @classmethod
     def open(

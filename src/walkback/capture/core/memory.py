@@ -50,12 +50,12 @@ class CoreMemory:
         return int(self._there[number]) if number >= 0 and self._there[number] < self.end[number] else 0
 
     def is_executable(self, address: int) -> bool | None:
-        """Whether code could run there; None if no segment tells."""
+        """Whether code could run there; None if no segment says."""
         number = self.number(address)
         return None if number < 0 else bool(self.flags[number] & elf_layout.PF_X)
 
     def is_writable(self, address: int) -> bool | None:
-        """Whether it could be written there; None if no segment tells."""
+        """Whether it could be written there; None if no segment says."""
         number = self.number(address)
         return None if number < 0 else bool(self.flags[number] & elf_layout.PF_W)
 

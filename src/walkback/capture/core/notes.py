@@ -2,7 +2,7 @@
 
 Shapes are those of `struct elf_prstatus`, `struct elf_prpsinfo` and `siginfo_t` of 64-bit Linux, which differ between
 machines only in the registers. `NT_FILE` is described in the kernel's `fs/binfmt_elf.c` and in core(5) by name only.
-Damage ends the reading of a note or of what follows it, is told, and leaves what was read before.
+Damage ends the reading of a note or of what follows it, is reported, and leaves what was read before.
 """
 
 from __future__ import annotations

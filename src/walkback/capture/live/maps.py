@@ -1,4 +1,4 @@
-"""`/proc/PID/maps`: what a process has mapped, as proc(5) tells it."""
+"""`/proc/PID/maps`: what a process has mapped, as proc(5) lists it."""
 
 from __future__ import annotations
 

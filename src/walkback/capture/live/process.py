@@ -162,16 +162,16 @@ class Process:
         return taken
 
     def _judge(self, taken: list[_Taken], refused: dict[int, str], troubles: list[str]) -> None:
-        """Some threads that cannot be had are told, but not those that ended; if it is all, that is an error."""
-        told = {tid: why for tid, why in refused.items() if why != "it ended" and not has_ended(tid)}
+        """Some threads that cannot be had are reported, but not those that ended; if it is all, that is an error."""
+        kept = {tid: why for tid, why in refused.items() if why != "it ended" and not has_ended(tid)}
         if not taken:
             if not Path(f"/proc/{self.pid}").exists():
                 raise self._error("it has ended")
             checked(self.pid, self.label)
             raise self._error(
-                f"none of its threads can be looked at: {reason(self.pid, next(iter(told.values()), 'it ended'))}"
+                f"none of its threads can be looked at: {reason(self.pid, next(iter(kept.values()), 'it ended'))}"
             )
-        troubles += [f"thread {tid}: {reason(tid, why)}" for tid, why in sorted(told.items())]
+        troubles += [f"thread {tid}: {reason(tid, why)}" for tid, why in sorted(kept.items())]
 
     def _take(self, tracer: Tracer, tid: int, maps: Maps, work: Callable[[], None] | None = None) -> _Taken | str:
         trouble = self._tracing.begin(tid) or tracer.take(tid, maps.stack_at, work)

@@ -1,4 +1,4 @@
-"""What `/proc` tells of processes and threads, and why some cannot be looked at."""
+"""What `/proc` says of processes and threads, and why some cannot be looked at."""
 
 from __future__ import annotations
 

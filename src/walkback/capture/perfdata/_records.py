@@ -108,7 +108,7 @@ def _number(
 def identify(words, big, kind, offset, size, ids, event_of_id, id_at, id_back, time_at, time_back):
     """The event and the time of each record; event -1 for an ID that no event has, time 0 where none is recorded.
 
-    `ids` rise; without any all records are of event 0. `id_at` tells where samples have their ID, in words from the
+    `ids` rise; without any all records are of event 0. `id_at` says where samples have their ID, in words from the
     record's start, and `id_back` where other records have it, in words from its end; 0 for nowhere. `time_at` and
     `time_back` tell the same of the time for each event.
     """

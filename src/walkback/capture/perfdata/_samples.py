@@ -46,7 +46,7 @@ def extract(words, big, which, offset, size, shape, columns, sp, copy_of_pc, out
     """Read the samples of the numbers `which`, which all have one shape.
 
     `shape` is (sample_type, read_format, branch_sample_type, period if none is recorded, bits of sample_regs_user);
-    `columns` tells for each bit of it the column of the register, or -1. Fills the arrays of `out`, which are for all
+    `columns` has for each bit of it the column of the register, or -1. Fills the arrays of `out`, which are for all
     samples, at the numbers `which`.
     """
     Extraction(words, big, offset, size, shape, columns, sp, copy_of_pc, out).run(memoryview(which))
@@ -349,11 +349,11 @@ def _chains(
 def readings(words, big, reading_at, read_format):
     """What counters showed: (number of the sample, ID of the counter, value), in the order of samples.
 
-    `reading_at` tells where each sample has its counters, which `extract` has seen to be there; -1 for nowhere.
+    `reading_at` says where each sample has its counters, which `extract` has seen to be there; -1 for nowhere.
     `read_format` is of all of them, and has IDs.
     """
     sample, identity, value = np.zeros(0, np.int64), np.zeros(0, np.uint64), np.zeros(0, np.uint64)
-    for _ in range(2):  # the first time tells how many there are
+    for _ in range(2):  # the first time counts them
         count = _readings(words, big, reading_at, read_format, sample, identity, value)
         if len(sample) < count:
             sample, identity, value = np.zeros(count, np.int64), np.zeros(count, np.uint64), np.zeros(count, np.uint64)

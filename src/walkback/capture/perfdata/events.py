@@ -84,7 +84,7 @@ class Event:
 
     @property
     def id_at(self) -> int:
-        """Where samples have the ID that tells their event, in words from the start; 0 for nowhere."""
+        """Where samples have the ID that names their event, in words from the start; 0 for nowhere."""
         return 1 + self._before(self._id_field) if self._id_field else 0
 
     @property

@@ -38,7 +38,7 @@ class Groups:
         return row[order], its_event[order], period[order]
 
     def _formats(self, event: I32) -> I64:
-        """Of each sample the `read_format` of its counters; 0 if it has none that can be told apart."""
+        """Of each sample the `read_format` of its counters; 0 if it has none that can be distinguished."""
         read = layout.SAMPLE_READ
         every = [one.read_format if one.sample_type & read else 0 for one in self._events.all]
         found: I64 = np.array([one if one & layout.READ_ID else 0 for one in every], np.int64)[event]

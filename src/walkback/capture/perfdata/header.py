@@ -54,7 +54,7 @@ class RecordingHeader:
 
     @property
     def machine(self) -> Machine | None:
-        """The machine that it was recorded on, if the header tells it."""
+        """The machine that it was recorded on, if the header says it."""
         if self.arch is not None:
             if self.arch not in _MACHINES:
                 raise UnreadableError(f"recorded on {self.arch}, which is not supported", file=self.name)
@@ -174,7 +174,7 @@ def byteorder_of(start: bytes, name: str) -> ByteOrder:
 
 
 def is_pipe(start: memoryview, byteorder: ByteOrder, name: str) -> bool:
-    """Whether this is what perf writes to a pipe; the header's own size tells it."""
+    """Whether this is what perf writes to a pipe; the header's own size shows it."""
     if len(start) < layout.PIPE_HEADER:
         raise UnreadableError("the file ends within its header", file=name)
     return int.from_bytes(start[8:16], byteorder) == layout.PIPE_HEADER

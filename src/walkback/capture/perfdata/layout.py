@@ -137,7 +137,7 @@ EVENT_UPDATE_NAME = 2
 PROT_EXEC = 4
 KERNEL_PID = -1
 MOST_MAPPINGS = 1 << 17
-"""In one process; Linux allows 65,530 unless told otherwise."""
+"""In one process; Linux allows 65,530 by default."""
 
 
 class ScanEnd(IntEnum):

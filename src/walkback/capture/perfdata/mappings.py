@@ -1,6 +1,6 @@
 """Where the processes of a recording have code mapped, as its records tell one after the other.
 
-Nothing tells that something was unmapped. A later mapping takes the place of what it overlaps.
+No record says that something was unmapped. A later mapping takes the place of what it overlaps.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class Recording:
 
     @property
     def clock(self) -> tuple[int, int] | None:
-        """One moment, in nanoseconds since 1970 and as samples count; only `perf record -k` tells it."""
+        """One moment, in nanoseconds since 1970 and as samples count; only `perf record -k` records it."""
         return self._header.clock
 
     @property
@@ -337,8 +337,8 @@ class Recording:
         self.counts.early = self._waiting.early
         self.counts.unknown_ids += self._groups.unknown
         if self.counts.damaged:
-            told = counted(self.counts.damaged, "record")
-            self.troubles.append(f"the contents of {told} contradict their size; they are left out")
+            records = counted(self.counts.damaged, "record")
+            self.troubles.append(f"the contents of {records} contradict their size; they are left out")
         if self._state.spaces.full:
             self.troubles.append("mappings change so often that the later changes are not followed")
         if self._state.forgotten:

@@ -104,7 +104,7 @@ class _SingleSource(RecordSource):
         self._carry = b""
 
     def pieces(self) -> Iterator[RecordChunk]:
-        """The records, in their order. What is wrong with the recording is told in its troubles, and ends it."""
+        """The records, in their order. What is wrong with the recording is listed in its troubles, and ends it."""
         try:
             for piece in self._stored():
                 yield from self._unpack(piece)

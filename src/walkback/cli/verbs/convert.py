@@ -13,8 +13,7 @@ from walkback.cli.paths import INPUT_FILE, output_for
 from walkback.cli.written import IN_PLACE, Writing, options, run, tell, versions_text, wanted_pcrel
 
 if TYPE_CHECKING:
-    from walkback.cli.paths import output_for
-from walkback.cli.written import Written
+    from walkback.cli.written import Written
 
 
 @click.command()

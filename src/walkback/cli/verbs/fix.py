@@ -12,8 +12,7 @@ from walkback.cli.paths import INPUT_FILE, output_for
 from walkback.cli.written import IN_PLACE, VERSION, Writing, options, run, tell, versions_text, wanted_pcrel
 
 if TYPE_CHECKING:
-    from walkback.cli.paths import output_for
-from walkback.cli.written import Written
+    from walkback.cli.written import Written
 
 
 @click.command()
@@ -37,7 +36,7 @@ def fix(
 ) -> None:
     """Make the SFrame of a linked file one sorted section, of which the headers tell.
 
-    What was wrong is told: concatenated, unsorted, doubled or dead functions, a wrong type, a program header that is
+    It says what was wrong: concatenated, unsorted, doubled or dead functions, a wrong type, a program header that is
     missing or wrong. A file that is right stays as it is.
     """
     from walkback.sections.linking.fix import fix as fix_file

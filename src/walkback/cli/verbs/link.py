@@ -92,7 +92,7 @@ def link(
 
 
 def _check(files: Sequence[str], output: str) -> None:
-    """Refuse what makes no sense; what cannot be read is told later."""
+    """Refuse what makes no sense; what cannot be read is reported later."""
     from walkback.sections.linking.link import check_inputs
 
     try:

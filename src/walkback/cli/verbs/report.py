@@ -90,7 +90,7 @@ def _finished(folder: str) -> int:
 
     if Survey(folder).finished:
         return EXIT_FINE
-    complain(f"{folder}: this survey is not finished, and tells of what it has so far")
+    complain(f"{folder}: this survey is not finished, the report shows what it has so far")
     return EXIT_FINDINGS
 
 
@@ -139,14 +139,14 @@ def _answer(answer: Answer, form: str, *, chosen: bool) -> Iterator[bytes]:
     if form == "csv":
         yield from _csv(figure.columns, answer.rows)
     elif form == "json":
-        told: dict[str, object] = {
+        answer_line: dict[str, object] = {
             "figure": figure.name,
             "title": figure.title,
             "sentence": figure.sentence,
             "says": answer.says,
         }
-        told |= {"sql": figure.sql, "columns": [column.name for column in figure.columns]}
-        yield json.dumps({**told, "rows": answer.rows}).encode() + b"\n"
+        answer_line |= {"sql": figure.sql, "columns": [column.name for column in figure.columns]}
+        yield json.dumps({**answer_line, "rows": answer.rows}).encode() + b"\n"
     else:
         yield from _text(answer, chosen=chosen)
 
@@ -205,7 +205,7 @@ def _table(columns: Sequence[Column], rows: Iterator[Row], most: int | None) -> 
 
 
 def _short(text: str) -> str:
-    """The end of what is long: of a path that tells most."""
+    """The end of what is long: the end of a path says most."""
     return text if len(text) <= _WIDEST else f"...{text[3 - _WIDEST :]}"
 
 

@@ -11,8 +11,7 @@ from walkback.cli.paths import INPUT_FILE, output_for
 from walkback.cli.written import IN_PLACE, VERSION, Writing, options, run, tell, wanted_pcrel
 
 if TYPE_CHECKING:
-    from walkback.cli.paths import output_for
-from walkback.cli.written import Written
+    from walkback.cli.written import Written
 
 
 @click.command()

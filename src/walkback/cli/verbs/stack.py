@@ -114,7 +114,7 @@ def stack(
 
 
 class _Shots:
-    """Pictures taken one after the other, and what is to be told of all."""
+    """Pictures taken one after the other, and what is to be said of all."""
 
     def __init__(self, stopper: Stopper, repeat: int, interval: float) -> None:
         import numpy as np

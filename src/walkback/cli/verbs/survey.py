@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from walkback.surveys.run import Progress, Surveyed
     from walkback.surveys.summary import Summary, VersionSummary
 
-_MOST_TOLD = 20
+_MOST_SHOWN = 20
 """Lines of what could not be surveyed; all of it is in the tables."""
 _PATIENCE = 10.0
-"""Seconds without a worker until that is told."""
+"""Seconds without a worker before it says so."""
 _BYTES_OF_A_FILE = 200_000
 """A small file takes as long as this many bytes of a large one."""
 _OUTCOMES = {
@@ -97,7 +97,7 @@ def survey(
             )
         with Survey(folder).database() as database:
             found = summary(database)
-        (_tell_json if as_json else _tell)(done, found)
+        (_print_json if as_json else _print)(done, found)
         return _complain(folder, found)
 
     try:
@@ -117,7 +117,7 @@ def _workers(jobs: int | None, dask: str | None) -> Workers:
 
     with contextlib.suppress(ImportError):
         import distributed  # noqa: F401 - it sets up its logging when it is imported
-    # What happens to workers is told where they are; here it would be drawn over the progress.
+    # What happens to workers is said where they are; here it would be drawn over the progress.
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] in {"distributed", "tornado", "asyncio"}:
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -130,18 +130,18 @@ class _Patience:
     def __init__(self, address: str | None) -> None:
         self._address = address
         self._since: float | None = None
-        self._told = False
+        self._noted = False
 
     def look(self, state: Progress) -> None:
         """Each second or so, as long as there is no worker."""
         if state.workers != 0:
-            self._since, self._told = None, False
+            self._since, self._noted = None, False
             return
         now = time.monotonic()
         self._since = self._since or now
-        if now - self._since > _PATIENCE and not self._told:
+        if now - self._since > _PATIENCE and not self._noted:
             complain(f"waiting for a worker of {self._address}")
-            self._told = True
+            self._noted = True
 
 
 @contextlib.contextmanager
@@ -166,11 +166,11 @@ def _shown() -> Iterator[Callable[[Progress], None]]:
     columns = (
         rich.TextColumn("{task.description}"),
         rich.BarColumn(),
-        rich.TextColumn("{task.fields[told]}"),
+        rich.TextColumn("{task.fields[summary]}"),
         rich.TimeRemainingColumn(),
     )
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        finding = bar.add_task("Finding files", total=None, told="")
+        finding = bar.add_task("Finding files", total=None, summary="")
         looking: list[rich.TaskID] = []
         begun = files = size = 0.0
 
@@ -178,17 +178,19 @@ def _shown() -> Iterator[Callable[[Progress], None]]:
             nonlocal begun, files, size
             done, total = _cost(state.files, state.bytes), _cost(state.all_files, state.all_bytes)
             if state.finding:
-                bar.update(finding, told=f"{_counted(state.all_files, 'file')}, {state.all_bytes / 1e6:,.0f} MB")
+                bar.update(finding, summary=f"{_counted(state.all_files, 'file')}, {state.all_bytes / 1e6:,.0f} MB")
             elif not looking:
                 # What was done in a former run is not to be counted as speed.
                 begun, files, size = time.monotonic(), state.files, state.bytes
                 bar.remove_task(finding)
-                looking.append(bar.add_task("Surveying", total=total, completed=done, told=""))
+                looking.append(bar.add_task("Surveying", total=total, completed=done, summary=""))
             else:
                 seconds = max(time.monotonic() - begun, 1e-3)
-                told = f"{state.files:,} of {state.all_files:,} files"
-                told += f", {(state.files - files) / seconds:,.0f}/s, {(state.bytes - size) / 1e6 / seconds:,.1f} MB/s"
-                bar.update(looking[0], completed=done, told=told)
+                summary = f"{state.files:,} of {state.all_files:,} files"
+                summary += (
+                    f", {(state.files - files) / seconds:,.0f}/s, {(state.bytes - size) / 1e6 / seconds:,.1f} MB/s"
+                )
+                bar.update(looking[0], completed=done, summary=summary)
 
         yield move
 
@@ -198,7 +200,7 @@ def _cost(files: int, size: int) -> int:
     return files * _BYTES_OF_A_FILE + size
 
 
-def _tell(done: Surveyed, found: Summary) -> None:
+def _print(done: Surveyed, found: Summary) -> None:
     before = f", {done.files - done.done:,} of them in former runs" if done.done < done.files else ""
     click.echo(f"{printable(done.folder)}: looked through {_counted(done.files, 'file')}{before}")
     kinds = ", ".join(f"{count:,} {_OUTCOMES.get(outcome, outcome)}" for outcome, count in found.outcomes.items())
@@ -221,18 +223,18 @@ def _ratio(one: VersionSummary) -> str:
     return f"{one.bytes / one.call_frames:.3f}" if one.call_frames else "-"
 
 
-def _tell_json(done: Surveyed, found: Summary) -> None:
+def _print_json(done: Surveyed, found: Summary) -> None:
     import json
 
-    told: dict[str, Any] = {"type": "survey", "survey": done.folder, "looked_through": done.files, "now": done.done}
-    click.echo(json.dumps(told | asdict(found)))
+    summary: dict[str, Any] = {"type": "survey", "survey": done.folder, "looked_through": done.files, "now": done.done}
+    click.echo(json.dumps(summary | asdict(found)))
 
 
 def _complain(folder: str, found: Summary) -> int:
     """What could not be surveyed; returns the exit status."""
-    for where, why in found.unsurveyed[:_MOST_TOLD]:
+    for where, why in found.unsurveyed[:_MOST_SHOWN]:
         complain(f"{where}: {why}")
-    more = len(found.unsurveyed) - _MOST_TOLD
+    more = len(found.unsurveyed) - _MOST_SHOWN
     if more > 0:
         complain(f"{folder}: and {more:,} more, in the tables troubles and files")
     if not found.files:

@@ -183,8 +183,8 @@ def account(file: str, recording: Recording, ends: np.ndarray, troubles: list[st
         complain(f"{file}: {_NO_SAMPLES}")
     short = {End(end): int(ends[end]) for end in np.flatnonzero(ends).tolist() if end != End.COMPLETE}
     if short:
-        told = {end: END_WORDS[end] + (f" ({END_REASONS[end]})" if end in END_REASONS else "") for end in short}
-        reasons = ", ".join(f"{short[end]} {told[end]}" for end in sorted(short, key=lambda end: -short[end]))
+        words = {end: END_WORDS[end] + (f" ({END_REASONS[end]})" if end in END_REASONS else "") for end in short}
+        reasons = ", ".join(f"{short[end]} {words[end]}" for end in sorted(short, key=lambda end: -short[end]))
         complain(f"{file}: {sum(short.values())} of {counted(total, 'stack')} not complete: {reasons}")
     if total and ends[End.NO_REGISTERS] == total:
         complain(f"{file}: {_NOTHING_TO_WALK}")

@@ -83,10 +83,10 @@ def convert(
     """Write a copy of a file whose SFrame sections have this version and say the same.
 
     The file is a linked one, an object, an archive of objects, or raw section bytes; the copy takes its place unless
-    there is an `output`. Sections that were concatenated become one. `byteorder` is for raw bytes; `pcrel` tells
+    there is an `output`. Sections that were concatenated become one. `byteorder` is for raw bytes; `pcrel` says
     whether starts count from their own fields. What the version cannot say raises `IncompleteError`, or is left out and
-    told with `leave_out`. A `consumer` ("linux" or "glibc") makes the version the one that it reads, leaves out what it
-    must not find, and raises `GraftError` if it would not load the result.
+    reported with `leave_out`. A `consumer` ("linux" or "glibc") makes the version the one that it reads, leaves out
+    what it must not find, and raises `GraftError` if it would not load the result.
 
     >>> converted = walkback.convert("a.out", "new.out", version=2)
     >>> converted.versions, converted.version, converted.functions

@@ -108,7 +108,7 @@ def gather(sources: Iterable[Source], *, leave_out: bool = False) -> Gathered | 
     """Read all that stands in these places; None if that is nothing.
 
     What cannot be read, or has no known meaning, raises an error; with `leave_out` functions whose rows cannot be read
-    are told in `unreadable`, and parts without a known meaning are passed over. Sections for different machines raise
+    are listed in `unreadable`, and parts without a known meaning are passed over. Sections for different machines raise
     `InexpressibleError`.
     """
     read: list[tuple[Source, SectionBatch, I64]] = []

@@ -45,8 +45,8 @@ def link(
     for `address`, or else for the lowest address of those it is made of, or behind all code where that has no room. Its
     version is the highest of those, unless it is given. In the execution view it is one sorted index; in the linking
     view a complete section for each that there was. What the version cannot say raises `IncompleteError`, or is left
-    out and told with `leave_out`. A `consumer` ("linux" or "glibc") makes the version the one that it reads, and leaves
-    out what it must not find.
+    out and reported with `leave_out`. A `consumer` ("linux" or "glibc") makes the version the one that it reads, and
+    leaves out what it must not find.
 
     >>> linked = walkback.link(["concatenated"], "one.sframe")
     >>> linked.pieces, linked.functions

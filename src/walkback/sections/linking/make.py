@@ -122,7 +122,7 @@ def make(
 ) -> Made:
     """Write the functions of a table, which come from what was gathered, for a place; in an object there is none.
 
-    What the version cannot say is left out and told. With a `key` there is a complete section for each that it tells.
+    What the version cannot say is left out and reported. With a `key` there is a complete section for each value of it.
     """
     if form.version_for(gathered) == 1 and table.machine is S390X:
         message = "version 1 does not know s390x"
@@ -223,7 +223,7 @@ def _distinct(numbers: I64) -> int:
 
 
 def refuse_incomplete(left_out: Sequence[LeftOut], version: int) -> None:
-    """Raise the error that tells all that a version cannot say."""
+    """Raise the error that lists all that a version cannot say."""
     if not left_out:
         return
     message = f"{counted(len(left_out), 'function')} cannot be written in version {version}"

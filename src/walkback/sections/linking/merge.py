@@ -1,4 +1,4 @@
-"""Functions that several sections tell of, told once.
+"""Functions that several sections describe, described once.
 
 The result does not depend on the order of the sections: of two functions that start at one address the larger holds, of
 two of one size the one whose contents come first in an order of their own. Where functions overlap otherwise, the one
@@ -33,7 +33,7 @@ class Merged:
     duplicates: int
     """Which say what another says of the same code."""
     overlapping: int
-    """Which say something of code that another tells of too."""
+    """Which say something of code that another describes too."""
 
     def account(self) -> list[str]:
         """What was said twice or for nothing, in words."""
@@ -114,7 +114,7 @@ def _again(table: UnwindTable) -> Bools:
 def _digests(table: UnwindTable) -> U64:
     """A number for what each function says, the same for the same contents wherever they come from.
 
-    Only functions with one place and one size are told apart by it, of which one holds in any case.
+    Only functions with one place and one size are distinguished by it, of which one holds in any case.
     """
     of_rule = table.rules["ra_signed"].astype(np.uint64)
     for part in ("cfa", "ra", "fp"):

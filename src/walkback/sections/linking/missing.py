@@ -25,9 +25,7 @@ def missing(elf: ElfFile, table: UnwindTable) -> list[str]:
     count = int((~there).sum())
     if not count:
         return []
-    return [
-        f"{counted(count, 'function')} of the call frame information without SFrame: `walkback compare` tells which"
-    ]
+    return [f"{counted(count, 'function')} of the call frame information without SFrame: `walkback compare` lists them"]
 
 
 def _places(table: UnwindTable) -> np.ndarray:

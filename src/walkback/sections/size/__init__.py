@@ -171,7 +171,7 @@ def _sum(one: Any, other: Any) -> Any:
 def _of_elf(elf: ElfFile) -> Sizes:
     found = measure_frames(elf)
     found.sizes.sframe = existing_size(elf)
-    found.sizes.without = int(found.told is None and found.sizes.sframe is None)
+    found.sizes.without = int(found.call_frames is None and found.sizes.sframe is None)
     return found.sizes
 
 
@@ -180,7 +180,7 @@ class Measured:
     """The call frame information of one ELF file, and what was made to measure it."""
 
     sizes: Sizes
-    told: ReadFrames | None = None
+    call_frames: ReadFrames | None = None
     """What its call frame information says, if it has some."""
     derived: dict[int, Derived] = field(default_factory=dict)
     """The section of each version that can be made."""
@@ -192,11 +192,11 @@ def measure_frames(elf: ElfFile, sources: Sequence[FrameSource] | None = None) -
     found = Measured(section_sizes(elf, sources))
     for source in sources:
         if source.index is None:
-            # Without section headers nothing tells where it ends, but for the terminator behind its entries.
+            # Without section headers nothing says where it ends, but for the terminator behind its entries.
             ends = (source.frames.cies.end, source.frames.fdes.end)
             found.sizes.eh_frame += max((int(end.max()) + 4 for end in ends if len(end)), default=0)
     if sources:
-        found.told = read_call_frames(elf, sources=sources)
+        found.call_frames = read_call_frames(elf, sources=sources)
         _derive_all(elf, found)
     return found
 
@@ -214,12 +214,12 @@ def section_sizes(elf: ElfFile, sources: Iterable[FrameSource]) -> Sizes:
 
 
 def _derive_all(elf: ElfFile, found: Measured) -> None:
-    if found.told is None:
+    if found.call_frames is None:
         return
     place, sizes = _place(elf), found.sizes
     for version in VERSIONS:
         try:
-            made = derive_from(found.told, version=version, address=place)
+            made = derive_from(found.call_frames, version=version, address=place)
         except InexpressibleError as error:
             sizes.impossible[version] = error.message
             continue

@@ -5,7 +5,7 @@ callee-saved register is. What is assumed, for the functions that version 3 says
 
 * A function with a personality routine or a language-specific data area (LSDA) gets 1 byte that names the routine, and
   if it has an LSDA 4 bytes that point to it. Every CIE with a routine gets 4 bytes that point to that.
-* Registers are told in the rows, as flex rows do: 1 byte that counts them, and for each a control word and a word with
+* Registers stand in the rows, as in flex rows: 1 byte that counts them, and for each a control word and a word with
   the offset (or register), of 1, 2 or 4 bytes as the largest in the row needs. An expression stands behind its words.
 * Where the registers change and nothing else does, a row is added, with start, info byte and words of the one before.
 * `numbered_bytes` instead of `register_bytes`: every distinct set of rules is kept once, and 2 bytes in a row name it.
@@ -54,7 +54,7 @@ class Replacement:
 
     @property
     def total(self) -> int:
-        """All bytes, with the registers told in the rows."""
+        """All bytes, with the registers in the rows."""
         return self.exception_bytes + self.added_row_bytes + self.register_bytes
 
     @property
@@ -66,11 +66,11 @@ class Replacement:
 def replacement_of(made: Derived) -> Replacement:
     """Measure it beside the section that was derived."""
     found = Replacement()
-    said = marked(made.table.range_origin, len(made.told.faults))
+    said = marked(made.table.range_origin, len(made.call_frames.faults))
     said[[one.fde for one in made.uncovered]] = False
     rows = _RowLengths(made)
     before = 0
-    for source in made.told.sources:
+    for source in made.call_frames.sources:
         covered = said[before : before + len(source.frames.fdes)]
         before += len(covered)
         _add_exceptions(found, source.frames, covered)
@@ -98,12 +98,12 @@ def _add_registers(found: Replacement, frames: Frames, covered: Bools, lengths: 
     new_set[1:] = others.row_set[1:] != others.row_set[:-1]
     inside = covered[owner] & (frames.row_offset < frames.fdes.size[owner])
     added = inside & new_set & ~new_rule
-    told = inside & (new_rule | new_set) & (others.row_set > 0)
-    numbers = others.row_set[told]
+    changed = inside & (new_rule | new_set) & (others.row_set > 0)
+    numbers = others.row_set[changed]
     costs = set_bytes(others)
     used = np.flatnonzero(marked(numbers, len(others)))
     found.register_functions += int(marked(owner[inside & (others.row_set > 0)], len(frames.fdes)).sum())
-    found.register_rows += int(told.sum())
+    found.register_rows += int(changed.sum())
     found.added_rows += int(added.sum())
     places = frames.fdes.start[owner[added]] + frames.row_offset[added]
     found.added_row_bytes += lengths.sum_at(places, frames.code_section[owner[added]])
@@ -113,7 +113,7 @@ def _add_registers(found: Replacement, frames: Frames, covered: Bools, lengths: 
 
 
 def set_bytes(others: SideTable) -> I64:
-    """Bytes of each set, told in a row."""
+    """Bytes of each set in a row."""
     kind, operand = others.kind, others.operand.copy()
     expressions = np.flatnonzero(others.is_expression())
     operand[expressions] = [len(others.expression(place)) for place in operand[expressions].tolist()]

@@ -38,8 +38,8 @@ class Code:
 
 _BROKEN = """
 header-size: A section is empty or begins with a header of 28 bytes.
-header-magic: The magic number 0xdee2 tells that this is SFrame, and in which byte order.
-header-version: The version tells the layout of everything after the preamble; 1, 2 and 3 exist.
+header-magic: The magic number 0xdee2 marks SFrame, and shows its byte order.
+header-version: The version says which layout everything after the preamble has; 1, 2 and 3 exist.
 header-flags: Undefined flag bits are zero: libsframe refuses a section with one, and nobody knows its meaning.
 header-abi: The ABI gives the data words their meaning; 1 to 4 exist.
 header-byteorder: Each ABI has one byte order, and a consumer on that machine reads no other.

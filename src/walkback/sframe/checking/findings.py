@@ -13,7 +13,7 @@ from walkback.sframe.checking.codes import CODES, Severity
 from walkback.sframe.section import Section
 
 LISTED = 20
-"""Breaches of one rule that are listed, unless told otherwise; the rest is counted."""
+"""Breaches of one rule that are listed by default; the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,22 +149,22 @@ class _Walk:
         _, rows = self.table.find_many(place)
         return np.where(rows >= 0, self.table.row_rule[np.maximum(rows, 0)].astype(np.int64), -1)
 
-    def uncovered(self, elf: ElfFile, told: UnwindTable) -> None:
+    def uncovered(self, elf: ElfFile, wanted: UnwindTable) -> None:
         """Functions that the call frame information has and the section has not."""
-        missing = (told.range_size > 0) & (self.table.find_many(told.range_start)[0] < 0)
-        outermost = told.rows_where(told.rules["ra"]["kind"] == PartKind.UNDEFINED) > 0
-        ends = np.zeros(len(told), np.bool_)
+        missing = (wanted.range_size > 0) & (self.table.find_many(wanted.range_start)[0] < 0)
+        outermost = wanted.rows_where(wanted.rules["ra"]["kind"] == PartKind.UNDEFINED) > 0
+        ends = np.zeros(len(wanted), np.bool_)
         chosen = np.flatnonzero(missing & outermost)
-        ends[chosen] = [_clears_frame_pointer(elf, told, index) for index in chosen.tolist()]
+        ends[chosen] = [_clears_frame_pointer(elf, wanted, index) for index in chosen.tolist()]
         missing &= ~ends
         if self.consumer.finds_signals:
-            missing &= ~is_signal_code(elf, told)
+            missing &= ~is_signal_code(elf, wanted)
         functions = np.flatnonzero(missing)
-        names = self._names(told, functions)
+        names = self._names(wanted, functions)
 
         def note(number: int) -> None:
             index = int(functions[number])
-            place = f"{int(told.range_start[index]):#x}{names[number]} ({int(told.range_size[index])} bytes)"
+            place = f"{int(wanted.range_start[index]):#x}{names[number]} ({int(wanted.range_size[index])} bytes)"
             what = "is not in the section: the walk falls back here"
             if outermost[index]:
                 what = "is not in the section, and outermost: the walk ends here if the frame pointer is zero"
@@ -172,19 +172,19 @@ class _Walk:
 
         self.found.add_all(f"{self.consumer.name}-uncovered", np.arange(len(functions)), note)
 
-    def _names(self, told: UnwindTable, functions: I64) -> list[str]:
+    def _names(self, wanted: UnwindTable, functions: I64) -> list[str]:
         names: list[str | None] = [None] * len(functions)
         if self.source.symbols is not None and len(functions):
             with suppress(UnreadableError):
-                names = self.source.symbols.names_at(told.range_start[functions], told.range_section[functions])
+                names = self.source.symbols.names_at(wanted.range_start[functions], wanted.range_section[functions])
         return ["" if name is None else f" {name}" for name in names]
 
 
-def _clears_frame_pointer(elf: ElfFile, told: UnwindTable, index: int) -> bool:
+def _clears_frame_pointer(elf: ElfFile, wanted: UnwindTable, index: int) -> bool:
     """Whether the code of a function makes the frame pointer zero, by which consumers know the end of a stack."""
-    code = _CLEARS_FP.get(told.machine)
+    code = _CLEARS_FP.get(wanted.machine)
     try:
-        data = elf.mapped_data(int(told.range_start[index]), int(told.range_size[index]))
+        data = elf.mapped_data(int(wanted.range_start[index]), int(wanted.range_size[index]))
     except UnreadableError:
         return False
     return code is not None and code in bytes(data)

@@ -19,7 +19,7 @@ from walkback.cli.blobs import Blob, read_blob, read_blobs, stream_blob
 from walkback.cli.choosing import Label, Moment, one_each
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import INPUT_FILE, STREAM, standard_input
-from walkback.cli.storing import told
+from walkback.cli.storing import summary
 from walkback.cli.verbs.unwind import account
 from walkback.cli.walking import BUILDID_DIR, SYSROOT
 
@@ -93,7 +93,7 @@ def append(
             worst = max(worst, EXIT_FINDINGS)
         for note in new.notes:
             complain(f"{folder}: {note}")
-        _tell(folder, new, as_json)
+        _print(folder, new, as_json)
         return worst
 
     ctx.exit(guarded(work, ctx.obj, ctx.obj))
@@ -196,7 +196,7 @@ def _add_backtraces(new: Append, blobs: list[Blob], times: int, wanted: _WantedA
     return EXIT_FINE
 
 
-def _tell(folder: str, new: Append, as_json: bool) -> None:
+def _print(folder: str, new: Append, as_json: bool) -> None:
     """What came into the store."""
     import json
     from dataclasses import asdict
@@ -205,4 +205,4 @@ def _tell(folder: str, new: Append, as_json: bool) -> None:
         hours = {hour: asdict(counts) for hour, counts in new.blocks.items()}
         click.echo(json.dumps({"type": "append", "store": folder, "segment": new.segment, "hours": hours}))
         return
-    (complain if new.segment is None else click.echo)(printable(f"{folder}: {told(new)}"))
+    (complain if new.segment is None else click.echo)(printable(f"{folder}: {summary(new)}"))

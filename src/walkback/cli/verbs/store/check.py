@@ -12,7 +12,7 @@ from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
 @JSON
 @click.pass_context
 def check(ctx: click.Context, /, as_json: bool) -> None:
-    """Read every block, and compare it with what the store tells of it."""
+    """Read every block, and compare it with what the store says of it."""
 
     def work(folder: str) -> int:
         import json

@@ -33,9 +33,9 @@ def tell(folder: str, kind: str, done: Replaced, as_json: bool) -> None:
     """What was replaced, and by what."""
     import json
 
-    told = {"replaced": len(done.old), "made": len(done.blocks), "waiting": done.waiting}
+    counts = {"replaced": len(done.old), "made": len(done.blocks), "waiting": done.waiting}
     if as_json:
-        click.echo(json.dumps({"type": kind, "store": folder, "segment": done.segment, **told}))
+        click.echo(json.dumps({"type": kind, "store": folder, "segment": done.segment, **counts}))
         return
     if not done.old:
         click.echo(f"{printable(folder)}: there is nothing to {kind}")

@@ -108,10 +108,10 @@ def _objects(found: Through, limit: int) -> list[str]:
     import json
     from dataclasses import asdict
 
-    def told(neighbours: list[Neighbour]) -> list[dict[str, Any]]:
+    def listed(neighbours: list[Neighbour]) -> list[dict[str, Any]]:
         return [asdict(one) for one in neighbours[:limit]]
 
     functions = [{"name": name, "module": module} for name, module in found.functions]
     weights = {"weight": found.weight, "own": found.own, "whole": found.whole}
-    sides = {"callers": told(found.callers), "callees": told(found.callees)}
+    sides = {"callers": listed(found.callers), "callees": listed(found.callees)}
     return [json.dumps({"type": "through", "functions": functions, **weights, **sides})]
