@@ -20,7 +20,7 @@ from waiting import PATIENCE, eventually
 from walkback.cbf.encoding import encode as encode_backtrace
 from walkback.cbf.layout import FrameCode
 from walkback.cli.verbs.store import VERBS
-from walkback.cli.verbs.store.flame import FORMATS, STREAMED
+from walkback.cli.walking import STREAMED, SUMMED
 from walkback.export.formats import FORMATS as WRITERS
 
 BUILD_ID = "--build-id=0x00112233445566778899aabbccddeeff00112233"
@@ -163,8 +163,8 @@ def test_no_samples_are_told(store: Path) -> None:
 @pytest.mark.whole
 def test_every_format_that_sums_up(store: Path, tmp_path: Path) -> None:
     assert {name for name, form in WRITERS.items() if form.streamed} == set(STREAMED)
-    assert set(FORMATS) == set(WRITERS) - set(STREAMED)
-    for form in FORMATS:
+    assert set(SUMMED) == set(WRITERS) - set(STREAMED)
+    for form in SUMMED:
         out = tmp_path / "out"
         assert asked(store, "flame", "--format", form, "-o", out).returncode == 0
         assert out.stat().st_size

@@ -16,7 +16,7 @@ from walkback.cif import layout
 from walkback.cif.imagemap import Image, ImageMap
 from walkback.cif.pathreader import PathReader
 
-Tell = Callable[[int, int, str, str], None]
+Note = Callable[[int, int, str, str], None]
 """Takes the offset, the size, the name and the meaning of each part."""
 
 _PATH_RULES = frozenset({"path-code", "path-utf8", "path-length"})
@@ -79,10 +79,10 @@ def explain(data: bytes | bytearray | memoryview) -> tuple[list[MapPart], list[B
     chosen = _read(contents)
     parts: list[MapPart] = []
 
-    def tell(offset: int, size: int, name: str, meaning: str) -> None:
+    def note(offset: int, size: int, name: str, meaning: str) -> None:
         parts.append(MapPart(offset, contents[offset : offset + size], name, meaning))
 
-    reader = _MapReader(contents, has_platform=chosen.has_platform, tell=tell)
+    reader = _MapReader(contents, has_platform=chosen.has_platform, note=note)
     return parts, reader.findings
 
 
@@ -99,7 +99,7 @@ def _read(data: bytes) -> _MapReader:
 class _MapReader:
     """Reads a map once, from its first byte to its last."""
 
-    def __init__(self, data: bytes, *, has_platform: bool, tell: Tell | None = None) -> None:
+    def __init__(self, data: bytes, *, has_platform: bool, note: Note | None = None) -> None:
         self.has_platform = has_platform
         self.begun = False
         """Whether the beginning is good, up to the first image."""
@@ -107,8 +107,8 @@ class _MapReader:
         self.refused: ByteFinding | None = None
         """The first of those that a strict reader does not pass over."""
         self._unlisted = 0
-        self._data, self._pos, self._tell = data, 0, tell
-        self._paths = PathReader(data, tell)
+        self._data, self._pos, self._note = data, 0, note
+        self._paths = PathReader(data, note)
         self._word, self._platform = 64, ""
         self._images: list[Image] = []
         try:
@@ -243,8 +243,8 @@ class _MapReader:
         return data
 
     def _part(self, start: int, name: str, meaning: str) -> None:
-        if self._tell is not None:
-            self._tell(start, (len(self._data) if name == "trailing" else self._pos) - start, name, meaning)
+        if self._note is not None:
+            self._note(start, (len(self._data) if name == "trailing" else self._pos) - start, name, meaning)
 
     def _break(self, offset: int, rule: str, message: str) -> None:
         self._found(offset, rule, message)

@@ -16,9 +16,9 @@ from walkback.cif.prefixes import PrefixTable
 class PathReader:
     """Reads the paths of one map, in their order."""
 
-    def __init__(self, data: bytes, tell: Callable[[int, int, str, str], None] | None = None) -> None:
-        """`tell` takes each part: its offset, its size, its name and its meaning."""
-        self._data, self._tell = data, tell
+    def __init__(self, data: bytes, note: Callable[[int, int, str, str], None] | None = None) -> None:
+        """`note` takes each part: its offset, its size, its name and its meaning."""
+        self._data, self._note = data, note
         self._prefixes = PrefixTable()
         self._room = self._most = layout.path_room(len(data))
         self._pos = 0
@@ -136,8 +136,8 @@ class PathReader:
             self._text += piece
 
     def _noted(self, start: int, name: str, meaning: str) -> None:
-        if self._tell is not None:
-            self._tell(start, self._pos - start, name, meaning)
+        if self._note is not None:
+            self._note(start, self._pos - start, name, meaning)
 
 
 def _shown(piece: bytes) -> str:

@@ -1,4 +1,4 @@
-"""How the verbs tell what a derived section covers, and what not."""
+"""How the verbs show what a derived section covers, and what not."""
 
 from __future__ import annotations
 

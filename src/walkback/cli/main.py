@@ -10,13 +10,13 @@ import resource
 import signal
 import sys
 import warnings
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
 from walkback.base.errors import PassedOverWarning, WalkbackError
+from walkback.cli.lazyverbs import LazyVerbs
 from walkback.cli.output import EXIT_UNREADABLE, EXIT_USAGE, complain
 
 VERBS = (
@@ -40,13 +40,14 @@ VERBS = (
     "survey",
     "report",
 )
-"""In the order of `--help`; each is the module of that name here, and the command in it."""
+"""In the order of `--help`; each is a module in `verbs`, and the command in it."""
 
 _EXIT_INTERRUPTED = 130
 
 
-class _Verbs(click.Group):
-    """Imports a verb when it is asked for."""
+class _Verbs(LazyVerbs):
+    folder = "walkback.cli.verbs"
+    verbs = VERBS
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Without a verb, show the help as wrong usage: click before 8.2 takes it for right."""
@@ -54,15 +55,6 @@ class _Verbs(click.Group):
             click.echo(ctx.get_help(), err=True)
             ctx.exit(EXIT_USAGE)
         return super().parse_args(ctx, args)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in VERBS:
-            return None
-        command: click.Command = getattr(import_module(f"walkback.cli.verbs.{cmd_name}"), cmd_name)
-        return command
 
 
 def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:

@@ -1,4 +1,4 @@
-"""Stacks on their way into a store."""
+"""What verbs that change a store share: stacks on their way into it, and blocks that others replace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from walkback.base.text import counted
+from walkback.base.text import counted, printable
 from walkback.cli.choosing import Label, one_each
 from walkback.cli.output import complain
 from walkback.cli.paths import FOLDER
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from walkback.stacks.profile import SampleBatch
     from walkback.store.append import Append
     from walkback.store.capturing import Capture
+    from walkback.store.compact import Replaced
 
 STORE = click.option(
     "--store", type=FOLDER, metavar="DIR", help="Put the stacks into this store, which is made if need be."
@@ -58,3 +59,21 @@ def check_store(folder: str | None, labels: tuple[tuple[str, str], ...]) -> None
         message = "--label is for --store"
         raise click.UsageError(message)
     one_each(labels)
+
+
+def print_replaced(folder: str, kind: str, done: Replaced, as_json: bool) -> None:
+    """What was replaced, and by what."""
+    import json
+
+    counts = {"replaced": len(done.old), "made": len(done.blocks), "waiting": done.waiting}
+    if as_json:
+        click.echo(json.dumps({"type": kind, "store": folder, "segment": done.segment, **counts}))
+        return
+    if not done.old:
+        click.echo(f"{printable(folder)}: there is nothing to {kind}")
+    elif done.blocks:
+        click.echo(f"{printable(folder)}: {counted(len(done.old), 'block')} became {len(done.blocks)}")
+    else:
+        click.echo(f"{printable(folder)}: {counted(len(done.old), 'block')} expired")
+    if done.waiting:
+        click.echo(f"{printable(folder)}: {counted(done.waiting, 'old block')} stay until nobody reads them")

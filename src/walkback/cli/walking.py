@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from walkback.walking.moduletable import Only
 
 FORMAT_NAMES = ("folded", "top", "perf-script", "json", "pprof", "speedscope", "firefox", "cbf", "html")
+STREAMED = ("perf-script", "json", "cbf")
+"""Formats that list each sample, which is not asked of a store."""
+SUMMED = tuple(name for name in FORMAT_NAMES if name not in STREAMED)
 
 _MOST_SHOWN = 20
 """Lines of what could not be had."""
@@ -86,7 +89,7 @@ def any_complete(ends: np.ndarray, only: Only | None) -> bool:
 
 
 def complain_of(subject: str, troubles: Sequence[str]) -> None:
-    """Tell what could not be had, a line each; of many the first."""
+    """Say what could not be had, a line each; of many the first."""
     for line in troubles[:_MOST_SHOWN]:
         complain(f"{subject}: {line}")
     if len(troubles) > _MOST_SHOWN:

@@ -24,7 +24,9 @@ VERSION = click.option(
     "--version", type=click.IntRange(1, 3), help="Version of SFrame to write. [default: the highest that there is]"
 )
 _PCREL = click.option("--pcrel", type=click.Choice(["yes", "no"]), help="Whether starts count from their own fields.")
-_LEAVE_OUT = click.option("--leave-out", is_flag=True, help="Leave out what cannot be said or read, and tell.")
+_LEAVE_OUT = click.option(
+    "--leave-out", is_flag=True, help="Leave out what cannot be expressed or read, and report it."
+)
 _STRICT = click.option("--strict", is_flag=True, help="Exit 1 if something is left out.")
 
 
@@ -34,7 +36,7 @@ Subject = str | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How to end and to tell."""
+    """How to end and what to print."""
 
     strict: bool
     limit: int
@@ -96,7 +98,7 @@ def run(subject: Subject, work: Callable[[], Written], how: Writing) -> int:
     return guarded(status, name, name)
 
 
-def tell(kind: str, subject: Subject, done: Written, lines: Sequence[str], how: Writing) -> None:
+def print_done(kind: str, subject: Subject, done: Written, lines: Sequence[str], how: Writing) -> None:
     """What was written: in these lines, with what was left out and noted; or as JSON."""
     import json
 

@@ -2,7 +2,7 @@
 
 Instructions are not decoded from a function's start: what stands in front of an address is taken for a call if it has
 the form of one, and leads to where a call can lead. Calls through registers are not looked for on AMD64 and s390x: two
-bytes are too few to tell.
+bytes are too few to know.
 """
 
 from __future__ import annotations

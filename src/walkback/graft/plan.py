@@ -9,7 +9,7 @@ in front    a program at fixed addresses begins some pages earlier, at a lower a
             and the section stand there, and the former file follows whole. The first segment reaches down to them
             and ends where it did, since elfutils knows by its end whether a debug file fits;
 behind      the program headers move into the new segment at the end. Its place in the file then has to be as far
-            from its address as in the first segment, because QEMU, and Linux before 5.18, tell programs an address
+            from its address as in the first segment, because QEMU, and Linux before 5.18, give programs an address
             that they reckon from the first segment. GNU strip and objcopy break such files.
 """
 
@@ -260,7 +260,7 @@ def _behind(elf: ElfFile, headers: Headers, loads: Records, size: int) -> Plan:
 
 
 def appended(elf: ElfFile, headers: Headers) -> int:
-    """How many bytes follow all that the headers tell of; 0 if they are padding."""
+    """How many bytes follow all that the headers describe; 0 if they are padding."""
     end = headers.sections_offset + SECTION_SIZE * len(headers.sections)
     end = max(end, headers.segments_offset + SEGMENT_SIZE * len(headers.segments))
     for table, length in ((elf.sections[elf.sections["type"] != layout.SHT_NOBITS], "size"), (elf.segments, "filesz")):

@@ -96,7 +96,7 @@ class BinaryPage {
     this.filters();
     this.search();
     this.line.redraw();
-    this.line.tell(this.line.current);
+    this.line.describe(this.line.current);
   }
 
   /** @type {(version: Version) => string} */

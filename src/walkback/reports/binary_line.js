@@ -70,12 +70,12 @@ export class CodeLine extends LineDrawing {
         middle = (this.binary.x[index] + this.binary.xEnd[index]) / 2;
       this.show(middle - size / 2, middle + size / 2);
     }
-    this.tell(index);
+    this.describe(index);
     this.redraw();
   }
 
   /** @type {(index: number) => void} */
-  tell(index) {
+  describe(index) {
     const binary = this.binary;
     if (index < 0) {
       this.told.replaceChildren(html("span", {class: "quiet"}, "Point at a function, or choose one."));
@@ -126,7 +126,7 @@ export class CodeLine extends LineDrawing {
         const [index] = this.under(event);
         if (index !== this.hovered) {
           this.hovered = index;
-          this.tell(index >= 0 ? index : this.current);
+          this.describe(index >= 0 ? index : this.current);
           this.redraw();
         }
         return;
@@ -158,7 +158,7 @@ export class CodeLine extends LineDrawing {
     canvas.addEventListener("pointercancel", up);
     canvas.addEventListener("pointerleave", () => {
       this.hovered = -1;
-      this.tell(this.current);
+      this.describe(this.current);
       this.redraw();
     });
     canvas.addEventListener(

@@ -18,7 +18,7 @@ from walkback.table.rule import PartKind, RuleArray
 
 
 class Refusal(Fault):
-    """Why a version cannot say something, most telling first where several hold."""
+    """Why a version cannot say something, the most useful first where several hold."""
 
     NONE = 0
     INEXPRESSIBLE = 1, "a rule that is none of the kinds of the table"

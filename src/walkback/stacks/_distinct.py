@@ -1,7 +1,8 @@
 """Numbers lists of 64-bit words, and finds repeats in them (compiled); `distinct.py` is its face.
 
 A list's hash is a polynomial in a secret number over its words, each mixed with a second secret first. So no input can
-be prepared that makes many lists meet in one slot.
+be prepared that makes many lists meet in one slot. Lists of any length are compared where they are kept, so their table
+is here and not in `walkback.base.intern`, whose keys are words.
 """
 
 import cython

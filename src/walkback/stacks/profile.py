@@ -1,6 +1,6 @@
 """What all formats are written from: distinct frames, distinct stacks of them, and how often which stack was seen.
 
-Formats that sum up take a `Profile`; formats that tell of each sample take one `SampleBatch` after the other, and so
+Formats that sum up take a `Profile`; formats that list each sample take one `SampleBatch` after the other, and so
 never need all samples at once.
 """
 

@@ -1,7 +1,7 @@
 """The files whose code a live process runs, also where they were deleted, replaced, or are in another mount namespace.
 
 The file at a path is taken if it is the one that is mapped: its device and inode are those of the mapping, or, since
-some file systems tell different devices, its inode and its first page are. Else the kernel's own handle of the mapped
+some file systems give different devices, its inode and its first page are. Else the kernel's own handle of the mapped
 file is opened, which not everybody may. If that fails, what the process has of it in memory is put together; that has
 the build ID by which the file may be found elsewhere.
 """

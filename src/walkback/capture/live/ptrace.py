@@ -85,7 +85,7 @@ class Remote:
 class Tracer:
     """Stops one thread at a time; what a stop needs is prepared here, once.
 
-    After `take` the attributes tell of the thread; they are overwritten by the next one.
+    After `take` the attributes describe the thread; they are overwritten by the next one.
     """
 
     def __init__(self, machine: Machine, limit: int) -> None:

@@ -40,7 +40,7 @@ def _is_32_bit(pid: int) -> bool:
         with Path(f"/proc/{pid}/exe").open("rb") as file:
             return file.read(5) == b"\x7fELF\x01"
     except OSError as error:
-        # Without the right to look at it, stopping it will tell why.
+        # Without the right to look at it, stopping it will say why.
         if error.errno not in {errno.ENOENT, errno.EACCES, errno.EPERM, errno.ESRCH}:
             raise UnreadableError(error.strerror or str(error), file=f"process {pid}") from error
         return False

@@ -110,7 +110,7 @@ def identify(words, big, kind, offset, size, ids, event_of_id, id_at, id_back, t
 
     `ids` rise; without any all records are of event 0. `id_at` says where samples have their ID, in words from the
     record's start, and `id_back` where other records have it, in words from its end; 0 for nowhere. `time_at` and
-    `time_back` tell the same of the time for each event.
+    `time_back` say the same of the time for each event.
     """
     event = np.empty(len(kind), np.int32)
     time = np.empty(len(kind), np.uint64)

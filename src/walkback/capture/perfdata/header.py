@@ -163,7 +163,7 @@ def text_of(contents: memoryview) -> str:
 
 
 def byteorder_of(start: bytes, name: str) -> ByteOrder:
-    """The byte order that the first bytes tell."""
+    """The byte order that the first bytes show."""
     if start[:8] == layout.MAGIC:
         return "little"
     if start[:8] == layout.MAGIC[::-1]:
@@ -242,7 +242,7 @@ def _read_features(header: RecordingHeader, data: OpenFile) -> None:
 
 
 def read_feature(header: RecordingHeader, feature: int, contents: memoryview, place: int) -> None:
-    """Read a feature, and tell it where it is damaged: the samples are there all the same."""
+    """Read a feature, and report it where it is damaged: the samples are there all the same."""
     try:
         header.add_feature(feature, contents)
     except struct.error:

@@ -1,4 +1,4 @@
-"""Where the processes of a recording have code mapped, as its records tell one after the other.
+"""Where the processes of a recording have code mapped, as its records say one after the other.
 
 No record says that something was unmapped. A later mapping takes the place of what it overlaps.
 """

@@ -166,7 +166,7 @@ class Recording:
         host = {"x86_64": "AMD64", "aarch64": "AArch64", "s390x": "s390x"}.get(platform.machine())
         found = next((one for one in MACHINES if one.name == host), AMD64)
         if any(event.regs_user for event in self._header.events.all):
-            self.troubles.append(f"the recording does not tell its machine, and is taken as of {found.name}")
+            self.troubles.append(f"the recording does not name its machine, and is taken as one of {found.name}")
         return found
 
     # Reading

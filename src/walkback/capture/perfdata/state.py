@@ -1,4 +1,4 @@
-"""What the records between the samples tell: names of threads, mappings, forks and ends of processes."""
+"""What the records between the samples say: names of threads, mappings, forks and ends of processes."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def cbf() -> None:
 @JSON
 @click.pass_context
 def show(ctx: click.Context, source: str, form: str, as_json: bool) -> None:
-    """Explain the bytes of backtraces, and tell what is wrong with them.
+    """Explain the bytes of backtraces, and say what is wrong with them.
 
     INPUT is a file, - for standard input, or the bytes themselves as hexadecimal or base64.
     """

@@ -39,7 +39,7 @@ def cif() -> None:
 @JSON
 @click.pass_context
 def show(ctx: click.Context, source: str, form: str, as_json: bool) -> None:
-    """Explain the bytes of an image map, and tell what is wrong with them.
+    """Explain the bytes of an image map, and say what is wrong with them.
 
     INPUT is a file, - for standard input, or the bytes themselves as hexadecimal or base64.
     """

@@ -10,7 +10,7 @@ from walkback.base.text import counted
 from walkback.cli.consumer import FOR
 from walkback.cli.output import check_raw
 from walkback.cli.paths import INPUT_FILE, output_for
-from walkback.cli.written import IN_PLACE, Writing, options, run, tell, versions_text, wanted_pcrel
+from walkback.cli.written import IN_PLACE, Writing, options, print_done, run, versions_text, wanted_pcrel
 
 if TYPE_CHECKING:
     from walkback.cli.written import Written
@@ -71,7 +71,7 @@ def convert(
             lines.append(
                 f"  {counted(done.split, 'function')} had more rows than an entry can have: now several entries"
             )
-        tell("converted", file, done, lines, how)
+        print_done("converted", file, done, lines, how)
         return done
 
     ctx.exit(run(file, work, how))

@@ -9,7 +9,7 @@ import click
 from walkback.base.text import counted
 from walkback.cli.consumer import FOR
 from walkback.cli.paths import INPUT_FILE, output_for
-from walkback.cli.written import IN_PLACE, VERSION, Writing, options, run, tell, versions_text, wanted_pcrel
+from walkback.cli.written import IN_PLACE, VERSION, Writing, options, print_done, run, versions_text, wanted_pcrel
 
 if TYPE_CHECKING:
     from walkback.cli.written import Written
@@ -34,7 +34,7 @@ def fix(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Make the SFrame of a linked file one sorted section, of which the headers tell.
+    """Make the SFrame of a linked file one sorted section, which the headers describe.
 
     It says what was wrong: concatenated, unsorted, doubled or dead functions, a wrong type, a program header that is
     missing or wrong. A file that is right stays as it is.
@@ -52,7 +52,7 @@ def fix(
             lines.append(f"{file}: {versions_text(done.versions, done.version)}: {what} at {done.address:#x}")
         else:
             lines.append(f"{file}: nothing to mend")
-        tell("fixed", file, done, lines, how)
+        print_done("fixed", file, done, lines, how)
         return done
 
     ctx.exit(run(file, work, how))

@@ -11,7 +11,7 @@ from walkback.base.text import counted, printable
 from walkback.cli.consumer import FOR
 from walkback.cli.output import Address
 from walkback.cli.paths import OUTPUT_FILE, PLACED_FILE, refuse_terminal
-from walkback.cli.written import VERSION, Writing, options, run, tell, versions_text, wanted_pcrel
+from walkback.cli.written import VERSION, Writing, options, print_done, run, versions_text, wanted_pcrel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +85,7 @@ def link(
         made_of = f"{counted(done.pieces, 'section')}, {versions_text(done.versions, done.version)}"
         what = f"{counted(done.functions, 'function')}, {counted(done.rows, 'row')}, {done.bytes} bytes"
         where = "" if relocatable else f" for {done.address:#x}"
-        tell("linked", files, done, [f"{output}: {made_of}: {what}{where}"], how)
+        print_done("linked", files, done, [f"{output}: {made_of}: {what}{where}"], how)
         return done
 
     ctx.exit(run(files, work, how))

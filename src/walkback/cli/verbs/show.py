@@ -107,7 +107,7 @@ def _say_empty(source: Source, style: str) -> None:
 
 
 def _show_piece(source: Source, piece: SFrameSection, style: str, targets: tuple[str, ...], unused: set[str]) -> int:
-    """Print one section; tell on standard error what a reader of its output might miss."""
+    """Print one section; say on standard error what a reader of its output might miss."""
     from walkback.sframe.dump import View, gnu, json, llvm, readable
     from walkback.sframe.lookup import choose
 

@@ -43,7 +43,7 @@ _WHAT_IF_WORDS = {
 @JSON
 @click.pass_context
 def size(ctx: click.Context, files: tuple[str, ...], as_json: bool) -> None:
-    """Tell what .eh_frame and SFrame take, and what each version of SFrame would take.
+    """Say what .eh_frame and SFrame take, and what each version of SFrame would take.
 
     Of one file it is an account; of several a line for each with the totals last, and the account of all together.
     """

@@ -8,7 +8,7 @@ import click
 
 from walkback.base.text import counted
 from walkback.cli.paths import INPUT_FILE, output_for
-from walkback.cli.written import IN_PLACE, VERSION, Writing, options, run, tell, wanted_pcrel
+from walkback.cli.written import IN_PLACE, VERSION, Writing, options, print_done, run, wanted_pcrel
 
 if TYPE_CHECKING:
     from walkback.cli.written import Written
@@ -46,7 +46,7 @@ def split(
     def work() -> Written:
         done = split_file(file, output, version=version, pcrel=own_fields, suffix=suffix, leave_out=leave_out)
         what = f"{counted(done.sections, 'section')}, {done.grouped} in groups, {counted(done.functions, 'function')}"
-        tell("split", file, done, [f"{file}: {counted(done.objects, 'object')}: {what}"], how)
+        print_done("split", file, done, [f"{file}: {counted(done.objects, 'object')}: {what}"], how)
         return done
 
     ctx.exit(run(file, work, how))

@@ -108,7 +108,7 @@ def stack(
         shots = _Shots(stopper, repeat, interval)
         with storing(store, labels, stopper) as keep:
             _write(shots.each(keep), stopper, name, common, registers=registers)
-        return shots.tell(target, common.only)
+        return shots.print(target, common.only)
 
     ctx.exit(guarded(work, target, f"process {target}" if live else target))
 
@@ -187,7 +187,7 @@ class _Shots:
         self._troubles.update(dict.fromkeys(shot.snapshot.troubles))
         return shot
 
-    def tell(self, target: str, only: Only | None) -> int:
+    def print(self, target: str, only: Only | None) -> int:
         """What could not be had; and of many looks at a process how long its threads were stopped."""
         import numpy as np
 

@@ -125,7 +125,7 @@ def _workers(jobs: int | None, dask: str | None) -> Workers:
 
 
 class _Patience:
-    """Tells once that there is no worker, and again if that comes back."""
+    """Says once that there is no worker, and again if that comes back."""
 
     def __init__(self, address: str | None) -> None:
         self._address = address

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from walkback.base.text import counted, printable
+from walkback.base.text import printable
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
 from walkback.cli.paths import OUTPUT_FILE, STREAM, is_stdout, opened, refuse_input, refuse_terminal, standard_input
 from walkback.cli.progress import progress
+from walkback.cli.recordings import NO_SAMPLES, NOTHING_TO_WALK, account_for, complain_of_losses
 from walkback.cli.storing import LABEL, STORE, check_store, storing
 from walkback.cli.walking import (
     FORMAT_NAMES,
     Shared,
-    any_complete,
     complain_of,
     options,
 )
@@ -24,14 +24,7 @@ from walkback.cli.walking import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
-
-    from walkback.capture.perfdata.recording import Recording
     from walkback.stacks.profile import SampleBatch
-    from walkback.walking.moduletable import Only
-
-_NO_SAMPLES = "there are no samples"
-_NOTHING_TO_WALK = "no sample has registers and stack; perf record --call-graph dwarf,16384 records them"
 
 
 @click.command()
@@ -168,40 +161,7 @@ def _unwind(file: str, wanted: _Wanted, common: Shared) -> int:
         found = collector.profile()
         with opened(common.output) as out:
             form.export(found.marked() if wanted.mark else found, out)
-    return account(file, unwinding.recording, ends, unwinding.troubles, common.only)
-
-
-def account(file: str, recording: Recording, ends: np.ndarray, troubles: list[str], only: Only | None = None) -> int:
-    """Tell what is not there; the exit status is 1 if the recording is damaged, or if no stack is complete."""
-    import numpy as np
-
-    from walkback.stacks.stacks import END_REASONS, END_WORDS, End
-
-    counts = recording.counts
-    total = int(ends.sum())
-    if not total:
-        complain(f"{file}: {_NO_SAMPLES}")
-    short = {End(end): int(ends[end]) for end in np.flatnonzero(ends).tolist() if end != End.COMPLETE}
-    if short:
-        words = {end: END_WORDS[end] + (f" ({END_REASONS[end]})" if end in END_REASONS else "") for end in short}
-        reasons = ", ".join(f"{short[end]} {words[end]}" for end in sorted(short, key=lambda end: -short[end]))
-        complain(f"{file}: {sum(short.values())} of {counted(total, 'stack')} not complete: {reasons}")
-    if total and ends[End.NO_REGISTERS] == total:
-        complain(f"{file}: {_NOTHING_TO_WALK}")
-    elif 20 * ends[End.STACK_CUT] > total:
-        complain(f"{file}: perf record --call-graph dwarf,65528 copies more of each stack")
-    _tell_losses(file, recording)
-    complain_of(file, troubles)
-    fine = any_complete(ends, only) and not recording.troubles and not counts.damaged
-    return EXIT_FINE if fine else EXIT_FINDINGS
-
-
-def _tell_losses(file: str, recording: Recording) -> None:
-    """What the kernel could not record."""
-    counts = recording.counts
-    if counts.lost or counts.lost_samples:
-        lost = counted(max(counts.lost, counts.lost_samples), "record")
-        complain(f"{file}: the kernel lost {lost} for want of room (perf record -m makes more)")
+    return account_for(file, unwinding.recording, ends, unwinding.troubles, common.only)
 
 
 def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, common: Shared) -> int:
@@ -240,10 +200,10 @@ def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, co
         replace_file(chart, [drawn(rows, f"How right, against call frame information: {file}").encode()])
     walked = any(row.stacks for row in rows)
     if not walked:
-        complain(f"{file}: {_NOTHING_TO_WALK if samples else _NO_SAMPLES}")
+        complain(f"{file}: {NOTHING_TO_WALK if samples else NO_SAMPLES}")
     elif not comparing.complete:
         complain(f"{file}: no stack is complete")
-    _tell_losses(file, comparing.recording)
+    complain_of_losses(file, comparing.recording)
     complain_of(file, comparing.troubles)
     fine = comparing.complete and not comparing.recording.troubles and not comparing.recording.counts.damaged
     return EXIT_FINE if fine else EXIT_FINDINGS

@@ -50,7 +50,7 @@ def fix(
     leave_out: bool = False,
     consumer: str | None = None,
 ) -> Fixed:
-    """Write a copy of a linked file whose SFrame is one sorted section, of which its headers tell.
+    """Write a copy of a linked file whose SFrame is one sorted section, which its headers describe.
 
     It takes the place of the file unless there is an `output`; where nothing is wrong the file is left alone. Functions
     are settled as `link` does. The version is the highest that there is unless it is given. A `consumer` ("linux" or

@@ -109,7 +109,7 @@ def section_kind(section: Section) -> int:
 
 
 Key = Callable[[UnwindTable], I64]
-"""Tells of each range of a table into which of several sections it goes."""
+"""Says for each range of a table into which of several sections it goes."""
 
 
 def text_section(table: UnwindTable) -> I64:

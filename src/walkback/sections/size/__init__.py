@@ -202,7 +202,7 @@ def measure_frames(elf: ElfFile, sources: Sequence[FrameSource] | None = None) -
 
 
 def section_sizes(elf: ElfFile, sources: Iterable[FrameSource]) -> Sizes:
-    """Measure what section headers tell, of a file for any machine."""
+    """Measure what section headers show of a file, for any machine."""
     sizes = Sizes(elf.name, file_bytes=len(elf.data), text_bytes=_text_bytes(elf))
     sizes.eh_frame_hdr = _header_bytes(elf)
     for source in sources:

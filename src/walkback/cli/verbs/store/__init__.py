@@ -5,13 +5,13 @@ The verbs of a store are modules here, imported when they are asked for.
 
 from __future__ import annotations
 
-from importlib import import_module
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import click
 
 from walkback.base.text import counted, printable
+from walkback.cli.lazyverbs import LazyVerbs
 from walkback.cli.output import EXIT_FINE, guarded
 from walkback.cli.paths import FOLDER
 
@@ -23,8 +23,9 @@ VERBS = ("append", "top", "flame", "diff", "through", "sql", "compact", "expire"
 _MOST_SHOWN = 12
 
 
-class _StoreVerbs(click.Group):
-    """Imports a verb when it is asked for."""
+class _StoreVerbs(LazyVerbs):
+    folder = "walkback.cli.verbs.store"
+    verbs = VERBS
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # Options may stand behind DIR too, where there is no verb that they would be of.
@@ -32,15 +33,6 @@ class _StoreVerbs(click.Group):
         if args and not args[0].startswith("-"):
             args = [*own, args[0], *args[1 + len(own) :]]
         return super().parse_args(ctx, args)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in VERBS:
-            return None
-        command: click.Command = getattr(import_module(f"walkback.cli.verbs.store.{cmd_name}"), cmd_name)
-        return command
 
 
 @click.group(cls=_StoreVerbs, invoke_without_command=True, subcommand_metavar="[VERB [ARGS]...]")
@@ -50,7 +42,7 @@ class _StoreVerbs(click.Group):
 def store(ctx: click.Context, /, folder: str, as_json: bool) -> None:
     """Keep the stacks of many programs in a folder, and ask what was seen.
 
-    Without a verb: tell what there is.
+    Without a verb: list what the store holds.
     """
     ctx.obj = folder
     if ctx.invoked_subcommand is not None:

@@ -19,8 +19,8 @@ from walkback.cli.blobs import Blob, read_blob, read_blobs, stream_blob
 from walkback.cli.choosing import Label, Moment, one_each
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import INPUT_FILE, STREAM, standard_input
+from walkback.cli.recordings import account_for
 from walkback.cli.storing import summary
-from walkback.cli.verbs.unwind import account
 from walkback.cli.walking import BUILDID_DIR, SYSROOT
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def append(
 
 @dataclass(frozen=True, slots=True)
 class _WantedAppend:
-    """What the options tell of all files."""
+    """What the options say of all files."""
 
     start: int | None
     by_period: bool
@@ -162,7 +162,7 @@ def _add(new: Append, file: str, source: BinaryIO, form: str | None, wanted: _Wa
         new.folded(source, start=start)
         return EXIT_FINE
     if begun == "cbf":
-        # As text, which nobody can tell from folded stacks, they are only if that was said.
+        # As text, which looks like folded stacks, they are read only if an option says so.
         blobs = [stream_blob(file, source)] if form is None else read_blobs(file)
         return _add_backtraces(new, blobs, start, wanted)
     return _add_recording(new, file, source, wanted)
@@ -180,7 +180,7 @@ def _add_recording(new: Append, file: str, source: str | BinaryIO, wanted: _Want
     for batch in unwinding:
         ends += np.bincount(batch.end, minlength=256)
         taken.add(batch)
-    return account(file, unwinding.recording, ends, unwinding.troubles)
+    return account_for(file, unwinding.recording, ends, unwinding.troubles)
 
 
 def _add_backtraces(new: Append, blobs: list[Blob], times: int, wanted: _WantedAppend) -> int:

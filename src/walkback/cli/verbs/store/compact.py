@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from walkback.base.text import counted, printable
 from walkback.cli.output import EXIT_FINE, JSON, guarded
-
-if TYPE_CHECKING:
-    from walkback.store.compact import Replaced
+from walkback.cli.storing import print_replaced
 
 
 @click.command()
@@ -23,25 +18,7 @@ def compact(ctx: click.Context, /, every: bool, as_json: bool) -> None:
     def work(folder: str) -> int:
         from walkback.store.store import Store
 
-        tell(folder, "compact", Store(folder).compact(every=every), as_json)
+        print_replaced(folder, "compact", Store(folder).compact(every=every), as_json)
         return EXIT_FINE
 
     ctx.exit(guarded(work, ctx.obj, ctx.obj))
-
-
-def tell(folder: str, kind: str, done: Replaced, as_json: bool) -> None:
-    """What was replaced, and by what."""
-    import json
-
-    counts = {"replaced": len(done.old), "made": len(done.blocks), "waiting": done.waiting}
-    if as_json:
-        click.echo(json.dumps({"type": kind, "store": folder, "segment": done.segment, **counts}))
-        return
-    if not done.old:
-        click.echo(f"{printable(folder)}: there is nothing to {kind}")
-    elif done.blocks:
-        click.echo(f"{printable(folder)}: {counted(len(done.old), 'block')} became {len(done.blocks)}")
-    else:
-        click.echo(f"{printable(folder)}: {counted(len(done.old), 'block')} expired")
-    if done.waiting:
-        click.echo(f"{printable(folder)}: {counted(done.waiting, 'old block')} stay until nobody reads them")

@@ -6,7 +6,7 @@ import click
 
 from walkback.cli.choosing import Moment
 from walkback.cli.output import EXIT_FINE, JSON, guarded
-from walkback.cli.verbs.store.compact import tell
+from walkback.cli.storing import print_replaced
 
 
 @click.command()
@@ -21,7 +21,7 @@ def expire(ctx: click.Context, /, before: int, as_json: bool) -> None:
     def work(folder: str) -> int:
         from walkback.store.store import Store
 
-        tell(folder, "expire", Store(folder).expire(before), as_json)
+        print_replaced(folder, "expire", Store(folder).expire(before), as_json)
         return EXIT_FINE
 
     ctx.exit(guarded(work, ctx.obj, ctx.obj))

@@ -9,12 +9,9 @@ import click
 from walkback.cli.choosing import Chosen, choosing, profile_of
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, guarded
 from walkback.cli.paths import opened, refuse_terminal
-from walkback.cli.walking import FORMAT_NAMES, OUTPUT
+from walkback.cli.walking import OUTPUT, SUMMED
 
-STREAMED = ("perf-script", "json", "cbf")
-"""Formats that tell of each sample, which is not asked of a store."""
-FORMATS = tuple(name for name in FORMAT_NAMES if name not in STREAMED)
-FORMAT = click.option("--format", "form", type=click.Choice(FORMATS), help="What to write. [default: html]")
+FORMAT = click.option("--format", "form", type=click.Choice(SUMMED), help="What to write. [default: html]")
 
 
 @click.command()

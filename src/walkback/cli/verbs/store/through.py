@@ -11,8 +11,7 @@ from walkback.base.text import printable
 from walkback.cli.choosing import Chosen, choosing, profile_of
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import opened, refuse_terminal
-from walkback.cli.verbs.store.flame import FORMATS
-from walkback.cli.walking import OUTPUT
+from walkback.cli.walking import OUTPUT, SUMMED
 
 if TYPE_CHECKING:
     from walkback.stacks.profile import Profile
@@ -25,7 +24,7 @@ _MOST_LIKE = 5
 @click.argument("function")
 @choosing
 @click.option("--regex", is_flag=True, help="FUNCTION is a pattern, to be found anywhere in a name.")
-@click.option("--format", "form", type=click.Choice(("text", *FORMATS)), help="What to write. [default: text]")
+@click.option("--format", "form", type=click.Choice(("text", *SUMMED)), help="What to write. [default: text]")
 @click.option("--limit", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="The most lines.")
 @JSON
 @OUTPUT
