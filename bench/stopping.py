@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from inputs import BIN
 from measure import WALKBACK, Figure, alternate, process
 from walkback.capture.stacks import Stopper
 
@@ -75,9 +76,9 @@ def stopping(rounds: int) -> Iterator[Figure]:
 
 
 def _found(name: str) -> str:
-    path = shutil.which(name)
+    path = shutil.which(name) or shutil.which(BIN / name)
     assert path is not None, f"needs {name}"
-    return path
+    return str(path)
 
 
 @contextlib.contextmanager
