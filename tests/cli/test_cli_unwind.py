@@ -127,6 +127,9 @@ def test_the_tables(recorded: Path) -> None:
     assert lines[0] == f"{recorded}: 6 samples, 1 with incomplete stacks (16.67 %)"
     assert re.fullmatch(r" +5 +83\.33 +5 +83\.33  compute  hello", lines[3])
     assert len([line for line in lines if line.lstrip().startswith("self")]) == 3
+    short = unwind("--format", "top", "--limit", "1", recorded).stdout.decode().splitlines()
+    assert len(short) == 1 + 3 * 3
+    assert set(short) <= set(lines)
 
 
 def test_the_text_of_perf_script(recorded: Path) -> None:
@@ -371,6 +374,8 @@ def test_comparing_as_json_has_the_documented_keys(recorded: Path) -> None:
         ["--compare", "fp", "--only", "fp", "x"],
         ["--compare", "fp", "-o", "y", "x"],
         ["--chart", "y", "x"],
+        ["--limit", "3", "x"],
+        ["--limit", "0", "--format", "top", "x"],
         ["--json", "--format", "folded", "x"],
         ["--format", "svg", "x"],
         ["--weight", "bytes", "x"],

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 @click.option(
     "--weight", type=click.Choice(["samples", "period"]), default="samples", show_default=True, help="What to count."
 )
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="N", help="With --format top: the rows of each table. [default: 30]"
+)
 @click.option("--kernel/--no-kernel", default=True, help="Show the kernel's frames.")
 @click.option(
     "--mark-incomplete", is_flag=True, help="Give stacks that are not complete an outermost frame that says so."
@@ -56,6 +59,7 @@ def unwind(
     compare: str | None,
     chart: str | None,
     weight: str,
+    limit: int | None,
     kernel: bool,
     mark_incomplete: bool,
     store: str | None,
@@ -84,6 +88,9 @@ def unwind(
             raise click.UsageError(message)
         methods = _methods(compare)
         ctx.exit(guarded(lambda name: _compare(name, methods, chart, as_json, common), file, file))
+    if limit is not None and form != "top":
+        message = "--limit is for --format top"
+        raise click.UsageError(message)
     if chart is not None:
         message = "--chart is for --compare"
         raise click.UsageError(message)
@@ -91,7 +98,7 @@ def unwind(
     # With a store nothing else is written unless that was asked for.
     usual = "folded" if store is None or common.output is not None else None
     wanted = _Wanted(
-        "json" if as_json else form or usual, weight == "period", kernel, mark_incomplete, threads, store, labels
+        "json" if as_json else form or usual, weight == "period", limit, kernel, mark_incomplete, threads, store, labels
     )
     ctx.exit(guarded(lambda name: _unwind(name, wanted, common), file, file))
 
@@ -102,6 +109,7 @@ class _Wanted:
 
     form: str | None
     by_period: bool
+    limit: int | None
     kernel: bool
     mark: bool
     threads: int | None
@@ -159,8 +167,9 @@ def _unwind(file: str, wanted: _Wanted, common: Shared) -> int:
                     collector.add(batch)
     if form is not None and not streamed:
         found = collector.profile()
+        limited = {} if wanted.limit is None else {"limit": wanted.limit}
         with opened(common.output) as out:
-            form.export(found.marked() if wanted.mark else found, out)
+            form.export(found.marked() if wanted.mark else found, out, **limited)
     return account_for(file, unwinding.recording, ends, unwinding.troubles, common.only)
 
 
