@@ -10,7 +10,7 @@ FACES := $(call LISTED,FACES)
 TESTS ?= tests
 PYTEST := $(BIN)/pytest --numprocesses auto
 
-.PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench peers clean
+.PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench pictures peers clean
 
 install: .venv/installed
 
@@ -102,6 +102,10 @@ soak: install
 
 bench: install peers
 	$(BIN)/python bench/run.py
+
+# The pictures in the documents, of programs of this machine.
+pictures: install peers
+	$(BIN)/python tools/pictures.py
 
 peers:
 	$(PYTHON) tools/peers.py
