@@ -10,7 +10,7 @@ FACES := $(call LISTED,FACES)
 TESTS ?= tests
 PYTEST := $(BIN)/pytest --numprocesses auto
 
-.PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench pictures peers clean
+.PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench pictures wheel peers clean
 
 install: .venv/installed
 
@@ -103,6 +103,20 @@ soak: install
 bench: install peers
 	$(BIN)/python bench/run.py
 
+# What is published, checked; and the demonstration from the wheel alone, in an environment that has nothing else.
+wheel: .venv/release
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(PYTHON) -m venv --clear .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet dist/*.whl
+	PATH="$(CURDIR)/.venv-wheel/bin:$$PATH" sh tools/demo.sh
+
+.venv/release: .venv/dependencies
+	$(BIN)/python -m pip install --quiet --group release
+	touch $@
+
 # The pictures in the documents, of programs of this machine.
 pictures: install peers
 	$(BIN)/python tools/pictures.py
@@ -111,5 +125,5 @@ peers:
 	$(PYTHON) tools/peers.py
 
 clean:
-	rm -rf .venv .venv-lowest .cache build tools/js/node_modules
+	rm -rf .venv .venv-lowest .venv-wheel dist .cache build tools/js/node_modules
 	find src -name '*.so' -delete

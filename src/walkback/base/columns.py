@@ -1,4 +1,4 @@
-"""NamedColumns that other libraries take as they are: pandas, Polars, pyarrow, DuckDB and notebooks."""
+"""Columns that other libraries take as they are: pandas, Polars, pyarrow, DuckDB and notebooks."""
 
 from __future__ import annotations
 
@@ -25,9 +25,13 @@ def _registered(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], 
         return values, name
     listed = values.tolist()
     if any(isinstance(value, bytes | bytearray) for value in listed):  # would become their repr
-        digits = [value.hex() if isinstance(value, bytes | bytearray) else None for value in listed]
+        digits = [None if value is None else _bytes(value).hex() for value in listed]
         return np.array(digits, object), f"unhex({name})"
     return np.fromiter((spelled_out(value) if isinstance(value, str) else value for value in listed), object), name
+
+
+def _bytes(value: object) -> bytes:
+    return bytes(value) if isinstance(value, bytes | bytearray) else str(value).encode("utf-8", "surrogateescape")
 
 
 class NamedColumns(dict[str, npt.NDArray[Any]]):

@@ -69,7 +69,20 @@ def write_output(output: Output | None, parts: Iterable[bytes | memoryview], *, 
     for part in parts:
         rest = memoryview(part).cast("B")
         while len(rest):
-            rest = rest[output.write(rest) :]
+            written = output.write(rest)
+            if written is None:  # as of a pipe that is full and does not wait
+                raise BlockingIOError(errno.EAGAIN, "the output takes nothing now")
+            rest = rest[written:]
+
+
+def refuse_lost(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> None:
+    """Refuse to write over what is read, a file or one in a folder. A pipe or a terminal loses nothing."""
+    read, written = Path(source), Path(output)
+    if not written.is_file():
+        return
+    inside = read.is_dir() and written.resolve().is_relative_to(read.resolve())
+    if inside or (read.is_file() and read.samefile(written)):
+        raise ArgumentError(f"{os.fsdecode(output)} is what is read, and would be lost")
 
 
 def replace_file(

@@ -50,7 +50,7 @@ def decode(data: bytes | bytearray | memoryview, *, lenient: bool = False) -> Im
     >>> walkback.cif.decode(data).images[0].path
     '.../hello'
     """
-    reader = _read(bytes(data))
+    reader = _read(bytes(memoryview(data)))
     wrong = reader.refused
     if wrong is not None and (not lenient or not reader.begun):
         raise wrong.error()
@@ -64,7 +64,7 @@ def check(data: bytes | bytearray | memoryview) -> list[ByteFinding]:
     >>> [str(finding) for finding in walkback.cif.check(data[:-1])]
     ['offset ...: wrong: image 0: the data ends within the path [data-missing]']
     """
-    return list(_read(bytes(data)).findings)
+    return list(_read(bytes(memoryview(data))).findings)
 
 
 def explain(data: bytes | bytearray | memoryview) -> tuple[list[MapPart], list[ByteFinding]]:
@@ -75,7 +75,7 @@ def explain(data: bytes | bytearray | memoryview) -> tuple[list[MapPart], list[B
     >>> parts[0].meaning, findings
     ('version 0, words of 64 bits', [])
     """
-    contents = bytes(data)
+    contents = bytes(memoryview(data))
     chosen = _read(contents)
     parts: list[MapPart] = []
 

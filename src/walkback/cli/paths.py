@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from walkback.base.errors import UnreadableError
-from walkback.base.replace import STDOUT, replacing
+from walkback.base.errors import ArgumentError, UnreadableError
+from walkback.base.replace import STDOUT, refuse_lost, replacing
 from walkback.base.text import printable
 
 if TYPE_CHECKING:
@@ -175,13 +175,11 @@ def opened(output: str | None) -> Iterator[BinaryIO]:
 
 def refuse_input(source: str, output: str | None) -> None:
     """Refuse to write over what is read: a recording cannot be made again. A pipe or a terminal loses nothing."""
-    if output is None or not Path(output).is_file():
-        return
-    # perf also writes a folder, with several files.
-    read = map(str, Path(source).iterdir()) if Path(source).is_dir() else [source]
-    if any(same_file(output, one) for one in read):
-        message = f"{printable(output)} is what is read, and would be lost"
-        raise click.UsageError(message)
+    try:
+        if output is not None:
+            refuse_lost(source, output)
+    except ArgumentError as error:
+        raise click.UsageError(printable(str(error))) from None
 
 
 def refuse_terminal(name: str, output: str | None) -> None:

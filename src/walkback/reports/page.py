@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from walkback.base.errors import MissingError
-from walkback.base.replace import Output, replacing
+from walkback.base.replace import Output, refuse_lost, replacing
 from walkback.reports.binary import write_binary_page
+from walkback.reports.opening import file_of
 from walkback.reports.survey import write_survey_page
 from walkback.surveys.reading import Survey
 
@@ -29,6 +30,8 @@ def report(source: str | os.PathLike[str], output: Output, *, title: str | None 
 
     >>> walkback.report("hello", "hello.html")
     """
+    if isinstance(output, str | os.PathLike):
+        refuse_lost(file_of(os.fsdecode(source)), output)
     with replacing(output) if isinstance(output, str | os.PathLike) else nullcontext(output) as out:
         if not Path(source).is_dir():
             write_binary_page(source, out)

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from walkback.base.errors import ArgumentError, UnreadableError
-from walkback.base.text import clean, sql_name, sql_text
+from walkback.base.text import sql_name, sql_text
 from walkback.segments.database import apart, done_apart, lock, object_column, one_line, readable
+from walkback.segments.queries import checked_query, wrong_queries
 from walkback.stacks.stacks import END_WORDS, End
 from walkback.store.folder import Block
 from walkback.store.layout import COLUMNS
@@ -33,11 +34,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _SOURCE = ", ".join(COLUMNS["sources"])
-
-
-_WRITING = {"copy", "delete", "insert", "merge", "update"}
-_LOGGING = re.compile(r"(?:enable|disable)_logging|truncate_duckdb_logs", re.IGNORECASE)
-"""Functions that change what DuckDB writes into its log; before 2.0 a locked database allows them."""
 
 
 class Database:
@@ -79,23 +75,12 @@ class Database:
         """
         import duckdb
 
-        query = clean(query)
         try:
-            statements = self._connection.extract_statements(query)
-            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-                message = "one query is answered, as SELECT, FROM, WITH, DESCRIBE or SUMMARIZE begins, and nothing else"
-                raise ArgumentError(message)
-            # A WITH may have statements that write, and the whole is a SELECT all the same.
-            if writing := _WRITING & set(_keywords(query)):
-                message = f"a query that could write is not answered: {min(writing)} (as a name it needs quotes)"
-                raise ArgumentError(message)
-            if logging := _LOGGING.search(query):
-                raise ArgumentError(f"a query that changes what is logged is not answered: {logging[0]}")
-            self._make_late(query)
-            asked = self._readable(query, times_as_text=times_as_text)
-            return done_apart(self._connection, lambda: self._connection.execute(asked))
-        except (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException) as error:
-            raise ArgumentError(one_line(error)) from None
+            with wrong_queries():
+                query = checked_query(self._connection, query)
+                self._make_late(query)
+                asked = self._readable(query, times_as_text=times_as_text)
+                return done_apart(self._connection, lambda: self._connection.execute(asked))
         except duckdb.PermissionException:
             message = "the query reads files that are not of the store, which needs --allow-files (allow_files=True)"
             raise ArgumentError(message) from None
@@ -209,16 +194,6 @@ class Database:
             "address": stored.address,
         }
         self._register("frames", columns, f"SELECT * REPLACE ({_as_text('function', 'module', 'build_id')}) FROM {{}}")
-
-
-def _keywords(query: str) -> Iterator[str]:
-    """The words of a query that could be more than names."""
-    import duckdb
-
-    data = query.encode()
-    for start, kind in duckdb.tokenize(query):
-        if kind == duckdb.token_type.keyword:
-            yield (re.match(rb"\w*", data[start:]) or [b""])[0].decode().lower()
 
 
 def _different(names: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ from walkback.base.columns import NamedColumns
 from walkback.base.errors import UnreadableError
 from walkback.base.locks import locked
 from walkback.segments.database import apart, done_apart, lock, readable
+from walkback.segments.queries import checked_query, wrong_queries
 from walkback.surveys import layout
 from walkback.surveys.folder import SurveyFolder
 from walkback.surveys.views import first_wrong, make_views
@@ -55,9 +56,10 @@ class Survey:
         return len(parts) == 1 and parts[0].finished
 
     def sql(self, query: str) -> NamedColumns:
-        """The columns of the answer to a query over its tables."""
-        with self.database() as database, readable():
-            return NamedColumns(done_apart(database, database.execute(query).fetchnumpy))
+        """The columns of the answer to one query over its tables."""
+        with self.database() as database, readable(), wrong_queries():
+            asked = checked_query(database, query)
+            return NamedColumns(done_apart(database, lambda: database.execute(asked).fetchnumpy()))
 
     @contextlib.contextmanager
     def database(self) -> Iterator[DuckDBPyConnection]:
