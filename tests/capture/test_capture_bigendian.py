@@ -3,9 +3,9 @@
 import subprocess
 
 import pytest
-from corebuilder import CoreBuilder
-from targets import Look
 
+from capture.corebuilder import CoreBuilder
+from capture.targets import Look
 from peers import peer
 from walkback.capture.core.file import CoreFile
 from walkback.elf import ElfFile

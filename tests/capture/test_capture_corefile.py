@@ -5,8 +5,8 @@ import random
 import struct
 
 import pytest
-from corebuilder import WORDS, CoreBuilder
 
+from capture.corebuilder import WORDS, CoreBuilder
 from effort import rounds
 from elfbuilder import ElfBuilder
 from walkback.base.arch import AARCH64, S390X

@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from targets import THREADS, Look, allow_cores, compiled, gdb_stacks, pcs, started, state
 
+from capture.targets import THREADS, Look, allow_cores, compiled, gdb_stacks, pcs, started, state
 from emulation import LOADER, built, core_of, root
 from peers import BIN
 from waiting import eventually

@@ -8,8 +8,8 @@ import subprocess
 
 import numpy as np
 import pytest
-from targets import THREADS, Look, compiled, gdb_stacks, pcs, settled, started
 
+from capture.targets import THREADS, Look, compiled, gdb_stacks, pcs, settled, started
 from waiting import eventually
 from walkback.base.errors import UnreadableError
 from walkback.capture.live.mapped import MappedCode

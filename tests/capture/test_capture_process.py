@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from targets import THREADS, Look, compiled, gdb_stacks, pcs, started, state
 
+from capture.targets import THREADS, Look, compiled, gdb_stacks, pcs, started, state
 from waiting import eventually
 from walkback.base.errors import UnreadableError
 from walkback.capture.live.process import Process

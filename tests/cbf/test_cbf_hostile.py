@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from plaincbf import BrokenError, read, shortest_size, write_as_swift, write_somehow
 
+from cbf.plaincbf import BrokenError, read, shortest_size, write_as_swift, write_somehow
 from effort import QUICK, rounds
 from walkback.base.errors import BacktraceError, InexpressibleError
 from walkback.cbf.backtraces import Backtraces

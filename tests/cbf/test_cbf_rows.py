@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from plaincbf import omit_instruction, shortest_size
 
+from cbf.plaincbf import omit_instruction, shortest_size
 from effort import SOAK, rounds
 from walkback.base.errors import BacktraceError, InexpressibleError
 from walkback.cbf.checking import check

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import random
 
-import plaincif
 import pytest
-from plaincif import BrokenError, Chosen
 
+from cif import plaincif
+from cif.plaincif import BrokenError, Chosen
 from effort import rounds
 from walkback.base.errors import BacktraceError
 from walkback.cif import layout

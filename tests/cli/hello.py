@@ -12,10 +12,9 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from commands import WALKBACK
-from inprocess import run
-
 from cfibuilder import CfiBuilder, cfa
+from cli.commands import WALKBACK
+from cli.inprocess import run
 from elfbuilder import HEADER, ElfBuilder
 from sframefiles import written
 from waiting import PATIENCE

@@ -11,9 +11,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commands import WALKBACK, on_a_terminal, run, told
 
 from cbf.plaincbf import read
+from cli.commands import WALKBACK, on_a_terminal, run, told
 from recorded import hello, recording, symbols, text
 from walkback.base.errors import WalkbackError
 from walkback.cif.encoding import encode as encode_images

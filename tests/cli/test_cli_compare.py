@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from awkward import lines
-from commands import run as process
-from commands import told
-from hello import AWKWARD, SPELLED, derived, hello_object, narrow, patched, program, shell, spoilt, whole
-from inprocess import documented, run
-from inprocess import objects as parts
 
+from cli.awkward import lines
+from cli.commands import run as process
+from cli.commands import told
+from cli.hello import AWKWARD, SPELLED, derived, hello_object, narrow, patched, program, shell, spoilt, whole
+from cli.inprocess import documented, run
+from cli.inprocess import objects as parts
 from elfbuilder import ElfBuilder
 from sframefiles import archive, written
 

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from awkward import lines
-from commands import run as process
-from commands import told
-from hello import (
+
+from cfibuilder import cfa, expr
+from cli.awkward import lines
+from cli.commands import run as process
+from cli.commands import told
+from cli.hello import (
     AWKWARD,
     LEAP,
     SOURCE,
@@ -31,9 +33,7 @@ from hello import (
     whole,
     writing,
 )
-from inprocess import DOCS, documented, run
-
-from cfibuilder import cfa, expr
+from cli.inprocess import DOCS, documented, run
 from elfbuilder import ElfBuilder
 from sframefiles import archive, written
 from walkback.elf import ElfFile, layout

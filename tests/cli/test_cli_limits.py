@@ -6,8 +6,8 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, told
 
+from cli.commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, told
 from sframefiles import SFRAME, placing, relocatable, small, written
 from waiting import PATIENCE
 

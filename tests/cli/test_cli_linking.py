@@ -7,12 +7,12 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from commands import on_a_terminal, told
-from commands import run as process
-from hello import snapshot
-from inprocess import documented, objects, run
-from linkable import SIGNAL, VERBS, given, incomplete, on, sections
 
+from cli.commands import on_a_terminal, told
+from cli.commands import run as process
+from cli.hello import snapshot
+from cli.inprocess import documented, objects, run
+from cli.linkable import SIGNAL, VERBS, given, incomplete, on, sections
 from docfiles import concatenated, joined, with_a_group
 from sframebuilder import PCREL, SFrameBuilder, row
 from sframefiles import SFRAME, SIZE, TEXT, archive, linked, placing, relocatable, small, starts, written

@@ -10,14 +10,14 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from awkward import lines
-from commands import WALKBACK, told
-from commands import run as process
-from hello import AWKWARD, mode, shell, snapshot, spoilt
-from inprocess import run
-from linkable import IN_PLACE, SIGNAL, VERBS, given, incomplete, on, sections
-from writing import SLOW, without_privilege
 
+from cli.awkward import lines
+from cli.commands import WALKBACK, told
+from cli.commands import run as process
+from cli.hello import AWKWARD, mode, shell, snapshot, spoilt
+from cli.inprocess import run
+from cli.linkable import IN_PLACE, SIGNAL, VERBS, given, incomplete, on, sections
+from cli.writing import SLOW, without_privilege
 from docfiles import joined
 from elfbuilder import ElfBuilder
 from sframebuilder import AARCH64

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from awkward import lines
-from commands import run
 
+from cli.awkward import lines
+from cli.commands import run
 from sframefiles import placing, relocatable, small, written
 
 if TYPE_CHECKING:

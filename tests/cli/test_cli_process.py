@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, on, on_a_terminal, run, told
 
+from cli.commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, on, on_a_terminal, run, told
 from elfbuilder import ElfBuilder
 from sframefiles import SFRAME, archive, linked, placing, relocatable, small, written
 

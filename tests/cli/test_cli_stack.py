@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import WALKBACK, on_a_terminal, run, told
 
 from capture.corebuilder import CoreBuilder
 from capture.targets import THREADS, compiled, started, state
+from cli.commands import WALKBACK, on_a_terminal, run, told
 from recorded import core, hello
 from waiting import PATIENCE, eventually
 

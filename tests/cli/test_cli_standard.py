@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
-from commands import WALKBACK, told
-from hello import derived, hello_object, whole
 
+from cli.commands import WALKBACK, told
+from cli.hello import derived, hello_object, whole
 from recorded import core, recording
 from recorded import hello as walked
 from waiting import PATIENCE

@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import WALKBACK, run, told
 
 from capture.targets import THREADS, compiled, started
+from cli.commands import WALKBACK, run, told
 from recorded import core, hello, recording
 from waiting import PATIENCE, eventually
 from walkback.cbf.encoding import encode as encode_backtrace

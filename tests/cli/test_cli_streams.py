@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, told
 
+from cli.commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, told
 from sframefiles import linked, small, written
 from waiting import PATIENCE
 

@@ -19,9 +19,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from commands import WALKBACK, on_a_terminal, run, told
 
 from capture.targets import THREADS, compiled
+from cli.commands import WALKBACK, on_a_terminal, run, told
 from perfbuilder import CALLCHAIN, IP, TID, TIME, Attr, Builder
 from perfdata.test_recordings import perf
 from recorded import PID, hello, recording

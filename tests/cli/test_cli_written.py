@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import WALKBACK, told
-from commands import run as process
-from hello import (
+
+from cli.commands import WALKBACK, told
+from cli.commands import run as process
+from cli.hello import (
     derived,
     hello_object,
     mode,
@@ -21,9 +22,8 @@ from hello import (
     snapshot,
     writing,
 )
-from inprocess import run
-from writing import SLOW, without_privilege
-
+from cli.inprocess import run
+from cli.writing import SLOW, without_privilege
 from waiting import PATIENCE
 
 # Modes and links

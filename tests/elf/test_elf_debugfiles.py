@@ -9,8 +9,8 @@ import zlib
 from pathlib import Path
 
 import pytest
-from notes import note
 
+from elf.notes import note
 from elfbuilder import ElfBuilder
 from peers import peer
 from walkback.base.errors import ElfError, UnreadableError

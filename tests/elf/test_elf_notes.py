@@ -5,9 +5,9 @@ import re
 import subprocess
 
 import pytest
-from notes import note
-from realfiles import FILES
 
+from elf.notes import note
+from elf.realfiles import FILES
 from elfbuilder import ElfBuilder
 from peers import peer
 from walkback.base.errors import ElfError

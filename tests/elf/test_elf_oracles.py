@@ -5,8 +5,8 @@ import subprocess
 
 import numpy as np
 import pytest
-from realfiles import FILES
 
+from elf.realfiles import FILES
 from walkback.elf import ElfFile, layout, relocations_for
 from walkback.symbols import SymbolIndex
 

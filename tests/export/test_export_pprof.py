@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from pprofreader import read, varint
 
+from export.pprofreader import read, varint
 from profiles import Recording, nasty, written
 from walkback.export import pprof, protobuf
 from walkback.stacks.profile import CodeMapping

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from glibc.walked import ALL, COMPILE, HERE, by_call_frames, by_sframe, plugin, walks
 from glibcsource import library
 from peers import peer
 from walkback.sections.install import add
 from walkback.sections.linking.convert import convert
-from walking import ALL, COMPILE, HERE, by_call_frames, by_sframe, plugin, walks
 
 pytestmark = [pytest.mark.peers, pytest.mark.long]
 SYSTEM = Path("/lib/x86_64-linux-gnu")

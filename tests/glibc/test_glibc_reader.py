@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from glibc.walked import ALL, COMPILE, HERE, plugin, walks
 from glibcsource import reader
 from walkback.sections.check import check
 from walkback.sections.install import add
-from walking import ALL, COMPILE, HERE, plugin, walks
 
 pytestmark = pytest.mark.peers
 SHIM = HERE / "shim"

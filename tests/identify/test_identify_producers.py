@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sampled import ARCHITECTURES, opened, sampled
 
 from elfbuilder import ElfBuilder
+from identify.sampled import ARCHITECTURES, opened, sampled
 from peers import run
 from unitbuilder import DATA2, LANGUAGE, NAME, PRODUCER, SKELETON, STRING, TAG_SKELETON, UnitBuilder
 from walkback.elf import ElfFile

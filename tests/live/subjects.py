@@ -22,7 +22,7 @@ from walkback.stacks.stacks import FrameKind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from debuggers import Stacks
+    from live.debuggers import Stacks
 
 HERE = Path(__file__).parent
 NODE = """

@@ -4,10 +4,10 @@ import subprocess
 import time
 
 import pytest
-from crashes import WAYS, crashed, told
-from debuggers import Gdb, debugger
-from subjects import HERE, Judge, pcs, running, stopped, subject
 
+from live.crashes import WAYS, crashed, told
+from live.debuggers import Gdb, debugger
+from live.subjects import HERE, Judge, pcs, running, stopped, subject
 from walkback.capture.stacks import Stopper
 from walkback.stacks.stacks import END_WORDS
 

@@ -4,11 +4,11 @@ import re
 import subprocess
 
 import pytest
-from crashes import WAYS, told
-from debuggers import Gdb
-from subjects import HERE, Judge, pcs
 
 from emulation import LOADER, built, core_of, root
+from live.crashes import WAYS, told
+from live.debuggers import Gdb
+from live.subjects import HERE, Judge, pcs
 from peers import peer
 from walkback.capture.stacks import Stopper
 from walkback.stacks.stacks import END_WORDS

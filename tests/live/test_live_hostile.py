@@ -5,12 +5,12 @@ import subprocess
 import sys
 
 import pytest
-from crashes import crashed
-from debuggers import debugger
-from subjects import HERE
 
 from effort import rounds
 from emulation import LOADER, built, core_of, root
+from live.crashes import crashed
+from live.debuggers import debugger
+from live.subjects import HERE
 
 COUNT = rounds(20, quick=5, share=100)
 

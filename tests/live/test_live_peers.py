@@ -6,9 +6,9 @@ import re
 import time
 
 import pytest
-from debuggers import Gdb, debugger, eu_stacks
-from subjects import BORN, SUBJECTS, Judge, running, states, stopped, subject
 
+from live.debuggers import Gdb, debugger, eu_stacks
+from live.subjects import BORN, SUBJECTS, Judge, running, states, stopped, subject
 from waiting import eventually
 from walkback.capture.stacks import Stopper
 

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from subjects import HERE, running, states, threads
 
+from live.subjects import HERE, running, states, threads
 from waiting import PATIENCE, eventually
 
 KILLS = int(os.environ.get("WALKBACK_KILLS", "0")) or 10

@@ -9,8 +9,8 @@ import subprocess
 from itertools import pairwise
 
 import pytest
-from qemustops import REGISTERS, Emulated, run
 
+from recordings.qemustops import REGISTERS, Emulated, run
 from walkback.capture.unwinding import Unwinding
 from walkback.stacks.stacks import END_WORDS, HOW_WORDS, End, How
 

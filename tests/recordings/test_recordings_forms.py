@@ -12,14 +12,14 @@ import sys
 from collections import Counter
 
 import pytest
-from differences import class_of, first_difference
-from dumps import dumped
-from perfprograms import PROGRAMS, command_of
-from perfscript import ours, perf, record, theirs
 
 import perfbuilder as pb
 from perfbuilder import Attr, Builder
 from recorded import hello, in_compute, recording, symbols, text
+from recordings.differences import class_of, first_difference
+from recordings.dumps import dumped
+from recordings.perfprograms import PROGRAMS, command_of
+from recordings.perfscript import ours, perf, record, theirs
 from waiting import PATIENCE
 
 pytestmark = [

@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from perfprograms import PROGRAMS, command_of
-from perfscript import record
 
 from recorded import hello, recording
+from recordings.perfprograms import PROGRAMS, command_of
+from recordings.perfscript import record
 from waiting import PATIENCE
 from walkback.capture.perfdata.recording import Recording
 from walkback.naming.modules import Modules

@@ -9,18 +9,18 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from differences import class_of, first_difference, outermost
-from dumps import dumped
-from gdbproof import gdb_stacks
-from perfprograms import PROGRAMS, command_of
-from perfscript import ours, record, theirs
 
+from recordings.differences import class_of, first_difference, outermost
+from recordings.dumps import dumped
+from recordings.gdbproof import gdb_stacks
+from recordings.perfprograms import PROGRAMS, command_of
+from recordings.perfscript import ours, record, theirs
 from walkback.stacks.stacks import End, How
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from perfscript import Sample
+    from recordings.perfscript import Sample
 
 pytestmark = [
     pytest.mark.peers,

@@ -9,10 +9,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from perfprograms import PROGRAMS, USUAL
-from perfscript import ours, record
 
 from peers import peer
+from recordings.perfprograms import PROGRAMS, USUAL
+from recordings.perfscript import ours, record
 from walkback.stacks.stacks import End, How
 
 pytestmark = [

@@ -9,8 +9,8 @@ import sys
 import tarfile
 
 import pytest
-from listed import program
 
+from reports.listed import program
 from sframefiles import TEXT, archive, linked, small, written
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from listed import program
 
 from cfibuilder import CfiBuilder, cfa, expr
 from elfbuilder import ElfBuilder
+from reports.listed import program
 from sframefiles import TEXT, linked, small, written
 from walkback.base.errors import WalkbackError
 from walkback.identify.names import shown

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from listed import FRAMES, START, program
 
 from cfibuilder import CfiBuilder, cfa, expr
 from corpus import corpus
 from effort import rounds
 from elfbuilder import ElfBuilder
+from reports.listed import FRAMES, START, program
 from sframefiles import TEXT, archive, linked, small, written
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.dwarf.others import side_table

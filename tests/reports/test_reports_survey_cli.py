@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from madesurvey import HOSTILE, Made
 
+from reports.madesurvey import HOSTILE, Made
 from walkback.base.text import printable
 from walkback.reports.chapters import FIGURES
 from walkback.reports.figures import ColumnUnit, ask

@@ -6,8 +6,8 @@ from pathlib import Path
 from statistics import median, quantiles
 
 import pytest
-from madesurvey import HOSTILE, Made
 
+from reports.madesurvey import HOSTILE, Made
 from walkback.reports.chapters import CHAPTERS, FIGURES
 from walkback.reports.figures import Column, ColumnUnit, ask
 from walkback.reports.words import byte_words, in_words, percent

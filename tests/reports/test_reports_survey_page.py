@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from madesurvey import HOSTILE, Made
 
+from reports.madesurvey import HOSTILE, Made
 from walkback.base.text import printable
 from walkback.pages.scripts import joined_script
 from walkback.reports.chapters import CHAPTERS, FIGURES

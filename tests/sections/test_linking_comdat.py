@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from joining import by_name, dumped, executed, header_of, link_with, read_object, symbols, told_by
 
 from corpus import CASES, gas_object
 from grafting import elflint, linker_folder
 from peers import run
+from sections.joining import by_name, dumped, executed, header_of, link_with, read_object, symbols, told_by
 from walkback import ElfFile, GraftError, MissingError, SFrameError, check, fix, split
 from walkback.elf import layout
 from walkback.sections.linking.relink import link_object
@@ -22,7 +22,7 @@ from walkback.sections.linking.relink import link_object
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from joining import Rows
+    from sections.joining import Rows
 
 pytestmark = pytest.mark.peers
 

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from joining import (
+
+from corpus import PREFIXES, Sample, corpus, gas_object
+from peers import run
+from sections.joining import (
     assembled,
     executed,
     expected,
@@ -18,9 +21,6 @@ from joining import (
     symbols,
     told_by,
 )
-
-from corpus import PREFIXES, Sample, corpus, gas_object
-from peers import run
 from walkback import IncompleteError, InexpressibleError, WalkbackError, check, convert, sframe
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from joining import assembled, dumped, executed, expected, named, placed_sframe, sframe_of, symbols
 
 from corpus import corpus
 from grafting import linker_folder
 from peers import run
+from sections.joining import assembled, dumped, executed, expected, named, placed_sframe, sframe_of, symbols
 from walkback import GraftError, IncompleteError, MissingError, SFrameError, check, convert, fix, link, sframe, split
 from walkback.sections.linking.fix import Fixed
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from joining import Rows
+    from sections.joining import Rows
 
 pytestmark = pytest.mark.peers
 

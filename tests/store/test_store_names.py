@@ -8,10 +8,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from plainstore import Frame, Sample, write_segment
 
 import walkback
 from recorded import core, hello, recording, symbols
+from store.plainstore import Frame, Sample, write_segment
 from walkback.export.formats import FORMATS
 from walkback.store.naming import Naming
 from walkback.store.store import Store

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from plainstore import HOUR, NOON, Frame, Sample, named, write_segment
 
+from store.plainstore import HOUR, NOON, Frame, Sample, named, write_segment
 from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.export.formats import FORMATS
 from walkback.stacks.stacks import END_WORDS, End

@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 import pytest
-from killed import children
 
+from surveys.killed import children
 from surveys.surveyed import command, consistent, elf, ended, some_files, tables, write
 from waiting import PATIENCE, eventually
 from walkback import UnreadableError

@@ -3,9 +3,9 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from indexed import FUNC, NOTYPE, elf_of, index_of
 
 from effort import examples
+from symbols.indexed import FUNC, NOTYPE, elf_of, index_of
 from walkback.elf import layout
 from walkback.symbols import SymbolIndex
 from walkback.symbols.holders import LastAbove

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from indexed import FILE, FUNC, IFUNC, NOTYPE, OBJECT, SECTION, TLS, elf_of, index_of
 
+from symbols.indexed import FILE, FUNC, IFUNC, NOTYPE, OBJECT, SECTION, TLS, elf_of, index_of
 from walkback.base.errors import ElfError
 from walkback.elf import layout
 from walkback.symbols import SymbolIndex

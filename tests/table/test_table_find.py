@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made import make
 
 from effort import examples
+from table.made import make
 from walkback.table.rule import Part, PartKind, Rule
 
 pytestmark = pytest.mark.kernel

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made import make
 
 from effort import examples
+from table.made import make
 from walkback.table.settle import settled
 from walkback.table.table import UnwindTable
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stacksource import BASE
 
 from cfibuilder import CfiBuilder, cfa
 from elfbuilder import ElfBuilder
@@ -22,6 +21,7 @@ from walkback.sframe.builder import SectionBuilder
 from walkback.walking import cache as caches
 from walkback.walking.cache import TableCache, default_folder
 from walkback.walking.moduletable import module_table
+from walking.stacksource import BASE
 
 PLACE = 0x800000
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from stacksource import (
+
+from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.stacks.stacks import How
+from walkback.walking.abi import Flag, Op, Step
+from walkback.walking.samples import PC
+from walking.stacksource import (
     BASE,
     IDS,
     ORDERS,
@@ -23,11 +28,6 @@ from stacksource import (
     table_of,
     usual_space,
 )
-
-from walkback.base.arch import AARCH64, AMD64, S390X
-from walkback.stacks.stacks import How
-from walkback.walking.abi import Flag, Op, Step
-from walkback.walking.samples import PC
 
 pytestmark = pytest.mark.kernel
 

@@ -5,13 +5,25 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stacksource import BASE, BIAS, STACK, WORD, Thread, ended, frames, made_walker, samples_of, table_of, usual_space
 
 from cfibuilder import sleb, uleb
 from effort import examples
 from walkback.base.arch import AARCH64, AMD64, S390X
 from walkback.walking.abi import Flag, Op, Step
 from walkback.walking.samples import PC
+from walking.stacksource import (
+    BASE,
+    BIAS,
+    STACK,
+    WORD,
+    Thread,
+    ended,
+    frames,
+    made_walker,
+    samples_of,
+    table_of,
+    usual_space,
+)
 
 pytestmark = pytest.mark.kernel
 

@@ -6,7 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from stacksource import (
+
+from walkback.base.arch import AMD64
+from walkback.walking.abi import Op
+from walkback.walking.samples import PC, Memory
+from walking.stacksource import (
     OUTERMOST,
     STACK,
     Thread,
@@ -18,10 +22,6 @@ from stacksource import (
     table_of,
     usual_space,
 )
-
-from walkback.base.arch import AMD64
-from walkback.walking.abi import Op
-from walkback.walking.samples import PC, Memory
 
 pytestmark = pytest.mark.kernel
 

@@ -10,14 +10,14 @@ import signal
 import time
 from pathlib import Path
 
-import programs
 import pytest
-from programs import built, gdb_stacks, running
 
 from walkback.capture.live.process import Process
 from walkback.naming.modules import Modules
 from walkback.stacks.stacks import END_WORDS, End, How
 from walkback.walking.walker import Walker
+from walking import programs
+from walking.programs import built, gdb_stacks, running
 
 pytestmark = [
     pytest.mark.peers,

@@ -8,8 +8,17 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plainwalker import PlainWalk, by_frames, by_table
-from stacksource import (
+
+from cfibuilder import CfiBuilder, cfa
+from effort import QUICK, examples
+from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.dwarf.files import frame_sources
+from walkback.sframe.builder import SectionBuilder
+from walkback.sframe.files import sources_of
+from walkback.walking.samples import PC
+from walkback.walking.walker import Walker
+from walking.plainwalker import PlainWalk, by_frames, by_table
+from walking.stacksource import (
     BASE,
     IDS,
     ORDERS,
@@ -24,15 +33,6 @@ from stacksource import (
     samples_of,
     usual_space,
 )
-
-from cfibuilder import CfiBuilder, cfa
-from effort import QUICK, examples
-from walkback.base.arch import AARCH64, AMD64, S390X
-from walkback.dwarf.files import frame_sources
-from walkback.sframe.builder import SectionBuilder
-from walkback.sframe.files import sources_of
-from walkback.walking.samples import PC
-from walkback.walking.walker import Walker
 
 pytestmark = pytest.mark.kernel
 

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from stacksource import (
+
+from cfibuilder import CfiBuilder, cfa
+from elfbuilder import ElfBuilder
+from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.elf import ElfFile
+from walkback.sframe.builder import SectionBuilder
+from walkback.walking.abi import Flag, Op, Step
+from walkback.walking.samples import PC
+from walkback.walking.walker import Walker
+from walking.stacksource import (
     BASE,
     OUTERMOST,
     STACK,
@@ -18,15 +27,6 @@ from stacksource import (
     table_of,
     usual_space,
 )
-
-from cfibuilder import CfiBuilder, cfa
-from elfbuilder import ElfBuilder
-from walkback.base.arch import AARCH64, AMD64, S390X
-from walkback.elf import ElfFile
-from walkback.sframe.builder import SectionBuilder
-from walkback.walking.abi import Flag, Op, Step
-from walkback.walking.samples import PC
-from walkback.walking.walker import Walker
 
 pytestmark = pytest.mark.kernel
 

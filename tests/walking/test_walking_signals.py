@@ -5,7 +5,18 @@ from __future__ import annotations
 import struct
 
 import pytest
-from stacksource import (
+
+from cfibuilder import CfiBuilder, cfa
+from sframebuilder import AARCH64 as ABI_AARCH64
+from sframebuilder import AARCH64_BIG, SFrameBuilder, row
+from sframebuilder import AMD64 as ABI_AMD64
+from sframebuilder import S390X as ABI_S390X
+from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.stacks.stacks import How
+from walkback.walking.abi import ABIS, Flag, Op, Step
+from walkback.walking.samples import PC
+from walkback.walking.walker import Walker
+from walking.stacksource import (
     BASE,
     IDS,
     ORDERS,
@@ -24,17 +35,6 @@ from stacksource import (
     table_of,
     usual_space,
 )
-
-from cfibuilder import CfiBuilder, cfa
-from sframebuilder import AARCH64 as ABI_AARCH64
-from sframebuilder import AARCH64_BIG, SFrameBuilder, row
-from sframebuilder import AMD64 as ABI_AMD64
-from sframebuilder import S390X as ABI_S390X
-from walkback.base.arch import AARCH64, AMD64, S390X
-from walkback.stacks.stacks import How
-from walkback.walking.abi import ABIS, Flag, Op, Step
-from walkback.walking.samples import PC
-from walkback.walking.walker import Walker
 
 pytestmark = pytest.mark.kernel
 

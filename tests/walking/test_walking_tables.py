@@ -10,8 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from saidsteps import ByFrames, Said, by_rules, said, step_of
-from stacksource import BASE, file_of
 
 from cfibuilder import CfiBuilder, cfa, expr
 from corpus import PREFIXES, corpus
@@ -27,6 +25,8 @@ from walkback.sframe.rules import to_table as sframe_table
 from walkback.stacks.stacks import How
 from walkback.walking.abi import Flag, Op
 from walkback.walking.moduletable import module_table
+from walking.saidsteps import ByFrames, Said, by_rules, said, step_of
+from walking.stacksource import BASE, file_of
 
 PLACE = 0x80000
 
