@@ -190,7 +190,7 @@ def large(folder: Path) -> Path:
 @pytest.mark.parametrize("options", [[], ["--json"], ["--format", "gnu"]])
 def test_a_closed_pipe_ends_quietly(options: list[str], tmp_path: Path) -> None:
     path = large(tmp_path)
-    command = [WALKBACK, "show", *options, "--address", hex(SFRAME), path]
+    command: list[str | Path] = [WALKBACK, "show", *options, "--address", hex(SFRAME), path]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None

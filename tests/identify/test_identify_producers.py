@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,13 @@ LOOPS = (
 # One kind of evidence after the other, in files that are made
 
 
-def made(*comment: str, symbols=(), sections=(), dynamic=False, kind=3) -> Origin:
+def made(
+    *comment: str,
+    symbols: list[str] | tuple[Any, ...] = (),
+    sections: list[tuple[str, bytes]] | tuple[Any, ...] = (),
+    dynamic: bool = False,
+    kind: int = 3,
+) -> Origin:
     """What a file tells that has these entries in `.comment`, these names of functions, and these sections."""
     builder = ElfBuilder(kind=kind)
     text = builder.code()

@@ -1,5 +1,7 @@
 """A program that checks its own work does not notice that it is looked at, nor that who looks is killed."""
 
+from __future__ import annotations
+
 import os
 import platform
 import random
@@ -8,6 +10,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +23,7 @@ WALKBACK = (sys.executable, "-m", "walkback", "stack")
 
 
 @pytest.fixture(scope="module")
-def sums(tmp_path_factory):
+def sums(tmp_path_factory: pytest.TempPathFactory) -> Any:
     program = tmp_path_factory.mktemp("sums") / "sums"
     try:
         subprocess.run(["gcc", "-O2", "-pthread", "-o", program, HERE / "sums.c"], check=True)
@@ -29,7 +32,7 @@ def sums(tmp_path_factory):
     return program
 
 
-def end(target):
+def end(target: Any) -> None:
     """Let it end, and see what it says of its work."""
     os.write(target.stdin.fileno(), b"\n")
     target.stdin.close()
@@ -42,7 +45,7 @@ def end(target):
 
 
 @pytest.mark.whole
-def test_thousands_of_samples_disturb_nothing(sums):
+def test_thousands_of_samples_disturb_nothing(sums: Any) -> None:
     with running(sums, stdin=subprocess.PIPE) as target:
         command = [*WALKBACK, str(target.pid), "--repeat", str(SAMPLES), "--interval", "0", "--format", "folded"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -53,7 +56,7 @@ def test_thousands_of_samples_disturb_nothing(sums):
 
 
 @pytest.mark.whole
-def test_being_killed_at_any_moment_disturbs_nothing(sums):
+def test_being_killed_at_any_moment_disturbs_nothing(sums: Any) -> None:
     with running(sums, stdin=subprocess.PIPE) as target:
         command = [*WALKBACK, str(target.pid), "--repeat", "1000000", "--interval", "0", "--format", "json"]
         traced = 0
@@ -72,7 +75,7 @@ def test_being_killed_at_any_moment_disturbs_nothing(sums):
 
 
 @pytest.mark.whole
-def test_no_signal_is_lost_when_walkback_is_killed_while_it_holds_one(sums):
+def test_no_signal_is_lost_when_walkback_is_killed_while_it_holds_one(sums: Any) -> None:
     script = """
         import sys, time
         from walkback.base.arch import AMD64
@@ -94,6 +97,6 @@ def test_no_signal_is_lost_when_walkback_is_killed_while_it_holds_one(sums):
         end(target)
 
 
-def _tracer(pid, tid):
+def _tracer(pid: int, tid: int) -> Any:
     lines = Path(f"/proc/{pid}/task/{tid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("TracerPid:"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from walkback.capture.perfdata.recording import Recording
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     pass
 
 
-def dumped(recording) -> dict[tuple[int, int], int]:
+def dumped(recording: Path) -> dict[tuple[int, int], int]:
     """How many bytes of stack there are for each sample."""
     found = {}
     for batch in Recording.open(recording, Modules()).batches():

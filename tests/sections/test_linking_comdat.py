@@ -168,7 +168,17 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     for name, text in (("one", ONE_TEXT), ("other", OTHER_TEXT)):
         path = folder / f"{name}.cc"
         path.write_text(SHARED_TEXT + text)
-        command = ["g++", "-O1", "-ffunction-sections", "-fno-exceptions", "-fPIE", "-S", "-o", "-", path]
+        command: list[str | Path] = [
+            "g++",
+            "-O1",
+            "-ffunction-sections",
+            "-fno-exceptions",
+            "-fPIE",
+            "-S",
+            "-o",
+            "-",
+            path,
+        ]
         texts.append(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
     return texts
 

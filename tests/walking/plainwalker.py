@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder
 from walkback.dwarf.others import side_table
 from walkback.dwarf.rules import to_table
 from walkback.table.rule import PartKind
@@ -91,7 +91,7 @@ class PlainWalk:
     """One walk over tables alone: neither frame pointers nor the code of trampolines."""
 
     machine: Machine
-    order: str
+    order: ByteOrder
     thread: Thread
     table_of: Callable[[int], tuple[Callable[[int], Described | None], int] | None]
     """The rules and the bias of the module that holds an address; None where no module is."""
@@ -131,6 +131,7 @@ class PlainWalk:
         new = {register: value for register, value in old.items() if described.keeps and register in PRESERVED[machine]}
         new[machine.sp] = (cfa + machine.sp_from_cfa) & WORD
         return_address = described.saves[PC]
+        assert return_address is not None
         if return_address.kind is PartKind.UNCHANGED:
             return_address = type(return_address)(PartKind.REGISTER, machine.ra, 0)
         new[PC] = self.value(return_address, cfa)
