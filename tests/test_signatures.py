@@ -113,7 +113,7 @@ def told(parameter: inspect.Parameter, other: inspect.Parameter) -> tuple[object
 
 
 @pytest.mark.parametrize(("name", "arguments"), SIGNATURES)
-def test_signatures_in_the_document_are_those_of_the_source(name: str, arguments: Any) -> None:
+def test_signatures_in_the_document_are_those_of_the_source(name: str, arguments: str) -> None:
     if name in GIVEN:
         return
     found = resolved(name)
@@ -129,7 +129,7 @@ def test_signatures_in_the_document_are_those_of_the_source(name: str, arguments
 
 
 @pytest.mark.parametrize(("name", "arguments"), CALLS)
-def test_calls_in_other_documents_have_arguments_that_the_source_takes(name: str, arguments: Any) -> None:
+def test_calls_in_other_documents_have_arguments_that_the_source_takes(name: str, arguments: str) -> None:
     first = name.partition(".")[0]
     if first not in {"walkback", *OBJECTS, *PACKAGE.__all__}:
         return

@@ -42,7 +42,7 @@ STACK = 0x7F0000000000
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("big")
     text = "".join(
         FUNCTION.format(name=name, callee=callee, outermost=".cfi_undefined x30" if name == "_start" else "")

@@ -189,7 +189,7 @@ def test_a_stack_that_is_cut_is_told() -> None:
     assert snapshot.troubles[0] == "the core file is cut short: 70 bytes of memory are missing"
 
 
-def program(tmp_path: Path, name: str, build_id: Any, addr: int = 0) -> Any:
+def program(tmp_path: Path, name: str, build_id: bytes, addr: int = 0) -> Path:
     elf = ElfBuilder(kind=3, entry=0x1234)
     note = struct.pack("<III4s", 4, len(build_id), 3, b"GNU\0") + build_id
     elf.section(".note.gnu.build-id", note, kind=7, addr=addr, addralign=4)

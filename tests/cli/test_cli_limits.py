@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,13 +24,13 @@ OPEN_FILES = 64
 MEMBERS = 100
 
 
-def limited(*args: Any) -> subprocess.CompletedProcess[bytes]:
+def limited(*args: str | Path) -> subprocess.CompletedProcess[bytes]:
     """The command with 300 MB of memory of its own, which mapped files are not, and 64 open files."""
     command = f'ulimit -d {MEMORY} && ulimit -n {OPEN_FILES} && exec "$0" "$@"'
     return subprocess.run(["sh", "-c", command, WALKBACK, *args], capture_output=True, check=False, timeout=PATIENCE)
 
 
-def on(verb: str, path: Path, *options: Any) -> subprocess.CompletedProcess[bytes]:
+def on(verb: str, path: Path, *options: str | Path) -> subprocess.CompletedProcess[bytes]:
     return limited(verb, path, *options, *NEWEST_VERB_TARGET.get(verb, []))
 
 

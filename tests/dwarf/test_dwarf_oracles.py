@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +18,6 @@ from walkback.base.arch import Machine
 from walkback.dwarf.expressions import block_at
 from walkback.dwarf.files import FrameSource, read
 from walkback.dwarf.rulewords import RuleKind
-
-if TYPE_CHECKING:
-    pass
 
 LIBRARIES = [
     "/lib/x86_64-linux-gnu/libc.so.6",

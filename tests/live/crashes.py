@@ -14,7 +14,7 @@ from walkback.stacks.stacks import HOW_WORDS
 WAYS = ("overflow", "null", "data", "nowhere", "abort", "malloc", "handler", "handlers", "overflow-handler", "callback")
 
 
-def crashed(folder: Path, *command: Any) -> Any:
+def crashed(folder: Path, *command: str | Path) -> Path:
     """The core that the kernel wrote."""
     pattern = Path("/proc/sys/kernel/core_pattern").read_text().strip()
     if pattern.startswith(("|", "/")):
@@ -33,7 +33,7 @@ def crashed(folder: Path, *command: Any) -> Any:
     return cores[0]
 
 
-def told(shot: Any, thread: int = 0) -> Any:
+def told(shot: Any, thread: int = 0) -> str:
     first, end = (int(shot.stacks.first[thread + i]) for i in (0, 1))
     hows = [HOW_WORDS[how] for how in shot.stacks.how[first:end].tolist()]
     return "\n".join(f"{label} {how}" for label, how in zip(shot.labels(thread), hows, strict=True))

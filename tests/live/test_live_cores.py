@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,16 +21,16 @@ pytestmark = pytest.mark.peers
 
 
 @pytest.fixture(scope="module")
-def gdb() -> Iterator[Any]:
+def gdb() -> Iterator[Gdb]:
     with Gdb() as one:
         yield one
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     made = {}
 
-    def of(build: str) -> Any:
+    def of(build: str) -> Path:
         if build not in made:
             made[build] = tmp_path_factory.mktemp("crash") / f"crash-{build}"
             flags = ("-O2", "-pthread", "-w", "-fno-optimize-sibling-calls", "-fno-inline", *BUILDS[build])
@@ -43,7 +42,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("build", BUILDS)
-def test_a_core_of_the_kernel(build: str, way: str, programs: Any, gdb: Any, tmp_path: Path) -> None:
+def test_a_core_of_the_kernel(build: str, way: str, programs: Callable[[str], Path], gdb: Gdb, tmp_path: Path) -> None:
     program = programs(build)
     core = crashed(tmp_path, program, way)
     stopper = Stopper(core, max_stack=1 << 20)
@@ -64,7 +63,7 @@ def test_a_core_of_the_kernel(build: str, way: str, programs: Any, gdb: Any, tmp
 
 
 @pytest.mark.parametrize("name", ["glibc", "static"])
-def test_a_core_of_gcore(name: str, gdb: Any, tmp_path: Path) -> None:
+def test_a_core_of_gcore(name: str, gdb: Gdb, tmp_path: Path) -> None:
     gcore = debugger("gcore")
     program, *_ = subject(name, tmp_path)
     with running(program) as target:
@@ -87,7 +86,7 @@ def test_a_core_of_gcore(name: str, gdb: Any, tmp_path: Path) -> None:
     assert judge.counts["gdb: equal"] >= 0.8 * len(live), judge.counts
 
 
-def test_programs_that_are_gone_or_others(gdb: Any, programs: Any, tmp_path: Path) -> None:
+def test_programs_that_are_gone_or_others(gdb: Gdb, programs: Callable[[str], Path], tmp_path: Path) -> None:
     program = tmp_path / "crash"
     program.write_bytes(programs("dynamic").read_bytes())
     program.chmod(0o755)

@@ -6,7 +6,6 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,24 +24,25 @@ OVERFLOW = 1 << 20
 
 
 @pytest.fixture(scope="module", params=LOADER)
-def arch(request: pytest.FixtureRequest) -> Any:
-    return request.param
+def arch(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
 
 
 @pytest.fixture(scope="module")
-def gdb(arch: str) -> Iterator[Any]:
+def gdb(arch: str) -> Iterator[Gdb]:
     with Gdb("gdb-multiarch") as one:
         yield one
 
 
 @pytest.fixture(scope="module")
-def program(arch: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def program(arch: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Where a program stands that is moved when it is loaded, an emulator's core does not tell gdb.
     return built(tmp_path_factory.mktemp(arch) / "crash", arch, HERE / "crash.c", *FLAGS, pie=False)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_same_frames_as_gdb(arch: str, way: str, program: Path, gdb: Any, tmp_path: Path) -> None:
+def test_the_same_frames_as_gdb(arch: str, way: str, program: Path, gdb: Gdb, tmp_path: Path) -> None:
     core = core_of(tmp_path, arch, program, way, stack=OVERFLOW)
     stopper = Stopper(core, exe=program, sysroot=root(arch), max_stack=1 << 20)
     shot = stopper.shoot()
@@ -66,7 +66,7 @@ def test_the_same_frames_as_gdb(arch: str, way: str, program: Path, gdb: Any, tm
         assert labels.count("endless") > 1000
 
 
-def _judge_handlers(way: str, labels: Any) -> None:
+def _judge_handlers(way: str, labels: list[str]) -> None:
     """What was interrupted, and what called that, as the program has it."""
     deep = ["deep"] * 6
     if way == "handler":
@@ -82,7 +82,7 @@ def _judge_handlers(way: str, labels: Any) -> None:
         assert labels[end + 1 : end + 10] == ["overflowed", "in_overflow", *deep, "main"]
 
 
-def test_signed_return_addresses(gdb: Any, arch: str, tmp_path: Path) -> None:
+def test_signed_return_addresses(gdb: Gdb, arch: str, tmp_path: Path) -> None:
     if arch != "aarch64":
         pytest.skip("only AArch64 signs return addresses")
     flags = (*FLAGS, "-mbranch-protection=pac-ret+leaf")

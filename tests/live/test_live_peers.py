@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,12 +28,12 @@ pytestmark = pytest.mark.peers
 
 
 @pytest.fixture
-def gdb() -> Iterator[Any]:
+def gdb() -> Iterator[Gdb]:
     with Gdb() as one:
         yield one
 
 
-def compared(name: str, folder: Path, gdb: Any, stops: Any) -> Any:
+def compared(name: str, folder: Path, gdb: Gdb, stops: int) -> Judge:
     """What was compared, and what of it was otherwise, by class."""
     debugger("eu-stack")
     with running(*subject(name, folder)) as target:
@@ -54,7 +53,7 @@ def compared(name: str, folder: Path, gdb: Any, stops: Any) -> Any:
     return judge
 
 
-def judged(name: str, judge: Any) -> None:
+def judged(name: str, judge: Judge) -> None:
     """Every difference has a class already; here what there may be of each."""
     print(name, dict(sorted(judge.counts.items())))
     if "musl" in name or name == "node":
@@ -69,6 +68,6 @@ def judged(name: str, judge: Any) -> None:
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
-def test_the_same_frames_as_gdb_and_eu_stack(name: str, tmp_path: Path, gdb: Any) -> None:
+def test_the_same_frames_as_gdb_and_eu_stack(name: str, tmp_path: Path, gdb: Gdb) -> None:
     stops = int(os.environ.get("WALKBACK_STOPS", "0")) or STOPS.get(name, 7)
     judged(name, compared(name, tmp_path, gdb, stops))

@@ -10,7 +10,6 @@ import sys
 import textwrap
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,7 +22,7 @@ WALKBACK = (sys.executable, "-m", "walkback", "stack")
 
 
 @pytest.fixture(scope="module")
-def sums(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def sums(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("sums") / "sums"
     try:
         subprocess.run(["gcc", "-O2", "-pthread", "-o", program, HERE / "sums.c"], check=True)
@@ -32,7 +31,7 @@ def sums(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return program
 
 
-def end(target: Any) -> None:
+def end(target: subprocess.Popen[bytes]) -> None:
     """Let it end, and see what it says of its work."""
     os.write(target.stdin.fileno(), b"\n")
     target.stdin.close()
@@ -45,7 +44,7 @@ def end(target: Any) -> None:
 
 
 @pytest.mark.whole
-def test_thousands_of_samples_disturb_nothing(sums: Any) -> None:
+def test_thousands_of_samples_disturb_nothing(sums: Path) -> None:
     with running(sums, stdin=subprocess.PIPE) as target:
         command = [*WALKBACK, str(target.pid), "--repeat", str(SAMPLES), "--interval", "0", "--format", "folded"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -56,7 +55,7 @@ def test_thousands_of_samples_disturb_nothing(sums: Any) -> None:
 
 
 @pytest.mark.whole
-def test_being_killed_at_any_moment_disturbs_nothing(sums: Any) -> None:
+def test_being_killed_at_any_moment_disturbs_nothing(sums: Path) -> None:
     with running(sums, stdin=subprocess.PIPE) as target:
         command = [*WALKBACK, str(target.pid), "--repeat", "1000000", "--interval", "0", "--format", "json"]
         traced = 0
@@ -75,7 +74,7 @@ def test_being_killed_at_any_moment_disturbs_nothing(sums: Any) -> None:
 
 
 @pytest.mark.whole
-def test_no_signal_is_lost_when_walkback_is_killed_while_it_holds_one(sums: Any) -> None:
+def test_no_signal_is_lost_when_walkback_is_killed_while_it_holds_one(sums: Path) -> None:
     script = """
         import sys, time
         from walkback.base.arch import AMD64
@@ -97,6 +96,6 @@ def test_no_signal_is_lost_when_walkback_is_killed_while_it_holds_one(sums: Any)
         end(target)
 
 
-def _tracer(pid: int, tid: int) -> Any:
+def _tracer(pid: int, tid: int) -> int:
     lines = Path(f"/proc/{pid}/task/{tid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("TracerPid:"))

@@ -209,7 +209,7 @@ def test_stacks_are_the_bytes_that_perf_dumps(way: str, recorded: Callable[[str]
     assert count > 20
 
 
-def dumped_stacks(dump: Any) -> Iterator[Any]:
+def dumped_stacks(dump: str) -> Iterator[Any]:
     """The bytes of each sample as `perf script -D` prints them, by thread and time."""
     contents = bytearray()
     for line in dump.splitlines():
@@ -241,9 +241,9 @@ def test_call_chains_are_those_of_perf(recorded: Callable[[str], Path]) -> None:
     assert any(any(address >= 2**63 for address in one[2]) for one in found)
 
 
-def dumped_chains(dump: Any) -> Iterator[Any]:
+def dumped_chains(dump: str) -> Iterator[Any]:
     """Each sample's call chain as `perf script -D` prints it, without the marks between its parts."""
-    chain: list[Any] = []
+    chain: list[int] | None = None
     for line in dump.splitlines():
         if match := re.search(
             r"(?:^| )(\d+) 0x[0-9a-f]+ \[0x[0-9a-f]+\]: PERF_RECORD_SAMPLE\(.*?\): \d+/(\d+): ", line
@@ -251,6 +251,7 @@ def dumped_chains(dump: Any) -> Iterator[Any]:
             chain = []
             yield int(match[2]), int(match[1]), chain
         elif match := re.match(r"^\.{5} +\d+: ([0-9a-f]{16})$", line):
+            assert chain is not None
             chain += [address for address in (int(match[1], 16),) if address < 2**64 - 4095]
 
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from walkback.capture.perfdata.recording import Recording
 from walkback.naming.modules import Modules
-
-if TYPE_CHECKING:
-    pass
 
 
 def dumped(recording: Path) -> dict[tuple[int, int], int]:

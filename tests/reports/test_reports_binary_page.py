@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -34,10 +35,10 @@ ALERT = "globalThis.smuggled = true"
 
 
 @pytest.fixture
-def show(page: Page, tmp_path: Path) -> Any:
+def show(page: Page, tmp_path: Path) -> Callable[..., Page]:
     """Writes the page about a file, opens it, and waits until it is drawn."""
 
-    def opened(content: Any, **look: Any) -> Any:
+    def opened(content: Path | ElfBuilder, **look: Any) -> Page:
         path = content if isinstance(content, Path) else written(tmp_path, content)
         write_binary_page(path, tmp_path / "page.html")
         page.look(**look)
@@ -49,7 +50,7 @@ def show(page: Page, tmp_path: Path) -> Any:
     return opened
 
 
-def several(**more: Any) -> Any:
+def several(**more: Any) -> ElfBuilder:
     """Four functions: with a frame pointer, without, in a table's blind spot, and without anything saved."""
     fdes = [
         (TEXT, 32, FRAMED),
@@ -66,23 +67,29 @@ def several(**more: Any) -> Any:
     return program(*fdes, names=names, size=0x80, **more)
 
 
-def text(page: Page, selector: Any) -> Any:
-    return page.evaluate(f"document.querySelector({selector!r}).innerText").replace("\n\n", "\n")
+def text(page: Page, selector: str) -> str:
+    told: str = page.evaluate(f"document.querySelector({selector!r}).innerText")
+    return told.replace("\n\n", "\n")
 
 
-def listed(page: Page) -> Any:
-    return page.evaluate("[...document.querySelectorAll('#functions .view .name')].map((one) => one.innerText)")
+def listed(page: Page) -> list[str]:
+    told: list[str] = page.evaluate(
+        "[...document.querySelectorAll('#functions .view .name')].map((one) => one.innerText)"
+    )
+    return told
 
 
-def chosen(page: Page) -> Any:
-    return page.evaluate("document.getElementById('function-name').textContent")
+def chosen(page: Page) -> str:
+    told: str = page.evaluate("document.getElementById('function-name').textContent")
+    return told
 
 
-def frame(page: Page) -> Any:
-    return page.evaluate("document.querySelector('#function .frame svg').getAttribute('aria-label')")
+def frame(page: Page) -> str:
+    told: str = page.evaluate("document.querySelector('#function .frame svg').getAttribute('aria-label')")
+    return told
 
 
-def search(page: Page, words: Any) -> None:
+def search(page: Page, words: str) -> None:
     page.evaluate("document.getElementById('search').focus()")
     page.press("Control+a")
     page.evaluate("document.getElementById('search').select()")
@@ -132,7 +139,7 @@ def test_columns_come_back_as_they_were(page: Page, tmp_path: Path) -> None:
     ]
 
 
-def test_headlines_are_the_numbers_of_the_other_verbs(show: Any) -> None:
+def test_headlines_are_the_numbers_of_the_other_verbs(show: Callable[..., Page]) -> None:
     page = show(several())
     tiles = text(page, "#tiles")
     assert "Functions\n4\nwith 10 rows in .eh_frame" in tiles
@@ -143,7 +150,7 @@ def test_headlines_are_the_numbers_of_the_other_verbs(show: Any) -> None:
     assert listed(page)[2] == "realigns\nnot in V2"
 
 
-def test_who_made_a_file_is_told_at_the_top(show: Any) -> None:
+def test_who_made_a_file_is_told_at_the_top(show: Callable[..., Page]) -> None:
     made = several()
     made.section(".comment", b"GCC: (Debian 12.2.0-14) 12.2.0\0Linker: LLD 22.1.2\0rustc version 1.95.0 (x)\0")
     page = show(made)
@@ -158,7 +165,7 @@ def test_who_made_a_file_is_told_at_the_top(show: Any) -> None:
     assert text(show(program((TEXT, 32, FRAMED))), "#origin") == "Made by an unknown compiler"
 
 
-def test_a_chosen_function_has_its_rows_and_its_frame(show: Any) -> None:
+def test_a_chosen_function_has_its_rows_and_its_frame(show: Callable[..., Page]) -> None:
     page = show(several())
     assert chosen(page) == "main"  # what a reader looks for first
     assert text(page, "#rows .view").split("\n")[:5] == ["+0x0", "rsp+8", "*(CFA-8)", "unchanged", "\u2013"]
@@ -177,7 +184,7 @@ def test_a_chosen_function_has_its_rows_and_its_frame(show: Any) -> None:
     assert text(page, "#function .symbol") == "_ZN3lib4openEi"
 
 
-def test_the_slider_moves_through_the_addresses_of_a_function(show: Any) -> None:
+def test_the_slider_moves_through_the_addresses_of_a_function(show: Callable[..., Page]) -> None:
     page = show(several())
     page.evaluate("document.getElementById('offset').focus()")
     page.press("Home", "ArrowRight", "ArrowRight")
@@ -190,7 +197,7 @@ def test_the_slider_moves_through_the_addresses_of_a_function(show: Any) -> None
     assert text(page, "#function .where") == "0x100f (+0xf), row 3 of 4"
 
 
-def test_the_page_is_used_by_keyboard_alone(show: Any) -> None:
+def test_the_page_is_used_by_keyboard_alone(show: Callable[..., Page]) -> None:
     page = show(several())
     page.press("/")
     assert page.focus().startswith("input#search")
@@ -221,7 +228,7 @@ def test_the_page_is_used_by_keyboard_alone(show: Any) -> None:
     assert chosen(page) == "main"
 
 
-def test_an_address_that_was_searched_stays_when_the_list_is_entered(show: Any) -> None:
+def test_an_address_that_was_searched_stays_when_the_list_is_entered(show: Callable[..., Page]) -> None:
     page, address = show(several()), f"{TEXT + 3:#x}"
     page.press("/")
     page.type(address)
@@ -231,7 +238,7 @@ def test_an_address_that_was_searched_stays_when_the_list_is_entered(show: Any) 
     assert page.evaluate("location.hash") == f"#{address}"
 
 
-def test_the_list_is_sorted_by_keyboard(show: Any) -> None:
+def test_the_list_is_sorted_by_keyboard(show: Callable[..., Page]) -> None:
     page = show(several())
     page.evaluate("document.querySelector('#functions').focus()")
     seen = []
@@ -243,7 +250,7 @@ def test_the_list_is_sorted_by_keyboard(show: Any) -> None:
     assert page.evaluate("document.querySelector('#functions [aria-sort]:not([aria-sort=none])').textContent") == "Code"
 
 
-def test_tab_comes_to_everything_and_the_focus_is_seen(show: Any) -> None:
+def test_tab_comes_to_everything_and_the_focus_is_seen(show: Callable[..., Page]) -> None:
     page = show(several())
     walked = []
     for _ in range(30):
@@ -263,7 +270,7 @@ def test_tab_comes_to_everything_and_the_focus_is_seen(show: Any) -> None:
     assert "div#rows Rows of the function" in names
 
 
-def test_search_finds_names_symbols_and_addresses(show: Any) -> None:
+def test_search_finds_names_symbols_and_addresses(show: Callable[..., Page]) -> None:
     page = show(several())
     search(page, "LIB")
     assert listed(page) == ["lib::open"]
@@ -280,7 +287,7 @@ def test_search_finds_names_symbols_and_addresses(show: Any) -> None:
     assert len(listed(page)) == 4
 
 
-def test_the_list_is_sorted_and_filtered(show: Any) -> None:
+def test_the_list_is_sorted_and_filtered(show: Callable[..., Page]) -> None:
     page = show(several())
     page.click("#functions .count button")
     assert listed(page)[:2] == ["main", "lib::open"]
@@ -296,7 +303,7 @@ def test_the_list_is_sorted_and_filtered(show: Any) -> None:
     assert listed(page) == ["realigns\nnot in V2"]
 
 
-def test_a_link_leads_to_an_address(show: Any, tmp_path: Path) -> None:
+def test_a_link_leads_to_an_address(show: Callable[..., Page], tmp_path: Path) -> None:
     page = show(several())
     page.evaluate("location.hash = '#0x1049'")
     page.settle()
@@ -307,7 +314,7 @@ def test_a_link_leads_to_an_address(show: Any, tmp_path: Path) -> None:
         assert chosen(page) == "realigns"
 
 
-def test_a_point_on_the_line_is_a_function(show: Any) -> None:
+def test_a_point_on_the_line_is_a_function(show: Callable[..., Page]) -> None:
     page = show(several())
     page.click("canvas.line", 0.1 + 0.9 * (0x48 / 0x80), 0.35)
     assert chosen(page) == "realigns"
@@ -316,7 +323,7 @@ def test_a_point_on_the_line_is_a_function(show: Any) -> None:
     assert chosen(page) == "leaf"
 
 
-def test_what_sframe_says_otherwise_is_marked(show: Any) -> None:
+def test_what_sframe_says_otherwise_is_marked(show: Callable[..., Page]) -> None:
     other = FRAMED.replace("def_cfa_offset 16", "def_cfa_offset 24")
     page = show(program((TEXT, 32, FRAMED), (TEXT + 32, 32, other), sframe=small(3).bytes(), size=0x60))
     assert "equal to .eh_frame at" in text(page, "#tiles")
@@ -328,11 +335,12 @@ def test_what_sframe_says_otherwise_is_marked(show: Any) -> None:
     assert "4 stretches of code only in .sframe" in text(page, "#notes")
 
 
-def legend(page: Page) -> Any:
-    return page.evaluate("[...document.querySelectorAll('#line .legend li')].map((one) => one.innerText)")
+def legend(page: Page) -> list[str]:
+    told: list[str] = page.evaluate("[...document.querySelectorAll('#line .legend li')].map((one) => one.innerText)")
+    return told
 
 
-def test_the_legend_has_the_colours_that_there_are(show: Any) -> None:
+def test_the_legend_has_the_colours_that_there_are(show: Callable[..., Page]) -> None:
     plain = ["function", "rows of the table"]
     page = show(several())
     assert legend(page) == [*plain, "covered by V3"]
@@ -346,7 +354,7 @@ def test_the_legend_has_the_colours_that_there_are(show: Any) -> None:
     assert legend(page) == [*plain, "covered by V3", *wrong]
 
 
-def test_rows_of_sframe_that_cannot_be_read_are_told_once(show: Any) -> None:
+def test_rows_of_sframe_that_cannot_be_read_are_told_once(show: Callable[..., Page]) -> None:
     section = bytearray(small(3).bytes())
     section[85] = 0xFF  # the second row of the first function: more than there is
     page = show(program((TEXT, 32, FRAMED), (TEXT + 32, 32, FRAMED), sframe=bytes(section), size=0x60))
@@ -358,7 +366,7 @@ def test_rows_of_sframe_that_cannot_be_read_are_told_once(show: Any) -> None:
     assert page.unnamed() == []
 
 
-def test_code_for_which_neither_has_a_rule_differs_in_nothing(show: Any) -> None:
+def test_code_for_which_neither_has_a_rule_differs_in_nothing(show: Callable[..., Page]) -> None:
     section = bytearray(small(3).bytes())
     section[85] = 0xFF
     rule = f"def_cfa_expression {expr('lit0')}"
@@ -370,7 +378,7 @@ def test_code_for_which_neither_has_a_rule_differs_in_nothing(show: Any) -> None
     assert "a rule in neither" in legend(page)
 
 
-def test_pieces_functions_and_entries_are_told_apart(show: Any) -> None:
+def test_pieces_functions_and_entries_are_told_apart(show: Callable[..., Page]) -> None:
     """A function that another interrupts is in two pieces, and SFrame has an entry for each."""
     page = show(program((TEXT, 48, ""), (TEXT + 16, 16, PUSH), sframe=small(3).bytes()))
     assert "Functions\n2\nin 3 pieces, with " in text(page, "#tiles")
@@ -382,7 +390,7 @@ def test_pieces_functions_and_entries_are_told_apart(show: Any) -> None:
     assert text(page, "#list [role=status]") == "1 of 3 pieces"
 
 
-def test_what_goes_on_behind_the_code_does_not_count(show: Any) -> None:
+def test_what_goes_on_behind_the_code_does_not_count(show: Callable[..., Page]) -> None:
     page = show(program((TEXT, 32, FRAMED), (TEXT + 32, 0x10000, "advance_loc 4; def_cfa 10 0"), size=0x40))
     assert "Code that they describe\n64 bytes\nof 64 bytes that can run, 100 %" in text(page, "#tiles")
     assert "1 function goes on behind the code of the file." in text(page, "#notes")
@@ -390,7 +398,7 @@ def test_what_goes_on_behind_the_code_does_not_count(show: Any) -> None:
     assert "SFrame V2 cannot say 1 function with 32 bytes of code." in text(page, "#line-lead")
 
 
-def test_functions_that_say_the_same_say_so(show: Any) -> None:
+def test_functions_that_say_the_same_say_so(show: Callable[..., Page]) -> None:
     rows = (
         "advance_loc 1; def_cfa_offset 16; offset 6 2; advance_loc 3; def_cfa_register 6; advance_loc 27; def_cfa 7 8"
     )
@@ -400,14 +408,14 @@ def test_functions_that_say_the_same_say_so(show: Any) -> None:
     assert text(page, "#rows-1 .said") == "same"
 
 
-def test_sframe_that_cannot_be_read_is_told_and_hides_nothing_else(show: Any) -> None:
+def test_sframe_that_cannot_be_read_is_told_and_hides_nothing_else(show: Callable[..., Page]) -> None:
     broken = bytes(2) + bytes(small(3).bytes())[2:]
     page = show(several(sframe=broken))
     assert "The SFrame that the file has cannot be read: .sframe+0x0: the magic number is" in text(page, "#notes")
     assert "lib::open" in listed(page)
 
 
-def test_a_file_with_sframe_alone_and_one_without_functions_have_pages(show: Any) -> None:
+def test_a_file_with_sframe_alone_and_one_without_functions_have_pages(show: Callable[..., Page]) -> None:
     page = show(linked(small(3).bytes()))
     assert listed(page) == ["f0", "f1", "f2"]
     assert "would take" not in text(page, "#tiles")
@@ -428,7 +436,7 @@ NASTY = [
 ]
 
 
-def test_names_from_files_stay_text(show: Any, tmp_path: Path) -> None:
+def test_names_from_files_stay_text(show: Callable[..., Page], tmp_path: Path) -> None:
     names = [(name.replace("\0", ""), TEXT + 16 * number, 16) for number, name in enumerate(NASTY)]
     content = program(*((TEXT + 16 * number, 16, "") for number in range(len(NASTY))), names=names, size=0x80)
     path = written(tmp_path, content, f"<b onclick={ALERT}>&amp;@STYLE@'\"")
@@ -446,7 +454,7 @@ def test_names_from_files_stay_text(show: Any, tmp_path: Path) -> None:
     assert page.evaluate("typeof globalThis.smuggled") == "undefined"
 
 
-def test_a_file_name_is_spelled_in_one_way(show: Any, tmp_path: Path) -> None:
+def test_a_file_name_is_spelled_in_one_way(show: Callable[..., Page], tmp_path: Path) -> None:
     name = b"bad\xff\xfe\n\xe2\x80\xae'\\.so"  # with what is no text, and what turns text around
     page = show(written(tmp_path, several(), os.fsdecode(name)))
     spelled = r"bad\xff\xfe\x0a\u202e'\\.so"
@@ -462,7 +470,9 @@ def test_a_file_name_is_spelled_in_one_way(show: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_letters_with_hundreds_of_marks_make_no_page_wide(show: Any, tmp_path: Path, width: int) -> None:
+def test_letters_with_hundreds_of_marks_make_no_page_wide(
+    show: Callable[..., Page], tmp_path: Path, width: int
+) -> None:
     marked = ["e\u0301" * 50, "a" + "\u0336" * 200]
     names = [(name, TEXT + 16 * number, 16) for number, name in enumerate(marked)]
     content = program(*((TEXT + 16 * number, 16, "") for number in range(2)), names=names, size=0x80)
@@ -473,7 +483,7 @@ def test_letters_with_hundreds_of_marks_make_no_page_wide(show: Any, tmp_path: P
         assert page.sideways() == 0
 
 
-def test_addresses_of_64_bits_are_exact(show: Any) -> None:
+def test_addresses_of_64_bits_are_exact(show: Callable[..., Page]) -> None:
     high = 0xFFFFFFFF81000000
     frames = program((high + 5, 32, FRAMED), names=[("start", high + 5, 32)])
     frames.sections[1].fields["sh_addr"] = high
@@ -487,7 +497,7 @@ def test_addresses_of_64_bits_are_exact(show: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
-def test_no_width_needs_scrolling_sideways_and_everything_has_a_name(show: Any, width: int) -> None:
+def test_no_width_needs_scrolling_sideways_and_everything_has_a_name(show: Callable[..., Page], width: int) -> None:
     page = show(several(sframe=small(3).bytes()), width=width)
     assert page.sideways() == 0
     assert page.unnamed() == []
@@ -498,7 +508,7 @@ def test_no_width_needs_scrolling_sideways_and_everything_has_a_name(show: Any, 
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
-def luminance(colour: Any) -> Any:
+def luminance(colour: str) -> float:
     parts = [int(part) / 255 for part in colour[4:-1].split(",")[:3]]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -519,7 +529,7 @@ COLOURS = """
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_text_is_readable_in_light_and_dark(show: Any, dark: bool) -> None:
+def test_text_is_readable_in_light_and_dark(show: Callable[..., Page], dark: bool) -> None:
     page = show(several(sframe=small(3).bytes()), dark=dark)
     page.click("input[value='2']")
     pairs = page.evaluate(COLOURS)
@@ -531,7 +541,7 @@ def test_text_is_readable_in_light_and_dark(show: Any, dark: bool) -> None:
         assert (high + 0.05) / (low + 0.05) >= 4.5, (ink, ground, words)
 
 
-def test_the_colours_follow_the_button(show: Any) -> None:
+def test_the_colours_follow_the_button(show: Callable[..., Page]) -> None:
     page = show(several(), dark=True)
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.click("#theme button")
@@ -540,7 +550,7 @@ def test_the_colours_follow_the_button(show: Any) -> None:
     assert luminance(light) > 0.8
 
 
-def test_a_page_prints_its_first_functions_and_is_then_as_before(show: Any) -> None:
+def test_a_page_prints_its_first_functions_and_is_then_as_before(show: Callable[..., Page]) -> None:
     page = show(program(*((TEXT + 16 * number, 16, FRAMED) for number in range(200))), dark=True)
     page.press("/", "ArrowDown", "End")
     assert page.printed().startswith(b"%PDF")
@@ -555,7 +565,7 @@ def test_a_page_prints_its_first_functions_and_is_then_as_before(show: Any) -> N
     assert text(page, "#functions-199 .address") == "0x1c70"
 
 
-def test_the_rows_of_a_function_are_printed_as_far_as_they_are_told(show: Any) -> None:
+def test_the_rows_of_a_function_are_printed_as_far_as_they_are_told(show: Callable[..., Page]) -> None:
     rows = "; ".join(f"advance_loc 1; def_cfa_offset {16 + 8 * number}" for number in range(40))
     page = show(program((TEXT, 64, rows), names=[("main", TEXT, 64)]))
     page.look(media="print")
@@ -568,7 +578,7 @@ def test_the_rows_of_a_function_are_printed_as_far_as_they_are_told(show: Any) -
 
 
 @pytest.mark.skipif(not LIBC.exists(), reason="needs a C library for AMD64")
-def test_a_page_about_thousands_of_functions_has_only_those_in_sight(show: Any) -> None:
+def test_a_page_about_thousands_of_functions_has_only_those_in_sight(show: Callable[..., Page]) -> None:
     page = show(LIBC)
     page.press("/", "ArrowDown", "End")
     rows = page.evaluate("document.querySelectorAll('#functions .view .row').length")
@@ -599,7 +609,7 @@ def test_pages_about_damaged_files_have_no_errors(browser: Browser, tmp_path: Pa
     assert shown > 10
 
 
-def test_objects_show_functions_by_section(show: Any) -> None:
+def test_objects_show_functions_by_section(show: Callable[..., Page]) -> None:
     builder = CfiBuilder()
     cie = builder.cie(cfa("def_cfa 7 8; offset 16 1"))
     builder.fde(cie, 0, 32)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from browser import Browser, BrowserError, Page
 
 
-def _file(folder: Path, body: Any) -> Any:
+def _file(folder: Path, body: str) -> Path:
     path = folder / "page.html"
     path.write_text(f"<!DOCTYPE html><meta charset=utf-8><title>t</title>{body}", encoding="utf-8")
     return path

@@ -20,17 +20,18 @@ from walkback.surveys import layout
 if TYPE_CHECKING:
     from browser import Page
 
+Richest = tuple[dict[str, Any], list[dict[str, Any]]]
 FILES = 400
 LOOKS = [(1280, 900, False), (1280, 900, True), (390, 844, False), (390, 844, True)]
 
 
 @pytest.fixture(scope="module")
-def made() -> Any:
+def made() -> Made:
     return Made(FILES)
 
 
 @pytest.fixture(scope="module")
-def written(made: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def written(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "page.html"
     with made.connection() as connection, path.open("wb") as out:
         write_survey_page(connection, out, title=f"A survey {HOSTILE}")
@@ -38,18 +39,18 @@ def written(made: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture
-def opened(page: Page, written: Any) -> Any:
+def opened(page: Page, written: Path) -> Page:
     page.look()
     page.open(written)
     page.wait_for("document.documentElement.dataset.ready")
     return page
 
 
-def _rows(made: Any, table: Any) -> Any:
+def _rows(made: Made, table: str) -> list[dict[str, Any]]:
     return [dict(zip(layout.COLUMNS[table], row, strict=True)) for row in made.rows[table]]
 
 
-def _names(made: Any) -> Any:
+def _names(made: Made) -> dict[str, list[tuple[str, str | None]]]:
     """All names of each content, with the packages that it is in."""
     found: dict[Any, Any] = {}
     for row in _rows(made, "places"):
@@ -58,7 +59,7 @@ def _names(made: Any) -> Any:
     return found
 
 
-def _enormous(made: Any) -> Any:
+def _enormous(made: Made) -> Any:
     """Every number the largest that there is."""
     for table in ("files", "versions", "functions"):
         kinds = layout.COLUMNS[table].values()
@@ -81,7 +82,7 @@ def _show(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize(("width", "height", "dark"), LOOKS)
-def test_the_page_fits_and_all_of_it_has_names(page: Page, written: Any, width: int, height: int, dark: bool) -> None:
+def test_the_page_fits_and_all_of_it_has_names(page: Page, written: Path, width: int, height: int, dark: bool) -> None:
     page.look(width=width, height=height, dark=dark)
     page.open(written)
     page.wait_for("document.documentElement.dataset.ready")
@@ -97,7 +98,7 @@ def test_the_page_fits_and_all_of_it_has_names(page: Page, written: Any, width: 
     assert page.evaluate("document.getElementById('file').scrollWidth <= document.getElementById('file').clientWidth")
 
 
-def test_every_figure_shows_its_rows_and_its_question(opened: Page, made: Any) -> None:
+def test_every_figure_shows_its_rows_and_its_question(opened: Page, made: Made) -> None:
     with made.connection() as connection:
         for name, figure in FIGURES.items():
             answer = ask(connection, figure)
@@ -123,7 +124,7 @@ def test_every_figure_shows_its_rows_and_its_question(opened: Page, made: Any) -
             assert cells == expected, name
 
 
-def test_charts_have_marks_for_their_rows(opened: Page, made: Any) -> None:
+def test_charts_have_marks_for_their_rows(opened: Page, made: Made) -> None:
     with made.connection() as connection:
         for name, figure in FIGURES.items():
             rows = ask(connection, figure).rows
@@ -142,7 +143,7 @@ def test_charts_have_marks_for_their_rows(opened: Page, made: Any) -> None:
     assert marks == [f"{machine}, version 3: {ratio:.3f}" for machine, ratio in told.items()]
 
 
-def test_a_version_that_cannot_be_made_for_all_files_is_not_drawn(opened: Page, made: Any) -> None:
+def test_a_version_that_cannot_be_made_for_all_files_is_not_drawn(opened: Page, made: Made) -> None:
     marks = "document.querySelector('#figure-coverage-by-machine .drawing').textContent.split('not for all files')"
     assert opened.evaluate(f"{marks}.length - 1") == 2  # beside where its bar would be, and told of it
     legend = "[...document.querySelectorAll('#figure-%s .legend li')].map((one) => one.textContent)"
@@ -177,7 +178,7 @@ def test_a_version_that_can_be_made_for_no_file_is_not_drawn_at_all(page: Page, 
     ]
 
 
-def _left_out(made: Any) -> Any:
+def _left_out(made: Made) -> dict[int, float]:
     """The share of functions that versions 2 and 3 leave out."""
     found = {}
     for version in (2, 3):
@@ -231,7 +232,7 @@ def test_the_back_button_closes_a_file(opened: Page) -> None:
     opened.wait_for("!document.getElementById('file').open")
 
 
-def test_search_and_choices_find_what_they_should(opened: Page, made: Any) -> None:
+def test_search_and_choices_find_what_they_should(opened: Page, made: Made) -> None:
     files = _rows(made, "files")
     rust = [one for one in files if one["producer"] == "rustc"]
     opened.evaluate(
@@ -255,7 +256,7 @@ def test_search_and_choices_find_what_they_should(opened: Page, made: Any) -> No
 
 
 @pytest.mark.parametrize(("head", "column"), [(3, "call_frames"), (5, "v3"), (6, "left")])
-def test_the_list_is_sorted_by_any_column(opened: Page, made: Any, head: int, column: str) -> None:
+def test_the_list_is_sorted_by_any_column(opened: Page, made: Made, head: int, column: str) -> None:
     button = f"document.querySelectorAll('table.files thead button')[{head}]"
     rows = "[...document.querySelectorAll('table.files tbody tr:not(.space)')]"
     shown = f"{rows}.map((row) => row.children[{head}].textContent)"
@@ -295,7 +296,7 @@ def test_only_rows_that_are_seen_are_in_the_page(opened: Page) -> None:
 
 
 @pytest.fixture
-def richest(made: Any) -> Any:
+def richest(made: Made) -> Richest:
     """The file with the most places, and of these the most functions that version 3 leaves out; and these."""
     lost: dict[Any, Any] = {}
     for one in _rows(made, "functions"):
@@ -306,7 +307,7 @@ def richest(made: Any) -> Any:
     return next(file for file in _rows(made, "files") if file["content"] == content), lost[content]
 
 
-def test_a_file_has_all_its_numbers_and_places(opened: Page, made: Any, richest: Any) -> None:
+def test_a_file_has_all_its_numbers_and_places(opened: Page, made: Made, richest: Richest) -> None:
     file, _ = richest
     content = file["content"]
     _show(opened, file["build_id"])
@@ -323,7 +324,7 @@ def test_a_file_has_all_its_numbers_and_places(opened: Page, made: Any, richest:
     assert content in opened.evaluate("document.querySelector('dialog code').textContent")
 
 
-def test_a_file_has_the_reasons_of_its_functions(opened: Page, richest: Any) -> None:
+def test_a_file_has_the_reasons_of_its_functions(opened: Page, richest: Richest) -> None:
     file, lost = richest
     _show(opened, file["build_id"])
     headings = opened.evaluate("[...document.querySelectorAll('dialog h4')].map((one) => one.textContent)")
@@ -369,7 +370,7 @@ def test_the_page_prints(opened: Page) -> None:
     assert all(0.95 < scale < 1.05 for scale in opened.evaluate(scales))
 
 
-def test_a_file_that_is_open_is_printed_over_all_its_sheets(opened: Page, richest: Any) -> None:
+def test_a_file_that_is_open_is_printed_over_all_its_sheets(opened: Page, richest: Richest) -> None:
     file, lost = richest
     _show(opened, file["build_id"])
     opened.look(media="print")
@@ -384,7 +385,7 @@ def test_a_file_that_is_open_is_printed_over_all_its_sheets(opened: Page, riches
     assert opened.evaluate("document.getElementById('file').open")
 
 
-def test_without_a_script_nothing_is_shown_that_needs_one(page: Page, written: Any) -> None:
+def test_without_a_script_nothing_is_shown_that_needs_one(page: Page, written: Path) -> None:
     page.ask("Emulation.setScriptExecutionDisabled", value=True)
     page.open(written)
     told = page.accessible()

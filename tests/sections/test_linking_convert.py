@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,9 +21,6 @@ from sections.joining import (
     told_by,
 )
 from walkback import IncompleteError, InexpressibleError, WalkbackError, check, convert, sframe
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = pytest.mark.peers
 

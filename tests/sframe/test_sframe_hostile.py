@@ -8,7 +8,6 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -319,7 +318,7 @@ LARGE: dict[str, Callable[[int], bytes]] = {
 
 @pytest.mark.whole
 @pytest.mark.parametrize("name", LARGE)
-def test_large_sections_made_to_be_worst(name: str, traced: Any, interpreted: bool) -> None:
+def test_large_sections_made_to_be_worst(name: str, traced: None, interpreted: bool) -> None:
     if interpreted and name in {"shared rows", "greedy functions"}:
         pytest.skip("a hundred thousand rows take minutes")
     data = LARGE[name](small_or_large(interpreted))

@@ -11,9 +11,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,7 +27,7 @@ ROUNDS = rounds(40, quick=4, share=100)
 
 
 @pytest.fixture(scope="module")
-def processes() -> Iterator[Any]:
+def processes() -> Iterator[ForkServerContext]:
     """Starts processes that have all imported already."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["store.crashing", "duckdb"])
@@ -40,7 +40,7 @@ def processes() -> Iterator[Any]:
         yield context
 
 
-def started(processes: Any, work: Callable[..., object], *arguments: Path | int | str) -> BaseProcess:
+def started(processes: ForkServerContext, work: Callable[..., object], *arguments: Path | int | str) -> BaseProcess:
     process: BaseProcess = processes.Process(target=work, args=arguments)
     process.start()
     return process
@@ -69,7 +69,9 @@ def no_failure(store: Path) -> None:
     assert not failed.exists(), failed.read_text()
 
 
-def test_processes_killed_again_and_again_lose_nothing_and_write_nothing_twice(tmp_path: Path, processes: Any) -> None:
+def test_processes_killed_again_and_again_lose_nothing_and_write_nothing_twice(
+    tmp_path: Path, processes: ForkServerContext
+) -> None:
     """Two who append, two who compact and expire, and one who reads, all at once; all are killed, many times."""
     path, told_of = tmp_path / "store", tmp_path / "acknowledged"
     store = Store(path, create=True)
@@ -113,7 +115,7 @@ def test_processes_killed_again_and_again_lose_nothing_and_write_nothing_twice(t
 @pytest.mark.whole
 @pytest.mark.parametrize("work", ["append", "compact", "expire"])
 def test_killed_at_each_of_its_steps_a_store_is_as_before_or_as_after(
-    tmp_path: Path, processes: Any, work: str
+    tmp_path: Path, processes: ForkServerContext, work: str
 ) -> None:
     whole = tmp_path / "whole"
     store = Store(whole, create=True)
@@ -168,7 +170,7 @@ def test_nobody_takes_away_what_somebody_is_writing(tmp_path: Path) -> None:
         assert crashing.left(store) == []
 
 
-def test_what_a_killed_writer_left_is_known_and_taken_away(tmp_path: Path, processes: Any) -> None:
+def test_what_a_killed_writer_left_is_known_and_taken_away(tmp_path: Path, processes: ForkServerContext) -> None:
     store = Store(tmp_path / "store", create=True)
     # Before its lock, with its lock, and with some of its files.
     for number, files in enumerate(([], ["alive"], ["alive", "segment/hour=2025-11-24T16/samples.parquet"])):

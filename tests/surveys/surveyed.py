@@ -10,8 +10,8 @@ import signal
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from walkback.packages.walk import FoundFile
 from walkback.surveys import layout, run
 from walkback.surveys.executors import LocalWorkers
 from walkback.surveys.reading import Survey
-from walkback.surveys.work import work
+from walkback.surveys.work import UnitBatch, work
 
 PROGRAM = "int f (int a) {{ return a + {number}; }} int main (int c, char **v) {{ return f (c) * {number}; }}"
 DIES = b"here a worker dies"
@@ -94,7 +94,7 @@ def ended(*args: str | Path, **options: Any) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-def faulty(batch: Any) -> Any:
+def faulty(batch: UnitBatch) -> list[bytes]:
     """The work, during which a worker dies or fails where a file says so."""
     from importlib import import_module
 
@@ -132,7 +132,7 @@ def _spent(data: bytes) -> bool:
     return True
 
 
-def starved(limit: int, batch: Any) -> Any:
+def starved(limit: int, batch: UnitBatch) -> list[bytes]:
     """The work on a machine that has too little of something: memory, or room for files."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     enough = {resource.RLIMIT_AS: used + (32 << 20), resource.RLIMIT_FSIZE: 1 << 20}
@@ -145,11 +145,11 @@ def starved(limit: int, batch: Any) -> Any:
 
 
 class _Faulty(Executor):
-    def __init__(self, executor: Executor, its_work: Any = faulty) -> None:
+    def __init__(self, executor: Executor, its_work: Callable[[UnitBatch], list[bytes]] = faulty) -> None:
         self.executor = executor
         self.work = its_work
 
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         assert fn is work
         return self.executor.submit(self.work, *args, **kwargs)
 
@@ -157,7 +157,7 @@ class _Faulty(Executor):
 class FaultyWorkers(LocalWorkers):
     """Processes of this machine that do `faulty` in the place of the work."""
 
-    def executor(self) -> Any:
+    def executor(self) -> Executor:
         return _Faulty(super().executor())
 
 
@@ -168,7 +168,7 @@ class StarvedWorkers(LocalWorkers):
         super().__init__(1)
         self._limit = limit
 
-    def executor(self) -> Any:
+    def executor(self) -> Executor:
         return _Faulty(super().executor(), functools.partial(starved, self._limit))
 
 
@@ -178,10 +178,10 @@ class Here:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1)
 
-    def executor(self) -> Any:
+    def executor(self) -> Executor:
         return self._pool
 
-    def count(self) -> Any:
+    def count(self) -> int:
         return 1
 
     def loss(self, error: Any) -> None:
@@ -206,7 +206,7 @@ def dies_at(step: int, files: Path, output: Path, done: Path) -> None:
     """A survey that is killed just before the so-manyth change of files in its folder."""
     left = step
 
-    def count(event: Any, details: Any) -> None:
+    def count(event: str, details: tuple[Any, ...]) -> None:
         nonlocal left
         changes = event in _STEPS or (event == "open" and details[2] & (os.O_RDWR | os.O_WRONLY))
         # Files in a folder that goes anyway are taken away by names that are not whole paths.

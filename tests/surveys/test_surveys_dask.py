@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +40,13 @@ class Cluster:
         if workers:
             self.add(workers, first=first)
 
-    def add(self, workers: int, *, first: Path = TESTS) -> Any:
+    def add(self, workers: int, *, first: Path = TESTS) -> subprocess.Popen[bytes]:
         """More workers, by one process that watches over them."""
         nanny = self._start("worker", self.address, "--nworkers", str(workers), "--nthreads", "1", first=first)
         self.processes.insert(0, nanny)
         return nanny
 
-    def _start(self, *args: Any, first: Any = TESTS) -> Any:
+    def _start(self, *args: str | Path, first: Path = TESTS) -> subprocess.Popen[bytes]:
         path = os.pathsep.join([str(first), str(TESTS), *filter(None, sys.path)])
         words = [sys.executable, "-m", "dask", *map(str, args), "--no-dashboard"]
         return subprocess.Popen(words, stdout=self.log, stderr=self.log, env=os.environ | {"PYTHONPATH": path})
@@ -61,31 +62,31 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     one = Cluster(tmp_path_factory.mktemp("cluster"), 2)
     yield one
     one.close()
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("files"), some_files())
 
 
 @pytest.fixture(scope="module")
-def whole(files: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def whole(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("whole") / "survey"
     survey([files], output, jobs=2)
     return output
 
 
 class FaultyDask(DaskWorkers):
-    def executor(self) -> Any:
+    def executor(self) -> Executor:
         return _Faulty(super().executor())
 
 
 def test_two_workers_make_the_survey_that_this_machine_makes(
-    cluster: Any, files: Any, whole: Path, tmp_path: Path
+    cluster: Cluster, files: Path, whole: Path, tmp_path: Path
 ) -> None:
     status, out, err = ended(files, "-o", tmp_path / "survey", "--dask", cluster.address)
     assert "looked through 73 files\n" in out, err
@@ -95,7 +96,7 @@ def test_two_workers_make_the_survey_that_this_machine_makes(
 
 
 def test_a_worker_that_is_killed_in_the_middle_changes_nothing(
-    cluster: Any, files: Any, whole: Path, tmp_path: Path
+    cluster: Cluster, files: Path, whole: Path, tmp_path: Path
 ) -> None:
     left = write(tmp_path / "left", {"1": b""})
     killer = elf(500, DIES + os.fsencode(left))
@@ -107,7 +108,7 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(
 
 
 def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(
-    cluster: Any, files: Any, whole: Path, tmp_path: Path
+    cluster: Cluster, files: Path, whole: Path, tmp_path: Path
 ) -> None:
     both = [write(tmp_path / "more", {"killer.so": elf(500, DIES)}), files]
     survey(both, tmp_path / "survey", workers=FaultyDask(cluster.address))
@@ -118,7 +119,7 @@ def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(
     assert found == expected
 
 
-def test_a_relative_path_counts_from_where_the_command_runs(cluster: Any, files: Any, tmp_path: Path) -> None:
+def test_a_relative_path_counts_from_where_the_command_runs(cluster: Cluster, files: Path, tmp_path: Path) -> None:
     status, _, err = ended("lib", "-o", tmp_path / "survey", "--dask", cluster.address, cwd=files)
     assert (status, err) == (0, "")
     assert {row["path"] for row in objects(tmp_path / "survey", "places")} == {
@@ -127,7 +128,7 @@ def test_a_relative_path_counts_from_where_the_command_runs(cluster: Any, files:
 
 
 @pytest.mark.whole
-def test_a_scheduler_that_ends_is_told_and_what_was_done_is_kept(files: Any, tmp_path: Path) -> None:
+def test_a_scheduler_that_ends_is_told_and_what_was_done_is_kept(files: Path, tmp_path: Path) -> None:
     own = Cluster(write(tmp_path / "own", {"x": b""}), 1)
     try:
         more = write(tmp_path / "more", {f"{number}.so": elf(number) for number in range(1000, 3000)})
@@ -157,7 +158,7 @@ main()
 
 
 @pytest.mark.whole
-def test_without_a_worker_it_is_told_and_goes_on_when_one_comes(files: Any, tmp_path: Path) -> None:
+def test_without_a_worker_it_is_told_and_goes_on_when_one_comes(files: Path, tmp_path: Path) -> None:
     own = Cluster(write(tmp_path / "own", {"x": b""}), 0)
     args = ["survey", files / "lib", "-o", tmp_path / "survey", "--dask", own.address]
     process = subprocess.Popen(
@@ -176,7 +177,7 @@ def test_without_a_worker_it_is_told_and_goes_on_when_one_comes(files: Any, tmp_
 
 
 @pytest.mark.whole
-def test_a_worker_of_another_version_is_told_and_no_file_suffers(files: Any, whole: Path, tmp_path: Path) -> None:
+def test_a_worker_of_another_version_is_told_and_no_file_suffers(files: Path, whole: Path, tmp_path: Path) -> None:
     told = {"walkback-9.9.dist-info/METADATA": b"Metadata-Version: 2.1\nName: walkback\nVersion: 9.9\n"}
     own = Cluster(write(tmp_path / "own", {"x": b""}), 1, first=write(tmp_path / "first", told))
     try:

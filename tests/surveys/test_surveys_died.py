@@ -36,21 +36,22 @@ from waiting import PATIENCE
 from walkback.surveys.executors import LocalWorkers
 from walkback.surveys.run import survey
 
+Tables = dict[str, list[tuple[Any, ...]]]
 pytestmark = pytest.mark.whole
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Any:
+def files(tmp_path: Path) -> Path:
     return write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(60)})
 
 
 @pytest.fixture
-def expected(files: Any, tmp_path: Path) -> Any:
+def expected(files: Path, tmp_path: Path) -> Tables:
     survey([files], tmp_path / "expected", jobs=2)
     return tables(tmp_path / "expected")
 
 
-def without(found: Any, *names: Any) -> Any:
+def without(found: Tables, *names: str) -> Tables:
     """Rows that are not of these files."""
     kept = {row[0] for row in found["places"] if Path(row[1]).name not in names}
     by_path = {"units": 0, "places": 1, "troubles": 0}
@@ -64,7 +65,7 @@ def without(found: Any, *names: Any) -> Any:
 
 @pytest.mark.whole
 def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(
-    files: Any, expected: Any, tmp_path: Path
+    files: Path, expected: Tables, tmp_path: Path
 ) -> None:
     write(files, {"killer.so": elf(100, DIES)})
     done = survey([files], tmp_path / "survey", workers=FaultyWorkers(2))
@@ -80,7 +81,7 @@ def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(
 
 
 @pytest.mark.whole
-def test_a_worker_that_dies_once_costs_nothing(files: Any, expected: Any, tmp_path: Path) -> None:
+def test_a_worker_that_dies_once_costs_nothing(files: Path, expected: Tables, tmp_path: Path) -> None:
     for times in (1, 2):
         left = tmp_path / f"left{times}"
         write(left, {str(number): b"" for number in range(times)})
@@ -94,7 +95,7 @@ def test_a_worker_that_dies_once_costs_nothing(files: Any, expected: Any, tmp_pa
 
 
 @pytest.mark.whole
-def test_several_files_during_which_workers_die_are_each_told(files: Any, expected: Any, tmp_path: Path) -> None:
+def test_several_files_during_which_workers_die_are_each_told(files: Path, expected: Tables, tmp_path: Path) -> None:
     killers = {f"killer{number}.so": elf(100 + number, DIES) for number in range(3)}
     write(files, killers)
     survey([files], tmp_path / "survey", workers=FaultyWorkers(2))
@@ -102,7 +103,7 @@ def test_several_files_during_which_workers_die_are_each_told(files: Any, expect
     assert [Path(row["path"]).name for row in objects(tmp_path / "survey", "troubles")] == sorted(killers)
 
 
-def test_a_file_that_shrinks_while_it_is_read_is_told(files: Any, expected: Any, tmp_path: Path) -> None:
+def test_a_file_that_shrinks_while_it_is_read_is_told(files: Path, expected: Tables, tmp_path: Path) -> None:
     write(files, {"shrinking.so": elf(100, SHRINKS) + os.urandom(1 << 20)})
     survey([files], tmp_path / "survey", workers=FaultyWorkers(2))
     found = tables(tmp_path / "survey")
@@ -113,7 +114,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_told(files: Any, expected: Any,
 
 
 @pytest.mark.whole
-def test_a_fault_of_ours_is_told_and_is_not_the_end(files: Any, expected: Any, tmp_path: Path) -> None:
+def test_a_fault_of_ours_is_told_and_is_not_the_end(files: Path, expected: Tables, tmp_path: Path) -> None:
     write(files, {"faulty.so": elf(100, FAILS)})
     survey([files], tmp_path / "survey", workers=FaultyWorkers(2))
     assert without(tables(tmp_path / "survey"), "faulty.so") == expected
@@ -162,7 +163,7 @@ def test_what_the_machine_lacked_is_told_and_tried_again_in_the_next_run(
 
 @pytest.mark.whole
 @pytest.mark.parametrize("delay", [0, 0.1, 0.3, 0.6, 1])
-def test_workers_killed_from_outside_are_replaced(files: Any, expected: Any, delay: float, tmp_path: Path) -> None:
+def test_workers_killed_from_outside_are_replaced(files: Path, expected: Tables, delay: float, tmp_path: Path) -> None:
     """Whichever it is, and whatever it is doing."""
     over = threading.Event()
 
@@ -194,7 +195,7 @@ def _is_worker(pid: int) -> bool:
         return False
 
 
-def test_after_an_error_no_process_is_left(files: Any, tmp_path: Path) -> None:
+def test_after_an_error_no_process_is_left(files: Path, tmp_path: Path) -> None:
     def fail(_: Any) -> None:
         if any(map(_is_worker, children(os.getpid()))):
             raise LookupError
@@ -205,7 +206,7 @@ def test_after_an_error_no_process_is_left(files: Any, tmp_path: Path) -> None:
     assert not any(map(_is_worker, children(os.getpid())))
 
 
-def test_a_script_that_starts_itself_again_is_told_so(files: Any, tmp_path: Path) -> None:
+def test_a_script_that_starts_itself_again_is_told_so(files: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     arguments = f"[{str(files)!r}], {str(tmp_path / 'survey')!r}"
     script.write_text(f"from walkback.surveys.run import survey; survey({arguments})")

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +32,18 @@ TESTS = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("files"), some_files())
 
 
 @pytest.fixture(scope="module")
-def whole(files: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def whole(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("whole") / "survey"
     survey([files], output, jobs=2)
     return output
 
 
-def started(name: str, *args: Any) -> Any:
+def started(name: str, *args: int | Path) -> subprocess.Popen[bytes]:
     """A function of `surveys` in a process of its own."""
     words = ", ".join(str(arg) if isinstance(arg, int) else f"Path({str(arg)!r})" for arg in args)
     script = f"from pathlib import Path; from surveys.surveyed import {name}; {name}({words})"
@@ -50,7 +51,7 @@ def started(name: str, *args: Any) -> Any:
     return subprocess.Popen([sys.executable, "-c", script], env=os.environ | {"PYTHONPATH": path})
 
 
-def _has_worked(pid: int) -> Any:
+def _has_worked(pid: int) -> bool:
     """Whether a process is one that examines files, and has begun to."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -60,7 +61,7 @@ def _has_worked(pid: int) -> Any:
     return server and int(fields[11]) > 5  # its time in user mode, in ticks
 
 
-def gone(pids: Any) -> Any:
+def gone(pids: Iterable[int]) -> bool:
     """Whether processes end."""
     return eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
@@ -70,7 +71,7 @@ def _has(output: Path, parts: int) -> bool:
 
 
 @pytest.mark.whole
-def test_killed_and_resumed_again_and_again_it_is_as_one_run(files: Any, whole: Path, tmp_path: Path) -> None:
+def test_killed_and_resumed_again_and_again_it_is_as_one_run(files: Path, whole: Path, tmp_path: Path) -> None:
     output, kills = tmp_path / "survey", 0
     rng = random.Random()
     while kills < KILLS:
@@ -179,7 +180,7 @@ def test_what_was_told_as_done_before_an_interrupt_is_kept(tmp_path: Path) -> No
     assert done.done == 300 - seen[-1]
 
 
-def test_a_disk_that_is_full_is_one_line_and_what_was_there_stays(files: Any, tmp_path: Path) -> None:
+def test_a_disk_that_is_full_is_one_line_and_what_was_there_stays(files: Path, tmp_path: Path) -> None:
     output = tmp_path / "survey"
     survey([files / "lib"], output, jobs=1)
     former = tables(output)
@@ -196,7 +197,7 @@ def test_a_disk_that_is_full_is_one_line_and_what_was_there_stays(files: Any, tm
     assert len(tables(output)["units"]) == 73
 
 
-def test_what_cannot_be_written_is_an_error(files: Any, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_an_error(files: Path, tmp_path: Path) -> None:
     output = tmp_path / "survey"
     survey([files / "lib"], output, jobs=1)
     [part] = SurveyFolder(output).parts()

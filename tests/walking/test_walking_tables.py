@@ -7,7 +7,6 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +23,7 @@ from walkback.sframe.decoding import decode
 from walkback.sframe.files import sources_of
 from walkback.sframe.rules import to_table as sframe_table
 from walkback.stacks.stacks import How
+from walkback.table.table import UnwindTable
 from walkback.walking.abi import Flag, Op
 from walkback.walking.moduletable import Only, module_table
 from walking.saidsteps import ByFrames, Said, by_rules, said, step_of
@@ -32,7 +32,7 @@ from walking.stacksource import BASE, file_of
 PLACE = 0x80000
 
 
-def edges(*tables: Any, seed: int = 1, most: int = 400) -> list[int]:
+def edges(*tables: UnwindTable, seed: int = 1, most: int = 400) -> list[int]:
     """Addresses where something may change, with their neighbours, and some between: of large files a sample."""
     places: set[int] = set()
     for table in tables:
@@ -49,7 +49,7 @@ def edges(*tables: Any, seed: int = 1, most: int = 400) -> list[int]:
     return sorted({max(0, place + way) % 2**64 for place in (*chosen, *between) for way in (-1, 0, 1)})
 
 
-def machine_of(elf: ElfFile) -> Any:
+def machine_of(elf: ElfFile) -> Machine:
     return next(one for one in MACHINES if one.elf_machine == elf.machine)
 
 
