@@ -13,6 +13,9 @@ Standard Base have them. Every field can be overridden, and has a label that tel
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
+
+from walkback.base.arch import ByteOrder
 
 ABSPTR, ULEB128, UDATA2, UDATA4, UDATA8 = 0, 1, 2, 3, 4
 SLEB128, SDATA2, SDATA4, SDATA8 = 9, 10, 11, 12
@@ -98,11 +101,11 @@ def sleb(value: int) -> bytes:
     return bytes([*out, value & 0x7F])
 
 
-def fixed(value: int, size: int, order: str = "little") -> bytes:
+def fixed(value: int, size: int, order: ByteOrder = "little") -> bytes:
     return (value % (1 << 8 * size)).to_bytes(size, order)
 
 
-def _operand(form: str, text: str, order: str) -> bytes:
+def _operand(form: str, text: str, order: ByteOrder) -> bytes:
     match form:
         case "b":
             block = bytes.fromhex(text)
@@ -114,14 +117,14 @@ def _operand(form: str, text: str, order: str) -> bytes:
     return fixed(int(text, 0), int(form), order)
 
 
-def _words(table, text: str, order: str) -> bytes:
+def _words(table: dict[str, tuple[int, str]], text: str, order: ByteOrder) -> bytes:
     name, *operands = text.split()
     code, forms = table[name]
     assert len(operands) == len(forms), text
     return bytes([code]) + b"".join(_operand(form, one, order) for form, one in zip(forms, operands, strict=True))
 
 
-def cfa(text: str, order: str = "little") -> bytes:
+def cfa(text: str, order: ByteOrder = "little") -> bytes:
     """Instructions, by their names without DW_CFA_: `def_cfa 7 8; offset 16 1; advance_loc 4`."""
     out = b""
     for one in filter(None, (part.strip() for part in text.split(";"))):
@@ -137,7 +140,7 @@ def cfa(text: str, order: str = "little") -> bytes:
     return out
 
 
-def expr(text: str, order: str = "little") -> str:
+def expr(text: str, order: ByteOrder = "little") -> str:
     """An expression, by the names without DW_OP_, as an operand of `cfa`: `breg7 8; deref; lit3`."""
     out = b""
     for one in filter(None, (part.strip() for part in text.split(";"))):
@@ -157,7 +160,7 @@ class Entry:
 
     kind: str
     program: bytes
-    options: dict = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
     wide: bool | None = None
     length: int | None = None
     identifier: int | None = None
@@ -172,7 +175,7 @@ class CfiBuilder:
         self,
         *,
         eh: bool = True,
-        order: str = "little",
+        order: ByteOrder = "little",
         address: int = 0,
         wide: bool = False,
         text: int = 0,
@@ -200,7 +203,7 @@ class CfiBuilder:
         segment_size: int = 0,
         eh_pointer: int = 0,
         data_length: int | None = None,
-        **entry,
+        **entry: Any,
     ) -> int:
         """A CIE; returns its number. Without an augmentation it is "zR" in `.eh_frame`, and none in `.debug_frame`."""
         if augmentation is None:
@@ -238,7 +241,7 @@ class CfiBuilder:
         data: bytes = b"",
         data_length: int | None = None,
         pointer: int | None = None,
-        **entry,
+        **entry: Any,
     ) -> None:
         """An FDE; `raw` and `raw_size` are start and size as they are stored, `pointer` the place of its CIE."""
         options = {

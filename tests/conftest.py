@@ -1,11 +1,16 @@
 """Runs the kernels both ways: compiled, as every run does, and as plain Python with `--interpreted`."""
 
+from __future__ import annotations
+
 import os
 import signal
 import sys
+from collections.abc import Iterator, Sequence
 from importlib.abc import MetaPathFinder
-from importlib.machinery import FileFinder, SourceFileLoader
+from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,13 +18,18 @@ import selection
 from effort import QUICK
 from kernels import kernels
 
+if TYPE_CHECKING:
+    from browser import Browser, Page
+
 KERNELS = kernels()
 
 
 class SourceFinder(MetaPathFinder):
     """Finds the modules of walkback as .py files, and so passes over the compiled ones that stand beside them."""
 
-    def find_spec(self, fullname, path=None, target=None):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if not fullname.startswith("walkback.") or path is None:
             return None
         for folder in path:
@@ -29,13 +39,13 @@ class SourceFinder(MetaPathFinder):
         return None
 
 
-def pytest_addoption(parser):
+def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--interpreted", action="store_true", help="run the kernels as plain Python, and only the tests marked kernel"
     )
 
 
-def pytest_configure(config):
+def pytest_configure(config: pytest.Config) -> None:
     selection.begin(config)
     # Debuggers and recorders that `make peers` brought do where the machine has none.
     if not QUICK:
@@ -49,11 +59,11 @@ def pytest_configure(config):
     sys.meta_path.insert(0, SourceFinder())
 
 
-def pytest_sessionfinish(session):
+def pytest_sessionfinish(session: pytest.Session) -> None:
     selection.end(session.config)
 
 
-def pytest_collection_modifyitems(config, items):
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     selection.choose(config, items)
     if not config.getoption("--interpreted"):
         return
@@ -76,13 +86,13 @@ def is_compiled(name: str) -> bool:
     return spec is not None and not str(spec.origin).endswith(".py")
 
 
-def _loaders():
+def _loaders() -> Any:
     from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
 
     return (ExtensionFileLoader, EXTENSION_SUFFIXES), (SourceFileLoader, [".py"])
 
 
-def pytest_report_header(config):
+def pytest_report_header(config: pytest.Config) -> str:
     if config.getoption("--interpreted"):
         return "walkback kernels: interpreted"
     plain = [name for name in KERNELS if not is_compiled(name)]
@@ -90,13 +100,14 @@ def pytest_report_header(config):
 
 
 @pytest.fixture(scope="session")
-def interpreted(request) -> bool:
+def interpreted(request: pytest.FixtureRequest) -> bool:
     """Whether the kernels run as plain Python: then a test may do less of the same."""
-    return request.config.getoption("--interpreted")
+    asked: bool = request.config.getoption("--interpreted")
+    return asked
 
 
 @pytest.fixture(scope="session", autouse=True)
-def kernels_run_as_asked(request):
+def kernels_run_as_asked(request: pytest.FixtureRequest) -> None:
     """In both runs the kernels are loaded from where they should be; WALKBACK_COMPILED=required allows no fallback."""
     from importlib import import_module
 
@@ -109,7 +120,7 @@ def kernels_run_as_asked(request):
 
 
 @pytest.fixture
-def interruptible():
+def interruptible() -> Iterator[None]:
     """SIGINT interrupts the children that a test starts, also where a shell in the background had it ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -117,7 +128,7 @@ def interruptible():
 
 
 @pytest.fixture(scope="session")
-def browser():
+def browser() -> Iterator[Browser]:
     from browser import Browser
 
     with Browser() as one:
@@ -125,7 +136,7 @@ def browser():
 
 
 @pytest.fixture
-def page(browser):
+def page(browser: Browser) -> Iterator[Page]:
     """A page of a browser; one that complains, or loads anything, fails its test."""
     one = browser.page()
     yield one

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from typing import Any
+
+from walkback.base.arch import ByteOrder
 
 HEADER = {
     "e_type": (16, "H"),
@@ -102,30 +105,39 @@ class Image:
 class ElfBuilder:
     """Collects the parts of a file; `extended` numbers everything the way files with many sections must."""
 
-    def __init__(self, byteorder="little", machine=62, kind=1, *, entry=0, flags=0, extended=False) -> None:
+    def __init__(
+        self,
+        byteorder: ByteOrder = "little",
+        machine: int = 62,
+        kind: int = 1,
+        *,
+        entry: int = 0,
+        flags: int = 0,
+        extended: bool = False,
+    ) -> None:
         self.order = "<" if byteorder == "little" else ">"
         self.header = {"e_type": kind, "e_machine": machine, "e_entry": entry, "e_flags": flags}
         self.extended = extended
         self.sections = [Section("", b"", {})]
-        self.segments: list[dict[str, int | str]] = []
-        self.symbol_tables: dict[int, list[tuple]] = {}
+        self.segments: list[dict[str, Any]] = []
+        self.symbol_tables: dict[int, list[tuple[Any, ...]]] = {}
         self.strings: dict[int, Strings] = {}
 
-    def section(self, name, data=b"", *, kind=1, size=None, **fields) -> int:
+    def section(self, name: str, data: bytes = b"", *, kind: int = 1, size: int | None = None, **fields: Any) -> int:
         """A section; other header fields by their names without `sh_`. Returns its number."""
         named = {"sh_type": kind, **{f"sh_{key}": value for key, value in fields.items()}}
         self.sections.append(Section(name, bytes(data), named, size))
         return len(self.sections) - 1
 
-    def code(self, name=".text", size=0x100, addr=0) -> int:
+    def code(self, name: str = ".text", size: int = 0x100, addr: int = 0) -> int:
         return self.section(name, bytes(size), flags=6, addr=addr)
 
-    def segment(self, kind, section: str, *, flags=4, vaddr=0) -> int:
+    def segment(self, kind: int, section: str, *, flags: int = 4, vaddr: int = 0) -> int:
         """A segment around one section's contents."""
         self.segments.append({"p_type": kind, "p_flags": flags, "p_vaddr": vaddr, "section": section})
         return len(self.segments) - 1
 
-    def symtab(self, name=".symtab", kind=2) -> int:
+    def symtab(self, name: str = ".symtab", kind: int = 2) -> int:
         strtab = self.section(name.replace("sym", "str"), kind=3)
         index = self.section(name, kind=kind, link=strtab, entsize=SYMBOL_SIZE)
         self.symbol_tables[index] = []
@@ -133,14 +145,33 @@ class ElfBuilder:
         self.symbol(index, "", 0, kind=0, binding=0)
         return index
 
-    def symbol(self, symtab, name, value, *, section=0, size=0, kind=2, binding=1, name_offset=None) -> int:
+    def symbol(
+        self,
+        symtab: int,
+        name: str,
+        value: int,
+        *,
+        section: int | tuple[int] = 0,
+        size: int = 0,
+        kind: int = 2,
+        binding: int = 1,
+        name_offset: int | None = None,
+    ) -> int:
         """A symbol; the sections 0xfff1 and so on are the reserved ones, and a tuple (n,) is surely a real one."""
         offset = self.strings[symtab].add(name) if name_offset is None else name_offset
         entry = (offset, binding << 4 | kind, 0, section, value, size)
         self.symbol_tables[symtab].append(entry)
         return len(self.symbol_tables[symtab]) - 1
 
-    def relocations(self, target: int, symtab: int, entries, *, addends=True, name=None) -> int:
+    def relocations(
+        self,
+        target: int,
+        symtab: int,
+        entries: list[tuple[int, int, int, int]],
+        *,
+        addends: bool = True,
+        name: str | None = None,
+    ) -> int:
         """(offset, type, symbol, addend) each, as SHT_RELA or SHT_REL."""
         data = b""
         for offset, kind, symbol, addend in entries:

@@ -106,7 +106,7 @@ def core_of(folder: Path, arch: str, program: Path, *words: str, stack: int | No
     options = ["-s", str(stack)] if stack is not None else []
     options += ["-cpu", cpu] if cpu else []
     options += ["-L", str(root(arch))] if arch in LOADER else []
-    command = [emulator(arch), *options, program, *words]
+    command: list[str | Path] = [emulator(arch), *options, program, *words]
     subprocess.run(command, cwd=folder, preexec_fn=allow, capture_output=True, check=False)
     cores = list(folder.glob("qemu_*.core"))
     if not cores:

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ def library() -> Path:
     return _made(f"library-{source.name.removesuffix('.tar.xz')}", lambda folder: _build(source, folder))
 
 
-def _made(name, make) -> Path:
+def _made(name: str, make: Callable[..., object]) -> Path:
     """A folder in the cache, made whole or not at all, by one process."""
     CACHE.mkdir(parents=True, exist_ok=True)
     folder, new = CACHE / name, CACHE / f"{name}.new"
@@ -85,7 +86,11 @@ def _build(source: Path, folder: Path) -> None:
     compilers = [f"{name}={program} -B{work / 'bin'}/" for name, program in (("CC", "gcc"), ("CXX", "g++"))]
     configure = work / source.name.removesuffix(".tar.xz") / "configure"
     with (work / "log").open("wb") as log:
-        for command in ([configure, *options, *compilers], ["make", f"-j{os.cpu_count()}", "lib"]):
+        commands: list[list[str | Path]] = [
+            [configure, *options, *compilers],
+            ["make", f"-j{os.cpu_count()}", "lib"],
+        ]
+        for command in commands:
             subprocess.run(command, cwd=work / "build", env=env, stdout=log, stderr=log, check=True)
     for name in BUILT:
         shutil.copy(work / "build" / name, folder)

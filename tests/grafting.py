@@ -103,6 +103,7 @@ def section_of_object(elf: ElfFile, sections: list[int]) -> tuple[bytes, np.ndar
     for index in sections:
         builder.function(0, int(elf.sections["size"][index]), [ENTRY_RULES[machine.name]], section=index)
     section = builder.build().section
+    assert section.code_section is not None
     table = np.zeros(len(section.code_section), SECTION_RELOCATION)
     table["offset"] = [section.field_offset(number) for number in range(len(table))]
     table["type"] = PC64[elf.machine]

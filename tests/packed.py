@@ -1,5 +1,7 @@
 """Packages and archives for tests, made by the real tools, and what walkback finds in them."""
 
+from __future__ import annotations
+
 import io
 import os
 import shutil
@@ -7,6 +9,7 @@ import subprocess
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import peers
 from walkback.packages.walk import Again, Broken, elf_files_in
@@ -34,7 +37,7 @@ def write(folder: Path, files: dict[str, bytes]) -> Path:
     return folder
 
 
-def tar_of(files: dict[str, bytes], **options) -> bytes:
+def tar_of(files: dict[str, bytes], **options: Any) -> bytes:
     """Python's tar archive."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", **options) as archive:

@@ -1,8 +1,13 @@
 """Writes perf.data, in both forms and byte orders, for any machine and with any kinds of samples."""
 
+from __future__ import annotations
+
 import struct
 import sys
 from dataclasses import dataclass, field
+from typing import Any
+
+from walkback.base.arch import ByteOrder
 
 if sys.version_info >= (3, 14):
     from compression.zstd import ZstdCompressor
@@ -12,7 +17,7 @@ else:
     import zstandard
     from zstandard import COMPRESSOBJ_FLUSH_BLOCK as FLUSH_BLOCK
 
-    def ZstdCompressor():  # noqa: N802 - as it is called since 3.14
+    def ZstdCompressor() -> Any:  # noqa: N802 - as it is called since 3.14
         return zstandard.ZstdCompressor().compressobj()
 
 
@@ -50,7 +55,7 @@ class Attr:
 class Builder:
     """A recording in the making: records are added, then it is written."""
 
-    byteorder: str = "little"
+    byteorder: ByteOrder = "little"
     machine: str = "x86_64"
     attrs: list[Attr] = field(default_factory=list)
     build_ids: list[tuple[str, bytes]] = field(default_factory=list)
@@ -58,24 +63,24 @@ class Builder:
     features: dict[int, bytes] = field(default_factory=dict)
 
     @property
-    def prefix(self):
+    def prefix(self) -> str:
         return "<" if self.byteorder == "little" else ">"
 
-    def pack(self, form, *values):
+    def pack(self, form: str, *values: int) -> bytes:
         return struct.pack(self.prefix + form, *values)
 
-    def words(self, values):
+    def words(self, values: list[int] | tuple[int, ...]) -> bytes:
         return self.pack(f"{len(values)}Q", *(value % 2**64 for value in values))
 
     # Records
 
-    def record(self, kind, misc, contents):
+    def record(self, kind: int, misc: int, contents: bytes) -> bytes:
         """Any record; comes back as it is, so that it can be put into another one."""
         made = self.pack("IHH", kind, misc, 8 + len(contents)) + contents
         self.records.append(made)
         return made
 
-    def trailer(self, pid=0, tid=0, time=0, cpu=0, attr=0):
+    def trailer(self, pid: int = 0, tid: int = 0, time: int = 0, cpu: int = 0, attr: int = 0) -> bytes:
         """What stands at the end of records that are not samples."""
         if not self.attrs or not self.attrs[attr].sample_id_all:
             return b""
@@ -87,11 +92,25 @@ class Builder:
         out += self.pack("II", cpu, 0) if kinds & CPU else b""
         return out + (self.words([number]) if kinds & IDENTIFIER else b"")
 
-    def mmap(self, pid, start, size, offset, name, *, time=0, misc=USER):
+    def mmap(
+        self, pid: int, start: int, size: int, offset: int, name: str, *, time: int = 0, misc: int = USER
+    ) -> bytes:
         contents = self.pack("iiQQQ", pid, pid, start, size, offset) + padded(name)
         return self.record(1, misc, contents + self.trailer(pid, pid, time))
 
-    def mmap2(self, pid, start, size, offset, name, *, time=0, misc=USER, prot=5, build_id=None):
+    def mmap2(
+        self,
+        pid: int,
+        start: int,
+        size: int,
+        offset: int,
+        name: str,
+        *,
+        time: int = 0,
+        misc: int = USER,
+        prot: int = 5,
+        build_id: bytes | None = None,
+    ) -> bytes:
         contents = self.pack("iiQQQ", pid, pid, start, size, offset)
         if build_id is None:
             contents += self.pack("IIQQ", 8, 1, 1234, 0)
@@ -101,25 +120,41 @@ class Builder:
         contents += self.pack("II", prot, 2) + padded(name)
         return self.record(10, misc, contents + self.trailer(pid, pid, time))
 
-    def comm(self, pid, tid, name, *, time=0, misc=0):
+    def comm(self, pid: int, tid: int, name: str, *, time: int = 0, misc: int = 0) -> bytes:
         return self.record(3, misc, self.pack("ii", pid, tid) + padded(name) + self.trailer(pid, tid, time))
 
-    def fork(self, pid, parent, tid=None, parent_tid=None, *, time=0, misc=0, kind=7):
+    def fork(
+        self,
+        pid: int,
+        parent: int,
+        tid: int | None = None,
+        parent_tid: int | None = None,
+        *,
+        time: int = 0,
+        misc: int = 0,
+        kind: int = 7,
+    ) -> bytes:
         tid, parent_tid = tid or pid, parent_tid or parent
         contents = self.pack("iiiiQ", pid, parent, tid, parent_tid, time)
         return self.record(kind, misc, contents + self.trailer(pid, tid, time))
 
-    def exit(self, pid, tid=None, *, time=0):
+    def exit(self, pid: int, tid: int | None = None, *, time: int = 0) -> bytes:
         return self.fork(pid, pid, tid or pid, tid or pid, time=time, kind=4)
 
-    def finished_round(self):
+    def finished_round(self) -> bytes:
         return self.record(68, 0, b"")
 
-    def sample(self, attr=0, *, misc=USER, **values):
+    def sample(
+        self,
+        attr: int = 0,
+        *,
+        misc: int = USER,
+        **values: Any,
+    ) -> bytes:
         """A sample; what is not given is 0, or where it has a length, empty."""
         return self.record(9, misc, self.sample_contents(self.attrs[attr], values))
 
-    def sample_contents(self, attr, values):
+    def sample_contents(self, attr: Attr, values: dict[str, Any]) -> bytes:
         kinds, out = attr.sample_type, b""
         number = values.get("id", (*attr.ids, 0)[0])
         out += self.words([number]) if kinds & IDENTIFIER else b""
@@ -156,12 +191,12 @@ class Builder:
             out += self.words([9]) if kinds & bit else b""
         return out + (self.words([8, 0]) if kinds & AUX else b"")
 
-    def _registers(self, mask, values, abi):
+    def _registers(self, mask: int, values: dict[int, int] | None, abi: int) -> bytes:
         if values is None:
             return self.words([0])
         return self.words([abi, *(values.get(bit, 0) for bit in range(64) if mask >> bit & 1)])
 
-    def compress(self, contents, pieces, *, two=False):
+    def compress(self, contents: bytes, pieces: int, *, two: bool = False) -> None:
         """Bytes of records as a zstd stream in so many COMPRESSED records, cut wherever it happens."""
         compressor = ZstdCompressor()
         step = -(-len(contents) // pieces)
@@ -174,7 +209,7 @@ class Builder:
 
     # Files
 
-    def attr_bytes(self, attr):
+    def attr_bytes(self, attr: Attr) -> bytes:
         bits = (attr.inherit, 1), (attr.freq, 10), (attr.sample_id_all, 18)
         flags = sum(1 << (bit if self.byteorder == "little" else 63 - bit) for is_set, bit in bits if is_set)
         whole = self.pack("IIQQQQQ", 1, attr.size, 0, attr.period, attr.sample_type, attr.read_format, flags)
@@ -182,11 +217,11 @@ class Builder:
         whole += self.pack("QIiQII", attr.regs_user, attr.stack_user, 0, attr.regs_intr, 0, 0)
         return whole.ljust(attr.size, b"\0")[: attr.size]
 
-    def string(self, text):
+    def string(self, text: str) -> bytes:
         room = (len(text) + 64) // 64 * 64
         return self.pack("I", room) + text.encode().ljust(room, b"\0")
 
-    def all_features(self):
+    def all_features(self) -> dict[int, bytes]:
         """The feature sections: where it was recorded, events' names, build IDs."""
         found = {3: self.string("elsewhere"), 4: self.string("6.1.0"), 6: self.string(self.machine)}
         if self.build_ids:
@@ -199,14 +234,14 @@ class Builder:
             names += self.pack("I", len(attr.ids)) + self.string(attr.name) + ids
         return found | {12: names} | self.features
 
-    def build_id_record(self, name, build_id):
+    def build_id_record(self, name: str, build_id: bytes) -> bytes:
         contents = self.pack("i", -1) + build_id.ljust(20, b"\0") + bytes([len(build_id), 0, 0, 0]) + padded(name)
         return self.pack("IHH", 67, 1 << 15 | USER, 8 + len(contents)) + contents
 
-    def magic(self):
+    def magic(self) -> bytes:
         return b"PERFILE2" if self.byteorder == "little" else b"2ELIFREP"
 
-    def file(self, *, data_size=None):
+    def file(self, *, data_size: int | None = None) -> bytes:
         """A file of the usual form; `data_size` is what its header says."""
         ids = b"".join(self.words(attr.ids) for attr in self.attrs)
         attrs, place = b"", 104
@@ -228,7 +263,7 @@ class Builder:
             contents += features[one]
         return out + table + contents
 
-    def pipe(self):
+    def pipe(self) -> bytes:
         """What perf writes to a pipe."""
         records, self.records = self.records, []
         for attr in self.attrs:
@@ -242,7 +277,7 @@ class Builder:
         return self.magic() + self.pack("Q", 16) + b"".join(head) + b"".join(records)
 
 
-def padded(name):
+def padded(name: str) -> bytes:
     """A name with its NUL, up to a multiple of 8 bytes."""
     text = name.encode() + b"\0"
     return text + bytes(-len(text) % 8)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -32,14 +34,14 @@ MODULES = ["", "/usr/lib/libc.so.6", "/odd;name\n/</script>", "[kernel.kallsyms]
 class Recording:
     """Samples as a test says them: each a comm, a stack of numbers of frames (innermost first), and more."""
 
-    symbols: list[str | None]
+    symbols: Sequence[str | None]
     modules: list[str]
     samples: list[tuple[str, list[int]]]
-    weights: list[int] | None = None
-    ends: list[int] | None = None
-    threads: list[tuple[int, int]] | None = None
-    times: list[int] | None = None
-    kernel: list[bool] | None = None
+    weights: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    threads: list[tuple[int, int]] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
+    kernel: list[bool] = field(default_factory=list)
     files: list[str | None] | None = None
     lines: list[int] | None = None
     comms: list[str] = field(default_factory=list)
@@ -56,7 +58,7 @@ class Recording:
     def frames(self) -> NamedFrames:
         count = len(self.symbols)
         return NamedFrames(
-            self.symbols,
+            list(self.symbols),
             self.modules,
             np.arange(count, dtype=np.uint64) * np.uint64(16) + np.uint64(0x1000),
             np.array(self.kernel or [False] * count, np.bool_),
@@ -79,7 +81,7 @@ class Recording:
             "tid": np.array([tid for _, tid in self.threads], np.int64),
         }
 
-    def profile(self, *, threads: bool = False, timeline: bool = False, **more: object) -> Profile:
+    def profile(self, *, threads: bool = False, timeline: bool = False, **more: Any) -> Profile:
         stacks, totals, columns = Distinct(), Totals(threads=threads), self.columns()
         stack = stacks.add(*self.csr())
         totals.add(stack=stack, **columns)
@@ -126,7 +128,7 @@ def nasty() -> Recording:
     return Recording(symbols, modules, samples, ends=[number % 12 for number in range(78)])
 
 
-def written(write: object, source: object, **options: object) -> bytes:
+def written(write: Callable[..., object], source: object, **options: Any) -> bytes:
     """What a format writes."""
     out = io.BytesIO()
     write(source, out, **options)

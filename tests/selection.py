@@ -12,6 +12,7 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,7 @@ class Account:
         if report.when == "call" and report.passed:
             self.passed.add(report.nodeid)
 
-    def pytest_testnodedown(self, node) -> None:
+    def pytest_testnodedown(self, node: Any) -> None:
         """A process of xdist ends: each has collected all tests, so any one's number is that of the run."""
         self.left_out = node.workeroutput.get("left_out", 0)
 
@@ -105,7 +106,7 @@ class Account:
         if self.missing:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def pytest_terminal_summary(self, terminalreporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for line in self.missing:
             terminalreporter.line(f"not run, and always.toml wants it: {line}", red=True)
         if effort.QUICK:

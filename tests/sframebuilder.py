@@ -9,8 +9,13 @@ overridden, so what it makes need not be valid, and every field has a label that
     labels["fde0.size"], labels["fre0.1.info"]
 """
 
+from __future__ import annotations
+
 import struct
 from dataclasses import dataclass, field
+from typing import Any
+
+from walkback.base.arch import ByteOrder
 
 MAGIC = 0xDEE2
 AARCH64_BIG, AARCH64, AMD64, S390X = 1, 2, 3, 4
@@ -53,7 +58,13 @@ class Row:
 
 
 def row(
-    start: int, base_or_info: int, words=(), *, size: int = 1, mangled: bool = False, info: int | None = None
+    start: int,
+    base_or_info: int,
+    words: list[int] | tuple[Any, ...] = (),
+    *,
+    size: int = 1,
+    mangled: bool = False,
+    info: int | None = None,
 ) -> Row:
     """A row whose info byte has its parts: base register 0 or 1 (FP, SP), the number of words, their size, mangled."""
     words = list(words)
@@ -92,7 +103,7 @@ class SFrameBuilder:
         self,
         version: int,
         *,
-        order: str = "little",
+        order: ByteOrder = "little",
         abi: int = AMD64,
         flags: int | None = None,
         fixed_fp: int = 0,
@@ -103,7 +114,7 @@ class SFrameBuilder:
         between: bytes = b"",
         rows_first: bool = False,
         tail: bytes = b"",
-        **header: int,
+        **header: Any,
     ) -> None:
         self.version = version
         self.order = order
@@ -120,7 +131,7 @@ class SFrameBuilder:
         self.header = header
         self.functions: list[Function] = []
 
-    def function(self, start: int, size: int, rows=(), **options) -> Function:
+    def function(self, start: int, size: int, rows: list[Row] | tuple[Any, ...] = (), **options: Any) -> Function:
         names = {name for name, _ in (*_FDE[2], *_FDE[3], *_ATTRIBUTE)} - set(Function.__dataclass_fields__)
         overrides = {name: options.pop(name) for name in list(options) if name in names}
         one = Function(start, size, list(rows), overrides=overrides, **options)
@@ -163,7 +174,14 @@ class SFrameBuilder:
         labels |= {"auxiliary": 28, "index": fde_start, "rows": fre_start, "end": len(out)}
         return bytes(out + self.tail), labels
 
-    def _pack(self, fields, values, prefix, position, labels) -> bytes:
+    def _pack(
+        self,
+        fields: tuple[tuple[str, str], ...],
+        values: dict[str, int],
+        prefix: str,
+        position: int,
+        labels: dict[str, int],
+    ) -> bytes:
         mark = "<" if self.order == "little" else ">"
         out = b""
         for name, code in fields:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from elfbuilder import ElfBuilder, Image
 from sframebuilder import PCREL, SFrameBuilder, row
+from walkback.base.arch import ByteOrder
 from walkback.sframe.files import read
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ PT_GNU_SFRAME = 0x6474E554
 PC32, PC64 = 2, 24
 
 
-def small(version: int = 3, functions: int = 3, **options) -> SFrameBuilder:
+def small(version: int = 3, functions: int = 3, **options: Any) -> SFrameBuilder:
     """Functions of 32 bytes at 0x1000, each with a push, a frame and its end; for a section at 0x2000."""
     builder = SFrameBuilder(version, **{"address": SFRAME, **options})
     for number in range(functions):
@@ -44,7 +45,7 @@ def linked(
     segment: bool = True,
     symbols: bool = True,
     machine: int = 62,
-    order: str = "little",
+    order: ByteOrder = "little",
 ) -> ElfBuilder:
     """A shared library with eight functions `f0` to `f7` and the section; to be built."""
     elf = ElfBuilder(order, machine, 3)
@@ -72,7 +73,7 @@ def placing(version: int, functions: int = 3) -> list[Relocation]:
 
 
 def relocatable(
-    builder: SFrameBuilder | bytes, relocations: Sequence[Relocation], *, addends: bool = True, **fields: int
+    builder: SFrameBuilder | bytes, relocations: Sequence[Relocation], *, addends: bool = True, **fields: Any
 ) -> ElfBuilder:
     """An object with `f0` to `f7`; relocations are against `.text`, a function, `nothing` (undefined) or no symbol."""
     data = builder if isinstance(builder, bytes) else unplaced(builder)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cfibuilder import PCREL, SDATA4, CfiBuilder, cfa
 from elfbuilder import ElfBuilder
 
@@ -10,11 +12,15 @@ TEXT, FRAMES = 0x1000, 0x2000
 START = "def_cfa 7 8; offset 16 1"
 
 
-def a_program(**changes: object) -> ElfBuilder:
+def a_program(**changes: Any) -> ElfBuilder:
     """Four functions: two that are alike, one that saves other registers, one that version 2 has no words for."""
     frames = CfiBuilder(address=FRAMES)
     plain = frames.cie(cfa(START))
-    encodings = {"encoding": PCREL | SDATA4, "lsda": PCREL | SDATA4, "personality": (PCREL | SDATA4, 0x1080)}
+    encodings: dict[str, Any] = {
+        "encoding": PCREL | SDATA4,
+        "lsda": PCREL | SDATA4,
+        "personality": (PCREL | SDATA4, 0x1080),
+    }
     catching = frames.cie(cfa(START), augmentation=b"zPLR", **encodings)
     frames.fde(catching, TEXT, 32, cfa("advance_loc 1; def_cfa_offset 16"))
     frames.fde(catching, TEXT + 0x20, 32, cfa("advance_loc 1; def_cfa_offset 16"), lsda=0x40)

@@ -48,7 +48,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def obj(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("object") / "a.o"
     source = b"int g(int); int f(int n) { return g(n) + 1; } int h(int n) { return f(n) * 2; }"
-    command = ["gcc", "-O1", "-ffunction-sections", "-x", "c", "-", "-c", "-o", path]
+    command: list[str | Path] = ["gcc", "-O1", "-ffunction-sections", "-x", "c", "-", "-c", "-o", path]
     subprocess.run(command, input=source, check=True)
     walkback.add(path)
     return path
@@ -67,7 +67,7 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
-    command = [sys.executable, "-m", "walkback", *map(os.fspath, arguments)]
+    command = [sys.executable, "-m", "walkback", *(os.fspath(one) for one in arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limited)
 
 

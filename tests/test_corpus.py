@@ -17,6 +17,7 @@ from elfbuilder import ElfBuilder
 from peers import run
 from sframebuilder import AARCH64, AARCH64_BIG, PCREL, S390X, SORTED, SFrameBuilder, row
 from sframefiles import GNU_SFRAME, PT_GNU_SFRAME, written
+from walkback.base.arch import ByteOrder
 from walkback.cli.main import cli
 from walkback.sections.check import check_source
 from walkback.sframe.checking import Severity
@@ -229,7 +230,7 @@ def rules_of(section: Section, table: UnwindTable) -> list[object]:
 def test_conversion_of_the_byte_order_and_back_changes_nothing(samples: list[Sample]) -> None:
     for sample, source, piece in pieces(samples):
         section = piece.section
-        order = {"little": "big", "big": "little"}[section.byteorder]
+        order: ByteOrder = "big" if section.byteorder == "little" else "little"
         turned = decode(encode(with_byteorder(section, order)), address=section.address)
         assert turned.byteorder == order
         back = encode(with_byteorder(turned, section.byteorder))
@@ -244,7 +245,7 @@ def test_conversion_of_the_byte_order_and_back_changes_nothing(samples: list[Sam
 
 def errata_1(abi: int) -> SFrameBuilder:
     """Rows of every kind that the machine has; for a section at 0x2000."""
-    order = "little" if abi == AARCH64 else "big"
+    order: ByteOrder = "little" if abi == AARCH64 else "big"
     builder = SFrameBuilder(2, abi=abi, order=order, flags=SORTED | PCREL, address=0x2000)
     if abi == S390X:
         # The CFA is stored as (offset - 160) / 8; a register as (number << 1) | 1; 0 is no return address.

@@ -20,7 +20,7 @@ MADE = {"PKG-INFO", "setup.cfg"}
 @pytest.mark.whole
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="compares with what git has")
 def test_a_source_distribution_has_every_file(tmp_path: Path) -> None:
-    command = [sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", tmp_path]
+    command: list[str | Path] = [sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", tmp_path]
     subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     [made] = tmp_path.iterdir()
     with tarfile.open(made) as archive:

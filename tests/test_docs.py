@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,9 @@ from walkback.cli.walking import FORMAT_NAMES
 from walkback.export.formats import FORMATS
 from walkback.sframe.builder import SectionBuilder
 from walkback.stacks.stacks import END_WORDS, HOW_WORDS
+from walkback.table.rule import Rule
+
+PACKAGE: Any = walkback
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -61,7 +65,7 @@ WITH_EXAMPLES = {
     "survey.md",
     "walking.md",
 }
-PACKAGES = [walkback, *(one for name in walkback.__all__ if isinstance(one := getattr(walkback, name), ModuleType))]
+PACKAGES = [walkback, *(one for name in PACKAGE.__all__ if isinstance(one := getattr(walkback, name), ModuleType))]
 FUNCTIONS = (("_start", 0, SIZE), ("main", SIZE, 2 * SIZE), ("compute", 3 * SIZE, SIZE))
 
 
@@ -82,7 +86,12 @@ def blocks(document: Path) -> list[Block]:
 
 def a_program() -> bytes:
     """The section of `a.out`, made as the README says."""
-    frame = ["CFA = rsp+8", (1, "CFA = rsp+16, FP = *(CFA-16)"), (4, "CFA = rbp+16, FP = *(CFA-16)")]
+    frame: list[str | Rule | tuple[int, str | Rule]]
+    frame = [
+        "CFA = rsp+8",
+        (1, "CFA = rsp+16, FP = *(CFA-16)"),
+        (4, "CFA = rbp+16, FP = *(CFA-16)"),
+    ]
     builder = SectionBuilder("AMD64")
     builder.function(TEXT, SIZE, ["outermost frame"])
     builder.function(TEXT + SIZE, 2 * SIZE, [*frame, (31, "CFA = rsp+8, FP = *(CFA-16)")])
@@ -90,7 +99,7 @@ def a_program() -> bytes:
     return builder.encode(address=SFRAME)
 
 
-def with_table(section: bytes, functions) -> ElfBuilder:
+def with_table(section: bytes, functions: Any) -> ElfBuilder:
     elf = ElfBuilder(kind=2)
     text = elf.code(".text", 0x100, TEXT)
     elf.segment(1, ".text", flags=5, vaddr=TEXT)

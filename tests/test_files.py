@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -24,6 +24,7 @@ from sframefiles import (
     written,
 )
 from walkback import MissingError, SFrameError, UnreadableError
+from walkback.base.arch import ByteOrder
 from walkback.elf.file import ElfFile
 from walkback.sections.check import check_source
 from walkback.sframe.files import from_bytes, read
@@ -219,7 +220,7 @@ def test_a_member_that_cannot_be_read_does_not_hide_those_behind_it(tmp_path: Pa
     bad.data[4] = 1
     members = [written(tmp_path, good, "one.o"), written(tmp_path, bad, "bad.o"), written(tmp_path, good, "two.o")]
     path = archive(tmp_path, "all.a", *members)
-    names = []
+    names: list[Any] = []
     # It is told at the end, when the others have been given.
     with pytest.raises(UnreadableError, match=r"all\.a\(bad\.o\): 32-bit"):
         names.extend(source.file for source in read(path))
@@ -230,7 +231,7 @@ def test_a_member_that_cannot_be_read_does_not_hide_those_behind_it(tmp_path: Pa
 
 
 @pytest.mark.parametrize("order", ["little", "big"])
-def test_raw_bytes_are_read_from_a_file_with_their_address(tmp_path: Path, order: str) -> None:
+def test_raw_bytes_are_read_from_a_file_with_their_address(tmp_path: Path, order: ByteOrder) -> None:
     abi = {"little": 2, "big": 1}[order]
     path = written(tmp_path, small(order=order, abi=abi, fixed_ra=0).bytes())
     (source,) = read(path, address=SFRAME)

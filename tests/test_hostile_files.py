@@ -17,6 +17,7 @@ from elfbuilder import ElfBuilder, Image
 from peers import have
 from sframebuilder import AARCH64, S390X
 from sframefiles import linked, placing, relocatable, small
+from walkback.base.arch import ByteOrder
 from walkback.base.errors import WalkbackError
 from walkback.sections.check import check_source
 from walkback.sframe.checking import CODES
@@ -38,7 +39,8 @@ def bases() -> list[bytes]:
     made: list[ElfBuilder | Image] = []
     for version in (1, 2, 3):
         made += [linked(small(version).bytes()), relocatable(small(version), placing(version))]
-        for abi, machine, order in ((AARCH64, 183, "little"), (S390X, 22, "big")):
+        machines: list[tuple[int, int, ByteOrder]] = [(AARCH64, 183, "little"), (S390X, 22, "big")]
+        for abi, machine, order in machines:
             made.append(linked(small(version, abi=abi, order=order).bytes(), machine=machine, order=order))
     found = [bytes(one.build() if isinstance(one, ElfBuilder) else one) for one in made]
     if have("as-new"):

@@ -1,5 +1,7 @@
 """The lowest versions that are tested are those that are declared."""
 
+from __future__ import annotations
+
 import re
 import tomllib
 from pathlib import Path
@@ -9,10 +11,10 @@ LINTERS = {"import-linter", "mypy", "ruff"}
 """The suite runs without these."""
 
 
-def test_the_lowest_versions_are_those_that_are_declared():
+def test_the_lowest_versions_are_those_that_are_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     declared = dict(
-        re.match(r"([\w-]+)>=([\d.]+)", one).groups()
+        re.findall(r"^([\w-]+)>=([\d.]+)", one)[0]
         for one in (*project["project"]["dependencies"], *project["dependency-groups"]["dev"])
     )
     pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)$", (ROOT / "tools" / "lowest.txt").read_text(), re.MULTILINE))

@@ -131,7 +131,15 @@ def test_a_program_on_libsframe_compiles_and_reads_what_its_assembler_wrote(
     folder = BIN.parent / root / "usr/lib/x86_64-linux-gnu"
     link = f"-Wl,--allow-shlib-undefined,-rpath,{folder},--dynamic-linker,{folder / 'ld-linux-x86-64.so.2'}"
     include = (f"-I{tmp_path}", "-idirafter", str(BIN.parent / root / "usr/include"))
-    command = ["gcc", *include, "-o", tmp_path / "count", tmp_path / "count.c", folder / library, link]
+    command: list[str | Path] = [
+        "gcc",
+        *include,
+        "-o",
+        tmp_path / "count",
+        tmp_path / "count.c",
+        folder / library,
+        link,
+    ]
     subprocess.run(command, check=True)
     done = subprocess.run([tmp_path / "count", section], capture_output=True, check=True)
     assert done.stdout.decode() == {"trixie": "2 2\n", "sid": "3 2\n"}[root]

@@ -10,23 +10,26 @@ from importlib.metadata import version
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 import walkback
 from recorded import core, hello, recording
 
+PACKAGE: Any = walkback
+
 ROOT = Path(__file__).resolve().parents[1]
 NAMESPACES = sorted(path.parent.name for path in Path(walkback.__path__[0]).glob("*/__init__.pyi"))
 """The packages of `walkback` that are public."""
-NAMES = {"walkback": walkback.__all__} | {f"walkback.{name}": getattr(walkback, name).__all__ for name in NAMESPACES}
+NAMES = {"walkback": PACKAGE.__all__} | {f"walkback.{name}": getattr(walkback, name).__all__ for name in NAMESPACES}
 """The public names of each."""
 MEANT = [f"{package}.{name}" for package, names in NAMES.items() for name in names if name not in NAMESPACES]
 
 
 def test_there_are_few_public_names() -> None:
-    assert len(walkback.__all__) - len(NAMESPACES) <= 42
-    assert set(NAMESPACES) == {name for name in walkback.__all__ if isinstance(getattr(walkback, name), ModuleType)}
+    assert len(PACKAGE.__all__) - len(NAMESPACES) <= 42
+    assert set(NAMESPACES) == {name for name in PACKAGE.__all__ if isinstance(getattr(walkback, name), ModuleType)}
     for name in ("sframe", "cbf", "cif"):
         assert {"decode", "encode"} <= set(getattr(walkback, name).__all__)
 
@@ -42,7 +45,7 @@ def test_a_line_of_the_list_is_a_name() -> None:
 
 def test_other_names_do_not_exist() -> None:
     with pytest.raises(AttributeError, match="module 'walkback' has no attribute 'frobnicate'"):
-        walkback.frobnicate  # noqa: B018
+        PACKAGE.frobnicate  # noqa: B018
     for package, names in NAMES.items():
         assert sorted(names) == dir(import_module(package))
 
@@ -79,7 +82,15 @@ def test_a_program_that_uses_public_names_passes_mypy(tmp_path: Path) -> None:
     """`make lint-scripts` has pyright look at it as well."""
     program = (ROOT / "tests" / "publicprogram.py").read_text() + "\nwalkback.nothing\n"
     (tmp_path / "program.py").write_text(program)
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", tmp_path / "program.py"]
+    command: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--cache-dir",
+        tmp_path / "cache",
+        tmp_path / "program.py",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert re.findall(r": (error.*)", done.stdout) == ['error: Module has no attribute "nothing"  [attr-defined]']
 

@@ -17,6 +17,8 @@ import walkback
 from recorded import core, hello, recording
 from sframefiles import linked, small, written
 
+PACKAGE: Any = walkback
+
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
@@ -88,7 +90,9 @@ def documented(arguments: str) -> tuple[list[inspect.Parameter], bool]:
     text = " ".join(arguments.split())
     more = text.endswith("...") and not text.endswith("=...")
     head = text.removesuffix("...").rstrip(", ") if more else text
-    args = ast.parse(f"def f({head}): ...").body[0].args
+    (function,) = ast.parse(f"def f({head}): ...").body
+    assert isinstance(function, ast.FunctionDef)
+    args = function.args
     parameters = []
     defaults = [inspect.Parameter.empty] * (len(args.args) - len(args.defaults)) + args.defaults
     for kind, names, values in (
@@ -109,7 +113,7 @@ def told(parameter: inspect.Parameter, other: inspect.Parameter) -> tuple[object
 
 
 @pytest.mark.parametrize(("name", "arguments"), SIGNATURES)
-def test_signatures_in_the_document_are_those_of_the_source(name, arguments):
+def test_signatures_in_the_document_are_those_of_the_source(name: str, arguments: str) -> None:
     if name in GIVEN:
         return
     found = resolved(name)
@@ -125,12 +129,13 @@ def test_signatures_in_the_document_are_those_of_the_source(name, arguments):
 
 
 @pytest.mark.parametrize(("name", "arguments"), CALLS)
-def test_calls_in_other_documents_have_arguments_that_the_source_takes(name, arguments):
+def test_calls_in_other_documents_have_arguments_that_the_source_takes(name: str, arguments: str) -> None:
     first = name.partition(".")[0]
-    if first not in {"walkback", *OBJECTS, *walkback.__all__}:
+    if first not in {"walkback", *OBJECTS, *PACKAGE.__all__}:
         return
     call = ast.parse(f"f({arguments})", mode="eval").body
-    found = pydoc.locate(name) if first == "walkback" else resolved(name)
+    assert isinstance(call, ast.Call)
+    found: Any = pydoc.locate(name) if first == "walkback" else resolved(name)
     signature = inspect.signature(found)
     own = [None] * ("self" in signature.parameters)
     signature.bind(*own, *call.args, **{str(one.arg): one.value for one in call.keywords})
@@ -146,6 +151,10 @@ def wrong_calls(folder: Path) -> list[Any]:
     recorded.write_bytes(recording(hello(folder)))
     dumped = folder / "core"
     dumped.write_bytes(core(hello(folder)))
+    middle: Any = "middle"
+    long: Any = "long"
+    guess: Any = "guess"
+    offsets: Any = [0, 9]
     return [
         lambda: walkback.sframe.SectionBuilder("x86_64"),
         lambda: walkback.sframe.SectionBuilder("AMD64").function(0, 1, ["hello"]),
@@ -154,7 +163,7 @@ def wrong_calls(folder: Path) -> list[Any]:
         lambda: walkback.Rule.parse("hello", machine),
         lambda: walkback.table.Part.parse("what?", machine),
         lambda: walkback.sframe.build(table, version=9),
-        lambda: walkback.sframe.build(table, byteorder="middle"),
+        lambda: walkback.sframe.build(table, byteorder=middle),
         lambda: walkback.sframe.refusals(table, 9),
         lambda: list(walkback.check(file, consumer="nobody")),
         lambda: list(walkback.check(file, ignore=["nothing"])),
@@ -170,9 +179,9 @@ def wrong_calls(folder: Path) -> list[Any]:
         lambda: walkback.cbf.encode([(1, 1)], style="long"),
         lambda: walkback.cbf.encode([(1, 1)], word=8),
         lambda: walkback.cbf.decode(b""),
-        lambda: walkback.cbf.decode_all(b"\0", [0, 9]),
+        lambda: walkback.cbf.decode_all(b"\0", offsets),
         lambda: walkback.cif.decode(b""),
-        lambda: walkback.cif.encode(walkback.cif.ImageMap(64, "", ()), style="long"),
+        lambda: walkback.cif.encode(walkback.cif.ImageMap(64, "", ()), style=long),
         lambda: walkback.cbf.Ends(-1, 1),
         lambda: store.sql("selec"),
         lambda: store.select(since="yesterday"),
@@ -184,7 +193,7 @@ def wrong_calls(folder: Path) -> list[Any]:
         lambda: walkback.unwind(__file__),
         lambda: walkback.unwind(__file__, max_stack=0),
         lambda: walkback.capture.accuracy(recorded, ["guess"]),
-        lambda: walkback.unwind(recorded, only="guess"),
+        lambda: walkback.unwind(recorded, only=guess),
         lambda: walkback.capture.images(-1),
         lambda: walkback.capture.images(__file__),
         lambda: walkback.cif.from_json("{"),
@@ -211,6 +220,6 @@ def wrong_calls(folder: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("number", range(60))
-def test_wrong_arguments_are_errors_of_walkback(number, tmp_path):
+def test_wrong_arguments_are_errors_of_walkback(number: int, tmp_path: Path) -> None:
     with pytest.raises(walkback.WalkbackError, match=r"^[^\n]+\Z"):
         wrong_calls(tmp_path)[number]()

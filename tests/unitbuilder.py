@@ -5,9 +5,11 @@ It shares no code with walkback: the shapes stand here a second time, as DWARF h
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from elfbuilder import ElfBuilder, Image
+from walkback.base.arch import ByteOrder
 
 PRODUCER, LANGUAGE, NAME, STR_OFFSETS_BASE = 0x25, 0x13, 0x03, 0x72
 STRING, STRP, LINE_STRP, STRX, STRX1, STRX2, STRX3, STRX4, GNU_STR_INDEX, GNU_STRP_ALT = (
@@ -31,7 +33,7 @@ def uleb(value: int) -> bytes:
 class UnitBuilder:
     """Units of one file, of any version, in either byte order; `wide` makes 64-bit DWARF."""
 
-    byteorder: str = "little"
+    byteorder: ByteOrder = "little"
     wide: bool = False
     address_size: int = 8
     info: bytearray = field(default_factory=bytearray)
@@ -62,7 +64,16 @@ class UnitBuilder:
         return (len(data) - base) // size - 1, base
 
     def unit(
-        self, version: int, attributes, *, kind=COMPILE, tag=TAG_COMPILE, code=1, before=(), children=True, extra=b""
+        self,
+        version: int,
+        attributes: Sequence[tuple[int, int | tuple[int, bytes], bytes]],
+        *,
+        kind: int = COMPILE,
+        tag: int = TAG_COMPILE,
+        code: int = 1,
+        before: range | tuple[int, ...] = (),
+        children: bool = True,
+        extra: bytes = b"",
     ) -> None:
         """A unit whose entry has the attributes (name, form, bytes); a form with a value of its own is a pair.
 

@@ -12,7 +12,7 @@ PATIENCE = 600
 """Seconds until a wait has failed; nothing but a hang takes so long."""
 
 
-def eventually(holds: Callable[[], object]) -> bool:
+def eventually(holds: Callable[..., object]) -> bool:
     """Wait until something holds, and return whether it ever did."""
     end = time.monotonic() + PATIENCE
     while not holds():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow
@@ -18,7 +19,7 @@ TEXT = np.array(["<a>", None, "b & c"], object)
 class Stream:
     """NamedColumns of which nothing but the stream is known."""
 
-    def __init__(self, columns: object) -> None:
+    def __init__(self, columns: Any) -> None:
         self.columns = columns
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -31,12 +32,12 @@ class Stream:
         (np.array([1, 2**64 - 1, 3], np.uint64), "uint64"),
         (np.array([1, -2, 3], np.int8), "int8"),
         (np.array([True, False, True]), "bool"),
-        (np.ma.array([1, 2, 3], mask=[0, 1, 0]), "int64"),
+        (np.ma.array([1, 2, 3], mask=[False, True, False]), "int64"),
         (TEXT, "string"),
         (np.array(["same", "same", "same"]), "string"),
         (np.array([b"\0\xff", b"", b"x"], object), "binary"),
-        (np.ma.array([bytearray(b"a"), None, bytearray()], object, mask=[0, 1, 0]), "binary"),
-        (np.ma.array(["a", "?", "b"], object, mask=[0, 1, 0]), "string"),
+        (np.ma.array([bytearray(b"a"), None, bytearray()], np.object_, mask=[False, True, False]), "binary"),
+        (np.ma.array(["a", "?", "b"], np.object_, mask=[False, True, False]), "string"),
     ],
 )
 def test_each_type_comes_through(values: np.ndarray, kind: str) -> None:
@@ -47,7 +48,7 @@ def test_each_type_comes_through(values: np.ndarray, kind: str) -> None:
 
 def test_any_name_and_any_text_comes_through() -> None:
     names = ["values0", "missing0", 'a "b"', "ö; SELECT"]
-    columns = NamedColumns({name: np.ma.array([1, 2], mask=[0, 1]) for name in names})
+    columns = NamedColumns({name: np.ma.array([1, 2], mask=[False, True]) for name in names})
     assert pyarrow.table(Stream(columns)).to_pylist() == [dict.fromkeys(names, 1), dict.fromkeys(names)]
     assert pyarrow.table(Stream(NamedColumns(text=np.array(["a\udcff"], object))))["text"].to_pylist() == ["a\\udcff"]
 
@@ -65,6 +66,7 @@ def test_what_has_columns_streams_them(tmp_path: Path) -> None:
     store = walkback.Store(tmp_path / "store", create=True)
     walkback.survey([program], tmp_path / "survey", jobs=1)
     answers = [store.sql("SELECT 1 AS one"), walkback.Survey(tmp_path / "survey").sql("FROM files")]
+    one: Any
     for one in (section.table, section.section.functions, report, walkback.unwind(tmp_path / "perf.data"), *answers):
         columns = one if isinstance(one, NamedColumns) else one.columns()
         table = pyarrow.table(Stream(one))

@@ -1,12 +1,16 @@
 """Streams of the usual compressors give what was compressed, in pieces, and damage is an error."""
 
+from __future__ import annotations
+
 import bz2
 import gzip
 import lzma
 import os
 import random
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +26,7 @@ def deflate(data: bytes) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
-PACK = {
+PACK: dict[Method, Callable[[bytes], bytes]] = {
     Method.GZIP: gzip.compress,
     Method.ZLIB: zlib.compress,
     Method.DEFLATE: deflate,
@@ -55,18 +59,18 @@ def read(method: Method, stream: bytes, step: int = STEP) -> bytes:
 
 @METHODS
 @pytest.mark.parametrize("step", [STEP, 1000, 99])
-def test_a_stream_gives_what_was_compressed(method, step):
+def test_a_stream_gives_what_was_compressed(method: Method, step: int) -> None:
     assert read(method, PACK[method](MIXED), step) == MIXED
 
 
 @METHODS
 @STEPS
-def test_an_empty_stream_gives_nothing(method, step):
+def test_an_empty_stream_gives_nothing(method: Method, step: int) -> None:
     assert pieces(method, PACK[method](b""), step) == []
 
 
 @METHODS
-def test_no_piece_is_large_however_small_the_stream(method):
+def test_no_piece_is_large_however_small_the_stream(method: Method) -> None:
     found = pieces(method, PACK[method](bytes(20 * STEP)))
     assert max(map(len, found)) <= STEP
     assert sum(map(len, found)) == 20 * STEP
@@ -74,7 +78,7 @@ def test_no_piece_is_large_however_small_the_stream(method):
 
 @pytest.mark.parametrize("method", SEVERAL)
 @STEPS
-def test_streams_that_follow_each_other_are_read(method, step):
+def test_streams_that_follow_each_other_are_read(method: Method, step: int) -> None:
     small = random.Random(2).randbytes(3000)
     packed = [PACK[method](data) for data in (small, b"", b"x", small)]
     found = read(method, packed[0] + packed[1] + packed[2] + bytes(41) + packed[3] + b"something else", step)
@@ -82,25 +86,25 @@ def test_streams_that_follow_each_other_are_read(method, step):
 
 
 @pytest.mark.parametrize("method", SEVERAL)
-def test_millions_of_streams_with_nothing_in_them_are_too_many(method):
+def test_millions_of_streams_with_nothing_in_them_are_too_many(method: Method) -> None:
     assert read(method, PACK[method](b"one") + PACK[method](b"") * 2000 + PACK[method](b"two")) == b"onetwo"
     with pytest.raises(ElfError, match=f"holds a {method} stream in too many pieces for what comes out of it"):
         read(method, PACK[method](MIXED) + PACK[method](b"") * 50_000)
 
 
 @pytest.mark.parametrize("block", [bytes(3), b"\x08\0\0x"])
-def test_millions_of_blocks_with_nothing_in_them_are_too_many(block):
+def test_millions_of_blocks_with_nothing_in_them_are_too_many(block: bytes) -> None:
     with pytest.raises(ElfError, match="in too many pieces for what comes out of it"):
         read(Method.ZSTD, b"\x28\xb5\x2f\xfd\0\x60" + block * 2_000_000)
 
 
 @pytest.mark.parametrize("method", [Method.ZLIB, Method.DEFLATE, Method.LZMA])
-def test_others_end_where_they_end(method):
+def test_others_end_where_they_end(method: Method) -> None:
     assert read(method, PACK[method](b"one") + PACK[method](b"two")) == b"one"
 
 
 @pytest.mark.parametrize("step", [STEP, 100, 1])
-def test_frames_of_zstd_that_are_to_be_skipped_are(step):
+def test_frames_of_zstd_that_are_to_be_skipped_are(step: int) -> None:
     assert (
         read(Method.ZSTD, SKIPPED + PACK[Method.ZSTD](b"one") + SKIPPED + PACK[Method.ZSTD](b"two"), step) == b"onetwo"
     )
@@ -109,7 +113,7 @@ def test_frames_of_zstd_that_are_to_be_skipped_are(step):
 @pytest.mark.parametrize(
     "options", [["-1"], ["-19"], ["--no-check"], ["--ultra", "-22"], ["-T2", "-B64K"], ["--long=27"]]
 )
-def test_what_the_zstd_command_writes_is_read(options, tmp_path):
+def test_what_the_zstd_command_writes_is_read(options: list[str], tmp_path: Path) -> None:
     (tmp_path / "plain").write_bytes(MIXED)
     assert read(Method.ZSTD, run("zstd", *options, "--stdout", tmp_path / "plain"), 999) == MIXED
 
@@ -117,14 +121,14 @@ def test_what_the_zstd_command_writes_is_read(options, tmp_path):
 @pytest.mark.parametrize(
     "options", [["-0"], ["-9e"], ["--check=none"], ["-T2", "--block-size=65536"], ["--format=lzma"]]
 )
-def test_what_the_xz_command_writes_is_read(options, tmp_path):
+def test_what_the_xz_command_writes_is_read(options: list[str], tmp_path: Path) -> None:
     (tmp_path / "plain").write_bytes(MIXED)
     method = Method.LZMA if options == ["--format=lzma"] else Method.XZ
     assert read(method, run("xz", *options, "--stdout", tmp_path / "plain"), 999) == MIXED
 
 
 @METHODS
-def test_a_stream_that_is_cut_off_anywhere_is_an_error(method):
+def test_a_stream_that_is_cut_off_anywhere_is_an_error(method: Method) -> None:
     stream = PACK[method](random.Random(3).randbytes(60) + b"a" * 500)
     for length in range(len(stream)):
         with pytest.raises(ElfError, match=f"{method} stream"):
@@ -132,7 +136,7 @@ def test_a_stream_that_is_cut_off_anywhere_is_an_error(method):
 
 
 @METHODS
-def test_a_changed_stream_gives_something_or_an_error(method):
+def test_a_changed_stream_gives_something_or_an_error(method: Method) -> None:
     chance = random.Random(4)
     stream = PACK[method](MIXED[60_000:80_000])
     for _ in range(300):
@@ -145,14 +149,14 @@ def test_a_changed_stream_gives_something_or_an_error(method):
             assert max(map(len, pieces(method, bytes(changed)))) <= STEP
 
 
-def test_a_stream_that_wants_too_much_memory_is_refused():
+def test_a_stream_that_wants_too_much_memory_is_refused() -> None:
     stream = bytearray(lzma.compress(os.urandom(100), format=lzma.FORMAT_ALONE))
     stream[1:5] = (1 << 30).to_bytes(4, "little")
     with pytest.raises(ElfError, match=r"[Mm]emory"):
         read(Method.LZMA, bytes(stream))
 
 
-def test_pieces_come_as_soon_as_they_can():
+def test_pieces_come_as_soon_as_they_can() -> None:
     taken = 0
     stream = PACK[Method.GZIP](random.Random(5).randbytes(STEP * 4))
 

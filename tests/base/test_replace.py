@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-PARTS = [b"new ", memoryview(b"contents"), b""]
+PARTS: list[bytes | memoryview] = [b"new ", memoryview(b"contents"), b""]
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_a_link_that_comes_after_the_name_was_looked_up_is_not_followed(
         output.write_bytes(b"old")
     opened = os.open
 
-    def and_then_swapped(name: str, *args: int, **more: int) -> int:
+    def and_then_swapped(name: str, *args: int, **more: Any) -> int:
         try:
             return opened(name, *args, **more)
         finally:
@@ -158,7 +158,7 @@ def test_whoever_has_the_old_file_open_keeps_it(target: Path) -> None:
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, MemoryError])
 def test_an_error_on_the_way_leaves_the_old_file(target: Path, error: type[BaseException]) -> None:
-    def parts():
+    def parts() -> Iterator[bytes]:
         yield b"half"
         raise error
 
@@ -224,7 +224,7 @@ def test_a_file_that_took_the_place_of_the_one_that_was_read_is_left_alone(targe
     if moment == "before it is written":
         others.append(swapped(target, how))
 
-    def parts():
+    def parts() -> Iterator[bytes]:
         yield b"half"
         if not others:
             others.append(swapped(target, how))
@@ -246,7 +246,7 @@ def test_a_folder_that_was_swapped_gets_nothing(tmp_path: Path) -> None:
     (folder / "target").write_bytes(b"old")
     (other / "target").write_bytes(b"precious")
 
-    def parts():
+    def parts() -> Iterator[bytes]:
         yield b"new"
         folder.rename(tmp_path / "away")
         folder.symlink_to(other)

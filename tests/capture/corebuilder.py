@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from typing import Any
+
+from walkback.base.arch import ByteOrder
 
 MACHINES = {"AMD64": 62, "AArch64": 183, "s390x": 22}
 WORDS = {"AMD64": 27, "AArch64": 34, "s390x": 27}
@@ -16,7 +19,7 @@ WORDS = {"AMD64": 27, "AArch64": 34, "s390x": 27}
 @dataclass
 class CoreBuilder:
     machine: str = "AMD64"
-    byteorder: str = "little"
+    byteorder: ByteOrder = "little"
     notes: bytes = b""
     loads: list[tuple[int, bytes, int, int]] = field(default_factory=list)
 
@@ -42,7 +45,7 @@ class CoreBuilder:
         desc = bytes(4) + bytes(4) + self.pack("QIIiiii", 0, 0, 0, pid, 1, pid, pid)
         return self.note(3, desc + name.ljust(16, b"\0") + arguments.ljust(80, b"\0"))
 
-    def auxiliary(self, **values: int) -> CoreBuilder:
+    def auxiliary(self, **values: Any) -> CoreBuilder:
         numbers = {"phdr": 3, "phnum": 5, "base": 7, "entry": 9, "execfn": 31, "vdso": 33}
         pairs = [self.pack("QQ", numbers[name], value) for name, value in values.items()]
         return self.note(6, b"".join(pairs) + bytes(16))

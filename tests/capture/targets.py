@@ -10,11 +10,13 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from waiting import PATIENCE, eventually
+from walkback.capture.core.file import CoreFile
+from walkback.capture.live.process import Process
 from walkback.naming.modules import Modules
 from walkback.stacks.stacks import END_WORDS, End
 from walkback.walking.walker import Walker
@@ -55,7 +57,7 @@ def compiled(folder: Path, text: str, *options: str, name: str = "target") -> Pa
 
 
 @contextlib.contextmanager
-def started(*command: str | Path, ready: bool = True, **options: object) -> Iterator[subprocess.Popen[bytes]]:
+def started(*command: str | bytes | Path, ready: bool = True, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """A running process, which says on its standard output when it is where it should be."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, **options)
     try:
@@ -93,7 +95,7 @@ class Look:
     modules: Modules
     walker: Walker | None = None
 
-    def at(self, source) -> Snapshot:
+    def at(self, source: CoreFile | Process) -> Snapshot:
         if self.walker is None:
             self.walker = Walker(source.machine, source.byteorder, lambda number: self.modules[number].elf)
         return source.sample(self.walker)

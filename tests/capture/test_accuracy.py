@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +21,7 @@ from walkback.stacks.stacks import End, FrameKind, How, Stacks
 pytestmark = pytest.mark.kernel
 
 
-def stacks_of(*stacks: list[int], ends: list[int] | None = None) -> Stacks:
+def stacks_of(*stacks: list[int], ends: Sequence[int] | None = None) -> Stacks:
     """Stacks by their program counters."""
     pcs = [pc for one in stacks for pc in one]
     return Stacks(
@@ -41,7 +42,7 @@ def compared(ours: Stacks, theirs: Stacks) -> Accuracy:
     return row
 
 
-def test_equal_stacks_agree_in_everything():
+def test_equal_stacks_agree_in_everything() -> None:
     stacks = stacks_of([1, 2, 3], [1, 2, 3], [4])
     row = compared(stacks, stacks)
     assert (row.stacks, row.complete, row.exact) == (3, 3, 3)
@@ -64,13 +65,13 @@ def test_equal_stacks_agree_in_everything():
         ([2, 1], [1, 2], 1, 0),
     ],
 )
-def test_what_is_counted_of_one_stack(ours, theirs, agreeing, complete):
+def test_what_is_counted_of_one_stack(ours: list[int], theirs: list[int], agreeing: int, complete: int) -> None:
     row = compared(stacks_of(ours), stacks_of(theirs))
     assert (row.agreeing, row.missed, row.invented) == (agreeing, len(theirs) - agreeing, len(ours) - agreeing)
     assert (row.complete, row.exact) == (complete, 0)
 
 
-def test_a_stack_is_complete_only_where_the_reference_is():
+def test_a_stack_is_complete_only_where_the_reference_is() -> None:
     ours, theirs = stacks_of([1, 2], ends=[End.ZERO]), stacks_of([1, 2], ends=[End.STACK_CUT])
     row = compared(ours, theirs)
     assert (row.complete, row.exact) == (0, 1)
@@ -78,7 +79,7 @@ def test_a_stack_is_complete_only_where_the_reference_is():
     assert compared(theirs, stacks_of([1, 2])).complete == 1
 
 
-def test_samples_without_registers_do_not_count():
+def test_samples_without_registers_do_not_count() -> None:
     nothing = [End.COMPLETE, End.NO_REGISTERS]
     row = compared(stacks_of([1], [], ends=nothing), stacks_of([1], [], ends=nothing))
     assert (row.stacks, row.complete, row.exact) == (1, 1, 1)
@@ -86,7 +87,7 @@ def test_samples_without_registers_do_not_count():
     assert (row.stacks, row.complete, row.exact, row.per_frame) == (0, 0, 0, 0)
 
 
-def test_random_stacks_against_the_longest_common_subsequence(interpreted):
+def test_random_stacks_against_the_longest_common_subsequence(interpreted: bool) -> None:
     rng = np.random.default_rng(3)
     for _ in range(20 if interpreted else 200):
         ours, theirs = (rng.integers(1, 6, rng.integers(0, 9)).tolist() for _ in range(2))
@@ -103,7 +104,7 @@ def test_random_stacks_against_the_longest_common_subsequence(interpreted):
         assert row.exact == (ours == theirs)
 
 
-def test_batches_add_up():
+def test_batches_add_up() -> None:
     one, other = stacks_of([1, 2, 3]), stacks_of([1, 3])
     row = Accuracy("fp")
     for _ in range(3):
@@ -174,7 +175,7 @@ ROWS = [
 ]
 
 
-def test_a_share_is_100_only_for_all_and_0_only_for_nothing():
+def test_a_share_is_100_only_for_all_and_0_only_for_nothing() -> None:
     assert [share(*one) for one in ((5, 5), (0, 5), (0, 0), (99_999, 100_000), (1, 10**9), (1, 4))] == [
         "100 %",
         "0 %",
@@ -185,7 +186,7 @@ def test_a_share_is_100_only_for_all_and_0_only_for_nothing():
     ]
 
 
-def test_the_table_is_aligned():
+def test_the_table_is_aligned() -> None:
     lines = table(ROWS)
     assert len({len(line) for line in lines}) == 1
     assert re.split(" {2,}", lines[1]) == [
@@ -204,7 +205,7 @@ def test_the_table_is_aligned():
         assert one.end() + 2 <= other.start()
 
 
-def test_the_chart_has_a_bar_for_each_share():
+def test_the_chart_has_a_bar_for_each_share() -> None:
     root = ElementTree.fromstring(chart(ROWS, 'a < b & "c"'))
     name = "{http://www.w3.org/2000/svg}"
     widths = [float(one.attrib["width"]) for one in root.iter(f"{name}rect")][1::2]
@@ -217,7 +218,7 @@ def test_the_chart_has_a_bar_for_each_share():
     assert lines[2].count("█") == 0
 
 
-def test_the_object_has_words():
+def test_the_object_has_words() -> None:
     one = ROWS[0].as_object()
     assert one["ends"] == {"complete": 1000}
     assert one["hows"] == {"sframe": 5000}

@@ -1,11 +1,15 @@
 """A big-endian AArch64 program, for which there is no emulator: its core is made by hand, its code by the assembler."""
 
+from __future__ import annotations
+
 import subprocess
+from pathlib import Path
+from typing import Any
 
 import pytest
-from corebuilder import CoreBuilder
-from targets import Look
 
+from capture.corebuilder import CoreBuilder
+from capture.targets import Look
 from peers import peer
 from walkback.capture.core.file import CoreFile
 from walkback.elf import ElfFile
@@ -38,7 +42,7 @@ STACK = 0x7F0000000000
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory):
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("big")
     text = "".join(
         FUNCTION.format(name=name, callee=callee, outermost=".cfi_undefined x30" if name == "_start" else "")
@@ -53,7 +57,7 @@ def program(tmp_path_factory):
     return folder / "big"
 
 
-def core_of(program, *, files: bool):
+def core_of(program: Path, *, files: bool) -> Any:
     """The innermost function is where its own call would be; nothing stands in the link register's place."""
     elf = ElfFile(program)
     table = elf.sections_named(".symtab")[0]
@@ -77,7 +81,7 @@ def core_of(program, *, files: bool):
 
 @pytest.mark.peers
 @pytest.mark.parametrize("files", [True, False])
-def test_a_big_endian_program(program, files):
+def test_a_big_endian_program(program: Path, files: bool) -> None:
     data, expected = core_of(program, files=files)
     look = Look(Modules())
     source = CoreFile(ElfFile(data, "core"), look.modules, exe=None if files else program)

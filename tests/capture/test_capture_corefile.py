@@ -1,15 +1,20 @@
 """Core files made by hand: what each note means, and what damage does."""
 
+from __future__ import annotations
+
 import os
 import random
 import struct
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
-from corebuilder import WORDS, CoreBuilder
 
+from capture.corebuilder import WORDS, CoreBuilder
 from effort import rounds
 from elfbuilder import ElfBuilder
-from walkback.base.arch import AARCH64, S390X
+from walkback.base.arch import AARCH64, S390X, ByteOrder
 from walkback.base.errors import UnreadableError
 from walkback.capture.core.file import CoreFile
 from walkback.capture.core.linkmap import LinkMap
@@ -19,12 +24,12 @@ from walkback.stacks.stacks import End
 from walkback.walking.walker import Walker
 
 
-def opened(builder, **options):
+def opened(builder: bytearray | bytes | CoreBuilder, **options: Any) -> CoreFile:
     data = builder.build() if isinstance(builder, CoreBuilder) else builder
     return CoreFile(ElfFile(data, "core"), Modules(), **options)
 
 
-def test_registers_of_amd64():
+def test_registers_of_amd64() -> None:
     # user_regs_struct, each register with its own number in it
     names = [
         "r15",
@@ -77,7 +82,7 @@ def test_registers_of_amd64():
 
 
 @pytest.mark.parametrize("byteorder", ["little", "big"])
-def test_registers_of_aarch64(byteorder):
+def test_registers_of_aarch64(byteorder: ByteOrder) -> None:
     core = CoreBuilder("AArch64", byteorder).thread(7, [0x100 + i for i in range(34)])
     core.note(0x406, core.pack("QQ", 0xFF000000000000, 0x7F000000000000), "LINUX")
     snapshot = opened(core).sample()
@@ -91,7 +96,7 @@ def test_registers_of_aarch64(byteorder):
     assert (snapshot.signal, snapshot.signalled) == (0, -1)
 
 
-def test_registers_of_s390x():
+def test_registers_of_s390x() -> None:
     core = CoreBuilder("s390x", "big").thread(7, [0xAAAA, 0xBBBB, *(0x100 + i for i in range(16))])
     core.note(2, core.pack("II16Q", 5, 0, *(0x200 + i for i in range(16))))
     core.thread(8, [0, 0xCCCC])
@@ -105,7 +110,7 @@ def test_registers_of_s390x():
     assert snapshot.samples.known.tolist() == [(1 << 33) - 1, (1 << 16) - 1 | 1 << 32]
 
 
-def test_the_process_and_its_signal():
+def test_the_process_and_its_signal() -> None:
     core = CoreBuilder().process(42, b"sixteen-bytes-xx", b"/bin/sixteen -v ").thread(43, []).thread(42, [], 11)
     core.note(0x53494749, core.pack("iiixxxxQ", 11, 0, 1, 0xDEAD).ljust(128, b"\0"))
     snapshot = opened(core).sample()
@@ -115,7 +120,7 @@ def test_the_process_and_its_signal():
 
 
 @pytest.mark.parametrize("byteorder", ["little", "big"])
-def test_frame_pointers_of_big_endian_aarch64(byteorder):
+def test_frame_pointers_of_big_endian_aarch64(byteorder: ByteOrder) -> None:
     stack = 0x7F0000000000
     core = CoreBuilder("AArch64", byteorder)
     frames = [(stack + 0x20, 0x400104), (stack + 0x40, 0x400208), (0, 0x40030C)]
@@ -130,7 +135,7 @@ def test_frame_pointers_of_big_endian_aarch64(byteorder):
     assert End(stacks.end[0]) in {End.ZERO, End.COMPLETE}
 
 
-def test_memory_is_read_across_segments():
+def test_memory_is_read_across_segments() -> None:
     core = CoreBuilder().thread(1, []).load(0x3000, b"c" * 16, flags=4).load(0x1000, b"a" * 16, size=4096)
     core.load(0x2000, b"b" * 4096)
     data = core.build()
@@ -148,7 +153,7 @@ def test_memory_is_read_across_segments():
     assert memory.is_writable(0x9000) is None
 
 
-def test_a_stack_longer_than_what_is_read_at_first_is_walked_to_its_end():
+def test_a_stack_longer_than_what_is_read_at_first_is_walked_to_its_end() -> None:
     frames, step = 3000, 512
     stack = 0x10000
     contents = bytearray(frames * step + 16)
@@ -166,7 +171,7 @@ def test_a_stack_longer_than_what_is_read_at_first_is_walked_to_its_end():
     assert snapshot.stacks.pc.tolist() == [0x400010, *range(0x400100, 0x400100 + frames)]
 
 
-def test_overlapping_segments_are_parted():
+def test_overlapping_segments_are_parted() -> None:
     core = CoreBuilder().thread(1, []).load(0x1000, b"a" * 0x100).load(0x1080, b"b" * 0x100).load(0x1010, b"c" * 8)
     core.load(2**64 - 16, b"d" * 64)
     memory = opened(core).memory
@@ -174,7 +179,7 @@ def test_overlapping_segments_are_parted():
     assert memory.stored_size.tolist() == [0x100, 0x80, 15]
 
 
-def test_a_stack_that_is_cut_is_told():
+def test_a_stack_that_is_cut_is_told() -> None:
     words = [0] * 20
     words[19] = 0x1008
     core = CoreBuilder().thread(1, words).load(0x1000, b"a" * 64, size=0x1000)
@@ -184,7 +189,7 @@ def test_a_stack_that_is_cut_is_told():
     assert snapshot.troubles[0] == "the core file is cut short: 70 bytes of memory are missing"
 
 
-def program(tmp_path, name, build_id, addr=0):
+def program(tmp_path: Path, name: str, build_id: bytes, addr: int = 0) -> Path:
     elf = ElfBuilder(kind=3, entry=0x1234)
     note = struct.pack("<III4s", 4, len(build_id), 3, b"GNU\0") + build_id
     elf.section(".note.gnu.build-id", note, kind=7, addr=addr, addralign=4)
@@ -194,7 +199,7 @@ def program(tmp_path, name, build_id, addr=0):
     return path
 
 
-def test_errors_are_one_clear_line():
+def test_errors_are_one_clear_line() -> None:
     core = CoreBuilder().thread(1, []).build()
     other = bytearray(core)
     struct.pack_into("<H", other, 18, 243)
@@ -215,7 +220,11 @@ def test_errors_are_one_clear_line():
         opened(core[:4] + b"\1" + core[5:])
 
 
-def test_damaged_notes_leave_those_before_them():
+def elf_of(modules: Modules, number: int) -> ElfFile | None:
+    return modules[number].elf
+
+
+def test_damaged_notes_leave_those_before_them() -> None:
     core = CoreBuilder().thread(1, []).thread(2, []).note(1, bytes(100)).note(3, bytes(7))
     core.notes += core.pack("III", 5, 2**31, 1) + b"CORE"
     snapshot = opened(core).sample()
@@ -227,7 +236,7 @@ def test_damaged_notes_leave_those_before_them():
     ]
 
 
-def test_damaged_lists_of_files():
+def test_damaged_lists_of_files() -> None:
     claims = CoreBuilder().thread(1, [])
     claims.note(0x46494C45, claims.pack("QQ", 2**61, 4096) + bytes(48))
     assert "too short" in opened(claims).sample().troubles[0]
@@ -242,14 +251,14 @@ def test_damaged_lists_of_files():
     assert [one.path for one in opened(strange).notes.files] == ["/all"]
 
 
-def test_a_list_of_libraries_that_has_no_end(tmp_path):
+def test_a_list_of_libraries_that_has_no_end(tmp_path: Path) -> None:
     order = struct.Struct("<QQQQ")
     memory = {0x1000: struct.pack("<QQQQ", 21, 0x2000, 0, 0), 0x2000: struct.pack("<QQ", 1, 0x3000)}
     memory[0x3000] = order.pack(1, 0, 2, 0x4000)
     memory[0x4000] = order.pack(3, 0x5000, 4, 0x3000)
     memory[0x5000] = b"n" * 100000
 
-    def read(address, size):
+    def read(address: int, size: int) -> bytes:
         for start, contents in memory.items():
             if start <= address < start + len(contents):
                 return contents[address - start : address - start + size]
@@ -271,7 +280,7 @@ def test_a_list_of_libraries_that_has_no_end(tmp_path):
 
 
 @pytest.mark.parametrize("count", [5000, 70000])
-def test_very_many_segments(count):
+def test_very_many_segments(count: int) -> None:
     core = CoreBuilder().thread(1, [0] * 19 + [0x10000 * count])
     for i in range(count, 0, -1):
         core.load(0x10000 * i, struct.pack("<Q", i), flags=6 if i % 2 else 5)
@@ -285,7 +294,7 @@ def test_very_many_segments(count):
     assert "cut short" in cut.troubles[0]
 
 
-def test_a_sparse_huge_core(tmp_path):
+def test_a_sparse_huge_core(tmp_path: Path) -> None:
     core = CoreBuilder().thread(1, []).load(0x10000, b"", size=0)
     data = bytearray(core.build())
     size = 1 << 40
@@ -301,7 +310,7 @@ def test_a_sparse_huge_core(tmp_path):
     assert source.sample().troubles == ["the core file says neither what files were mapped nor where its program was"]
 
 
-def rich_core(byteorder="little", machine="AMD64"):
+def rich_core(byteorder: ByteOrder = "little", machine: str = "AMD64") -> CoreBuilder:
     """A core with everything in it."""
     core = CoreBuilder(machine, byteorder).process(1, b"name", b"name -x")
     for tid in (1, 2):
@@ -316,7 +325,7 @@ def rich_core(byteorder="little", machine="AMD64"):
 
 
 @pytest.mark.parametrize(("machine", "byteorder"), [("AMD64", "little"), ("AArch64", "big"), ("s390x", "big")])
-def test_every_beginning_of_a_core_is_read_or_refused(machine, byteorder):
+def test_every_beginning_of_a_core_is_read_or_refused(machine: str, byteorder: ByteOrder) -> None:
     data = rich_core(byteorder, machine).build()
     read, refused = 0, []
     for size in range(1, len(data), 7):
@@ -331,7 +340,7 @@ def test_every_beginning_of_a_core_is_read_or_refused(machine, byteorder):
 
 @pytest.mark.soak
 @pytest.mark.parametrize(("machine", "byteorder"), [("AMD64", "little"), ("AArch64", "big"), ("s390x", "big")])
-def test_hostile_cores_are_read_or_refused(machine, byteorder):
+def test_hostile_cores_are_read_or_refused(machine: str, byteorder: ByteOrder) -> None:
     data = rich_core(byteorder, machine).build()
     draw = random.Random(5)
     refused = []
@@ -346,7 +355,5 @@ def test_hostile_cores_are_read_or_refused(machine, byteorder):
         except UnreadableError as error:
             refused.append(str(error))
             continue
-        source.sample(
-            Walker(source.machine, source.byteorder, lambda number, modules=source.modules: modules[number].elf)
-        )
+        source.sample(Walker(source.machine, source.byteorder, partial(elf_of, source.modules)))
     assert not any("\n" in one for one in refused)

@@ -1,21 +1,26 @@
 """Core files that programs here have left: of the kernel, of gdb, and of emulated machines."""
 
+from __future__ import annotations
+
 import os
 import re
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from targets import THREADS, Look, allow_cores, compiled, gdb_stacks, pcs, started, state
 
+from capture.targets import THREADS, Look, allow_cores, compiled, gdb_stacks, pcs, started, state
 from emulation import LOADER, built, core_of, root
 from peers import BIN
 from waiting import eventually
 from walkback.base.errors import UnreadableError
 from walkback.capture.core.file import CoreFile
 from walkback.capture.live.process import Process
+from walkback.capture.snapshot import Snapshot
 from walkback.elf import ElfFile
 from walkback.naming.modules import Modules
 
@@ -51,17 +56,17 @@ def crashed(folder: Path, die: str, *options: str) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="module")
-def aborted(tmp_path_factory):
+def aborted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return crashed(tmp_path_factory.mktemp("aborted"), "abort()")
 
 
-def opened(core, modules=None, **options):
+def opened(core: Path, modules: Modules | None = None, **options: Any) -> tuple[Look, CoreFile, Snapshot]:
     look = Look(Modules() if modules is None else modules)
     source = CoreFile.open(core, look.modules, **options)
     return look, source, look.at(source)
 
 
-def test_a_core_of_the_kernel(aborted):
+def test_a_core_of_the_kernel(aborted: tuple[Path, Path]) -> None:
     program, core = aborted
     look, source, snapshot = opened(core)
     assert snapshot.troubles == []
@@ -82,13 +87,13 @@ def test_a_core_of_the_kernel(aborted):
 
 
 @pytest.mark.peers
-def test_the_same_as_gdb(aborted):
+def test_the_same_as_gdb(aborted: tuple[Path, Path]) -> None:
     program, core = aborted
     _, _, snapshot = opened(core)
     assert pcs(snapshot) == gdb_stacks(program, core)
 
 
-def test_a_core_that_is_cut_short_gives_what_is_there(aborted):
+def test_a_core_that_is_cut_short_gives_what_is_there(aborted: tuple[Path, Path]) -> None:
     _, core = aborted
     data = core.read_bytes()
     whole = opened(core)[2]
@@ -108,7 +113,7 @@ def test_a_core_that_is_cut_short_gives_what_is_there(aborted):
     assert complete
 
 
-def test_a_fault_has_an_address(tmp_path):
+def test_a_fault_has_an_address(tmp_path: Path) -> None:
     _, core = crashed(tmp_path, "*(volatile int *)0x1234 = 1")
     look, _, snapshot = opened(core)
     assert snapshot.signal == signal.SIGSEGV
@@ -116,7 +121,7 @@ def test_a_fault_has_an_address(tmp_path):
     assert look.names(snapshot, 0)[:22] == [*["deep"] * 21, "main"]
 
 
-def test_a_static_program(tmp_path):
+def test_a_static_program(tmp_path: Path) -> None:
     _, core = crashed(tmp_path, "abort()", "-static")
     look, _, snapshot = opened(core)
     assert snapshot.troubles == []
@@ -124,7 +129,7 @@ def test_a_static_program(tmp_path):
     assert look.ends(snapshot) == ["complete"] * 3
 
 
-def test_a_file_with_another_build_id_is_told_and_not_used(tmp_path):
+def test_a_file_with_another_build_id_is_told_and_not_used(tmp_path: Path) -> None:
     program, core = crashed(tmp_path, "abort()")
     recorded = program.read_bytes()
     (tmp_path / "kept").write_bytes(recorded)
@@ -147,7 +152,7 @@ def test_a_file_with_another_build_id_is_told_and_not_used(tmp_path):
     assert look.names(snapshot, 0).count("deep") == 21
 
 
-def test_a_missing_file_is_told_and_found_in_a_sysroot(tmp_path):
+def test_a_missing_file_is_told_and_found_in_a_sysroot(tmp_path: Path) -> None:
     program, core = crashed(tmp_path, "abort()")
     root = tmp_path / "root"
     inside = root / str(program).lstrip("/")
@@ -163,7 +168,7 @@ def test_a_missing_file_is_told_and_found_in_a_sysroot(tmp_path):
 
 
 @pytest.mark.peers
-def test_a_core_of_gdb(tmp_path):
+def test_a_core_of_gdb(tmp_path: Path) -> None:
     gcore = shutil.which("gcore")
     if gcore is None:
         pytest.skip("needs gcore, which comes with gdb")
@@ -181,7 +186,9 @@ def test_a_core_of_gdb(tmp_path):
     assert look.ends(snapshot) == ["complete"] * 5
     # The program's text is not in the core, and is read from its file.
     pc = int(source.sample().samples.registers[0, 32])
-    start, contents = source.read(0, pc)
+    found = source.read(0, pc)
+    assert found is not None
+    start, contents = found
     assert start <= pc < start + len(contents)
 
 
@@ -199,10 +206,10 @@ def emulated(folder: Path, arch: str, die: str = "abort()") -> tuple[Path, Path]
 
 
 @pytest.fixture(scope="module")
-def emulations(tmp_path_factory):
+def emulations(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path]]:
     made = {}
 
-    def of(arch):
+    def of(arch: str) -> tuple[Path, Path]:
         if arch not in made:
             made[arch] = emulated(tmp_path_factory.mktemp(arch), arch)
         return made[arch]
@@ -211,7 +218,7 @@ def emulations(tmp_path_factory):
 
 
 @pytest.mark.parametrize("arch", MACHINES)
-def test_a_core_of_the_emulator(emulations, arch):
+def test_a_core_of_the_emulator(emulations: Callable[[str], tuple[Path, Path]], arch: str) -> None:
     program, core = emulations(arch)
     look, source, snapshot = opened(core, exe=program, sysroot=root(arch))
     assert source.machine.name.lower() == arch
@@ -223,12 +230,13 @@ def test_a_core_of_the_emulator(emulations, arch):
     assert names[names.index("abort") :][:23] == ["abort", *["deep"] * 21, "main"]
     assert names[-1] == "_start"
     assert look.names(snapshot, 1)[:4] == ["pause", "sleepy", "sleepy", "run"]
-    files = {one.elf.name for one in look.modules if one.elf is not None}
+    modules = [look.modules[number] for number in range(len(look.modules))]
+    files = {one.elf.name for one in modules if one.elf is not None}
     assert files == {str(program), *(str(root(arch) / "lib" / name) for name in ("libc.so.6", LOADER[arch]))}
 
 
 @pytest.mark.parametrize("arch", MACHINES)
-def test_a_core_of_the_emulator_names_its_program(emulations, arch):
+def test_a_core_of_the_emulator_names_its_program(emulations: Callable[[str], tuple[Path, Path]], arch: str) -> None:
     _, core = emulations(arch)
     look, _, snapshot = opened(core)
     assert "deep" in look.names(snapshot, 0) or look.ends(snapshot)[0] != "complete"
@@ -239,7 +247,9 @@ def test_a_core_of_the_emulator_names_its_program(emulations, arch):
 
 
 @pytest.mark.parametrize("arch", MACHINES)
-def test_a_wrong_program_and_wrong_libraries_are_not_used(emulations, arch, tmp_path):
+def test_a_wrong_program_and_wrong_libraries_are_not_used(
+    emulations: Callable[[str], tuple[Path, Path]], arch: str, tmp_path: Path
+) -> None:
     program, core = emulations(arch)
     other, _ = emulated(tmp_path, arch, "getpid(); abort()")
     _, _, snapshot = opened(core, exe=other, sysroot=root(arch))

@@ -1,5 +1,7 @@
 """Live processes: what is seen of them, and that they do not notice."""
 
+from __future__ import annotations
+
 import os
 import signal
 import subprocess
@@ -11,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from targets import THREADS, Look, compiled, gdb_stacks, pcs, started, state
 
+from capture.targets import THREADS, Look, compiled, gdb_stacks, pcs, started, state
 from waiting import eventually
 from walkback.base.errors import UnreadableError
 from walkback.capture.live.process import Process
@@ -22,11 +24,11 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "sched_yield"), reason="needs Li
 
 
 @pytest.fixture(scope="module")
-def threads(tmp_path_factory):
+def threads(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("threads"), THREADS)
 
 
-def test_all_threads_are_walked_to_their_beginnings(threads):
+def test_all_threads_are_walked_to_their_beginnings(threads: Path) -> None:
     with started(threads) as target:
         look = Look(Modules())
         process = Process(target.pid, look.modules)
@@ -45,7 +47,7 @@ def test_all_threads_are_walked_to_their_beginnings(threads):
 
 
 @pytest.mark.peers
-def test_the_same_as_gdb(threads):
+def test_the_same_as_gdb(threads: Path) -> None:
     with started(threads) as target:
         os.kill(target.pid, signal.SIGSTOP)
         assert eventually(lambda: all(state(tid) == "T" for tid in Process(target.pid, Modules()).threads()))
@@ -56,7 +58,7 @@ def test_the_same_as_gdb(threads):
         assert ours == theirs
 
 
-def test_a_stopped_process_stays_stopped_and_goes_on_when_it_is_told(threads):
+def test_a_stopped_process_stays_stopped_and_goes_on_when_it_is_told(threads: Path) -> None:
     with started(threads) as target:
         look = Look(Modules())
         process = Process(target.pid, look.modules)
@@ -70,7 +72,7 @@ def test_a_stopped_process_stays_stopped_and_goes_on_when_it_is_told(threads):
             assert eventually(lambda: state(target.pid) == "S")
 
 
-def test_no_signal_is_lost(tmp_path):
+def test_no_signal_is_lost(tmp_path: Path) -> None:
     program = compiled(
         tmp_path,
         r"""
@@ -90,7 +92,7 @@ def test_no_signal_is_lost(tmp_path):
         process = Process(target.pid, Modules())
         stop = threading.Event()
 
-        def send():
+        def send() -> None:
             for _ in range(2000):
                 os.kill(target.pid, signal.SIGRTMIN)
                 time.sleep(0.0002)
@@ -106,7 +108,7 @@ def test_no_signal_is_lost(tmp_path):
 
 
 @pytest.mark.whole
-def test_a_target_survives_thousands_of_samples(threads):
+def test_a_target_survives_thousands_of_samples(threads: Path) -> None:
     with started(threads) as target:
         look = Look(Modules())
         process = Process(target.pid, look.modules)
@@ -122,7 +124,7 @@ def test_a_target_survives_thousands_of_samples(threads):
 
 
 @pytest.mark.whole
-def test_a_target_goes_on_when_walkback_is_killed_in_the_middle(threads):
+def test_a_target_goes_on_when_walkback_is_killed_in_the_middle(threads: Path) -> None:
     script = """
         import sys, time
         from walkback.naming.modules import Modules
@@ -148,7 +150,7 @@ def test_a_target_goes_on_when_walkback_is_killed_in_the_middle(threads):
         assert len(Process(target.pid, Modules()).sample().tids) == 5
 
 
-def test_threads_that_come_and_go(tmp_path):
+def test_threads_that_come_and_go(tmp_path: Path) -> None:
     program = compiled(
         tmp_path,
         r"""
@@ -176,7 +178,7 @@ def test_threads_that_come_and_go(tmp_path):
         assert target.poll() is None
 
 
-def test_a_first_thread_that_has_ended_does_not_hide_the_others(tmp_path):
+def test_a_first_thread_that_has_ended_does_not_hide_the_others(tmp_path: Path) -> None:
     program = compiled(
         tmp_path,
         r"""
@@ -195,7 +197,7 @@ def test_a_first_thread_that_has_ended_does_not_hide_the_others(tmp_path):
         assert snapshot.troubles == []
 
 
-def test_a_thread_that_cannot_be_stopped_is_told_and_let_go(tmp_path):
+def test_a_thread_that_cannot_be_stopped_is_told_and_let_go(tmp_path: Path) -> None:
     program = compiled(
         tmp_path,
         r"""
@@ -218,7 +220,7 @@ def test_a_thread_that_cannot_be_stopped_is_told_and_let_go(tmp_path):
         assert len(Process(target.pid, Modules()).sample().tids) == 1
 
 
-def test_errors_are_one_clear_line(threads):
+def test_errors_are_one_clear_line(threads: Path) -> None:
     with pytest.raises(UnreadableError, match=r"^process 4194305: there is no such process$"):
         Process(4194305, Modules())
     if Path("/proc/2/status").exists() and "Kthread:\t1" in Path("/proc/2/status").read_text():
@@ -238,7 +240,7 @@ def test_errors_are_one_clear_line(threads):
             process.sample()
 
 
-def test_a_process_of_somebody_else_is_refused(threads):
+def test_a_process_of_somebody_else_is_refused(threads: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root, to become somebody else")
     script = """
@@ -260,7 +262,7 @@ def test_a_process_of_somebody_else_is_refused(threads):
         )
 
 
-def test_a_process_that_is_traced_already_names_the_tracer(threads):
+def test_a_process_that_is_traced_already_names_the_tracer(threads: Path) -> None:
     script = """
         import sys, time
         from walkback.capture.live import ptrace
@@ -275,7 +277,7 @@ def test_a_process_that_is_traced_already_names_the_tracer(threads):
         assert f"process {tracer.pid} is tracing it" in snapshot.troubles[0]
 
 
-def test_a_number_of_any_thread_stands_for_its_process(threads):
+def test_a_number_of_any_thread_stands_for_its_process(threads: Path) -> None:
     with started(threads) as target:
         other = Process(target.pid, Modules()).threads()[-1]
         process = Process(other, Modules())
@@ -283,7 +285,7 @@ def test_a_number_of_any_thread_stands_for_its_process(threads):
         assert len(process.sample().tids) == 5
 
 
-def test_registers_and_memory_are_those_of_the_thread(threads):
+def test_registers_and_memory_are_those_of_the_thread(threads: Path) -> None:
     with started(threads) as target:
         snapshot = Process(target.pid, Modules()).sample()
         samples = snapshot.samples

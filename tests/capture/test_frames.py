@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
+from walkback.base.arrays import I64, U64, Bools
 from walkback.capture.frames import SIGNAL_HANDLER, DistinctFrames, with_chains
-from walkback.naming.names import FrameNames
+from walkback.naming.names import FrameNames, Names
 from walkback.stacks.stacks import FrameKind, How, Stacks
+from walkback.symbols.lines import SourceLine
 
 pytestmark = pytest.mark.kernel
 
 EXACT, RETURN, KERNEL = FrameKind.EXACT, FrameKind.RETURN, FrameKind.KERNEL
 
 
-def stacks_of(*stacks: list[tuple[int, int, int]], how: int = How.CFI) -> Stacks:
+def stacks_of(*stacks: Sequence[tuple[int, int, int]], how: int = How.CFI) -> Stacks:
     """Stacks whose frames are kind, module and address."""
     frames = [frame for one in stacks for frame in one]
     kind, address = (np.array([frame[i] for frame in frames], np.uint64) for i in (0, 2))
@@ -30,18 +34,18 @@ def stacks_of(*stacks: list[tuple[int, int, int]], how: int = How.CFI) -> Stacks
     )
 
 
-class Asked:
+class Asked(Names):
     """Names that tell what they were asked for; module 9 has none."""
 
     def __init__(self, *, lines: bool = False) -> None:
         self.questions: list[tuple[int, int, int, bool]] = []
-        self._lines = lines
+        self._with_lines = lines
 
-    def find(self, module, address, *, pid=None, kernel=None) -> FrameNames:
+    def find(self, module: I64, address: U64, *, pid: I64 | None = None, kernel: Bools | None = None) -> FrameNames:
         asked = list(zip(module.tolist(), address.tolist(), pid.tolist(), kernel.tolist(), strict=True))
         self.questions += asked
         symbols = [None if one[0] == 9 else f"{one[0]}:{one[1]:#x}:{one[2]}{'k' if one[3] else ''}" for one in asked]
-        lines = [()] * len(asked) if self._lines else None
+        lines: list[tuple[SourceLine, ...]] | None = [()] * len(asked) if self._with_lines else None
         return FrameNames(symbols, np.zeros(len(asked), np.uint64), [str(one[0]) for one in asked], lines)
 
 
@@ -49,7 +53,7 @@ def names(distinct: DistinctFrames, numbers: np.ndarray) -> list[str | None]:
     return [distinct.frames.symbol[number] for number in numbers.tolist()]
 
 
-def test_each_distinct_frame_is_named_once():
+def test_each_distinct_frame_is_named_once() -> None:
     asked = Asked()
     distinct = DistinctFrames(asked)
     one = stacks_of([(EXACT, 0, 0x10), (RETURN, 0, 0x20), (RETURN, 1, 0x20)], [(EXACT, 0, 0x10)])
@@ -64,7 +68,7 @@ def test_each_distinct_frame_is_named_once():
     assert distinct.frames.address.tolist() == [0x10, 0x20, 0x20, 2**64 - 1]
 
 
-def test_code_without_a_file_is_told_apart_by_process_and_that_of_files_is_not():
+def test_code_without_a_file_is_told_apart_by_process_and_that_of_files_is_not() -> None:
     distinct = DistinctFrames(Asked())
     stacks = stacks_of(*([(EXACT, module, 0x10)] for module in (-1, -1, -1, 3, 3)))
     numbers = distinct.add(stacks, np.array([7, 8, 7, 7, 8]))
@@ -72,7 +76,7 @@ def test_code_without_a_file_is_told_apart_by_process_and_that_of_files_is_not()
     assert names(distinct, numbers) == ["-1:0x10:7", "-1:0x10:8", "-1:0x10:7", "3:0x10:0", "3:0x10:0"]
 
 
-def test_the_kernels_frames_are_the_same_in_all_processes():
+def test_the_kernels_frames_are_the_same_in_all_processes() -> None:
     distinct = DistinctFrames(Asked())
     address = 0xFFFFFFFF81000000
     stacks = stacks_of([(KERNEL, -1, address)], [(KERNEL, -1, address), (EXACT, -1, address)])
@@ -82,7 +86,7 @@ def test_the_kernels_frames_are_the_same_in_all_processes():
     assert names(distinct, numbers)[0] == f"-1:{address:#x}:0k"
 
 
-def test_what_handlers_return_to_is_named_where_it_begins():
+def test_what_handlers_return_to_is_named_where_it_begins() -> None:
     asked = Asked()
     distinct = DistinctFrames(asked)
     signal = [(EXACT, 0, 0x10), (RETURN, 9, 0x1F), (EXACT, 0, 0x30), (RETURN, 0, 0x40)]
@@ -93,7 +97,7 @@ def test_what_handlers_return_to_is_named_where_it_begins():
     assert distinct.frames.address.tolist() == [0x10, 0x1F, 0x30, 0x40]
 
 
-def test_the_last_frame_of_a_stack_is_no_handler_because_the_next_stack_begins():
+def test_the_last_frame_of_a_stack_is_no_handler_because_the_next_stack_begins() -> None:
     distinct = DistinctFrames(Asked())
     numbers = distinct.add(stacks_of([(EXACT, 0, 1), (RETURN, 9, 2)], [(EXACT, 0, 1)], []), np.array([7, 7, 7]))
     assert names(distinct, numbers)[1] is None
@@ -101,7 +105,7 @@ def test_the_last_frame_of_a_stack_is_no_handler_because_the_next_stack_begins()
     assert names(distinct, numbers) == [None, "0:0x1:0"]
 
 
-def test_lines_come_where_they_were_asked_for():
+def test_lines_come_where_they_were_asked_for() -> None:
     with_lines, without = DistinctFrames(Asked(lines=True)), DistinctFrames(Asked())
     for distinct in (with_lines, without):
         distinct.add(stacks_of([(EXACT, 0, 1)]), np.array([7]))
@@ -110,14 +114,14 @@ def test_lines_come_where_they_were_asked_for():
     assert (without.frames.file, without.frames.line) == (None, None)
 
 
-def test_nothing_is_nothing():
+def test_nothing_is_nothing() -> None:
     distinct = DistinctFrames(Asked())
     assert distinct.add(stacks_of(), np.zeros(0, np.int64)).tolist() == []
     assert distinct.add(stacks_of([], []), np.zeros(2, np.int64)).tolist() == []
     assert len(distinct.frames) == 0
 
 
-def test_kernel_frames_stand_before_those_of_the_program():
+def test_kernel_frames_stand_before_those_of_the_program() -> None:
     stacks = stacks_of([(EXACT, 0, 0x10), (RETURN, 1, 0x20)], [], [(EXACT, 0, 0x30)])
     chains = [[(0x100, True), (0x101, True), (0x10, False)], [(0x102, True)], []]
     first = np.cumsum([0, *map(len, chains)])
@@ -133,13 +137,13 @@ def test_kernel_frames_stand_before_those_of_the_program():
     assert found.end is stacks.end
 
 
-def test_without_kernel_frames_stacks_stay_the_same():
+def test_without_kernel_frames_stacks_stay_the_same() -> None:
     stacks = stacks_of([(EXACT, 0, 0x10)])
     nobody = np.zeros(1, np.bool_)
     assert with_chains(stacks, np.array([0, 1]), np.array([0x10], np.uint64), nobody) is stacks
 
 
-def test_many_random_chains():
+def test_many_random_chains() -> None:
     rng = np.random.default_rng(5)
     stacks, chains = [], []
     for _ in range(200):

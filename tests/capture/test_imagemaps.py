@@ -248,7 +248,19 @@ def test_what_perf_records_agrees_with_the_kernel(program: Path, tmp_path: Path)
         pytest.skip("needs perf")
     path = tmp_path / "perf.data"
     with started(program) as process:
-        command = ["perf", "record", "-q", "-o", path, "-g", "-p", str(process.pid), "--", "sleep", "0.3"]
+        command: list[str | Path] = [
+            "perf",
+            "record",
+            "-q",
+            "-o",
+            path,
+            "-g",
+            "-p",
+            str(process.pid),
+            "--",
+            "sleep",
+            "0.3",
+        ]
         done = subprocess.run(command, capture_output=True, check=False)
         if done.returncode:
             pytest.skip("perf may not record here")

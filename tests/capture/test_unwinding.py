@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from recorded import KINDS, PID, SP, hello, in_compute, recording, symbols, text
 from walkback.base.errors import UnreadableError
 from walkback.capture.unwinding import Collector, Unwinding, unwind
 from walkback.export.formats import FORMATS
+from walkback.stacks.profile import Profile, SampleBatch
 from walkback.stacks.stacks import End, How
 
 pytestmark = pytest.mark.kernel
@@ -46,7 +48,7 @@ def builder(program: Path, *attrs: Attr) -> Builder:
     return made
 
 
-def stacks(batch) -> list[list[str]]:
+def stacks(batch: SampleBatch) -> list[list[str]]:
     labels = batch.frames.labels()
     return [
         [labels[number] for number in batch.frame[first:end].tolist()]
@@ -54,7 +56,7 @@ def stacks(batch) -> list[list[str]]:
     ]
 
 
-def folded(found) -> list[str]:
+def folded(found: Profile) -> list[str]:
     out = io.BytesIO()
     FORMATS["folded"].export(found, out)
     return out.getvalue().decode().splitlines()
@@ -150,7 +152,7 @@ def test_some_samples_have_registers_and_some_have_none(tmp_path: Path, program:
     registers, stack = in_compute(symbols(program))
     values = {6: registers["rbp"], 7: registers["rsp"], 8: registers["rip"]}
     for number in range(40):
-        more = {"registers": values, "stack": stack} if number % 3 else {}
+        more: dict[str, Any] = {"registers": values, "stack": stack} if number % 3 else {}
         chain = [[], [THE_KERNEL, IN_KERNEL], [USER, 0x401011, 0x401005]][number % 4 % 3]
         made.sample(ip=registers["rip"], pid=PID, tid=PID, time=10 + number, chain=chain, **more)
     (batch,) = Unwinding(written(tmp_path / "perf.data", made))
@@ -185,6 +187,7 @@ def test_a_profile_knows_threads_times_and_files(recorded: Path, program: Path) 
     assert found.duration == 5_000_000
     assert found.unit == "samples"
     assert set(found.pid.tolist()) == set(found.tid.tolist()) == {PID}
+    assert found.timeline is not None
     assert len(found.timeline) == 6
     assert [one.file for one in found.mappings] == [str(program)]
     assert found.count.sum() == found.weight.sum() == 6

@@ -7,6 +7,7 @@ follows one section of the document. What the document leaves open, the order of
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -19,7 +20,8 @@ class BrokenError(Exception):
 
     @property
     def place(self) -> int:
-        return self.args[0]
+        place: int = self.args[0]
+        return place
 
 
 @dataclass
@@ -134,7 +136,7 @@ def address_choices(kind: str, address: int, running: int, word: int) -> list[by
 
 
 @lru_cache(100_000)
-def count_choices(number: int, word: int, inline: int, instruction) -> list[bytes]:
+def count_choices(number: int, word: int, inline: int, instruction: Callable[..., bytes]) -> list[bytes]:
     """Every `omit` or `rep` of this number."""
     found = [instruction(number)] if 1 <= number <= inline else []
     return found + [instruction(number, count) for count in range(1, word // 8 + 1) if number < 1 << 8 * count]
@@ -200,7 +202,9 @@ def shortest_size(frames: list[tuple[str, int]], word: int) -> int:
     return min(best[-1].values())
 
 
-def _next_states(frames, word, done, running, computed):
+def _next_states(
+    frames: list[tuple[str, int]], word: int, done: int, running: int, computed: bool
+) -> Iterator[tuple[int, tuple[int, bool], int]]:
     kind, value = frames[done]
     if kind == "omit":
         for one in count_choices(value, word, 32, omit_instruction):

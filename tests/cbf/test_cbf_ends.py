@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,14 +28,14 @@ def plainly(frames: list[tuple[int, int]], top: int, bottom: int) -> list[tuple[
     return [*frames[:top], *([(OMIT, count)] if count else []), *frames[len(frames) - bottom :]]
 
 
-def test_both_ways_keep_the_same_ends():
+def test_both_ways_keep_the_same_ends() -> None:
     rng = random.Random(6)
     for _ in range(500):
         top, bottom = rng.randint(0, 4), rng.randint(0, 4)
         stacks = []
         for _ in range(rng.randint(0, 6)):
-            kinds = rng.choices((1, 2, 3, 4), (1, 5, 1, 1), k=rng.randint(0, 14))
-            stacks.append([(kind, rng.choice((0, 1, 7, 2**63, rng.getrandbits(64)))) for kind in kinds])
+            some = rng.choices((1, 2, 3, 4), (1, 5, 1, 1), k=rng.randint(0, 14))
+            stacks.append([(kind, rng.choice((0, 1, 7, 2**63, rng.getrandbits(64)))) for kind in some])
         wanted = [plainly(stack, top, bottom) for stack in stacks]
         for stack, expected in zip(stacks, wanted, strict=True):
             ends = Ends(top, bottom)
@@ -43,16 +44,16 @@ def test_both_ways_keep_the_same_ends():
                 assert len(ends.frames()) <= top + bottom + 1
             assert ends.frames() == expected
         flat = [frame for stack in [[(9, 9)] * 3, *stacks, [(9, 9)]] for frame in stack]
-        kind, value = (np.array([frame[column] for frame in flat], np.uint64) for column in (0, 1))
-        first, kind, value = kept_ends(np.cumsum([3, *map(len, stacks)]), kind, value, top, bottom)
+        column, words = (np.array([frame[number] for frame in flat], np.uint64) for number in (0, 1))
+        first, kinds, values = kept_ends(np.cumsum([3, *map(len, stacks)]), column, words, top, bottom)
         found = [
-            list(zip(kind[begin:end].tolist(), value[begin:end].tolist(), strict=True))
+            list(zip(kinds[begin:end].tolist(), values[begin:end].tolist(), strict=True))
             for begin, end in pairwise(first.tolist())
         ]
         assert found == wanted
 
 
-def test_a_number_of_frames_cannot_be_negative():
+def test_a_number_of_frames_cannot_be_negative() -> None:
     nothing = np.zeros(0, np.int64)
     for numbers in ((-1, 0), (0, -1)):
         with pytest.raises(ValueError, match="negative"):
@@ -61,7 +62,7 @@ def test_a_number_of_frames_cannot_be_negative():
             kept_ends(np.zeros(1, np.int64), nothing, nothing, *numbers)
 
 
-def test_objects_and_back():
+def test_objects_and_back() -> None:
     data = encode([(PC, 0x11), (RA, 0x22), (OMIT, 7), (ASYNC, 2**64 - 1)], truncated=True)
     objects = json.loads(json.dumps(list(to_objects(decode(data)))))
     assert objects == [
@@ -75,7 +76,7 @@ def test_objects_and_back():
     assert encode(from_objects([])) == b"\x02\x00"
 
 
-def test_more_frames_than_wanted_make_a_truncated_list():
+def test_more_frames_than_wanted_make_a_truncated_list() -> None:
     bomb = decode(bytes.fromhex("02187f8fffffffffffffffff00"))
     assert list(to_objects(bomb, 2)) == [{"kind": "pc", "address": 0x7F}] * 2 + [{"kind": "truncated"}]
 
@@ -93,12 +94,12 @@ def test_more_frames_than_wanted_make_a_truncated_list():
         ([{"kind": "truncated"}, {"kind": "pc", "address": 1}], "frame 0 is none: only the last can be truncated"),
     ],
 )
-def test_other_objects_are_refused(objects, message):
+def test_other_objects_are_refused(objects: list[int | dict[str, Any]] | dict[Any, Any], message: str) -> None:
     with pytest.raises(BacktraceError, match=message):
         from_objects(objects)
 
 
-def test_addresses_that_the_word_cannot_say_are_refused():
+def test_addresses_that_the_word_cannot_say_are_refused() -> None:
     with pytest.raises(InexpressibleError, match="more than 32 bits"):
         encode(from_objects([{"kind": "pc", "address": 2**32}], word=32))
     with pytest.raises(InexpressibleError, match="does not fit into 64 bits"):

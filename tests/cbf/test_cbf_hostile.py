@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from plaincbf import BrokenError, read, shortest_size, write_as_swift, write_somehow
 
+from cbf.plaincbf import BrokenError, read, shortest_size, write_as_swift, write_somehow
 from effort import QUICK, rounds
 from walkback.base.errors import BacktraceError, InexpressibleError
 from walkback.cbf.backtraces import Backtraces
@@ -99,7 +99,7 @@ def together(runs: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
 
 
 @pytest.mark.parametrize("word", [16, 32, 64])
-def test_any_encoding_reads_the_same_as_by_the_second_reader(word, interpreted):
+def test_any_encoding_reads_the_same_as_by_the_second_reader(word: int, interpreted: bool) -> None:
     for batch in range(batches(interpreted)):
         rng = random.Random(f"{word}/{batch}")
         pieces = []
@@ -116,7 +116,7 @@ def test_any_encoding_reads_the_same_as_by_the_second_reader(word, interpreted):
 
 
 @pytest.mark.parametrize("word", [16, 32, 64])
-def test_what_is_written_is_the_shortest_and_reads_the_same_by_the_second_reader(word, interpreted):
+def test_what_is_written_is_the_shortest_and_reads_the_same_by_the_second_reader(word: int, interpreted: bool) -> None:
     for batch in range(batches(interpreted)):
         rng = random.Random(f"write/{word}/{batch}")
         many = [frames(rng, word) for _ in range(200 if interpreted else BATCH)]
@@ -166,13 +166,15 @@ def plain_fault(piece: bytes) -> int | None:
 
 
 @pytest.mark.parametrize("word", [16, 32, 64])
-def test_damaged_ones_are_refused_at_the_byte_at_which_the_second_reader_stops(word, interpreted):
+def test_damaged_ones_are_refused_at_the_byte_at_which_the_second_reader_stops(word: int, interpreted: bool) -> None:
     for batch in range(batches(interpreted)):
         rng = random.Random(f"damage/{word}/{batch}")
         count = 200 if interpreted else BATCH
         pieces = [damaged(rng, write_somehow(frames(rng, word), word, rng)) for _ in range(count)]
         data, offsets = joined(pieces)
         found = decode_all(data, offsets, lenient=True)
+        assert found.at is not None
+        assert found.fault is not None
         for number, piece in enumerate(pieces):
             wrong = plain_fault(piece)
             place = int(found.at[number]) - int(offsets[number]) if found.fault[number] else None
@@ -206,7 +208,7 @@ def look_at_everything(piece: bytes, wrong: int | None) -> None:
 
 
 @pytest.mark.parametrize("word", [16, 32, 64])
-def test_a_bomb_takes_no_room(word):
+def test_a_bomb_takes_no_room(word: int) -> None:
     size = word // 8
     bomb = bytes([{16: 0, 32: 1, 64: 2}[word], 0x18, 0x7F]) + (bytes([0x88 | (size - 1)]) + b"\xff" * size) * 3 + b"\0"
     tracemalloc.start()
@@ -228,7 +230,7 @@ def test_a_bomb_takes_no_room(word):
     assert decode(again).frame_count == one.frame_count
 
 
-def test_a_stream_of_bombs_takes_no_room_and_expands_to_no_more_than_is_wanted():
+def test_a_stream_of_bombs_takes_no_room_and_expands_to_no_more_than_is_wanted() -> None:
     bomb = bytes.fromhex("02187f8fffffffffffffffff00")
     many = decode_all(bomb * 10_000)
     assert set(many.frame_counts().tolist()) == {2**64 - 1}

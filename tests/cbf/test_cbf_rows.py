@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from plaincbf import omit_instruction, shortest_size
 
+from cbf.plaincbf import omit_instruction, shortest_size
 from effort import SOAK, rounds
 from walkback.base.errors import BacktraceError, InexpressibleError
 from walkback.cbf.checking import check
@@ -24,7 +24,7 @@ def frames(text: str, *, lenient: bool = False) -> list[tuple[FrameCode, int]]:
     return list(decode(bytes.fromhex(text), lenient=lenient))
 
 
-def refused(text: str) -> tuple[int, str]:
+def refused(text: str) -> tuple[int | None, str | None]:
     with pytest.raises(BacktraceError) as error:
         decode(bytes.fromhex(text))
     return error.value.offset, error.value.rule
@@ -38,13 +38,13 @@ def notes(text: str) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize(("info", "word"), [("00", 16), ("01", 32), ("02", 64)])
-def test_the_size_of_words(info, word):
+def test_the_size_of_words(info: str, word: int) -> None:
     assert decode(bytes.fromhex(f"{info} 18 ff 00")).word == word
     assert frames(f"{info} 18 ff 00") == [(PC, 2**word - 1)]
     assert encode([], word=word).hex() == f"{info}00"
 
 
-def test_the_reserved_size_and_other_versions_are_refused_and_have_no_frames():
+def test_the_reserved_size_and_other_versions_are_refused_and_have_no_frames() -> None:
     assert refused("03 18 01 00") == (0, "word-size")
     for version in (1, 2, 63):
         assert refused(f"{version << 2 | 2:02x} 18 01 00") == (0, "version")
@@ -52,7 +52,7 @@ def test_the_reserved_size_and_other_versions_are_refused_and_have_no_frames():
         assert (list(kept), kept.truncated) == ([], False)
 
 
-def test_no_data_is_refused():
+def test_no_data_is_refused() -> None:
     assert refused("") == (0, "no-data")
     assert frames("", lenient=True) == []
     assert len(decode_all(b"")) == 0
@@ -62,14 +62,14 @@ def test_no_data_is_refused():
 # Instructions
 
 
-def test_end_and_trunc():
+def test_end_and_trunc() -> None:
     assert not decode(b"\x02\x00").truncated
     assert decode(b"\x02\x01").truncated
     assert encode([], truncated=True) == b"\x02\x01"
     assert encode([], truncated=True, end=False) == b"\x02\x01"
 
 
-def test_the_end_can_be_left_out_where_the_length_is_known():
+def test_the_end_can_be_left_out_where_the_length_is_known() -> None:
     assert frames("02 18 11") == [(PC, 0x11)]
     assert not decode(bytes.fromhex("02 18 11")).truncated
     assert decode(bytes.fromhex("02 18 11"), lenient=True).truncated
@@ -79,20 +79,20 @@ def test_the_end_can_be_left_out_where_the_length_is_known():
 
 
 @pytest.mark.parametrize("code", range(2, 16))
-def test_reserved_instructions_below_pc(code):
+def test_reserved_instructions_below_pc(code: int) -> None:
     assert refused(f"02 18 11 {code:02x} 00") == (3, "reserved")
     kept = decode(bytes([2, 0x18, 0x11, code, 0]), lenient=True)
     assert (list(kept), kept.truncated) == ([(PC, 0x11)], True)
 
 
 @pytest.mark.parametrize("code", range(0x90, 0x100))
-def test_reserved_instructions_above_rep(code):
+def test_reserved_instructions_above_rep(code: int) -> None:
     assert refused(f"02 18 11 {code:02x} 00") == (3, "reserved")
 
 
 @pytest.mark.parametrize(("kind", "code"), [(PC, 0x10), (RA, 0x20), (ASYNC, 0x30)])
 @pytest.mark.parametrize("count", range(1, 9))
-def test_addresses_of_every_length_absolute_and_relative(kind, code, count):
+def test_addresses_of_every_length_absolute_and_relative(kind: FrameCode, code: int, count: int) -> None:
     value = bytes(range(0x11, 0x11 + count))
     number = int.from_bytes(value, "big")
     absolute = bytes([2, code | 8 | (count - 1)]) + value
@@ -104,7 +104,7 @@ def test_addresses_of_every_length_absolute_and_relative(kind, code, count):
 
 @pytest.mark.parametrize(("info", "word"), [(0, 16), (1, 32), (2, 64)])
 @pytest.mark.parametrize("count", range(1, 9))
-def test_address_values_are_sign_extended_and_sums_wrap_around(info, word, count):
+def test_address_values_are_sign_extended_and_sums_wrap_around(info: int, word: int, count: int) -> None:
     if 8 * count > word:
         return
     low = (-5) % (1 << 8 * count)
@@ -112,7 +112,7 @@ def test_address_values_are_sign_extended_and_sums_wrap_around(info, word, count
     assert list(decode(data)) == [(PC, 3), (RA, 2**word - 2), (RA, 3)]
 
 
-def test_only_the_first_address_has_to_be_absolute_and_a_relative_one_is_a_note():
+def test_only_the_first_address_has_to_be_absolute_and_a_relative_one_is_a_note() -> None:
     assert frames("02 10 11 20 02 00") == [(PC, 0x11), (RA, 0x13)]
     assert notes("02 10 11 20 02 00") == [(1, "first-relative")]
     assert notes("02 4f 10 11 00") == [(2, "first-relative")]
@@ -124,7 +124,7 @@ def test_only_the_first_address_has_to_be_absolute_and_a_relative_one_is_a_note(
 
 
 @pytest.mark.parametrize("count", range(1, 33))
-def test_omissions_inline_and_external(count):
+def test_omissions_inline_and_external(count: int) -> None:
     assert frames(f"02 {0x3F + count:02x} 00") == [(OMIT, count)]
     assert encode([(OMIT, count)]) == b"\x02" + omit_instruction(count) + b"\0"
     number = (1 << 8 * count) - 1 if count <= 8 else 0
@@ -136,7 +136,7 @@ def test_omissions_inline_and_external(count):
         assert refused(data.hex()) == (1, "wide-operand")
 
 
-def test_omissions_and_repeats_wider_than_the_word_are_refused():
+def test_omissions_and_repeats_wider_than_the_word_are_refused() -> None:
     for info, width in ((0, 2), (1, 4), (2, 8)):
         for size in range(width + 1, 33):
             assert refused(f"{info:02x} {0x5F + size:02x} {'01' * size} 00") == (1, "wide-operand")
@@ -149,36 +149,36 @@ def test_omissions_and_repeats_wider_than_the_word_are_refused():
 
 
 @pytest.mark.parametrize("count", range(1, 9))
-def test_repeats_inline_and_external(count):
+def test_repeats_inline_and_external(count: int) -> None:
     assert frames(f"02 18 11 {0x7F + count:02x} 00") == [(PC, 0x11)] * (1 + count)
     data = bytes.fromhex("021811") + bytes([0x87 + count]) + (7).to_bytes(count, "big") + b"\0"
     assert list(decode(data)) == [(PC, 0x11)] * 8
 
 
-def test_a_repeat_is_of_the_frame_and_not_of_its_instruction():
+def test_a_repeat_is_of_the_frame_and_not_of_its_instruction() -> None:
     assert frames("02 18 11 20 02 80 20 01 00") == [(PC, 0x11), (RA, 0x13), (RA, 0x13), (RA, 0x14)]
     assert frames("02 44 81 00") == [(OMIT, 5)] * 3
 
 
-def test_a_repeat_of_nothing_is_refused():
+def test_a_repeat_of_nothing_is_refused() -> None:
     assert refused("02 80 00") == (1, "nothing-to-repeat")
     kept = decode(b"\x02\x80\x00", lenient=True)
     assert (list(kept), kept.truncated) == ([], True)
 
 
-def test_an_external_repeat_of_0_repeats_nothing():
+def test_an_external_repeat_of_0_repeats_nothing() -> None:
     assert frames("02 18 11 88 00 20 01 00") == [(PC, 0x11), (RA, 0x12)]
     assert notes("02 18 11 88 00 20 01 00") == [(3, "count-0")]
     assert notes("02 18 11 60 00 00") == [(3, "count-0")]
 
 
-def test_more_repeats_than_swift_takes_are_a_note():
+def test_more_repeats_than_swift_takes_are_a_note() -> None:
     assert notes("02 18 11 8a 10 00 01 00") == []
     assert notes("02 18 11 8a 10 00 02 00") == [(3, "many-repeats")]
     assert decode(bytes.fromhex("02 18 11 8a 10 00 02 00")).frame_count == 1048579
 
 
-def test_what_is_behind_the_end_is_another_backtrace_or_wrong():
+def test_what_is_behind_the_end_is_another_backtrace_or_wrong() -> None:
     data = bytes.fromhex("02 18 11 00  00 18 22 01")
     assert refused(data.hex()) == (4, "trailing")
     both = decode_all(data)
@@ -187,7 +187,7 @@ def test_what_is_behind_the_end_is_another_backtrace_or_wrong():
     assert split(data).tolist() == [0, 4, 8]
 
 
-def test_a_stream_that_breaks_keeps_what_came_before_if_lenient():
+def test_a_stream_that_breaks_keeps_what_came_before_if_lenient() -> None:
     data = bytes.fromhex("02 18 11 00  02 18 22 90  02 18 33 00")
     with pytest.raises(BacktraceError, match=r"offset 0x7: this instruction is reserved \[reserved\]"):
         decode_all(data)
@@ -202,7 +202,7 @@ def test_a_stream_that_breaks_keeps_what_came_before_if_lenient():
 # Writing
 
 
-def test_the_shortest_of_all_short_lists_over_a_small_alphabet(interpreted):
+def test_the_shortest_of_all_short_lists_over_a_small_alphabet(interpreted: bool) -> None:
     near, far, kernel = 0x4011, 0x7F0000004011, 0xFFFFFFFF81000000
     alphabets = {
         16: [("pc", near), ("ra", near), ("ra", near + 0x7F), ("ra", near + 0x80), ("async", 0xFFFF), ("omit", 32)],
@@ -219,7 +219,7 @@ def test_the_shortest_of_all_short_lists_over_a_small_alphabet(interpreted):
 
 @pytest.mark.whole
 @pytest.mark.parametrize("word", [16, 32, 64])
-def test_the_shortest_of_long_repeats(word):
+def test_the_shortest_of_long_repeats(word: int) -> None:
     for times in (*range(1, 20), *range(254, 268)):
         frame = [("ra", 0x1234)] * times
         data = encode([(RA, 0x1234)] * times, word=word, end=False)
@@ -228,14 +228,14 @@ def test_the_shortest_of_long_repeats(word):
 
 
 @pytest.mark.parametrize(("repeats", "size"), [(8, 1), (9, 2), (255, 2), (256, 3), (65535, 3), (65536, 4), (65543, 4)])
-def test_repeats_take_the_fewest_bytes(repeats, size):
+def test_repeats_take_the_fewest_bytes(repeats: int, size: int) -> None:
     one = decode(encode([(PC, 0x11)]))
     many = type(one)(one.kind, one.value, one.times + np.uint64(repeats))
     assert len(encode(many, word=64)) == 4 + size
     assert decode(encode(many, word=16)).frame_count == 1 + repeats
 
 
-def test_runs_that_are_equal_are_written_as_one():
+def test_runs_that_are_equal_are_written_as_one() -> None:
     kind, value = np.array([1, 1, 1], np.uint8), np.array([5, 5, 5], np.uint64)
     times = np.array([2**64 - 1, 2**64 - 1, 3], np.uint64)
     data, _ = encode_columns(np.array([0, 3]), kind, value, times)
@@ -244,7 +244,7 @@ def test_runs_that_are_equal_are_written_as_one():
     assert len(data) == 4 + 9 + 9 + 1
 
 
-def test_what_a_word_cannot_say_is_refused():
+def test_what_a_word_cannot_say_is_refused() -> None:
     with pytest.raises(InexpressibleError, match="the address 0x10000 has more than 16 bits"):
         encode([(PC, 0x10000)], word=16)
     with pytest.raises(InexpressibleError, match="65536 omitted frames are more than 16 bits can say"):
@@ -261,7 +261,7 @@ def test_what_a_word_cannot_say_is_refused():
         encode(one, word=16)
 
 
-def test_wrong_columns_are_refused():
+def test_wrong_columns_are_refused() -> None:
     kind, value = np.array([1, 1]), np.array([5, 6])
     for first in ([], [0, 3], [-1, 2], [1, 0]):
         with pytest.raises(ValueError, match="first has to rise"):
@@ -279,11 +279,11 @@ def test_wrong_columns_are_refused():
 # Swift
 
 
-def test_swift_starts_from_0_and_so_relative():
+def test_swift_starts_from_0_and_so_relative() -> None:
     assert encode([(PC, 0x11)], style="swift").hex() == "02101100"
 
 
-def test_swift_writes_omissions_of_32_behind_the_instruction_and_none_of_0():
+def test_swift_writes_omissions_of_32_behind_the_instruction_and_none_of_0() -> None:
     assert encode([(OMIT, 31)], style="swift").hex() == "025e00"
     assert encode([(OMIT, 32)], style="swift").hex() == "02602000"
     assert encode([(OMIT, 32)]).hex() == "025f00"
@@ -294,13 +294,13 @@ def test_swift_writes_omissions_of_32_behind_the_instruction_and_none_of_0():
     assert encode([(OMIT, 0)]).hex() == "02600000"
 
 
-def test_swift_repeats_at_most_a_million_times_at_once():
+def test_swift_repeats_at_most_a_million_times_at_once() -> None:
     one = decode(bytes.fromhex("02187f 8b00200003 00"))
     assert one.frame_count == 1 + 0x200003
     assert encode(one, style="swift").hex() == "02107f" + "8a100000" * 2 + "82" + "00"
 
 
-def test_swifts_own_test_of_all_instructions():
+def test_swifts_own_test_of_all_instructions() -> None:
     """The frames of its test; the bytes are worked out by hand from what its writer does."""
     wanted = [
         (PC, 0x1000),
@@ -321,7 +321,7 @@ def test_swifts_own_test_of_all_instructions():
     assert len(encode(wanted, truncated=True)) == len(data)
 
 
-def test_the_limit_of_swifts_reader_is_that_of_its_test():
+def test_the_limit_of_swifts_reader_is_that_of_its_test() -> None:
     for text, noted in (("02187f8a10000100", []), ("02187f8a100002", [(3, "many-repeats"), (7, "no-end")])):
         assert notes(text) == noted
 
@@ -329,7 +329,7 @@ def test_the_limit_of_swifts_reader_is_that_of_its_test():
 # What is shown
 
 
-def test_instructions_with_their_meaning():
+def test_instructions_with_their_meaning() -> None:
     listed = list(explain(bytes.fromhex("02 18 11 21 01 00 20 f0 44 61 03 e8 30 01 81 88 09 01")))
     assert [(one.offset, one.mnemonic, one.meaning, one.address, one.count) for one in listed] == [
         (0, "info", "version 0, 64-bit words", None, None),
@@ -345,7 +345,7 @@ def test_instructions_with_their_meaning():
     ]
 
 
-def test_columns_read_and_written_are_the_same():
+def test_columns_read_and_written_are_the_same() -> None:
     data = bytes.fromhex("02 18 11 20 02 81 00  01 18 11 44 01")
     again, offsets = encode_all(decode_all(data))
     assert again.tobytes() == data
@@ -358,7 +358,7 @@ def test_columns_read_and_written_are_the_same():
         one[2]
 
 
-def test_columns_grow_where_backtraces_or_frames_take_few_bytes():
+def test_columns_grow_where_backtraces_or_frames_take_few_bytes() -> None:
     many = decode_all(b"\x02\x00" * 5000)
     assert (len(many), many.first.tolist()) == (5000, [0] * 5001)
     data = (b"\x00" + b"\x40\x80" * 3000 + b"\x01") * 4
@@ -371,7 +371,7 @@ def test_columns_grow_where_backtraces_or_frames_take_few_bytes():
     assert decode_all(data, offsets).first.tolist() == [0, 3000, 6000]
 
 
-def test_columns_may_begin_and_end_inside_of_larger_ones():
+def test_columns_may_begin_and_end_inside_of_larger_ones() -> None:
     kind, value = np.full(5, FrameCode.PC), np.arange(5) + 0x11
     data, offsets = encode_columns(np.array([1, 2, 4]), kind, value)
     assert data.tobytes().hex(" ", 1) == "02 18 12 00 02 18 13 10 01 00"

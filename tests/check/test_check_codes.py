@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cfibuilder import CfiBuilder, cfa
 from elfbuilder import ElfBuilder, Image
-from sframebuilder import AARCH64, PCREL, S390X, SORTED, SFrameBuilder, row
+from sframebuilder import AARCH64, PCREL, S390X, SORTED, Row, SFrameBuilder, row
 from sframefiles import PC32, PC64, SFRAME, SIZE, TEXT, linked, placing, relocatable, small, unplaced, written
 from walkback.sections.check import check, check_source
 from walkback.sframe.checking import CODES, Finding, Report, Severity
@@ -36,12 +37,12 @@ class Case:
 class Cases:
     """By code."""
 
-    made: dict[str, list[Callable[[], Case]]] = field(default_factory=dict)
+    made: dict[str, list[Callable[..., Case]]] = field(default_factory=dict)
 
-    def __call__(self, code: str, make: Callable[[], Case]) -> None:
+    def __call__(self, code: str, make: Callable[..., Case]) -> None:
         self.made.setdefault(code, []).append(make)
 
-    def of(self, code: str) -> Callable[[Callable[[], Case]], None]:
+    def of(self, code: str) -> Callable[[Callable[..., Case]], None]:
         return lambda make: self(code, make)
 
 
@@ -60,7 +61,7 @@ def findings(content: Content, folder: Path, code: str) -> list[Finding]:
     return [finding for finding in report(content, folder, code=code).findings if finding.code == code]
 
 
-def at(builder: SFrameBuilder, label: str, function: int | None = None, row: int | None = None, **options) -> Case:
+def at(builder: SFrameBuilder, label: str, function: int | None = None, row: int | None = None, **options: Any) -> Case:
     """Broken at a labelled place of raw bytes."""
     data, labels = builder.assemble()
     return Case(data, labels[label], function, row)
@@ -76,7 +77,7 @@ def fine(content: Content | SFrameBuilder) -> Case:
     return Case(content.bytes() if isinstance(content, SFrameBuilder) else content, near=True)
 
 
-def one(rows, *, version: int = 3, size: int = SIZE, **options) -> SFrameBuilder:
+def one(rows: list[Row], *, version: int = 3, size: int = SIZE, **options: Any) -> SFrameBuilder:
     """A section of one function with these rows; options are of the section, or else of the function."""
     of_section = {"abi", "order", "flags", "fixed_ra", "fixed_fp"}
     builder = SFrameBuilder(version, address=SFRAME, **{k: v for k, v in options.items() if k in of_section})
@@ -84,7 +85,7 @@ def one(rows, *, version: int = 3, size: int = SIZE, **options) -> SFrameBuilder
     return builder
 
 
-def changed(number: int, builder: SFrameBuilder | None = None, **overrides: int) -> SFrameBuilder:
+def changed(number: int, builder: SFrameBuilder | None = None, **overrides: Any) -> SFrameBuilder:
     """`small` with fields of one function set."""
     builder = builder or small()
     builder.functions[number].overrides |= overrides
@@ -104,7 +105,7 @@ case("header-magic", lambda: fine(small(order="big", abi=1, fixed_ra=0)))
 
 
 @case.of("header-version")
-def _():
+def _() -> Case:
     data, labels = small().assemble()
     return Case(data[:2] + b"\4" + data[3:], labels["version"])
 
@@ -133,13 +134,13 @@ case("index-bounds", lambda: fine(SFrameBuilder(3, fdeoff=0xFFFF)))
 
 
 @case.of("rows-bounds")
-def _():
+def _() -> Case:
     builder = small()
     return at(small(fre_len=len(builder.bytes()) - 0x1C - 3 * 16 + 1), "fre_len")
 
 
 @case.of("rows-bounds")
-def _():
+def _() -> Case:
     builder = small()
     return fine(small(fre_len=len(builder.bytes()) - 0x1C - 3 * 16))
 
@@ -152,7 +153,7 @@ case("index-gap", lambda: fine(small(auxiliary=b"gap")))
 
 
 @case.of("rows-gap")
-def _():
+def _() -> Case:
     builder = small()
     builder.functions[1].before = b"gap"
     data, labels = builder.assemble()
@@ -177,35 +178,35 @@ case("function-type", lambda: fine(one([row(0, 0, [0x39, 8])], flex=True)))
 
 
 @case.of("function-attribute")
-def _():
+def _() -> Case:
     _, labels = small().assemble()
     place = labels["end"] - 4
     return Case(changed(2, fre_offset=place - labels["rows"]).bytes(), place, 2)
 
 
 @case.of("function-attribute")
-def _():
+def _() -> Case:
     builder = small()
     builder.functions[2].rows = []  # its record is the last thing in the section
     return fine(builder)
 
 
 @case.of("function-order")
-def _():
+def _() -> Case:
     builder = small(functions=2)
     builder.functions.reverse()
     return at(builder, "fde1.start", 1)
 
 
 @case.of("function-order")
-def _():
+def _() -> Case:
     builder = small(flags=PCREL)
     builder.functions.reverse()
     return fine(builder)
 
 
 @case.of("function-order")
-def _():
+def _() -> Case:
     builder = small(1, functions=2, flags=0)  # version 1 is always sorted
     builder.functions.reverse()
     return at(builder, "fde1.start", 1)
@@ -217,13 +218,13 @@ case("function-block", lambda: fine(one(PUSHED, mask=True, version=1)))  # which
 
 
 @case.of("function-offset")
-def _():
+def _() -> Case:
     builder = changed(2, small(2), fre_offset=1 << 16, num_fres=0)
     return at(builder, "fde2.fre_offset", 2)
 
 
 @case.of("function-offset")
-def _():
+def _() -> Case:
     _, labels = small(2).assemble()
     return fine(changed(2, small(2), fre_offset=labels["end"] - labels["rows"], num_fres=0))
 
@@ -241,14 +242,14 @@ case("function-no-rows", lambda: fine(one([], signal=True)))
 
 
 @case.of("function-overlap")
-def _():
+def _() -> Case:
     builder = small()
     builder.functions[0].size = SIZE + 1
     return at(builder, "fde1.start", 1)
 
 
 @case.of("function-overlap")
-def _():
+def _() -> Case:
     builder = small()
     builder.functions[1].start = TEXT + 8  # an empty one overlaps nothing
     builder.functions[1].size = 0
@@ -257,35 +258,35 @@ def _():
 
 
 @case.of("function-duplicate")
-def _():
+def _() -> Case:
     builder = small()
     builder.functions[1].start = TEXT
     return at(builder, "fde1.start", 1)
 
 
 @case.of("function-duplicate")
-def _():
+def _() -> Case:
     builder = small()
     builder.functions[1].start = TEXT + 1  # an overlap, not a duplicate
     return fine(builder)
 
 
 @case.of("function-outside-code")
-def _():
+def _() -> Case:
     builder = small()
     builder.functions[2].start = TEXT + 0x100 - SIZE + 1
     return in_file(builder, "fde2.start", 2)
 
 
 @case.of("function-outside-code")
-def _():
+def _() -> Case:
     builder = small()
     builder.functions[2].start = TEXT + 0x100 - SIZE
     return fine(linked(builder.bytes()))
 
 
 @case.of("function-outside-code")
-def _():
+def _() -> Case:
     elf = relocatable(small(), [*placing(3, 2), (0x3C, PC64, ".text", 0x100 - SIZE + 1)])
     return Case(elf, 0x3C, 2)
 
@@ -297,7 +298,7 @@ case("function-outside-code", lambda: fine(relocatable(small(), [*placing(3, 2),
 
 
 @case.of("row-cut-off")
-def _():
+def _() -> Case:
     # The last function claims one row more, which would begin where the rows end.
     builder = changed(2, small(2), num_fres=5)
     builder.header["num_fres"] = 13
@@ -305,7 +306,7 @@ def _():
 
 
 @case.of("row-cut-off")
-def _():
+def _() -> Case:
     builder = small(2)
     builder.header["fre_len"] = len(builder.bytes()) - 0x1C - 60 - 1
     return at(builder, "fre2.3", 2)
@@ -334,7 +335,7 @@ case("flex-cfa", lambda: fine(one([row(0, 0, [0x53, 16])], flex=True)))
 
 
 @case.of("rows-overlap")
-def _():
+def _() -> Case:
     _, labels = small(2).assemble()
     builder = changed(1, small(2), fre_offset=labels["fre0.2"] - labels["rows"], num_fres=2)
     builder.header["num_fres"] = 10
@@ -392,7 +393,7 @@ case("cfa-below-sp", lambda: fine(one([row(0, 0, [-8, -16])])))  # from FP
 
 
 @case.of("frame-pointer-flag")
-def _():
+def _() -> Case:
     builder = one([row(0, 1, [8]), row(4, 1, [32])], version=2, flags=SORTED | PCREL | 2)
     return at(builder, "fde0.start", 0)
 
@@ -414,14 +415,14 @@ case("section-unsorted", lambda: fine(relocatable(small(flags=PCREL), placing(3)
 
 
 @case.of("section-pieces")
-def _():
+def _() -> Case:
     first = small(functions=2).bytes()
     first += bytes(-len(first) % 8)
     return Case(linked(first + small(address=SFRAME + len(first)).bytes()), len(first))
 
 
 @case.of("section-pieces")
-def _():
+def _() -> Case:
     first = small(functions=2).bytes()
     return fine(linked(first + bytes(-len(first) % 8) + small(version=3).bytes()[:20]))
 
@@ -439,13 +440,13 @@ case("segment-place", lambda: fine(linked(small().bytes())))
 
 
 @case.of("segment-size")
-def _():
+def _() -> Case:
     data = small().bytes()
     return Case(linked(data).build().segment(2, "p_filesz", len(data) + 1))
 
 
 @case.of("segment-size")
-def _():
+def _() -> Case:
     data = small().bytes()
     return Case(linked(data).build().segment(2, "p_memsz", len(data) + 1))
 
@@ -503,7 +504,7 @@ case("linux-machine", lambda: Case(linked(small(order="big", abi=1).bytes(), mac
 
 
 @case.of("linux-order")
-def _():
+def _() -> Case:
     builder = small()
     builder.functions[1].start = TEXT
     builder.functions[1].size = 0
@@ -527,7 +528,7 @@ case("gnu-ld-version", lambda: Case(relocatable(small(2), placing(2)), 2))
 
 
 @case.of("gnu-ld-pcrel")
-def _():
+def _() -> Case:
     data = bytearray(unplaced(small()))
     data[3] = 0
     return Case(relocatable(bytes(data), placing(3)), 3)
@@ -542,7 +543,7 @@ case("gnu-ld-object", lambda: Case(linked(small().bytes())))
 # Where the walk of a consumer stops
 
 
-def containing(content: bytes, code: bytes, place: int, **options) -> ElfBuilder:
+def containing(content: bytes, code: bytes, place: int, **options: Any) -> ElfBuilder:
     """A linked file with some code at an offset of `.text`."""
     elf = linked(content, **options)
     text = elf.sections[1]
@@ -622,7 +623,9 @@ PARAMETERS = [
 
 @pytest.mark.whole
 @pytest.mark.parametrize(("code", "make"), PARAMETERS)
-def test_the_rule_is_found_broken_at_its_place_and_nowhere_else(code: str, make: Callable[[], Case], tmp_path) -> None:
+def test_the_rule_is_found_broken_at_its_place_and_nowhere_else(
+    code: str, make: Callable[[], Case], tmp_path: Path
+) -> None:
     expected = make()
     found = findings(expected.content, tmp_path, code)
     if expected.near:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -61,7 +62,7 @@ DAMAGE = {
 """And the finding that comes of it."""
 
 
-def section(consumer: str, position: int, damage=None) -> bytes:
+def section(consumer: str, position: int, damage: Callable[..., None] | None = None) -> bytes:
     """A section up to the alignment, as it stands at this position."""
     builder = small(CONSUMERS[consumer], address=SFRAME + position)
     if damage is not None:
@@ -75,7 +76,9 @@ def containing(consumer: str, *sections: bytes) -> ElfBuilder:
     if consumer != "gnu-ld":
         return linked(b"".join(sections))
     starts = [sum(map(len, sections[:number])) for number in range(len(sections))]
-    relocations = [(start + offset, *rest) for start in starts for offset, *rest in placing(3)]
+    relocations = [
+        (start + offset, kind, symbol, addend) for start in starts for offset, kind, symbol, addend in placing(3)
+    ]
     return relocatable(b"".join(sections), relocations)
 
 
@@ -87,7 +90,9 @@ def reported(folder: Path, content: ElfBuilder, consumer: str) -> tuple[Report, 
 
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("consumer", CONSUMERS)
-def test_a_second_section_that_is_broken_changes_nothing_for_a_consumer(consumer: str, damage, tmp_path: Path) -> None:
+def test_a_second_section_that_is_broken_changes_nothing_for_a_consumer(
+    consumer: str, damage: Callable[..., None], tmp_path: Path
+) -> None:
     first = section(consumer, 0)
     alone, refusals = reported(tmp_path, containing(consumer, first), consumer)
     assert (alone.loads, refusals) == (True, [])
@@ -98,7 +103,9 @@ def test_a_second_section_that_is_broken_changes_nothing_for_a_consumer(consumer
 
 @pytest.mark.parametrize("damage", [word_size, extra_words, row_type, abi])
 @pytest.mark.parametrize("consumer", CONSUMERS)
-def test_a_second_section_that_is_sound_saves_no_broken_first(consumer: str, damage, tmp_path: Path) -> None:
+def test_a_second_section_that_is_sound_saves_no_broken_first(
+    consumer: str, damage: Callable[..., None], tmp_path: Path
+) -> None:
     first = section(consumer, 0, damage)
     alone, refusals = reported(tmp_path, containing(consumer, first), consumer)
     assert alone.loads is False

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import struct
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sframebuilder import AARCH64, S390X, SFrameBuilder, row
 from sframefiles import PC64, SFRAME, SIZE, TEXT, archive, linked, placing, relocatable, small, written
+from walkback.base.arch import ByteOrder
 from walkback.sections.check import check, check_source
 from walkback.sframe.checking import LISTED, Report, Severity
 from walkback.sframe.files import from_bytes
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     from elfbuilder import ElfBuilder, Image
 
 
-def of_bytes(data: bytes | SFrameBuilder, **options) -> Report:
+def of_bytes(data: bytes | SFrameBuilder, **options: Any) -> Report:
     return check_source(from_bytes(data if isinstance(data, bytes) else data.bytes(), address=SFRAME), **options)
 
 
-def of_file(folder: Path, content: ElfBuilder | Image, **options) -> Report:
+def of_file(folder: Path, content: ElfBuilder | Image, **options: Any) -> Report:
     (report,) = check(written(folder, content), **options)
     return report
 
@@ -146,7 +147,8 @@ def test_linux_refuses_a_row_that_starts_where_its_function_ends(tmp_path: Path)
 
 
 def test_linux_takes_every_machine_that_it_runs_on(tmp_path: Path) -> None:
-    for abi, machine, order in ((AARCH64, 183, "little"), (S390X, 22, "big")):
+    machines: list[tuple[int, int, ByteOrder]] = [(AARCH64, 183, "little"), (S390X, 22, "big")]
+    for abi, machine, order in machines:
         content = linked(small(abi=abi, order=order).bytes(), machine=machine, order=order)
         assert refusals(of_file(tmp_path, content, consumer="linux")) == []
 
@@ -257,7 +259,7 @@ def test_a_block_that_does_not_repeat_evenly_is_noticed(block: int) -> None:
 
 
 @pytest.mark.parametrize(("abi", "order"), [(AARCH64, "little"), (S390X, "big")])
-def test_a_row_between_two_instructions_is_noticed(abi: int, order: str) -> None:
+def test_a_row_between_two_instructions_is_noticed(abi: int, order: ByteOrder) -> None:
     builder = SFrameBuilder(3, abi=abi, order=order, address=SFRAME)
     builder.function(TEXT, SIZE, [row(0, 1, [0]), row(5, 1, [16])])
     assert codes(of_bytes(builder)) != []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from plaincif import FIXED, Chosen, coded, counted, write
 
+from cif.plaincif import FIXED, Chosen, coded, counted, write
 from walkback.base.errors import BacktraceError
 from walkback.cif.decoding import check, decode, explain
 from walkback.cif.imagemap import Image, ImageMap

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
 from walkback.base.errors import InexpressibleError
 from walkback.cif.decoding import decode
-from walkback.cif.encoding import encode
+from walkback.cif.encoding import Style, encode
 from walkback.cif.imagemap import Image, ImageMap
 
 
@@ -16,7 +17,7 @@ def mapped(*paths: str | None) -> ImageMap:
     return ImageMap(64, "", tuple(Image(path, None, at, at + 1) for at, path in enumerate(paths)))
 
 
-def paths(images: ImageMap, style: str) -> list[str]:
+def paths(images: ImageMap, style: Style) -> list[str]:
     """The instructions of each path, in hexadecimal."""
     data = encode(images, style=style)
     assert decode(data) == images
@@ -69,8 +70,9 @@ def test_what_no_reader_takes_is_not_written(images: ImageMap, message: str) -> 
 def test_there_are_these_words_and_styles() -> None:
     with pytest.raises(ValueError, match="words have 16, 32 or 64 bits, and not 8"):
         encode(ImageMap(8, "", ()))
+    style: Any = "long"
     with pytest.raises(ValueError, match="there is no style 'long'; known: short, swift"):
-        encode(ImageMap(64, "", ()), style="long")
+        encode(ImageMap(64, "", ()), style=style)
 
 
 def test_what_is_at_a_limit_is_written() -> None:

@@ -8,8 +8,8 @@ import sys
 import time
 
 import pytest
-from plaincif import Chosen, counted, write
 
+from cif.plaincif import Chosen, counted, write
 from waiting import PATIENCE
 from walkback.base.errors import BacktraceError
 from walkback.cif.decoding import check as check_images

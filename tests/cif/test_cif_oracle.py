@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import random
 
-import plaincif
 import pytest
-from plaincif import BrokenError, Chosen
 
+from cif import plaincif
+from cif.plaincif import BrokenError, Chosen
 from effort import rounds
 from walkback.base.errors import BacktraceError
 from walkback.cif import layout
 from walkback.cif.decoding import check, decode, explain
+from walkback.cif.encoding import Style
 from walkback.cif.encoding import encode as encode_images
 from walkback.cif.imagemap import Image, ImageMap
 from walkback.cif.pathwriter import written
@@ -42,7 +43,7 @@ def plainly(images: ImageMap) -> list[tuple[int, int, bytes, bytes | None]]:
 
 
 @pytest.mark.parametrize("style", ["short", "swift"])
-def test_what_is_written_the_plain_reader_reads(style: str) -> None:
+def test_what_is_written_the_plain_reader_reads(style: Style) -> None:
     chance = random.Random(f"written {style}")
     for _ in range(COUNT):
         images = random_map(chance)

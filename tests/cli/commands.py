@@ -7,6 +7,7 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from typing import BinaryIO, TextIO
 
 WALKBACK = Path(sys.executable).with_name("walkback")
 
@@ -15,8 +16,13 @@ VERBS = ("show", "check", "find")
 NEWEST_VERB_TARGET = {"find": ["f1"]}
 
 
-def run(*args, env=None, cwd=None, stdout=subprocess.PIPE) -> subprocess.CompletedProcess[bytes]:
-    command = [str(WALKBACK), *map(os.fspath, args)]
+def run(
+    *args: Path | bytes | str,
+    env: dict[str, str] | None = None,
+    cwd: Path | None = None,
+    stdout: BinaryIO | TextIO | int = subprocess.PIPE,
+) -> subprocess.CompletedProcess[bytes]:
+    command = [str(WALKBACK), *(os.fspath(one) for one in args)]
     environment = {"PATH": os.environ["PATH"], "PYTHONIOENCODING": "utf-8:strict", **(env or {})}
     return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, env=environment, cwd=cwd, check=False)
 
@@ -29,15 +35,15 @@ def told(done: subprocess.CompletedProcess[bytes]) -> tuple[int, str]:
     return done.returncode, lines[0].removeprefix("walkback: ")
 
 
-def on(verb: str, path, *options) -> subprocess.CompletedProcess[bytes]:
+def on(verb: str, path: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
     """The verb on a file; `find` looks for `f1`."""
     return run(verb, *options, path, *NEWEST_VERB_TARGET.get(verb, []))
 
 
-def on_a_terminal(*args) -> bytes:
+def on_a_terminal(*args: str | bytes | Path) -> bytes:
     """What the command prints to a terminal."""
     leader, follower = pty.openpty()
-    command = [str(WALKBACK), *map(os.fspath, args)]
+    command = [str(WALKBACK), *(os.fspath(one) for one in args)]
     with subprocess.Popen(command, stdout=follower, stderr=follower, env={**os.environ, "TERM": "xterm"}) as process:
         os.close(follower)
         output = b""

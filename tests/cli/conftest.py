@@ -10,6 +10,6 @@ import pytest
 @pytest.fixture
 def hello(tmp_path: Path) -> Path:
     # Late: with --interpreted nothing of the package may be imported before the tests are.
-    from hello import program
+    from cli.hello import program
 
     return program(tmp_path)

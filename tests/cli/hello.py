@@ -12,10 +12,9 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from commands import WALKBACK
-from inprocess import run
-
 from cfibuilder import CfiBuilder, cfa
+from cli.commands import WALKBACK
+from cli.inprocess import run
 from elfbuilder import HEADER, ElfBuilder
 from sframefiles import written
 from waiting import PATIENCE
@@ -114,13 +113,19 @@ def derived(path: Path, *options: object) -> bytes:
     return output.read_bytes()
 
 
-def writing(verb: str, path: Path, *output: object) -> list[object]:
+def writing(verb: str, path: Path, *output: str | Path) -> list[str | Path]:
     """The command that makes the verb write: to the output, or in place."""
     if verb == "drop":
         assert run("add", path).exit_code == 0
     return [verb, path, *(("-o", *output) if output else ())]
 
 
-def shell(setup: str, *args: object, redirection: str = "") -> subprocess.CompletedProcess[bytes]:
-    command = ["sh", "-c", f'{setup} exec "$0" "$@" {redirection}', WALKBACK, *map(os.fspath, args)]
+def shell(setup: str, *args: str | bytes | Path, redirection: str = "") -> subprocess.CompletedProcess[bytes]:
+    command: list[str | bytes | Path] = [
+        "sh",
+        "-c",
+        f'{setup} exec "$0" "$@" {redirection}',
+        WALKBACK,
+        *(os.fspath(one) for one in args),
+    ]
     return subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE)

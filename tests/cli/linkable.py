@@ -34,7 +34,9 @@ def incomplete(verb: str, folder: Path, name: str = "incomplete") -> Path:
     return written(folder, with_a_signal_frame(), name)
 
 
-def on(verb: str, path: object, *options: object, output: object = None) -> list[object]:
+def on(
+    verb: str, path: str | bytes | Path, *options: str | Path, output: str | bytes | Path | None = None
+) -> list[str | bytes | Path]:
     """The command; `convert` needs a version, and `link` an output."""
     version = ["--version", "3"] if verb == "convert" and "--version" not in options else []
     if output is None and verb == "link":

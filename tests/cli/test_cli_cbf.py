@@ -9,11 +9,12 @@ import os
 import random
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
-from commands import WALKBACK, on_a_terminal, run, told
 
 from cbf.plaincbf import read
+from cli.commands import WALKBACK, on_a_terminal, run, told
 from recorded import hello, recording, symbols, text
 from walkback.base.errors import WalkbackError
 from walkback.cif.encoding import encode as encode_images
@@ -37,7 +38,7 @@ def fed(data: bytes | str, *args: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([WALKBACK, "cbf", *args], input=given, capture_output=True, check=False)
 
 
-def decoded(*args: str | Path) -> list[list[dict]]:
+def decoded(*args: str | Path) -> list[list[dict[str, Any]]]:
     done = run("cbf", "decode", "--json", *args)
     assert (done.returncode, done.stderr) == (0, b"")
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -324,7 +325,9 @@ def test_frames_are_named_by_an_image_map(tmp_path: Path) -> None:
     assert str(program) in told(done)[1]
 
 
-def test_what_has_no_path_is_not_looked_for_in_the_working_folder(tmp_path: Path, monkeypatch) -> None:
+def test_what_has_no_path_is_not_looked_for_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("[vdso]").write_bytes(hello(tmp_path).read_bytes())
     images = tmp_path / "images.cif"

@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commands import WALKBACK, on_a_terminal, run, told
 
 from capture.targets import THREADS, compiled, started
+from cli.commands import WALKBACK, on_a_terminal, run, told
 from recorded import PID, core, hello, recording
 from walkback.base.errors import UnreadableError
 from walkback.cif.decoding import decode as decode_images

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from inprocess import run
 
+from cli.inprocess import run
 from sframefiles import linked, small, written
 from walkback import sframe
 

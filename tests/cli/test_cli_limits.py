@@ -6,8 +6,8 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, told
 
+from cli.commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, told
 from sframefiles import SFRAME, placing, relocatable, small, written
 from waiting import PATIENCE
 
@@ -24,13 +24,13 @@ OPEN_FILES = 64
 MEMBERS = 100
 
 
-def limited(*args) -> subprocess.CompletedProcess[bytes]:
+def limited(*args: str | Path) -> subprocess.CompletedProcess[bytes]:
     """The command with 300 MB of memory of its own, which mapped files are not, and 64 open files."""
     command = f'ulimit -d {MEMORY} && ulimit -n {OPEN_FILES} && exec "$0" "$@"'
     return subprocess.run(["sh", "-c", command, WALKBACK, *args], capture_output=True, check=False, timeout=PATIENCE)
 
 
-def on(verb: str, path: Path, *options) -> subprocess.CompletedProcess[bytes]:
+def on(verb: str, path: Path, *options: str | Path) -> subprocess.CompletedProcess[bytes]:
     return limited(verb, path, *options, *NEWEST_VERB_TARGET.get(verb, []))
 
 

@@ -7,12 +7,12 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from commands import on_a_terminal, told
-from commands import run as process
-from hello import snapshot
-from inprocess import documented, objects, run
-from linkable import SIGNAL, VERBS, given, incomplete, on, sections
 
+from cli.commands import on_a_terminal, told
+from cli.commands import run as process
+from cli.hello import snapshot
+from cli.inprocess import documented, objects, run
+from cli.linkable import SIGNAL, VERBS, given, incomplete, on, sections
 from docfiles import concatenated, joined, with_a_group
 from sframebuilder import PCREL, SFrameBuilder, row
 from sframefiles import SFRAME, SIZE, TEXT, archive, linked, placing, relocatable, small, starts, written
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # What they tell
 
 
-def test_convert_tells_versions_functions_and_sizes(tmp_path):
+def test_convert_tells_versions_functions_and_sizes(tmp_path: Path) -> None:
     path, output = written(tmp_path, linked(small(2).bytes())), tmp_path / "output"
     done = run("convert", path, "-o", output, "--version", "3")
     assert (done.exit_code, done.stderr) == (0, "")
@@ -37,13 +37,13 @@ def test_convert_tells_versions_functions_and_sizes(tmp_path):
     assert again == f"{output}: version 3: 3 functions, 12 rows, 136 bytes to 136\n"
 
 
-def test_one_of_a_kind_is_not_plural(tmp_path):
+def test_one_of_a_kind_is_not_plural(tmp_path: Path) -> None:
     path = written(tmp_path, linked(small(functions=1).bytes()))
     text = run("convert", path, "--version", "2").stdout
     assert text.startswith(f"{path}: version 3 to 2: 1 function, 4 rows, ")
 
 
-def test_link_tells_how_many_became_what_and_for_where(tmp_path):
+def test_link_tells_how_many_became_what_and_for_where(tmp_path: Path) -> None:
     path = written(tmp_path, linked(small().bytes()))
     raw = written(tmp_path, small(2, address=0x8000).bytes(), "raw")
     done = run("link", path, f"{raw}@0x8000", "-o", tmp_path / "s")
@@ -57,7 +57,7 @@ def test_link_tells_how_many_became_what_and_for_where(tmp_path):
     assert "0x1020" in run("find", tmp_path / "s", "0x1025", "--address", "0x70000").stdout
 
 
-def test_link_of_an_object_tells_no_address(tmp_path):
+def test_link_of_an_object_tells_no_address(tmp_path: Path) -> None:
     path, output = written(tmp_path, joined(), "joined.o"), tmp_path / "m.o"
     done = run("link", "-r", path, "-o", output)
     assert (done.exit_code, done.stdout) == (0, f"{output}: 2 sections, version 2: 3 functions, 12 rows, 133 bytes\n")
@@ -65,7 +65,7 @@ def test_link_of_an_object_tells_no_address(tmp_path):
     assert starts(output) == [0, SIZE, 2 * SIZE]
 
 
-def test_views_are_told_apart_by_their_pieces(tmp_path):
+def test_views_are_told_apart_by_their_pieces(tmp_path: Path) -> None:
     path = written(tmp_path, concatenated())
     for view, expected in (("execution", [(3, 3)]), ("linking", [(3, 2), (3, 1)])):
         assert run("link", path, "-o", tmp_path / view, "--view", view).exit_code == 0
@@ -78,7 +78,7 @@ def test_views_are_told_apart_by_their_pieces(tmp_path):
     assert (tmp_path / "again").read_bytes() == (tmp_path / "execution").read_bytes()
 
 
-def test_fix_tells_what_was_wrong_and_then_that_nothing_is(tmp_path):
+def test_fix_tells_what_was_wrong_and_then_that_nothing_is(tmp_path: Path) -> None:
     path = written(tmp_path, concatenated())
     done = run("fix", path)
     assert (done.exit_code, done.stderr) == (0, "")
@@ -96,7 +96,7 @@ def test_fix_tells_what_was_wrong_and_then_that_nothing_is(tmp_path):
     assert path.read_bytes() == fixed
 
 
-def test_a_file_without_section_headers_is_fixed(tmp_path):
+def test_a_file_without_section_headers_is_fixed(tmp_path: Path) -> None:
     for number, builder in enumerate((small(), small(flags=PCREL))):
         image = linked(builder.bytes()).build().header("e_shoff", 0).header("e_shnum", 0).header("e_shstrndx", 0)
         path = written(tmp_path, image, f"file{number}")
@@ -106,21 +106,21 @@ def test_a_file_without_section_headers_is_fixed(tmp_path):
         assert sections(path) == [(3, 3)]
 
 
-def test_fix_copies_what_is_right(tmp_path):
+def test_fix_copies_what_is_right(tmp_path: Path) -> None:
     path = written(tmp_path, linked(small().bytes()))
     done = run("fix", path, "-o", tmp_path / "copy")
     assert (done.exit_code, done.stdout) == (0, f"{path}: nothing to mend\n")
     assert (tmp_path / "copy").read_bytes() == path.read_bytes()
 
 
-def test_fix_writes_another_version_of_what_is_right(tmp_path):
+def test_fix_writes_another_version_of_what_is_right(tmp_path: Path) -> None:
     path = written(tmp_path, linked(small().bytes()))
     done = run("fix", path, "--version", "2")
     assert done.stdout == f"{path}: version 3 to 2: 3 functions, 12 rows, 133 bytes at 0x2000\n"
     assert sections(path) == [(2, 3)]
 
 
-def test_split_tells_objects_sections_and_groups(tmp_path):
+def test_split_tells_objects_sections_and_groups(tmp_path: Path) -> None:
     path, output = written(tmp_path, with_a_group(), "one.o"), tmp_path / "output"
     done = run("split", path, "-o", output)
     assert (done.exit_code, done.stdout) == (0, f"{path}: 1 object: 2 sections, 1 in groups, 2 functions\n")
@@ -130,14 +130,14 @@ def test_split_tells_objects_sections_and_groups(tmp_path):
     assert sections(two) == [(3, 1), (3, 1), (2, 3)]
 
 
-def test_an_archive_is_converted_whole(tmp_path):
+def test_an_archive_is_converted_whole(tmp_path: Path) -> None:
     members = [written(tmp_path, relocatable(small(version), placing(version)), f"{version}.o") for version in (1, 2)]
     path = archive(tmp_path, "all.a", *members)
     assert run("convert", path, "--version", "3").stdout.startswith(f"{path}: version 1 and 2 to 3: 6 functions, ")
     assert sections(path) == [(3, 3), (3, 3)]
 
 
-def test_raw_bytes_are_converted_in_either_byte_order(tmp_path):
+def test_raw_bytes_are_converted_in_either_byte_order(tmp_path: Path) -> None:
     path = written(tmp_path, small().bytes())
     assert run("convert", path, "--version", "2", "--byteorder", "big").exit_code == 0
     assert "stored big-endian" in run("show", path).stdout
@@ -149,7 +149,7 @@ def test_raw_bytes_are_converted_in_either_byte_order(tmp_path):
 
 @pytest.mark.whole
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_terminal_and_a_pipe_have_the_same_text(tmp_path, verb):
+def test_a_terminal_and_a_pipe_have_the_same_text(tmp_path: Path, verb: str) -> None:
     path = given(verb, tmp_path)
     command = on(verb, path, output=tmp_path / "output")
     piped = process(*command).stdout
@@ -161,7 +161,7 @@ def test_a_terminal_and_a_pipe_have_the_same_text(tmp_path, verb):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_what_cannot_be_said_is_listed_and_1_and_nothing_is_written(tmp_path, verb):
+def test_what_cannot_be_said_is_listed_and_1_and_nothing_is_written(tmp_path: Path, verb: str) -> None:
     path = incomplete(verb, tmp_path)
     before = snapshot(tmp_path)
     for output in (None, tmp_path / "output"):
@@ -175,7 +175,7 @@ def test_what_cannot_be_said_is_listed_and_1_and_nothing_is_written(tmp_path, ve
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_what_is_left_out_is_listed_and_with_strict_1(tmp_path, verb):
+def test_what_is_left_out_is_listed_and_with_strict_1(tmp_path: Path, verb: str) -> None:
     path, output = incomplete(verb, tmp_path), tmp_path / "output"
     for options, status in (([], 0), (["--strict"], 1)):
         output.unlink(missing_ok=True)
@@ -187,7 +187,7 @@ def test_what_is_left_out_is_listed_and_with_strict_1(tmp_path, verb):
         assert output.exists()
 
 
-def test_strict_is_0_if_nothing_is_left_out(tmp_path):
+def test_strict_is_0_if_nothing_is_left_out(tmp_path: Path) -> None:
     for verb in VERBS:
         path = given(verb, tmp_path, verb)
         assert run(*on(verb, path, "--strict", "--leave-out", output=tmp_path / "output")).exit_code == 0
@@ -200,7 +200,7 @@ def many_signals(folder: Path) -> Path:
     return written(folder, linked(builder.bytes(), symbols=False))
 
 
-def test_so_many_are_listed_as_the_limit_says(tmp_path):
+def test_so_many_are_listed_as_the_limit_says(tmp_path: Path) -> None:
     path = many_signals(tmp_path)
     for options, listed in (([], 20), (["--limit", "3"], 3), (["--limit", "0"], 0), (["--limit", "25"], 25)):
         for leave_out in ([], ["--leave-out"]):
@@ -211,7 +211,7 @@ def test_so_many_are_listed_as_the_limit_says(tmp_path):
             assert text.endswith(f": {rest}\n") == (listed < 25)
 
 
-def test_in_an_archive_a_place_names_its_member(tmp_path):
+def test_in_an_archive_a_place_names_its_member(tmp_path: Path) -> None:
     member = incomplete("split", tmp_path, "one.o")
     path = archive(tmp_path, "all.a", member)
     for verb in ("convert", "split"):
@@ -219,7 +219,7 @@ def test_in_an_archive_a_place_names_its_member(tmp_path):
         assert f"  cannot be said: {path}(one.o): .text+0x0 f0 (32 bytes): {SIGNAL}\n" in text
 
 
-def test_of_several_files_a_place_names_its_file(tmp_path):
+def test_of_several_files_a_place_names_its_file(tmp_path: Path) -> None:
     path = incomplete("link", tmp_path)
     whole = written(tmp_path, linked(small().bytes()), "whole")
     text = run("link", whole, path, "-o", tmp_path / "s", "--version", "2").stderr
@@ -227,7 +227,7 @@ def test_of_several_files_a_place_names_its_file(tmp_path):
     assert f"walkback: {whole}: " not in text
 
 
-def test_what_is_too_far_is_told_and_that_version_3_reaches_it(tmp_path):
+def test_what_is_too_far_is_told_and_that_version_3_reaches_it(tmp_path: Path) -> None:
     path = written(tmp_path, small(address=0x10000000).bytes())
     done = run("link", f"{path}@0x10000000", "-o", tmp_path / "s", "--address", "0x200000000", "--version", "2")
     assert done.exit_code == 1
@@ -236,7 +236,7 @@ def test_what_is_too_far_is_told_and_that_version_3_reaches_it(tmp_path):
 
 
 @pytest.mark.parametrize("verb", ["convert", "link", "fix"])
-def test_rows_that_cannot_be_read_are_3_or_left_out(tmp_path, verb):
+def test_rows_that_cannot_be_read_are_3_or_left_out(tmp_path: Path, verb: str) -> None:
     builder = small()
     builder.functions[1].rows[2].info |= 0x60
     path = written(tmp_path, linked(builder.bytes()))
@@ -248,7 +248,7 @@ def test_rows_that_cannot_be_read_are_3_or_left_out(tmp_path, verb):
     assert (done.exit_code, "  left out: 0x1020 f1 (32 bytes): a row has word size" in done.stdout) == (0, True)
 
 
-def test_fix_leaves_out_what_cannot_be_read_even_if_nothing_else_is_wrong(tmp_path):
+def test_fix_leaves_out_what_cannot_be_read_even_if_nothing_else_is_wrong(tmp_path: Path) -> None:
     builder = small(num_fres=10)
     builder.functions[1].rows[2].info |= 0x60
     path = written(tmp_path, linked(builder.bytes()))
@@ -258,7 +258,7 @@ def test_fix_leaves_out_what_cannot_be_read_even_if_nothing_else_is_wrong(tmp_pa
     assert sections(path) == [(3, 2)]
 
 
-def test_a_function_left_out_of_another_s_code(tmp_path):
+def test_a_function_left_out_of_another_s_code(tmp_path: Path) -> None:
     """What is left out does not let the function below it show through."""
     builder = small()
     builder.functions[2].size = 4 * SIZE
@@ -275,7 +275,7 @@ def test_a_function_left_out_of_another_s_code(tmp_path):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_json_is_one_object_and_its_keys_are_documented(tmp_path, verb):
+def test_json_is_one_object_and_its_keys_are_documented(tmp_path: Path, verb: str) -> None:
     path = incomplete(verb, tmp_path)
     done = run(*on(verb, path, "--version", "2", "--leave-out", "--json", output=tmp_path / "output"))
     (line,) = done.stdout.splitlines()
@@ -290,7 +290,7 @@ def test_json_is_one_object_and_its_keys_are_documented(tmp_path, verb):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_json_of_a_refusal_has_the_functions(tmp_path, verb):
+def test_json_of_a_refusal_has_the_functions(tmp_path: Path, verb: str) -> None:
     path = incomplete(verb, tmp_path)
     done = run(*on(verb, path, "--version", "2", "--json", output=tmp_path / "output"))
     assert done.exit_code == 1
@@ -299,7 +299,7 @@ def test_json_of_a_refusal_has_the_functions(tmp_path, verb):
     assert set(found) == {"type", "files" if verb == "link" else "file", "left_out"}
 
 
-def test_json_of_a_fix_has_problems_and_whether_anything_changed(tmp_path):
+def test_json_of_a_fix_has_problems_and_whether_anything_changed(tmp_path: Path) -> None:
     path = written(tmp_path, concatenated())
     first, second = (json.loads(run("fix", path, "--json").stdout) for _ in range(2))
     assert (first["changed"], len(first["problems"]), first["versions"]) == (True, 3, [3])

@@ -7,17 +7,18 @@ import os
 import signal
 import subprocess
 import sys
+from signal import Signals
 from typing import TYPE_CHECKING
 
 import pytest
-from awkward import lines
-from commands import WALKBACK, told
-from commands import run as process
-from hello import AWKWARD, mode, shell, snapshot, spoilt
-from inprocess import run
-from linkable import IN_PLACE, SIGNAL, VERBS, given, incomplete, on, sections
-from writing import SLOW, without_privilege
 
+from cli.awkward import lines
+from cli.commands import WALKBACK, told
+from cli.commands import run as process
+from cli.hello import AWKWARD, mode, shell, snapshot, spoilt
+from cli.inprocess import run
+from cli.linkable import IN_PLACE, SIGNAL, VERBS, given, incomplete, on, sections
+from cli.writing import SLOW, without_privilege
 from docfiles import joined
 from elfbuilder import ElfBuilder
 from sframebuilder import AARCH64
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("verb", IN_PLACE)
-def test_without_an_output_the_file_is_replaced_and_keeps_its_mode(tmp_path, verb):
+def test_without_an_output_the_file_is_replaced_and_keeps_its_mode(tmp_path: Path, verb: str) -> None:
     path, output = given(verb, tmp_path), tmp_path / "output"
     assert run(*on(verb, path, output=output)).exit_code == 0
     path.chmod(0o710)
@@ -45,7 +46,7 @@ def test_without_an_output_the_file_is_replaced_and_keeps_its_mode(tmp_path, ver
 
 
 @pytest.mark.parametrize("verb", IN_PLACE)
-def test_an_output_that_is_the_file_replaces_it(tmp_path, verb):
+def test_an_output_that_is_the_file_replaces_it(tmp_path: Path, verb: str) -> None:
     path, output = given(verb, tmp_path), tmp_path / "output"
     assert run(*on(verb, path, output=output)).exit_code == 0
     assert run(*on(verb, path, output=path)).exit_code == 0
@@ -53,7 +54,7 @@ def test_an_output_that_is_the_file_replaces_it(tmp_path, verb):
 
 
 @pytest.mark.parametrize("verb", IN_PLACE)
-def test_with_an_output_the_file_stays(tmp_path, verb):
+def test_with_an_output_the_file_stays(tmp_path: Path, verb: str) -> None:
     path = given(verb, tmp_path)
     path.chmod(0o750)
     before = path.read_bytes()
@@ -66,7 +67,7 @@ def test_with_an_output_the_file_stays(tmp_path, verb):
     assert mode(tmp_path / "output") == 0o750
 
 
-def test_link_takes_the_place_of_no_linked_file(tmp_path):
+def test_link_takes_the_place_of_no_linked_file(tmp_path: Path) -> None:
     path = given("link", tmp_path)
     (tmp_path / "link").symlink_to(path.name)
     before = snapshot(tmp_path)
@@ -77,7 +78,7 @@ def test_link_takes_the_place_of_no_linked_file(tmp_path):
     assert snapshot(tmp_path) == before
 
 
-def test_link_may_take_the_place_of_raw_bytes_and_of_an_object(tmp_path):
+def test_link_may_take_the_place_of_raw_bytes_and_of_an_object(tmp_path: Path) -> None:
     raw = written(tmp_path, small().bytes(), "raw")
     assert run("link", f"{raw}@0x2000", "-o", raw, "--version", "2").exit_code == 0
     assert sections(raw) == [(2, 3)]
@@ -89,7 +90,7 @@ def test_link_may_take_the_place_of_raw_bytes_and_of_an_object(tmp_path):
 @pytest.mark.whole
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
 @pytest.mark.parametrize("verb", VERBS)
-def test_bytes_to_standard_output_are_only_these(tmp_path, verb, options):
+def test_bytes_to_standard_output_are_only_these(tmp_path: Path, verb: str, options: list[str]) -> None:
     path, output = given(verb, tmp_path), tmp_path / "output"
     assert run(*on(verb, path, output=output)).exit_code == 0
     done = process(*on(verb, path, *options, output="/dev/stdout"))
@@ -102,7 +103,7 @@ def test_bytes_to_standard_output_are_only_these(tmp_path, verb, options):
 
 @pytest.mark.whole
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_refusal_writes_nothing_to_standard_output(tmp_path, verb):
+def test_a_refusal_writes_nothing_to_standard_output(tmp_path: Path, verb: str) -> None:
     for options in ([], ["--json"]):
         path = incomplete(verb, tmp_path)
         done = process(*on(verb, path, "--version", "2", *options, output="/dev/stdout"))
@@ -111,7 +112,7 @@ def test_a_refusal_writes_nothing_to_standard_output(tmp_path, verb):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_bytes_to_a_named_pipe_are_only_these(tmp_path, verb):
+def test_bytes_to_a_named_pipe_are_only_these(tmp_path: Path, verb: str) -> None:
     path, output, fifo = given(verb, tmp_path), tmp_path / "output", tmp_path / "fifo"
     assert run(*on(verb, path, output=output)).exit_code == 0
     os.mkfifo(fifo)
@@ -124,7 +125,7 @@ def test_bytes_to_a_named_pipe_are_only_these(tmp_path, verb):
 @pytest.mark.whole
 @pytest.mark.parametrize("output", ["nowhere/file", "folder", "/dev/full"])
 @pytest.mark.parametrize("verb", VERBS)
-def test_an_output_that_cannot_be_written_is_one_line_and_3(tmp_path, verb, output):
+def test_an_output_that_cannot_be_written_is_one_line_and_3(tmp_path: Path, verb: str, output: str) -> None:
     path = given(verb, tmp_path)
     (tmp_path / "folder").mkdir()
     before = snapshot(tmp_path)
@@ -134,7 +135,7 @@ def test_an_output_that_cannot_be_written_is_one_line_and_3(tmp_path, verb, outp
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_full_disk_is_one_line_and_3_and_the_old_file_stays(tmp_path, verb):
+def test_a_full_disk_is_one_line_and_3_and_the_old_file_stays(tmp_path: Path, verb: str) -> None:
     path = given(verb, tmp_path)
     before = snapshot(tmp_path)
     status, line = told(shell("trap '' XFSZ; ulimit -f 0;", *on(verb, path)))
@@ -146,8 +147,10 @@ def test_a_full_disk_is_one_line_and_3_and_the_old_file_stays(tmp_path, verb):
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_signal_while_it_writes_leaves_the_old_file_and_nothing_else(tmp_path, verb, number, status):
-    command = [sys.executable, "-c", SLOW, *map(os.fspath, on(verb, given(verb, tmp_path)))]
+def test_a_signal_while_it_writes_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, verb: str, number: Signals, status: int
+) -> None:
+    command = [sys.executable, "-c", SLOW, *(os.fspath(one) for one in on(verb, given(verb, tmp_path)))]
     before = snapshot(tmp_path)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout.readline() == b"writing\n"
@@ -158,14 +161,14 @@ def test_a_signal_while_it_writes_leaves_the_old_file_and_nothing_else(tmp_path,
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_folder_that_may_not_be_written_is_one_line_and_3_and_nothing_is_left(tmp_path, verb):
+def test_a_folder_that_may_not_be_written_is_one_line_and_3_and_nothing_is_left(tmp_path: Path, verb: str) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     command = on(verb, given(verb, folder))
     before = snapshot(folder)
     folder.chmod(0o555)
     try:
-        args = [*without_privilege(), str(WALKBACK), *map(os.fspath, command)]
+        args = [*without_privilege(), str(WALKBACK), *(os.fspath(one) for one in command)]
         status, line = told(subprocess.run(args, capture_output=True, check=False))
     finally:
         folder.chmod(0o755)
@@ -174,7 +177,7 @@ def test_a_folder_that_may_not_be_written_is_one_line_and_3_and_nothing_is_left(
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_closed_standard_output_is_one_line_and_3_and_nothing_is_written(tmp_path, verb):
+def test_a_closed_standard_output_is_one_line_and_3_and_nothing_is_written(tmp_path: Path, verb: str) -> None:
     path = given(verb, tmp_path)
     before = snapshot(tmp_path)
     assert told(shell("", *on(verb, path), redirection=">&-")) == (3, "standard output is closed")
@@ -184,7 +187,7 @@ def test_a_closed_standard_output_is_one_line_and_3_and_nothing_is_written(tmp_p
 @pytest.mark.whole
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_full_standard_output_is_one_line_and_3(tmp_path, verb, options):
+def test_a_full_standard_output_is_one_line_and_3(tmp_path: Path, verb: str, options: list[str]) -> None:
     done = shell("", *on(verb, given(verb, tmp_path), *options), redirection=">/dev/full")
     assert told(done) == (3, "cannot write the output: No space left on device")
 
@@ -192,7 +195,7 @@ def test_a_full_standard_output_is_one_line_and_3(tmp_path, verb, options):
 # Wrong usage
 
 
-def wrong_usage(folder: Path) -> list[tuple[list[object], str]]:
+def wrong_usage(folder: Path) -> list[tuple[list[str | bytes | Path], str]]:
     program, raw = written(folder, linked(small().bytes()), "program"), written(folder, small().bytes(), "raw")
     one, output = written(folder, joined(), "one.o"), folder / "output"
     version = ["--version", "3"]
@@ -222,7 +225,7 @@ def wrong_usage(folder: Path) -> list[tuple[list[object], str]]:
 
 
 @pytest.mark.whole
-def test_wrong_usage_is_2_and_writes_nothing(tmp_path):
+def test_wrong_usage_is_2_and_writes_nothing(tmp_path: Path) -> None:
     cases = wrong_usage(tmp_path)
     before = snapshot(tmp_path)
     for args, words in cases:
@@ -236,7 +239,7 @@ def test_wrong_usage_is_2_and_writes_nothing(tmp_path):
 # Files that are not what is wanted
 
 
-def unfit(folder: Path) -> list[tuple[list[object], int, str]]:
+def unfit(folder: Path) -> list[tuple[list[str | bytes | Path], int, str]]:
     """Commands with their exit status and what they tell behind the name of the file."""
     program, one = written(folder, linked(small().bytes()), "program"), written(folder, joined(), "one.o")
     raw, text = written(folder, small().bytes(), "raw"), written(folder, b"some text\n", "text")
@@ -244,7 +247,7 @@ def unfit(folder: Path) -> list[tuple[list[object], int, str]]:
     no_object = written(folder, ElfBuilder(), "no.o")
     empty = written(folder, linked(b"", segment=False), "empty")
     empty_object = written(folder, relocatable(b"", []), "empty.o")
-    cases: list[tuple[list[object], int, str]] = [
+    cases: list[tuple[list[str | bytes | Path], int, str]] = [
         *((on(verb, folder / "missing"), 3, "No such file or directory") for verb in VERBS),
         *((on(verb, folder), 3, "this is a directory") for verb in VERBS),
         (on("convert", text), 3, "this is no ELF file, archive or SFrame section"),
@@ -273,17 +276,20 @@ def unfit(folder: Path) -> list[tuple[list[object], int, str]]:
 
 
 @pytest.mark.whole
-def test_what_a_verb_cannot_take_is_one_line_that_names_it_and_writes_nothing(tmp_path):
+def test_what_a_verb_cannot_take_is_one_line_that_names_it_and_writes_nothing(tmp_path: Path) -> None:
     cases = unfit(tmp_path)
     before = snapshot(tmp_path)
     for command, status, words in cases:
         found, line = told(process(*command))
-        assert (found, line.startswith(f"{command[1]}: "), words in line) == (status, True, True), (command, line)
+        assert (found, line.startswith(f"{os.fsdecode(command[1])}: "), words in line) == (status, True, True), (
+            command,
+            line,
+        )
         assert snapshot(tmp_path) == before
 
 
 @pytest.mark.parametrize("verb", ["convert", "split"])
-def test_an_empty_section_stays_so_and_that_is_told(tmp_path, verb):
+def test_an_empty_section_stays_so_and_that_is_told(tmp_path: Path, verb: str) -> None:
     path = written(tmp_path, relocatable(b"", []), "empty.o")
     done = run(*on(verb, path, output=tmp_path / "output"))
     assert (done.exit_code, done.stderr) == (0, "")
@@ -292,7 +298,7 @@ def test_an_empty_section_stays_so_and_that_is_told(tmp_path, verb):
     assert (tmp_path / "output").read_bytes() == path.read_bytes()
 
 
-def test_machines_that_differ_are_refused(tmp_path):
+def test_machines_that_differ_are_refused(tmp_path: Path) -> None:
     one = written(tmp_path, small().bytes(), "one")
     two = written(tmp_path, small(abi=AARCH64, fixed_ra=0).bytes(), "two")
     status, line = told(process("link", f"{one}@0x2000", f"{two}@0x2000", "-o", tmp_path / "output"))
@@ -301,7 +307,7 @@ def test_machines_that_differ_are_refused(tmp_path):
     assert not (tmp_path / "output").exists()
 
 
-def test_one_file_that_cannot_be_read_is_enough_to_write_nothing(tmp_path):
+def test_one_file_that_cannot_be_read_is_enough_to_write_nothing(tmp_path: Path) -> None:
     path = written(tmp_path, linked(small().bytes()))
     assert told(process("link", path, tmp_path / "missing", "-o", tmp_path / "output"))[0] == 3
     assert set(tmp_path.iterdir()) == {path}
@@ -312,7 +318,7 @@ def test_one_file_that_cannot_be_read_is_enough_to_write_nothing(tmp_path):
 
 @pytest.mark.whole
 @pytest.mark.parametrize("verb", VERBS)
-def test_names_with_control_characters_spoil_no_line(tmp_path, verb):
+def test_names_with_control_characters_spoil_no_line(tmp_path: Path, verb: str) -> None:
     path = incomplete(verb, tmp_path, AWKWARD)
     for options in (["--leave-out"], []):
         done = process(*on(verb, path, "--version", "2", *options, output=tmp_path / "output\x1b[31m"))
@@ -322,9 +328,10 @@ def test_names_with_control_characters_spoil_no_line(tmp_path, verb):
         assert any(expected in line for line in told_lines)
 
 
-def test_wrong_usage_that_names_such_a_file_spoils_no_line(tmp_path):
+def test_wrong_usage_that_names_such_a_file_spoils_no_line(tmp_path: Path) -> None:
     path = written(tmp_path, linked(small().bytes()), AWKWARD)
-    for args in ([f"{path}@0x10", "-o", tmp_path / "output"], [path, "-o", path]):
+    wrong: list[list[str | Path]] = [[f"{path}@0x10", "-o", tmp_path / "output"], [path, "-o", path]]
+    for args in wrong:
         done = process("link", *args)
         assert done.returncode == 2
         assert any("two\\x0alines\\x07" in line for line in lines(done.stderr))
@@ -332,7 +339,7 @@ def test_wrong_usage_that_names_such_a_file_spoils_no_line(tmp_path):
 
 @pytest.mark.whole
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_name_that_is_no_utf_8_is_taken_and_shown(tmp_path, verb):
+def test_a_name_that_is_no_utf_8_is_taken_and_shown(tmp_path: Path, verb: str) -> None:
     name = os.fsencode(tmp_path) + b"/na\xffme"
     given(verb, tmp_path).rename(os.fsdecode(name))
     done = process(*on(verb, name, output=name + b"2"))
@@ -343,7 +350,7 @@ def test_a_name_that_is_no_utf_8_is_taken_and_shown(tmp_path, verb):
     assert os.fsencode(found["files"][0] if verb == "link" else found["file"]) == name
 
 
-def test_a_name_with_an_at_sign_is_a_name_if_it_is_there(tmp_path):
+def test_a_name_with_an_at_sign_is_a_name_if_it_is_there(tmp_path: Path) -> None:
     path = written(tmp_path, linked(small().bytes()), "lib@2")
     assert run("link", path, "-o", tmp_path / "s").exit_code == 0
     raw = written(tmp_path, small().bytes(), "raw@1")
@@ -351,7 +358,7 @@ def test_a_name_with_an_at_sign_is_a_name_if_it_is_there(tmp_path):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_symbol_with_control_characters_spoils_no_line(tmp_path, verb):
+def test_a_symbol_with_control_characters_spoils_no_line(tmp_path: Path, verb: str) -> None:
     path = incomplete(verb, tmp_path)
     name = b"f0\0" if verb == "split" else b"f3\0"
     spoilt(path, name, b"\n\x07\0")

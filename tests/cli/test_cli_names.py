@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from awkward import lines
-from commands import run
 
+from cli.awkward import lines
+from cli.commands import run
 from sframefiles import placing, relocatable, small, written
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ SPOILT = "\n\x1b]0;\x07\x7f\udcff\x9b"
 SPELLED = "\\x0a\\x1b]0;\\x07\\x7f\\xff\\u009b"
 
 
-def spoilt(folder: Path, **fields: int) -> Path:
+def spoilt(folder: Path, **fields: Any) -> Path:
     """An archive with one object, whose section has a function that cannot be read and a wrong one."""
     builder = small()
     builder.functions[0].rows[1].words = [16, 8]
@@ -37,9 +37,9 @@ def spoilt(folder: Path, **fields: int) -> Path:
     image = elf.build()
     for name, value in fields.items():
         image.section(2, name, value)
-    name = f"member{SPOILT}".encode(errors="surrogateescape")
-    header = f"{f'#1/{len(name)}':<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(name) + len(image.data):<10}`\n".encode()
-    return written(folder, b"!<arch>\n" + header + name + bytes(image), "all.a")
+    member = f"member{SPOILT}".encode(errors="surrogateescape")
+    header = f"{f'#1/{len(member)}':<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(member) + len(image.data):<10}`\n".encode()
+    return written(folder, b"!<arch>\n" + header + member + bytes(image), "all.a")
 
 
 def spelled(text: list[str]) -> set[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from commands import VERBS, on, told
 
+from cli.commands import VERBS, on, told
 from sframefiles import GNU_SFRAME, SFRAME, archive, linked, placing, relocatable, small, written
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, on, on_a_terminal, run, told
 
+from cli.commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, on, on_a_terminal, run, told
 from elfbuilder import ElfBuilder
 from sframefiles import SFRAME, archive, linked, placing, relocatable, small, written
 
@@ -190,7 +190,7 @@ def large(folder: Path) -> Path:
 @pytest.mark.parametrize("options", [[], ["--json"], ["--format", "gnu"]])
 def test_a_closed_pipe_ends_quietly(options: list[str], tmp_path: Path) -> None:
     path = large(tmp_path)
-    command = [WALKBACK, "show", *options, "--address", hex(SFRAME), path]
+    command: list[str | Path] = [WALKBACK, "show", *options, "--address", hex(SFRAME), path]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None

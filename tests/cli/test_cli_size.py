@@ -37,7 +37,7 @@ def library(tmp_path: Path) -> Path:
     return written(tmp_path, linked(small().bytes()), "library.so")
 
 
-def test_one_file_is_an_account(program):
+def test_one_file_is_an_account(program: Path) -> None:
     done = run(program)
     assert done.exit_code == 0
     sizes, text = measure(program), done.stdout
@@ -63,21 +63,21 @@ def test_one_file_is_an_account(program):
     assert "belonging to nothing" not in text
 
 
-def test_lines_of_an_account_stand_below_each_other(program):
+def test_lines_of_an_account_stand_below_each_other(program: Path) -> None:
     lines = [line for line in run(program).stdout.splitlines() if re.match(r" {2,}[^ ].*  +\d+  ", line)]
     ends = {re.match(r" {2,}.*?\S  +\d+(?=  )", line).end() for line in lines}
     assert len(ends) == 1
     assert len(lines) > 30
 
 
-def test_the_sframe_that_is_there_is_told_by_parts(library):
+def test_the_sframe_that_is_there_is_told_by_parts(library: Path) -> None:
     text = run(library).stdout
     total = measure(library).sframe.parts.total
     assert re.search(rf"^  \.sframe \(version 3\) +{total}  ", text, re.MULTILINE)
     assert "would take" not in text
 
 
-def test_many_files_are_a_table_with_the_totals_last(program, library):
+def test_many_files_are_a_table_with_the_totals_last(program: Path, library: Path) -> None:
     done = run(program, library)
     assert done.exit_code == 0
     lines, _, account = done.stdout.partition("\n\n")
@@ -107,7 +107,7 @@ def test_many_files_are_a_table_with_the_totals_last(program, library):
     assert account.startswith("total: 2 files, ")
 
 
-def test_what_fails_is_told_and_the_others_are_counted(program, tmp_path):
+def test_what_fails_is_told_and_the_others_are_counted(program: Path, tmp_path: Path) -> None:
     bare = written(tmp_path, ElfBuilder(kind=1), "bare.o")
     done = run(program, bare, program)
     assert done.exit_code == 1
@@ -123,7 +123,7 @@ def test_what_fails_is_told_and_the_others_are_counted(program, tmp_path):
     assert (alone.exit_code, alone.stdout) == (3, "")
 
 
-def test_an_archive_tells_its_members(tmp_path, program):
+def test_an_archive_tells_its_members(tmp_path: Path, program: Path) -> None:
     two = written(tmp_path, a_program(), "two.o")
     bare = written(tmp_path, ElfBuilder(kind=1), "bare.o")
     path = archive(tmp_path, "all.a", program, two, bare) or tmp_path / "all.a"
@@ -136,7 +136,7 @@ def objects(*args: object) -> list[dict[str, Any]]:
     return [json.loads(line) for line in run("--json", *args).stdout.splitlines()]
 
 
-def test_json_is_one_object_a_file_and_the_totals(program, library):
+def test_json_is_one_object_a_file_and_the_totals(program: Path, library: Path) -> None:
     (alone,) = objects(program)
     first, second, total = objects(program, library)
     assert first == alone
@@ -151,7 +151,7 @@ def test_json_is_one_object_a_file_and_the_totals(program, library):
     assert total["files"] == 2
 
 
-def test_json_has_the_documented_keys(program, library):
+def test_json_has_the_documented_keys(program: Path, library: Path) -> None:
     def keys(value: Any) -> set[str]:
         if isinstance(value, list):
             return set().union(*map(keys, value))
@@ -162,11 +162,11 @@ def test_json_has_the_documented_keys(program, library):
     assert keys(objects(program, library)) - {"1", "2", "3"} <= documented
 
 
-def test_options_are_documented(program):
+def test_options_are_documented(program: Path) -> None:
     section = DOCS.read_text().partition("## `walkback size`")[2].partition("\n## ")[0]
     for option in set(re.findall(r"--[a-z-]+", run("--help").stdout)) - {"--help"}:
         assert f"`{option}" in section
 
 
-def test_help_fits_a_terminal():
+def test_help_fits_a_terminal() -> None:
     assert all(len(line) <= 80 for line in run("--help").stdout.splitlines())

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import WALKBACK, on_a_terminal, run, told
 
 from capture.corebuilder import CoreBuilder
 from capture.targets import THREADS, compiled, started, state
+from cli.commands import WALKBACK, on_a_terminal, run, told
 from recorded import core, hello
 from waiting import PATIENCE, eventually
 
@@ -450,7 +450,7 @@ def test_the_output_is_there_whole_or_not_at_all(target: int, tmp_path: Path) ->
     output = tmp_path / "folder" / "output"
     output.parent.mkdir()
     output.write_text("old")
-    command = [WALKBACK, "stack", "--json", "--repeat", "1000000", "-o", output, str(target)]
+    command: list[str | Path] = [WALKBACK, "stack", "--json", "--repeat", "1000000", "-o", output, str(target)]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         assert eventually(lambda: len(list(output.parent.iterdir())) > 1)
         time.sleep(0.2)
@@ -478,7 +478,7 @@ def test_an_output_that_cannot_be_written(target: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["text", "folded", "json"])
 def test_ctrl_c_ends_the_looking_and_what_there_is_is_written(form: str, target: int, tmp_path: Path) -> None:
     output = tmp_path / "output"
-    args = ["--format", form, "--repeat", "1000000", "--interval", "0.01", "-o", output, str(target)]
+    args: list[str | Path] = ["--format", form, "--repeat", "1000000", "--interval", "0.01", "-o", output, str(target)]
     with subprocess.Popen([WALKBACK, "stack", *args], stderr=subprocess.PIPE) as process:
         wait_for_looks(target)
         process.send_signal(signal.SIGINT)
@@ -497,7 +497,7 @@ def test_ctrl_c_ends_the_looking_and_what_there_is_is_written(form: str, target:
 
 def test_a_target_that_ends_is_told_and_what_there_is_is_written(program: Path) -> None:
     with started(program) as process:
-        command = [WALKBACK, "stack", "--format", "folded", "--repeat", "1000000", str(process.pid)]
+        command: list[str | Path] = [WALKBACK, "stack", "--format", "folded", "--repeat", "1000000", str(process.pid)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as looking:
             wait_for_looks(process.pid)
             process.kill()
@@ -510,7 +510,7 @@ def test_a_target_that_ends_is_told_and_what_there_is_is_written(program: Path) 
 
 def test_the_target_goes_on_when_the_looking_one_is_killed(target: int) -> None:
     for wait in (0, 0.01, 0.05):
-        command = [WALKBACK, "stack", "--repeat", "1000000", "--interval", "0", str(target)]
+        command: list[str | Path] = [WALKBACK, "stack", "--repeat", "1000000", "--interval", "0", str(target)]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as looking:
             wait_for_looks(target)
             time.sleep(wait)

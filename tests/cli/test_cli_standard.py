@@ -9,13 +9,13 @@ import re
 import shutil
 import socket
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
-from commands import WALKBACK, told
-from hello import derived, hello_object, whole
 
+from cli.commands import WALKBACK, told
+from cli.hello import derived, hello_object, whole
 from recorded import core, recording
 from recorded import hello as walked
 from waiting import PATIENCE
@@ -31,10 +31,13 @@ if TYPE_CHECKING:
 SHOWN = re.compile(rb"/dev/stdin")
 
 
-def run(*args: object, **streams: object) -> subprocess.CompletedProcess[bytes]:
+def run(*args: str | Path, **streams: Any) -> subprocess.CompletedProcess[bytes]:
     streams.setdefault("stdout", subprocess.PIPE)
-    command = [WALKBACK, *map(os.fspath, args)]
-    return subprocess.run(command, stderr=subprocess.PIPE, check=False, timeout=PATIENCE, **streams)
+    command = [str(WALKBACK), *(os.fspath(one) for one in args)]
+    done: subprocess.CompletedProcess[bytes] = subprocess.run(
+        command, stderr=subprocess.PIPE, check=False, timeout=PATIENCE, **streams
+    )
+    return done
 
 
 @pytest.fixture
@@ -114,8 +117,11 @@ def test_it_does_not_matter_what_standard_input_is(way: str, program: Path) -> N
             found = run("show", "--json", "-", stdin=file)
     elif way == "socket":
         ours, theirs = socket.socketpair()
-        command = [WALKBACK, "show", "--json", "-"]
-        with ours, subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as one:
+        command: list[str | Path] = [WALKBACK, "show", "--json", "-"]
+        with (
+            ours,
+            subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as one,
+        ):
             theirs.close()
             ours.sendall(program.read_bytes())
             ours.shutdown(socket.SHUT_WR)
@@ -350,12 +356,12 @@ def test_a_chart_does_not_go_where_the_table_goes(tmp_path: Path) -> None:
 def test_standard_error_may_be_closed(verb: str, program: Path, tmp_path: Path) -> None:
     file = tmp_path / "perf.data"
     file.write_bytes(recording(walked(tmp_path)))
-    args = {
+    commands: dict[str, list[str | Path]] = {
         "unwind": ["unwind", file, "-o", tmp_path / "out"],
         "survey": ["survey", program, "-o", tmp_path / "out"],
         "show": ["show", program, "--nothing"],
-    }[verb]
-    done = subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", WALKBACK, *args], capture_output=True, check=False)
+    }
+    done = subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", WALKBACK, *commands[verb]], capture_output=True, check=False)
     assert done.returncode == (2 if verb == "show" else 0)
     assert (tmp_path / "out").exists() == (verb != "show")
     assert b"Usage" not in done.stdout

@@ -10,11 +10,12 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
-from commands import WALKBACK, run, told
 
 from capture.targets import THREADS, compiled, started
+from cli.commands import WALKBACK, run, told
 from recorded import core, hello, recording
 from waiting import PATIENCE, eventually
 from walkback.cbf.encoding import encode as encode_backtrace
@@ -67,7 +68,7 @@ def text(store: Path, *args: object) -> str:
     return done.stdout.decode()
 
 
-def objects(store: Path, *args: object) -> list[dict[str, object]]:
+def objects(store: Path, *args: object) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text(store, *args, "--json").splitlines()]
 
 
@@ -235,7 +236,8 @@ def test_json_of_what_is_no_number(store: Path) -> None:
 
 @pytest.mark.whole
 def test_arguments_that_are_not_utf8(store: Path) -> None:
-    for args in (["top", "--host", b"\xff"], ["through", b"\xff"], ["diff", b"\xff=1", "version=1"]):
+    some: list[list[str | bytes]] = [["top", "--host", b"\xff"], ["through", b"\xff"], ["diff", b"\xff=1", "version=1"]]
+    for args in some:
         done = run("store", store, *args)
         assert (done.returncode, b"Traceback" in done.stderr) == (1, False), args
     assert run("store", store, "sql", b"SELECT '\xff' AS a").stdout == "a\n\ufffd\n".encode()

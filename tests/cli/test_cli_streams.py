@@ -6,13 +6,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, told
 
+from cli.commands import NEWEST_VERB_TARGET, VERBS, WALKBACK, told
 from sframefiles import linked, small, written
 from waiting import PATIENCE
 
 
-def run(redirection: str, *args) -> subprocess.CompletedProcess[bytes]:
+def run(redirection: str, *args: Path | str) -> subprocess.CompletedProcess[bytes]:
     """The command with a redirection of the shell."""
     command = ["sh", "-c", f'exec "$0" "$@" {redirection}', WALKBACK, *args]
     return subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE)

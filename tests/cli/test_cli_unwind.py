@@ -19,9 +19,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from commands import WALKBACK, on_a_terminal, run, told
 
 from capture.targets import THREADS, compiled
+from cli.commands import WALKBACK, on_a_terminal, run, told
 from perfbuilder import CALLCHAIN, IP, TID, TIME, Attr, Builder
 from perfdata.test_recordings import perf
 from recorded import PID, hello, recording
@@ -80,7 +80,7 @@ def test_folded_stacks_are_the_default(recorded: Path) -> None:
 
 def test_standard_input(recorded: Path, tmp_path: Path) -> None:
     for contents in (recording(tmp_path / "hello", pipe=True), recorded.read_bytes()):
-        command = [WALKBACK, "unwind", "-"]
+        command: list[str | Path] = [WALKBACK, "unwind", "-"]
         done = subprocess.run(command, input=contents, capture_output=True, check=False)
         if contents[8:9] == b"\x10":
             assert done.stdout.decode().splitlines() == FOLDED

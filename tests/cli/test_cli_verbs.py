@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import Result
-from inprocess import documented, objects, run
 
+from cli.inprocess import documented, objects, run
 from sframebuilder import SFrameBuilder, row
 from sframefiles import PC64, SIZE, archive, linked, placing, relocatable, small, written
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.fixture

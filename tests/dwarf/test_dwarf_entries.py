@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from cfibuilder import (
@@ -26,9 +28,10 @@ from cfibuilder import (
     cfa,
     expr,
 )
-from walkback.base.arch import AARCH64, AMD64
+from walkback.base.arch import AARCH64, AMD64, ByteOrder, Machine
 from walkback.base.errors import DwarfError
 from walkback.dwarf.decoding import decode
+from walkback.dwarf.frames import Frames
 from walkback.dwarf.layout import EntryFault
 from walkback.dwarf.rules import to_table
 
@@ -41,13 +44,18 @@ KINDS = pytest.mark.parametrize("eh", [True, False], ids=["eh_frame", "debug_fra
 FORMS = [ABSPTR, ULEB128, UDATA2, UDATA4, UDATA8, SLEB128, SDATA2, SDATA4, SDATA8]
 
 
-def read(builder: CfiBuilder, machine=AMD64, **options):
+def read(builder: CfiBuilder, machine: Machine = AMD64, **options: Any) -> Frames:
     data = builder.bytes()
-    known = {"address": builder.address, "byteorder": builder.order, "text": builder.text, "got": builder.got}
+    known: dict[str, Any] = {
+        "address": builder.address,
+        "byteorder": builder.order,
+        "text": builder.text,
+        "got": builder.got,
+    }
     return decode(data, machine, eh=builder.eh, **known, **options)
 
 
-def places(frames) -> list[tuple[int, int]]:
+def places(frames: Frames) -> list[tuple[int, int]]:
     return list(zip(frames.fdes.start.tolist(), frames.fdes.size.tolist(), strict=True))
 
 
@@ -55,7 +63,7 @@ def places(frames) -> list[tuple[int, int]]:
 @BOTH
 @pytest.mark.parametrize("wide", [False, True], ids=["32-bit", "64-bit"])
 @pytest.mark.parametrize("version", [1, 3, 4])
-def test_both_kinds_lengths_and_all_versions(eh, order, wide, version):
+def test_both_kinds_lengths_and_all_versions(eh: bool, order: ByteOrder, wide: bool, version: int) -> None:
     builder = CfiBuilder(eh=eh, order=order, wide=wide, address=0x7000)
     cie = builder.cie(AT_START, version=version, code_align=2, data_align=-4, ra=16)
     builder.fde(cie, 0x1234, 0x56, PUSH)
@@ -74,14 +82,14 @@ def test_both_kinds_lengths_and_all_versions(eh, order, wide, version):
     assert (frames.eh, frames.byteorder, frames.stop) == (eh, order, None)
 
 
-def test_the_return_column_of_version_1_is_a_byte_and_of_others_leb128():
+def test_the_return_column_of_version_1_is_a_byte_and_of_others_leb128() -> None:
     for version, ra in ((1, 0xF0), (3, 0x1234), (4, 0x1234)):
         builder = CfiBuilder()
         builder.cie(version=version, ra=ra)
         assert read(builder).cies.ra_column.tolist() == [ra]
 
 
-def test_lengths_of_both_sizes_stand_in_one_section():
+def test_lengths_of_both_sizes_stand_in_one_section() -> None:
     for eh in (True, False):
         builder = CfiBuilder(eh=eh, address=0x100)
         wide = builder.cie(AT_START, wide=True)
@@ -94,7 +102,7 @@ def test_lengths_of_both_sizes_stand_in_one_section():
 
 
 @KINDS
-def test_several_cies_each_with_its_functions(eh):
+def test_several_cies_each_with_its_functions(eh: bool) -> None:
     builder = CfiBuilder(eh=eh, address=0x100)
     first = builder.cie(AT_START)
     builder.fde(first, 0x1000, 16)
@@ -108,7 +116,7 @@ def test_several_cies_each_with_its_functions(eh):
 
 
 @KINDS
-def test_a_cie_can_stand_after_its_functions(eh):
+def test_a_cie_can_stand_after_its_functions(eh: bool) -> None:
     builder = CfiBuilder(eh=eh, address=0x100)
     builder.cie(AT_START)
     late = builder.entries.pop()
@@ -121,7 +129,7 @@ def test_a_cie_can_stand_after_its_functions(eh):
 
 
 @KINDS
-def test_terminators_are_no_end(eh):
+def test_terminators_are_no_end(eh: bool) -> None:
     builder = CfiBuilder(eh=eh, address=0x100)
     builder.zero()
     cie = builder.cie(AT_START)
@@ -137,14 +145,14 @@ def test_terminators_are_no_end(eh):
 
 
 @KINDS
-def test_a_section_can_be_empty(eh):
+def test_a_section_can_be_empty(eh: bool) -> None:
     for data in (b"", bytes(4), bytes(12)):
         frames = decode(data, AMD64, eh=eh)
         assert (len(frames.cies), len(frames.fdes), frames.stop) == (0, 0, None)
         assert len(to_table(frames)) == 0
 
 
-def test_any_buffer_can_be_read():
+def test_any_buffer_can_be_read() -> None:
     builder = CfiBuilder(address=0x100)
     builder.fde(builder.cie(AT_START), 0x1000, 16)
     data = builder.bytes()
@@ -158,7 +166,7 @@ def test_any_buffer_can_be_read():
 @BOTH
 @pytest.mark.parametrize("base", [ABSPTR, PCREL, TEXTREL, DATAREL])
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form:#x}")
-def test_every_encoding_of_a_start(order, base, form):
+def test_every_encoding_of_a_start(order: ByteOrder, base: int, form: int) -> None:
     # What it counts from lies below it, so that the unsigned forms can say it.
     builder = CfiBuilder(order=order, address=0x20, text=0x700, got=0x800)
     builder.fde(builder.cie(AT_START, encoding=base | form), 0x1234, 0x79)
@@ -167,13 +175,13 @@ def test_every_encoding_of_a_start(order, base, form):
 
 @pytest.mark.parametrize("base", [PCREL, TEXTREL, DATAREL])
 @pytest.mark.parametrize("form", [SLEB128, SDATA2, SDATA4, SDATA8])
-def test_signed_distances_go_back(base, form):
+def test_signed_distances_go_back(base: int, form: int) -> None:
     builder = CfiBuilder(address=0x5000, text=0x4000, got=0x3000)
     builder.fde(builder.cie(AT_START, encoding=base | form), 0x1234, 0x79)
     assert places(read(builder)) == [(0x1234, 0x79)]
 
 
-def test_addresses_wrap_around_at_64_bits():
+def test_addresses_wrap_around_at_64_bits() -> None:
     builder = CfiBuilder(address=2**64 - 0x100)
     builder.fde(builder.cie(AT_START), 2**64 + 0x40, 16)
     assert places(read(builder)) == [(0x40, 16)]
@@ -182,7 +190,7 @@ def test_addresses_wrap_around_at_64_bits():
     assert places(read(builder)) == [(2**64 - 0x40, 16)]
 
 
-def test_the_size_has_the_form_of_the_start_and_counts_from_nothing():
+def test_the_size_has_the_form_of_the_start_and_counts_from_nothing() -> None:
     builder = CfiBuilder(address=0x5000, got=0x1000)
     builder.fde(builder.cie(AT_START, encoding=DATAREL | UDATA2), 0x1800, 0xFFF0)
     builder.fde(builder.cie(AT_START, encoding=PCREL | ULEB128), 0x6000, 2**40)
@@ -190,7 +198,7 @@ def test_the_size_has_the_form_of_the_start_and_counts_from_nothing():
 
 
 @pytest.mark.parametrize("address", range(0x1000, 0x1009))
-def test_an_aligned_start(address):
+def test_an_aligned_start(address: int) -> None:
     builder = CfiBuilder(address=address)
     builder.fde(builder.cie(AT_START, encoding=ALIGNED), 0x123456789, 0x20, PUSH)
     frames = read(builder)
@@ -199,7 +207,7 @@ def test_an_aligned_start(address):
 
 
 @pytest.mark.parametrize("encoding", [INDIRECT, INDIRECT | PCREL_SDATA4, INDIRECT | DATAREL | SDATA4])
-def test_an_indirect_start_is_where_the_pointer_points(encoding):
+def test_an_indirect_start_is_where_the_pointer_points(encoding: int) -> None:
     builder = CfiBuilder(address=0x5000, got=0x6000)
     builder.fde(builder.cie(AT_START, encoding=encoding), 0x7000, 16, PUSH)
     builder.fde(0, 0x7008, 16)
@@ -209,21 +217,21 @@ def test_an_indirect_start_is_where_the_pointer_points(encoding):
     assert frames.fdes.rows.tolist() == [2, 0]
 
 
-def test_a_start_from_the_function_is_what_is_stored():
+def test_a_start_from_the_function_is_what_is_stored() -> None:
     builder = CfiBuilder()
     builder.fde(builder.cie(AT_START, encoding=FUNCREL | UDATA4), 0x1234, 16)
     assert places(read(builder)) == [(0x1234, 16)]
 
 
 @pytest.mark.parametrize("encoding", [OMIT, 0x05, 0x08, 0x0D, 0x0F, 0x60, 0x70, PCREL | 0x0E])
-def test_encodings_that_mean_nothing(encoding):
+def test_encodings_that_mean_nothing(encoding: int) -> None:
     builder = CfiBuilder(address=0x5000)
     builder.fde(builder.cie(AT_START, encoding=encoding), 0x7000, 16)
     assert read(builder, faults=True).fdes.fault.tolist() == [EntryFault.ENCODING]
 
 
 @pytest.mark.parametrize("size", [2, 4])
-def test_addresses_of_fewer_bytes(size):
+def test_addresses_of_fewer_bytes(size: int) -> None:
     builder = CfiBuilder(eh=False)
     builder.fde(builder.cie(AT_START, version=4, address_size=size), 0xF234, 0x80, PUSH)
     frames = read(builder)
@@ -235,7 +243,7 @@ def test_addresses_of_fewer_bytes(size):
 # Augmentations
 
 
-def test_no_augmentation_has_absolute_pointers():
+def test_no_augmentation_has_absolute_pointers() -> None:
     builder = CfiBuilder(address=0x5000)
     builder.fde(builder.cie(AT_START, augmentation=b""), 0x1234567890, 16, PUSH)
     frames = read(builder)
@@ -244,7 +252,7 @@ def test_no_augmentation_has_absolute_pointers():
     assert frames.row_offset.tolist() == [0, 1]
 
 
-def test_the_augmentation_eh_has_a_pointer():
+def test_the_augmentation_eh_has_a_pointer() -> None:
     builder = CfiBuilder(address=0x5000)
     builder.fde(builder.cie(AT_START, augmentation=b"eh", eh_pointer=0x7A7A7A7A7A7A7A7A), 0x1234, 16, PUSH)
     frames = read(builder)
@@ -253,7 +261,7 @@ def test_the_augmentation_eh_has_a_pointer():
 
 
 @pytest.mark.parametrize("letters", [b"z", b"zR", b"zRS", b"zSR", b"zPLR", b"zPLRS", b"zRB", b"zRG", b"zRLPSBG"])
-def test_letters_of_sized_augmentations(letters):
+def test_letters_of_sized_augmentations(letters: bytes) -> None:
     builder = CfiBuilder(address=0x5000)
     personality = (INDIRECT | PCREL | SDATA4, 0x4000)
     cie = builder.cie(AT_START, augmentation=letters, lsda=PCREL_SDATA4, personality=personality)
@@ -277,7 +285,7 @@ def test_letters_of_sized_augmentations(letters):
 
 
 @pytest.mark.parametrize("letters", [b"R", b"RS", b"PLR", b"SB"])
-def test_letters_without_their_size(letters):
+def test_letters_without_their_size(letters: bytes) -> None:
     builder = CfiBuilder(address=0x5000)
     cie = builder.cie(AT_START, augmentation=letters, lsda=UDATA4, personality=(UDATA4, 7))
     builder.fde(cie, 0x1234, 16, PUSH, lsda=0x99)
@@ -288,7 +296,7 @@ def test_letters_without_their_size(letters):
 
 
 @pytest.mark.parametrize("form", [ABSPTR, ULEB128, UDATA2, UDATA4, UDATA8, SLEB128, SDATA8])
-def test_a_personality_of_any_encoding_is_passed_over(form):
+def test_a_personality_of_any_encoding_is_passed_over(form: int) -> None:
     builder = CfiBuilder()
     builder.fde(builder.cie(AT_START, augmentation=b"zPR", personality=(form, 0x1234)), 0x1234, 16, PUSH)
     frames = read(builder)
@@ -297,7 +305,7 @@ def test_a_personality_of_any_encoding_is_passed_over(form):
 
 
 @pytest.mark.parametrize("address", range(8))
-def test_an_aligned_personality(address):
+def test_an_aligned_personality(address: int) -> None:
     builder = CfiBuilder(address=address)
     builder.cie(AT_START, augmentation=b"zPR", data=b"")
     place = address + builder.assemble()[1]["cie0.data"] + 1
@@ -309,14 +317,14 @@ def test_an_aligned_personality(address):
     assert places(read(builder)) == [(0x1234, 16)]
 
 
-def test_a_personality_can_be_left_out():
+def test_a_personality_can_be_left_out() -> None:
     builder = CfiBuilder()
     builder.fde(builder.cie(AT_START, augmentation=b"zPR", personality=(OMIT, 0)), 0x1234, 16)
     frames = read(builder)
     assert (frames.cies.personality.tolist(), places(frames)) == ([-1], [(0x1234, 16)])
 
 
-def test_unknown_letters_of_a_sized_augmentation_are_passed_over():
+def test_unknown_letters_of_a_sized_augmentation_are_passed_over() -> None:
     builder = CfiBuilder(address=0x5000)
     cie = builder.cie(AT_START, augmentation=b"zRx", data=bytes([PCREL_SDATA4, 1, 2, 3]))
     builder.fde(cie, 0x1234, 16, PUSH, data=b"more")
@@ -326,7 +334,7 @@ def test_unknown_letters_of_a_sized_augmentation_are_passed_over():
 
 
 @pytest.mark.parametrize("letters", [b"x", b"Rx", b"armcc+", b"e", b"ehx", b"eH"])
-def test_unknown_letters_without_a_size_are_a_fault(letters):
+def test_unknown_letters_without_a_size_are_a_fault(letters: bytes) -> None:
     builder = CfiBuilder(address=0x5000)
     builder.fde(builder.cie(AT_START, augmentation=letters), 0x1234, 16)
     frames = read(builder, faults=True)
@@ -334,7 +342,7 @@ def test_unknown_letters_without_a_size_are_a_fault(letters):
     assert frames.fdes.fault.tolist() == [EntryFault.CIE_FAULT]
 
 
-def test_more_augmentation_data_than_letters_use_are_passed_over():
+def test_more_augmentation_data_than_letters_use_are_passed_over() -> None:
     builder = CfiBuilder(address=0x5000)
     builder.fde(builder.cie(AT_START, data=bytes([PCREL_SDATA4]) + b"unknown"), 0x1234, 16, PUSH, data=b"unknown")
     assert read(builder).row_offset.tolist() == [0, 1]
@@ -349,7 +357,9 @@ def broken(name: str) -> CfiBuilder:
     good = builder.cie(AT_START)
     builder.fde(good, 0x1000, 16)
     builder.fde(good, 0x2000, 16, PUSH)
-    encoding, program, options, cie = PCREL_SDATA4, PUSH, {}, {}
+    encoding, program = PCREL_SDATA4, PUSH
+    options: dict[str, Any] = {}
+    cie: dict[str, Any] = {}
     match name:
         case "CUT_OFF":
             options = {"data_length": 200}
@@ -376,7 +386,7 @@ OF_FUNCTIONS = ["CUT_OFF", "CIE_POINTER", "CIE_FAULT", "ENCODING", "INSTRUCTION"
 
 
 @pytest.mark.parametrize("name", OF_FUNCTIONS)
-def test_a_fault_is_told_in_one_line_with_its_place_and_rule(name):
+def test_a_fault_is_told_in_one_line_with_its_place_and_rule(name: str) -> None:
     builder = broken(name)
     with pytest.raises(DwarfError) as caught:
         read(builder)
@@ -389,7 +399,7 @@ def test_a_fault_is_told_in_one_line_with_its_place_and_rule(name):
 
 
 @pytest.mark.parametrize("name", OF_FUNCTIONS)
-def test_a_fault_hides_nothing_else(name):
+def test_a_fault_hides_nothing_else(name: str) -> None:
     frames = read(broken(name), faults=True)
     assert frames.fdes.fault.tolist() == [0, 0, EntryFault[name], 0]
     table = to_table(frames)
@@ -414,7 +424,7 @@ def test_a_fault_hides_nothing_else(name):
         (EntryFault.CUT_OFF, {"augmentation": b"zRLP", "data": bytes([PCREL_SDATA4])}),
     ],
 )
-def test_faults_of_a_cie(fault, options):
+def test_faults_of_a_cie(fault: EntryFault, options: dict[str, Any]) -> None:
     builder = CfiBuilder()
     builder.fde(builder.cie(AT_START, **options), 0x1000, 16)
     frames = read(builder, faults=True)
@@ -426,7 +436,7 @@ def test_faults_of_a_cie(fault, options):
 
 
 @pytest.mark.parametrize("program", ["restore_state", f"def_cfa_expression {expr('breg7 8')}"])
-def test_a_fault_in_the_program_of_a_cie(program):
+def test_a_fault_in_the_program_of_a_cie(program: str) -> None:
     builder = CfiBuilder()
     whole = cfa(program)
     builder.cie(AT_START + (whole if program == "restore_state" else whole[:-1]), padding=1)
@@ -438,7 +448,7 @@ def test_a_fault_in_the_program_of_a_cie(program):
     }
 
 
-def test_every_cut_of_a_cie_is_told():
+def test_every_cut_of_a_cie_is_told() -> None:
     builder = CfiBuilder()
     builder.cie(AT_START, augmentation=b"zPLR", personality=(UDATA8, 1), padding=1)
     data, labels = builder.assemble()
@@ -448,7 +458,7 @@ def test_every_cut_of_a_cie_is_told():
         assert frames.cies.fault.tolist() == [EntryFault.CUT_OFF], length
 
 
-def test_every_cut_of_a_function_is_told():
+def test_every_cut_of_a_function_is_told() -> None:
     for wide in (False, True):
         builder = CfiBuilder(wide=wide)
         builder.fde(builder.cie(AT_START, augmentation=b"zLR", lsda=UDATA4), 0x100, 16, lsda=4, padding=1)
@@ -465,7 +475,7 @@ def test_every_cut_of_a_function_is_told():
 
 @KINDS
 @pytest.mark.parametrize("length", [1, 3, 21, 1000, 0xFFFFFFEF, 0xFFFFFFF0, 0xFFFFFFFE])
-def test_an_entry_that_goes_on_after_the_end_stops_the_reading(eh, length):
+def test_an_entry_that_goes_on_after_the_end_stops_the_reading(eh: bool, length: int) -> None:
     builder = CfiBuilder(eh=eh, address=0x100)
     builder.fde(builder.cie(AT_START), 0x1000, 16)
     place = builder.assemble()[1]["end"]
@@ -478,13 +488,13 @@ def test_an_entry_that_goes_on_after_the_end_stops_the_reading(eh, length):
 
 
 @pytest.mark.parametrize("length", [21, 2**32, 2**63, 2**64 - 1])
-def test_a_wide_length_beyond_the_end(length):
+def test_a_wide_length_beyond_the_end(length: int) -> None:
     data = b"\xff\xff\xff\xff" + length.to_bytes(8, "little") + bytes(20)
     assert decode(data, AMD64, faults=True).stop == 0
 
 
 @pytest.mark.parametrize("tail", [1, 2, 3])
-def test_bytes_after_the_last_entry(tail):
+def test_bytes_after_the_last_entry(tail: int) -> None:
     builder = CfiBuilder(address=0x100)
     builder.fde(builder.cie(AT_START), 0x1000, 16)
     assert decode(builder.bytes() + bytes(tail), AMD64, address=0x100, faults=True).stop == len(builder.bytes())
@@ -492,7 +502,7 @@ def test_bytes_after_the_last_entry(tail):
 
 @KINDS
 @pytest.mark.parametrize("pointer", [1, 4, 0x18, 0x7FFFFFFF, 0xFFFFFFF0])
-def test_a_pointer_to_no_cie(eh, pointer):
+def test_a_pointer_to_no_cie(eh: bool, pointer: int) -> None:
     builder = CfiBuilder(eh=eh)
     builder.cie(AT_START)
     builder.fde(0, 0x1000, 16, identifier=pointer)
@@ -500,7 +510,7 @@ def test_a_pointer_to_no_cie(eh, pointer):
     assert read(builder, faults=True).fdes.fault.tolist() == [EntryFault.CIE_POINTER, 0]
 
 
-def test_a_function_is_no_cie():
+def test_a_function_is_no_cie() -> None:
     builder = CfiBuilder(eh=False)
     builder.cie(AT_START)
     builder.fde(0, 0x1000, 16)
@@ -508,7 +518,7 @@ def test_a_function_is_no_cie():
     assert read(builder, faults=True).fdes.fault.tolist() == [0, EntryFault.CIE_POINTER]
 
 
-def test_functions_without_any_cie():
+def test_functions_without_any_cie() -> None:
     builder = CfiBuilder(eh=False)
     builder.cie(AT_START)
     builder.fde(0, 0x1000, 16, pointer=0)
@@ -518,7 +528,7 @@ def test_functions_without_any_cie():
     assert len(to_table(frames)) == 1
 
 
-def test_a_number_of_more_than_64_bits_is_cut_off():
+def test_a_number_of_more_than_64_bits_is_cut_off() -> None:
     builder = CfiBuilder()
     builder.cie(AT_START)
     for operand in (b"\xff" * 9 + b"\x02", b"\x80" * 10 + b"\x01"):
@@ -530,7 +540,7 @@ def test_a_number_of_more_than_64_bits_is_cut_off():
     assert table.rule(int(table.range_first_row[2])).cfa.offset == 16
 
 
-def test_aarch64_keys_are_those_of_the_cie():
+def test_aarch64_keys_are_those_of_the_cie() -> None:
     builder = CfiBuilder(address=0x100)
     one = builder.cie(cfa("def_cfa 31 0"), augmentation=b"zR", ra=30)
     other = builder.cie(cfa("def_cfa 31 0"), augmentation=b"zRB", ra=30)

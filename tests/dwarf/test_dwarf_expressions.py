@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from cfibuilder import CfiBuilder, cfa, expr, uleb
-from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
 from walkback.dwarf.decoding import decode
 from walkback.dwarf.rules import to_table
+from walkback.table.table import UnwindTable
 
 pytestmark = pytest.mark.kernel
 
@@ -15,19 +18,26 @@ NOT_UNDERSTOOD = "inexpressible (an expression that is no rule of the table)"
 BOTH = pytest.mark.parametrize("order", ["little", "big"])
 
 
-def read(program, *, machine=AMD64, start=0x1000, size=0x100, order="little"):
+def read(
+    program: bytes | str,
+    *,
+    machine: Machine = AMD64,
+    start: int = 0x1000,
+    size: int = 0x100,
+    order: ByteOrder = "little",
+) -> UnwindTable:
     builder = CfiBuilder(order=order)
     first = program if isinstance(program, bytes) else cfa(program, order)
     builder.fde(builder.cie(cfa("def_cfa 7 8"), ra=machine.ra, version=3), start, size, first)
     return to_table(decode(builder.bytes(), machine, byteorder=order))
 
 
-def last(program, **options) -> str:
+def last(program: bytes | str, **options: Any) -> str:
     table = read(program, **options)
     return table.rule(len(table.row_rule) - 1).text(table.machine)
 
 
-def of_cfa(expression: str, *, order="little", machine=AMD64) -> str:
+def of_cfa(expression: str, *, order: ByteOrder = "little", machine: Machine = AMD64) -> str:
     """What a CFA that is an expression becomes."""
     text = last(f"def_cfa_expression {expr(expression, order)}", order=order, machine=machine)
     return text.removesuffix(", RA unchanged, FP unchanged").removeprefix("CFA").removeprefix(" =").strip()
@@ -70,7 +80,7 @@ def of_fp(name: str, expression: str) -> str:
     ],
 )
 @BOTH
-def test_what_a_cfa_expression_means(expression, meaning, order):
+def test_what_a_cfa_expression_means(expression: str, meaning: str, order: ByteOrder) -> None:
     assert of_cfa(expression, order=order) == meaning
 
 
@@ -91,19 +101,19 @@ def test_what_a_cfa_expression_means(expression, meaning, order):
         *(f"breg7 0; constu {2**64}; plus", f"breg7 0; plus_uconst {2**63}", "breg7 0; " + "lit0; plus; " * 40),
     ],
 )
-def test_what_is_not_understood(expression):
+def test_what_is_not_understood(expression: str) -> None:
     assert of_cfa(expression) == NOT_UNDERSTOOD
 
 
 @pytest.mark.parametrize(
     "operation", [0x00, 0x01, 0x02, 0x07, 0x21, 0x28, 0x2F, 0x50, 0x6F, 0x90, 0x93, 0xA0, 0xE0, 0xFF]
 )
-def test_operations_that_do_not_belong_here(operation):
+def test_operations_that_do_not_belong_here(operation: int) -> None:
     body = bytes([0x77, 8, operation])
     assert of_raw(body) == NOT_UNDERSTOOD
 
 
-def test_an_empty_expression():
+def test_an_empty_expression() -> None:
     assert of_raw(b"") == NOT_UNDERSTOOD
     assert last(b"\x10\x06\0") == "CFA = rsp+8, RA unchanged, FP = *(CFA)"
 
@@ -117,17 +127,17 @@ def of_raw(body: bytes) -> str:
     "body",
     [b"\x77", b"\x77\x80", b"\x92", b"\x92\x06", b"\x77\x08\x0a\x01", b"\x77\x08\x23", b"\x77\x08\x0e\0\0\0\0\0\0\0"],
 )
-def test_an_expression_that_is_cut_off(body):
+def test_an_expression_that_is_cut_off(body: bytes) -> None:
     assert of_raw(body) == NOT_UNDERSTOOD
 
 
-def test_a_long_expression_is_not_taken_for_its_beginning():
+def test_a_long_expression_is_not_taken_for_its_beginning() -> None:
     assert of_raw(b"\x77\x08" + b"\x96" * 254) == "rsp+8"
     assert of_raw(b"\x77\x08" + b"\x96" * 253 + b"\x23\x08") == NOT_UNDERSTOOD
     assert of_raw(b"\x77\x08" + b"\x96" * 255) == NOT_UNDERSTOOD
 
 
-def test_lengths_and_numbers_can_be_padded():
+def test_lengths_and_numbers_can_be_padded() -> None:
     body = b"\x77\x88" + b"\x80" * 11 + b"\0"
     assert last(b"\x0f" + bytes([len(body) | 0x80]) + b"\x80" * 12 + b"\0" + body).startswith("CFA = rsp+8,")
 
@@ -148,17 +158,19 @@ def test_lengths_and_numbers_can_be_padded():
         ("drop; drop", NOT_UNDERSTOOD, NOT_UNDERSTOOD),
     ],
 )
-def test_rules_of_registers_begin_with_the_cfa_and_say_a_place_or_a_value(expression, where, value):
+def test_rules_of_registers_begin_with_the_cfa_and_say_a_place_or_a_value(
+    expression: str, where: str, value: str
+) -> None:
     assert of_fp("expression", expression) == where
     assert of_fp("val_expression", expression) == value
 
 
-def test_a_part_that_is_not_understood_leaves_the_others():
+def test_a_part_that_is_not_understood_leaves_the_others() -> None:
     text = last(f"offset 16 1; expression 6 {expr('breg7 0; lit2; mul')}")
     assert text == f"CFA = rsp+8, RA = *(CFA-8), FP {NOT_UNDERSTOOD}"
 
 
-def test_realigned_stack():
+def test_realigned_stack() -> None:
     # GCC's DRAP: r10 holds the CFA, then the word at rbp-8 does.
     program = f"""
         def_cfa 7 8; offset 16 1; advance_loc 5; def_cfa 10 0; advance_loc 12; expression 6 {expr("breg6 0")};
@@ -173,7 +185,7 @@ def test_realigned_stack():
     ]
 
 
-def test_signal_trampoline_of_amd64():
+def test_signal_trampoline_of_amd64() -> None:
     program = f"def_cfa_expression {expr('breg7 160; deref')}; expression 7 {expr('breg7 160')}"
     program += f"; expression 16 {expr('breg7 168')}; expression 6 {expr('breg7 120')}"
     assert last(program) == "CFA = *(rsp+160), RA = *(rsp+168), FP = *(rsp+120)"
@@ -185,14 +197,16 @@ def test_signal_trampoline_of_amd64():
 # Procedure linkage tables
 
 
-def plt(base="breg7 8", mask="lit15", start="lit11", shift="lit3", pc="breg16 0") -> str:
+def plt(
+    base: str = "breg7 8", mask: str = "lit15", start: str = "lit11", shift: str = "lit3", pc: str = "breg16 0"
+) -> str:
     return f"def_cfa_expression {expr(f'{base}; {pc}; {mask}; and; {start}; ge; {shift}; shl; plus')}"
 
 
 LAZY = "def_cfa 7 16; offset 16 1; advance_loc 6; def_cfa_offset 24; advance_loc 10; "
 
 
-def laid(table) -> list[tuple[int, int, int, list[tuple[int, str]]]]:
+def laid(table: UnwindTable) -> list[tuple[int, int, int, list[tuple[int, str]]]]:
     """Start, size, block and rows of each range."""
     found = []
     for number in range(len(table)):
@@ -210,7 +224,7 @@ def rsp(offset: int) -> str:
 
 
 @pytest.mark.parametrize("first", [11, 9, 10, 5])
-def test_a_lazy_linkage_table_is_its_first_entry_and_repeating_blocks(first):
+def test_a_lazy_linkage_table_is_its_first_entry_and_repeating_blocks(first: int) -> None:
     table = read(LAZY + plt(start=f"lit{first}"), size=0x60)
     assert laid(table) == [
         (0x1000, 16, 0, [(0, rsp(16)), (6, rsp(24))]),
@@ -219,12 +233,12 @@ def test_a_lazy_linkage_table_is_its_first_entry_and_repeating_blocks(first):
     assert table.range_origin.tolist() == [0, 0]
 
 
-def test_blocks_of_other_sizes_and_other_numbers():
+def test_blocks_of_other_sizes_and_other_numbers() -> None:
     table = read("offset 16 1; " + plt(mask="const1u 31", start="const1u 20", shift="lit4", base="breg7 24"), size=64)
     assert laid(table) == [(0x1000, 64, 32, [(0, rsp(24)), (20, rsp(40))])]
 
 
-def test_a_linkage_table_keeps_its_place_among_functions():
+def test_a_linkage_table_keeps_its_place_among_functions() -> None:
     builder = CfiBuilder()
     cie = builder.cie(cfa("def_cfa 7 8; offset 16 1"), augmentation=b"zRS")
     builder.fde(cie, 0x100, 16)
@@ -241,7 +255,7 @@ def test_a_linkage_table_keeps_its_place_among_functions():
     assert table.find(0x201).rule.cfa.offset == 16
 
 
-def test_rows_after_the_blocks_are_a_range_again():
+def test_rows_after_the_blocks_are_a_range_again() -> None:
     table = read("offset 16 1; " + plt() + "; advance_loc 32; def_cfa 7 8; advance_loc 4; def_cfa_offset 16", size=48)
     assert laid(table) == [
         (0x1000, 32, 16, [(0, rsp(8)), (11, rsp(16))]),
@@ -249,18 +263,18 @@ def test_rows_after_the_blocks_are_a_range_again():
     ]
 
 
-def test_blocks_that_do_not_begin_where_the_code_does_are_inexpressible():
+def test_blocks_that_do_not_begin_where_the_code_does_are_inexpressible() -> None:
     table = read("offset 16 1; advance_loc 4; " + plt(), size=48)
     reason = "inexpressible (the CFA changes within blocks that are not aligned)"
     assert laid(table)[0][3] == [(0, rsp(8)), (4, f"CFA {reason}, RA {reason}, FP {reason}")]
 
 
-def test_rows_after_the_end_of_a_linkage_table_are_left_out():
+def test_rows_after_the_end_of_a_linkage_table_are_left_out() -> None:
     assert laid(read(LAZY + plt(), size=8)) == [(0x1000, 8, 0, [(0, rsp(16)), (6, rsp(24))])]
 
 
 @pytest.mark.parametrize("size", [0, 2**63, 2**64 - 1])
-def test_linkage_tables_of_impossible_sizes(size):
+def test_linkage_tables_of_impossible_sizes(size: int) -> None:
     builder = CfiBuilder(eh=False)
     builder.fde(builder.cie(cfa("def_cfa 7 8; offset 16 1")), 0, size, cfa(plt()))
     table = to_table(decode(builder.bytes(), AMD64, eh=False))
@@ -288,13 +302,13 @@ def test_linkage_tables_of_impossible_sizes(size):
         {"base": "lit8"},
     ],
 )
-def test_steps_of_other_kinds_are_not_understood(options):
+def test_steps_of_other_kinds_are_not_understood(options: dict[str, Any]) -> None:
     table = read(plt(**options))
     assert laid(table) == [(0x1000, 0x100, 0, [(0, f"CFA {NOT_UNDERSTOOD}, RA unchanged, FP unchanged")])]
 
 
 @pytest.mark.parametrize("machine", [AARCH64, S390X])
-def test_only_amd64_names_the_program_counter(machine):
+def test_only_amd64_names_the_program_counter(machine: Machine) -> None:
     # The column of the return address is an ordinary register there.
     assert (
         of_cfa(f"breg7 8; bregx {machine.ra} 0; lit15; and; lit11; ge; lit3; shl; plus", machine=machine)

@@ -6,7 +6,9 @@ import random
 import struct
 import time
 import tracemalloc
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ import pytest
 from cfibuilder import ABSPTR, ALIGNED, PCREL_SDATA4, UDATA4, CfiBuilder, cfa, expr
 from effort import rounds
 from elfbuilder import ElfBuilder
-from walkback.base.arch import AARCH64, AMD64, MACHINES, S390X
+from walkback.base.arch import AARCH64, AMD64, MACHINES, S390X, ByteOrder, Machine
 from walkback.base.errors import WalkbackError
 from walkback.dwarf.decoding import decode
 from walkback.dwarf.files import frame_sources
@@ -22,6 +24,7 @@ from walkback.dwarf.rules import to_table
 from walkback.elf import ElfFile
 from walkback.table.comparing import compare
 from walkback.table.settle import settled
+from walkback.table.table import UnwindTable
 from walkback.table.verdict import Verdict
 
 pytestmark = pytest.mark.kernel
@@ -47,7 +50,8 @@ def builders() -> list[CfiBuilder]:
     """Sound sections of both kinds, byte orders and lengths, with all that may be in them."""
     out = []
     for eh in (True, False):
-        for order in ("little", "big"):
+        orders: tuple[ByteOrder, ...] = ("little", "big")
+        for order in orders:
             for wide in (False, True):
                 one = CfiBuilder(eh=eh, order=order, wide=wide, address=0x1000, got=0x3000)
                 start = cfa("def_cfa 7 8; offset 16 1")
@@ -94,7 +98,7 @@ def damage(chance: random.Random, data: bytes, others: list[bytes]) -> bytes:
     return bytes(found)
 
 
-def ask(wanted):
+def ask(wanted: Callable[..., Any]) -> Any:
     """The answer, or nothing where there was an error of one line."""
     found, text = None, "fine"
     try:
@@ -105,7 +109,7 @@ def ask(wanted):
     return found
 
 
-def use(table) -> None:
+def use(table: UnwindTable) -> None:
     """All that is done with a table."""
     table.rule_texts()
     starts, sizes = table.range_start, table.range_size
@@ -129,7 +133,7 @@ def use(table) -> None:
                     break
 
 
-def ask_everything(data: bytes, machine, **options) -> None:
+def ask_everything(data: bytes, machine: Machine, **options: Any) -> None:
     sound = ask(lambda: decode(data, machine, **options))
     frames = decode(data, machine, faults=True, **options)
     assert (sound is not None) == (not frames.fdes.fault.any() and frames.stop is None)
@@ -143,12 +147,12 @@ def ask_everything(data: bytes, machine, **options) -> None:
         use(to_table(frames, as_written=as_written))
 
 
-def options_of(builder: CfiBuilder) -> dict:
+def options_of(builder: CfiBuilder) -> dict[str, Any]:
     known = {"address": builder.address, "text": builder.text, "got": builder.got}
     return {**known, "eh": builder.eh, "byteorder": builder.order, "pointer_at": lambda at: at if at % 2 else None}
 
 
-def peak(wanted) -> int:
+def peak(wanted: Callable[..., object]) -> int:
     """Bytes allocated at most while it runs."""
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
@@ -160,14 +164,14 @@ def peak(wanted) -> int:
         tracemalloc.stop()
 
 
-def test_sound_sections_are_sound():
+def test_sound_sections_are_sound() -> None:
     for builder in builders():
         frames = decode(builder.bytes(), AMD64, **options_of(builder) | {"pointer_at": lambda at: at})
         assert len(frames.fdes) == len(PROGRAMS) + 1
         ask_everything(builder.bytes(), AMD64, **options_of(builder))
 
 
-def test_damaged_sections(interpreted):
+def test_damaged_sections(interpreted: bool) -> None:
     bases = builders()
     whole = [one.bytes() for one in bases]
     for builder in bases:  # what Python and NumPy keep from the first time is not counted
@@ -187,7 +191,7 @@ def test_damaged_sections(interpreted):
 
 
 @pytest.mark.whole
-def test_every_cut_of_a_section():
+def test_every_cut_of_a_section() -> None:
     for builder in builders()[::3]:
         data = builder.bytes()
         for length in range(0, len(data), 3):
@@ -203,7 +207,7 @@ CLAIMS = {
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_claims_cost_nothing(name):
+def test_claims_cost_nothing(name: str) -> None:
     data = CLAIMS[name]
     if data is None:
         builder = CfiBuilder()
@@ -219,18 +223,21 @@ def test_claims_cost_nothing(name):
         assert peak(partial(ask_everything, data, AMD64, eh=eh)) < BASE + TIMES * len(data)
 
 
-def one_function(program: bytes, *, size=2**31, start=b"\x0c\7\x08\x90\1") -> bytes:
+def one_function(program: bytes, *, size: int = 2**31, start: bytes = b"\x0c\7\x08\x90\1") -> bytes:
     builder = CfiBuilder()
     builder.fde(builder.cie(start), 0x1000, size, program)
     return builder.bytes()
 
 
-def many_functions(count: int, of, program: bytes = b"\x41\x0e\x10\x42\x0e\x08") -> bytes:
+def many_functions(
+    count: int, of: Callable[[int], tuple[int, int]], program: bytes = b"\x41\x0e\x10\x42\x0e\x08"
+) -> bytes:
     """Functions (start, size)."""
     builder = CfiBuilder(eh=False)
     builder.cie(b"\x0c\7\x08\x90\1")
     for number in range(count):
-        builder.fde(0, *of(number), program)
+        start, size = of(number)
+        builder.fde(0, start, size, program)
     return builder.bytes()
 
 
@@ -239,7 +246,7 @@ def faulty(count: int) -> bytes:
     return b"".join(struct.pack("<IIQ", 12, 4, n) for n in range(count))
 
 
-LARGE = {
+LARGE: dict[str, Callable[[int], bytes]] = {
     "remembered states": lambda count: one_function(b"\x0a" * 8 * count),
     "remembered and restored": lambda count: one_function(b"\x0a" * 4 * count + b"\x41\x0b" * 4 * count),
     "advances": lambda count: one_function(b"\x41" * 8 * count),
@@ -267,7 +274,7 @@ LARGE = {
 
 @pytest.mark.whole
 @pytest.mark.parametrize("name", LARGE)
-def test_large_sections_made_to_be_worst(name, interpreted):
+def test_large_sections_made_to_be_worst(name: str, interpreted: bool) -> None:
     data = LARGE[name](200 if interpreted else 12_000)
     eh = not data.startswith(struct.pack("<II", 16, 2**32 - 1)) and data[4:8] != b"\xff\xff\xff\xff"
     ask_everything(data[:4000], AMD64, eh=eh)
@@ -280,7 +287,7 @@ def test_large_sections_made_to_be_worst(name, interpreted):
 
 
 @pytest.mark.whole
-def test_a_hundred_thousand_overlapping_functions(interpreted):
+def test_a_hundred_thousand_overlapping_functions(interpreted: bool) -> None:
     if interpreted:
         pytest.skip("takes minutes")
     began = time.process_time()
@@ -294,7 +301,8 @@ def test_a_hundred_thousand_overlapping_functions(interpreted):
 def files() -> list[bytes]:
     """Linked and relocatable files with both sections."""
     out = []
-    for machine, order in ((AMD64, "little"), (AARCH64, "little"), (S390X, "big")):
+    machines: list[tuple[Machine, ByteOrder]] = [(AMD64, "little"), (AARCH64, "little"), (S390X, "big")]
+    for machine, order in machines:
         builder = CfiBuilder(order=order, address=0x2000)
         cie = builder.cie(cfa(f"def_cfa {machine.sp} 8"), ra=machine.ra)
         builder.fde(cie, 0x1000, 64, cfa(PROGRAMS[0], order))
@@ -339,7 +347,7 @@ def ask_file(data: bytes) -> int:
     return count
 
 
-def test_sound_files_are_sound():
+def test_sound_files_are_sound() -> None:
     counts = [ask_file(data) for data in files()]
     assert counts == [2, 1, 1] * 3
     for data in files():
@@ -348,7 +356,7 @@ def test_sound_files_are_sound():
             assert source.table.range_start.tolist()[:1] == [0 if source.elf.is_relocatable else 0x1000]
 
 
-def test_damaged_files(interpreted):
+def test_damaged_files(interpreted: bool) -> None:
     bases = files()
     answers = 0
     count = rounds(100 if interpreted else 2000, quick=20 if interpreted else 500)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from elftools.elf.elffile import ELFFile
 
 from corpus import PREFIXES, SOURCES, corpus
 from peers import peer, run
+from walkback.base.arch import Machine
 from walkback.dwarf.expressions import block_at
 from walkback.dwarf.files import FrameSource, read
 from walkback.dwarf.rulewords import RuleKind
@@ -31,7 +33,7 @@ LIBRARIES = [
 MOST = 1500
 """Functions of one file that are compared with pyelftools, which takes a millisecond for each."""
 
-Said = tuple  # a kind, and what belongs to it
+Said = tuple[Any, ...]  # a kind, and what belongs to it
 Row = dict[str, Said]
 
 
@@ -47,7 +49,7 @@ def rows_of(source: FrameSource, number: int) -> dict[int, Row]:
     found = {}
     for row in range(first, first + int(frames.fdes.rows[number])):
         words = [int(word) for word in frames.rule_words[frames.row_rule[row]]]
-        parts = {}
+        parts: dict[str, tuple[Any, ...]] = {}
         for name, word in zip(("cfa", "ra", "fp"), words, strict=False):
             kind, register, offset = split(word)
             if kind in {RuleKind.EXPRESSION, RuleKind.AT_EXPRESSION}:
@@ -73,7 +75,7 @@ BROKEN_THERE = {0x2E, 0x12}
 """pyelftools raises on DW_CFA_GNU_args_size and does not scale the offset of DW_CFA_def_cfa_sf."""
 
 
-def of_register(rule) -> Said:
+def of_register(rule: Any) -> Said:
     if rule is None:
         return RuleKind.UNSPECIFIED, 0, 0
     kind = KINDS[rule.type]
@@ -84,8 +86,9 @@ def of_register(rule) -> Said:
     return kind, 0, rule.arg or 0
 
 
-def of_pyelftools(entry, machine) -> dict[int, Row]:
-    found = {}
+def of_pyelftools(entry: Any, machine: Machine) -> dict[int, Row]:
+    found: dict[int, Row] = {}
+    said: tuple[Any, ...]
     for line in entry.get_decoded().table:
         cfa = line["cfa"]
         if cfa is None:
@@ -109,7 +112,7 @@ def holds(rows: dict[int, Row], at: int) -> Row | None:
 
 @pytest.mark.whole
 @pytest.mark.parametrize("path", LIBRARIES, ids=lambda path: Path(path).name)
-def test_rows_of_libraries_equal_those_of_pyelftools(path):
+def test_rows_of_libraries_equal_those_of_pyelftools(path: str) -> None:
     if not Path(path).exists():
         pytest.skip(f"there is no {path}")
     (source, *_) = read(path)
@@ -163,7 +166,7 @@ def of_readelf(text: str) -> dict[int, dict[int, dict[str, str]]]:
     return found
 
 
-def in_words(said: Said, machine, *, cfa: bool = False) -> str:
+def in_words(said: Said, machine: Machine, *, cfa: bool = False) -> str:
     kind, *rest = said
     match kind:
         case RuleKind.UNSPECIFIED if cfa:
@@ -219,7 +222,7 @@ def compare_with_readelf(path: Path, version: str = "new", prefix: str = "") -> 
 
 @pytest.mark.peers
 @pytest.mark.parametrize("arch", PREFIXES)
-def test_rows_of_the_corpus_equal_those_of_readelf(arch):
+def test_rows_of_the_corpus_equal_those_of_readelf(arch: str) -> None:
     wanted = ("-O0.o", "-O2.o", ".so", "-pie", "program-static", "-r.o")
     samples = [one for one in corpus() if (one.arch, one.producer) == (arch, "new") and one.kind != "archive"]
     # Symbols that nobody defines, and what readelf says of the relocations of lld, are not the matter here.
@@ -235,14 +238,14 @@ def test_rows_of_the_corpus_equal_those_of_readelf(arch):
 
 @pytest.mark.peers
 @pytest.mark.parametrize("path", LIBRARIES[:3], ids=lambda path: Path(path).name)
-def test_rows_of_libraries_equal_those_of_readelf(path):
+def test_rows_of_libraries_equal_those_of_readelf(path: str) -> None:
     assert compare_with_readelf(Path(path)) > 1000
 
 
 @pytest.mark.peers
 @pytest.mark.parametrize("arch", PREFIXES)
 @pytest.mark.parametrize("linked", [False, True], ids=["object", "shared"])
-def test_rows_of_debug_frame_equal_those_of_readelf(arch, linked, tmp_path):
+def test_rows_of_debug_frame_equal_those_of_readelf(arch: str, linked: bool, tmp_path: Path) -> None:
     gcc = peer(PREFIXES[arch] + "gcc") if PREFIXES[arch] else "gcc"
     made, assembly, path = tmp_path / "debug.o", tmp_path / "debug.s", tmp_path / "debug"
     flags = ["-g", "-O2", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-exceptions"]

@@ -5,17 +5,21 @@ from __future__ import annotations
 import random
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cfibuilder import ABSPTR, DATAREL, PCREL, SDATA4, TEXTREL, UDATA4, CfiBuilder, cfa, expr
 from corpus import corpus
 from effort import rounds
-from walkback.base.arch import AARCH64, AMD64
+from walkback.base.arch import AARCH64, AMD64, ByteOrder, Machine
+from walkback.base.arrays import I64, U64
 from walkback.base.errors import DwarfError
 from walkback.dwarf.decoding import decode
 from walkback.dwarf.files import read
+from walkback.dwarf.frames import Frames
 from walkback.dwarf.others import REGISTERS, OtherRule, expression_at, rule_expressions, side_table
 from walkback.dwarf.rulewords import RuleKind
 
@@ -28,7 +32,14 @@ RBX_SAVED = {RBX: OtherRule(RuleKind.AT_CFA, -32)}
 LIBC = Path("/lib/x86_64-linux-gnu/libc.so.6")
 
 
-def frames_of(*programs, start=START, faults=False, machine=AMD64, order="little", **cie):
+def frames_of(
+    *programs: str,
+    start: str = START,
+    faults: bool = False,
+    machine: Machine = AMD64,
+    order: ByteOrder = "little",
+    **cie: Any,
+) -> Frames:
     builder = CfiBuilder(order=order, address=0x400, text=0x40, got=0x80)
     number = builder.cie(cfa(start, order), **cie)
     for index, program in enumerate(programs):
@@ -36,7 +47,7 @@ def frames_of(*programs, start=START, faults=False, machine=AMD64, order="little
     return decode(builder.bytes(), machine, address=0x400, byteorder=order, text=0x40, got=0x80, faults=faults)
 
 
-def sets(*programs, **options):
+def sets(*programs: str, **options: Any) -> list[dict[int, OtherRule]]:
     """The rules of other registers of every row."""
     frames = frames_of(*programs, **options)
     others = side_table(frames)
@@ -45,7 +56,7 @@ def sets(*programs, **options):
     return [others.rules(one) for one in others.row_set.tolist()]
 
 
-def saved(**offsets):
+def saved(**offsets: Any) -> dict[int, OtherRule]:
     names = {"rbx": RBX, "r12": R12, "r13": R13}
     return {names[name]: OtherRule(RuleKind.AT_CFA, offset) for name, offset in offsets.items()}
 
@@ -64,32 +75,32 @@ def saved(**offsets):
         ("same_value 12", OtherRule(RuleKind.SAME_VALUE, 0)),
     ],
 )
-def test_each_instruction_gives_its_rule(instruction, rule):
+def test_each_instruction_gives_its_rule(instruction: str, rule: OtherRule) -> None:
     assert sets(instruction) == [RBX_SAVED | {R12: rule}]
 
 
-def test_registers_of_the_table_are_not_among_the_others():
+def test_registers_of_the_table_are_not_among_the_others() -> None:
     assert sets("offset 6 2; offset 16 1; undefined 7; same_value 6") == [RBX_SAVED]
 
 
-def test_the_column_of_the_return_address_is_that_of_the_cie():
+def test_the_column_of_the_return_address_is_that_of_the_cie() -> None:
     assert sets("offset 12 2; offset 16 5", ra=12) == [{**RBX_SAVED, 16: OtherRule(RuleKind.AT_CFA, -40)}]
 
 
-def test_a_row_that_changes_nothing_has_the_same_number():
+def test_a_row_that_changes_nothing_has_the_same_number() -> None:
     others = side_table(frames_of("advance_loc 1; def_cfa_offset 16; advance_loc 1; same_value 3; advance_loc 1"))
     first, second, third, fourth = others.row_set.tolist()
     assert first == second
     assert third == fourth != second
 
 
-def test_restore_gives_back_what_the_cie_says_or_nothing():
+def test_restore_gives_back_what_the_cie_says_or_nothing() -> None:
     program = "same_value 3; offset 12 2; advance_loc 1; restore 3; restore 12; advance_loc 1; restore_extended 3"
     assert sets(program)[1:] == [RBX_SAVED, RBX_SAVED]
     assert sets("undefined 3; advance_loc 1; restore_extended 3")[1] == RBX_SAVED
 
 
-def test_states_are_remembered_and_restored_one_in_the_other():
+def test_states_are_remembered_and_restored_one_in_the_other() -> None:
     program = (
         "remember_state; offset 12 2; advance_loc 1; remember_state; offset 12 3; offset 13 4; same_value 3;"
         "advance_loc 1; restore_state; advance_loc 1; offset 13 5; advance_loc 1; restore_state; advance_loc 1"
@@ -104,7 +115,7 @@ def test_states_are_remembered_and_restored_one_in_the_other():
     ]
 
 
-def test_nothing_of_one_function_is_left_in_the_next():
+def test_nothing_of_one_function_is_left_in_the_next() -> None:
     assert sets("offset 12 2; remember_state; same_value 3", "advance_loc 1") == [
         saved(r12=-16) | {RBX: OtherRule(RuleKind.SAME_VALUE, 0)},
         RBX_SAVED,
@@ -112,7 +123,7 @@ def test_nothing_of_one_function_is_left_in_the_next():
     ]
 
 
-def test_functions_of_several_cies_begin_with_what_theirs_says():
+def test_functions_of_several_cies_begin_with_what_theirs_says() -> None:
     builder = CfiBuilder()
     cies = [builder.cie(cfa(f"def_cfa 7 8; offset 16 1{more}")) for more in ("", "; offset 3 2", "; offset 12 3")]
     for index, cie in enumerate([0, 1, 2, 1, 0, 2]):
@@ -122,18 +133,18 @@ def test_functions_of_several_cies_begin_with_what_theirs_says():
     assert [others.rules(one) for one in others.row_set.tolist()] == [own[cie] for cie in (0, 1, 2, 1, 0, 2)]
 
 
-def test_an_advance_in_a_cie_makes_no_row():
+def test_an_advance_in_a_cie_makes_no_row() -> None:
     assert sets("", start=f"{START}; advance_loc 1; offset 12 2; advance_loc 1; offset 13 3") == [
         saved(rbx=-32, r12=-16, r13=-24)
     ]
 
 
-def test_an_advance_of_nothing_makes_no_row():
+def test_an_advance_of_nothing_makes_no_row() -> None:
     assert sets("advance_loc 0; offset 12 2; advance_loc1 0; advance_loc 1") == [saved(rbx=-32, r12=-16)] * 2
 
 
 @pytest.mark.parametrize("encoding", [ABSPTR, PCREL | SDATA4, TEXTREL | UDATA4, DATAREL | SDATA4])
-def test_set_loc_counts_from_what_the_start_counts_from(encoding):
+def test_set_loc_counts_from_what_the_start_counts_from(encoding: int) -> None:
     builder = CfiBuilder(address=0x400, text=0x40, got=0x80)
     cie = builder.cie(cfa(START), augmentation=b"zR", encoding=encoding)
     builder.fde(cie, 0x1000, 0x100, cfa("offset 12 2; nop"))
@@ -148,7 +159,7 @@ def test_set_loc_counts_from_what_the_start_counts_from(encoding):
     assert [others.rules(one)[R12].operand for one in others.row_set.tolist()] == [-24, -32]
 
 
-def test_expressions_keep_their_bytes():
+def test_expressions_keep_their_bytes() -> None:
     block = expr("breg7 8; deref")
     frames = frames_of(f"expression 12 {block}; val_expression 13 {block}; def_cfa_expression {block}")
     others = side_table(frames)
@@ -161,39 +172,39 @@ def test_expressions_keep_their_bytes():
     assert bytes(expression_at(frames, place)) == bytes.fromhex(block)
 
 
-def test_expressions_of_all_parts_are_found():
+def test_expressions_of_all_parts_are_found() -> None:
     long = "96" * 300  # nops
     frames = frames_of(f"expression 6 {long}; val_expression 7 30; expression 16 3023; def_cfa_expression 31")
     found = {part: bytes(expression_at(frames, place)).hex() for (_, part), place in rule_expressions(frames).items()}
     assert found == {"cfa": "31", "ra": "3023", "fp": long, "sp": "30"}
 
 
-def test_registers_beyond_are_counted():
+def test_registers_beyond_are_counted() -> None:
     frames = frames_of(f"offset_extended {REGISTERS} 2; offset_extended {REGISTERS - 1} 2; restore_extended 99999")
     others = side_table(frames)
     assert others.unknown == 2
     assert set(others.rules(int(others.row_set[0]))) == {RBX, REGISTERS - 1}
 
 
-def test_rows_before_a_fault_have_their_sets():
+def test_rows_before_a_fault_have_their_sets() -> None:
     frames = frames_of(f"offset 12 2; advance_loc 1; offset 12 3; advance_loc 1; restore_state; {START}", faults=True)
     assert frames.fdes.fault.tolist() != [0]
     others = side_table(frames)
     assert [others.rules(one)[R12].operand for one in others.row_set.tolist()] == [-16, -24]
 
 
-def test_instructions_of_the_return_addresss_state_change_nothing():
+def test_instructions_of_the_return_addresss_state_change_nothing() -> None:
     program = "negate_ra_state; advance_loc 1; negate_ra_state_with_pc; offset 19 2; advance_loc 1"
     found = sets(program, start="def_cfa 31 0", machine=AARCH64, ra=30)
     assert found == [{}, {19: OtherRule(RuleKind.AT_CFA, -16)}, {19: OtherRule(RuleKind.AT_CFA, -16)}]
 
 
-def test_sections_without_entries_have_the_empty_set():
+def test_sections_without_entries_have_the_empty_set() -> None:
     others = side_table(decode(b"", AMD64))
     assert (len(others), len(others.row_set), others.rules(0)) == (1, 0, {})
 
 
-def test_more_sets_than_any_compiler_makes_are_refused(interpreted):
+def test_more_sets_than_any_compiler_makes_are_refused(interpreted: bool) -> None:
     # 100 registers that all change from row to row.
     rows = 60 if interpreted else 3000
     program = b"".join(cfa(f"offset_extended {40 + row % 100} {row}; advance_loc 1") for row in range(100 + rows))
@@ -207,7 +218,7 @@ def test_more_sets_than_any_compiler_makes_are_refused(interpreted):
         side_table(frames)
 
 
-def test_long_trails_of_states_take_no_time():
+def test_long_trails_of_states_take_no_time() -> None:
     # 20000 states remembered, each with a change, and all restored.
     program = cfa("remember_state; offset 12 2; remember_state; offset 12 3; ") * 10000 + cfa("restore_state; ") * 20000
     builder = CfiBuilder()
@@ -216,7 +227,7 @@ def test_long_trails_of_states_take_no_time():
     assert others.rules(int(others.row_set[0])) == RBX_SAVED
 
 
-def test_damaged_sections_are_read_or_refused(interpreted):
+def test_damaged_sections_are_read_or_refused(interpreted: bool) -> None:
     random.seed(7)
     program = "offset 12 2; advance_loc 1; remember_state; offset 13 3; advance_loc 1; restore_state; restore 3"
     frames = frames_of(*[program] * 5)
@@ -245,7 +256,7 @@ KINDS = {
 }
 
 
-def peers_rows(path):
+def peers_rows(path: Path) -> Iterator[tuple[int, int, list[tuple[int, dict[int, Any]]]]]:
     """Of every FDE that pyelftools can run: start, and for each row its address and the rules of all registers."""
     from elftools.dwarf.callframe import FDE
     from elftools.elf.elffile import ELFFile
@@ -260,10 +271,11 @@ def peers_rows(path):
             except ValueError:  # it stumbles over DW_CFA_GNU_args_size, and over its own message about that
                 continue
             rows = [(row["pc"], {r: rule for r, rule in row.items() if isinstance(r, int)}) for row in table]
+            assert entry.cie is not None
             yield entry.header["initial_location"], entry.cie["return_address_register"], rows
 
 
-def assert_equal_to_pyelftools(path):
+def assert_equal_to_pyelftools(path: Path) -> int:
     """Every rule of every register in every row; returns how many were compared."""
     (source,) = [one for one in read(path) if one.name == ".eh_frame"]
     frames, machine = source.frames, source.machine
@@ -292,20 +304,20 @@ def assert_equal_to_pyelftools(path):
     return compared
 
 
-def _ranges(frames):
+def _ranges(frames: Frames) -> tuple[U64, I64, I64]:
     fdes = frames.fdes
     return fdes.start, fdes.first_row, fdes.rows
 
 
 @pytest.mark.skipif(not LIBC.exists(), reason=f"no {LIBC}")
-def test_libc_says_what_pyelftools_says(interpreted):
+def test_libc_says_what_pyelftools_says(interpreted: bool) -> None:
     if interpreted:
         pytest.skip("too slow interpreted")
     assert assert_equal_to_pyelftools(LIBC) > 10000
 
 
 @pytest.mark.whole
-def test_a_python_says_what_pyelftools_says(interpreted):
+def test_a_python_says_what_pyelftools_says(interpreted: bool) -> None:
     if interpreted:
         pytest.skip("too slow interpreted")
     library = Path(sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("INSTSONAME") or "none")
@@ -314,7 +326,7 @@ def test_a_python_says_what_pyelftools_says(interpreted):
 
 @pytest.mark.peers
 @pytest.mark.parametrize("arch", ["amd64", "aarch64", "s390x"])
-def test_the_corpus_says_what_pyelftools_says(arch, interpreted):
+def test_the_corpus_says_what_pyelftools_says(arch: str, interpreted: bool) -> None:
     names = {"program.so"} if interpreted else {"program.so", "program-dynamic", "large-and-plain.so"}
     paths = [one.path for one in corpus() if one.arch == arch and one.producer == "new" and one.path.name in names]
     assert paths

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from cfibuilder import (
@@ -23,8 +25,9 @@ from cfibuilder import (
     cfa,
     expr,
 )
-from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
 from walkback.dwarf.decoding import decode
+from walkback.dwarf.frames import Frames
 from walkback.dwarf.layout import EntryFault
 from walkback.dwarf.rules import to_table
 
@@ -36,16 +39,24 @@ AT_START = "def_cfa 7 8; offset 16 1"
 BOTH = pytest.mark.parametrize("order", ["little", "big"])
 
 
-def frames_of(program, *, machine=AMD64, start=AT_START, order="little", faults=False, **cie):
+def frames_of(
+    program: bytes | str,
+    *,
+    machine: Machine = AMD64,
+    start: str = AT_START,
+    order: ByteOrder = "little",
+    faults: bool = False,
+    **cie: Any,
+) -> Frames:
     """One function of one CIE."""
     builder = CfiBuilder(order=order, address=0x400, text=0x40, got=0x80)
     first = program if isinstance(program, bytes) else cfa(program, order)
     builder.fde(builder.cie(cfa(start, order), **cie), START, SIZE, first)
-    options = {"address": 0x400, "byteorder": order, "text": 0x40, "got": 0x80, "faults": faults}
+    options: dict[str, Any] = {"address": 0x400, "byteorder": order, "text": 0x40, "got": 0x80, "faults": faults}
     return decode(builder.bytes(), machine, **options)
 
 
-def rows(program, **options) -> list[tuple[int, str]]:
+def rows(program: bytes | str, **options: Any) -> list[tuple[int, str]]:
     """The rows of one function, as people write them."""
     frames = frames_of(program, **options)
     assert frames.fdes.start.tolist() == [START]
@@ -53,15 +64,15 @@ def rows(program, **options) -> list[tuple[int, str]]:
     return [(int(at), table.rule(row).text(table.machine)) for row, at in enumerate(table.row_offset)]
 
 
-def last(program, **options) -> str:
+def last(program: str, **options: Any) -> str:
     return rows(program, **options)[-1][1]
 
 
-def amd64(cfa_text, *, ra="RA = *(CFA-8)", fp="FP unchanged") -> str:
+def amd64(cfa_text: str, *, ra: str = "RA = *(CFA-8)", fp: str = "FP unchanged") -> str:
     return f"CFA = {cfa_text}, {ra}, {fp}"
 
 
-def test_without_instructions_the_rules_are_those_of_the_cie():
+def test_without_instructions_the_rules_are_those_of_the_cie() -> None:
     assert rows("") == [(0, amd64("rsp+8"))]
     assert rows("nop; nop; nop") == [(0, amd64("rsp+8"))]
 
@@ -78,28 +89,28 @@ def test_without_instructions_the_rules_are_those_of_the_cie():
     ],
 )
 @BOTH
-def test_an_advance_begins_a_row(advance, to, order):
+def test_an_advance_begins_a_row(advance: str, to: int, order: ByteOrder) -> None:
     found = rows(f"{advance}; def_cfa_offset 16", order=order)
     assert found == [(0, amd64("rsp+8")), (to, amd64("rsp+16"))]
 
 
 @pytest.mark.parametrize("advance", ["advance_loc 3", "advance_loc1 3", "advance_loc2 3", "advance_loc4 3"])
-def test_advances_are_scaled_and_add_up(advance):
+def test_advances_are_scaled_and_add_up(advance: str) -> None:
     found = rows(f"{advance}; def_cfa_offset 16; {advance}", code_align=4)
     assert [at for at, _ in found] == [0, 12, 24]
 
 
-def test_an_advance_by_nothing_makes_no_row():
+def test_an_advance_by_nothing_makes_no_row() -> None:
     assert rows("advance_loc 0; advance_loc1 0; advance_loc4 0; def_cfa_offset 16") == [(0, amd64("rsp+16"))]
 
 
-def test_the_last_row_is_at_the_last_of_32_bits():
+def test_the_last_row_is_at_the_last_of_32_bits() -> None:
     found = rows("advance_loc4 0xfffffffe; advance_loc 1; def_cfa_offset 16")
     assert found[-1] == (0xFFFFFFFF, amd64("rsp+16"))
 
 
 @pytest.mark.parametrize("advances", ["advance_loc4 0xffffffff; advance_loc 1", "MIPS_advance_loc8 0x100000000"])
-def test_a_location_beyond_32_bits_is_a_fault_after_its_rows(advances):
+def test_a_location_beyond_32_bits_is_a_fault_after_its_rows(advances: str) -> None:
     frames = frames_of("def_cfa_offset 24; " + advances, faults=True)
     assert frames.fdes.fault.tolist() == [EntryFault.LOCATION]
     assert frames.row_offset.tolist() == [0, 0xFFFFFFFF][: len(frames.row_offset)]
@@ -110,7 +121,7 @@ def test_a_location_beyond_32_bits_is_a_fault_after_its_rows(advances):
     "form", [ABSPTR, ULEB128, UDATA2, UDATA4, UDATA8, SLEB128, SDATA2, SDATA4, SDATA8], ids=lambda form: f"{form:#x}"
 )
 @BOTH
-def test_set_loc_in_each_encoding(base, form, order):
+def test_set_loc_in_each_encoding(base: int, form: int, order: ByteOrder) -> None:
     # What is relative counts from below, so that unsigned forms can say it; funcrel means nothing for the start.
     builder = CfiBuilder(order=order, address=0x20, text=0x40, got=0x80)
     encoding = base | form
@@ -128,7 +139,7 @@ def test_set_loc_in_each_encoding(base, form, order):
     assert frames.row_offset.tolist() == [0, 0x30]
 
 
-def test_set_loc_at_an_aligned_place():
+def test_set_loc_at_an_aligned_place() -> None:
     builder = CfiBuilder(address=0x23)
     cie = builder.cie(cfa(AT_START), encoding=0x50)
     builder.fde(cie, 0x900, 0x100, b"\x01" + bytes(7))
@@ -140,19 +151,19 @@ def test_set_loc_at_an_aligned_place():
     assert frames.row_offset.tolist() == [0, 0x44]
 
 
-def test_set_loc_does_not_go_back():
+def test_set_loc_does_not_go_back() -> None:
     program = b"\x41\x01" + (START).to_bytes(8, "little")
     frames = frames_of(program, faults=True, encoding=ABSPTR)
     assert frames.fdes.fault.tolist() == [EntryFault.LOCATION]
     assert frames.row_offset.tolist() == [0]
 
 
-def test_set_loc_to_where_it_is_makes_no_row():
+def test_set_loc_to_where_it_is_makes_no_row() -> None:
     program = b"\x41\x01" + (START + 1).to_bytes(8, "little") + cfa("def_cfa_offset 16")
     assert [at for at, _ in rows(program, encoding=ABSPTR)] == [0, 1]
 
 
-def test_an_indirect_set_loc_is_not_read():
+def test_an_indirect_set_loc_is_not_read() -> None:
     builder = CfiBuilder()
     cie = builder.cie(cfa(AT_START), encoding=INDIRECT)
     builder.fde(cie, 0x100, 16, b"\x01" + (0x104).to_bytes(8, "little"))
@@ -160,29 +171,29 @@ def test_an_indirect_set_loc_is_not_read():
     assert frames.fdes.fault.tolist() == [EntryFault.INDIRECT]
 
 
-def test_def_cfa_sets_register_and_offset():
+def test_def_cfa_sets_register_and_offset() -> None:
     assert last("def_cfa 6 24") == amd64("rbp+24")
 
 
-def test_def_cfa_register_keeps_the_offset_and_def_cfa_offset_the_register():
+def test_def_cfa_register_keeps_the_offset_and_def_cfa_offset_the_register() -> None:
     assert last("def_cfa_register 6") == amd64("rbp+8")
     assert last("def_cfa_register 6; def_cfa_offset 32; def_cfa_register 10") == amd64("r10+32")
     assert last("def_cfa_offset 0") == amd64("rsp")
 
 
-def test_signed_forms_are_scaled_and_unsigned_are_not():
+def test_signed_forms_are_scaled_and_unsigned_are_not() -> None:
     assert last("def_cfa_sf 6 -2") == amd64("rbp+16")
     assert last("def_cfa_sf 6 1") == amd64("rbp-8")
     assert last("def_cfa_offset_sf -4") == amd64("rsp+32")
     assert last("def_cfa_offset 4") == amd64("rsp+4")
 
 
-def test_a_cfa_expression_takes_the_place_of_register_and_offset():
+def test_a_cfa_expression_takes_the_place_of_register_and_offset() -> None:
     assert last(f"def_cfa_expression {expr('breg6 -8; deref')}") == amd64("*(rbp-8)")
     assert last(f"def_cfa_expression {expr('breg6 -8; deref')}; def_cfa 7 8") == amd64("rsp+8")
 
 
-def test_after_a_cfa_expression_register_and_offset_are_those_before_it():
+def test_after_a_cfa_expression_register_and_offset_are_those_before_it() -> None:
     # As libgcc and readelf have it; DWARF forbids it.
     expression = f"def_cfa 7 24; def_cfa_expression {expr('breg6 -8; deref')}"
     assert last(f"{expression}; def_cfa_register 10") == amd64("r10+24")
@@ -191,7 +202,7 @@ def test_after_a_cfa_expression_register_and_offset_are_those_before_it():
     assert last(f"{expression}; def_cfa_offset_sf -1") == amd64("*(rbp-8)")
 
 
-def test_remembered_expressions_come_back():
+def test_remembered_expressions_come_back() -> None:
     expression = f"def_cfa_expression {expr('breg6 -8; deref')}"
     assert last(f"{expression}; remember_state; def_cfa 7 8; restore_state") == amd64("*(rbp-8)")
     other = f"def_cfa_expression {expr('breg6 -16; deref')}"
@@ -199,7 +210,7 @@ def test_remembered_expressions_come_back():
     assert last(f"remember_state; {expression}; restore_state; def_cfa_offset 16") == amd64("rsp+16")
 
 
-def test_offset_is_scaled_by_the_data_alignment():
+def test_offset_is_scaled_by_the_data_alignment() -> None:
     assert last("offset 6 2") == amd64("rsp+8", fp="FP = *(CFA-16)")
     assert last("offset 6 2", data_align=-4, start="def_cfa 7 8; offset 16 2") == amd64("rsp+8", fp="FP = *(CFA-8)")
     assert last("offset 6 2", data_align=4, start="def_cfa 7 8; offset_extended_sf 16 -2") == amd64(
@@ -207,35 +218,35 @@ def test_offset_is_scaled_by_the_data_alignment():
     )
 
 
-def test_extended_and_signed_offsets():
+def test_extended_and_signed_offsets() -> None:
     assert last("offset_extended 6 3") == amd64("rsp+8", fp="FP = *(CFA-24)")
     assert last("offset_extended_sf 6 -3") == amd64("rsp+8", fp="FP = *(CFA+24)")
     assert last("GNU_negative_offset_extended 6 3") == amd64("rsp+8", fp="FP = *(CFA+24)")
 
 
-def test_val_offsets_are_values():
+def test_val_offsets_are_values() -> None:
     assert last("val_offset 6 2") == amd64("rsp+8", fp="FP = CFA-16")
     assert last("val_offset_sf 6 -2") == amd64("rsp+8", fp="FP = CFA+16")
 
 
-def test_a_register_in_another():
+def test_a_register_in_another() -> None:
     assert last("register 6 3") == amd64("rsp+8", fp="FP = rbx")
     assert last("register 16 10") == amd64("rsp+8", ra="RA = r10")
 
 
-def test_undefined_and_same_value():
+def test_undefined_and_same_value() -> None:
     assert last("undefined 6") == amd64("rsp+8", fp="FP undefined")
     assert last("offset 6 2; same_value 6") == amd64("rsp+8")
     assert last("undefined 16") == amd64("rsp+8", ra="RA undefined")
 
 
-def test_registers_that_are_not_followed_change_nothing():
+def test_registers_that_are_not_followed_change_nothing() -> None:
     program = "offset 3 2; offset_extended 12 3; val_offset 13 1; register 14 15; undefined 0; same_value 1; restore 3"
     program += f"; expression 2 {expr('breg0 0')}; val_expression 2 {expr('addr 5')}"
     assert rows(program) == [(0, amd64("rsp+8"))]
 
 
-def test_restore_gives_back_what_the_cie_said():
+def test_restore_gives_back_what_the_cie_said() -> None:
     start = AT_START + "; offset 6 2"
     for restore in ("restore 6", "restore_extended 6"):
         assert last(f"same_value 6; {restore}", start=start) == amd64("rsp+8", fp="FP = *(CFA-16)")
@@ -244,11 +255,11 @@ def test_restore_gives_back_what_the_cie_said():
         assert last(f"undefined 16; {restore}") == amd64("rsp+8")
 
 
-def test_restore_leaves_the_cfa():
+def test_restore_leaves_the_cfa() -> None:
     assert last("def_cfa 6 16; offset 6 2; restore 6") == amd64("rbp+16")
 
 
-def test_remembered_states_nest_and_hold_the_cfa_too():
+def test_remembered_states_nest_and_hold_the_cfa_too() -> None:
     program = """
         advance_loc 1; def_cfa_offset 16; offset 6 2; remember_state;
         advance_loc 1; def_cfa 6 32; undefined 16; remember_state;
@@ -267,7 +278,7 @@ def test_remembered_states_nest_and_hold_the_cfa_too():
     ]
 
 
-def test_more_states_than_there_is_room_for_at_first():
+def test_more_states_than_there_is_room_for_at_first() -> None:
     program = "; ".join(f"def_cfa_offset {n}; remember_state" for n in range(100))
     program += "; def_cfa_offset 1000" + "; advance_loc 1; restore_state" * 100
     assert [text for _, text in rows(program)] == [amd64("rsp+1000")] + [
@@ -275,7 +286,7 @@ def test_more_states_than_there_is_room_for_at_first():
     ]
 
 
-def test_states_are_not_remembered_from_one_function_to_the_next():
+def test_states_are_not_remembered_from_one_function_to_the_next() -> None:
     builder = CfiBuilder()
     cie = builder.cie(cfa(AT_START + "; remember_state"))
     builder.fde(cie, 0x100, 16, cfa("remember_state; def_cfa_offset 64"))
@@ -284,7 +295,7 @@ def test_states_are_not_remembered_from_one_function_to_the_next():
     assert frames.fdes.fault.tolist() == [EntryFault.NONE, EntryFault.RESTORE]
 
 
-def test_functions_do_not_change_each_other():
+def test_functions_do_not_change_each_other() -> None:
     builder = CfiBuilder()
     one, other = builder.cie(cfa(AT_START)), builder.cie(cfa("def_cfa 6 16; offset 16 1; offset 6 2"))
     for number, cie in enumerate([one, other, one]):
@@ -294,14 +305,14 @@ def test_functions_do_not_change_each_other():
     assert firsts == [amd64("rsp+8"), amd64("rbp+16", fp="FP = *(CFA-16)"), amd64("rsp+8")]
 
 
-def test_a_cie_runs_its_whole_program_before_the_function():
+def test_a_cie_runs_its_whole_program_before_the_function() -> None:
     # It has no locations.
     assert rows("", start="def_cfa 7 8; advance_loc 3; offset 16 1; remember_state; def_cfa_offset 24") == [
         (0, amd64("rsp+24"))
     ]
 
 
-def test_args_size_is_passed_over():
+def test_args_size_is_passed_over() -> None:
     assert rows("GNU_args_size 16; advance_loc 1; GNU_args_size 0x12345; def_cfa_offset 16") == [
         (0, amd64("rsp+8")),
         (1, amd64("rsp+16")),
@@ -312,7 +323,7 @@ AARCH64_CIE = {"machine": AARCH64, "start": "def_cfa 31 0", "code_align": 4, "ra
 
 
 @pytest.mark.parametrize("name", ["GNU_window_save", "negate_ra_state"])
-def test_aarch64_toggles_the_signature_of_the_return_address(name):
+def test_aarch64_toggles_the_signature_of_the_return_address(name: str) -> None:
     program = (
         f"advance_loc 1; {name}; advance_loc 1; def_cfa_offset 16; offset 29 2; offset 30 1; advance_loc 2; {name}"
     )
@@ -324,7 +335,7 @@ def test_aarch64_toggles_the_signature_of_the_return_address(name):
     ]
 
 
-def test_aarch64_signatures_are_remembered():
+def test_aarch64_signatures_are_remembered() -> None:
     program = "negate_ra_state; remember_state; negate_ra_state; advance_loc 1; restore_state"
     assert [text for _, text in rows(program, **AARCH64_CIE)] == [
         "CFA = sp, RA unchanged, FP unchanged",
@@ -332,7 +343,7 @@ def test_aarch64_signatures_are_remembered():
     ]
 
 
-def test_aarch64_signed_with_the_place_of_signing_is_inexpressible():
+def test_aarch64_signed_with_the_place_of_signing_is_inexpressible() -> None:
     program = "advance_loc 1; negate_ra_state_with_pc"
     found = [text for _, text in rows(program, **AARCH64_CIE)]
     reason = "inexpressible (the return address is signed with the place of the signing)"
@@ -341,13 +352,13 @@ def test_aarch64_signed_with_the_place_of_signing_is_inexpressible():
 
 @pytest.mark.parametrize("machine", [AMD64, S390X])
 @pytest.mark.parametrize("name", ["GNU_window_save", "negate_ra_state_with_pc"])
-def test_other_machines_have_no_signatures(machine, name):
+def test_other_machines_have_no_signatures(machine: Machine, name: str) -> None:
     frames = frames_of(name, machine=machine, faults=True)
     assert frames.fdes.fault.tolist() == [EntryFault.INSTRUCTION]
 
 
 @pytest.mark.parametrize("code", [0x17, 0x1C, 0x1E, 0x20, 0x2B, 0x30, 0x3F])
-def test_instructions_that_do_not_exist(code):
+def test_instructions_that_do_not_exist(code: int) -> None:
     frames = frames_of(b"\x41" + bytes([code]), faults=True)
     assert frames.fdes.fault.tolist() == [EntryFault.INSTRUCTION]
     assert frames.row_offset.tolist() == [0]
@@ -365,7 +376,7 @@ def test_instructions_that_do_not_exist(code):
         f"val_expression 6 {expr('breg7 8')}",
     ],
 )
-def test_an_instruction_that_is_cut_off(program):
+def test_an_instruction_that_is_cut_off(program: str) -> None:
     whole = cfa(program)
     for length in range(1, len(whole)):
         builder = CfiBuilder()
@@ -376,7 +387,7 @@ def test_an_instruction_that_is_cut_off(program):
         assert frames.fdes.rows.tolist() == [0, 1]
 
 
-def test_a_fault_keeps_the_rows_before_it():
+def test_a_fault_keeps_the_rows_before_it() -> None:
     frames = frames_of("advance_loc 1; def_cfa_offset 16; advance_loc 1; restore_state", faults=True)
     assert frames.fdes.fault.tolist() == [EntryFault.RESTORE]
     assert frames.row_offset.tolist() == [0, 1]
@@ -384,14 +395,14 @@ def test_a_fault_keeps_the_rows_before_it():
 
 
 @pytest.mark.parametrize("program", ["restore_state", "remember_state; restore_state; restore_state"])
-def test_restoring_what_was_not_remembered(program):
+def test_restoring_what_was_not_remembered(program: str) -> None:
     assert frames_of(program, faults=True).fdes.fault.tolist() == [EntryFault.RESTORE]
 
 
 INEXPRESSIBLE = "inexpressible (a register number or offset beyond all use)"
 
 
-def test_numbers_beyond_all_use_are_inexpressible():
+def test_numbers_beyond_all_use_are_inexpressible() -> None:
     assert last(f"def_cfa_offset {2**43}").startswith(f"CFA {INEXPRESSIBLE}, RA = ")
     assert last(f"def_cfa_offset {2**43 - 1}") == amd64(f"rsp+{2**43 - 1}")
     assert last("def_cfa_register 0x10000").startswith(f"CFA {INEXPRESSIBLE}")
@@ -401,20 +412,20 @@ def test_numbers_beyond_all_use_are_inexpressible():
     assert last(f"val_offset_sf 6 {-(2**40) + 1}") == amd64("rsp+8", fp=f"FP = CFA+{2**43 - 8}")
 
 
-def test_numbers_beyond_all_use_are_remembered_as_they_are():
+def test_numbers_beyond_all_use_are_remembered_as_they_are() -> None:
     assert last(f"def_cfa_offset {2**63}; remember_state; def_cfa_offset 8; restore_state; def_cfa_offset 16") == amd64(
         "rsp+16"
     )
     assert last("def_cfa_register 0x100006; remember_state; restore_state").startswith(f"CFA {INEXPRESSIBLE}")
 
 
-def test_no_cfa_is_inexpressible():
+def test_no_cfa_is_inexpressible() -> None:
     missing = "inexpressible (nothing says how the CFA is found)"
     assert last("offset 6 2", start="") == f"CFA {missing}, RA unchanged, FP = *(CFA-16)"
     assert last("def_cfa_offset 16", start="").startswith(f"CFA {missing}")
 
 
-def test_a_return_address_in_another_column():
+def test_a_return_address_in_another_column() -> None:
     assert last("", start="def_cfa 7 8", ra=3) == amd64("rsp+8", ra="RA = rbx")
     assert last("offset 3 1", start="def_cfa 7 8", ra=3) == amd64("rsp+8")
     assert last("offset 16 5", start="def_cfa 7 8; offset 3 1", ra=3) == amd64("rsp+8")
@@ -422,7 +433,7 @@ def test_a_return_address_in_another_column():
     assert found[0][1] == "CFA = r15+160, RA unchanged, FP unchanged"
 
 
-def test_a_return_address_in_the_frame_pointer():
+def test_a_return_address_in_the_frame_pointer() -> None:
     found = last("offset 6 1", start="def_cfa 7 8", ra=6)
     assert found == amd64("rsp+8", fp="FP = *(CFA-8)")
     assert last("offset 6 1; restore 6", start="def_cfa 7 8; offset 6 3", ra=6) == amd64(
@@ -434,7 +445,7 @@ STACK = "inexpressible (the caller's stack pointer is not where the ABI has it)"
 REFUSED = f"CFA {STACK}, RA {STACK}, FP {STACK}"
 
 
-def test_the_callers_stack_pointer_is_the_cfa():
+def test_the_callers_stack_pointer_is_the_cfa() -> None:
     assert last("val_offset 7 0") == amd64("rsp+8")
     assert last("val_offset 7 1") == REFUSED
     assert last("offset 7 2") == REFUSED
@@ -447,7 +458,7 @@ def test_the_callers_stack_pointer_is_the_cfa():
     )
 
 
-def test_s390x_saves_the_stack_pointer_like_any_other_register():
+def test_s390x_saves_the_stack_pointer_like_any_other_register() -> None:
     s390x = {"machine": S390X, "start": "def_cfa 15 160", "ra": 14, "order": "big"}
     plain = "CFA = r15+160, RA unchanged, FP unchanged"
     for program in ("offset 15 5", "register 15 16", "val_offset 15 20"):
@@ -456,7 +467,7 @@ def test_s390x_saves_the_stack_pointer_like_any_other_register():
     assert last("register 14 16; register 11 17", **s390x) == "CFA = r15+160, RA = f0, FP = f2"
 
 
-def test_rows_as_written_are_those_where_something_was_set_and_the_last():
+def test_rows_as_written_are_those_where_something_was_set_and_the_last() -> None:
     program = (
         "advance_loc 1; offset 3 2; advance_loc 1; def_cfa_offset 8; advance_loc 1; GNU_args_size 0; advance_loc 1"
     )
@@ -467,19 +478,19 @@ def test_rows_as_written_are_those_where_something_was_set_and_the_last():
     assert (table.row_offset.tolist(), table.range_rows.tolist()) == ([0, 2, 4], [3])
 
 
-def test_equal_rules_have_one_number():
+def test_equal_rules_have_one_number() -> None:
     program = "advance_loc 1; def_cfa_offset 16; advance_loc 1; def_cfa_offset 8; advance_loc 1; def_cfa_offset 16"
     frames = frames_of(program)
     assert frames.row_rule.tolist() == [0, 1, 0, 1]
     assert len(frames.rule_words) == 2
 
 
-def test_many_different_rules_have_many_numbers():
+def test_many_different_rules_have_many_numbers() -> None:
     frames = frames_of("; ".join(f"def_cfa_offset {n}; advance_loc 1" for n in range(1500)))
     assert frames.row_rule.tolist() == [*range(1500), 1499]
     table = to_table(frames)
     assert table.rules["cfa"]["offset"].tolist() == list(range(1500))
 
 
-def test_every_fault_has_its_words():
+def test_every_fault_has_its_words() -> None:
     assert [fault for fault in EntryFault if not fault.words] == [EntryFault.NONE]

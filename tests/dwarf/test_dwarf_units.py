@@ -45,6 +45,7 @@ from unitbuilder import (
     UnitBuilder,
     uleb,
 )
+from walkback.base.arch import ByteOrder
 from walkback.dwarf.units import Unit, compile_units
 from walkback.elf import ElfFile
 
@@ -63,7 +64,7 @@ def plain(builder: UnitBuilder, text: str = "a compiler 1.2") -> list[tuple[int,
 @pytest.mark.parametrize("byteorder", ["little", "big"])
 @pytest.mark.parametrize("wide", [False, True], ids=["32-bit", "64-bit"])
 @pytest.mark.parametrize("version", [2, 3, 4, 5])
-def test_producer_and_language_are_read_in_every_version(version: int, wide: bool, byteorder: str) -> None:
+def test_producer_and_language_are_read_in_every_version(version: int, wide: bool, byteorder: ByteOrder) -> None:
     builder = UnitBuilder(byteorder, wide)
     place = builder.text("str", "a compiler 1.2")
     language = builder.number(ASSEMBLER, 2)
@@ -87,7 +88,7 @@ def test_producer_and_language_are_read_in_every_version(version: int, wide: boo
     ],
     ids=lambda value: f"{value[0] if isinstance(value, tuple) else value:#x}" if not isinstance(value, bytes) else "",
 )
-def test_every_form_can_stand_before_the_producer(form, data: bytes) -> None:
+def test_every_form_can_stand_before_the_producer(form: int | tuple[int, bytes], data: bytes) -> None:
     builder = UnitBuilder()
     builder.unit(5, [(NAME, form, data), *plain(builder)])
     assert read(builder) == {Unit("a compiler 1.2", "C"): 1}
@@ -104,7 +105,7 @@ def test_an_unknown_form_makes_a_unit_nameless_and_leaves_the_others() -> None:
 @pytest.mark.parametrize("wide", [False, True], ids=["32-bit", "64-bit"])
 @pytest.mark.parametrize("byteorder", ["little", "big"])
 def test_indexed_strings_count_from_the_base_that_the_unit_says_even_after_them(
-    byteorder: str, wide: bool, form: int
+    byteorder: ByteOrder, wide: bool, form: int
 ) -> None:
     builder = UnitBuilder(byteorder, wide)
     for text in ("one", "two"):

@@ -1,5 +1,7 @@
 """Real ELF files."""
 
+from __future__ import annotations
+
 import contextlib
 import sys
 import sysconfig

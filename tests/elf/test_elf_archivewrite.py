@@ -6,7 +6,9 @@ import contextlib
 import random
 import struct
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from grafting import linker_folder, output_of
 from peers import peer, run
 from walkback.base.errors import ElfError, GraftError, WalkbackError
 from walkback.elf import SECTION_RELOCATION, ElfFile, members, read_file
+from walkback.elf.archive import Member
 from walkback.elf.archivewrite import rewritten
 from walkback.graft import ObjectSection, set_sections
 
@@ -29,7 +32,7 @@ def entry(name: str, data: bytes, size: int | None = None) -> bytes:
 
 
 def changed(data: bytes, contents: dict[str, bytes]) -> bytes:
-    def change(member):
+    def change(member: Member) -> list[bytes] | None:
         assert data[member.header : member.header + 60].endswith(b"`\n")
         return [contents[member.name]] if member.name in contents else None
 
@@ -65,7 +68,7 @@ def test_many_members_of_one_name() -> None:
     assert changed(data, {"a.o": b"12"}) == GNU + entry("a.o/", b"12") * 3
 
 
-INDEXES = {
+INDEXES: dict[str, Callable[[int, int], bytes]] = {
     "/": lambda one, two: struct.pack(">IIII", 3, one, two, two) + b"a\0b\0c\0",
     "/SYM64/": lambda one, two: struct.pack(">QQQQ", 3, one, two, two) + b"a\0b\0c\0",
     "__.SYMDEF": lambda one, two: struct.pack("<IIIIII", 16, 0, one, 2, two, 4) + b"a\0b\0",
@@ -100,7 +103,7 @@ class TestIndex:
             changed(data, {"a.o": b"1"})
 
     def test_offsets_that_no_longer_fit_are_an_error(self) -> None:
-        def change(member):
+        def change(member: Member) -> list[memoryview] | None:
             return [MEGABYTES] * 64 if member.name == "a.o" else None
 
         data = memoryview(self.archive("/", b"one", b"two"))
@@ -129,10 +132,10 @@ def test_damaged_archives_raise_nothing_else() -> None:
         for _ in range(chance.randint(0, 5)):
             data[chance.randrange(8, len(data))] = chance.choice(b"0123456789/# :`\n\0\xff")
         with contextlib.suppress(WalkbackError):
-            data = bytes(data[: chance.randint(8, len(data) + 40)])
-            parts = rewritten(memoryview(data), "lib.a", lambda _: [b"changed"])
+            cut = bytes(data[: chance.randint(8, len(data) + 40)])
+            parts = rewritten(memoryview(cut), "lib.a", lambda _: [b"changed"])
             assert [bytes(one.data) for one in members(b"".join(parts), "")] == [b"changed"] * len(
-                list(members(data, ""))
+                list(members(cut, ""))
             )
 
 
@@ -170,7 +173,7 @@ class TestArchivers:
         return tmp_path / "lib.a"
 
     def with_sections(self, archive: Path) -> Path:
-        def change(member):
+        def change(member: Member) -> Any:
             if member.name == "odd.txt":
                 return None
             elf = ElfFile(member.data, member.name)
@@ -191,8 +194,8 @@ class TestArchivers:
             listed = before.stdout.partition(b"\n\n")[0] if "nm" not in command[0] else before.stdout
             assert listed in after.stdout
             assert after.stderr == before.stderr
-        before, after = (run("ar-new", "tv", path).stdout.decode().split("\n") for path in (archive, target))
-        columns = [[line.split()[:2] + line.split()[3:] for line in lines] for lines in (before, after)]
+        listings = [run("ar-new", "tv", path).stdout.decode().split("\n") for path in (archive, target)]
+        columns = [[line.split()[:2] + line.split()[3:] for line in lines] for lines in listings]
         assert columns[0] == columns[1]
         old, new = (list(members(read_file(path), "")) for path in (archive, target))
         assert [one.name for one in old] == [one.name for one in new]
@@ -204,7 +207,14 @@ class TestArchivers:
         done = []
         for path in paths:
             program = path.with_suffix("")
-            command = ["gcc", f"-B{linker_folder(archive.parent, linker)}", folder / "main.o", path, "-o", program]
+            command: list[str | Path] = [
+                "gcc",
+                f"-B{linker_folder(archive.parent, linker)}",
+                folder / "main.o",
+                path,
+                "-o",
+                program,
+            ]
             done.append(subprocess.run(command, capture_output=True, check=False).returncode)
         # Some linkers of old do not know the forms of LLVM's archiver, before and after.
         assert done[0] == done[1]

@@ -1,14 +1,18 @@
 """Damaged files raise ElfError or UnreadableError, whatever is asked of them, and nothing else."""
 
+from __future__ import annotations
+
 import lzma
 import random
 import struct
 import tracemalloc
 import zlib
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from elfbuilder import HEADER, SECTION, SEGMENT, ElfBuilder
+from walkback.base.arch import ByteOrder
 from walkback.base.errors import UnreadableError
 from walkback.elf import ElfFile, debug_data, debug_file, layout, relocations_for
 from walkback.symbols import SymbolIndex
@@ -17,7 +21,7 @@ VALUES = [0, 1, 2, 7, 24, 56, 63, 64, 65, 0xFF, 0xFF00, 0xFFF1, 0xFFFF, 2**31, 2
 VALUES += [2**64 - 1, 2**64 - 64]
 
 
-def example(order: str, *, extended: bool) -> ElfBuilder:
+def example(order: ByteOrder, *, extended: bool) -> ElfBuilder:
     builder = ElfBuilder(order, 183, extended=extended)
     text = builder.code()
     frames = builder.section(".sframe", bytes(40), kind=layout.SHT_GNU_SFRAME, flags=2)
@@ -32,7 +36,7 @@ def example(order: str, *, extended: bool) -> ElfBuilder:
     return builder
 
 
-def questions(elf: ElfFile):
+def questions(elf: ElfFile) -> Iterator[Callable[..., object]]:
     """Everything that can be asked."""
     yield elf.section_names
     yield lambda: elf.sections_named(".sframe")
@@ -59,7 +63,7 @@ def questions(elf: ElfFile):
     yield lambda: symbols.lookup("label")
 
 
-def stripped(order: str) -> ElfBuilder:
+def stripped(order: ByteOrder) -> ElfBuilder:
     """With everything that a stripped file has: notes, a link, and its symbols compressed."""
     inner = ElfBuilder(order, kind=3)
     inner.symbol(inner.symtab(), "hidden", 0x1000, section=inner.code(addr=0x1000))
@@ -96,7 +100,7 @@ CASES = pytest.mark.parametrize("order", ["little", "big"])
 
 
 @CASES
-def test_the_undamaged_file_answers(order):
+def test_the_undamaged_file_answers(order: ByteOrder) -> None:
     image = example(order, extended=False).build()
     # Of the questions about sections 8 and 9 and segment 2, which are not there, and the symbols of 7 others.
     assert ask_everything(bytes(image)) == 6 + 1 + 7
@@ -104,7 +108,7 @@ def test_the_undamaged_file_answers(order):
 
 @pytest.mark.whole
 @pytest.mark.parametrize(("order", "extended"), [("little", False), ("big", True)])
-def test_every_field_with_every_odd_value(order, extended):
+def test_every_field_with_every_odd_value(order: ByteOrder, extended: bool) -> None:
     image = example(order, extended=extended).build()
     places = [(offset, code) for offset, code in HEADER.values()]
     places += [(image.labels["phdr"] + 56 * i + offset, code) for i in range(2) for offset, code in SEGMENT.values()]
@@ -122,7 +126,7 @@ def test_every_field_with_every_odd_value(order, extended):
 
 
 @CASES
-def test_every_truncation(order):
+def test_every_truncation(order: ByteOrder) -> None:
     data = bytes(example(order, extended=True).build())
     for length in range(0, len(data), 3):
         assert ask_everything(data[:length]) > 0
@@ -130,7 +134,7 @@ def test_every_truncation(order):
 
 @pytest.mark.whole
 @CASES
-def test_random_damage(order):
+def test_random_damage(order: ByteOrder) -> None:
     chance = random.Random(order)
     original = bytes(example(order, extended=chance.random() < 0.5).build())
     for _ in range(1500):
@@ -142,7 +146,7 @@ def test_random_damage(order):
 
 @pytest.mark.whole
 @CASES
-def test_random_damage_of_a_stripped_file(order):
+def test_random_damage_of_a_stripped_file(order: ByteOrder) -> None:
     chance = random.Random(order)
     original = bytes(stripped(order).build())
     usual = ask_everything(original)
@@ -156,13 +160,13 @@ def test_random_damage_of_a_stripped_file(order):
 
 
 @CASES
-def test_every_truncation_of_a_stripped_file(order):
+def test_every_truncation_of_a_stripped_file(order: ByteOrder) -> None:
     data = bytes(stripped(order).build())
     for length in range(0, len(data), 3):
         assert ask_everything(data[:length]) > 0
 
 
-def test_claimed_sizes_do_not_decide_allocations():
+def test_claimed_sizes_do_not_decide_allocations() -> None:
     image = example("little", extended=True).build()
     for index in range(1, 9):
         image.section(index, "sh_size", 2**40)

@@ -1,15 +1,19 @@
 """Notes and build IDs, against the specification, `readelf -n`, pyelftools and LIEF."""
 
+from __future__ import annotations
+
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
-from notes import note
-from realfiles import FILES
 
+from elf.notes import note
+from elf.realfiles import FILES
 from elfbuilder import ElfBuilder
 from peers import peer
+from walkback.base.arch import ByteOrder
 from walkback.base.errors import ElfError
 from walkback.elf import ElfFile, layout
 
@@ -17,7 +21,7 @@ ORDERS = pytest.mark.parametrize("order", ["little", "big"])
 GNU = b"GNU\0"
 
 
-def parse(*contents: bytes, order="little", align=4, segments=False) -> ElfFile:
+def parse(*contents: bytes, order: ByteOrder = "little", align: int = 4, segments: bool = False) -> ElfFile:
     builder = ElfBuilder(order, kind=3)
     for number, data in enumerate(contents):
         builder.section(f".note.{number}", data, kind=1 if segments else 7, addralign=align)
@@ -37,7 +41,7 @@ class TestNotes:
     @ORDERS
     @pytest.mark.parametrize("align", [0, 1, 4, 8])
     @pytest.mark.parametrize("segments", [False, True])
-    def test_names_and_contents_are_aligned_to_4_or_8(self, order, align, segments):
+    def test_names_and_contents_are_aligned_to_4_or_8(self, order: ByteOrder, align: int, segments: bool) -> None:
         ours = [(b"GNU\0", 3, b"12345"), (b"stapsdt\0", 3, b""), (b"", 7, b"123"), (b"Go\0", 4, b"12345678")]
         data = b"".join(note(*each, order=order, align=max(align, 4)) for each in ours)
         elf = parse(data, order=order, align=align, segments=segments)
@@ -46,20 +50,20 @@ class TestNotes:
         assert offsets[0] == (int(elf.segments["offset"][0]) if segments else int(elf.sections["offset"][1]))
         assert offsets == sorted(offsets)
 
-    def test_the_last_one_needs_no_padding(self):
+    def test_the_last_one_needs_no_padding(self) -> None:
         assert told(parse(note(GNU, 5, b"12345")[:-3])) == [("GNU", 5, b"12345")]
 
-    def test_padding_at_the_end_is_no_note(self):
+    def test_padding_at_the_end_is_no_note(self) -> None:
         assert told(parse(note(GNU, 5, b"1234") + bytes(8))) == [("GNU", 5, b"1234")]
 
-    def test_sections_go_before_segments(self):
+    def test_sections_go_before_segments(self) -> None:
         builder = ElfBuilder(kind=3)
         builder.section(".note", note(GNU, 3, b"section"), kind=7)
         builder.section(".other", note(GNU, 3, b"segment"))
         builder.segment(4, ".other")
         assert ElfFile(bytes(builder.build()), "test.elf").build_id == b"section"
 
-    def test_a_file_without_notes_has_none(self):
+    def test_a_file_without_notes_has_none(self) -> None:
         assert told(parse()) == []
         assert parse().build_id is None
 
@@ -67,21 +71,21 @@ class TestNotes:
 class TestBuildId:
     @ORDERS
     @pytest.mark.parametrize("segments", [False, True])
-    def test_it_is_the_first_note_of_its_type_and_owner(self, order, segments):
+    def test_it_is_the_first_note_of_its_type_and_owner(self, order: ByteOrder, segments: bool) -> None:
         data = b"".join(
             note(name, kind, desc, order=order)
             for name, kind, desc in [(GNU, 1, b"abi"), (b"Go\0", 3, b"go"), (GNU, 3, b"id"), (GNU, 3, b"other")]
         )
         assert parse(b"", data, order=order, segments=segments).build_id == b"id"
 
-    def test_damage_behind_it_is_not_looked_at(self):
+    def test_damage_behind_it_is_not_looked_at(self) -> None:
         assert parse(note(GNU, 3, b"id") + b"\xff" * 20).build_id == b"id"
 
 
 class TestDamage:
     @pytest.mark.parametrize("sizes", [(4, 2**32 - 1), (2**32 - 1, 4), (2**32 - 1, 2**32 - 1), (4, 9)])
     @pytest.mark.parametrize("segments", [False, True])
-    def test_sizes_beyond_the_section_are_an_error_at_the_note(self, sizes, segments):
+    def test_sizes_beyond_the_section_are_an_error_at_the_note(self, sizes: tuple[int, int], segments: bool) -> None:
         elf = parse(note(GNU, 1, b"fine") + note(GNU, 3, b"12345678", sizes=sizes), segments=segments)
         with pytest.raises(ElfError, match="a note reaches beyond the end") as caught:
             list(elf.notes())
@@ -90,7 +94,7 @@ class TestDamage:
         with pytest.raises(ElfError, match=r"^test\.elf: offset 0x"):
             _ = elf.build_id
 
-    def test_every_truncation_is_an_error_or_loses_padding_only(self):
+    def test_every_truncation_is_an_error_or_loses_padding_only(self) -> None:
         whole = note(GNU, 1, b"1234567") + note(GNU, 3, b"12345678")
         for length in range(len(whole) + 1):
             elf = parse(whole[:length])
@@ -100,12 +104,12 @@ class TestDamage:
                 with pytest.raises(ElfError, match="note"):
                     told(elf)
 
-    def test_names_that_are_not_text_are_escaped(self):
+    def test_names_that_are_not_text_are_escaped(self) -> None:
         assert told(parse(note(b"\xff\0\0\0", 1, b"")))[0][0] == "\\xff\0\0"
 
 
 @FILES
-def test_notes_are_those_of_pyelftools(path):
+def test_notes_are_those_of_pyelftools(path: Path) -> None:
     elffile = pytest.importorskip("elftools.elf.elffile")
     with path.open("rb") as file, ElfFile(path) as elf:
         expected = [
@@ -117,7 +121,7 @@ def test_notes_are_those_of_pyelftools(path):
 
 
 @FILES
-def test_notes_in_segments_are_those_of_lief(path):
+def test_notes_in_segments_are_those_of_lief(path: Path) -> None:
     lief = pytest.importorskip("lief")
     contents = bytearray(path.read_bytes())
     with ElfFile(path) as elf:
@@ -137,7 +141,7 @@ def test_notes_in_segments_are_those_of_lief(path):
 
 @pytest.mark.peers
 @FILES
-def test_build_ids_are_those_of_readelf(path):
+def test_build_ids_are_those_of_readelf(path: Path) -> None:
     done = subprocess.run(
         [peer("readelf-new"), "-n", path], capture_output=True, check=True, env=os.environ | {"LC_ALL": "C"}
     )
@@ -146,5 +150,5 @@ def test_build_ids_are_those_of_readelf(path):
         assert elf.build_id == (bytes.fromhex(found[1].decode()) if found else None)
 
 
-def test_the_type_is_that_of_the_specification():
+def test_the_type_is_that_of_the_specification() -> None:
     assert (layout.NT_GNU_BUILD_ID, layout.SHT_NOTE, layout.PT_NOTE) == (3, 7, 4)

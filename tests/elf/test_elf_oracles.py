@@ -1,12 +1,15 @@
 """The same answers as pyelftools and LIEF give, on this machine's own files."""
 
+from __future__ import annotations
+
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
-from realfiles import FILES
 
+from elf.realfiles import FILES
 from walkback.elf import ElfFile, layout, relocations_for
 from walkback.symbols import SymbolIndex
 
@@ -14,7 +17,7 @@ RESERVED = {"SHN_UNDEF": 0, "SHN_ABS": layout.SECTION_ABS, "SHN_COMMON": layout.
 
 
 @FILES
-def test_headers_are_those_of_pyelftools(path):
+def test_headers_are_those_of_pyelftools(path: Path) -> None:
     elffile = pytest.importorskip("elftools.elf.elffile")
     with path.open("rb") as file, ElfFile(path) as elf:
         theirs = elffile.ELFFile(file)
@@ -30,7 +33,7 @@ def test_headers_are_those_of_pyelftools(path):
 
 
 @FILES
-def test_symbols_are_those_of_pyelftools(path):
+def test_symbols_are_those_of_pyelftools(path: Path) -> None:
     elffile = pytest.importorskip("elftools.elf.elffile")
     with path.open("rb") as file, ElfFile(path) as elf:
         theirs = elffile.ELFFile(file)
@@ -46,7 +49,7 @@ def test_symbols_are_those_of_pyelftools(path):
 
 
 @FILES
-def test_sections_and_symbols_are_those_of_lief(path):
+def test_sections_and_symbols_are_those_of_lief(path: Path) -> None:
     lief = pytest.importorskip("lief")
     theirs = lief.ELF.parse(str(path))
     with ElfFile(path) as elf:
@@ -62,7 +65,7 @@ def test_sections_and_symbols_are_those_of_lief(path):
 
 
 @FILES
-def test_memory_is_that_of_lief(path):
+def test_memory_is_that_of_lief(path: Path) -> None:
     lief = pytest.importorskip("lief")
     theirs = lief.ELF.parse(str(path))
     with ElfFile(path) as elf:
@@ -79,7 +82,7 @@ def test_memory_is_that_of_lief(path):
 
 
 @FILES
-def test_a_function_has_one_of_its_names(path):
+def test_a_function_has_one_of_its_names(path: Path) -> None:
     elffile = pytest.importorskip("elftools.elf.elffile")
     with path.open("rb") as file, ElfFile(path) as elf:
         table = elffile.ELFFile(file).get_section_by_name(".symtab" if ".symtab" in elf.section_names() else ".dynsym")
@@ -101,7 +104,7 @@ needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
 
 
 @pytest.fixture(scope="module")
-def objects(tmp_path_factory):
+def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("objects")
     (folder / "a.c").write_text(
         "extern int outside(int); static int hidden(int x) { return outside(x) + 1; }\n"
@@ -117,7 +120,7 @@ def objects(tmp_path_factory):
 
 @needs_gcc
 @pytest.mark.parametrize("name", ["a.o", "a.out"])
-def test_relocations_are_those_of_pyelftools(objects, name):
+def test_relocations_are_those_of_pyelftools(objects: Path, name: str) -> None:
     elffile = pytest.importorskip("elftools.elf.elffile")
     with (objects / name).open("rb") as file, ElfFile(objects / name) as elf:
         compared = 0
@@ -138,7 +141,7 @@ def test_relocations_are_those_of_pyelftools(objects, name):
 
 @needs_gcc
 @pytest.mark.parametrize("name", ["a.o", "a.out"])
-def test_targets_of_relocations_are_those_of_pyelftools(objects, name):
+def test_targets_of_relocations_are_those_of_pyelftools(objects: Path, name: str) -> None:
     elffile = pytest.importorskip("elftools.elf.elffile")
     with (objects / name).open("rb") as file, ElfFile(objects / name) as elf:
         theirs = elffile.ELFFile(file)
@@ -159,7 +162,7 @@ def test_targets_of_relocations_are_those_of_pyelftools(objects, name):
 
 
 @needs_gcc
-def test_functions_of_an_object_are_known_by_section(objects):
+def test_functions_of_an_object_are_known_by_section(objects: Path) -> None:
     with ElfFile(objects / "a.o") as elf:
         index = SymbolIndex(elf)
         for name in ("hidden", "first", "second", "main"):
@@ -171,7 +174,7 @@ def test_functions_of_an_object_are_known_by_section(objects):
 
 
 @needs_gcc
-def test_more_sections_than_sixteen_bits_can_number(tmp_path):
+def test_more_sections_than_sixteen_bits_can_number(tmp_path: Path) -> None:
     elffile = pytest.importorskip("elftools.elf.elffile")
     count = 66_000
     with (tmp_path / "many.s").open("w") as file:

@@ -1,24 +1,29 @@
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 
-from elfbuilder import ElfBuilder
+from elfbuilder import ElfBuilder, Image
+from walkback.base.arch import ByteOrder
 from walkback.base.errors import ElfError, UnreadableError
 from walkback.elf import ElfFile, layout, relocations_for
 
 ORDERS = pytest.mark.parametrize("order", ["little", "big"])
 
 
-def parse(image) -> ElfFile:
+def parse(image: Image) -> ElfFile:
     return ElfFile(bytes(image), "test.o")
 
 
-def start(order="little", **options):
+def start(order: ByteOrder = "little", **options: Any) -> tuple[ElfBuilder, int, int]:
     builder = ElfBuilder(order, **options)
     target = builder.section(".sframe", bytes(64), addr=0x1000 if options.get("kind", 1) != 1 else 0)
     return builder, target, builder.symtab()
 
 
 @ORDERS
-def test_rela_entries_carry_their_addend(order):
+def test_rela_entries_carry_their_addend(order: ByteOrder) -> None:
     builder, target, symtab = start(order)
     builder.relocations(target, symtab, [(8, 2, 1, -4), (28, 24, 0xFFFFFFFF, 2**63 - 1)])
     found = relocations_for(parse(builder.build()), target)
@@ -31,7 +36,7 @@ def test_rela_entries_carry_their_addend(order):
 
 
 @ORDERS
-def test_rel_entries_have_none(order):
+def test_rel_entries_have_none(order: ByteOrder) -> None:
     builder, target, symtab = start(order)
     source = builder.relocations(target, symtab, [(8, 2, 1, 99)], addends=False)
     found = relocations_for(parse(builder.build()), target)
@@ -40,7 +45,7 @@ def test_rel_entries_have_none(order):
     assert len(found) == 1
 
 
-def test_several_tables_are_merged_by_offset_and_keep_the_order_of_one_place():
+def test_several_tables_are_merged_by_offset_and_keep_the_order_of_one_place() -> None:
     builder, target, symtab = start()
     first = builder.relocations(target, symtab, [(8, 2, 1, 0), (24, 2, 2, 0)])
     second = builder.relocations(target, symtab, [(16, 2, 3, 0), (8, 2, 4, 0)], addends=False)
@@ -51,7 +56,7 @@ def test_several_tables_are_merged_by_offset_and_keep_the_order_of_one_place():
     assert found.sources == (first, second)
 
 
-def test_relocations_of_other_sections_are_left_out():
+def test_relocations_of_other_sections_are_left_out() -> None:
     builder, target, symtab = start()
     other = builder.section(".text", bytes(8))
     builder.relocations(other, symtab, [(0, 2, 1, 0)])
@@ -61,13 +66,13 @@ def test_relocations_of_other_sections_are_left_out():
     assert len(relocations_for(elf, other)) == 1
 
 
-def test_offsets_count_from_the_section_in_linked_files_too():
+def test_offsets_count_from_the_section_in_linked_files_too() -> None:
     builder, target, symtab = start(kind=layout.ET_DYN)
     builder.relocations(target, symtab, [(0x1008, 2, 1, 0)])
     assert relocations_for(parse(builder.build()), target).table["offset"].tolist() == [8]
 
 
-def test_the_dynamic_linkers_relocations_belong_to_no_section():
+def test_the_dynamic_linkers_relocations_belong_to_no_section() -> None:
     builder, target, symtab = start(kind=layout.ET_DYN)
     builder.relocations(0, symtab, [(0x1008, 2, 1, 0)], name=".rela.dyn")
     elf = parse(builder.build())
@@ -75,7 +80,7 @@ def test_the_dynamic_linkers_relocations_belong_to_no_section():
     assert len(relocations_for(elf, 99)) == 0
 
 
-def test_tables_that_share_bytes_are_refused():
+def test_tables_that_share_bytes_are_refused() -> None:
     builder, target, symtab = start()
     builder.relocations(target, symtab, [(0, 2, 1, 0)] * 100)
     for number in range(4):
@@ -87,7 +92,7 @@ def test_tables_that_share_bytes_are_refused():
         relocations_for(parse(image), target)
 
 
-def test_a_table_whose_entries_have_another_size_is_an_error():
+def test_a_table_whose_entries_have_another_size_is_an_error() -> None:
     builder, target, symtab = start()
     source = builder.relocations(target, symtab, [(0, 2, 1, 0)])
     for field, value in (("sh_entsize", 16), ("sh_size", 23)):
@@ -95,14 +100,14 @@ def test_a_table_whose_entries_have_another_size_is_an_error():
             relocations_for(parse(builder.build().section(source, field, value)), target)
 
 
-def test_compact_relocations_are_not_passed_over():
+def test_compact_relocations_are_not_passed_over() -> None:
     builder, target, _ = start()
     builder.section(".crel.sframe", b"\0", kind=layout.SHT_CREL, info=target)
     with pytest.raises(UnreadableError, match="SHT_CREL"):
         relocations_for(parse(builder.build()), target)
 
 
-def test_relocations_of_mips_are_refused():
+def test_relocations_of_mips_are_refused() -> None:
     builder, target, symtab = start(machine=layout.EM_MIPS)
     builder.relocations(target, symtab, [(0, 2, 1, 0)])
     with pytest.raises(UnreadableError, match="MIPS"):
@@ -111,7 +116,7 @@ def test_relocations_of_mips_are_refused():
 
 class TestTargets:
     @ORDERS
-    def test_each_is_the_section_and_value_of_its_symbol(self, order):
+    def test_each_is_the_section_and_value_of_its_symbol(self, order: ByteOrder) -> None:
         builder, target, symtab = start(order)
         text = builder.code()
         for value, section in ((0x10, text), (0, 0), (5, layout.SHN_ABS), (8, layout.SHN_COMMON), (2**64 - 1, text)):
@@ -123,13 +128,13 @@ class TestTargets:
         assert targets["section"].tolist() == [0, text, 0, 0, 0, text, 0]
         assert targets["value"].tolist() == [0, 0x10, 0, 5, 8, -1, 7]
 
-    def test_without_a_symbol_there_is_none(self):
+    def test_without_a_symbol_there_is_none(self) -> None:
         builder, target, symtab = start()
         builder.relocations(target, symtab, [(0, 2, 1, 0), (8, 2, 2**32 - 1, 0)])
         elf = parse(builder.build())
         assert relocations_for(elf, target).targets(elf).tolist() == [(-1, 0), (-1, 0)]
 
-    def test_each_relocation_section_has_its_own_symbol_table(self):
+    def test_each_relocation_section_has_its_own_symbol_table(self) -> None:
         builder, target, symtab = start()
         text = builder.code()
         dynsym = builder.symtab(".dynsym", 11)
@@ -140,12 +145,12 @@ class TestTargets:
         elf = parse(builder.build())
         assert relocations_for(elf, target).targets(elf).tolist() == [(target, 2), (text, 1)]
 
-    def test_no_relocations_have_no_targets(self):
+    def test_no_relocations_have_no_targets(self) -> None:
         builder, target, _ = start()
         elf = parse(builder.build())
         assert relocations_for(elf, target).targets(elf).tolist() == []
 
-    def test_a_link_to_no_symbol_table_is_an_error(self):
+    def test_a_link_to_no_symbol_table_is_an_error(self) -> None:
         builder, target, symtab = start()
         source = builder.relocations(target, symtab, [(8, 2, 1, 0)])
         elf = parse(builder.build().section(source, "sh_link", target))

@@ -1,5 +1,7 @@
 """Places of a file written over: what is read then, what it comes to, and that many cost no more than their bytes."""
 
+from __future__ import annotations
+
 import random
 import time
 from itertools import pairwise

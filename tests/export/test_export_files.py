@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,13 +17,13 @@ from flamepage import Page
 from profiles import Recording, nasty, written
 from walkback.export import firefox, flamegraph, speedscope
 from walkback.export.formats import FORMATS
-from walkback.stacks.profile import CodeMapping
+from walkback.stacks.profile import CodeMapping, Profile, SampleBatch
 from walkback.stacks.stacks import End
 
 pytestmark = pytest.mark.kernel
 
 
-def recording():
+def recording() -> Recording:
     return Recording(
         ["leaf", None, "main", "leaf"],
         ["/bin/p", "/lib/l.so", "/bin/p", "/bin/p"],
@@ -35,7 +37,7 @@ def recording():
     )
 
 
-def weights_of_paths(recording):
+def weights_of_paths(recording: Recording) -> Counter[tuple[str, ...]]:
     """The weight of each stack of names, outermost first, with its comm."""
     labels = recording.frames.labels()
     found: Counter[tuple[str, ...]] = Counter()
@@ -44,7 +46,7 @@ def weights_of_paths(recording):
     return found
 
 
-def test_speedscope_of_threads():
+def test_speedscope_of_threads() -> None:
     made = json.loads(written(speedscope.write, recording().profile(timeline=True, title="it")))
     assert made["$schema"] == "https://www.speedscope.app/file-format-schema.json"
     assert made["name"] == "it"
@@ -71,7 +73,7 @@ def test_speedscope_of_threads():
         )
 
 
-def test_speedscope_of_comms():
+def test_speedscope_of_comms() -> None:
     made = json.loads(written(speedscope.write, recording().profile(unit="nanoseconds")))
     names = [frame["name"] for frame in made["shared"]["frames"]]
     found: Counter[tuple[str, ...]] = Counter()
@@ -82,14 +84,14 @@ def test_speedscope_of_comms():
     assert found == weights_of_paths(recording())
 
 
-def check_columns(table):
+def check_columns(table: dict[str, Any]) -> None:
     """All columns of a table of the Firefox Profiler are as long as it says."""
     for name, column in table.items():
         if isinstance(column, list):
             assert len(column) == table["length"], name
 
 
-def firefox_samples(made):
+def firefox_samples(made: dict[str, Any]) -> Iterator[tuple[tuple[str, str, str], float, list[str], float]]:
     """Thread, time, stack of names and weight of each sample."""
     shared = made["shared"]
     for name, table in shared.items():
@@ -115,7 +117,7 @@ def firefox_samples(made):
             )
 
 
-def test_firefox_of_threads():
+def test_firefox_of_threads() -> None:
     mapping = CodeMapping("/bin/p", bytes(range(20)))
     made = json.loads(
         written(firefox.write, recording().profile(timeline=True, start=5_000_000_000, mappings=[mapping]))
@@ -141,7 +143,7 @@ def test_firefox_of_threads():
     assert shared["stringArray"][shared["sources"]["filename"][source]] == "a.c"
 
 
-def test_firefox_of_comms_with_time_as_weight():
+def test_firefox_of_comms_with_time_as_weight() -> None:
     made = json.loads(written(firefox.write, recording().profile(unit="nanoseconds")))
     found: Counter[tuple[str, ...]] = Counter()
     for (_, _, comm), _, stack, weight in firefox_samples(made):
@@ -150,7 +152,7 @@ def test_firefox_of_comms_with_time_as_weight():
     assert {thread["samples"]["weightType"] for thread in made["threads"]} == {"tracing-ms"}
 
 
-def graph_of(text):
+def graph_of(text: str) -> tuple[Counter[tuple[str, ...]], dict[str, Any]]:
     """The weight of each path of names that a flame graph has."""
     data = json.loads(Page(text).texts["data"])
     count = len(data["name"])
@@ -170,7 +172,7 @@ def graph_of(text):
     return +found, data
 
 
-def test_flame_graph():
+def test_flame_graph() -> None:
     made = recording()
     text = written(flamegraph.write, made.profile(title="it & <more>")).decode()
     found, data = graph_of(text)
@@ -188,12 +190,12 @@ STACKS = st.lists(st.tuples(st.sampled_from("abc"), st.lists(st.integers(0, 4), 
 
 @settings(max_examples=examples(40), deadline=None)
 @given(STACKS)
-def test_flame_graph_has_every_path(samples):
+def test_flame_graph_has_every_path(samples: list[tuple[str, list[int]]]) -> None:
     made = Recording(list("fghfi"), [""] * 5, samples)
     assert graph_of(written(flamegraph.write, made.profile()).decode())[0] == weights_of_paths(made)
 
 
-def test_flame_graph_shows_what_is_incomplete():
+def test_flame_graph_shows_what_is_incomplete() -> None:
     made = Recording(["f"], [""], [("c", [0]), ("c", [0])], ends=[End.COMPLETE, End.STACK_CUT])
     text = written(flamegraph.write, made.profile()).decode()
     found, data = graph_of(text)
@@ -202,27 +204,27 @@ def test_flame_graph_shows_what_is_incomplete():
     assert "1 incomplete (50.0 %)" in Page(text).texts["p"]
 
 
-def test_flame_graph_needs_nothing_else():
+def test_flame_graph_needs_nothing_else() -> None:
     text = written(flamegraph.write, recording().profile()).decode()
     assert not re.search(r"https?:|//[a-z]|@import|url\(|fetch|XMLHttp", text)
     assert "default-src 'none'" in text
 
 
-def test_nasty_names():
+def test_nasty_names() -> None:
     made = nasty().profile(timeline=True, title="</script>\udcff\n")
     for one in (speedscope, firefox):
         text = written(one.write, made)
         text.decode("ascii")
         assert json.loads(text)
-    text = written(flamegraph.write, made).decode()
-    assert sum(graph_of(text)[0].values()) == 78
-    assert text.count("</script>") == 2
-    assert [tag for tag, _ in Page(text).tags].count("script") == 2
+    page = written(flamegraph.write, made).decode()
+    assert sum(graph_of(page)[0].values()) == 78
+    assert page.count("</script>") == 2
+    assert [tag for tag, _ in Page(page).tags].count("script") == 2
 
 
 @pytest.mark.parametrize("name", [name for name, one in FORMATS.items() if not one.streamed])
 @pytest.mark.parametrize("timeline", [False, True])
-def test_every_format_takes_an_empty_profile_and_a_full_one(name, timeline):
+def test_every_format_takes_an_empty_profile_and_a_full_one(name: str, timeline: bool) -> None:
     import io
 
     empty = Recording([], [], [])
@@ -231,10 +233,10 @@ def test_every_format_takes_an_empty_profile_and_a_full_one(name, timeline):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_equal_profiles_are_written_equally(name):
+def test_equal_profiles_are_written_equally(name: str) -> None:
     one = FORMATS[name]
 
-    def source():
+    def source() -> list[SampleBatch] | Profile:
         return recording().batches() if one.streamed else recording().profile(timeline=True)
 
     assert written(one.write, source()) == written(one.write, source())

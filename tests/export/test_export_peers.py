@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ HEAD = re.compile(r"(.+?)\s+(\d+)/(\d+)\s+(?:\[(\d+)\] )?\s*(\d+)\.(\d+):\s+(\d+
 FRAME = re.compile(r"\t\s*([0-9a-f]+) (.*) \((.*)\)$")
 
 
-def parsed(text):
+def parsed(text: str) -> SampleBatch:
     """What perf printed, as a batch."""
     known: dict[tuple[str | None, int, str, int], int] = {}
     comms: dict[str, int] = {}
@@ -61,27 +62,40 @@ def parsed(text):
     )
 
 
-def recorded(folder, *options):
+def recorded(folder: Path, *options: str) -> Path:
     """A recording, or no test where perf is missing or may not record."""
     if shutil.which("perf") is None:
         pytest.skip("needs perf")
     data = folder / "perf.data"
     program = "import sys; sum(hash(str(number)) for number in range(300000)); sys.stdout.write('')"
-    command = ["perf", "record", "-q", "-e", "cpu-clock", "-o", data, *options, "python3", "-S", "-c", program]
+    command: list[str | Path] = [
+        "perf",
+        "record",
+        "-q",
+        "-e",
+        "cpu-clock",
+        "-o",
+        data,
+        *options,
+        "python3",
+        "-S",
+        "-c",
+        program,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode or not data.exists():
         pytest.skip(f"perf cannot record here: {done.stderr.strip()[:200]}")
     return data
 
 
-def script(data, *options):
-    command = ["perf", "script", "-i", data, "--no-inline", *options]
+def script(data: Path, *options: str) -> str:
+    command: list[str | Path] = ["perf", "script", "-i", data, "--no-inline", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=True, errors="surrogateescape")
     return done.stdout
 
 
 @pytest.mark.parametrize("options", [["--call-graph", "dwarf,4096"], ["-g", "--sample-cpu"]], ids=["dwarf", "cpu"])
-def test_the_same_text_as_perf_script(tmp_path, options):
+def test_the_same_text_as_perf_script(tmp_path: Path, options: list[str]) -> None:
     data = recorded(tmp_path, *options)
     with_pids = script(data, "-F", "+pid")
     batch = parsed(with_pids)

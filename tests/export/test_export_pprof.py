@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from pprofreader import read, varint
 
+from export.pprofreader import read, varint
 from profiles import Recording, nasty, written
 from walkback.export import pprof, protobuf
 from walkback.stacks.profile import CodeMapping
@@ -13,15 +13,15 @@ pytestmark = pytest.mark.kernel
 
 
 @pytest.mark.parametrize("value", [0, 1, 127, 128, 300, 2**32, 2**63, 2**64 - 1])
-def test_varint(value):
+def test_varint(value: int) -> None:
     assert varint(protobuf.varint(value), 0) == (value, len(protobuf.varint(value)))
 
 
-def test_negative_numbers_are_their_64_bits():
+def test_negative_numbers_are_their_64_bits() -> None:
     assert varint(protobuf.varint(-1), 0) == (2**64 - 1, 10)
 
 
-def recording():
+def recording() -> Recording:
     return Recording(
         ["leaf", None, "main", "leaf"],
         ["/bin/p", "/lib/l.so", "/bin/p", "/bin/p"],
@@ -33,7 +33,7 @@ def recording():
     )
 
 
-def test_samples_locations_and_functions():
+def test_samples_locations_and_functions() -> None:
     mapping = CodeMapping("/lib/l.so", bytes.fromhex("0123ab"), 0x1000, 0x9000, 0x200)
     made = recording().profile(
         threads=True, unit="nanoseconds", title="it", start=11, duration=22, period=33, mappings=[mapping]
@@ -72,18 +72,18 @@ def test_samples_locations_and_functions():
     assert where[1] == (0x1010, first["filename"])
 
 
-def test_without_threads_and_weights():
+def test_without_threads_and_weights() -> None:
     found = read(written(pprof.write, recording().profile()))
     assert [sample["value"] for sample in found["sample"]] == [[2], [1], [1], [1]]
     assert all(len(sample["label"]) == 1 for sample in found["sample"])
 
 
-def test_nasty_names():
+def test_nasty_names() -> None:
     found = read(written(pprof.write, nasty().profile(title="\udcff").marked()))
     assert sum(sample["value"][0] for sample in found["sample"]) == 78
     assert len(set(found["string_table"])) == len(found["string_table"])
 
 
-def test_nothing():
+def test_nothing() -> None:
     found = read(written(pprof.write, Recording([], [], []).profile()))
     assert (found["sample"], found["location"]) == ([], [])

@@ -7,6 +7,8 @@ import random
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -18,7 +20,7 @@ from walkback.pages.scripts import joined_script
 pytestmark = pytest.mark.peers
 
 
-def recordings():
+def recordings() -> Iterator[Recording]:
     chance = random.Random(5)
     yield Recording([], [], [])
     for _ in range(60):
@@ -29,8 +31,10 @@ def recordings():
         yield Recording(list("fghi"), [""] * 4, samples, [chance.randrange(1, 5) for _ in samples])
 
 
-def expected(stacks):
+def expected(stacks: list[tuple[tuple[str, ...], int]]) -> dict[tuple[str, ...], tuple[int, int]]:
     """The weight of every prefix, all that begin with it and its own."""
+    total: Counter[Any]
+    own: Counter[Any]
     total, own = Counter(), Counter()
     for path, weight in stacks:
         own[path] += weight
@@ -39,7 +43,7 @@ def expected(stacks):
     return {path: (weight, own[path]) for path, weight in total.items()}
 
 
-def check_order(found, first, *, heaviest_first):
+def check_order(found: list[tuple[Any, ...]], first: list[int], *, heaviest_first: bool) -> None:
     """Levels come one after the other, children within their parent, and each begins where the one before it ends."""
     levels = [len(path) for path, *_ in found]
     assert [0, *(levels.index(level) + 1 for level in range(1, len(first) - 1)), len(found) + 1] == first
@@ -56,7 +60,7 @@ def check_order(found, first, *, heaviest_first):
             before[parent] = total
 
 
-def test_the_call_tree_and_the_inverted_tree():
+def test_the_call_tree_and_the_inverted_tree() -> None:
     if shutil.which("node") is None:
         pytest.skip("needs node")
     made = list(recordings())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +16,12 @@ from effort import examples
 from profiles import MODULES, NASTY, Recording, nasty, written
 from walkback.export import folded, jsonlines, perfscript
 from walkback.stacks import top
-from walkback.stacks.stacks import END_WORDS, HOW_WORDS, End
+from walkback.stacks.stacks import END_WORDS, HOW_WORDS, End, How
 
 pytestmark = pytest.mark.kernel
 
 
-def harmless(name):
+def harmless(name: str) -> bytes:
     control = {number: f"\\x{number:02x}" for number in (*range(32), 127)}
     text = name.translate(control).replace(";", ":")
     try:
@@ -29,7 +30,7 @@ def harmless(name):
         return text.encode("utf-8", "replace").replace(b"?", "\ufffd".encode())
 
 
-def test_folded():
+def test_folded() -> None:
     recording = Recording(
         ["leaf", "main", None, None, "sys"],
         ["/bin/p", "/bin/p", "/lib/l.so", "", "[kernel.kallsyms]"],
@@ -42,12 +43,12 @@ def test_folded():
     assert b"q;[unknown];sys_[k] 5\n" in written(folded.write, recording.profile(), kernel=True)
 
 
-def test_folded_takes_frames_of_one_name_together():
+def test_folded_takes_frames_of_one_name_together() -> None:
     recording = Recording(["f", "f", "g"], ["/a", "/b", "/a"], [("c", [0, 2]), ("c", [1, 2]), ("c", [0, 1, 2])])
     assert written(folded.write, recording.profile()) == b"c;g;f 2\nc;g;f;f 1\n"
 
 
-def test_folded_with_marks():
+def test_folded_with_marks() -> None:
     recording = Recording(["f"], [""], [("c", [0]), ("c", [0])], ends=[End.COMPLETE, End.STACK_CUT])
     assert written(folded.write, recording.profile()) == b"c;f 2\n"
     assert written(folded.write, recording.profile().marked()) == b"c;[incomplete: stack-cut];f 1\nc;f 1\n"
@@ -60,7 +61,7 @@ def test_folded_with_marks():
         max_size=20,
     )
 )
-def test_folded_sums_up_exactly(samples):
+def test_folded_sums_up_exactly(samples: list[tuple[str, list[int], int]]) -> None:
     symbols = ["f", "g", "f", "a;b", "a:b", "bytes \udcff", "\n", "h"]
     recording = Recording(symbols, [""] * 8, [(comm, stack) for comm, stack, _ in samples], [w for _, _, w in samples])
     expected: Counter[bytes] = Counter()
@@ -72,14 +73,14 @@ def test_folded_sums_up_exactly(samples):
     assert {line.rpartition(b" ")[0]: int(line.rpartition(b" ")[2]) for line in lines} == expected
 
 
-def test_folded_with_nasty_names():
+def test_folded_with_nasty_names() -> None:
     for line in written(folded.write, nasty().profile().marked(), kernel=True).splitlines():
         stack, _, weight = line.rpartition(b" ")
         assert weight.isdigit()
         assert stack.count(b";") in {2, 3}
 
 
-def test_perf_script():
+def test_perf_script() -> None:
     recording = Recording(
         ["leaf", None, "sys", None],
         ["/bin/p", "/bin/p", "[kernel.kallsyms]", ""],
@@ -104,12 +105,12 @@ def test_perf_script():
     assert with_pids.startswith(b"prog one     7/123456 12036.486381: ")
 
 
-def test_perf_script_with_processors():
+def test_perf_script_with_processors() -> None:
     batch = replace(Recording(["f"], [""], [("c", [0])]).batches()[0], cpu=np.array([3]), event=None)
     assert written(perfscript.write, [batch]).startswith(b"c    10 [003]     0.000000:          1 \n")
 
 
-def test_perf_script_with_nasty_names():
+def test_perf_script_with_nasty_names() -> None:
     text = written(perfscript.write, nasty().batches(7))
     samples = text.split(b"\n\n")
     assert samples.pop() == b""
@@ -120,7 +121,7 @@ def test_perf_script_with_nasty_names():
         assert all(line.startswith(b"\t") for line in lines[1:])
 
 
-def test_json():
+def test_json() -> None:
     recording = Recording(
         ["leaf", None],
         ["/bin/p", ""],
@@ -157,7 +158,7 @@ def test_json():
 
 
 @pytest.mark.parametrize("size", [1, 5, 100])
-def test_json_with_nasty_names(size):
+def test_json_with_nasty_names(size: int) -> None:
     recording = nasty()
     text = written(jsonlines.write, recording.batches(size))
     text.decode("ascii")
@@ -174,10 +175,10 @@ def test_json_with_nasty_names(size):
         assert [frame["module"] for frame in sample["frames"]] == [
             clean[recording.modules[one]] or None for one in stack
         ]
-        assert [frame["how"] for frame in sample["frames"]] == [HOW_WORDS[one % 8] for one in stack]
+        assert [frame["how"] for frame in sample["frames"]] == [HOW_WORDS[How(one % 8)] for one in stack]
 
 
-def test_json_forgets_texts_when_there_are_many(monkeypatch):
+def test_json_forgets_texts_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     from walkback.export import streamed
 
     recording = Recording([f"f{i}" for i in range(50)], [""] * 50, [("c", [i % 50, 49 - i % 50]) for i in range(200)])
@@ -186,33 +187,30 @@ def test_json_forgets_texts_when_there_are_many(monkeypatch):
     assert written(jsonlines.write, recording.batches(3)) == expected
 
 
-def test_batches_without_samples_or_frames():
+def test_batches_without_samples_or_frames() -> None:
     full = Recording(["f"], [""], [("c", [0])]).batches()[0]
     nothing = np.zeros(0, np.uint64)
-    none = replace(
-        full,
-        **dict.fromkeys(("pid", "tid", "time", "period", "comm", "end", "frame", "pc", "lookup", "how"), nothing),
-        event=nothing,
-        first=np.zeros(1, np.int64),
-    )
+    names = ("pid", "tid", "time", "period", "comm", "end", "frame", "pc", "lookup", "how")
+    columns: dict[str, Any] = dict.fromkeys(names, nothing)
+    none = replace(full, **columns, event=nothing, first=np.zeros(1, np.int64))
     for one in (perfscript, jsonlines):
         assert written(one.write, [none, full, none]) == written(one.write, [full])
 
 
-def test_nothing_at_all():
+def test_nothing_at_all() -> None:
     empty = Recording([], [], [])
     assert written(folded.write, empty.profile().marked()) == b""
     assert written(perfscript.write, []) == written(jsonlines.write, []) == b""
     assert written(top.write, empty.profile()).startswith(b"0 samples\n")
 
 
-def rows(text, title):
+def rows(text: str, title: str) -> dict[str, tuple[str, ...]]:
     """The cells of one table, by the last column."""
-    part = text[text.index(f"  {title}\n") :].split("\n\n")[0].splitlines()[1:]
+    part = text[text.index(f"  {title}\n") :].split("\n\n", maxsplit=1)[0].splitlines()[1:]
     return {line.split(None, 4)[4]: tuple(line.split()[:4]) for line in part}
 
 
-def test_top():
+def test_top() -> None:
     recording = Recording(
         ["leaf", "rec", "main", "leaf"],
         ["/bin/p"] * 3 + ["/lib/l.so"],
@@ -234,19 +232,19 @@ def test_top():
     assert rows(text, "place")["rec+0x1  p"] == ("2", "25.00", "6", "75.00")
 
 
-def test_top_is_limited_and_says_what_it_counts():
+def test_top_is_limited_and_says_what_it_counts() -> None:
     recording = Recording([f"f{i}" for i in range(9)], [""] * 9, [("c", [i]) for i in range(9)], weights=[10**9] * 9)
     text = written(top.write, recording.profile(unit="nanoseconds"), limit=2).decode()
     assert text.startswith("9 samples, 9000000000 nanoseconds\n")
     assert list(rows(text, "function")) == ["f0", "f1"]
 
 
-def test_top_with_nasty_names():
+def test_top_with_nasty_names() -> None:
     text = written(top.write, nasty().profile(title="odd\x1b[31m"), limit=1000).decode()
     assert "\x1b" not in text
     assert max(map(len, text.splitlines())) < 300
 
 
-def test_weights_beyond_floating_point():
+def test_weights_beyond_floating_point() -> None:
     recording = Recording(["f"], [""], [("c", [0])] * 3, weights=[2**60, 2**60 + 1, 2])
     assert written(folded.write, recording.profile()) == b"c;f %d\n" % (2**61 + 3)

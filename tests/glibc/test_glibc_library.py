@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from glibc.walked import ALL, COMPILE, HERE, by_call_frames, by_sframe, plugin, walks
 from glibcsource import library
 from peers import peer
 from walkback.sections.install import add
 from walkback.sections.linking.convert import convert
-from walking import ALL, COMPILE, HERE, by_call_frames, by_sframe, plugin, walks
 
 pytestmark = [pytest.mark.peers, pytest.mark.long]
 SYSTEM = Path("/lib/x86_64-linux-gnu")
@@ -82,13 +82,15 @@ def programs(request: pytest.FixtureRequest, libraries: Path, tmp_path_factory: 
 
 
 @pytest.mark.parametrize("words", ALL, ids="-".join)
-def test_backtrace_gives_the_same_frames(programs: list[Path], words: tuple[str, ...], request) -> None:
+def test_backtrace_gives_the_same_frames(
+    programs: list[Path], words: tuple[str, ...], request: pytest.FixtureRequest
+) -> None:
     static = request.node.callspec.params["programs"] == "-static-pie"
     if static and "dlopen" in words:
         pytest.skip("a static program loads nothing")
-    told = []
+    told: list[list[str]] = []
     for folder in programs:
-        start = [] if static else [folder / "ld.so", "--library-path", folder]
+        start: list[str | Path] = [] if static else [folder / "ld.so", "--library-path", folder]
         told.append(walks([*start, folder / "walks", *words], folder)["backtrace"])
     assert len(told[1]) >= 4
     assert told[0] == told[1]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from glibc.walked import ALL, COMPILE, HERE, plugin, walks
 from glibcsource import reader
 from walkback.sections.check import check
 from walkback.sections.install import add
-from walking import ALL, COMPILE, HERE, plugin, walks
 
 pytestmark = pytest.mark.peers
 SHIM = HERE / "shim"
@@ -22,11 +22,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The machine's C library with its loader, the program and its plug-in, grafted for the reader."""
     source, folder = reader(), tmp_path_factory.mktemp("reader")
     files = [HERE / "walks.c", SHIM / "find.c", source / "sframe.c", source / "sframe-read.c"]
-    shim = ["-DREADER", "-include", SHIM / "sframe-shim.h", f"-I{SHIM}", f"-I{source}"]
+    shim: list[str | Path] = ["-DREADER", "-include", SHIM / "sframe-shim.h", f"-I{SHIM}", f"-I{source}"]
     subprocess.run([*COMPILE, *shim, *files, "-o", folder / "plain"], check=True)
     add(folder / "plain", folder / "walks", consumer="glibc")
     maps = Path("/proc/self/maps").read_text()
-    libc = Path(re.search(r" (/\S*/libc\.so\.6)$", maps, re.MULTILINE)[1])
+    libc = Path(re.findall(r" (/\S*/libc\.so\.6)$", maps, re.MULTILINE)[0])
     for path in (plugin(folder), libc, libc.parent / "ld-linux-x86-64.so.2"):
         assert add(path, folder / path.name, consumer="glibc").proof.equal
     (folder / "libgcc_s.so.1").symlink_to(libc.parent / "libgcc_s.so.1")

@@ -7,7 +7,9 @@ import struct
 import subprocess
 import time
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +37,7 @@ WIDTHS = {"H": 16, "I": 32, "Q": 64}
 
 def try_all(data: bytes) -> None:
     relocations = np.array([(28, 0, 24, 1), (44, 0, 24, 2)], SECTION_RELOCATION)
-    for work in (
+    works: tuple[Callable[[ElfFile], Any], ...] = (
         lambda elf: add(elf, lambda _: bytes(SIZE), SIZE).parts,
         lambda elf: planned_address(elf, SIZE) and [],
         drop,
@@ -44,7 +46,8 @@ def try_all(data: bytes) -> None:
         lambda elf: add_to_object(elf, bytes(SIZE), relocations).parts,
         lambda elf: set_sections(elf, [ObjectSection(bytes(SIZE), relocations, link_order=1)] * 2),
         lambda elf: set_sections(elf, [ObjectSection(bytes(SIZE), relocations, group=6)]),
-    ):
+    )
+    for work in works:
         try:
             parts = work(ElfFile(data, "name"))
         except WalkbackError as error:

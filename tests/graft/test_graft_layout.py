@@ -6,6 +6,7 @@ import shutil
 import struct
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("programs")
 
 
-def patched(path: Path, target: Path, **fields: int) -> Path:
+def patched(path: Path, target: Path, **fields: Any) -> Path:
     """A copy with other values in its ELF header."""
     data = bytearray(path.read_bytes())
     for name, value in fields.items():
@@ -225,7 +226,7 @@ def test_programs_are_linked_with_a_grafted_library(linker: str, tmp_path: Path)
     subprocess.run(["gcc", "-shared", "-fPIC", tmp_path / "library.c", "-o", library], check=True)
     graft(library, library)
     with_linker = f"-B{linker_folder(tmp_path, linker)}"
-    command = ["gcc", with_linker, tmp_path / "main.c", library, "-o", tmp_path / "main"]
+    command: list[str | Path] = ["gcc", with_linker, tmp_path / "main.c", library, "-o", tmp_path / "main"]
     assert subprocess.run(command, capture_output=True, check=True).stderr == b""
     assert output_of(tmp_path / "main") == ""
 
@@ -280,7 +281,7 @@ class TestRefusals:
     def program(self, folder: Path) -> Path:
         return compiled(folder, "pie", PROGRAMS["pie"])
 
-    def changed(self, program: Path, tmp_path: Path, **fields: int) -> bytes:
+    def changed(self, program: Path, tmp_path: Path, **fields: Any) -> bytes:
         return patched(program, tmp_path / "changed", **fields).read_bytes()
 
     def test_by_the_header(self, program: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from elfbuilder import ElfBuilder
 from grafting import elflint, graft_object, linker_folder, output_of, ungraft
 from peers import peer, run
 from walkback import sframe
+from walkback.base.arch import ByteOrder
 from walkback.base.errors import GraftError
 from walkback.elf import SECTION_RELOCATION, ElfFile, layout, relocations_for
 from walkback.graft import add_to_object
@@ -96,7 +97,7 @@ def test_assembled_objects_are_replaced_and_their_tables_stay_equal(arch: str, t
         assert again.read_bytes() == dropped.read_bytes()
 
 
-def with_globals_only(byteorder: str = "little") -> ElfBuilder:
+def with_globals_only(byteorder: ByteOrder = "little") -> ElfBuilder:
     """An object whose text has no local symbol; a group and relocations name global ones."""
     builder = ElfBuilder(byteorder, 62 if byteorder == "little" else 22)
     text = builder.section(".text", b"\xc3" * 32, flags=6)
@@ -114,7 +115,7 @@ def with_globals_only(byteorder: str = "little") -> ElfBuilder:
 
 @pytest.mark.parametrize("byteorder", ["little", "big"])
 @pytest.mark.parametrize("extended", [False, True])
-def test_a_section_without_local_symbol_gets_one(byteorder: str, extended: bool) -> None:
+def test_a_section_without_local_symbol_gets_one(byteorder: ByteOrder, extended: bool) -> None:
     builder = with_globals_only(byteorder)
     builder.extended = extended
     data = bytes(builder.build())

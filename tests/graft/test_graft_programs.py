@@ -172,8 +172,8 @@ class TestThePrograms:
     def libc(self) -> tuple[Path, Path]:
         """The C library that this process runs on, and the loader that a program names."""
         maps = Path("/proc/self/maps").read_text()
-        library = Path(re.search(r" (/\S*/libc\.so\.6)$", maps, re.MULTILINE)[1])
-        return library, Path(re.search(r" (/\S*/ld-linux\S*)$", maps, re.MULTILINE)[1])
+        library = Path(re.findall(r" (/\S*/libc\.so\.6)$", maps, re.MULTILINE)[0])
+        return library, Path(re.findall(r" (/\S*/ld-linux\S*)$", maps, re.MULTILINE)[0])
 
     def runs_through_the_loader(self, library: Path, loader: Path) -> None:
         command = (loader, "--library-path", library.parent, "/bin/cat", "/proc/self/maps")
@@ -229,7 +229,7 @@ class TestThePrograms:
 
 def test_a_running_program_is_replaced_in_place(folder: Path, tmp_path: Path) -> None:
     sleep = tmp_path / "sleep"
-    shutil.copy(shutil.which("sleep"), sleep)
+    shutil.copy(shutil.which("sleep") or "sleep", sleep)
     with subprocess.Popen([sleep, "60"]) as process:
         try:
             graft(sleep, sleep)

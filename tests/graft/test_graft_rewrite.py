@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,12 +44,19 @@ def linked(folder: Path, name: str = "pie", linker: str = "ld-new") -> Path:
     if not path.exists():
         subprocess.run(["gcc", "-O2", "-fPIC", "-S", SOURCE, "-o", folder / "a.s"], check=True)
         run(f"as-{version}", "--gsframe", folder / "a.s", "-o", folder / "a.o", check=True)
-        command = ["gcc", *OPTIONS[name].split(), f"-B{linker_folder(folder, linker)}", folder / "a.o", "-o", path]
+        command: list[str | Path] = [
+            "gcc",
+            *OPTIONS[name].split(),
+            f"-B{linker_folder(folder, linker)}",
+            folder / "a.o",
+            "-o",
+            path,
+        ]
         subprocess.run(command, check=True)
     return path
 
 
-def anew(source: Path, target: Path, count: int = 1, **options: int) -> Grafted:
+def anew(source: Path, target: Path, count: int = 1, **options: Any) -> Grafted:
     with ElfFile(source) as elf:
         section = section_for(elf, count)
         size = len(section(0))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from corpus import CASES
 from elfbuilder import ElfBuilder
 from grafting import PC64, elflint, linker_folder, output_of, section_of_object
 from peers import peer, run
+from walkback.base.arch import ByteOrder
 from walkback.base.errors import ElfError, GraftError
 from walkback.elf import SECTION_RELOCATION, ElfFile, layout, relocations_for
 from walkback.graft import ObjectSection, add_to_object, drop, set_sections
@@ -66,7 +68,7 @@ def with_sections(data: bytes, sections: list[ObjectSection]) -> ElfFile:
     return ElfFile(b"".join(set_sections(ElfFile(data, "a.o"), sections)), "a.o")
 
 
-def small(section: int, **options: int) -> ObjectSection:
+def small(section: int, **options: Any) -> ObjectSection:
     return ObjectSection(bytes(64), np.array([(28, 5, 24, section)], SECTION_RELOCATION), **options)
 
 
@@ -254,7 +256,7 @@ class TestLayout:
 class TestExtendedNumbers:
     LIMIT = layout.SHN_LORESERVE
 
-    def many(self, count: int, byteorder: str = "little") -> ElfBuilder:
+    def many(self, count: int, byteorder: ByteOrder = "little") -> ElfBuilder:
         """So many sections in all; the last but one is text, and has only a global symbol."""
         builder = ElfBuilder(byteorder, 62 if byteorder == "little" else 22)
         symtab = builder.symtab()
@@ -266,7 +268,7 @@ class TestExtendedNumbers:
 
     @pytest.mark.whole
     @pytest.mark.parametrize("byteorder", ["little", "big"])
-    def test_the_first_symbol_with_such_a_number_brings_their_table(self, byteorder: str) -> None:
+    def test_the_first_symbol_with_such_a_number_brings_their_table(self, byteorder: ByteOrder) -> None:
         builder = self.many(self.LIMIT + 2, byteorder)
         builder.symbol(2, "undefined", 0)
         elf = with_sections(bytes(builder.build()), [small(self.LIMIT)])
@@ -325,7 +327,7 @@ class TestExtendedNumbers:
 @pytest.mark.peers
 class TestTools:
     def linked(self, path: Path, linker: str) -> Path:
-        command = ["gcc", f"-B{linker_folder(path.parent, linker)}", path, "-o", path.with_suffix("")]
+        command: list[str | Path] = ["gcc", f"-B{linker_folder(path.parent, linker)}", path, "-o", path.with_suffix("")]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert "sframe" not in done.stderr.lower()
         return path.with_suffix("")
@@ -334,7 +336,7 @@ class TestTools:
     def test_linkers_take_them_and_the_program_runs(self, linker: str, compiled_object: Path) -> None:
         data, path = compiled_object.read_bytes(), compiled_object.with_name("set.o")
         new = with_sections(data, one_for_each(ElfFile(data, ""), link_order=True))
-        path.write_bytes(new.data)
+        path.write_bytes(bytes(new.data))
         assert elflint(path) == elflint(compiled_object)
         assert run("readelf-new", "--sframe", "-rSW", path).stderr == b""
         assert run("llvm-readobj", "-r", "--symbols", "--sections", path).stderr == b""
@@ -361,9 +363,9 @@ class TestTools:
         for inputs in (objects, [again]):
             done = run(f"{machine}ld-new", "-e", "main", *inputs, "-o", program)
             assert (done.returncode, done.stderr) == (0, b"")
-            [source] = walkback.sframe.read(str(program))
+            [linked] = walkback.sframe.read(str(program))
             # The two programs, and `answer` once.
-            assert len(walkback.sframe.decode(source.data).functions) == 3
+            assert len(walkback.sframe.decode(linked.data).functions) == 3
 
     def test_names_of_sections_and_symbols_may_share_a_table(self, tmp_path: Path) -> None:
         """As LLVM's assembler has it."""
@@ -372,7 +374,7 @@ class TestTools:
         run("llvm-mc", "-filetype=obj", "-triple=x86_64-linux-gnu", source, "-o", path, check=True)
         data = path.read_bytes()
         new = with_sections(data, one_for_each(ElfFile(data, "")))
-        path.write_bytes(new.data)
+        path.write_bytes(bytes(new.data))
         [symtab] = new.sections_of_type(layout.SHT_SYMTAB)
         assert new.section_name(int(new.sections["link"][symtab])) == ".strtab"
         assert run("llvm-readobj", "-r", "--symbols", "--sections", path).stderr == b""
@@ -383,7 +385,7 @@ class TestTools:
     @pytest.mark.parametrize("tool", ["strip-2.40", "strip-new", "objcopy-2.44", "llvm-objcopy"])
     def test_tools_that_rewrite_objects_take_them(self, tool: str, compiled_object: Path, tmp_path: Path) -> None:
         data, path = compiled_object.read_bytes(), tmp_path / "set.o"
-        path.write_bytes(with_sections(data, one_for_each(ElfFile(data, ""))).data)
+        path.write_bytes(bytes(with_sections(data, one_for_each(ElfFile(data, ""))).data))
         options = ["--strip-debug"] if "strip" in tool else []
         done = run(tool, *options, path, *(["-o"] if "strip" in tool else []), tmp_path / "rewritten.o")
         assert (done.returncode, done.stderr) == (0, b"")

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sampled import ARCHITECTURES, opened, sampled
 
+from identify.sampled import ARCHITECTURES, opened, sampled
 from peers import run
 from walkback.elf import ElfFile
 from walkback.identify.framestyle import frame_style

@@ -7,11 +7,12 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sampled import ARCHITECTURES, opened, sampled
 
 from elfbuilder import ElfBuilder
+from identify.sampled import ARCHITECTURES, opened, sampled
 from peers import run
 from unitbuilder import DATA2, LANGUAGE, NAME, PRODUCER, SKELETON, STRING, TAG_SKELETON, UnitBuilder
 from walkback.elf import ElfFile
@@ -34,7 +35,13 @@ LOOPS = (
 # One kind of evidence after the other, in files that are made
 
 
-def made(*comment: str, symbols=(), sections=(), dynamic=False, kind=3) -> Origin:
+def made(
+    *comment: str,
+    symbols: list[str] | tuple[Any, ...] = (),
+    sections: list[tuple[str, bytes]] | tuple[Any, ...] = (),
+    dynamic: bool = False,
+    kind: int = 3,
+) -> Origin:
     """What a file tells that has these entries in `.comment`, these names of functions, and these sections."""
     builder = ElfBuilder(kind=kind)
     text = builder.code()

@@ -1,8 +1,11 @@
 """Programs that have ended with a core file, and what gdb and eu-stack say of them."""
 
+from __future__ import annotations
+
 import resource
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,13 +14,13 @@ from walkback.stacks.stacks import HOW_WORDS
 WAYS = ("overflow", "null", "data", "nowhere", "abort", "malloc", "handler", "handlers", "overflow-handler", "callback")
 
 
-def crashed(folder, *command):
+def crashed(folder: Path, *command: str | Path) -> Path:
     """The core that the kernel wrote."""
     pattern = Path("/proc/sys/kernel/core_pattern").read_text().strip()
     if pattern.startswith(("|", "/")):
         pytest.skip(f"the kernel does not write core files beside the program, but to {pattern}")
 
-    def allow():
+    def allow() -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_CORE)
         resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
         resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20))
@@ -30,7 +33,7 @@ def crashed(folder, *command):
     return cores[0]
 
 
-def told(shot, thread=0):
+def told(shot: Any, thread: int = 0) -> str:
     first, end = (int(shot.stacks.first[thread + i]) for i in (0, 1))
     hows = [HOW_WORDS[how] for how in shot.stacks.how[first:end].tolist()]
     return "\n".join(f"{label} {how}" for label, how in zip(shot.labels(thread), hows, strict=True))

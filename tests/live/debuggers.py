@@ -114,7 +114,7 @@ class Gdb:
     def of_process(self, pid: int) -> Stacks:
         return self._ask([f"attach {pid}"], ["detach"])
 
-    def of_core(self, core: Path, program: Path | None = None, sysroot: Path | None = None) -> Stacks:
+    def of_core(self, core: Path, program: str | Path | None = None, sysroot: Path | None = None) -> Stacks:
         before = [f"set sysroot {sysroot if sysroot is not None else '/'}"]
         before += ["file"] if program is None else [f"file {program}"]
         return self._ask([*before, f"core-file {core}"], ["core-file", "file"])

@@ -3,6 +3,8 @@
 Prints a line for each that ended badly: by a signal, with a traceback, or too late.
 """
 
+from __future__ import annotations
+
 import os
 import random
 import resource
@@ -10,7 +12,9 @@ import signal
 import sys
 import tempfile
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from walkback.cli import main as walkback
 
@@ -57,8 +61,9 @@ def looked_at(arguments: list[str], told: Path) -> int:
         signal.alarm(SECONDS)
         sys.argv = ["walkback", "stack", *arguments]
         status = 120
+        command: Callable[[], Any] = walkback
         try:
-            status = walkback()
+            status = command()
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else 0
         except BaseException:
@@ -71,6 +76,7 @@ def looked_at(arguments: list[str], told: Path) -> int:
 
 def main() -> None:
     core, count, seed, *options = sys.argv[1:]
+    counts: dict[Any, Any]
     data, counts = Path(core).read_bytes(), {}
     with tempfile.TemporaryDirectory() as folder:
         one, told = Path(folder, "core"), Path(folder, "told")

@@ -11,7 +11,7 @@ import subprocess
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,7 +22,7 @@ from walkback.stacks.stacks import FrameKind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from debuggers import Stacks
+    from live.debuggers import Stacks
 
 HERE = Path(__file__).parent
 NODE = """
@@ -78,7 +78,7 @@ def subject(name: str, folder: Path) -> tuple[str | Path, ...]:
 
 
 @contextlib.contextmanager
-def running(*command: str | Path, **options: int) -> Iterator[subprocess.Popen[bytes]]:
+def running(*command: str | Path, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """The program, from when it says that it is ready."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, **options)
     try:
@@ -159,7 +159,7 @@ class Judge:
         assert ours.keys() == theirs.keys(), who
         for thread, (tid, mine) in enumerate(ours.items()):
             if mine == theirs[tid]:
-                why = "equal"
+                why: str | None = "equal"
             else:
                 pairs = zip(mine, theirs[tid], strict=False)
                 depth = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(mine), len(theirs[tid])))

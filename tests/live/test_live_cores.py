@@ -1,13 +1,17 @@
 """Programs that end in every way: their cores, and what gdb makes of the same."""
 
+from __future__ import annotations
+
 import subprocess
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
-from crashes import WAYS, crashed, told
-from debuggers import Gdb, debugger
-from subjects import HERE, Judge, pcs, running, stopped, subject
 
+from live.crashes import WAYS, crashed, told
+from live.debuggers import Gdb, debugger
+from live.subjects import HERE, Judge, pcs, running, stopped, subject
 from walkback.capture.stacks import Stopper
 from walkback.stacks.stacks import END_WORDS
 
@@ -17,16 +21,16 @@ pytestmark = pytest.mark.peers
 
 
 @pytest.fixture(scope="module")
-def gdb():
+def gdb() -> Iterator[Gdb]:
     with Gdb() as one:
         yield one
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory):
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     made = {}
 
-    def of(build):
+    def of(build: str) -> Path:
         if build not in made:
             made[build] = tmp_path_factory.mktemp("crash") / f"crash-{build}"
             flags = ("-O2", "-pthread", "-w", "-fno-optimize-sibling-calls", "-fno-inline", *BUILDS[build])
@@ -38,7 +42,7 @@ def programs(tmp_path_factory):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("build", BUILDS)
-def test_a_core_of_the_kernel(build, way, programs, gdb, tmp_path):
+def test_a_core_of_the_kernel(build: str, way: str, programs: Callable[[str], Path], gdb: Gdb, tmp_path: Path) -> None:
     program = programs(build)
     core = crashed(tmp_path, program, way)
     stopper = Stopper(core, max_stack=1 << 20)
@@ -59,7 +63,7 @@ def test_a_core_of_the_kernel(build, way, programs, gdb, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["glibc", "static"])
-def test_a_core_of_gcore(name, gdb, tmp_path):
+def test_a_core_of_gcore(name: str, gdb: Gdb, tmp_path: Path) -> None:
     gcore = debugger("gcore")
     program, *_ = subject(name, tmp_path)
     with running(program) as target:
@@ -82,7 +86,7 @@ def test_a_core_of_gcore(name, gdb, tmp_path):
     assert judge.counts["gdb: equal"] >= 0.8 * len(live), judge.counts
 
 
-def test_programs_that_are_gone_or_others(gdb, programs, tmp_path):
+def test_programs_that_are_gone_or_others(gdb: Gdb, programs: Callable[[str], Path], tmp_path: Path) -> None:
     program = tmp_path / "crash"
     program.write_bytes(programs("dynamic").read_bytes())
     program.chmod(0o755)

@@ -1,17 +1,21 @@
 """Programs of other machines, whose cores an emulator writes: walked here, and by gdb-multiarch."""
 
+from __future__ import annotations
+
 import re
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from crashes import WAYS, told
-from debuggers import Gdb
-from subjects import HERE, Judge, pcs
 
 from emulation import LOADER, built, core_of, root
+from live.crashes import WAYS, told
+from live.debuggers import Gdb
+from live.subjects import HERE, Judge, pcs
 from peers import peer
 from walkback.capture.stacks import Stopper
-from walkback.stacks.stacks import END_WORDS
+from walkback.stacks.stacks import END_WORDS, End
 
 pytestmark = pytest.mark.peers
 FLAGS = ("-O2", "-w", "-fno-optimize-sibling-calls", "-fno-inline")
@@ -20,24 +24,25 @@ OVERFLOW = 1 << 20
 
 
 @pytest.fixture(scope="module", params=LOADER)
-def arch(request):
-    return request.param
+def arch(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
 
 
 @pytest.fixture(scope="module")
-def gdb(arch):
+def gdb(arch: str) -> Iterator[Gdb]:
     with Gdb("gdb-multiarch") as one:
         yield one
 
 
 @pytest.fixture(scope="module")
-def program(arch, tmp_path_factory):
+def program(arch: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Where a program stands that is moved when it is loaded, an emulator's core does not tell gdb.
     return built(tmp_path_factory.mktemp(arch) / "crash", arch, HERE / "crash.c", *FLAGS, pie=False)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_same_frames_as_gdb(arch, way, program, gdb, tmp_path):
+def test_the_same_frames_as_gdb(arch: str, way: str, program: Path, gdb: Gdb, tmp_path: Path) -> None:
     core = core_of(tmp_path, arch, program, way, stack=OVERFLOW)
     stopper = Stopper(core, exe=program, sysroot=root(arch), max_stack=1 << 20)
     shot = stopper.shoot()
@@ -61,7 +66,7 @@ def test_the_same_frames_as_gdb(arch, way, program, gdb, tmp_path):
         assert labels.count("endless") > 1000
 
 
-def _judge_handlers(way, labels):
+def _judge_handlers(way: str, labels: list[str]) -> None:
     """What was interrupted, and what called that, as the program has it."""
     deep = ["deep"] * 6
     if way == "handler":
@@ -77,7 +82,7 @@ def _judge_handlers(way, labels):
         assert labels[end + 1 : end + 10] == ["overflowed", "in_overflow", *deep, "main"]
 
 
-def test_signed_return_addresses(gdb, arch, tmp_path):
+def test_signed_return_addresses(gdb: Gdb, arch: str, tmp_path: Path) -> None:
     if arch != "aarch64":
         pytest.skip("only AArch64 signs return addresses")
     flags = (*FLAGS, "-mbranch-protection=pac-ret+leaf")
@@ -108,11 +113,20 @@ def test_signed_return_addresses(gdb, arch, tmp_path):
 
 @pytest.mark.parametrize("handler", [False, True])
 @pytest.mark.parametrize("bare", ["aarch64", "aarch64_be", "s390x"])
-def test_programs_without_a_c_library(bare, handler, tmp_path):
+def test_programs_without_a_c_library(bare: str, handler: bool, tmp_path: Path) -> None:
     arch, order = bare.removesuffix("_be"), ["-mbig-endian"] if bare.endswith("_be") else []
     program = tmp_path / "bare"
     flags = ["-O2", "-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables", *(["-DHANDLER"] if handler else [])]
-    command = [peer(f"{arch}-gcc"), *order, *flags, "-ffreestanding", "-fno-pie", "-S", "-o", tmp_path / "bare.s"]
+    command: list[str | Path] = [
+        peer(f"{arch}-gcc"),
+        *order,
+        *flags,
+        "-ffreestanding",
+        "-fno-pie",
+        "-S",
+        "-o",
+        tmp_path / "bare.s",
+    ]
     subprocess.run([*command, HERE / "bare.c"], check=True)
     order = ["-EB"] if order else []
     subprocess.run([peer(f"{arch}-as-2.40"), *order, "-o", tmp_path / "bare.o", tmp_path / "bare.s"], check=True)
@@ -126,7 +140,7 @@ def test_programs_without_a_c_library(bare, handler, tmp_path):
     outer = ["leaf", *["middle"] * 7, "begin", "_start"]
     inner = ["leaf", *["middle"] * 4, "handler", "<signal handler called>"] if handler else []
     assert shot.labels(0) == inner + outer, told(shot)
-    assert END_WORDS[int(shot.stacks.end[0])] == "complete"
+    assert END_WORDS[End(int(shot.stacks.end[0]))] == "complete"
     with Gdb("gdb-multiarch") as gdb:
         theirs = gdb.of_core(core, program)
     ours = pcs(shot)

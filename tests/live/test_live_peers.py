@@ -1,14 +1,18 @@
 """Programs stopped at random moments: gdb, eu-stack and walkback see the same frames in every thread."""
 
+from __future__ import annotations
+
 import os
 import random
 import re
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from debuggers import Gdb, debugger, eu_stacks
-from subjects import BORN, SUBJECTS, Judge, running, states, stopped, subject
 
+from live.debuggers import Gdb, debugger, eu_stacks
+from live.subjects import BORN, SUBJECTS, Judge, running, states, stopped, subject
 from waiting import eventually
 from walkback.capture.stacks import Stopper
 
@@ -24,12 +28,12 @@ pytestmark = pytest.mark.peers
 
 
 @pytest.fixture
-def gdb():
+def gdb() -> Iterator[Gdb]:
     with Gdb() as one:
         yield one
 
 
-def compared(name, folder, gdb, stops):
+def compared(name: str, folder: Path, gdb: Gdb, stops: int) -> Judge:
     """What was compared, and what of it was otherwise, by class."""
     debugger("eu-stack")
     with running(*subject(name, folder)) as target:
@@ -49,7 +53,7 @@ def compared(name, folder, gdb, stops):
     return judge
 
 
-def judged(name, judge):
+def judged(name: str, judge: Judge) -> None:
     """Every difference has a class already; here what there may be of each."""
     print(name, dict(sorted(judge.counts.items())))
     if "musl" in name or name == "node":
@@ -64,6 +68,6 @@ def judged(name, judge):
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
-def test_the_same_frames_as_gdb_and_eu_stack(name, tmp_path, gdb):
+def test_the_same_frames_as_gdb_and_eu_stack(name: str, tmp_path: Path, gdb: Gdb) -> None:
     stops = int(os.environ.get("WALKBACK_STOPS", "0")) or STOPS.get(name, 7)
     judged(name, compared(name, tmp_path, gdb, stops))

@@ -1,5 +1,7 @@
 """A program that checks its own work does not notice that it is looked at, nor that who looks is killed."""
 
+from __future__ import annotations
+
 import os
 import platform
 import random
@@ -10,8 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from subjects import HERE, running, states, threads
 
+from live.subjects import HERE, running, states, threads
 from waiting import PATIENCE, eventually
 
 KILLS = int(os.environ.get("WALKBACK_KILLS", "0")) or 10
@@ -20,7 +22,7 @@ WALKBACK = (sys.executable, "-m", "walkback", "stack")
 
 
 @pytest.fixture(scope="module")
-def sums(tmp_path_factory):
+def sums(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("sums") / "sums"
     try:
         subprocess.run(["gcc", "-O2", "-pthread", "-o", program, HERE / "sums.c"], check=True)
@@ -29,7 +31,7 @@ def sums(tmp_path_factory):
     return program
 
 
-def end(target):
+def end(target: subprocess.Popen[bytes]) -> None:
     """Let it end, and see what it says of its work."""
     os.write(target.stdin.fileno(), b"\n")
     target.stdin.close()
@@ -42,7 +44,7 @@ def end(target):
 
 
 @pytest.mark.whole
-def test_thousands_of_samples_disturb_nothing(sums):
+def test_thousands_of_samples_disturb_nothing(sums: Path) -> None:
     with running(sums, stdin=subprocess.PIPE) as target:
         command = [*WALKBACK, str(target.pid), "--repeat", str(SAMPLES), "--interval", "0", "--format", "folded"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -53,7 +55,7 @@ def test_thousands_of_samples_disturb_nothing(sums):
 
 
 @pytest.mark.whole
-def test_being_killed_at_any_moment_disturbs_nothing(sums):
+def test_being_killed_at_any_moment_disturbs_nothing(sums: Path) -> None:
     with running(sums, stdin=subprocess.PIPE) as target:
         command = [*WALKBACK, str(target.pid), "--repeat", "1000000", "--interval", "0", "--format", "json"]
         traced = 0
@@ -72,7 +74,7 @@ def test_being_killed_at_any_moment_disturbs_nothing(sums):
 
 
 @pytest.mark.whole
-def test_no_signal_is_lost_when_walkback_is_killed_while_it_holds_one(sums):
+def test_no_signal_is_lost_when_walkback_is_killed_while_it_holds_one(sums: Path) -> None:
     script = """
         import sys, time
         from walkback.base.arch import AMD64
@@ -94,6 +96,6 @@ def test_no_signal_is_lost_when_walkback_is_killed_while_it_holds_one(sums):
         end(target)
 
 
-def _tracer(pid, tid):
+def _tracer(pid: int, tid: int) -> int:
     lines = Path(f"/proc/{pid}/task/{tid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("TracerPid:"))

@@ -1,16 +1,19 @@
 """Names and lines of frames, beside those of perf."""
 
+from __future__ import annotations
+
 import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from walkback.naming.modules import Modules
-from walkback.naming.names import Names
+from walkback.naming.names import FrameNames, Names
 from walkback.symbols.kallsyms import KERNEL, Kallsyms, kernel_build_id
 
 SOURCE = """
@@ -31,7 +34,7 @@ int main(int argc, char **argv) { ns::Box<long> b; printf("%u\\n", work(&b, argc
 
 
 @pytest.fixture(scope="module")
-def prog(tmp_path_factory) -> Path:
+def prog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not shutil.which("g++") or not shutil.which("nm"):
         pytest.skip("needs g++ and nm")
     folder = tmp_path_factory.mktemp("names")
@@ -47,14 +50,14 @@ def functions(prog: Path) -> dict[str, tuple[int, int]]:
     return {words[3]: (int(words[0], 16), int(words[1], 16)) for words in lines if len(words) == 4}
 
 
-def asked(modules: Modules, *frames: tuple[int, int], **options):
+def asked(modules: Modules, *frames: tuple[int, int], **options: Any) -> FrameNames:
     names = Names(modules, **options)
     module = np.array([number for number, _ in frames], np.int32)
     return names.find(module, np.array([address for _, address in frames], np.uint64))
 
 
 class TestModules:
-    def test_symbols_offsets_and_modules(self, prog):
+    def test_symbols_offsets_and_modules(self, prog: Path) -> None:
         modules = Modules()
         number = modules.file(str(prog))
         missing = modules.file(f"{prog}.gone")
@@ -73,26 +76,28 @@ class TestModules:
         assert full.symbol == ["work(ns::Box<long>*, long)"]
         assert asked(modules, (number, work), demangle=False).symbol == ["_Z4workPN2ns3BoxIlEEl"]
 
-    def test_entries_of_the_linkage_table(self, prog):
+    def test_entries_of_the_linkage_table(self, prog: Path) -> None:
         modules = Modules()
         number = modules.file(str(prog))
         output = subprocess.run(["objdump", "-d", prog], capture_output=True, text=True, check=True).stdout
-        place = int(re.search(r"^([0-9a-f]+) <printf@plt>:", output, re.MULTILINE)[1], 16)
+        place = int(re.findall(r"^([0-9a-f]+) <printf@plt>:", output, re.MULTILINE)[0], 16)
         found = asked(modules, (number, place), (number, place + 5))
         assert found.symbol == ["printf@plt", "printf@plt"]
         assert found.offset.tolist() == [0, 5]
 
     @pytest.mark.skipif(not shutil.which("addr2line"), reason="needs addr2line")
-    def test_lines(self, prog):
+    def test_lines(self, prog: Path) -> None:
         modules = Modules()
         number = modules.file(str(prog))
         start, _ = functions(prog)["main"]
         found = asked(modules, (number, start), (-1, 5), (number, 1), lines=True)
         assert [Path(file).name if file else None for file in found.file] == ["a.cc", None, None]
         assert found.line == [14, 0, 0]
-        assert asked(modules, (number, start), inlined=True).lines[0][-1].function == "main"
+        lines = asked(modules, (number, start), inlined=True).lines
+        assert lines is not None
+        assert lines[0][-1].function == "main"
 
-    def test_trouble_is_told(self, prog, tmp_path):
+    def test_trouble_is_told(self, prog: Path, tmp_path: Path) -> None:
         modules = Modules()
         names = Names(modules)
         (tmp_path / "text").write_text("text")
@@ -104,7 +109,7 @@ class TestModules:
             str(tmp_path / "text"): "this is not an ELF file",
         }
 
-    def test_damaged_symbols_have_no_names(self, prog, tmp_path):
+    def test_damaged_symbols_have_no_names(self, prog: Path, tmp_path: Path) -> None:
         from walkback.elf import ElfFile
 
         elf = ElfFile(prog)
@@ -121,13 +126,13 @@ class TestModules:
         assert names.find(np.array([number]), np.array([main], np.uint64)).symbol == [None]
         assert "no string" in names.troubles[str(tmp_path / "damaged")]
 
-    def test_nothing_is_asked(self):
+    def test_nothing_is_asked(self) -> None:
         found = Names(Modules(), lines=True).find(np.zeros(0, np.int32), np.zeros(0, np.uint64))
         assert (found.symbol, found.module, found.lines) == ([], [], [])
 
 
 class TestOthers:
-    def test_kernel_names_need_the_same_kernel(self, tmp_path):
+    def test_kernel_names_need_the_same_kernel(self, tmp_path: Path) -> None:
         (tmp_path / "kallsyms").write_text(
             "ffffffff81000000 T _text\nffffffff81000100 t _RNvC6_123foo3bar\nffffffffc0000000 t f\t[ext4]\n"
             "ffffffffc0001000 t g\t[ext4]\n"
@@ -147,7 +152,7 @@ class TestOthers:
         assert found.module == [KERNEL, KERNEL, "[ext4]", KERNEL]
         assert found.offset.tolist() == [4, 4, 1, 0]
 
-    def test_perf_maps_are_those_of_the_process(self):
+    def test_perf_maps_are_those_of_the_process(self) -> None:
         path = Path(f"/tmp/perf-{os.getpid()}.map")
         try:
             path.write_text("7000 100 JIT:f x\n")
@@ -169,7 +174,7 @@ class TestOthers:
 
 
 @pytest.mark.skipif(not shutil.which("perf"), reason="needs perf")
-def test_perf_says_the_same(prog, tmp_path):
+def test_perf_says_the_same(prog: Path, tmp_path: Path) -> None:
     record = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "500", "--call-graph", "dwarf", "-o", "data"]
     if subprocess.run([*record, prog, "100000000"], cwd=tmp_path, capture_output=True, check=False).returncode:
         pytest.skip("perf cannot record here")

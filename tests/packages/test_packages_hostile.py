@@ -1,9 +1,12 @@
 """Damaged packages and archives give what can be read and a line for what cannot, in bounded time and memory."""
 
+from __future__ import annotations
+
 import os
 import random
 import time
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,7 +31,7 @@ def tar_with_holes(folder: Path, form: str) -> bytes:
     return (folder / "made.tar").read_bytes()
 
 
-MAKERS = {
+MAKERS: dict[str, Callable[[Path], bytes]] = {
     "deb-none": lambda folder: deb_of(folder, FILES, "-Znone", "--uniform-compression", links=LINKS).read_bytes(),
     "deb-xz": lambda folder: deb_of(folder, FILES, "-Zxz").read_bytes(),
     "deb-zstd": lambda folder: deb_of(folder, FILES, "-Zzstd").read_bytes(),
@@ -66,7 +69,7 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("maker", MAKERS)
-def test_hostile_packages_are_read_as_far_as_they_can_be(maker, tmp_path):
+def test_hostile_packages_are_read_as_far_as_they_can_be(maker: str, tmp_path: Path) -> None:
     data = MAKERS[maker](tmp_path / "made")
     path = tmp_path / WHEEL
     chance = random.Random(maker)

@@ -1,6 +1,9 @@
 """ELF files in RPM packages, as rpmbuild writes them, and in the payloads of its version 6."""
 
+from __future__ import annotations
+
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +18,7 @@ TRAILER = b"070701" + b"0" * 88 + b"0000000b" + b"0" * 8 + b"TRAILER!!!\0" + byt
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_each_payload_is_read(payload, tmp_path):
+def test_each_payload_is_read(payload: str, tmp_path: Path) -> None:
     package = rpm_of(tmp_path, FILES, payload)
     assert look(package) == (PROGRAMS, [])
     assert {one.package for one in elf_files_in(str(package)) if isinstance(one, FoundFile)} == {
@@ -23,7 +26,7 @@ def test_each_payload_is_read(payload, tmp_path):
     }
 
 
-def test_all_names_of_hard_links_are_found(tmp_path):
+def test_all_names_of_hard_links_are_found(tmp_path: Path) -> None:
     links = {
         "usr/bin/again": "usr/bin/hello",
         "usr/bin/z": "usr/bin/hello",
@@ -37,12 +40,12 @@ def test_all_names_of_hard_links_are_found(tmp_path):
     assert [type(one) for one in elf_files_in(str(package))].count(FoundFile) == len(PROGRAMS)
 
 
-def test_a_package_without_files_is_empty(tmp_path):
+def test_a_package_without_files_is_empty(tmp_path: Path) -> None:
     assert look(rpm_of(tmp_path, {}, "w9.gzdio")) == ({}, [])
 
 
 @pytest.mark.parametrize("payload", ["w.ufdio", "w9.gzdio"])
-def test_it_ends_anywhere_and_what_was_before_is_found(payload, tmp_path):
+def test_it_ends_anywhere_and_what_was_before_is_found(payload: str, tmp_path: Path) -> None:
     package = rpm_of(tmp_path, {"a": ELF + b"a" * 60, "b": ELF}, payload)
     data = package.read_bytes()
     everything, _ = look(package)
@@ -63,7 +66,12 @@ def header(tags: dict[int, tuple[int, int, bytes]]) -> bytes:
     return b"\x8e\xad\xe8\x01" + bytes(4) + struct.pack(">II", len(tags), len(store)) + index + store
 
 
-def package_of(payload: bytes, files: list[tuple[str, int, int, int]], tags=None, large=True) -> bytes:
+def package_of(
+    payload: bytes,
+    files: list[tuple[str, int, int, int]],
+    tags: dict[int, tuple[int, int, bytes]] | None = None,
+    large: bool = True,
+) -> bytes:
     """A package with a payload of stripped headers: files are (path, mode, size, inode)."""
     folders = sorted({path.rpartition("/")[0] + "/" for path, *_ in files})
     names = b"".join(path.rpartition("/")[2].encode() + b"\0" for path, *_ in files)
@@ -100,7 +108,7 @@ FOUR = [
 
 
 @pytest.mark.parametrize("large", [True, False])
-def test_stripped_headers_go_by_the_files_of_the_package(large, tmp_path):
+def test_stripped_headers_go_by_the_files_of_the_package(large: bool, tmp_path: Path) -> None:
     # Of the two names of one file the first comes without its bytes.
     payload = (
         stripped(4, BODY) + stripped(1, b"") + stripped(2, b"one") + stripped(0, b"") + stripped(3, BODY) + TRAILER
@@ -126,7 +134,9 @@ def test_stripped_headers_go_by_the_files_of_the_package(large, tmp_path):
         (stripped(4, BODY), {}, "ends 6 bytes too early"),
     ],
 )
-def test_what_is_wrong_is_told(payload, tags, message, tmp_path):
+def test_what_is_wrong_is_told(
+    payload: bytes, tags: dict[int, tuple[int, int, bytes]], message: str, tmp_path: Path
+) -> None:
     found, broken = looked_at(tmp_path, package_of(payload, FOUR, tags))
     assert [one.message for one in broken] == [message]
     assert len(found) == ("ends" in message)
@@ -140,12 +150,12 @@ def test_what_is_wrong_is_told(payload, tags, message, tmp_path):
         (b"\x8e\xad\xe8\x01" + bytes(4) + b"\0\0\0\1\0\0\0\0", "ends 16 bytes too early"),
     ],
 )
-def test_a_broken_header_is_told(data, message, tmp_path):
+def test_a_broken_header_is_told(data: bytes, message: str, tmp_path: Path) -> None:
     _, (broken,) = looked_at(tmp_path, b"\xed\xab\xee\xdb" + bytes(92) + data)
     assert message in broken.message
 
 
-def test_what_a_package_says_of_itself_is_one_short_line(tmp_path):
+def test_what_a_package_says_of_itself_is_one_short_line(tmp_path: Path) -> None:
     tags = {1000: (TEXT, 1, b"x\n" * 5000 + b"\0"), 1001: (TEXT, 1, b"\xff\0"), 1022: (TEXT, 1, b"\x1b[31m\0")}
     (tmp_path / "file").write_bytes(package_of(stripped(4, BODY) + TRAILER, FOUR, tags))
     (found,) = elf_files_in(str(tmp_path / "file"))

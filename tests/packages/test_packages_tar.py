@@ -1,11 +1,14 @@
 """ELF files in tar archives of every format, as GNU tar and Python write them."""
 
+from __future__ import annotations
+
 import io
 import lzma
 import os
 import random
 import tarfile
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,26 +36,26 @@ def gnu_tar(folder: Path, *options: str, name: str = "made.tar") -> Path:
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("packer", ["", "--gzip", "--xz", "--zstd", "--bzip2", "--lzma"])
-def test_each_format_and_compressor_is_read(form, packer, tmp_path):
+def test_each_format_and_compressor_is_read(form: str, packer: str, tmp_path: Path) -> None:
     if packer:
         tool(packer.removeprefix("--"))
     tree = write(tmp_path / "tree", FILES)
     assert look(gnu_tar(tree, f"--format={form}", *filter(None, [packer]))) == (PROGRAMS, [])
 
 
-def test_the_name_of_the_file_does_not_matter(tmp_path):
+def test_the_name_of_the_file_does_not_matter(tmp_path: Path) -> None:
     assert looked_at(tmp_path, tar_of(PROGRAMS), "photo.jpeg") == (PROGRAMS, [])
 
 
 @pytest.mark.parametrize("form", ["gnu", "pax", "ustar"])
-def test_long_names_are_whole(form, tmp_path):
+def test_long_names_are_whole(form: str, tmp_path: Path) -> None:
     folder = "/".join(["folder" * 5] * 3)
     names = [f"{folder}/{'n' * length}" for length in (1, 50, 90)] + ([f"{folder}/{'n' * 200}"] * (form != "ustar"))
     files = {name: ELF + name.encode() for name in names}
     assert look(gnu_tar(write(tmp_path / "tree", files), f"--format={form}")) == (files, [])
 
 
-def test_names_that_are_no_text_or_move_the_cursor_are_spelled_out(tmp_path):
+def test_names_that_are_no_text_or_move_the_cursor_are_spelled_out(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     for name in (b"a\xffb", "gr\u00fc\u00df".encode(), b"line\nfeed", b"es\x1bcape"):
         Path(os.fsdecode(bytes(tmp_path) + b"/tree/" + name)).write_bytes(ELF)
@@ -61,7 +64,7 @@ def test_names_that_are_no_text_or_move_the_cursor_are_spelled_out(tmp_path):
     assert not broken
 
 
-def test_names_that_lead_elsewhere_are_only_names(tmp_path):
+def test_names_that_lead_elsewhere_are_only_names(tmp_path: Path) -> None:
     files = {"../../../etc/passwd": ELF + b"1", "/absolute": ELF + b"2", "": ELF + b"3", "x" * 5000: ELF + b"4"}
     found, broken = looked_at(tmp_path, tar_of(files, format=tarfile.GNU_FORMAT))
     assert found == {name[:4096]: data for name, data in files.items()}
@@ -69,7 +72,7 @@ def test_names_that_lead_elsewhere_are_only_names(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_soft_links_and_devices_are_no_files(tmp_path):
+def test_soft_links_and_devices_are_no_files(tmp_path: Path) -> None:
     tree = write(tmp_path / "tree", {"program": ELF + b"x"})
     (tree / "soft").symlink_to("program")
     os.mkfifo(tree / "fifo")
@@ -78,7 +81,7 @@ def test_soft_links_and_devices_are_no_files(tmp_path):
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_all_names_of_hard_links_are_found(form, tmp_path):
+def test_all_names_of_hard_links_are_found(form: str, tmp_path: Path) -> None:
     tree = write(tmp_path / "tree", FILES)
     link(tree, {"usr/bin/again": "usr/bin/one", "z": "usr/bin/one", "text": "usr/share/text"})
     found, broken = look(gnu_tar(tree, f"--format={form}"))
@@ -87,7 +90,7 @@ def test_all_names_of_hard_links_are_found(form, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["gnu", "pax"])
-def test_long_names_of_hard_links_are_whole(form, tmp_path):
+def test_long_names_of_hard_links_are_whole(form: str, tmp_path: Path) -> None:
     names = ["/".join(["folder" * 5] * 6 + [last]) for last in "abc"]
     tree = write(tmp_path / "tree", {names[0]: ELF, "other": ELF + b"2"})
     link(tree, {names[1]: names[0], names[2]: names[0], "short": names[0], "z": "other"})
@@ -110,21 +113,21 @@ def linked(*members: tuple[str, str | bytes]) -> bytes:
     return out.getvalue()
 
 
-def test_links_that_lead_to_nothing_are_nothing(tmp_path):
+def test_links_that_lead_to_nothing_are_nothing(tmp_path: Path) -> None:
     archive = linked(("missing", "nowhere"), ("early", "late"), ("late", ELF), ("late", "late"), ("text", b"text"))
     assert looked_at(tmp_path, archive) == ({"late": ELF}, [])
     archive = linked(("text", b"text"), ("to text", "text"), ("one", ELF), ("./two", "./one"), ("three", "two"))
     assert looked_at(tmp_path, archive) == (dict.fromkeys(["one", "two", "three"], ELF), [])
 
 
-def test_a_link_leads_to_what_its_target_was_last(tmp_path):
+def test_a_link_leads_to_what_its_target_was_last(tmp_path: Path) -> None:
     archive = linked(("a", ELF + b"1"), ("b", "a"), ("x", b"text"), ("x/../a", "x"), ("c", "a"), ("d", "x/../a"))
     assert looked_at(tmp_path, archive) == (dict.fromkeys("abc", ELF + b"1"), [])
     archive = linked(("b", ELF + b"2"), ("a", "b"), ("c", ELF + b"3"), ("d", "c"), ("e", "a"))
     assert looked_at(tmp_path, archive)[0]["e"] == ELF + b"2"
 
 
-def test_links_to_archives_are_archives_with_other_names(tmp_path):
+def test_links_to_archives_are_archives_with_other_names(tmp_path: Path) -> None:
     inner = linked(("x", ELF + b"x"), ("y", "x"))
     objects = ar_of(tmp_path / "ar", {"1.o": ELF + b"1", "2.o": ELF + b"2"})
     outer = linked(("first", ELF), ("in.tar", inner), ("again.tar", "in.tar"), ("a.a", objects), ("b.a", "a.a"))
@@ -140,7 +143,7 @@ def test_links_to_archives_are_archives_with_other_names(tmp_path):
 
 
 @pytest.mark.whole
-def test_a_link_takes_no_more_room_than_another_member(tmp_path):
+def test_a_link_takes_no_more_room_than_another_member(tmp_path: Path) -> None:
     links = 20_000
     archive = linked(("a", ELF), *[(str(number), "a") for number in range(links)])
     (tmp_path / "many.tar.xz").write_bytes(lzma.compress(archive))
@@ -149,7 +152,7 @@ def test_a_link_takes_no_more_room_than_another_member(tmp_path):
     assert len(found) == links + 1
 
 
-def test_links_are_bounded(tmp_path):
+def test_links_are_bounded(tmp_path: Path) -> None:
     objects = ar_of(tmp_path / "ar", {f"{number}.o": ELF for number in range(1000)})
     archive = linked(("a.a", objects), *[(f"{number}.a", "a.a") for number in range(1000)])
     (tmp_path / "bomb.tar.xz").write_bytes(lzma.compress(archive))
@@ -158,7 +161,7 @@ def test_links_are_bounded(tmp_path):
     assert len(found) < 50_000
 
 
-def test_a_link_that_claims_a_size_has_no_bytes(tmp_path):
+def test_a_link_that_claims_a_size_has_no_bytes(tmp_path: Path) -> None:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
         for kind in (
@@ -192,7 +195,7 @@ SPARSE = ["--format=oldgnu", "--format=gnu"] + [f"--format=pax --sparse-version=
 
 @pytest.mark.parametrize("form", SPARSE)
 @pytest.mark.parametrize("pieces", [1, 3, 40])
-def test_sparse_files_have_their_holes_again(form, pieces, tmp_path):
+def test_sparse_files_have_their_holes_again(form: str, pieces: int, tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     chance = random.Random(1)
     parts = {index * (1 << 17): chance.randbytes(9000) for index in range(pieces)}
@@ -207,7 +210,7 @@ def test_sparse_files_have_their_holes_again(form, pieces, tmp_path):
     assert look(f"{packed}.gz") == ({"program": whole, "zlast": ELF + b"last"}, [])
 
 
-def test_a_sparse_file_of_terabytes_is_told_and_those_after_it_are_read(tmp_path):
+def test_a_sparse_file_of_terabytes_is_told_and_those_after_it_are_read(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     huge = tmp_path / "tree/huge"
     huge.write_bytes(ELF)
@@ -245,7 +248,7 @@ def with_records(records: bytes, body: bytes = ELF, kind: str = "x") -> bytes:
     return front + entry("program", f"{len(body):011o}") + body + bytes(-len(body) % 512) + bytes(1024)
 
 
-def test_a_size_in_256_is_read(tmp_path):
+def test_a_size_in_256_is_read(tmp_path: Path) -> None:
     size = chr(0x80) + "\0" * 9 + chr(1) + chr(4)
     assert looked_at(tmp_path, entry("p", size) + ELF + bytes(253 + 512 - len(ELF) - 253 + 1024)) == (
         {"p": ELF + bytes(253)},
@@ -253,7 +256,7 @@ def test_a_size_in_256_is_read(tmp_path):
     )
 
 
-def test_pax_records_about_one_and_about_all_are_kept_apart(tmp_path):
+def test_pax_records_about_one_and_about_all_are_kept_apart(tmp_path: Path) -> None:
     one = with_records(record(b"path", b"renamed") + record(b"size", b"7"))[:-1024]
     assert looked_at(tmp_path, one + entry("next", "7") + ELF + bytes(505 + 1024))[0] == {"renamed": ELF, "next": ELF}
     for_all = with_records(record(b"path", b"all") + record(b"comment", b"x" * 600), kind="g")
@@ -305,14 +308,14 @@ def test_pax_records_about_one_and_about_all_are_kept_apart(tmp_path):
         ),
     ],
 )
-def test_what_is_wrong_is_told(archive, message, tmp_path):
+def test_what_is_wrong_is_told(archive: bytes, message: str | None, tmp_path: Path) -> None:
     found, broken = looked_at(tmp_path, archive)
     assert not found
     assert [one.message for one in broken] == ([message] if message else [])
 
 
 @pytest.mark.whole
-def test_it_ends_anywhere_and_what_was_before_is_found(tmp_path):
+def test_it_ends_anywhere_and_what_was_before_is_found(tmp_path: Path) -> None:
     files = {"a": ELF + b"a" * 60, "b": b"text", "c": ELF + b"c"}
     whole = tar_of(files, format=tarfile.USTAR_FORMAT)
     ends = {"a": 512 + 67, "c": 5 * 512 + 8}
@@ -325,7 +328,7 @@ def test_it_ends_anywhere_and_what_was_before_is_found(tmp_path):
         assert looked_at(tmp_path, whole[:length]) == ({name: files[name] for name in "ac"}, [])
 
 
-def test_what_is_cut_off_is_told_with_its_name_and_once(tmp_path):
+def test_what_is_cut_off_is_told_with_its_name_and_once(tmp_path: Path) -> None:
     inner = tar_of({"lib/x.so": ELF + bytes(3000)})
     whole = tar_of({"first": ELF, "inner.tar": inner})
     (tmp_path / "packed").write_bytes(whole[:4096])
@@ -338,7 +341,9 @@ def test_what_is_cut_off_is_told_with_its_name_and_once(tmp_path):
 
 
 @pytest.mark.parametrize("pack", [bytes, lzma.compress], ids=["plain", "xz"])
-def test_a_member_that_is_cut_off_inside_is_no_end_of_what_it_is_in(pack, tmp_path):
+def test_a_member_that_is_cut_off_inside_is_no_end_of_what_it_is_in(
+    pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
     inner = tar_of({"a": ELF, "b": ELF + bytes(5000)})
     outer = tar_of({"before": ELF, "in.tar": inner[: inner.index(b"b\0") + 3000], "behind": ELF})
     found, broken = looked_at(tmp_path, pack(outer))
@@ -349,7 +354,7 @@ def test_a_member_that_is_cut_off_inside_is_no_end_of_what_it_is_in(pack, tmp_pa
 
 @pytest.mark.whole
 @pytest.mark.parametrize("kind", ["g", "x"])
-def test_keys_that_are_not_known_take_no_memory(kind):
+def test_keys_that_are_not_known_take_no_memory(kind: str) -> None:
     keys = b"".join(record(b"GNU.sparse.%d" % key, b"") for key in range(40_000))
     data = memoryview(with_records(keys + record(b"path", b"named"), kind=kind))
     tracemalloc.start()
@@ -360,19 +365,19 @@ def test_keys_that_are_not_known_take_no_memory(kind):
     assert peak < 3 * len(keys)
 
 
-def test_ten_thousand_members_are_all_found(tmp_path):
+def test_ten_thousand_members_are_all_found(tmp_path: Path) -> None:
     files = {f"lib/{index}.so": ELF + b"%d" % index for index in range(10_000)}
     found, broken = looked_at(tmp_path, tar_of(files))
     assert found == files
     assert not broken
 
 
-def test_members_that_are_not_wanted_are_passed_over():
+def test_members_that_are_not_wanted_are_passed_over() -> None:
     names = [name for name, _ in tar.members(MemoryStream(memoryview(tar_of(FILES))), MemoryBudget(1 << 20))]
     assert names == [name.encode() for name in FILES]
 
 
-def test_what_is_broken_is_one_line(tmp_path):
+def test_what_is_broken_is_one_line(tmp_path: Path) -> None:
     name = "a\nb"
     _, broken = looked_at(tmp_path, tar_of({name: b"\x1f\x8b\x08 no stream"}))
     assert broken == [Broken(r"a\x0ab", "damaged", broken[0].message)]

@@ -1,5 +1,7 @@
 """What a file is, files in archives in archives, and what is too much."""
 
+from __future__ import annotations
+
 import bz2
 import gzip
 import io
@@ -9,6 +11,8 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -20,7 +24,7 @@ from walkback.packages.walk import Broken, FoundFile, Package, elf_files_in, may
 zstandard = pytest.importorskip("zstandard")
 
 BODY = ELF + random.Random(1).randbytes(5000)
-PACKERS = {
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
     "xz": lzma.compress,
     "bz2": bz2.compress,
@@ -34,12 +38,12 @@ def beginning(data: bytes) -> Flow:
     return Flow(iter(lambda: stream.read(1000), b""))
 
 
-def test_a_plain_elf_file_is_itself(tmp_path):
+def test_a_plain_elf_file_is_itself(tmp_path: Path) -> None:
     assert looked_at(tmp_path, BODY) == ({None: BODY}, [])
 
 
 @pytest.mark.parametrize("packer", PACKERS)
-def test_a_compressed_elf_file_is_found(packer, tmp_path):
+def test_a_compressed_elf_file_is_found(packer: str, tmp_path: Path) -> None:
     packed = PACKERS[packer](BODY)
     assert looked_at(tmp_path, packed) == ({None: BODY}, [])
     assert looked_at(tmp_path, tar_of({f"m.ko.{packer}": packed})) == ({f"m.ko.{packer}": BODY}, [])
@@ -51,14 +55,14 @@ def test_a_compressed_elf_file_is_found(packer, tmp_path):
 
 
 @pytest.mark.parametrize("packer", PACKERS)
-def test_compressed_text_is_nothing_and_only_its_beginning_is_read(packer, tmp_path):
+def test_compressed_text_is_nothing_and_only_its_beginning_is_read(packer: str, tmp_path: Path) -> None:
     packed = PACKERS[packer](b".TH walkback 1\n" + random.Random(2).randbytes(1_200_000))
     assert may_hold_elf(beginning(packed), "x") is False
     assert looked_at(tmp_path, packed[: -len(packed) // 20]) == ({}, [])
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"\x7fEL", b"!<thin>\n" + b"x" * 100, b"MZ" + bytes(600), bytes(2000)])
-def test_other_files_are_nothing(data, tmp_path):
+def test_other_files_are_nothing(data: bytes, tmp_path: Path) -> None:
     assert kind_of(data[:512], "x") is None
     assert may_hold_elf(beginning(data), "x") is False
 
@@ -81,11 +85,11 @@ def test_other_files_are_nothing(data, tmp_path):
         (b"\x52\x2a\x4d\x18\0\0\0\0", "x", PackageKind.ZSTD),
     ],
 )
-def test_kinds_are_known_by_how_they_begin(head, name, kind):
+def test_kinds_are_known_by_how_they_begin(head: bytes, name: str, kind: PackageKind | None) -> None:
     assert kind_of(head, name) is kind
 
 
-def test_old_tar_archives_with_a_sum_of_signed_bytes_are_known():
+def test_old_tar_archives_with_a_sum_of_signed_bytes_are_known() -> None:
     head = bytearray(tar_of({"a": b""})[:512])
     head[0] = 0xE9
     head[148:156] = b" " * 8
@@ -95,7 +99,7 @@ def test_old_tar_archives_with_a_sum_of_signed_bytes_are_known():
     assert kind_of(bytes(head), "x") is None
 
 
-def test_archives_in_archives_are_found_with_their_packages(tmp_path):
+def test_archives_in_archives_are_found_with_their_packages(tmp_path: Path) -> None:
     deb = deb_of(tmp_path / "deb", {"usr/lib/liba.a": ar_of(tmp_path / "ar", {"x.o": ELF}), "bin": BODY}).read_bytes()
     rpm = rpm_of(tmp_path / "rpm", {"bin": BODY}, "w9.gzdio").read_bytes()
     pool = tar_of({"pool/x.deb": deb, "pool/x.rpm": rpm, f"pool/{WHEEL}": zip_of({"x.so": BODY}), "plain": ELF})
@@ -113,13 +117,13 @@ def test_archives_in_archives_are_found_with_their_packages(tmp_path):
         assert len(found) == len(packages)
 
 
-def test_a_package_in_a_package_is_the_inner_one(tmp_path):
+def test_a_package_in_a_package_is_the_inner_one(tmp_path: Path) -> None:
     wheel = zip_of({"x.so": BODY})
     (one,) = elf_files_in(str(deb_of(tmp_path, {f"usr/share/{WHEEL}": wheel})))
     assert one.package == Package("numpy", "2.1.0", WHEEL.rpartition("-")[2][:-4], "wheel")
 
 
-def test_what_is_too_deep_is_told(tmp_path):
+def test_what_is_too_deep_is_told(tmp_path: Path) -> None:
     data = tar_of({"x": ELF})
     for _ in range(7):
         data = tar_of({"t": data, "e": ELF})
@@ -147,7 +151,7 @@ def bomb_of(packer: str) -> bytes:
 
 @pytest.mark.whole
 @pytest.mark.parametrize("packer", ["gz", "xz", "zst"])
-def test_a_bomb_is_told_once_and_does_not_hide_what_is_beside_it(packer, tmp_path):
+def test_a_bomb_is_told_once_and_does_not_hide_what_is_beside_it(packer: str, tmp_path: Path) -> None:
     bomb = bomb_of(packer)
     begin = time.process_time()
     for data, member in ((bomb, None), (tar_of({"a": ELF, "bomb": bomb, "z": ELF}), "bomb")):
@@ -157,7 +161,7 @@ def test_a_bomb_is_told_once_and_does_not_hide_what_is_beside_it(packer, tmp_pat
     assert time.process_time() - begin < 60
 
 
-def test_many_bombs_are_bounded_together(tmp_path):
+def test_many_bombs_are_bounded_together(tmp_path: Path) -> None:
     head = tar_of({"x": bytes(1 << 20)})[:512]
     bomb = repeated(head, bytes(1024), 200 << 20)
     assert looked_at(tmp_path, bomb) == ({}, [])
@@ -167,12 +171,12 @@ def test_many_bombs_are_bounded_together(tmp_path):
 
 
 @pytest.mark.whole
-def test_millions_of_members_in_little_are_too_many(tmp_path):
+def test_millions_of_members_in_little_are_too_many(tmp_path: Path) -> None:
     data = gzip.compress(tar_of({"folder/text": b""})[:512] * 100_000)
     assert [(one.member, one.what) for one in looked_at(tmp_path, data)[1]] == [(None, "too large")]
 
 
-def test_a_thousand_broken_members_are_enough(tmp_path):
+def test_a_thousand_broken_members_are_enough(tmp_path: Path) -> None:
     files = {f"{number}.gz": b"\x1f\x8b\x08 no stream" for number in range(1100)}
     found, broken = looked_at(tmp_path, tar_of(files))
     assert not found
@@ -190,7 +194,7 @@ print(*found, re.search(r"VmHWM:\\s*([0-9]+)", open("/proc/self/status").read())
 
 @pytest.mark.whole
 @pytest.mark.parametrize("packer", ["gz", "zst"])
-def test_large_members_go_through_a_temporary_file(packer, tmp_path):
+def test_large_members_go_through_a_temporary_file(packer: str, tmp_path: Path) -> None:
     large = tmp_path / "large"
     with large.open("wb") as file:
         file.write(ELF + random.Random(3).randbytes(6 << 20))
@@ -210,7 +214,7 @@ def test_large_members_go_through_a_temporary_file(packer, tmp_path):
     assert not any(found.data[-1000:])
 
 
-def test_no_room_for_a_temporary_file_is_told(tmp_path):
+def test_no_room_for_a_temporary_file_is_told(tmp_path: Path) -> None:
     packed = tmp_path / "packed.gz"
     with gzip.open(packed, "wb", compresslevel=1) as file:
         file.write(ELF + random.Random(4).randbytes(6 << 20))
@@ -227,13 +231,14 @@ print(*elf_files_in({str(packed)!r}))
 
 
 @pytest.mark.parametrize("path", ["missing", "."])
-def test_a_path_that_is_no_file_is_told(path, tmp_path):
+def test_a_path_that_is_no_file_is_told(path: str, tmp_path: Path) -> None:
     assert [one.what for one in look(tmp_path / path)[1]] == ["unreadable"]
 
 
 @pytest.mark.parametrize("kind", ["gzip", "xz", "tar"])
-def test_a_hole_behind_the_end_is_not_read(kind, tmp_path):
+def test_a_hole_behind_the_end_is_not_read(kind: str, tmp_path: Path) -> None:
     """Terabytes of nothing, which cost nothing to make."""
+    makers: dict[str, Callable[[bytes], bytes]]
     makers = {"gzip": gzip.compress, "xz": lzma.compress, "tar": lambda data: tar_of({"x": data})}
     path = tmp_path / "file"
     path.write_bytes(makers[kind](ELF))

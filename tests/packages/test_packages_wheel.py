@@ -1,9 +1,12 @@
 """ELF files in wheels, as Python and Info-ZIP write zip archives."""
 
+from __future__ import annotations
+
 import io
 import shutil
 import struct
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -14,20 +17,20 @@ FILES = {"numpy/_core/x.so": ELF + b"x" * 5000, "numpy/core.py": b"pass\n" * 100
 PROGRAMS = {name: data for name, data in FILES.items() if data.startswith(ELF)}
 
 
-def written(folder, *options: str):
+def written(folder: Path, *options: str) -> Path:
     tree = write(folder / "tree", FILES)
     run("zip", "-q", "-r", *options, folder / "made.zip", ".", cwd=tree)
-    return shutil.move(folder / "made.zip", folder / WHEEL)
+    return Path(shutil.move(folder / "made.zip", folder / WHEEL))
 
 
 @pytest.mark.parametrize("options", [[], ["-0"], ["-9"], ["-fz"], ["--no-dir-entries", "-X"]])
-def test_what_zip_writes_is_read(options, tmp_path):
+def test_what_zip_writes_is_read(options: list[str], tmp_path: Path) -> None:
     assert look(written(tmp_path, *options)) == (PROGRAMS, [])
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 @pytest.mark.parametrize("large", [True, False])
-def test_what_python_writes_is_read(method, large, tmp_path):
+def test_what_python_writes_is_read(method: int, large: bool, tmp_path: Path) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method) as archive:
         for name, data in FILES.items():
@@ -38,14 +41,14 @@ def test_what_python_writes_is_read(method, large, tmp_path):
 
 
 @pytest.mark.whole
-def test_many_members_take_the_larger_directory(tmp_path):
+def test_many_members_take_the_larger_directory(tmp_path: Path) -> None:
     files = {f"m/{index}.so": ELF + b"%d" % index for index in range(70_000)}
     found, broken = looked_at(tmp_path, zip_of(files, zipfile.ZIP_STORED), WHEEL)
     assert found == files
     assert not broken
 
 
-def test_offsets_and_sizes_of_64_bits_are_read(tmp_path):
+def test_offsets_and_sizes_of_64_bits_are_read(tmp_path: Path) -> None:
     data = bytearray(zip_of({"x.so": ELF}, zipfile.ZIP_STORED))
     entry = data.index(b"PK\1\2")
     extra = struct.pack("<HHQQQ", 1, 24, len(ELF), len(ELF), 0)
@@ -71,17 +74,17 @@ def test_offsets_and_sizes_of_64_bits_are_read(tmp_path):
         ("not what it should be.whl", None),
     ],
 )
-def test_the_name_tells_what_it_is(name, package, tmp_path):
+def test_the_name_tells_what_it_is(name: str, package: Package | None, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(zip_of(FILES))
     assert {one.package for one in elf_files_in(str(tmp_path / name)) if isinstance(one, FoundFile)} == {package}
 
 
 @pytest.mark.parametrize("name", ["made.zip", "made.jar", "whl", "made.whl.zip"])
-def test_other_zip_archives_are_not_looked_into(name, tmp_path):
+def test_other_zip_archives_are_not_looked_into(name: str, tmp_path: Path) -> None:
     assert looked_at(tmp_path, zip_of(FILES), name) == ({}, [])
 
 
-def changed(where: bytes, offset: int, new: bytes, *, last: bool = False, method=zipfile.ZIP_DEFLATED) -> bytes:
+def changed(where: bytes, offset: int, new: bytes, *, last: bool = False, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     data = bytearray(zip_of({"a.so": ELF + b"a" * 99, "b.so": ELF}, method))
     start = (data.rindex(where) if last else data.index(where)) + offset
     data[start : start + len(new)] = new
@@ -105,7 +108,7 @@ WRONG = "is not what the archive's directory says of it: its size or checksum is
         (changed(b"PK\1\2", 10, b"\x0e\0"), "is compressed by a method that wheels do not have (14)"),
     ],
 )
-def test_what_is_wrong_with_one_member_does_not_hide_the_others(data, message, tmp_path):
+def test_what_is_wrong_with_one_member_does_not_hide_the_others(data: bytes, message: str, tmp_path: Path) -> None:
     found, broken = looked_at(tmp_path, data, WHEEL)
     assert found == {"b.so": ELF}
     assert [(one.member, one.message) for one in broken] == [("a.so", message)]
@@ -122,14 +125,14 @@ def test_what_is_wrong_with_one_member_does_not_hide_the_others(data, message, t
         (b"PK\3\4" + bytes(60) + struct.pack("<4sIQI", b"PK\6\7", 0, 4, 1) + b"PK\5\6" + bytes(18), "is said to be"),
     ],
 )
-def test_a_broken_directory_is_told(data, message, tmp_path):
+def test_a_broken_directory_is_told(data: bytes, message: str, tmp_path: Path) -> None:
     found, broken = looked_at(tmp_path, data, WHEEL)
     assert not found
     assert [one.member for one in broken] == [None]
     assert message in broken[0].message
 
 
-def test_it_ends_anywhere(tmp_path):
+def test_it_ends_anywhere(tmp_path: Path) -> None:
     data = zip_of(FILES)
     for length in range(4, len(data)):
         found, broken = looked_at(tmp_path, data[:length], WHEEL)
@@ -137,7 +140,7 @@ def test_it_ends_anywhere(tmp_path):
         assert [one.what for one in broken] == ["damaged"]
 
 
-def test_members_that_lie_over_each_other_are_no_more_than_the_archive_may_hold(tmp_path):
+def test_members_that_lie_over_each_other_are_no_more_than_the_archive_may_hold(tmp_path: Path) -> None:
     data = bytearray(zip_of({"a.so": ELF + bytes(3 << 20)}, zipfile.ZIP_STORED))
     start, end = data.index(b"PK\1\2"), data.index(b"PK\5\6")
     entry = data[start:end] * 1000

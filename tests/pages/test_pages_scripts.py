@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import pytest
 
 from walkback.pages import scripts
 
+if TYPE_CHECKING:
+    from browser import Page
+
 
 @pytest.fixture
-def joined(monkeypatch, tmp_path):
+def joined(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
     """Joins modules given by their names and texts; the first is the page's."""
 
-    def join(**texts):
+    def join(**texts: str) -> str:
         for name, text in texts.items():
             (tmp_path / f"{name}.js").write_text(text)
         monkeypatch.setattr(scripts, "files", lambda _: tmp_path)
@@ -20,7 +27,9 @@ def joined(monkeypatch, tmp_path):
     return join
 
 
-def test_modules_have_what_they_import_and_nothing_is_global(joined, page, tmp_path):
+def test_modules_have_what_they_import_and_nothing_is_global(
+    joined: Callable[..., str], page: Page, tmp_path: Path
+) -> None:
     script = joined(
         a='import {one as first,\n  two} from "./b.js";\nimport {three} from "./c.js";\n'
         "const own = [first(), two, new three().its];\nexport const its = own;\n",
@@ -37,7 +46,7 @@ def test_modules_have_what_they_import_and_nothing_is_global(joined, page, tmp_p
     assert page.evaluate("[typeof own, typeof two, typeof $modules]") == ["undefined"] * 3
 
 
-def test_modules_that_import_each_other_are_refused(joined):
+def test_modules_that_import_each_other_are_refused(joined: Callable[..., str]) -> None:
     with pytest.raises(ValueError, match=r"import each other: a.js, b.js, a.js"):
         joined(a='import {b} from "./b.js";\n', b='import {a} from "./a.js";\nexport const b = 1;\n')
 
@@ -46,6 +55,6 @@ def test_modules_that_import_each_other_are_refused(joined):
     "text",
     ['import * as b from "./b.js";', 'import "./b.js";', "export default 1;", "export {b};", "export let b = 1;"],
 )
-def test_other_imports_and_exports_are_refused(joined, text):
+def test_other_imports_and_exports_are_refused(joined: Callable[..., str], text: str) -> None:
     with pytest.raises(ValueError, match="another kind of import or export"):
         joined(a=f"{text}\n", b="")

@@ -1,38 +1,44 @@
 """Recordings made by hand: what no machine here records, both byte orders, every kind of field."""
 
+from __future__ import annotations
+
 import io
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import perfbuilder as pb
 from perfbuilder import Attr, Builder
+from walkback.base.arch import ByteOrder
 from walkback.base.errors import UnreadableError
 from walkback.capture.perfdata import Recording
+from walkback.capture.perfdata.batch import RecordedBatch
 from walkback.naming.modules import Modules
 
 pytestmark = pytest.mark.kernel
 
 BASE = pb.IP | pb.TID | pb.TIME | pb.CPU | pb.PERIOD
 WALKABLE = BASE | pb.REGS_USER | pb.STACK_USER
-ORDERS = {"x86_64": "little", "aarch64": "little", "s390x": "big"}
+ORDERS: dict[str, ByteOrder] = {"x86_64": "little", "aarch64": "little", "s390x": "big"}
 
 
-def read(contents, tmp_path, **more):
+def read(contents: bytes, tmp_path: Path, **more: Any) -> tuple[Recording, list[RecordedBatch]]:
     path = tmp_path / "perf.data"
     path.write_bytes(contents)
     recording = Recording.open(path, Modules(), **more)
     return recording, list(recording.batches())
 
 
-def only(contents, tmp_path, **more):
+def only(contents: bytes, tmp_path: Path, **more: Any) -> tuple[Recording, RecordedBatch]:
     recording, batches = read(contents, tmp_path, **more)
     assert not recording.troubles
     assert len(batches) == 1
     return recording, batches[0]
 
 
-def walkable(machine="x86_64", **more):
+def walkable(machine: str = "x86_64", **more: Any) -> Builder:
     more = {"sample_type": WALKABLE, "regs_user": pb.MASKS[machine], "stack_user": 64} | more
     return Builder(ORDERS[machine], machine, [Attr(**more)])
 
@@ -50,7 +56,7 @@ LISTS = {
 @pytest.mark.parametrize("byteorder", ["little", "big"])
 @pytest.mark.parametrize("values", LISTS.values(), ids=LISTS)
 @pytest.mark.parametrize("seed", range(24))
-def test_any_fields_before_the_stack(byteorder, values, seed, tmp_path):
+def test_any_fields_before_the_stack(byteorder: ByteOrder, values: dict[str, Any], seed: int, tmp_path: Path) -> None:
     chosen = int(np.random.default_rng(seed).integers(0, 1 << 24))
     kinds = chosen | WALKABLE
     builder = Builder(byteorder, "x86_64", [Attr(kinds, regs_user=pb.MASKS["x86_64"], read_format=1 << 2)])
@@ -85,7 +91,7 @@ def test_any_fields_before_the_stack(byteorder, values, seed, tmp_path):
 
 
 @pytest.mark.parametrize("form", range(32))
-def test_every_read_format(form, tmp_path):
+def test_every_read_format(form: int, tmp_path: Path) -> None:
     group, times, each = form >> 3 & 1, (form & 1) + (form >> 1 & 1), 1 + (form >> 2 & 1) + (form >> 4 & 1)
     builder = walkable(sample_type=WALKABLE | pb.READ | pb.CALLCHAIN, read_format=form)
     members = 3 if group else 1
@@ -97,7 +103,7 @@ def test_every_read_format(form, tmp_path):
     assert batch.chain_kernel.tolist() == [True, True, False]
 
 
-def test_contexts_of_chains(tmp_path):
+def test_contexts_of_chains(tmp_path: Path) -> None:
     builder = Builder(attrs=[Attr(BASE | pb.CALLCHAIN)])
     builder.sample(misc=pb.KERNEL, chain=[1, pb.CONTEXT_GUEST, 2, pb.CONTEXT_USER, 3, 4])
     builder.sample(misc=pb.USER, chain=[5])
@@ -114,7 +120,7 @@ def test_contexts_of_chains(tmp_path):
 
 
 @pytest.mark.parametrize("machine", pb.MASKS)
-def test_registers_of_each_machine(machine, tmp_path):
+def test_registers_of_each_machine(machine: str, tmp_path: Path) -> None:
     builder = walkable(machine)
     builder.sample(registers={bit: 100 + bit for bit in range(64)}, stack=b"12345678", room=64)
     recording, batch = only(builder.file(), tmp_path)
@@ -139,7 +145,7 @@ def test_registers_of_each_machine(machine, tmp_path):
 
 
 @pytest.mark.parametrize("machine", pb.MASKS)
-def test_the_machine_is_seen_by_its_registers(machine, tmp_path):
+def test_the_machine_is_seen_by_its_registers(machine: str, tmp_path: Path) -> None:
     builder = walkable(machine)
     builder.sample(registers={}, stack=b"")
     contents = builder.file(data_size=0)
@@ -147,7 +153,7 @@ def test_the_machine_is_seen_by_its_registers(machine, tmp_path):
     assert recording.machine.name == {"x86_64": "AMD64", "aarch64": "AArch64", "s390x": "s390x"}[machine]
 
 
-def test_samples_without_registers_are_counted(tmp_path):
+def test_samples_without_registers_are_counted(tmp_path: Path) -> None:
     builder = walkable()
     builder.sample(registers=None)
     builder.sample(registers={7: 5}, abi=1, stack=b"x" * 8)
@@ -165,7 +171,7 @@ def test_samples_without_registers_are_counted(tmp_path):
 
 @pytest.mark.parametrize("kinds", [pb.IDENTIFIER, pb.ID])
 @pytest.mark.parametrize("size", [72, 96, 112, 136, 200])
-def test_events_are_told_apart_by_their_ids(kinds, size, tmp_path):
+def test_events_are_told_apart_by_their_ids(kinds: int, size: int, tmp_path: Path) -> None:
     first = Attr(BASE | kinds, "one", (11, 12), size=size, freq=True, period=4000)
     second = Attr((BASE | kinds) & ~pb.PERIOD, "two", (21,), size=size, period=500)
     builder = Builder(attrs=[first, second])
@@ -183,7 +189,7 @@ def test_events_are_told_apart_by_their_ids(kinds, size, tmp_path):
         assert recording.counts.unknown_ids == 1
 
 
-def test_names_of_events_that_the_header_lacks(tmp_path):
+def test_names_of_events_that_the_header_lacks(tmp_path: Path) -> None:
     builder = Builder(attrs=[Attr(BASE, "")])
     builder.sample()
     assert only(builder.file(), tmp_path)[0].events == ["cpu-clock"]
@@ -192,7 +198,7 @@ def test_names_of_events_that_the_header_lacks(tmp_path):
 # Order
 
 
-def test_rounds_bring_records_into_order(tmp_path):
+def test_rounds_bring_records_into_order(tmp_path: Path) -> None:
     builder = Builder(attrs=[Attr(BASE)])
     for times in ([10, 30], [20, 50], [40, 60], [55]):
         for time in times:
@@ -202,7 +208,7 @@ def test_rounds_bring_records_into_order(tmp_path):
     assert [time for batch in batches for time in batch.time.tolist()] == [10, 20, 30, 40, 50, 55, 60]
 
 
-def test_records_have_effect_at_their_times(tmp_path):
+def test_records_have_effect_at_their_times(tmp_path: Path) -> None:
     builder = Builder(attrs=[Attr(BASE)])
     for time in (10, 20, 30):
         builder.sample(pid=1, tid=1, time=time)
@@ -212,7 +218,7 @@ def test_records_have_effect_at_their_times(tmp_path):
     assert [recording.comms[i] for i in batch.comm] == ["early", "early", "late"]
 
 
-def test_records_without_a_time_go_first(tmp_path):
+def test_records_without_a_time_go_first(tmp_path: Path) -> None:
     builder = Builder(attrs=[Attr(BASE)])
     builder.sample(pid=1, tid=1, time=10)
     builder.comm(1, 1, "made up", time=0)
@@ -220,7 +226,7 @@ def test_records_without_a_time_go_first(tmp_path):
     assert [recording.comms[i] for i in batch.comm] == ["made up"]
 
 
-def test_without_times_the_order_of_the_file_holds(tmp_path):
+def test_without_times_the_order_of_the_file_holds(tmp_path: Path) -> None:
     builder = Builder(attrs=[Attr(BASE & ~pb.TIME)])
     builder.sample(pid=1, tid=1)
     builder.comm(1, 1, "one")
@@ -232,7 +238,7 @@ def test_without_times_the_order_of_the_file_holds(tmp_path):
     assert batch.time.tolist() == [0, 0, 0]
 
 
-def test_a_bound_lets_the_oldest_go(tmp_path):
+def test_a_bound_lets_the_oldest_go(tmp_path: Path) -> None:
     builder = walkable()
     for i in range(1000):
         builder.sample(time=i + 1, registers={7: 5}, stack=bytes([i % 256]) * 64)
@@ -252,7 +258,7 @@ def test_a_bound_lets_the_oldest_go(tmp_path):
 @pytest.mark.parametrize("two", [False, True])
 @pytest.mark.parametrize("byteorder", ["little", "big"])
 @pytest.mark.parametrize("pieces", [1, 7])
-def test_compressed_records(two, byteorder, pieces, tmp_path):
+def test_compressed_records(two: bool, byteorder: ByteOrder, pieces: int, tmp_path: Path) -> None:
     builder = Builder(byteorder, attrs=[Attr(WALKABLE, regs_user=pb.MASKS["x86_64"])])
     for i in range(50):
         builder.sample(pid=1, tid=1, time=i + 10, registers={7: 5}, stack=bytes([i]) * 800)
@@ -270,11 +276,12 @@ def test_compressed_records(two, byteorder, pieces, tmp_path):
             assert bytes(batch.samples.memory.buffer[offset : offset + 800]) == bytes([i]) * 800
 
 
-def test_a_stream_in_small_reads(tmp_path):
+def test_a_stream_in_small_reads(tmp_path: Path) -> None:
     builder = walkable()
     for i in range(20):
         builder.sample(time=i, registers={7: 5}, stack=bytes([i]) * 64)
-    recording = Recording.open(Drips(builder.pipe()), Modules())
+    drips: Any = Drips(builder.pipe())
+    recording = Recording.open(drips, Modules())
     batches = list(recording.batches())
     assert sum(map(len, batches)) == 20
     assert recording.total is None
@@ -284,13 +291,13 @@ def test_a_stream_in_small_reads(tmp_path):
 class Drips(io.RawIOBase):
     """A stream that gives 7 bytes at a time."""
 
-    def __init__(self, contents):
+    def __init__(self, contents: bytes) -> None:
         self.rest = contents
 
-    def readable(self):
+    def readable(self) -> bool:
         return True
 
-    def readinto(self, target):
+    def readinto(self, target: Any) -> int:
         count = min(7, len(target), len(self.rest))
         target[:count] = self.rest[:count]
         self.rest = self.rest[count:]
@@ -298,7 +305,7 @@ class Drips(io.RawIOBase):
 
 
 @pytest.mark.parametrize("size", [1000, 5 << 20])
-def test_data_behind_a_record_is_passed_over(size, tmp_path):
+def test_data_behind_a_record_is_passed_over(size: int, tmp_path: Path) -> None:
     builder = walkable()
     builder.sample(time=1, registers={7: 5}, stack=b"x" * 64)
     builder.record(71, 0, builder.words([size, 0, 0, 0, 0]))
@@ -314,7 +321,7 @@ def test_data_behind_a_record_is_passed_over(size, tmp_path):
     assert sum(map(len, recording.batches())) == 2
 
 
-def test_lost_records_are_counted(tmp_path):
+def test_lost_records_are_counted(tmp_path: Path) -> None:
     builder = walkable()
     builder.record(2, 0, builder.words([1, 5]) + builder.trailer())
     builder.record(2, 0, builder.words([1, 6]) + builder.trailer())
@@ -323,7 +330,7 @@ def test_lost_records_are_counted(tmp_path):
     assert (recording.counts.lost, recording.counts.lost_samples) == (11, 7)
 
 
-def test_odd_sizes(tmp_path):
+def test_odd_sizes(tmp_path: Path) -> None:
     builder = walkable()
     builder.sample(time=1, registers={7: 5}, stack=b"x" * 64)
     builder.record(200, 0, b"abc")
@@ -338,7 +345,9 @@ def test_odd_sizes(tmp_path):
 
 @pytest.mark.parametrize("byteorder", ["little", "big"])
 @pytest.mark.parametrize("times", [0, 3])
-def test_counters_of_a_group_have_samples_of_what_they_counted_since(byteorder, times, tmp_path):
+def test_counters_of_a_group_have_samples_of_what_they_counted_since(
+    byteorder: ByteOrder, times: int, tmp_path: Path
+) -> None:
     """Also with the times that counters ran, and with how much was lost, between the words that matter."""
     for lost in (0, 1):
         kinds = BASE | pb.ID | pb.READ
@@ -359,7 +368,7 @@ def test_counters_of_a_group_have_samples_of_what_they_counted_since(byteorder, 
         assert set(batch.tid.tolist()) == {2}
 
 
-def test_counters_that_threads_inherit_are_each_threads_own(tmp_path):
+def test_counters_that_threads_inherit_are_each_threads_own(tmp_path: Path) -> None:
     kinds = BASE | pb.ID | pb.READ
     for inherit, expected in ((False, [100, 90]), (True, [100, 30, 20])):
         builder = Builder("little", "x86_64", [Attr(kinds, "a", (7,), read_format=1 << 2, inherit=inherit)])
@@ -368,7 +377,7 @@ def test_counters_that_threads_inherit_are_each_threads_own(tmp_path):
         assert only(builder.file(), tmp_path)[1].period.tolist() == expected
 
 
-def test_readings_of_a_counter_that_no_event_has_are_counted(tmp_path):
+def test_readings_of_a_counter_that_no_event_has_are_counted(tmp_path: Path) -> None:
     builder = Builder("little", "x86_64", [Attr(BASE | pb.ID | pb.READ, "a", (7,), read_format=1 << 2 | 1 << 3)])
     builder.sample(0, pid=1, tid=1, time=1, read=[2, 5, 7, 6, 55])
     recording, batch = only(builder.file(), tmp_path)
@@ -379,7 +388,7 @@ def test_readings_of_a_counter_that_no_event_has_are_counted(tmp_path):
 # Folders
 
 
-def folder(tmp_path, builder, parts):
+def folder(tmp_path: Path, builder: Builder, parts: list[list[bytes]]) -> Path:
     """What `perf record --threads` writes."""
     (tmp_path / "folder").mkdir()
     builder.features[24] = builder.words([1])
@@ -389,7 +398,7 @@ def folder(tmp_path, builder, parts):
     return tmp_path / "folder"
 
 
-def parted(tmp_path, *, packed=False):
+def parted(tmp_path: Path, *, packed: bool = False) -> Path:
     """Four threads' samples in turn, each in a file of its own, and a mapping in another than most samples."""
     parts = []
     for number in range(4):
@@ -407,7 +416,7 @@ def parted(tmp_path, *, packed=False):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_the_files_of_a_folder_are_one_recording(packed, tmp_path):
+def test_the_files_of_a_folder_are_one_recording(packed: bool, tmp_path: Path) -> None:
     path = parted(tmp_path, packed=packed)
     recording = Recording.open(path, Modules())
     (batch,) = recording.batches()
@@ -419,7 +428,7 @@ def test_the_files_of_a_folder_are_one_recording(packed, tmp_path):
     assert {len(recording.spaces[number].start) for number in batch.samples.space.tolist()} == {4}
 
 
-def test_a_file_of_a_folder_that_shrinks_is_an_error(tmp_path):
+def test_a_file_of_a_folder_that_shrinks_is_an_error(tmp_path: Path) -> None:
     path = parted(tmp_path)
     recording = Recording.open(path, Modules())
     (path / "data.2").write_bytes(b"")
@@ -427,7 +436,7 @@ def test_a_file_of_a_folder_that_shrinks_is_an_error(tmp_path):
         list(recording.batches())
 
 
-def test_pieces_of_the_files_of_a_folder_share_their_buffers(tmp_path, monkeypatch):
+def test_pieces_of_the_files_of_a_folder_share_their_buffers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("walkback.capture.perfdata.source._ROWS", 2)
     recording = Recording.open(parted(tmp_path), Modules())
     (batch,) = recording.batches()
@@ -435,7 +444,7 @@ def test_pieces_of_the_files_of_a_folder_share_their_buffers(tmp_path, monkeypat
     assert len(recording._waiting.buffers) <= 5
 
 
-def test_what_is_wrong_in_a_folder_is_told(tmp_path):
+def test_what_is_wrong_in_a_folder_is_told(tmp_path: Path) -> None:
     path = parted(tmp_path)
     with (path / "data.2").open("r+b") as file:
         file.truncate(file.seek(0, 2) - 8)

@@ -1,15 +1,20 @@
 """Damaged recordings: all that is whole is read and the rest told, or there is one error that says where."""
 
+from __future__ import annotations
+
 import io
 import random
 import resource
 import struct
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import perfbuilder as pb
 from effort import QUICK, rounds
 from perfbuilder import Attr, Builder
+from walkback.base.arch import ByteOrder
 from walkback.base.errors import WalkbackError
 from walkback.capture.perfdata import Recording, source
 from walkback.naming.modules import Modules
@@ -20,7 +25,7 @@ KINDS = pb.IDENTIFIER | pb.IP | pb.TID | pb.TIME | pb.READ | pb.CALLCHAIN | pb.R
 KINDS |= pb.REGS_USER | pb.STACK_USER
 
 
-def small(byteorder="little", **more):
+def small(byteorder: ByteOrder = "little", **more: Any) -> Builder:
     builder = Builder(byteorder, attrs=[Attr(KINDS, ids=(5,), regs_user=pb.MASKS["x86_64"]), Attr(KINDS, ids=(6,))])
     builder.comm(1, 1, "name")
     builder.mmap2(1, 0x1000, 0x1000, 0, "/no/a", time=1)
@@ -34,21 +39,22 @@ def small(byteorder="little", **more):
     return builder
 
 
-def read(contents):
+def read(contents: bytearray | bytes) -> tuple[Recording, int]:
     recording = Recording.open(io.BytesIO(contents), Modules())
     return recording, sum(map(len, recording.batches()))
 
 
-def read_file(contents, path):
+def read_file(contents: bytearray | bytes, path: Path) -> tuple[Recording, int]:
     path.write_bytes(contents)
     recording = Recording.open(path, Modules())
     return recording, sum(map(len, recording.batches()))
 
 
-def test_cut_at_every_place(tmp_path, interpreted):
+def test_cut_at_every_place(tmp_path: Path, interpreted: bool) -> None:
     builder = small()
     contents, path = builder.file(), tmp_path / "perf.data"
     begin = contents.index(builder.records[0])
+    ends: list[Any]
     whole, ends = 0, []
     for record in builder.records:
         ends.append(begin + len(record) + (ends[-1] - begin if ends else 0))
@@ -63,7 +69,7 @@ def test_cut_at_every_place(tmp_path, interpreted):
         assert recording.troubles
 
 
-def test_a_pipe_cut_at_every_place(interpreted):
+def test_a_pipe_cut_at_every_place(interpreted: bool) -> None:
     contents = small().pipe()
     borders = [16]
     while borders[-1] < len(contents):
@@ -79,7 +85,7 @@ def test_a_pipe_cut_at_every_place(interpreted):
 
 @pytest.mark.parametrize("byteorder", ["little", "big"])
 @pytest.mark.parametrize("form", ["file", "pipe"])
-def test_any_damage(byteorder, form, tmp_path, interpreted):
+def test_any_damage(byteorder: ByteOrder, form: str, tmp_path: Path, interpreted: bool) -> None:
     contents = getattr(small(byteorder), form)()
     chance = random.Random(form + byteorder)
     for _ in range(rounds(100 if interpreted else 1500, quick=25 if interpreted else 250, share=50)):
@@ -96,7 +102,7 @@ def test_any_damage(byteorder, form, tmp_path, interpreted):
 
 
 @pytest.mark.parametrize("size", [0, 7])
-def test_a_record_without_size_ends_it(size, tmp_path):
+def test_a_record_without_size_ends_it(size: int, tmp_path: Path) -> None:
     builder = small()
     builder.records.append(builder.pack("IHH", 9, 0, size))
     builder.sample(time=99)
@@ -105,16 +111,16 @@ def test_a_record_without_size_ends_it(size, tmp_path):
         assert f"a record of {size} bytes" in recording.troubles[-1]
 
 
-def test_an_unfinished_file_is_read_to_its_end(tmp_path):
+def test_an_unfinished_file_is_read_to_its_end(tmp_path: Path) -> None:
     recording, count = read_file(small().file(data_size=0), tmp_path / "perf.data")
     assert count == 4
     assert "did not finish" in recording.troubles[0]
 
 
 @pytest.mark.parametrize("field", ["read", "chain", "raw", "branches", "stack"])
-def test_counts_beyond_the_record(field, tmp_path):
+def test_counts_beyond_the_record(field: str, tmp_path: Path) -> None:
     builder = Builder(attrs=[Attr(KINDS, regs_user=3, read_format=8)])
-    values = {"read": [0], "registers": {}, "stack": b"12345678"}
+    values: dict[str, Any] = {"read": [0], "registers": {}, "stack": b"12345678"}
     builder.sample(**values)
     for number in (1, 100, 2**32 - 1, 2**61, 2**63, 2**64 - 1):
         record = bytearray(builder.records[0])
@@ -129,7 +135,7 @@ def test_counts_beyond_the_record(field, tmp_path):
     assert recording.counts.damaged + count == 8
 
 
-def test_headers_that_claim_too_much(tmp_path):
+def test_headers_that_claim_too_much(tmp_path: Path) -> None:
     contents = small().file()
     for place in (8, 16, 24, 32, 40, 48):
         for value in (0, 1, 15, 1 << 20, 1 << 40, 2**64 - 1):
@@ -142,14 +148,14 @@ def test_headers_that_claim_too_much(tmp_path):
 
 
 @pytest.mark.parametrize("contents", [b"", b"PERFILE2", b"PERFFILE" + bytes(200), b"\x7fELF" + bytes(200), bytes(200)])
-def test_other_files(contents, tmp_path):
+def test_other_files(contents: bytes, tmp_path: Path) -> None:
     with pytest.raises(WalkbackError, match=r"perf\.data|empty"):
         read_file(contents, tmp_path / "perf.data")
     with pytest.raises(WalkbackError):
         read(contents)
 
 
-def test_a_recording_of_an_unknown_machine(tmp_path):
+def test_a_recording_of_an_unknown_machine(tmp_path: Path) -> None:
     builder = small()
     builder.machine = "riscv64"
     with pytest.raises(WalkbackError, match="riscv64"):
@@ -159,15 +165,15 @@ def test_a_recording_of_an_unknown_machine(tmp_path):
 class Endless(io.RawIOBase):
     """A pipe of records that mean nothing, for ever."""
 
-    def __init__(self, head):
+    def __init__(self, head: bytes) -> None:
         self.head = head
         self.given = 0
         self.record = struct.pack("<IHH", 99, 0, 65528) + bytes(65520)
 
-    def readable(self):
+    def readable(self) -> bool:
         return True
 
-    def readinto(self, into):
+    def readinto(self, into: Any) -> int:
         start = max(self.given - len(self.head), 0) % len(self.record)
         part = (self.head[self.given :] or self.record[start:])[: len(into)]
         into[: len(part)] = part
@@ -176,19 +182,19 @@ class Endless(io.RawIOBase):
         return len(part)
 
 
-def test_a_pipe_that_never_comes_to_an_event(monkeypatch):
+def test_a_pipe_that_never_comes_to_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not kept in the hope that one comes."""
     monkeypatch.setattr("walkback.capture.perfdata.recording._BEGINNING", 1 << 20)
     with pytest.raises(WalkbackError, match="no events"):
         Recording.open(io.BufferedReader(Endless(small().pipe()[:16])), Modules())
 
 
-def test_a_file_through_a_pipe():
+def test_a_file_through_a_pipe() -> None:
     with pytest.raises(WalkbackError, match="as a file"):
         read(small().file())
 
 
-def test_broken_zstd(tmp_path):
+def test_broken_zstd(tmp_path: Path) -> None:
     builder = small()
     builder.compress(b"".join(builder.records), 3)
     last = bytearray(builder.records.pop())
@@ -199,7 +205,7 @@ def test_broken_zstd(tmp_path):
     assert "zstd" in recording.troubles[0]
 
 
-def test_bombs_are_bounded(tmp_path, monkeypatch):
+def test_bombs_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "_LARGEST_PART", 1 << 20)
     builder = small()
     filler = builder.record(200, 0, bytes(65000)) * 2000
@@ -213,7 +219,7 @@ def test_bombs_are_bounded(tmp_path, monkeypatch):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
 
 
-def test_mappings_without_end_are_bounded(tmp_path, monkeypatch):
+def test_mappings_without_end_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from walkback.capture.perfdata import mappings
 
     monkeypatch.setattr(mappings, "_MOST_ROWS", 500)
@@ -227,7 +233,7 @@ def test_mappings_without_end_are_bounded(tmp_path, monkeypatch):
     assert "change so often" in recording.troubles[0]
 
 
-def test_names_and_processes_without_end_are_bounded(tmp_path, monkeypatch):
+def test_names_and_processes_without_end_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from walkback.capture.perfdata import state
 
     for name in ("_MOST_PROCESSES", "_MOST_MODULES", "_MOST_BIASES", "_MOST_COMMS", "_MOST_THREADS"):
@@ -245,7 +251,7 @@ def test_names_and_processes_without_end_are_bounded(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("byteorder", ["little", "big"])
-def test_damaged_groups_end_nothing(byteorder, tmp_path, interpreted):
+def test_damaged_groups_end_nothing(byteorder: ByteOrder, tmp_path: Path, interpreted: bool) -> None:
     kinds = pb.IP | pb.TID | pb.TIME | pb.ID | pb.READ | pb.CALLCHAIN
     attrs = [Attr(kinds, ids=(number,), read_format=1 << 2 | 1 << 3 | 1 << 4) for number in (5, 6)]
     builder = Builder(byteorder, attrs=attrs)
@@ -266,7 +272,7 @@ def test_damaged_groups_end_nothing(byteorder, tmp_path, interpreted):
         assert count <= 16
 
 
-def test_a_group_of_very_many_counters_is_followed_in_part(tmp_path):
+def test_a_group_of_very_many_counters_is_followed_in_part(tmp_path: Path) -> None:
     kinds = pb.IP | pb.TID | pb.TIME | pb.ID | pb.READ
     ids = tuple(range(1, 3001))
     builder = Builder(attrs=[Attr(kinds, ids=ids, read_format=1 << 2 | 1 << 3), Attr(kinds, ids=(9000,))])

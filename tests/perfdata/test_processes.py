@@ -1,7 +1,10 @@
 """What processes have mapped and are called, from the records between samples."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,14 +20,14 @@ KINDS = pb.IP | pb.TID | pb.TIME
 
 
 @pytest.fixture
-def builder():
+def builder() -> Builder:
     return Builder(attrs=[Attr(KINDS)])
 
 
 class Read:
     """A recording with one batch of samples, in plain words."""
 
-    def __init__(self, builder, tmp_path):
+    def __init__(self, builder: Builder, tmp_path: Path) -> None:
         path = tmp_path / "perf.data"
         path.write_bytes(builder.file())
         self.modules = Modules()
@@ -34,14 +37,14 @@ class Read:
         self.comms = [self.recording.comms[i] for i in self.batch.comm]
         self.spaces = self.batch.samples.space.tolist()
 
-    def rows(self, sample):
+    def rows(self, sample: int) -> list[tuple[int, int, str, int]]:
         """(start, last, module, bias) of what the process of a sample has mapped."""
         space = self.recording.spaces[self.spaces[sample]]
         names = ["" if number < 0 else self.modules[number].name for number in space.module.tolist()]
         return list(zip(space.start.tolist(), space.last.tolist(), names, space.bias.tolist(), strict=True))
 
 
-def test_later_mappings_take_the_place_of_earlier_ones(builder, tmp_path):
+def test_later_mappings_take_the_place_of_earlier_ones(builder: Builder, tmp_path: Path) -> None:
     builder.mmap2(1, 0x1000, 0x9000, 0, "/no/a", time=1)
     builder.sample(pid=1, tid=1, time=2)
     builder.mmap2(1, 0x3000, 0x2000, 0x5000, "/no/b", time=3)
@@ -59,7 +62,7 @@ def test_later_mappings_take_the_place_of_earlier_ones(builder, tmp_path):
     assert read.rows(2)[2:] == [(0x5000, 0x7FFF, "/no/a", 0x1000), (0x8000, 0xFFFF, "/no/c", 0x8000)]
 
 
-def test_what_is_no_code_is_left_out(builder, tmp_path):
+def test_what_is_no_code_is_left_out(builder: Builder, tmp_path: Path) -> None:
     builder.mmap2(1, 0x1000, 0x1000, 0, "/no/data", prot=3)
     builder.mmap(1, 0x3000, 0x1000, 0, "/no/data", misc=pb.USER | pb.DATA)
     builder.mmap2(1, 0x5000, 0, 0, "/no/empty")
@@ -68,7 +71,7 @@ def test_what_is_no_code_is_left_out(builder, tmp_path):
     assert Read(builder, tmp_path).spaces == [-1, -1]
 
 
-def test_children_inherit_until_they_change(builder, tmp_path):
+def test_children_inherit_until_they_change(builder: Builder, tmp_path: Path) -> None:
     builder.comm(1, 1, "parent")
     builder.comm(1, 2, "thread")
     builder.mmap2(1, 0x1000, 0x1000, 0, "/no/a", time=1)
@@ -91,7 +94,7 @@ def test_children_inherit_until_they_change(builder, tmp_path):
     assert read.spaces == [0, 0, 0, 1, 0, -1, 0, -1]
 
 
-def test_threads_without_a_name(builder, tmp_path):
+def test_threads_without_a_name(builder: Builder, tmp_path: Path) -> None:
     builder.comm(1, 1, "name")
     builder.sample(pid=1, tid=2)
     builder.sample(pid=0, tid=0)
@@ -99,7 +102,7 @@ def test_threads_without_a_name(builder, tmp_path):
     assert Read(builder, tmp_path).comms == [":2", "swapper", ":-1"]
 
 
-def test_processes_that_ended_are_forgotten(builder, tmp_path):
+def test_processes_that_ended_are_forgotten(builder: Builder, tmp_path: Path) -> None:
     for pid in range(1, 600):
         builder.comm(pid, pid, f"p{pid}")
         builder.exit(pid)
@@ -109,7 +112,7 @@ def test_processes_that_ended_are_forgotten(builder, tmp_path):
     assert Read(builder, tmp_path).comms == [":1", "p599"]
 
 
-def test_endless_forks(builder, tmp_path):
+def test_endless_forks(builder: Builder, tmp_path: Path) -> None:
     for _ in range(50):
         builder.fork(1, 2)
         builder.fork(2, 1)
@@ -122,14 +125,14 @@ NAMES = ["//anon", "/dev/zero (deleted)", "[heap]", "[stack:5]", "/memfd:jit (de
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_memory_of_no_file_has_no_module(builder, name, tmp_path):
+def test_memory_of_no_file_has_no_module(builder: Builder, name: str, tmp_path: Path) -> None:
     builder.mmap2(1, 0x1000, 0x1000, 0x1000, name)
     builder.mmap2(1, 0x2000, 0x1000, 0x2000, name)
     builder.sample(pid=1, tid=1)
     assert Read(builder, tmp_path).rows(0) == [(0x1000, 0x2FFF, "", 0)]
 
 
-def test_build_ids(builder, tmp_path):
+def test_build_ids(builder: Builder, tmp_path: Path) -> None:
     builder.build_ids = [("/no/b", b"B" * 20), ("/no/c", b"C" * 8), ("[kernel.kallsyms]", b"K" * 20)]
     builder.mmap(-1, 0xFFFFFFFF81000000, 0x1000000, 5, "[kernel.kallsyms]_text", misc=pb.KERNEL)
     builder.mmap2(-1, 0xFFFFFFFFC0000000, 0x1000, 0, "[module]", misc=pb.KERNEL, build_id=b"M" * 20)
@@ -148,7 +151,7 @@ def test_build_ids(builder, tmp_path):
     ]
 
 
-def test_the_vdso_is_that_of_this_kernel(builder, tmp_path):
+def test_the_vdso_is_that_of_this_kernel(builder: Builder, tmp_path: Path) -> None:
     image = vdso.own_image()
     if image is None or os.uname().machine != "x86_64":
         pytest.skip("needs a vDSO for AMD64")
@@ -163,7 +166,7 @@ def test_the_vdso_is_that_of_this_kernel(builder, tmp_path):
     assert other.elf is None
 
 
-def test_a_file_that_is_there(builder, tmp_path):
+def test_a_file_that_is_there(builder: Builder, tmp_path: Path) -> None:
     path = str(Path("/proc/self/exe").resolve())
     builder.mmap2(1, 0x400000, 0x1000, 0x0, path)
     builder.sample(pid=1, tid=1)
@@ -173,10 +176,11 @@ def test_a_file_that_is_there(builder, tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_mappings_are_what_was_mapped_last(seed):
+def test_mappings_are_what_was_mapped_last(seed: int) -> None:
     import random
 
     chance = random.Random(seed)
+    expected: dict[Any, Any]
     maps, expected = CodeMaps(), {}
     for _ in range(60):
         start = chance.randrange(100)
@@ -186,7 +190,7 @@ def test_mappings_are_what_was_mapped_last(seed):
         expected |= dict.fromkeys(range(start, last + 1), (module, bias))
         assert maps.covers(start, last, module, bias)
         space = maps.space()
-        found = {}
+        found: dict[Any, Any] = {}
         for one in zip(
             space.start.tolist(), space.last.tolist(), space.module.tolist(), space.bias.tolist(), strict=True
         ):

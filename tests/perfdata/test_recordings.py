@@ -1,10 +1,14 @@
 """Real recordings, and everything that perf itself reads out of them."""
 
+from __future__ import annotations
+
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,7 +75,7 @@ WAYS = {
 }
 
 
-def perf(*args, **more):
+def perf(*args: Any, **more: Any) -> Any:
     """Run perf; without it there is nothing to compare with."""
     program = shutil.which("perf")
     if program is None:
@@ -83,7 +87,7 @@ def perf(*args, **more):
 
 
 @pytest.fixture(scope="session")
-def program(tmp_path_factory):
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("perf")
     (folder / "prog.c").write_text(PROGRAM)
     subprocess.run(["cc", "-O2", "-pthread", "-o", folder / "prog", folder / "prog.c"], check=True)
@@ -91,11 +95,11 @@ def program(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def recorded(program):
+def recorded(program: Path) -> Callable[[str], Path]:
     """Records the program in one of the ways, once."""
     paths = {}
 
-    def record(way):
+    def record(way: str) -> Path:
         if way not in paths:
             paths[way] = program.with_name(f"{way}.data")
             done = perf("record", *options(way), "-o", paths[way], "--", program)
@@ -106,14 +110,14 @@ def recorded(program):
     return record
 
 
-def options(way):
+def options(way: str) -> Any:
     chosen = WAYS[way]
     events = () if "-e" in chosen else ("-e", "cpu-clock")
     clock = () if "-c" in chosen else ("-F", "2999")
     return "-N", *events, *clock, *chosen
 
 
-def read(source, **more):
+def read(source: Any, **more: Any) -> Any:
     recording = Recording.open(source, Modules(), **more)
     batches = list(recording.batches())
     assert not recording.troubles
@@ -127,7 +131,7 @@ REGISTERS = {
 }  # fmt: skip
 
 
-def as_perf_prints(recording, batches, *, registers=True):
+def as_perf_prints(recording: Any, batches: Iterable[Any], *, registers: bool = True) -> Iterator[Any]:
     """What `perf script -F comm,tid,time,cpu,event,period[,uregs]` prints of the samples."""
     for batch in batches:
         for i in range(len(batch)):
@@ -148,7 +152,7 @@ def as_perf_prints(recording, batches, *, registers=True):
 LINE = re.compile(r"^\s*(.*?)\s+(-?\d+)/(-?\d+)\s+(?:\[\d+\]\s+)?(\d+\.\d+):\s+(\d+)\s+(\S+?):\s*(.*)$")
 
 
-def printed(path, *, registers=True):
+def printed(path: Path, *, registers: bool = True) -> Iterator[Any]:
     fields = "comm,pid,tid,time,period,event" + (",uregs" if registers else "")
     done = perf("script", "-i", path, "--ns", "-G", "-F", fields)
     assert done.returncode == 0, done.stderr
@@ -162,7 +166,7 @@ def printed(path, *, registers=True):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_sample_is_what_perf_reads(way, recorded):
+def test_every_sample_is_what_perf_reads(way: str, recorded: Callable[[str], Path]) -> None:
     recording = recorded(way)
     has_registers = way not in {"fp", "no-chains"}
     expected = list(printed(recording, registers=has_registers))
@@ -173,7 +177,7 @@ def test_every_sample_is_what_perf_reads(way, recorded):
 
 
 @pytest.mark.parametrize("way", ["plain", "compressed", "events"])
-def test_a_pipe_gives_the_same(way, program):
+def test_a_pipe_gives_the_same(way: str, program: Path) -> None:
     piped = perf("record", *options(way), "-o", "-", "--", program)
     path = program.with_name(f"{way}.pipe")
     path.write_bytes(piped.stdout)
@@ -186,7 +190,7 @@ def test_a_pipe_gives_the_same(way, program):
 
 
 @pytest.mark.parametrize("way", ["plain", "compressed"])
-def test_stacks_are_the_bytes_that_perf_dumps(way, recorded):
+def test_stacks_are_the_bytes_that_perf_dumps(way: str, recorded: Callable[[str], Path]) -> None:
     recording = recorded(way)
     dump = perf("script", "-D", "-i", recording).stdout.decode(errors="replace")
     expected = dict(dumped_stacks(dump))
@@ -205,7 +209,7 @@ def test_stacks_are_the_bytes_that_perf_dumps(way, recorded):
     assert count > 20
 
 
-def dumped_stacks(dump):
+def dumped_stacks(dump: str) -> Iterator[Any]:
     """The bytes of each sample as `perf script -D` prints them, by thread and time."""
     contents = bytearray()
     for line in dump.splitlines():
@@ -219,7 +223,7 @@ def dumped_stacks(dump):
             contents = bytearray()
 
 
-def test_call_chains_are_those_of_perf(recorded):
+def test_call_chains_are_those_of_perf(recorded: Callable[[str], Path]) -> None:
     recording = recorded("fp")
     expected = list(dumped_chains(perf("script", "-D", "-i", recording).stdout.decode(errors="replace")))
     found = []
@@ -237,9 +241,9 @@ def test_call_chains_are_those_of_perf(recorded):
     assert any(any(address >= 2**63 for address in one[2]) for one in found)
 
 
-def dumped_chains(dump):
+def dumped_chains(dump: str) -> Iterator[Any]:
     """Each sample's call chain as `perf script -D` prints it, without the marks between its parts."""
-    chain = None
+    chain: list[int] | None = None
     for line in dump.splitlines():
         if match := re.search(
             r"(?:^| )(\d+) 0x[0-9a-f]+ \[0x[0-9a-f]+\]: PERF_RECORD_SAMPLE\(.*?\): \d+/(\d+): ", line
@@ -247,11 +251,12 @@ def dumped_chains(dump):
             chain = []
             yield int(match[2]), int(match[1]), chain
         elif match := re.match(r"^\.{5} +\d+: ([0-9a-f]{16})$", line):
+            assert chain is not None
             chain += [address for address in (int(match[1], 16),) if address < 2**64 - 4095]
 
 
 @pytest.mark.parametrize("way", sorted(WAYS.keys() - {"fp", "no-chains"}))
-def test_each_program_counter_is_mapped_where_perf_says(way, recorded):
+def test_each_program_counter_is_mapped_where_perf_says(way: str, recorded: Callable[[str], Path]) -> None:
     recording = recorded(way)
     out = perf("script", "-i", recording, "--ns", "-F", "tid,time,ip,dso", "-G", "--no-inline").stdout.decode()
     expected = {}
@@ -286,7 +291,7 @@ def test_each_program_counter_is_mapped_where_perf_says(way, recorded):
 
 @pytest.mark.parametrize("form", ["file", "pipe"])
 @pytest.mark.parametrize("machine", pb.MASKS)
-def test_built_recordings_are_what_perf_reads(machine, form, tmp_path):
+def test_built_recordings_are_what_perf_reads(machine: str, form: str, tmp_path: Path) -> None:
     """What the other tests build is perf.data as perf understands it, in either byte order."""
     kinds = pb.IDENTIFIER | pb.IP | pb.TID | pb.TIME | pb.ADDR | pb.ID | pb.STREAM_ID | pb.CPU | pb.PERIOD
     kinds |= pb.CALLCHAIN | pb.REGS_USER | pb.STACK_USER | pb.WEIGHT | pb.DATA_SRC | pb.PHYS_ADDR
@@ -298,7 +303,13 @@ def test_built_recordings_are_what_perf_reads(machine, form, tmp_path):
     builder.fork(1, 1, 2, 1, time=2)
     builder.mmap2(1, 0x1000, 0x1000, 0, "/no/a", time=2)
     for i in range(9):
-        values = {"ip": 0x1100 + i, "cpu": i, "period": i + 1, "time": 10**9 + (i ^ 1), "stack": b"abcdefgh" * 8}
+        values: dict[str, Any] = {
+            "ip": 0x1100 + i,
+            "cpu": i,
+            "period": i + 1,
+            "time": 10**9 + (i ^ 1),
+            "stack": b"abcdefgh" * 8,
+        }
         registers = {bit: bit + 100 for bit in range(34)}
         builder.sample(i % 2, pid=1, tid=1 + i % 2, chain=[5, 6], registers=registers, **values)
         if i % 3 == 2:

@@ -1,19 +1,26 @@
 """Memory that is used again, and recordings that are larger than what is read of them at once."""
 
+from __future__ import annotations
+
 import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
 import perfbuilder as pb
 from perfbuilder import Attr, Builder
 from walkback.capture.perfdata import Recording, source
+from walkback.capture.perfdata.batch import RecordedBatch
 from walkback.capture.perfdata.rooms import Rooms
 from walkback.naming.modules import Modules
 
 AT_ONCE = 1 << 17
 
 
-def stacks(batches):
+def stacks(batches: list[RecordedBatch] | Iterator[Any]) -> list[tuple[int, bytes]]:
     """The time and the contents of each stack."""
     found = []
     for batch in batches:
@@ -23,7 +30,7 @@ def stacks(batches):
     return found
 
 
-def test_a_room_is_used_again_when_nobody_holds_it_and_not_before():
+def test_a_room_is_used_again_when_nobody_holds_it_and_not_before() -> None:
     rooms = Rooms(1 << 12)
     room = rooms.take(100)
     room[:] = b"1" * 100
@@ -41,7 +48,7 @@ def test_a_room_is_used_again_when_nobody_holds_it_and_not_before():
     assert bytes(again) == b"1" * 100
 
 
-def test_batches_stay_as_they_are_while_the_rest_is_read(tmp_path, monkeypatch):
+def test_batches_stay_as_they_are_while_the_rest_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "_FILE_CHUNK", AT_ONCE)
     kinds = pb.IP | pb.TID | pb.TIME | pb.REGS_USER | pb.STACK_USER
     builder = Builder("little", "x86_64", [Attr(kinds, regs_user=pb.MASKS["x86_64"], stack_user=1 << 14)])

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from perfscript import CUT, Frame, Sample, is_after_call, is_code
-
+from recordings.perfscript import CUT, Frame, Sample, is_after_call, is_code
 from walkback.stacks.stacks import End, How
 
 

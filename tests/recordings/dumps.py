@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from walkback.capture.perfdata.recording import Recording
 from walkback.naming.modules import Modules
 
-if TYPE_CHECKING:
-    pass
 
-
-def dumped(recording) -> dict[tuple[int, int], int]:
+def dumped(recording: Path) -> dict[tuple[int, int], int]:
     """How many bytes of stack there are for each sample."""
     found = {}
     for batch in Recording.open(recording, Modules()).batches():

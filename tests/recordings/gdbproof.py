@@ -72,7 +72,7 @@ def gdb_stacks(
             (folder / "core").write_bytes(made.build())
             script = SCRIPT.replace("CORE", str(folder / "core")).replace("FILES", "\n".join(dict.fromkeys(files)))
             (folder / "script.gdb").write_text(script)
-            command = [gdb, "-nx", "-batch", "-x", folder / "script.gdb"]
+            command: list[str | Path] = [gdb, "-nx", "-batch", "-x", folder / "script.gdb"]
             done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
             lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("STACK")]
             assert lines, done.stderr

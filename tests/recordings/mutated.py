@@ -26,12 +26,13 @@ class Output(io.TextIOWrapper):
     """Keeps what is printed."""
 
     def __init__(self) -> None:
-        super().__init__(io.BytesIO(), encoding="utf-8", errors="surrogateescape")
+        self.bytes = io.BytesIO()
+        super().__init__(self.bytes, encoding="utf-8", errors="surrogateescape")
 
     @property
     def contents(self) -> str:
         self.flush()
-        return self.buffer.getvalue().decode(errors="replace")
+        return self.bytes.getvalue().decode(errors="replace")
 
 
 def run(arguments: list[str]) -> dict[str, object]:
@@ -68,7 +69,7 @@ def main() -> None:
     for line in Path(sys.argv[1]).read_text().splitlines():
         print(json.dumps(run(json.loads(line))), flush=True)
     # Not getrusage's, which begins with what the process had that started this one.
-    peak = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1]
+    peak = re.findall(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[0]
     print(json.dumps({"peak": int(peak)}), flush=True)
     os._exit(0)
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ _FRAME = re.compile(r"\s+([0-9a-f]+) (.*) \((.*)\)$")
 
 def theirs(recording: Path) -> list[Sample]:
     """What `perf script` shows."""
-    command = [perf(), "script", "-i", recording, "--max-stack", "1024", "--no-inline", "--ns"]
+    command: list[str | Path] = [perf(), "script", "-i", recording, "--max-stack", "1024", "--no-inline", "--ns"]
     done = subprocess.run(
         [*command, "-F", "comm,tid,time,ip,sym,dso"], capture_output=True, text=True, errors="replace", check=False
     )
@@ -110,7 +110,7 @@ def theirs(recording: Path) -> list[Sample]:
     return found
 
 
-def ours(recording: Path, **options: object) -> list[Sample]:
+def ours(recording: Path, **options: Any) -> list[Sample]:
     """What walkback shows."""
     found = []
     unwinding = Unwinding(recording, demangle=False, cache=False, **options)

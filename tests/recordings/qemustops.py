@@ -10,6 +10,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from emulation import LOADER, start_file
 from peers import BIN, have, peer
 from perfbuilder import Attr, Builder
 from waiting import PATIENCE
+from walkback.base.arch import ByteOrder
 
 DUMP = 16384
 KINDS = pb.IP | pb.TID | pb.TIME | pb.PERIOD | pb.REGS_USER | pb.STACK_USER
@@ -128,9 +130,9 @@ class Emulated:
     """Code: start, size, place in the file, path."""
     big: bool
 
-    def recording(self, **options: object) -> bytes:
+    def recording(self, **options: Any) -> bytes:
         """What perf would have written had it been there."""
-        order = "big" if self.big else "little"
+        order: ByteOrder = "big" if self.big else "little"
         attr = Attr(KINDS, regs_user=pb.MASKS[self.arch], stack_user=DUMP, size=128)
         made = Builder(order, self.arch, attrs=[attr], **options)
         made.comm(77, 77, "emulated", time=1)
@@ -172,7 +174,7 @@ def built(folder: Path, arch: str, text: str, *options: str, freestanding: bool 
         command = [peer(f"{arch}-as-2.40"), *endian, "-o", folder / f"{name}.o", folder / f"{name}.s"]
         subprocess.run(command, check=True)
     objects: list[str | Path] = [folder / "start.o", folder / "program.o"]
-    linker = [peer(f"{arch}-ld-2.40"), "--build-id", "--eh-frame-hdr", "-o", folder / "program"]
+    linker: list[str | Path] = [peer(f"{arch}-ld-2.40"), "--build-id", "--eh-frame-hdr", "-o", folder / "program"]
     if freestanding:
         linker += ["-EB", "-m", "aarch64linuxb"] if big else []
     else:
@@ -195,8 +197,8 @@ def run(
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     processor = ["-cpu", "max"] if arch == "aarch64" else []
-    command = [*emulator(arch, big=big), *processor, "-g", str(port), "-L", root(arch), program]
-    order = "big" if big or arch == "s390x" else "little"
+    command: list[str | Path] = [*emulator(arch, big=big), *processor, "-g", str(port), "-L", root(arch), program]
+    order: ByteOrder = "big" if big or arch == "s390x" else "little"
     with (folder / "printed").open("wb") as printed:
         emulated = subprocess.Popen(command, cwd=folder, stdout=printed, stderr=subprocess.STDOUT)
     try:

@@ -6,13 +6,16 @@ import dataclasses
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
-from qemustops import REGISTERS, Emulated, run
 
+from recordings.qemustops import REGISTERS, Emulated, run
 from walkback.capture.unwinding import Unwinding
 from walkback.stacks.stacks import END_WORDS, HOW_WORDS, End, How
+from walkback.walking.moduletable import Only
 
 pytestmark = pytest.mark.peers
 
@@ -103,7 +106,7 @@ SIGNED = ("aarch64-signed", "aarch64-signed-all")
 
 
 @pytest.fixture(scope="module")
-def emulations(tmp_path_factory):
+def emulations(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Emulated]:
     made: dict[str, Emulated] = {}
 
     def of(name: str) -> Emulated:
@@ -123,7 +126,9 @@ def emulations(tmp_path_factory):
     return of
 
 
-def walked(emulated: Emulated, folder, only=None) -> list[tuple[list[int], list[str], list[str], str]]:
+def walked(
+    emulated: Emulated, folder: Path, only: Only | None = None
+) -> list[tuple[list[int], list[str], list[str], str]]:
     """Of each stop the program counters, the functions, how each was found, and how it ended."""
     path = folder / "perf.data"
     path.write_bytes(emulated.recording())
@@ -140,7 +145,9 @@ def walked(emulated: Emulated, folder, only=None) -> list[tuple[list[int], list[
 
 @pytest.mark.parametrize("only", [None, "cfi", "sframe"])
 @pytest.mark.parametrize("name", [name for name in MACHINES if name not in SIGNED])
-def test_stacks_are_those_of_gdb(emulations, name, only, tmp_path) -> None:
+def test_stacks_are_those_of_gdb(
+    emulations: Callable[[str], Emulated], name: str, only: Only | None, tmp_path: Path
+) -> None:
     emulated = emulations(name)
     assert len(emulated.stops) >= 40
     through_signals = 0
@@ -160,7 +167,7 @@ def test_stacks_are_those_of_gdb(emulations, name, only, tmp_path) -> None:
     assert "freestanding" in str(MACHINES[name]) or through_signals
 
 
-def test_return_addresses_in_floating_point_registers(emulations, tmp_path) -> None:
+def test_return_addresses_in_floating_point_registers(emulations: Callable[[str], Emulated], tmp_path: Path) -> None:
     """GCC keeps r14 and r15 of leaf functions there; gdb fails on that, but shows the callers where they begin."""
     emulated = emulations("s390x-z10")
     assembly = (emulated.program.parent / "program.s").read_text()
@@ -184,7 +191,7 @@ def test_return_addresses_in_floating_point_registers(emulations, tmp_path) -> N
 
 
 @pytest.mark.parametrize("name", SIGNED)
-def test_signed_return_addresses(emulations, name, tmp_path) -> None:
+def test_signed_return_addresses(emulations: Callable[[str], Emulated], name: str, tmp_path: Path) -> None:
     """gdb cannot take the signatures off here; it shows at the same breakpoints of the same program without them."""
     emulated, plain = emulations(name), emulations("aarch64-unsigned")
     assert sum(stop.pcs[1] >> 48 != 0 for stop in emulated.stops) > 10, "nothing is signed"
@@ -197,7 +204,9 @@ def test_signed_return_addresses(emulations, name, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["aarch64", "aarch64-freestanding", "aarch64-big", "s390x-chained"])
-def test_chains_of_frame_pointers_have_all_but_the_caller(emulations, name, tmp_path) -> None:
+def test_chains_of_frame_pointers_have_all_but_the_caller(
+    emulations: Callable[[str], Emulated], name: str, tmp_path: Path
+) -> None:
     """A function that has no frame (yet) hides its caller from a chain; all others are as gdb shows them."""
     emulated = emulations(name)
     exact = unmade = 0
@@ -219,7 +228,7 @@ def test_chains_of_frame_pointers_have_all_but_the_caller(emulations, name, tmp_
 
 
 @pytest.mark.parametrize("name", ["aarch64", "s390x", "aarch64-big"])
-def test_perf_reads_these_recordings(emulations, name, tmp_path) -> None:
+def test_perf_reads_these_recordings(emulations: Callable[[str], Emulated], name: str, tmp_path: Path) -> None:
     """What we take from a recording is what perf sees in it."""
     perf = shutil.which("perf")
     if perf is None:

@@ -10,16 +10,18 @@ import struct
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
+from typing import IO, Any
 
 import pytest
-from differences import class_of, first_difference
-from dumps import dumped
-from perfprograms import PROGRAMS, command_of
-from perfscript import ours, perf, record, theirs
 
 import perfbuilder as pb
 from perfbuilder import Attr, Builder
 from recorded import hello, in_compute, recording, symbols, text
+from recordings.differences import class_of, first_difference
+from recordings.dumps import dumped
+from recordings.perfprograms import PROGRAMS, command_of
+from recordings.perfscript import ours, perf, record, theirs
 from waiting import PATIENCE
 
 pytestmark = [
@@ -29,30 +31,30 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("forms")
     return record(folder / "perf.data", command_of(PROGRAMS["signals"], folder))
 
 
-def unwind(*arguments, stdin=None) -> subprocess.CompletedProcess[bytes]:
+def unwind(*arguments: Path | str, stdin: IO[bytes] | None = None) -> subprocess.CompletedProcess[bytes]:
     """The verb, in a process of its own."""
     command = [sys.executable, "-m", "walkback", "unwind", *arguments]
     return subprocess.run(command, stdin=stdin, capture_output=True, timeout=PATIENCE, check=False)
 
 
-def printed(*arguments, stdin=None) -> str:
+def printed(*arguments: Path | str, stdin: IO[bytes] | None = None) -> str:
     done = unwind(*arguments, stdin=stdin)
     assert done.returncode == 0, done.stderr
     return done.stdout.decode()
 
 
-def through_pipe(path, *arguments) -> str:
+def through_pipe(path: Path, *arguments: str) -> str:
     """The verb on what comes through a real pipe."""
     with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
         return printed("-", *arguments, stdin=cat.stdout)
 
 
-def piped(path, folder):
+def piped(path: Path, folder: Path) -> Path:
     """The same recording in the form for pipes, as perf makes it."""
     output = folder / "pipe.data"
     with output.open("wb") as file:
@@ -60,7 +62,7 @@ def piped(path, folder):
     return output
 
 
-def compressed(path, folder, pieces: int):
+def compressed(path: Path, folder: Path, pieces: int) -> Path:
     """The same recording with all its records compressed."""
     contents = path.read_bytes()
     begin, size = struct.unpack_from("<2Q", contents, 40)
@@ -78,7 +80,7 @@ def compressed(path, folder, pieces: int):
     return output
 
 
-def test_forms_are_equal(recorded, tmp_path) -> None:
+def test_forms_are_equal(recorded: Path, tmp_path: Path) -> None:
     expected = printed(recorded, "--json")
     assert expected.count("\n") > 50
     assert printed(compressed(recorded, tmp_path, 50), "--json") == expected
@@ -91,13 +93,13 @@ def test_forms_are_equal(recorded, tmp_path) -> None:
     assert through_pipe(pipe) == printed(recorded)
 
 
-def test_threads_are_equal(recorded) -> None:
+def test_threads_are_equal(recorded: Path) -> None:
     one = printed(recorded, "--json", "--threads", "1")
     assert printed(recorded, "--json", "--threads", "4") == one
     assert printed(recorded, "--json", "--threads", "4", "--no-cache") == one
 
 
-def test_a_recording_that_perf_has_compressed(tmp_path) -> None:
+def test_a_recording_that_perf_has_compressed(tmp_path: Path) -> None:
     program = PROGRAMS["aligned"]
     path = record(tmp_path / "perf.data", command_of(program, tmp_path), "-z")
     sizes = dumped(path)
@@ -109,7 +111,7 @@ def test_a_recording_that_perf_has_compressed(tmp_path) -> None:
         assert difference is None or class_of(difference) is not None
 
 
-def test_a_recording_that_comes_through_a_pipe_as_it_is_made(tmp_path) -> None:
+def test_a_recording_that_comes_through_a_pipe_as_it_is_made(tmp_path: Path) -> None:
     program = command_of(PROGRAMS["aligned"], tmp_path)
     command = [perf(), "record", "-q", "-e", "cpu-clock", "-F", "499", "--call-graph", "dwarf,8192", "-o", "-"]
     with subprocess.Popen(
@@ -130,10 +132,10 @@ def label(symbol: str | None, module: str) -> str:
     return name if name.startswith("[") else f"[{name or 'unknown'}]"
 
 
-def test_formats_say_the_same(recorded) -> None:
+def test_formats_say_the_same(recorded: Path) -> None:
     samples = [json.loads(line) for line in printed(recorded, "--json").splitlines()]
     stacks = [[label(frame["symbol"], frame["module"]) for frame in one["frames"]] for one in samples]
-    script = []
+    script: list[Any] = []
     for line in printed(recorded, "--format", "perf-script").splitlines():
         if line.startswith("\t"):
             _, _, rest = line.strip().partition(" ")
@@ -148,7 +150,7 @@ def test_formats_say_the_same(recorded) -> None:
     assert {stack: int(count) for stack, count in found.items()} == dict(folded)
 
 
-def test_lost_records_are_counted(tmp_path) -> None:
+def test_lost_records_are_counted(tmp_path: Path) -> None:
     program = hello(tmp_path)
     made = recording(program)
     begin, size = struct.unpack_from("<2Q", made, 40)
@@ -173,7 +175,7 @@ def _with_records(contents: bytes, begin: int, size: int, more: bytes) -> bytes:
     return bytes(head) + contents[begin : begin + size] + more + bytes(tail)
 
 
-def test_kernel_chains_stand_before_the_program(tmp_path) -> None:
+def test_kernel_chains_stand_before_the_program(tmp_path: Path) -> None:
     program = hello(tmp_path)
     names = symbols(program)
     attr = Attr(

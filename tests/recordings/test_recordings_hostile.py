@@ -9,12 +9,13 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from perfprograms import PROGRAMS, command_of
-from perfscript import record
 
 from recorded import hello, recording
+from recordings.perfprograms import PROGRAMS, command_of
+from recordings.perfscript import record
 from waiting import PATIENCE
 from walkback.capture.perfdata.recording import Recording
 from walkback.naming.modules import Modules
@@ -31,7 +32,9 @@ WAYS = [
 """How a recording is walked and shown."""
 
 
-def run_all(folder: Path, recordings: list[bytes], rng: random.Random, ways=None) -> list[dict]:
+def run_all(
+    folder: Path, recordings: list[bytes], rng: random.Random, ways: list[tuple[str, ...]] | None = None
+) -> list[dict[str, Any]]:
     """Each recording in one way, all in one process with limits; binary formats go to a file."""
     lines = []
     for number, contents in enumerate(recordings):
@@ -43,7 +46,7 @@ def run_all(folder: Path, recordings: list[bytes], rng: random.Random, ways=None
         lines.append(json.dumps([*way, str(path)]))
     (folder / "list").write_text("\n".join(lines) + "\n")
     env = os.environ | {"OPENBLAS_NUM_THREADS": "1", "XDG_CACHE_HOME": str(folder / "cache")}
-    command = [sys.executable, Path(__file__).with_name("mutated.py"), folder / "list"]
+    command: list[str | Path] = [sys.executable, Path(__file__).with_name("mutated.py"), folder / "list"]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False)
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0, (done.stderr[-3000:], told[-1:])
@@ -55,7 +58,7 @@ def run_all(folder: Path, recordings: list[bytes], rng: random.Random, ways=None
     return told
 
 
-def judge(one: dict) -> None:
+def judge(one: dict[str, Any]) -> None:
     """An exit status that is described, and what it means in lines of plain text."""
     assert one["status"] in {0, 1, 3}, one
     assert "Traceback" not in one["err"], one
@@ -98,7 +101,7 @@ def damaged(contents: bytes, rng: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("pipe", [False, True])
-def test_any_damage(tmp_path, pipe) -> None:
+def test_any_damage(tmp_path: Path, pipe: bool) -> None:
     rng = random.Random(f"{pipe}")
     whole = recording(hello(tmp_path), pipe=pipe)
     found = run_all(tmp_path, [whole, *(damaged(whole, rng) for _ in range(450))], rng)
@@ -106,7 +109,7 @@ def test_any_damage(tmp_path, pipe) -> None:
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if platform.machine() != "x86_64":
         pytest.skip("the registers are of this machine")
     folder = tmp_path_factory.mktemp("hostile")
@@ -114,7 +117,7 @@ def recorded(tmp_path_factory):
 
 
 @pytest.mark.peers
-def test_any_damage_of_a_real_recording(recorded, tmp_path) -> None:
+def test_any_damage_of_a_real_recording(recorded: Path, tmp_path: Path) -> None:
     rng = random.Random(3)
     whole = recorded.read_bytes()
     run_all(tmp_path, [whole, *(damaged(whole, rng) for _ in range(60))], rng)
@@ -175,7 +178,7 @@ KINDS = ("random", "itself", "back", "within", "code", "pairs", "circle", "zero"
 
 @pytest.mark.peers
 @pytest.mark.parametrize("kind", KINDS)
-def test_any_stack_and_any_registers(recorded, tmp_path, kind) -> None:
+def test_any_stack_and_any_registers(recorded: Path, tmp_path: Path, kind: str) -> None:
     """Every walk ends, with a reason, whatever the stack leads to."""
     rng = random.Random(kind)
     whole = recorded.read_bytes()

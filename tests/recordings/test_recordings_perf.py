@@ -6,21 +6,22 @@ import dataclasses
 import platform
 import random
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from differences import class_of, first_difference, outermost
-from dumps import dumped
-from gdbproof import gdb_stacks
-from perfprograms import PROGRAMS, command_of
-from perfscript import ours, record, theirs
 
+from recordings.differences import class_of, first_difference, outermost
+from recordings.dumps import dumped
+from recordings.gdbproof import gdb_stacks
+from recordings.perfprograms import PROGRAMS, command_of
+from recordings.perfscript import ours, record, theirs
 from walkback.stacks.stacks import End, How
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from perfscript import Sample
+    from recordings.perfscript import Sample
 
 pytestmark = [
     pytest.mark.peers,
@@ -48,26 +49,26 @@ _RECORDINGS = 10
 """Of a program, until one has that."""
 
 
-def _has(samples, name: str) -> bool:
+def _has(samples: list[Sample], name: str) -> bool:
     return any(frame.symbol.partition("@")[0] == name for one in samples for frame in one.frames)
 
 
-def _ends(samples, end: End) -> bool:
+def _ends(samples: list[Sample], end: End) -> bool:
     return any(one.end is end for one in samples)
 
 
-def _signals(samples) -> int:
+def _signals(samples: list[Sample]) -> int:
     """The most signals on one stack."""
     return max(sum(frame.exact and not frame.kernel for frame in one.frames[1:]) for one in samples)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_stacks_are_those_of_perf_script(name, tmp_path) -> None:
+def test_stacks_are_those_of_perf_script(name: str, tmp_path: Path) -> None:
     # What a recording happens to catch is chance, and on a busy machine it catches less.
     assert any(len(walked) >= 30 and FEATURES[name](walked) for walked in recordings(name, tmp_path))
 
 
-def recordings(name, folder) -> Iterator[list[Sample]]:
+def recordings(name: str, folder: Path) -> Iterator[list[Sample]]:
     """The samples of one recording after the other, each of which holds against perf script."""
     program = PROGRAMS[name]
     for _ in range(_RECORDINGS):
@@ -75,6 +76,7 @@ def recordings(name, folder) -> Iterator[list[Sample]]:
         shown, walked, sizes = theirs(recording), ours(recording), dumped(recording)
         by_time = {(one.tid, one.time): one for one in shown}
         assert [(one.tid, one.time, one.comm) for one in walked] == [(one.tid, one.time, one.comm) for one in shown]
+        found: Counter[Any]
         found, unexplained = Counter(), []
         for one in walked:
             key = one.tid, one.time
@@ -89,11 +91,12 @@ def recordings(name, folder) -> Iterator[list[Sample]]:
 
 
 @pytest.mark.parametrize("name", ["static", "forks"])
-def test_gdb_says_what_we_say_where_perf_says_less(name, tmp_path) -> None:
+def test_gdb_says_what_we_say_where_perf_says_less(name: str, tmp_path: Path) -> None:
     """Of the classes in which perf shows fewer frames than we do, some samples of each, given to gdb."""
     program = PROGRAMS[name]
     recording = record(tmp_path / "perf.data", command_of(program, tmp_path))
     walked = {(one.tid, one.time): one for one in ours(recording)}
+    chosen: dict[Any, Any]
     sizes, chosen = dumped(recording), {}
     for one in theirs(recording):
         key = one.tid, one.time
@@ -112,7 +115,7 @@ def test_gdb_says_what_we_say_where_perf_says_less(name, tmp_path) -> None:
         assert len(pcs) == len(found) or outermost(walked[key].frames[-1])
 
 
-def test_what_is_wrong_is_not_explained(tmp_path) -> None:
+def test_what_is_wrong_is_not_explained(tmp_path: Path) -> None:
     """The classes of differences are narrow: of stacks that are as they should be, damaged ones are in none."""
     program = PROGRAMS["aligned"]
     recording = record(tmp_path / "perf.data", command_of(program, tmp_path))
@@ -139,7 +142,7 @@ def test_what_is_wrong_is_not_explained(tmp_path) -> None:
     assert tried > 20
 
 
-def told(one) -> str:
+def told(one: Any) -> str:
     """A difference in words."""
     lines = [
         f"thread {one.ours.tid} time {one.ours.time} end {one.ours.end.name}, from frame {one.at}, {one.dumped} bytes"

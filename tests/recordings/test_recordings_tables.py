@@ -9,10 +9,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from perfprograms import PROGRAMS, USUAL
-from perfscript import ours, record
 
 from peers import peer
+from recordings.perfprograms import PROGRAMS, USUAL
+from recordings.perfscript import ours, record
 from walkback.stacks.stacks import End, How
 
 pytestmark = [
@@ -49,19 +49,38 @@ def built(folder: Path, name: str, variant: str) -> Path:
     program = PROGRAMS[name]
     options = [one for one in program.options if not one.startswith("-Wl")]
     (folder / "program.c").write_text(program.text)
-    command = ["gcc", *USUAL, *options, "-fPIE", "-S", "-o", folder / "program.s", folder / "program.c"]
+    command: list[str | Path] = [
+        "gcc",
+        *USUAL,
+        *options,
+        "-fPIE",
+        "-S",
+        "-o",
+        folder / "program.s",
+        folder / "program.c",
+    ]
     subprocess.run(command, check=True)
     version = variant if variant in {"new", "2.44"} else "2.40"
     tables = ["--gsframe"] if variant in {"new", "2.44"} else []
     command = [peer(f"as-{version}"), *tables, "-o", folder / "program.o", folder / "program.s"]
     subprocess.run(command, capture_output=True, check=True)
-    inputs = [of_gcc(one) for one in ("Scrt1.o", "crti.o", "libc.so.6", "libc_nonshared.a", LOADER, "crtn.o")]
+    inputs: list[str | Path] = [
+        of_gcc(one) for one in ("Scrt1.o", "crti.o", "libc.so.6", "libc_nonshared.a", LOADER, "crtn.o")
+    ]
     inputs.insert(2, folder / "program.o")
     command = [peer(f"ld-{version}"), "-pie", "--eh-frame-hdr", "--build-id", "-z", "lazy"]
     command += ["-dynamic-linker", f"/lib64/{LOADER}", "-o", folder / "program", *inputs]
     subprocess.run(command, capture_output=True, check=True)
     if variant == "grafted":
-        command = [sys.executable, "-m", "walkback", "add", folder / "program", "-o", folder / "grafted"]
+        command = [
+            sys.executable,
+            "-m",
+            "walkback",
+            "add",
+            folder / "program",
+            "-o",
+            folder / "grafted",
+        ]
         subprocess.run(command, capture_output=True, check=True)
         return folder / "grafted"
     return folder / "program"
@@ -69,7 +88,7 @@ def built(folder: Path, name: str, variant: str) -> Path:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("name", ["recursion", "aligned", "signals", "jumps"])
-def test_stacks_are_the_same_by_every_table(name, variant, tmp_path) -> None:
+def test_stacks_are_the_same_by_every_table(name: str, variant: str, tmp_path: Path) -> None:
     program = built(tmp_path, name, variant)
     recording = record(tmp_path / "perf.data", [program], dump=PROGRAMS[name].dump, rate=299)
     reference, by_sframe, best = ours(recording, only="cfi"), ours(recording, only="sframe"), ours(recording)
@@ -100,7 +119,7 @@ def test_stacks_are_the_same_by_every_table(name, variant, tmp_path) -> None:
     )
 
 
-def test_compare_counts_what_is_the_same(tmp_path) -> None:
+def test_compare_counts_what_is_the_same(tmp_path: Path) -> None:
     """`--compare` says of these recordings what the stacks say."""
     from walkback.capture.methods import accuracy
 

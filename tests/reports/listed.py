@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cfibuilder import CfiBuilder, cfa
 from elfbuilder import ElfBuilder
 from sframefiles import SFRAME, TEXT
@@ -11,14 +13,20 @@ FRAMES = 0x8000
 START = "def_cfa 7 8; offset 16 1"
 
 
-def program(*fdes, sframe=None, size=0x1000, names=(), **builder):
+def program(
+    *fdes: tuple[int, int, str],
+    sframe: bytes | None = None,
+    size: int = 0x1000,
+    names: list[tuple[str, int, int]] | tuple[Any, ...] = (),
+    **builder: Any,
+) -> ElfBuilder:
     """A linked file with code at 0x1000; each FDE is a start, a size and a program."""
     frames = CfiBuilder(address=FRAMES)
     number = frames.cie(cfa(START), **builder)
     for start, length, text in fdes:
         frames.fde(number, start, length, cfa(text))
     elf = ElfBuilder(kind=3)
-    text = elf.code(".text", size, TEXT)
+    code = elf.code(".text", size, TEXT)
     elf.segment(1, ".text", flags=5, vaddr=TEXT)
     elf.section(".eh_frame", frames.bytes(), flags=2, addr=FRAMES)
     elf.segment(1, ".eh_frame", vaddr=FRAMES)
@@ -26,5 +34,5 @@ def program(*fdes, sframe=None, size=0x1000, names=(), **builder):
         elf.section(".sframe", sframe, kind=0x6FFFFFF4, flags=2, addr=SFRAME, addralign=8)
     symbols = elf.symtab()
     for name, place, length in names:
-        elf.symbol(symbols, name, place, section=text, size=length)
+        elf.symbol(symbols, name, place, section=code, size=length)
     return elf

@@ -1,5 +1,7 @@
 """`walkback report FILE`: the page, and the same as text, CSV and JSON."""
 
+from __future__ import annotations
+
 import csv
 import gzip
 import json
@@ -7,25 +9,26 @@ import lzma
 import subprocess
 import sys
 import tarfile
+from pathlib import Path
 
 import pytest
-from listed import program
 
+from reports.listed import program
 from sframefiles import TEXT, archive, linked, small, written
 
 
 @pytest.fixture
-def file(tmp_path):
+def file(tmp_path: Path) -> Path:
     fdes = [(TEXT, 32, "advance_loc 1; def_cfa_offset 16; offset 6 2"), (TEXT + 32, 16, "def_cfa 10 0")]
     return written(tmp_path, program(*fdes, names=[("_ZN1a1bEv", TEXT, 32), ("evil\x1b[31m\n,\"'", TEXT + 32, 16)]))
 
 
-def report(*args):
+def report(*args: Path | str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "walkback", "report", *map(str, args)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_a_page_is_written_for_a_file_and_for_a_member_of_an_archive(file, tmp_path):
+def test_a_page_is_written_for_a_file_and_for_a_member_of_an_archive(file: Path, tmp_path: Path) -> None:
     assert report(file, "-o", tmp_path / "page.html").returncode == 0
     assert (tmp_path / "page.html").read_bytes().startswith(b"<!DOCTYPE html>")
     written(tmp_path, linked(small(3).bytes()), "a.o")
@@ -40,7 +43,7 @@ def test_a_page_is_written_for_a_file_and_for_a_member_of_an_archive(file, tmp_p
 
 
 @pytest.mark.whole
-def test_a_dash_is_standard_output_for_pages_too(file, tmp_path):
+def test_a_dash_is_standard_output_for_pages_too(file: Path, tmp_path: Path) -> None:
     assert report(file, "-o", tmp_path / "page.html").returncode == 0
     command = [sys.executable, "-m", "walkback", "report", str(file), "-o", "-"]
     done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
@@ -51,7 +54,7 @@ def test_a_dash_is_standard_output_for_pages_too(file, tmp_path):
 
 
 @pytest.mark.whole
-def test_packages_and_what_is_compressed_are_for_surveys(file, tmp_path):
+def test_packages_and_what_is_compressed_are_for_surveys(file: Path, tmp_path: Path) -> None:
     deb = b"!<arch>\ndebian-binary   0           0     0     100644  4         `\n2.0\n"
     with tarfile.open(tmp_path / "a.tar", "w") as tar:
         tar.add(file, "file")
@@ -71,7 +74,7 @@ def test_packages_and_what_is_compressed_are_for_surveys(file, tmp_path):
     assert not (tmp_path / "page.html").exists()
 
 
-def test_functions_are_json_a_line_each(file):
+def test_functions_are_json_a_line_each(file: Path) -> None:
     lines = [json.loads(line) for line in report(file, "--json", "--figure", "functions").stdout.splitlines()]
     assert lines[0] == {
         "figure": "functions",
@@ -94,7 +97,7 @@ def test_functions_are_json_a_line_each(file):
     assert (lines[1]["v2_bytes"], lines[1]["v2_reason"], lines[1]["v3_reason"]) == (0, "cfa-base", None)
 
 
-def test_rows_are_csv_with_a_heading(file):
+def test_rows_are_csv_with_a_heading(file: Path) -> None:
     rows = list(csv.DictReader(report(file, "--csv", "--figure", "rows").stdout.splitlines()))
     assert [(row["function"], row["address"], row["size"], row["cfa"], row["fp"]) for row in rows] == [
         (str(TEXT), str(TEXT), "1", "rsp+8", "unchanged"),
@@ -103,7 +106,7 @@ def test_rows_are_csv_with_a_heading(file):
     ]
 
 
-def test_text_for_terminals_has_both_tables_and_nothing_that_moves_the_cursor(file):
+def test_text_for_terminals_has_both_tables_and_nothing_that_moves_the_cursor(file: Path) -> None:
     done = report(file)
     assert done.returncode == 0
     assert done.stdout.startswith("Functions (functions)\n")
@@ -112,7 +115,7 @@ def test_text_for_terminals_has_both_tables_and_nothing_that_moves_the_cursor(fi
     assert "a::b" in done.stdout
 
 
-def test_what_cannot_be_read_is_one_line(tmp_path):
+def test_what_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     for content, words in ((b"", "the file is empty"), (b"text", "this is no ELF file or archive")):
         done = report(written(tmp_path, content), "-o", tmp_path / "page.html")
         assert (done.returncode, done.stderr.count("\n")) == (3, 1)

@@ -5,22 +5,27 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from listed import program
 
 from cfibuilder import CfiBuilder, cfa, expr
 from elfbuilder import ElfBuilder
+from reports.listed import program
 from sframefiles import TEXT, linked, small, written
 from walkback.base.errors import WalkbackError
 from walkback.identify.names import shown
 from walkback.pages.scripts import joined_script
 from walkback.reports.binary import write_binary_page
 from walkback.reports.columns import PageColumns
+
+if TYPE_CHECKING:
+    from browser import Browser, Page
 
 PUSH = "advance_loc 1; def_cfa_offset 16; offset 6 2"
 FRAMED = f"{PUSH}; advance_loc 3; def_cfa_register 6; offset 3 3; advance_loc 27; def_cfa 7 8"
@@ -30,10 +35,10 @@ ALERT = "globalThis.smuggled = true"
 
 
 @pytest.fixture
-def show(page, tmp_path):
+def show(page: Page, tmp_path: Path) -> Callable[..., Page]:
     """Writes the page about a file, opens it, and waits until it is drawn."""
 
-    def opened(content, **look):
+    def opened(content: Path | ElfBuilder, **look: Any) -> Page:
         path = content if isinstance(content, Path) else written(tmp_path, content)
         write_binary_page(path, tmp_path / "page.html")
         page.look(**look)
@@ -45,7 +50,7 @@ def show(page, tmp_path):
     return opened
 
 
-def several(**more):
+def several(**more: Any) -> ElfBuilder:
     """Four functions: with a frame pointer, without, in a table's blind spot, and without anything saved."""
     fdes = [
         (TEXT, 32, FRAMED),
@@ -62,23 +67,29 @@ def several(**more):
     return program(*fdes, names=names, size=0x80, **more)
 
 
-def text(page, selector):
-    return page.evaluate(f"document.querySelector({selector!r}).innerText").replace("\n\n", "\n")
+def text(page: Page, selector: str) -> str:
+    told: str = page.evaluate(f"document.querySelector({selector!r}).innerText")
+    return told.replace("\n\n", "\n")
 
 
-def listed(page):
-    return page.evaluate("[...document.querySelectorAll('#functions .view .name')].map((one) => one.innerText)")
+def listed(page: Page) -> list[str]:
+    told: list[str] = page.evaluate(
+        "[...document.querySelectorAll('#functions .view .name')].map((one) => one.innerText)"
+    )
+    return told
 
 
-def chosen(page):
-    return page.evaluate("document.getElementById('function-name').textContent")
+def chosen(page: Page) -> str:
+    told: str = page.evaluate("document.getElementById('function-name').textContent")
+    return told
 
 
-def frame(page):
-    return page.evaluate("document.querySelector('#function .frame svg').getAttribute('aria-label')")
+def frame(page: Page) -> str:
+    told: str = page.evaluate("document.querySelector('#function .frame svg').getAttribute('aria-label')")
+    return told
 
 
-def search(page, words):
+def search(page: Page, words: str) -> None:
     page.evaluate("document.getElementById('search').focus()")
     page.press("Control+a")
     page.evaluate("document.getElementById('search').select()")
@@ -88,7 +99,7 @@ def search(page, words):
     page.settle()
 
 
-def pick(page, name):
+def pick(page: Page, name: str) -> None:
     page.evaluate(
         f"(() => {{ const its = document.getElementById('filter'); its.value = {name!r};"
         " its.dispatchEvent(new Event('change')); })()"
@@ -96,7 +107,7 @@ def pick(page, name):
     page.settle()
 
 
-def test_columns_come_back_as_they_were(page, tmp_path):
+def test_columns_come_back_as_they_were(page: Page, tmp_path: Path) -> None:
     columns = PageColumns()
     wide = np.array([0, 2**64 - 1, 5, 2**63, 2**63 - 1, 1], np.uint64)
     signed = np.array([-8, 5, -(2**40), 0, 2**40], np.int64)
@@ -128,7 +139,7 @@ def test_columns_come_back_as_they_were(page, tmp_path):
     ]
 
 
-def test_headlines_are_the_numbers_of_the_other_verbs(show):
+def test_headlines_are_the_numbers_of_the_other_verbs(show: Callable[..., Page]) -> None:
     page = show(several())
     tiles = text(page, "#tiles")
     assert "Functions\n4\nwith 10 rows in .eh_frame" in tiles
@@ -139,7 +150,7 @@ def test_headlines_are_the_numbers_of_the_other_verbs(show):
     assert listed(page)[2] == "realigns\nnot in V2"
 
 
-def test_who_made_a_file_is_told_at_the_top(show):
+def test_who_made_a_file_is_told_at_the_top(show: Callable[..., Page]) -> None:
     made = several()
     made.section(".comment", b"GCC: (Debian 12.2.0-14) 12.2.0\0Linker: LLD 22.1.2\0rustc version 1.95.0 (x)\0")
     page = show(made)
@@ -154,7 +165,7 @@ def test_who_made_a_file_is_told_at_the_top(show):
     assert text(show(program((TEXT, 32, FRAMED))), "#origin") == "Made by an unknown compiler"
 
 
-def test_a_chosen_function_has_its_rows_and_its_frame(show):
+def test_a_chosen_function_has_its_rows_and_its_frame(show: Callable[..., Page]) -> None:
     page = show(several())
     assert chosen(page) == "main"  # what a reader looks for first
     assert text(page, "#rows .view").split("\n")[:5] == ["+0x0", "rsp+8", "*(CFA-8)", "unchanged", "\u2013"]
@@ -173,7 +184,7 @@ def test_a_chosen_function_has_its_rows_and_its_frame(show):
     assert text(page, "#function .symbol") == "_ZN3lib4openEi"
 
 
-def test_the_slider_moves_through_the_addresses_of_a_function(show):
+def test_the_slider_moves_through_the_addresses_of_a_function(show: Callable[..., Page]) -> None:
     page = show(several())
     page.evaluate("document.getElementById('offset').focus()")
     page.press("Home", "ArrowRight", "ArrowRight")
@@ -186,7 +197,7 @@ def test_the_slider_moves_through_the_addresses_of_a_function(show):
     assert text(page, "#function .where") == "0x100f (+0xf), row 3 of 4"
 
 
-def test_the_page_is_used_by_keyboard_alone(show):
+def test_the_page_is_used_by_keyboard_alone(show: Callable[..., Page]) -> None:
     page = show(several())
     page.press("/")
     assert page.focus().startswith("input#search")
@@ -217,7 +228,7 @@ def test_the_page_is_used_by_keyboard_alone(show):
     assert chosen(page) == "main"
 
 
-def test_an_address_that_was_searched_stays_when_the_list_is_entered(show):
+def test_an_address_that_was_searched_stays_when_the_list_is_entered(show: Callable[..., Page]) -> None:
     page, address = show(several()), f"{TEXT + 3:#x}"
     page.press("/")
     page.type(address)
@@ -227,7 +238,7 @@ def test_an_address_that_was_searched_stays_when_the_list_is_entered(show):
     assert page.evaluate("location.hash") == f"#{address}"
 
 
-def test_the_list_is_sorted_by_keyboard(show):
+def test_the_list_is_sorted_by_keyboard(show: Callable[..., Page]) -> None:
     page = show(several())
     page.evaluate("document.querySelector('#functions').focus()")
     seen = []
@@ -239,7 +250,7 @@ def test_the_list_is_sorted_by_keyboard(show):
     assert page.evaluate("document.querySelector('#functions [aria-sort]:not([aria-sort=none])').textContent") == "Code"
 
 
-def test_tab_comes_to_everything_and_the_focus_is_seen(show):
+def test_tab_comes_to_everything_and_the_focus_is_seen(show: Callable[..., Page]) -> None:
     page = show(several())
     walked = []
     for _ in range(30):
@@ -259,7 +270,7 @@ def test_tab_comes_to_everything_and_the_focus_is_seen(show):
     assert "div#rows Rows of the function" in names
 
 
-def test_search_finds_names_symbols_and_addresses(show):
+def test_search_finds_names_symbols_and_addresses(show: Callable[..., Page]) -> None:
     page = show(several())
     search(page, "LIB")
     assert listed(page) == ["lib::open"]
@@ -276,7 +287,7 @@ def test_search_finds_names_symbols_and_addresses(show):
     assert len(listed(page)) == 4
 
 
-def test_the_list_is_sorted_and_filtered(show):
+def test_the_list_is_sorted_and_filtered(show: Callable[..., Page]) -> None:
     page = show(several())
     page.click("#functions .count button")
     assert listed(page)[:2] == ["main", "lib::open"]
@@ -292,7 +303,7 @@ def test_the_list_is_sorted_and_filtered(show):
     assert listed(page) == ["realigns\nnot in V2"]
 
 
-def test_a_link_leads_to_an_address(show, tmp_path):
+def test_a_link_leads_to_an_address(show: Callable[..., Page], tmp_path: Path) -> None:
     page = show(several())
     page.evaluate("location.hash = '#0x1049'")
     page.settle()
@@ -303,7 +314,7 @@ def test_a_link_leads_to_an_address(show, tmp_path):
         assert chosen(page) == "realigns"
 
 
-def test_a_point_on_the_line_is_a_function(show):
+def test_a_point_on_the_line_is_a_function(show: Callable[..., Page]) -> None:
     page = show(several())
     page.click("canvas.line", 0.1 + 0.9 * (0x48 / 0x80), 0.35)
     assert chosen(page) == "realigns"
@@ -312,7 +323,7 @@ def test_a_point_on_the_line_is_a_function(show):
     assert chosen(page) == "leaf"
 
 
-def test_what_sframe_says_otherwise_is_marked(show):
+def test_what_sframe_says_otherwise_is_marked(show: Callable[..., Page]) -> None:
     other = FRAMED.replace("def_cfa_offset 16", "def_cfa_offset 24")
     page = show(program((TEXT, 32, FRAMED), (TEXT + 32, 32, other), sframe=small(3).bytes(), size=0x60))
     assert "equal to .eh_frame at" in text(page, "#tiles")
@@ -324,11 +335,12 @@ def test_what_sframe_says_otherwise_is_marked(show):
     assert "4 stretches of code only in .sframe" in text(page, "#notes")
 
 
-def legend(page):
-    return page.evaluate("[...document.querySelectorAll('#line .legend li')].map((one) => one.innerText)")
+def legend(page: Page) -> list[str]:
+    told: list[str] = page.evaluate("[...document.querySelectorAll('#line .legend li')].map((one) => one.innerText)")
+    return told
 
 
-def test_the_legend_has_the_colours_that_there_are(show):
+def test_the_legend_has_the_colours_that_there_are(show: Callable[..., Page]) -> None:
     plain = ["function", "rows of the table"]
     page = show(several())
     assert legend(page) == [*plain, "covered by V3"]
@@ -342,7 +354,7 @@ def test_the_legend_has_the_colours_that_there_are(show):
     assert legend(page) == [*plain, "covered by V3", *wrong]
 
 
-def test_rows_of_sframe_that_cannot_be_read_are_told_once(show):
+def test_rows_of_sframe_that_cannot_be_read_are_told_once(show: Callable[..., Page]) -> None:
     section = bytearray(small(3).bytes())
     section[85] = 0xFF  # the second row of the first function: more than there is
     page = show(program((TEXT, 32, FRAMED), (TEXT + 32, 32, FRAMED), sframe=bytes(section), size=0x60))
@@ -354,7 +366,7 @@ def test_rows_of_sframe_that_cannot_be_read_are_told_once(show):
     assert page.unnamed() == []
 
 
-def test_code_for_which_neither_has_a_rule_differs_in_nothing(show):
+def test_code_for_which_neither_has_a_rule_differs_in_nothing(show: Callable[..., Page]) -> None:
     section = bytearray(small(3).bytes())
     section[85] = 0xFF
     rule = f"def_cfa_expression {expr('lit0')}"
@@ -366,7 +378,7 @@ def test_code_for_which_neither_has_a_rule_differs_in_nothing(show):
     assert "a rule in neither" in legend(page)
 
 
-def test_pieces_functions_and_entries_are_told_apart(show):
+def test_pieces_functions_and_entries_are_told_apart(show: Callable[..., Page]) -> None:
     """A function that another interrupts is in two pieces, and SFrame has an entry for each."""
     page = show(program((TEXT, 48, ""), (TEXT + 16, 16, PUSH), sframe=small(3).bytes()))
     assert "Functions\n2\nin 3 pieces, with " in text(page, "#tiles")
@@ -378,7 +390,7 @@ def test_pieces_functions_and_entries_are_told_apart(show):
     assert text(page, "#list [role=status]") == "1 of 3 pieces"
 
 
-def test_what_goes_on_behind_the_code_does_not_count(show):
+def test_what_goes_on_behind_the_code_does_not_count(show: Callable[..., Page]) -> None:
     page = show(program((TEXT, 32, FRAMED), (TEXT + 32, 0x10000, "advance_loc 4; def_cfa 10 0"), size=0x40))
     assert "Code that they describe\n64 bytes\nof 64 bytes that can run, 100 %" in text(page, "#tiles")
     assert "1 function goes on behind the code of the file." in text(page, "#notes")
@@ -386,7 +398,7 @@ def test_what_goes_on_behind_the_code_does_not_count(show):
     assert "SFrame V2 cannot say 1 function with 32 bytes of code." in text(page, "#line-lead")
 
 
-def test_functions_that_say_the_same_say_so(show):
+def test_functions_that_say_the_same_say_so(show: Callable[..., Page]) -> None:
     rows = (
         "advance_loc 1; def_cfa_offset 16; offset 6 2; advance_loc 3; def_cfa_register 6; advance_loc 27; def_cfa 7 8"
     )
@@ -396,14 +408,14 @@ def test_functions_that_say_the_same_say_so(show):
     assert text(page, "#rows-1 .said") == "same"
 
 
-def test_sframe_that_cannot_be_read_is_told_and_hides_nothing_else(show):
+def test_sframe_that_cannot_be_read_is_told_and_hides_nothing_else(show: Callable[..., Page]) -> None:
     broken = bytes(2) + bytes(small(3).bytes())[2:]
     page = show(several(sframe=broken))
     assert "The SFrame that the file has cannot be read: .sframe+0x0: the magic number is" in text(page, "#notes")
     assert "lib::open" in listed(page)
 
 
-def test_a_file_with_sframe_alone_and_one_without_functions_have_pages(show):
+def test_a_file_with_sframe_alone_and_one_without_functions_have_pages(show: Callable[..., Page]) -> None:
     page = show(linked(small(3).bytes()))
     assert listed(page) == ["f0", "f1", "f2"]
     assert "would take" not in text(page, "#tiles")
@@ -424,7 +436,7 @@ NASTY = [
 ]
 
 
-def test_names_from_files_stay_text(show, tmp_path):
+def test_names_from_files_stay_text(show: Callable[..., Page], tmp_path: Path) -> None:
     names = [(name.replace("\0", ""), TEXT + 16 * number, 16) for number, name in enumerate(NASTY)]
     content = program(*((TEXT + 16 * number, 16, "") for number in range(len(NASTY))), names=names, size=0x80)
     path = written(tmp_path, content, f"<b onclick={ALERT}>&amp;@STYLE@'\"")
@@ -442,7 +454,7 @@ def test_names_from_files_stay_text(show, tmp_path):
     assert page.evaluate("typeof globalThis.smuggled") == "undefined"
 
 
-def test_a_file_name_is_spelled_in_one_way(show, tmp_path):
+def test_a_file_name_is_spelled_in_one_way(show: Callable[..., Page], tmp_path: Path) -> None:
     name = b"bad\xff\xfe\n\xe2\x80\xae'\\.so"  # with what is no text, and what turns text around
     page = show(written(tmp_path, several(), os.fsdecode(name)))
     spelled = r"bad\xff\xfe\x0a\u202e'\\.so"
@@ -458,7 +470,9 @@ def test_a_file_name_is_spelled_in_one_way(show, tmp_path):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_letters_with_hundreds_of_marks_make_no_page_wide(show, tmp_path, width):
+def test_letters_with_hundreds_of_marks_make_no_page_wide(
+    show: Callable[..., Page], tmp_path: Path, width: int
+) -> None:
     marked = ["e\u0301" * 50, "a" + "\u0336" * 200]
     names = [(name, TEXT + 16 * number, 16) for number, name in enumerate(marked)]
     content = program(*((TEXT + 16 * number, 16, "") for number in range(2)), names=names, size=0x80)
@@ -469,7 +483,7 @@ def test_letters_with_hundreds_of_marks_make_no_page_wide(show, tmp_path, width)
         assert page.sideways() == 0
 
 
-def test_addresses_of_64_bits_are_exact(show):
+def test_addresses_of_64_bits_are_exact(show: Callable[..., Page]) -> None:
     high = 0xFFFFFFFF81000000
     frames = program((high + 5, 32, FRAMED), names=[("start", high + 5, 32)])
     frames.sections[1].fields["sh_addr"] = high
@@ -483,7 +497,7 @@ def test_addresses_of_64_bits_are_exact(show):
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
-def test_no_width_needs_scrolling_sideways_and_everything_has_a_name(show, width):
+def test_no_width_needs_scrolling_sideways_and_everything_has_a_name(show: Callable[..., Page], width: int) -> None:
     page = show(several(sframe=small(3).bytes()), width=width)
     assert page.sideways() == 0
     assert page.unnamed() == []
@@ -494,7 +508,7 @@ def test_no_width_needs_scrolling_sideways_and_everything_has_a_name(show, width
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
-def luminance(colour):
+def luminance(colour: str) -> float:
     parts = [int(part) / 255 for part in colour[4:-1].split(",")[:3]]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -515,7 +529,7 @@ COLOURS = """
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_text_is_readable_in_light_and_dark(show, dark):
+def test_text_is_readable_in_light_and_dark(show: Callable[..., Page], dark: bool) -> None:
     page = show(several(sframe=small(3).bytes()), dark=dark)
     page.click("input[value='2']")
     pairs = page.evaluate(COLOURS)
@@ -527,7 +541,7 @@ def test_text_is_readable_in_light_and_dark(show, dark):
         assert (high + 0.05) / (low + 0.05) >= 4.5, (ink, ground, words)
 
 
-def test_the_colours_follow_the_button(show):
+def test_the_colours_follow_the_button(show: Callable[..., Page]) -> None:
     page = show(several(), dark=True)
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.click("#theme button")
@@ -536,7 +550,7 @@ def test_the_colours_follow_the_button(show):
     assert luminance(light) > 0.8
 
 
-def test_a_page_prints_its_first_functions_and_is_then_as_before(show):
+def test_a_page_prints_its_first_functions_and_is_then_as_before(show: Callable[..., Page]) -> None:
     page = show(program(*((TEXT + 16 * number, 16, FRAMED) for number in range(200))), dark=True)
     page.press("/", "ArrowDown", "End")
     assert page.printed().startswith(b"%PDF")
@@ -551,7 +565,7 @@ def test_a_page_prints_its_first_functions_and_is_then_as_before(show):
     assert text(page, "#functions-199 .address") == "0x1c70"
 
 
-def test_the_rows_of_a_function_are_printed_as_far_as_they_are_told(show):
+def test_the_rows_of_a_function_are_printed_as_far_as_they_are_told(show: Callable[..., Page]) -> None:
     rows = "; ".join(f"advance_loc 1; def_cfa_offset {16 + 8 * number}" for number in range(40))
     page = show(program((TEXT, 64, rows), names=[("main", TEXT, 64)]))
     page.look(media="print")
@@ -564,7 +578,7 @@ def test_the_rows_of_a_function_are_printed_as_far_as_they_are_told(show):
 
 
 @pytest.mark.skipif(not LIBC.exists(), reason="needs a C library for AMD64")
-def test_a_page_about_thousands_of_functions_has_only_those_in_sight(show):
+def test_a_page_about_thousands_of_functions_has_only_those_in_sight(show: Callable[..., Page]) -> None:
     page = show(LIBC)
     page.press("/", "ArrowDown", "End")
     rows = page.evaluate("document.querySelectorAll('#functions .view .row').length")
@@ -575,7 +589,7 @@ def test_a_page_about_thousands_of_functions_has_only_those_in_sight(show):
     assert "longjmp" in " ".join(listed(page))
 
 
-def test_pages_about_damaged_files_have_no_errors(browser, tmp_path):
+def test_pages_about_damaged_files_have_no_errors(browser: Browser, tmp_path: Path) -> None:
     chance = random.Random(4)
     whole = bytes(several(sframe=small(3).bytes()).build())
     page = browser.page()
@@ -595,7 +609,7 @@ def test_pages_about_damaged_files_have_no_errors(browser, tmp_path):
     assert shown > 10
 
 
-def test_objects_show_functions_by_section(show):
+def test_objects_show_functions_by_section(show: Callable[..., Page]) -> None:
     builder = CfiBuilder()
     cie = builder.cie(cfa("def_cfa 7 8; offset 16 1"))
     builder.fde(cie, 0, 32)

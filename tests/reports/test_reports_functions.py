@@ -5,22 +5,23 @@ from __future__ import annotations
 import random
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from listed import FRAMES, START, program
 
 from cfibuilder import CfiBuilder, cfa, expr
 from corpus import corpus
 from effort import rounds
 from elfbuilder import ElfBuilder
+from reports.listed import FRAMES, START, program
 from sframefiles import TEXT, archive, linked, small, written
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.dwarf.others import side_table
 from walkback.dwarf.rulewords import RuleKind
 from walkback.elf import DEBUG_ROOTS
 from walkback.reports.binary import write_binary_page
-from walkback.reports.functions import functions_of
+from walkback.reports.functions import ListedFunctions, functions_of
 from walkback.reports.listings import binary_figures
 from walkback.reports.opening import one_elf_file
 from walkback.sections.pairs import compare
@@ -32,15 +33,15 @@ RBX, RBP, R12, R13 = 3, 6, 12, 13
 MEANINGS = {RuleKind.AT_CFA: PartKind.AT_CFA, RuleKind.CFA: PartKind.CFA, RuleKind.SAME_VALUE: PartKind.UNCHANGED}
 
 
-def read(path):
+def read(path: Path | str) -> ListedFunctions:
     return functions_of(one_elf_file(path), DEBUG_ROOTS)
 
 
-def read_program(folder, *fdes, **more):
+def read_program(folder: Path, *fdes: tuple[int, int, str], **more: Any) -> ListedFunctions:
     return read(written(folder, program(*fdes, **more)))
 
 
-def saved_at(functions, index, offset):
+def saved_at(functions: ListedFunctions, index: int, offset: int) -> dict[int, Part]:
     """The rules of other registers at an offset of a function, as the page finds them."""
     saved = functions.saved
     stretches = range(int(saved.first[index]), int(saved.first[index + 1]))
@@ -55,7 +56,7 @@ def saved_at(functions, index, offset):
     }
 
 
-def test_registers_are_saved_where_the_program_of_the_function_says_so(tmp_path):
+def test_registers_are_saved_where_the_program_of_the_function_says_so(tmp_path: Path) -> None:
     saves = "advance_loc 2; offset 3 2; advance_loc 2; offset 12 3; advance_loc 4; restore 3; restore 12"
     functions = read_program(tmp_path, (TEXT, 32, saves), (TEXT + 32, 16, "offset 13 4"), (TEXT + 48, 16, ""))
     rbx, r12 = Part(PartKind.AT_CFA, 0, -16), Part(PartKind.AT_CFA, 0, -24)
@@ -65,7 +66,7 @@ def test_registers_are_saved_where_the_program_of_the_function_says_so(tmp_path)
     assert saved_at(functions, 2, 0) == {}
 
 
-def test_the_stack_pointer_is_among_them_where_it_is_saved(tmp_path):
+def test_the_stack_pointer_is_among_them_where_it_is_saved(tmp_path: Path) -> None:
     functions = read_program(
         tmp_path, (TEXT, 32, "offset 3 2; advance_loc1 4; offset 7 3; offset 12 4; advance_loc1 4; restore 7")
     )
@@ -75,7 +76,7 @@ def test_the_stack_pointer_is_among_them_where_it_is_saved(tmp_path):
     assert saved_at(functions, 0, 8) == {RBX: at_cfa[RBX], R12: at_cfa[R12]}
 
 
-def test_expressions_that_say_a_place_become_one(tmp_path):
+def test_expressions_that_say_a_place_become_one(tmp_path: Path) -> None:
     functions = read_program(
         tmp_path,
         (TEXT, 16, f"expression 3 {expr('breg6 -24')}; val_expression 12 {expr('breg6 8')}"),
@@ -91,14 +92,14 @@ def test_expressions_that_say_a_place_become_one(tmp_path):
     }
 
 
-def test_a_function_within_another_has_registers_of_its_own(tmp_path):
+def test_a_function_within_another_has_registers_of_its_own(tmp_path: Path) -> None:
     outer, inner = (TEXT, 64, "offset 3 2"), (TEXT + 16, 16, "offset 12 3")
     functions = read_program(tmp_path, outer, inner)
     assert functions.table.range_start.tolist() == [TEXT, TEXT + 16, TEXT + 32]
     assert [list(saved_at(functions, index, 3)) for index in range(3)] == [[RBX], [R12], [RBX]]
 
 
-def compare_saved(functions, chance):
+def compare_saved(functions: ListedFunctions, chance: random.Random) -> int:
     """At addresses of functions the same registers as the side table has for the row of the FDE."""
     sides = [side_table(source.frames) for source in functions.call_frames.sources]
     bounds = np.cumsum([0, *(len(side.frames.fdes) for side in sides)])
@@ -125,12 +126,12 @@ def compare_saved(functions, chance):
 
 
 @pytest.mark.skipif(not LIBC.exists(), reason="needs a C library for AMD64")
-def test_the_registers_of_a_large_library_are_those_of_its_side_table():
+def test_the_registers_of_a_large_library_are_those_of_its_side_table() -> None:
     assert compare_saved(read(LIBC), random.Random(1)) > 100
 
 
 @pytest.mark.peers
-def test_the_registers_and_costs_of_the_corpus_are_those_of_its_tables():
+def test_the_registers_and_costs_of_the_corpus_are_those_of_its_tables() -> None:
     chance, compared = random.Random(2), 0
     for sample in chance.sample([one for one in corpus() if one.kind in {"object", "shared", "executable"}], 60):
         try:
@@ -144,7 +145,7 @@ def test_the_registers_and_costs_of_the_corpus_are_those_of_its_tables():
     assert compared > 1000
 
 
-def compare_costs(functions):
+def compare_costs(functions: ListedFunctions) -> None:
     for version, its in functions.versions.items():
         size, section = functions.sizes.versions[version], functions.derived[version].section
         assert int(its.bytes.sum()) + section.header_end == size.parts.total
@@ -153,7 +154,7 @@ def compare_costs(functions):
         assert not its.bytes[its.reason > 0].any()
 
 
-def compare_line(functions):
+def compare_line(functions: ListedFunctions) -> None:
     """Every function lies in its stretch, and the stretches are the code that the headers tell."""
     line, table = functions.line, functions.table
     away = table.range_start - line.start[line.text_of]
@@ -164,7 +165,7 @@ def compare_line(functions):
     assert int(line.size.sum()) == int(sections["size"][known].sum())
 
 
-def test_what_functions_cost_is_what_the_sections_of_all_versions_take(tmp_path):
+def test_what_functions_cost_is_what_the_sections_of_all_versions_take(tmp_path: Path) -> None:
     functions = read_program(
         tmp_path, (TEXT, 32, "advance_loc 1; def_cfa_offset 16"), (TEXT + 32, 16, "def_cfa 10 0"), (TEXT + 48, 8, "")
     )
@@ -182,7 +183,7 @@ def test_what_functions_cost_is_what_the_sections_of_all_versions_take(tmp_path)
 
 
 @pytest.mark.skipif(not LIBC.exists(), reason="needs a C library for AMD64")
-def test_a_large_library_has_the_numbers_of_the_other_verbs(tmp_path):
+def test_a_large_library_has_the_numbers_of_the_other_verbs(tmp_path: Path) -> None:
     functions = read(LIBC)
     compare_costs(functions)
     compare_line(functions)
@@ -197,7 +198,7 @@ def test_a_large_library_has_the_numbers_of_the_other_verbs(tmp_path):
     assert len(missing) == sizes.versions[3].uncovered
 
 
-def test_functions_are_named_by_the_symbol_that_holds_them(tmp_path):
+def test_functions_are_named_by_the_symbol_that_holds_them(tmp_path: Path) -> None:
     names = [("_ZN1a1bEi", TEXT, 64), ("plain", TEXT + 64, 8), ("evil\n<b>", TEXT + 72, 8)]
     fdes = [(TEXT, 32, ""), (TEXT + 32, 32, ""), (TEXT + 64, 8, ""), (TEXT + 72, 8, ""), (TEXT + 128, 8, "")]
     functions = read_program(tmp_path, *fdes, names=names)
@@ -205,12 +206,12 @@ def test_functions_are_named_by_the_symbol_that_holds_them(tmp_path):
     assert functions.names == ["a::b", "a::b+0x20", "plain", "evil\n<b>", ""]
 
 
-def test_a_symbol_without_a_size_names_the_function_that_begins_there_alone(tmp_path):
+def test_a_symbol_without_a_size_names_the_function_that_begins_there_alone(tmp_path: Path) -> None:
     functions = read_program(tmp_path, (TEXT, 32, ""), (TEXT + 32, 32, ""), names=[("_start", TEXT, 0)])
     assert functions.symbols == ["_start", ""]
 
 
-def test_all_code_stands_on_one_line_and_functions_outside_of_it_get_their_own(tmp_path):
+def test_all_code_stands_on_one_line_and_functions_outside_of_it_get_their_own(tmp_path: Path) -> None:
     elf = ElfBuilder(kind=3)
     frames = CfiBuilder(address=FRAMES)
     number = frames.cie(cfa(START))
@@ -227,7 +228,7 @@ def test_all_code_stands_on_one_line_and_functions_outside_of_it_get_their_own(t
     assert line.text_of.tolist() == [0, 1, 2]
 
 
-def test_a_file_with_sframe_alone_shows_the_rows_of_that(tmp_path):
+def test_a_file_with_sframe_alone_shows_the_rows_of_that(tmp_path: Path) -> None:
     functions = read(written(tmp_path, linked(small(3).bytes())))
     assert functions.source == ".sframe"
     assert (functions.call_frames, functions.saved, functions.comparison, functions.versions) == (None, None, None, {})
@@ -238,7 +239,7 @@ def test_a_file_with_sframe_alone_shows_the_rows_of_that(tmp_path):
     assert next(rows.rows) == (".text", TEXT, TEXT, 1, "rsp+8", "*(CFA-8)", "unchanged", False)
 
 
-def test_what_sframe_says_otherwise_is_counted_as_compare_does(tmp_path):
+def test_what_sframe_says_otherwise_is_counted_as_compare_does(tmp_path: Path) -> None:
     same = (
         "advance_loc 1; def_cfa_offset 16; offset 6 2; advance_loc 3; def_cfa_register 6; advance_loc 27; def_cfa 7 8"
     )
@@ -253,7 +254,7 @@ def test_what_sframe_says_otherwise_is_counted_as_compare_does(tmp_path):
     assert found == [0, 30, 32]
 
 
-def test_rows_of_a_procedure_linkage_table_are_given_for_one_turn(tmp_path):
+def test_rows_of_a_procedure_linkage_table_are_given_for_one_turn(tmp_path: Path) -> None:
     plt = expr("breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus")
     path = written(tmp_path, program((TEXT, 0x40, f"def_cfa_expression {plt}")))
     _, rows = binary_figures(path)
@@ -263,7 +264,7 @@ def test_rows_of_a_procedure_linkage_table_are_given_for_one_turn(tmp_path):
     ]
 
 
-def test_one_member_of_an_archive_is_named_in_brackets(tmp_path):
+def test_one_member_of_an_archive_is_named_in_brackets(tmp_path: Path) -> None:
     for name in ("a.o", "b.o"):
         written(tmp_path, linked(small(3).bytes()), name)
     written(tmp_path, b"nothing", "c.txt")
@@ -287,7 +288,7 @@ def test_one_member_of_an_archive_is_named_in_brackets(tmp_path):
     assert one_elf_file(strange).name == str(strange)
 
 
-def test_files_that_have_nothing_to_show_say_so(tmp_path):
+def test_files_that_have_nothing_to_show_say_so(tmp_path: Path) -> None:
     for content, message in ((b"text", "no ELF file or archive"), (b"!<arch>\n", "no ELF file in this archive")):
         with pytest.raises(UnreadableError, match=message):
             write_binary_page(written(tmp_path, content), tmp_path / "page.html")
@@ -298,7 +299,7 @@ def test_files_that_have_nothing_to_show_say_so(tmp_path):
     assert not (tmp_path / "page.html").exists()
 
 
-def test_damaged_files_give_a_page_or_an_error(tmp_path):
+def test_damaged_files_give_a_page_or_an_error(tmp_path: Path) -> None:
     chance = random.Random(3)
     same = "advance_loc 1; def_cfa_offset 16; offset 6 2; offset 3 4; advance_loc 3; def_cfa_register 6"
     fdes = [(TEXT + 32 * number, 32, same) for number in range(8)]
@@ -319,7 +320,7 @@ def test_damaged_files_give_a_page_or_an_error(tmp_path):
     assert pages > rounds(100, quick=10, share=800)
 
 
-def test_the_page_takes_the_place_of_a_former_one_only_when_it_is_whole(tmp_path):
+def test_the_page_takes_the_place_of_a_former_one_only_when_it_is_whole(tmp_path: Path) -> None:
     page = written(tmp_path, b"former", "page.html")
     path = written(tmp_path, program((TEXT, 32, "")))
     (tmp_path / "file").write_bytes(path.read_bytes()[:200])
@@ -329,7 +330,7 @@ def test_the_page_takes_the_place_of_a_former_one_only_when_it_is_whole(tmp_path
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_a_function_without_rows_is_listed_without_rows(version, tmp_path):
+def test_a_function_without_rows_is_listed_without_rows(version: int, tmp_path: Path) -> None:
     builder = small(version)
     builder.function(TEXT + 0x60, 32)
     functions, rows = binary_figures(written(tmp_path, linked(builder.bytes())))

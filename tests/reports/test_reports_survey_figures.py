@@ -1,13 +1,18 @@
 """The figures of a survey say what its tables say: counted again here, without SQL."""
 
+from __future__ import annotations
+
 import random
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median, quantiles
+from typing import Any
 
+import duckdb
 import pytest
-from madesurvey import HOSTILE, Made
 
+from reports.madesurvey import HOSTILE, Made
 from walkback.reports.chapters import CHAPTERS, FIGURES
 from walkback.reports.figures import Column, ColumnUnit, ask
 from walkback.reports.words import byte_words, in_words, percent
@@ -15,18 +20,18 @@ from walkback.surveys import layout
 
 
 @pytest.fixture(scope="module")
-def made():
+def made() -> Made:
     return Made(300)
 
 
 @pytest.fixture(scope="module")
-def database(made):
+def database(made: Made) -> Iterator[duckdb.DuckDBPyConnection]:
     with made.connection() as connection:
         yield connection
 
 
 @pytest.fixture(scope="module")
-def tables(made):
+def tables(made: Made) -> dict[str, list[dict[str, Any]]]:
     """The rows of each table by the names of its columns."""
     return {
         table: [dict(zip(layout.COLUMNS[table], row, strict=True)) for row in rows] for table, rows in made.rows.items()
@@ -34,7 +39,7 @@ def tables(made):
 
 
 @pytest.fixture(scope="module")
-def compared(tables):
+def compared(tables: dict[str, list[dict[str, Any]]]) -> list[tuple[dict[str, Any], dict[str, Any], int]]:
     """The files with .eh_frame, each with every version that can be made: (file, version) and its ratio."""
     files = {file["content"]: file for file in tables["files"]}
     found = []
@@ -45,18 +50,18 @@ def compared(tables):
     return found
 
 
-def _asked(database, name):
+def _asked(database: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
     return ask(database, FIGURES[name]).objects()
 
 
-def test_every_figure_has_an_answer(database):
+def test_every_figure_has_an_answer(database: duckdb.DuckDBPyConnection) -> None:
     assert len(FIGURES) == sum(len(chapter.figures) for chapter in CHAPTERS)
     for name, figure in FIGURES.items():
         answer = ask(database, figure)
         assert answer.rows or name == "unproved", name
 
 
-def test_an_empty_survey_has_answers_too():
+def test_an_empty_survey_has_answers_too() -> None:
     with Made(0).connection() as connection:
         for figure in FIGURES.values():
             answer = ask(connection, figure)
@@ -64,7 +69,7 @@ def test_an_empty_survey_has_answers_too():
             assert "None" not in answer.says
 
 
-def test_answers_do_not_depend_on_the_order_of_rows(made, database):
+def test_answers_do_not_depend_on_the_order_of_rows(made: Made, database: duckdb.DuckDBPyConnection) -> None:
     other = Made(0)
     other.rows = {table: random.Random(7).sample(rows, len(rows)) for table, rows in made.rows.items()}
     with other.connection() as connection:
@@ -74,7 +79,11 @@ def test_answers_do_not_depend_on_the_order_of_rows(made, database):
             assert repr(shuffled) == repr(rows) or shuffled == [pytest.approx(row) for row in rows], figure.name
 
 
-def test_versions(database, tables, compared):
+def test_versions(
+    database: duckdb.DuckDBPyConnection,
+    tables: dict[str, list[dict[str, Any]]],
+    compared: list[tuple[dict[str, Any], dict[str, Any], int]],
+) -> None:
     some = {one["content"] for one in tables["versions"] if one["impossible"]}
     assert some
     rows = _asked(database, "versions")
@@ -100,7 +109,7 @@ def test_versions(database, tables, compared):
         assert row["left_out"] == pytest.approx(1 - sum(one["covered"] or 0 for one in every) / functions)
 
 
-def test_files_for_which_all_versions_can_be_made_are_not_told_twice():
+def test_files_for_which_all_versions_can_be_made_are_not_told_twice() -> None:
     made = Made(20)
     machine = list(layout.COLUMNS["files"]).index("machine")
     content = {row[0] for row in made.rows["files"] if row[machine] == "s390x"}
@@ -113,32 +122,40 @@ def test_files_for_which_all_versions_can_be_made_are_not_told_twice():
 
 
 @pytest.mark.parametrize("name", ["machine", "producer", "language", "kind"])
-def test_versions_are_compared_over_the_same_files(database, compared, name):
-    groups = defaultdict(lambda: defaultdict(list))
+def test_versions_are_compared_over_the_same_files(
+    database: duckdb.DuckDBPyConnection, compared: list[tuple[dict[str, Any], dict[str, Any], int]], name: str
+) -> None:
+    groups: defaultdict[Any, defaultdict[Any, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for file, version, frames in compared:
         groups[file[name]][version["version"]].append((version["bytes"], frames))
     rows = _asked(database, f"size-by-{name}")
     assert {row[name] for row in rows} == set(groups)
     assert None in {row["v1"] for row in rows}
     for row in rows:
-        for version in (1, 2, 3):
-            its = groups[row[name]][version]
+        for number in (1, 2, 3):
+            its = groups[row[name]][number]
             same = len(its) == len(groups[row[name]][3])
             expected = sum(size for size, _ in its) / sum(frames for _, frames in its) if same else None
-            assert row[f"v{version}"] == (expected if expected is None else pytest.approx(expected))
+            assert row[f"v{number}"] == (expected if expected is None else pytest.approx(expected))
         assert row["call_frames"] == sum(frames for _, frames in groups[row[name]][3])
         assert row["files"] == len(groups[row[name]][3])
 
 
-def test_the_distribution_has_every_file_in_the_bin_of_its_ratio(database, compared):
-    expected = defaultdict(int)
+def test_the_distribution_has_every_file_in_the_bin_of_its_ratio(
+    database: duckdb.DuckDBPyConnection, compared: list[tuple[dict[str, Any], dict[str, Any], int]]
+) -> None:
+    expected: defaultdict[Any, int] = defaultdict(int)
     for file, version, frames in compared:
         if file["functions"]:
             expected[version["version"], min(int(20 * version["bytes"] / frames), 40) / 20] += 1
     assert {(row["version"], row["ratio"]): row["files"] for row in _asked(database, "distribution")} == expected
 
 
-def test_parts_and_what_ifs_are_sums(database, tables, compared):
+def test_parts_and_what_ifs_are_sums(
+    database: duckdb.DuckDBPyConnection,
+    tables: dict[str, list[dict[str, Any]]],
+    compared: list[tuple[dict[str, Any], dict[str, Any], int]],
+) -> None:
     for row in _asked(database, "parts"):
         its = [one for one in tables["versions"] if one["version"] == row["version"] and not one["impossible"]]
         assert row["bytes"] == sum(one[row["part"]] for one in its)
@@ -146,13 +163,15 @@ def test_parts_and_what_ifs_are_sums(database, tables, compared):
     rows = _asked(database, "what-if")
     assert {row["version"] for row in rows} == {2, 3}
     for row in rows:
-        its = [(version, frames) for _, version, frames in compared if version["version"] == row["version"]]
-        assert row["bytes"] == sum(version[row["change"]] for version, _ in its)
-        assert row["against"] == pytest.approx(row["bytes"] / sum(version["bytes"] for version, _ in its))
-        assert row["ratio"] == pytest.approx(row["bytes"] / sum(frames for _, frames in its))
+        pairs = [(version, frames) for _, version, frames in compared if version["version"] == row["version"]]
+        assert row["bytes"] == sum(version[row["change"]] for version, _ in pairs)
+        assert row["against"] == pytest.approx(row["bytes"] / sum(version["bytes"] for version, _ in pairs))
+        assert row["ratio"] == pytest.approx(row["bytes"] / sum(frames for _, frames in pairs))
 
 
-def test_a_replacement_adds_up(database, compared):
+def test_a_replacement_adds_up(
+    database: duckdb.DuckDBPyConnection, compared: list[tuple[dict[str, Any], dict[str, Any], int]]
+) -> None:
     its = [(file, version, frames) for file, version, frames in compared if version["version"] == 3]
     total = sum(
         version["bytes"] + file["exception_bytes"] + file["added_row_bytes"] + file["register_bytes"]
@@ -164,7 +183,9 @@ def test_a_replacement_adds_up(database, compared):
 
 
 @pytest.mark.parametrize("name", ["machine", "producer"])
-def test_coverage_counts_where_a_version_can_be_made(database, tables, name):
+def test_coverage_counts_where_a_version_can_be_made(
+    database: duckdb.DuckDBPyConnection, tables: dict[str, list[dict[str, Any]]], name: str
+) -> None:
     files = {file["content"]: file for file in tables["files"] if file["functions"]}
     rows = _asked(database, f"coverage-by-{name}")
     assert None in {row["v1"] for row in rows}
@@ -181,7 +202,9 @@ def test_coverage_counts_where_a_version_can_be_made(database, tables, name):
 
 
 @pytest.mark.parametrize("name", ["machine", "producer"])
-def test_code_without_call_frames_is_counted_with_all_code(database, tables, name):
+def test_code_without_call_frames_is_counted_with_all_code(
+    database: duckdb.DuckDBPyConnection, tables: dict[str, list[dict[str, Any]]], name: str
+) -> None:
     files = [file for file in tables["files"] if file["outcome"] in {"measured", "without"}]
     covered = {one["content"]: one["covered_bytes"] for one in tables["versions"] if one["version"] == 3}
     rows = _asked(database, f"code-by-{name}")
@@ -199,20 +222,26 @@ def test_code_without_call_frames_is_counted_with_all_code(database, tables, nam
     assert survey["described"] == pytest.approx(sum(row["code"] for row in rows) / survey["text"])
 
 
-def test_the_file_without_call_frames_is_named(database, tables):
+def test_the_file_without_call_frames_is_named(
+    database: duckdb.DuckDBPyConnection, tables: dict[str, list[dict[str, Any]]]
+) -> None:
     [without] = [file for file in tables["files"] if file["outcome"] == "without"]
     [row] = [row for row in _asked(database, "undescribed") if row["producer"] == "Go"]
     assert (row["file"], row["content"]) == ("usr/lib/without.so", without["content"])
     assert row["undescribed"] >= without["text_bytes"]
     assert "% is in files of Go" in ask(database, FIGURES["undescribed"]).says
     little = [{"producer": "GCC", "undescribed": 1, "share": 1.0, "text": 21}]
-    assert FIGURES["undescribed"].says(little) == ""
+    says = FIGURES["undescribed"].says
+    assert says is not None
+    assert says(little) == ""
     assert _asked(database, "undescribed-files")[0]["content"] == without["content"]
     made = [row for row in _asked(database, "producers") if row["producer"] == "Go"]
     assert sum(row["files"] for row in made) == 1 + sum(row["measured"] for row in made)
 
 
-def test_reasons_are_ranked_and_have_their_largest_function(database, tables):
+def test_reasons_are_ranked_and_have_their_largest_function(
+    database: duckdb.DuckDBPyConnection, tables: dict[str, list[dict[str, Any]]]
+) -> None:
     groups = defaultdict(list)
     for one in tables["functions"]:
         if one["about"] == "uncovered":
@@ -232,7 +261,9 @@ def test_reasons_are_ranked_and_have_their_largest_function(database, tables):
         )
 
 
-def test_findings_and_frame_pointers(database, tables):
+def test_findings_and_frame_pointers(
+    database: duckdb.DuckDBPyConnection, tables: dict[str, list[dict[str, Any]]]
+) -> None:
     findings = [one for one in tables["functions"] if one["about"] == "finding"]
     assert sum(row["findings"] for row in _asked(database, "findings")) == len(findings) > 0
     for row in _asked(database, "frame-pointers-by-machine"):
@@ -242,14 +273,18 @@ def test_findings_and_frame_pointers(database, tables):
         assert row["saved"] == pytest.approx(sum(file["fp_saved"] for file in its) / functions)
 
 
-def test_what_has_no_eh_frame_is_not_compared(database, tables):
+def test_what_has_no_eh_frame_is_not_compared(
+    database: duckdb.DuckDBPyConnection, tables: dict[str, list[dict[str, Any]]]
+) -> None:
     others = {file["content"] for file in tables["files"] if file["source"] == ".debug_frame"}
     assert others
     assert others.isdisjoint(row["content"] for row in _asked(database, "largest"))
     assert others.isdisjoint(row["content"] for row in _asked(database, "worst-ratio"))
 
 
-def test_the_worst_are_not_small(database, compared):
+def test_the_worst_are_not_small(
+    database: duckdb.DuckDBPyConnection, compared: list[tuple[dict[str, Any], dict[str, Any], int]]
+) -> None:
     most = max(
         version["bytes"] / frames for _, version, frames in compared if version["version"] == 3 and frames >= 4096
     )
@@ -258,14 +293,16 @@ def test_the_worst_are_not_small(database, compared):
     assert min(row["call_frames"] for row in rows) >= 4096
 
 
-def test_outcomes_errors_and_troubles_are_all_told(database, tables):
+def test_outcomes_errors_and_troubles_are_all_told(
+    database: duckdb.DuckDBPyConnection, tables: dict[str, list[dict[str, Any]]]
+) -> None:
     assert sum(row["files"] for row in _asked(database, "outcomes")) == len(tables["files"])
     assert {row["outcome"] for row in _asked(database, "outcomes")} == set(layout.OUTCOMES)
     assert [row["file"] for row in _asked(database, "errors")] == [HOSTILE]
     assert len(_asked(database, "troubles")) == len(tables["troubles"])
 
 
-def test_numbers_beyond_all_sense_are_added_up():
+def test_numbers_beyond_all_sense_are_added_up() -> None:
     huge = Made(2)
     for table in ("files", "versions"):
         kinds = layout.COLUMNS[table].values()
@@ -295,7 +332,7 @@ def test_numbers_beyond_all_sense_are_added_up():
         (5 << 40, "5.00 TiB"),
     ],
 )
-def test_bytes_are_told_in_their_unit(size, words):
+def test_bytes_are_told_in_their_unit(size: int, words: str) -> None:
     assert byte_words(size) == words
 
 
@@ -311,18 +348,18 @@ def test_bytes_are_told_in_their_unit(size, words):
         (0.996, "99.60 %"),
     ],
 )
-def test_nearly_nothing_is_not_told_as_nothing(share, words):
+def test_nearly_nothing_is_not_told_as_nothing(share: float, words: str) -> None:
     assert percent(share) == words
 
 
-def test_text_that_turns_around_or_is_not_seen_is_spelled_out():
+def test_text_that_turns_around_or_is_not_seen_is_spelled_out() -> None:
     column = Column("file", "File", ColumnUnit.TEXT)
     assert in_words("a\u202eb\x1b", column) == "a\\u202eb\\x1b"
     assert in_words("a\u200bb\u2060c\ufeffd\xade", column) == "a\\u200bb\\u2060c\\ufeffd\\u00ade"
     assert in_words("\u0646\u200c\u0627\u200d", column) == "\u0646\u200c\u0627\u200d"
 
 
-def test_damaged_call_frames_describe_no_more_than_all_code():
+def test_damaged_call_frames_describe_no_more_than_all_code() -> None:
     made = Made(40)
     files = list(layout.COLUMNS["files"])
     versions = list(layout.COLUMNS["versions"])
@@ -343,7 +380,7 @@ def test_damaged_call_frames_describe_no_more_than_all_code():
         assert survey["code_bytes"] <= survey["text"]
 
 
-def test_every_figure_and_its_columns_are_documented():
+def test_every_figure_and_its_columns_are_documented() -> None:
     text = (Path(__file__).resolve().parents[2] / "docs" / "report.md").read_text()
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     for name, figure in FIGURES.items():

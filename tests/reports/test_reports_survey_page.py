@@ -1,10 +1,14 @@
 """The page of a survey in a real browser: what it shows is what the survey says, for eyes, ears and keys."""
 
+from __future__ import annotations
+
 import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from madesurvey import HOSTILE, Made
 
+from reports.madesurvey import HOSTILE, Made
 from walkback.base.text import printable
 from walkback.pages.scripts import joined_script
 from walkback.reports.chapters import CHAPTERS, FIGURES
@@ -13,17 +17,21 @@ from walkback.reports.survey import write_survey_page
 from walkback.reports.words import in_words
 from walkback.surveys import layout
 
+if TYPE_CHECKING:
+    from browser import Page
+
+Richest = tuple[dict[str, Any], list[dict[str, Any]]]
 FILES = 400
 LOOKS = [(1280, 900, False), (1280, 900, True), (390, 844, False), (390, 844, True)]
 
 
 @pytest.fixture(scope="module")
-def made():
+def made() -> Made:
     return Made(FILES)
 
 
 @pytest.fixture(scope="module")
-def written(made, tmp_path_factory):
+def written(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "page.html"
     with made.connection() as connection, path.open("wb") as out:
         write_survey_page(connection, out, title=f"A survey {HOSTILE}")
@@ -31,27 +39,27 @@ def written(made, tmp_path_factory):
 
 
 @pytest.fixture
-def opened(page, written):
+def opened(page: Page, written: Path) -> Page:
     page.look()
     page.open(written)
     page.wait_for("document.documentElement.dataset.ready")
     return page
 
 
-def _rows(made, table):
+def _rows(made: Made, table: str) -> list[dict[str, Any]]:
     return [dict(zip(layout.COLUMNS[table], row, strict=True)) for row in made.rows[table]]
 
 
-def _names(made):
+def _names(made: Made) -> dict[str, list[tuple[str, str | None]]]:
     """All names of each content, with the packages that it is in."""
-    found = {}
+    found: dict[Any, Any] = {}
     for row in _rows(made, "places"):
         name = f"{row['path']}({row['member']})" if row["member"] else row["path"]
         found.setdefault(row["content"], []).append((name, row["package"]))
     return found
 
 
-def _enormous(made):
+def _enormous(made: Made) -> Any:
     """Every number the largest that there is."""
     for table in ("files", "versions", "functions"):
         kinds = layout.COLUMNS[table].values()
@@ -65,7 +73,7 @@ def _enormous(made):
     return made
 
 
-def _show(page, name):
+def _show(page: Page, name: str) -> None:
     """Search for a file, and open it with the keyboard alone."""
     page.press("/")
     page.type(name)
@@ -74,7 +82,7 @@ def _show(page, name):
 
 
 @pytest.mark.parametrize(("width", "height", "dark"), LOOKS)
-def test_the_page_fits_and_all_of_it_has_names(page, written, width, height, dark):
+def test_the_page_fits_and_all_of_it_has_names(page: Page, written: Path, width: int, height: int, dark: bool) -> None:
     page.look(width=width, height=height, dark=dark)
     page.open(written)
     page.wait_for("document.documentElement.dataset.ready")
@@ -90,7 +98,7 @@ def test_the_page_fits_and_all_of_it_has_names(page, written, width, height, dar
     assert page.evaluate("document.getElementById('file').scrollWidth <= document.getElementById('file').clientWidth")
 
 
-def test_every_figure_shows_its_rows_and_its_question(opened, made):
+def test_every_figure_shows_its_rows_and_its_question(opened: Page, made: Made) -> None:
     with made.connection() as connection:
         for name, figure in FIGURES.items():
             answer = ask(connection, figure)
@@ -116,7 +124,7 @@ def test_every_figure_shows_its_rows_and_its_question(opened, made):
             assert cells == expected, name
 
 
-def test_charts_have_marks_for_their_rows(opened, made):
+def test_charts_have_marks_for_their_rows(opened: Page, made: Made) -> None:
     with made.connection() as connection:
         for name, figure in FIGURES.items():
             rows = ask(connection, figure).rows
@@ -135,7 +143,7 @@ def test_charts_have_marks_for_their_rows(opened, made):
     assert marks == [f"{machine}, version 3: {ratio:.3f}" for machine, ratio in told.items()]
 
 
-def test_a_version_that_cannot_be_made_for_all_files_is_not_drawn(opened, made):
+def test_a_version_that_cannot_be_made_for_all_files_is_not_drawn(opened: Page, made: Made) -> None:
     marks = "document.querySelector('#figure-coverage-by-machine .drawing').textContent.split('not for all files')"
     assert opened.evaluate(f"{marks}.length - 1") == 2  # beside where its bar would be, and told of it
     legend = "[...document.querySelectorAll('#figure-%s .legend li')].map((one) => one.textContent)"
@@ -153,7 +161,7 @@ def test_a_version_that_cannot_be_made_for_all_files_is_not_drawn(opened, made):
     assert files[1] < files[2]
 
 
-def test_a_version_that_can_be_made_for_no_file_is_not_drawn_at_all(page, tmp_path):
+def test_a_version_that_can_be_made_for_no_file_is_not_drawn_at_all(page: Page, tmp_path: Path) -> None:
     made = Made(40)
     others = {row["content"] for row in _rows(made, "files") if row["machine"] != "s390x"}
     for table in layout.KEYED:
@@ -170,7 +178,7 @@ def test_a_version_that_can_be_made_for_no_file_is_not_drawn_at_all(page, tmp_pa
     ]
 
 
-def _left_out(made):
+def _left_out(made: Made) -> dict[int, float]:
     """The share of functions that versions 2 and 3 leave out."""
     found = {}
     for version in (2, 3):
@@ -179,7 +187,7 @@ def _left_out(made):
     return found
 
 
-def test_names_are_never_more_than_text(opened):
+def test_names_are_never_more_than_text(opened: Page) -> None:
     assert opened.evaluate("document.title") == printable(f"A survey {HOSTILE}")
     assert opened.evaluate("document.querySelector('h1').textContent") == printable(f"A survey {HOSTILE}")
     assert opened.evaluate("document.querySelectorAll('main b, body > b').length") == 0
@@ -190,7 +198,7 @@ def test_names_are_never_more_than_text(opened):
     assert opened.evaluate("document.querySelector('.places').textContent").count(printable(HOSTILE)) == 1
 
 
-def test_keys_lead_from_the_top_into_a_file_and_back(opened):
+def test_keys_lead_from_the_top_into_a_file_and_back(opened: Page) -> None:
     opened.press("Tab")
     assert opened.focus() == "a# Skip to the list of files"
     opened.press("/")
@@ -217,14 +225,14 @@ def test_keys_lead_from_the_top_into_a_file_and_back(opened):
     assert opened.evaluate("location.hash") == ""
 
 
-def test_the_back_button_closes_a_file(opened):
+def test_the_back_button_closes_a_file(opened: Page) -> None:
     opened.evaluate("document.querySelector('#figure-largest tbody a').click()")
     opened.wait_for("document.getElementById('file').open")
     opened.evaluate("history.back()")
     opened.wait_for("!document.getElementById('file').open")
 
 
-def test_search_and_choices_find_what_they_should(opened, made):
+def test_search_and_choices_find_what_they_should(opened: Page, made: Made) -> None:
     files = _rows(made, "files")
     rust = [one for one in files if one["producer"] == "rustc"]
     opened.evaluate(
@@ -248,7 +256,7 @@ def test_search_and_choices_find_what_they_should(opened, made):
 
 
 @pytest.mark.parametrize(("head", "column"), [(3, "call_frames"), (5, "v3"), (6, "left")])
-def test_the_list_is_sorted_by_any_column(opened, made, head, column):
+def test_the_list_is_sorted_by_any_column(opened: Page, made: Made, head: int, column: str) -> None:
     button = f"document.querySelectorAll('table.files thead button')[{head}]"
     rows = "[...document.querySelectorAll('table.files tbody tr:not(.space)')]"
     shown = f"{rows}.map((row) => row.children[{head}].textContent)"
@@ -277,7 +285,7 @@ def test_the_list_is_sorted_by_any_column(opened, made, head, column):
     assert falling[:12] == words[:-13:-1]
 
 
-def test_only_rows_that_are_seen_are_in_the_page(opened):
+def test_only_rows_that_are_seen_are_in_the_page(opened: Page) -> None:
     rows = "document.querySelectorAll('table.files tbody tr').length"
     assert opened.evaluate(rows) < 40
     opened.evaluate("document.querySelector('.rows').scrollTop = 9000")
@@ -288,9 +296,9 @@ def test_only_rows_that_are_seen_are_in_the_page(opened):
 
 
 @pytest.fixture
-def richest(made):
+def richest(made: Made) -> Richest:
     """The file with the most places, and of these the most functions that version 3 leaves out; and these."""
-    lost = {}
+    lost: dict[Any, Any] = {}
     for one in _rows(made, "functions"):
         if one["about"] == "uncovered" and one["version"] == 3:
             lost.setdefault(one["content"], []).append(one)
@@ -299,7 +307,7 @@ def richest(made):
     return next(file for file in _rows(made, "files") if file["content"] == content), lost[content]
 
 
-def test_a_file_has_all_its_numbers_and_places(opened, made, richest):
+def test_a_file_has_all_its_numbers_and_places(opened: Page, made: Made, richest: Richest) -> None:
     file, _ = richest
     content = file["content"]
     _show(opened, file["build_id"])
@@ -316,7 +324,7 @@ def test_a_file_has_all_its_numbers_and_places(opened, made, richest):
     assert content in opened.evaluate("document.querySelector('dialog code').textContent")
 
 
-def test_a_file_has_the_reasons_of_its_functions(opened, richest):
+def test_a_file_has_the_reasons_of_its_functions(opened: Page, richest: Richest) -> None:
     file, lost = richest
     _show(opened, file["build_id"])
     headings = opened.evaluate("[...document.querySelectorAll('dialog h4')].map((one) => one.textContent)")
@@ -327,7 +335,7 @@ def test_a_file_has_the_reasons_of_its_functions(opened, richest):
     assert all(printable(one["name"]) in text and f"{one['address']:#x}" in text for one in lost)
 
 
-def test_colours_follow_the_reader_and_the_button(opened):
+def test_colours_follow_the_reader_and_the_button(opened: Page) -> None:
     background = "getComputedStyle(document.body).backgroundColor"
     light = opened.evaluate(background)
     assert opened.evaluate("document.querySelector('#theme button').textContent") == "Colours: Auto"
@@ -341,7 +349,7 @@ def test_colours_follow_the_reader_and_the_button(opened):
     assert opened.evaluate(background) == dark
 
 
-def test_the_page_prints(opened):
+def test_the_page_prints(opened: Page) -> None:
     assert opened.printed().startswith(b"%PDF")
     opened.look(media="print")
     assert opened.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
@@ -362,7 +370,7 @@ def test_the_page_prints(opened):
     assert all(0.95 < scale < 1.05 for scale in opened.evaluate(scales))
 
 
-def test_a_file_that_is_open_is_printed_over_all_its_sheets(opened, richest):
+def test_a_file_that_is_open_is_printed_over_all_its_sheets(opened: Page, richest: Richest) -> None:
     file, lost = richest
     _show(opened, file["build_id"])
     opened.look(media="print")
@@ -377,7 +385,7 @@ def test_a_file_that_is_open_is_printed_over_all_its_sheets(opened, richest):
     assert opened.evaluate("document.getElementById('file').open")
 
 
-def test_without_a_script_nothing_is_shown_that_needs_one(page, written):
+def test_without_a_script_nothing_is_shown_that_needs_one(page: Page, written: Path) -> None:
     page.ask("Emulation.setScriptExecutionDisabled", value=True)
     page.open(written)
     told = page.accessible()
@@ -388,7 +396,7 @@ def test_without_a_script_nothing_is_shown_that_needs_one(page, written):
     assert any("This page is drawn by a script." in name for _, name in told)
 
 
-def test_words_in_charts_do_not_stand_on_the_line_at_one(opened):
+def test_words_in_charts_do_not_stand_on_the_line_at_one(opened: Page) -> None:
     crossed = """
     [...document.querySelectorAll('svg[role=img] .one')].flatMap((line) => {
       const at = line.getBoundingClientRect(), texts = [...line.ownerSVGElement.querySelectorAll('text:not(.strong)')];
@@ -416,7 +424,7 @@ def test_words_in_charts_do_not_stand_on_the_line_at_one(opened):
         assert opened.evaluate(crossed) == []
 
 
-def test_letters_with_hundreds_of_marks_make_no_file_wide(page, tmp_path):
+def test_letters_with_hundreds_of_marks_make_no_file_wide(page: Page, tmp_path: Path) -> None:
     made = Made(3)
     names = list(layout.COLUMNS["places"])
     marked = "e\u0301" * 50 + "a" + "\u0336" * 200
@@ -439,7 +447,7 @@ def test_letters_with_hundreds_of_marks_make_no_file_wide(page, tmp_path):
         )
 
 
-def test_numbers_are_written_alike_on_the_page_and_the_terminal(opened):
+def test_numbers_are_written_alike_on_the_page_and_the_terminal(opened: Page) -> None:
     sizes = [0, 1, 1023, 1024, 1500, 10239, 10240, 1047552, 1048063, 1048576, 123456789, 2**40, 2**53]
     shares = [0, 1, 0.5, 0.1, 0.0999, 0.123456, 0.99, 0.999, 0.99999, 0.999999999, 1e-7, 3e-12, 1.5, 0.01]
     for function, unit, values in (
@@ -451,7 +459,7 @@ def test_numbers_are_written_alike_on_the_page_and_the_terminal(opened):
         assert told == [in_words(value, Column("", "", unit)) for value in values]
 
 
-def test_a_survey_of_nothing_has_a_page(page, tmp_path):
+def test_a_survey_of_nothing_has_a_page(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     with Made(0).connection() as connection, path.open("wb") as out:
         write_survey_page(connection, out, title="nothing", finished=False)
@@ -463,7 +471,7 @@ def test_a_survey_of_nothing_has_a_page(page, tmp_path):
     assert page.unnamed() == []
 
 
-def test_numbers_beyond_all_sense_have_a_page(page, tmp_path):
+def test_numbers_beyond_all_sense_have_a_page(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     with _enormous(Made(3)).connection() as connection, path.open("wb") as out:
         write_survey_page(connection, out, title="huge")

@@ -6,7 +6,7 @@ import re
 import sys
 import sysconfig
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def objects() -> list[Sample]:
     return found
 
 
-def derived(sample: Sample, **options) -> tuple[Source, Derived]:
+def derived(sample: Sample, **options: Any) -> tuple[Source, Derived]:
     elf = ElfFile(sample.path)
     (source,) = sources_of(elf)
     return source, derive(elf, version=VERSIONS[sample.producer], **options)
@@ -131,8 +131,8 @@ def rows_of(section: Section) -> dict[tuple[int, int, int], Rows]:
     return found
 
 
-def known(table: dict[tuple[str, str, str], str], sample: Sample, function: str) -> list[str]:
-    wanted = (sample.producer, sample.source, function)
+def known(table: dict[tuple[str, str, str], str], sample: Sample, function: str | None) -> list[str]:
+    wanted = (sample.producer, sample.source, function or "")
     return [
         why
         for patterns, why in table.items()

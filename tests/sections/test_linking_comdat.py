@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from joining import by_name, dumped, executed, header_of, link_with, read_object, symbols, told_by
 
 from corpus import CASES, gas_object
 from grafting import elflint, linker_folder
 from peers import run
+from sections.joining import by_name, dumped, executed, header_of, link_with, read_object, symbols, told_by
 from walkback import ElfFile, GraftError, MissingError, SFrameError, check, fix, split
 from walkback.elf import layout
 from walkback.sections.linking.relink import link_object
@@ -22,7 +22,7 @@ from walkback.sections.linking.relink import link_object
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from joining import Rows
+    from sections.joining import Rows
 
 pytestmark = pytest.mark.peers
 
@@ -168,7 +168,17 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     for name, text in (("one", ONE_TEXT), ("other", OTHER_TEXT)):
         path = folder / f"{name}.cc"
         path.write_text(SHARED_TEXT + text)
-        command = ["g++", "-O1", "-ffunction-sections", "-fno-exceptions", "-fPIE", "-S", "-o", "-", path]
+        command: list[str | Path] = [
+            "g++",
+            "-O1",
+            "-ffunction-sections",
+            "-fno-exceptions",
+            "-fPIE",
+            "-S",
+            "-o",
+            "-",
+            path,
+        ]
         texts.append(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
     return texts
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +22,7 @@ from walkback.sections.linking.link import link
 from walkback.sframe.files import read
 
 OUTERMOST = "an outermost frame, where the GNU C Library wants no function"
+VERBS: dict[str, Callable[..., Any]] = {"add": add, "convert": convert, "fix": fix}
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +50,7 @@ def told(request: pytest.FixtureRequest, program: Path, tmp_path: Path) -> tuple
     if request.param == "link":
         done = link([path], tmp_path / "section", consumer="glibc")
         return tmp_path / "section", done.notes
-    notes = {"convert": convert, "fix": fix}[request.param](path, consumer="glibc").notes
+    notes = VERBS[request.param](path, consumer="glibc").notes
     return path, notes
 
 
@@ -186,7 +189,7 @@ def test_the_places_at_which_the_walk_stops_all_the_same_are_counted(verb: str, 
     subprocess.run(["gcc", tmp_path / "main.s", "-o", path], check=True)
     if verb != "add":
         add(path, version=3)
-    notes = {"add": add, "convert": convert, "fix": fix}[verb](path, consumer="glibc").notes
+    notes = VERBS[verb](path, consumer="glibc").notes
     assert notes[-1] == "the GNU C Library stops or goes wrong at 1 place: `walkback check --for glibc` lists them"
     (report,) = check(path, consumer="glibc")
     assert report.stops == 1

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from joining import (
+
+from corpus import PREFIXES, Sample, corpus, gas_object
+from peers import run
+from sections.joining import (
     assembled,
     executed,
     expected,
@@ -18,13 +20,7 @@ from joining import (
     symbols,
     told_by,
 )
-
-from corpus import PREFIXES, Sample, corpus, gas_object
-from peers import run
 from walkback import IncompleteError, InexpressibleError, WalkbackError, check, convert, sframe
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = pytest.mark.peers
 
@@ -99,7 +95,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = subprocess.run(
         ["gcc", "-O1", "-fPIE", "-S", "-o", "-", source], capture_output=True, check=True, text=True
     ).stdout
-    command = ["gcc", f"-B{linker_folder(folder, 'ld-new')}", "-o", path, gas_object(text)]
+    command: list[str | Path] = ["gcc", f"-B{linker_folder(folder, 'ld-new')}", "-o", path, gas_object(text)]
     subprocess.run(command, check=True)
     return path
 
@@ -308,10 +304,10 @@ def test_every_tenth_sample_of_the_corpus_converts_or_says_why_not(tmp_path: Pat
                 tried += 1
                 assert findings(output) <= findings(one.path), one.path
     assert tried > 40
-    for one, version, error in refused:
+    for one, version, reason in refused:
         known = (
-            (isinstance(error, IncompleteError) and error.left_out)
+            (isinstance(reason, IncompleteError) and reason.left_out)
             or (one.arch == "s390x" and version == 1)
-            or (one.path.name == "thin.a" and "members are files of their own" in str(error))
+            or (one.path.name == "thin.a" and "members are files of their own" in str(reason))
         )
-        assert known, (one, version, error)
+        assert known, (one, version, reason)

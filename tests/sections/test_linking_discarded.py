@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from joining import assembled, expected, named, told_by
 
 from corpus import CASES, gas_object
 from peers import run
+from sections.joining import assembled, expected, named, told_by
 from walkback import fix
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from joining import assembled, dumped, executed, expected, named, placed_sframe, sframe_of, symbols
 
 from corpus import corpus
 from grafting import linker_folder
 from peers import run
+from sections.joining import assembled, dumped, executed, expected, named, placed_sframe, sframe_of, symbols
 from walkback import GraftError, IncompleteError, MissingError, SFrameError, check, convert, fix, link, sframe, split
 from walkback.sections.linking.fix import Fixed
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from joining import Rows
+    from sections.joining import Rows
 
 pytestmark = pytest.mark.peers
 
@@ -56,7 +56,15 @@ def program(folder: Path, linker: str, producers: tuple[str, str], *options: str
         for letter, whole in zip("ab", objects, strict=True):
             split(whole, folder / f"{letter}.o")
         objects = [folder / "a.o", folder / "b.o"]
-    command = ["gcc", f"-B{linker_folder(folder, linker)}", "-fno-use-linker-plugin", *options, "-o", path, main]
+    command: list[str | Path] = [
+        "gcc",
+        f"-B{linker_folder(folder, linker)}",
+        "-fno-use-linker-plugin",
+        *options,
+        "-o",
+        path,
+        main,
+    ]
     subprocess.run([*command, *objects], check=True, capture_output=True)
     return path
 
@@ -147,14 +155,15 @@ def test_relocations_that_say_something_else_go(producer: str, tmp_path: Path) -
     assert not fix(output).changed
 
 
-def section_header(path: Path, data: bytes) -> int:
+def section_header(path: Path, data: bytes | bytearray) -> int:
     """Where the header of .sframe stands, by readelf."""
     listing = run("readelf-new", "-SW", path, check=True).stdout.decode()
     [number] = [line.split("]")[0].strip(" [") for line in listing.splitlines() if "] .sframe" in line]
-    return struct.unpack_from("<Q", data, 40)[0] + 64 * int(number)
+    start: int = struct.unpack_from("<Q", data, 40)[0]
+    return start + 64 * int(number)
 
 
-def segment_header(data: bytes) -> int:
+def segment_header(data: bytes | bytearray) -> int:
     """Where the program header of type PT_GNU_SFRAME stands."""
     table, count = struct.unpack_from("<Q", data, 32)[0], struct.unpack_from("<H", data, 56)[0]
     [found] = [at for at in range(table, table + 56 * count, 56) if struct.unpack_from("<I", data, at)[0] == 0x6474E554]

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def test_a_file_is_the_old_one_or_the_new_one_whenever_its_writer_is_killed(verb
         add(former, new)
     shutil.copy(former, path)
     assert former.read_bytes() != new.read_bytes()
-    words = [verb, path, former, new, str(ROUNDS)]
+    words: list[str | Path] = [verb, path, former, new, str(ROUNDS)]
     done = subprocess.run(
         [sys.executable, Path(__file__).with_name("victim.py"), *words],
         capture_output=True,
@@ -62,6 +63,11 @@ def test_a_file_is_the_old_one_or_the_new_one_whenever_its_writer_is_killed(verb
     assert all(name.startswith(".") for name in left), left
     # It is in nobody's way, and nobody reads it.
     shutil.copy(former, path)
-    {"convert": lambda: convert(path, version=2), "fix": lambda: fix(path), "add": lambda: add(path)}[verb]()
+    verbs: dict[str, Callable[[], object]] = {
+        "convert": lambda: convert(path, version=2),
+        "fix": lambda: fix(path),
+        "add": lambda: add(path),
+    }
+    verbs[verb]()
     assert path.read_bytes() == new.read_bytes()
     assert sorted(one.name for one in folder.iterdir()) == sorted(["file", *left])

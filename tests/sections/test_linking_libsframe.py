@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from joining import placed_sframe
 
 from corpus import corpus
 from peers import root
+from sections.joining import placed_sframe
 from walkback import convert, sframe
 from walkback.table.rule import PartKind
 

@@ -8,7 +8,10 @@ from itertools import permutations, product
 from typing import TYPE_CHECKING
 
 import pytest
-from joining import (
+
+from corpus import PREFIXES, PRODUCERS, corpus, gas_object
+from peers import run
+from sections.joining import (
     assembled,
     by_name,
     dumped,
@@ -20,16 +23,13 @@ from joining import (
     sframe_of,
     told_by,
 )
-
-from corpus import PREFIXES, PRODUCERS, corpus, gas_object
-from peers import run
 from walkback import MissingError, SFrameError, check, fix, link, sframe
 from walkback.sections.linking.relink import link_object
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from joining import Rows
+    from sections.joining import Rows
 
 pytestmark = pytest.mark.peers
 

@@ -6,8 +6,10 @@ What the result should say is worked out here address by address from the functi
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -134,7 +136,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("pieces")
 
 
-def linked(folder: Path, names: list[str], **options: object) -> bytes:
+def linked(folder: Path, names: list[str], **options: Any) -> bytes:
     output = folder / "linked"
     link(names, output, **options)
     return output.read_bytes()
@@ -202,7 +204,7 @@ def test_linking_is_associative(folder: Path, parts: list[Piece]) -> None:
 @given(parts=pieces(ANYWHERE))
 def test_an_index_made_of_the_linking_view_is_the_one_made_directly(folder: Path, parts: list[Piece]) -> None:
     names = written(folder, parts)
-    options = {"version": 3, "pcrel": True}
+    options: dict[str, Any] = {"version": 3, "pcrel": True}
     direct = linked(folder, names, address=FAR * 9, **options)
     path = folder / "linking"
     link(names, path, address=FAR * 10, view="linking", **options)
@@ -306,12 +308,16 @@ def test_damaged_files_are_refused_or_rewritten(
         contents[position] = data.draw(st.one_of(st.integers(0, 255), st.sampled_from([contents[position] ^ 1])))
     path, output = folder / "file", folder / "output"
     path.write_bytes(contents)
-    work = {
+    work: dict[str, tuple[Callable[[], object], ...]] = {
         "objects": (lambda: link_object(path, output), lambda: split(path, output)),
         "linked": (lambda: fix(path, output), lambda: link([path], output)),
-    }[kind]
+    }
     began = time.process_time()
-    for one in (*work, lambda: convert(path, output, version=3), lambda: convert(path, output, version=2)):
+    converts: tuple[Callable[[], object], ...] = (
+        lambda: convert(path, output, version=3),
+        lambda: convert(path, output, version=2),
+    )
+    for one in (*work[kind], *converts):
         output.unlink(missing_ok=True)
         try:
             one()

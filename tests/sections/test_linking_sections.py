@@ -6,9 +6,9 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 import pytest
-from joining import assembled, dumped, expected, header_of, link_with, read_object, symbols
 
 from corpus import gas_object
+from sections.joining import assembled, dumped, expected, header_of, link_with, read_object, symbols
 from walkback import GraftError, convert, fix, sframe, split
 from walkback.elf import ElfFile, layout
 from walkback.sections.linking.relink import link_object

@@ -35,7 +35,7 @@ def program(tmp_path: Path) -> Path:
     return written(tmp_path, a_program(), "program")
 
 
-def test_parts_of_versions_counted_by_hand(program):
+def test_parts_of_versions_counted_by_hand(program: Path) -> None:
     sizes = measure(program)
     assert {version: one.parts for version, one in sizes.versions.items()} == {
         1: Parts(header=28, index=3 * 17, starts=6, info=6, words=6),
@@ -51,7 +51,7 @@ def test_parts_of_versions_counted_by_hand(program):
     assert sizes.file_bytes == program.stat().st_size
 
 
-def test_what_ifs_of_version_2_counted_by_hand(program):
+def test_what_ifs_of_version_2_counted_by_hand(program: Path) -> None:
     assert measure(program).versions[2].what_if == {
         "compact_index": 28 + 3 * 16 + 6 * 3,
         "slim_header": 12 + 3 * 20 + 6 * 3,
@@ -64,7 +64,7 @@ def test_what_ifs_of_version_2_counted_by_hand(program):
     }
 
 
-def test_what_ifs_of_version_3_counted_by_hand(program):
+def test_what_ifs_of_version_3_counted_by_hand(program: Path) -> None:
     assert measure(program).versions[3].what_if == {
         "slim_header": 134 - 16,
         "section_per_text": 134,
@@ -78,7 +78,7 @@ def test_what_ifs_of_version_3_counted_by_hand(program):
     }
 
 
-def test_a_replacement_of_eh_frame_counted_by_hand(program):
+def test_a_replacement_of_eh_frame_counted_by_hand(program: Path) -> None:
     found = measure(program).replacement
     assert (found.personality_functions, found.lsda_functions, found.exception_bytes) == (2, 1, 2 * 1 + 4 + 4)
     assert (found.register_functions, found.register_rows, found.sets) == (1, 2, 2)
@@ -91,7 +91,7 @@ def test_a_replacement_of_eh_frame_counted_by_hand(program):
     assert found.numbered_total == 10 + 3 + 12
 
 
-def test_wide_registers_and_offsets_take_wider_words():
+def test_wide_registers_and_offsets_take_wider_words() -> None:
     from walkback.base.arch import AMD64
     from walkback.dwarf.decoding import decode as decode_frames
     from walkback.dwarf.others import side_table
@@ -114,7 +114,7 @@ def test_wide_registers_and_offsets_take_wider_words():
 
 
 @pytest.mark.whole
-def test_a_function_of_many_rows_needs_several_compact_entries():
+def test_a_function_of_many_rows_needs_several_compact_entries() -> None:
     from walkback.base.arch import AMD64
     from walkback.sections.size.whatif import what_ifs
     from walkback.sframe.builder import SectionBuilder
@@ -130,7 +130,7 @@ def test_a_function_of_many_rows_needs_several_compact_entries():
     assert found["palette"] == 28 + 2 * 20 + 70001 * 4 + 2 * 12
 
 
-def test_stack_deltas_count_pages_and_gaps():
+def test_stack_deltas_count_pages_and_gaps() -> None:
     from walkback.base.arch import AMD64
     from walkback.sections.size.whatif import what_ifs
     from walkback.sframe.builder import SectionBuilder
@@ -143,7 +143,7 @@ def test_stack_deltas_count_pages_and_gaps():
     assert what_ifs(section, section.length, 1)["stack_deltas"] == 4 * 4 + 12 + 4 * 8
 
 
-def test_sections_without_functions_have_what_ifs():
+def test_sections_without_functions_have_what_ifs() -> None:
     from walkback.base.arch import AMD64
     from walkback.sections.size.whatif import what_ifs
     from walkback.sframe.builder import SectionBuilder
@@ -155,7 +155,7 @@ def test_sections_without_functions_have_what_ifs():
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_functions_that_share_rows_have_them_counted_once(version):
+def test_functions_that_share_rows_have_them_counted_once(version: int) -> None:
     builder = small(version)
     section = decode(builder.bytes())
     alone = parts_of(section)
@@ -173,7 +173,7 @@ def test_functions_that_share_rows_have_them_counted_once(version):
     assert shared.info < alone.info
 
 
-def test_cut_off_rows_are_counted_as_far_as_they_go():
+def test_cut_off_rows_are_counted_as_far_as_they_go() -> None:
     builder = small()
     data = builder.bytes()
     (length,) = struct.unpack_from("<I", data, 16)
@@ -186,7 +186,7 @@ def test_cut_off_rows_are_counted_as_far_as_they_go():
 
 @pytest.mark.whole
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_damaged_sections_have_parts_that_add_up(version):
+def test_damaged_sections_have_parts_that_add_up(version: int) -> None:
     random.seed(version)
     sound, read = small(version).bytes(), 0
     for _ in range(3000):
@@ -205,7 +205,7 @@ def test_damaged_sections_have_parts_that_add_up(version):
 
 
 @pytest.mark.whole
-def test_damaged_files_are_measured_or_refused(program, tmp_path):
+def test_damaged_files_are_measured_or_refused(program: Path, tmp_path: Path) -> None:
     random.seed(3)
     sound, measured = program.read_bytes(), 0
     with ElfFile(program) as elf:
@@ -274,17 +274,17 @@ def assert_parts_are_real(path: Path) -> None:
             assert told.rows == struct.unpack_from(order + "I", made.contents, 12)[0]
 
 
-def test_a_small_program_takes_what_deriving_gives(program):
+def test_a_small_program_takes_what_deriving_gives(program: Path) -> None:
     assert_parts_are_real(program)
 
 
 @pytest.mark.skipif(not LIBC.exists(), reason=f"no {LIBC}")
-def test_libc_takes_what_deriving_gives():
+def test_libc_takes_what_deriving_gives() -> None:
     assert_parts_are_real(LIBC)
 
 
 @pytest.mark.peers
-def test_the_corpus_takes_what_deriving_gives():
+def test_the_corpus_takes_what_deriving_gives() -> None:
     paths = [one.path for one in corpus() if one.producer == "new" and one.path.name.startswith("program")]
     paths = [path for path in paths if path.suffix != ".a"]
     assert len(paths) > 10
@@ -293,7 +293,7 @@ def test_the_corpus_takes_what_deriving_gives():
 
 
 @pytest.mark.peers
-def test_parts_of_real_sections_add_up_to_what_size_tells():
+def test_parts_of_real_sections_add_up_to_what_size_tells() -> None:
     seen = 0
     for sample in corpus():
         if sample.kind == "archive":
@@ -321,7 +321,7 @@ def test_parts_of_real_sections_add_up_to_what_size_tells():
 
 
 @pytest.mark.peers
-def test_the_text_is_what_readelf_calls_executable():
+def test_the_text_is_what_readelf_calls_executable() -> None:
     for sample in corpus():
         if sample.path.name not in {"program.so", "program-dynamic", "program-r.o"}:
             continue
@@ -335,7 +335,7 @@ def test_the_text_is_what_readelf_calls_executable():
 
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.skipif(not LIBC.exists(), reason=f"no {LIBC}")
-def test_shared_rows_are_those_that_bytes_tell(version):
+def test_shared_rows_are_those_that_bytes_tell(version: int) -> None:
     with ElfFile(LIBC) as elf:
         made = derive(elf, version=version, address=0x10000000)
     functions, data = made.section.functions, made.contents

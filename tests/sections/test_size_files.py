@@ -25,7 +25,7 @@ def program(tmp_path: Path) -> Path:
     return written(tmp_path, a_program(), "program")
 
 
-def test_relocatable_files_have_a_section_for_each_text_section(tmp_path):
+def test_relocatable_files_have_a_section_for_each_text_section(tmp_path: Path) -> None:
     source = tmp_path / "parts.c"
     source.write_text("int a(void){return 1;} int b(void){return 2;} int c(void){return 3;}")
     command = ["gcc", "-c", "-O1", "-ffunction-sections", "-fasynchronous-unwind-tables"]
@@ -38,7 +38,7 @@ def test_relocatable_files_have_a_section_for_each_text_section(tmp_path):
     assert sizes.replacement.added_rows == 0
 
 
-def test_an_archive_is_the_sum_of_its_members(tmp_path):
+def test_an_archive_is_the_sum_of_its_members(tmp_path: Path) -> None:
     one = written(tmp_path, a_program(), "one.o")
     two = written(tmp_path, a_program(), "two.o")
     bare = written(tmp_path, ElfBuilder(kind=1), "bare.o")
@@ -55,7 +55,7 @@ def test_an_archive_is_the_sum_of_its_members(tmp_path):
     assert sizes.replacement.register_bytes == 2 * alone.replacement.register_bytes
 
 
-def test_totals_add_everything_up(program):
+def test_totals_add_everything_up(program: Path) -> None:
     one = measure(program)
     both = total_size([one, one])
     assert (both.file, both.files, both.members) == ("total", 2, 2)
@@ -65,7 +65,7 @@ def test_totals_add_everything_up(program):
     assert (nothing.files, nothing.versions, nothing.sframe) == (0, {}, None)
 
 
-def test_a_file_with_sframe_alone_has_no_versions(tmp_path):
+def test_a_file_with_sframe_alone_has_no_versions(tmp_path: Path) -> None:
     elf = ElfBuilder(kind=2)
     elf.code(".text", 0x100, TEXT)
     builder = small()
@@ -78,7 +78,7 @@ def test_a_file_with_sframe_alone_has_no_versions(tmp_path):
     assert (sizes.sframe.functions, sizes.sframe.rows) == (len(builder.functions), sizes.sframe.parts.info)
 
 
-def test_pieces_of_several_versions_are_one_sum(tmp_path):
+def test_pieces_of_several_versions_are_one_sum(tmp_path: Path) -> None:
     elf = ElfBuilder(kind=2)
     data = SFrameBuilder.bytes(small(3)), SFrameBuilder.bytes(small(2))
     padded = data[0] + bytes(-len(data[0]) % 8) + data[1]
@@ -90,7 +90,7 @@ def test_pieces_of_several_versions_are_one_sum(tmp_path):
     assert sizes.sframe.parts.header == 56
 
 
-def test_debug_frame_is_the_source_where_there_is_nothing_else(tmp_path):
+def test_debug_frame_is_the_source_where_there_is_nothing_else(tmp_path: Path) -> None:
     frames = CfiBuilder(eh=False)
     frames.fde(frames.cie(cfa(START)), TEXT, 32, cfa("advance_loc 1; def_cfa_offset 16"))
     elf = ElfBuilder(kind=2)
@@ -102,7 +102,7 @@ def test_debug_frame_is_the_source_where_there_is_nothing_else(tmp_path):
     assert sizes.versions[3].parts.total == 28 + 16 + 5 + 2 * 3
 
 
-def test_ratios_are_over_files_that_have_both(tmp_path):
+def test_ratios_are_over_files_that_have_both(tmp_path: Path) -> None:
     frames = CfiBuilder(eh=False)
     frames.fde(frames.cie(cfa(START)), TEXT, 32, cfa("advance_loc 1; def_cfa_offset 16"))
     elf = ElfBuilder(kind=2)
@@ -117,7 +117,7 @@ def test_ratios_are_over_files_that_have_both(tmp_path):
 
 
 @pytest.mark.peers
-def test_version_1_has_no_s390x():
+def test_version_1_has_no_s390x() -> None:
     path = next(one.path for one in corpus() if one.arch == "s390x" and one.path.name == "program.so")
     sizes = measure(path)
     assert sorted(sizes.versions) == [2, 3]
@@ -127,7 +127,7 @@ def test_version_1_has_no_s390x():
     assert both.impossible == sizes.impossible
 
 
-def test_files_without_section_headers_are_measured_by_their_segments(program, tmp_path):
+def test_files_without_section_headers_are_measured_by_their_segments(program: Path, tmp_path: Path) -> None:
     frames = ElfFile(program).section_data(2)
     header = bytes([1, 0x1B, 0xFF, 0xFF]) + struct.pack("<i", FRAMES - (FRAMES + 0x804)) + bytes(4)
     elf = ElfBuilder(kind=2)
@@ -145,7 +145,7 @@ def test_files_without_section_headers_are_measured_by_their_segments(program, t
     assert sizes.versions[3].parts.total == 134
 
 
-def test_what_has_nothing_to_measure_is_an_error(tmp_path):
+def test_what_has_nothing_to_measure_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(MissingError, match=r"bare.o: there is no \.eh_frame, \.debug_frame or \.sframe section"):
         measure(written(tmp_path, ElfBuilder(kind=1), "bare.o"))
     text = tmp_path / "text"

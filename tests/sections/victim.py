@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from walkback import add, convert, fix
@@ -27,7 +28,8 @@ def change(verb: str, path: Path, output: Path | None = None) -> None:
     if verb == "convert":
         convert(path, output, version=2)
     else:
-        {"add": add, "fix": fix}[verb](path, output)
+        verbs: dict[str, Callable[..., object]] = {"add": add, "fix": fix}
+        verbs[verb](path, output)
 
 
 def reset(path: Path, former: Path) -> None:

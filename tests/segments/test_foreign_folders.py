@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ KINDS = ("store", "survey")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store and a survey."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "folded").write_text("main;leaf 3\n")
@@ -31,12 +32,12 @@ def made(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def folder(made, tmp_path) -> Path:
+def folder(made: Path, tmp_path: Path) -> Path:
     """A copy of them."""
     return Path(shutil.copytree(made, tmp_path / "copy"))
 
 
-def read(kind: str, folder: Path):
+def read(kind: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
     return run(*(folder / kind if word == "DIR" else word for word in READ[kind]))
 
 
@@ -54,7 +55,9 @@ def replaced(path: Path, by: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", [MARKERS, DESCRIPTIONS], ids=["marker", "description"])
 @pytest.mark.parametrize("by", ["pipe", "device", "hole"])
-def test_a_marker_or_description_that_is_no_small_file_is_refused(folder, kind, name, by):
+def test_a_marker_or_description_that_is_no_small_file_is_refused(
+    folder: Path, kind: str, name: dict[str, str], by: str
+) -> None:
     (path,) = (folder / kind).glob(name[kind])
     replaced(path, by)
     status, line = told(read(kind, folder))
@@ -64,7 +67,7 @@ def test_a_marker_or_description_that_is_no_small_file_is_refused(folder, kind, 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", [TABLES, LOCKS], ids=["table", "lock"])
-def test_a_table_or_lock_that_is_a_pipe_is_refused(folder, kind, name):
+def test_a_table_or_lock_that_is_a_pipe_is_refused(folder: Path, kind: str, name: dict[str, str]) -> None:
     (path,) = (folder / kind).glob(name[kind])
     replaced(path, "pipe")
     assert told(read(kind, folder)) == (3, f"{path}: this is not a regular file")
@@ -79,7 +82,7 @@ def test_a_table_or_lock_that_is_a_pipe_is_refused(folder, kind, name):
         ("survey/lock", "survey DIR/file -o DIR/survey"),
     ],
 )
-def test_no_lock_is_made_where_a_link_leads(folder, lock, command):
+def test_no_lock_is_made_where_a_link_leads(folder: Path, lock: str, command: str) -> None:
     (folder / lock).unlink()
     (folder / lock).symlink_to(folder / "victim")
     status, line = told(run(*command.replace("DIR", str(folder)).split()))
@@ -87,7 +90,7 @@ def test_no_lock_is_made_where_a_link_leads(folder, lock, command):
     assert not (folder / "victim").exists()
 
 
-def test_nothing_is_made_or_taken_away_where_a_link_in_place_of_staging_leads(folder):
+def test_nothing_is_made_or_taken_away_where_a_link_in_place_of_staging_leads(folder: Path) -> None:
     (folder / "victim" / "empty").mkdir(parents=True)
     staging = folder / "store" / "staging"
     staging.rmdir()

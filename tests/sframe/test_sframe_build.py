@@ -1,14 +1,18 @@
 """What is put into a section comes out of it: at every address the same rule, in every version, wherever it stands."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from hypothesis.strategies import DataObject, DrawFn, SearchStrategy
 
 from effort import examples
-from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
 from walkback.base.errors import InexpressibleError
 from walkback.sframe.builder import SectionBuilder
 from walkback.sframe.building import build
@@ -16,8 +20,10 @@ from walkback.sframe.decoding import decode
 from walkback.sframe.encoding import encode, with_byteorder
 from walkback.sframe.planning import refusals
 from walkback.sframe.rules import to_table
+from walkback.sframe.section import Section
 from walkback.sframe.words import Refusal
 from walkback.table.rule import OUTERMOST, Part, PartKind, Rule
+from walkback.table.table import UnwindTable
 
 pytestmark = pytest.mark.kernel
 
@@ -31,11 +37,11 @@ REGISTER = st.one_of(st.integers(0, 40), st.sampled_from([2**13 - 1, 2**13, 2**2
 ABSENT = st.just(Part())
 
 
-def at_cfa(offsets):
+def at_cfa(offsets: SearchStrategy[Any]) -> SearchStrategy[Any]:
     return st.builds(Part, st.just(PartKind.AT_CFA), st.just(0), offsets)
 
 
-def based(kinds, registers, offsets):
+def based(kinds: list[PartKind], registers: SearchStrategy[Any], offsets: SearchStrategy[Any]) -> SearchStrategy[Any]:
     return st.builds(Part, st.sampled_from(kinds), registers, offsets)
 
 
@@ -43,7 +49,7 @@ ANY = st.one_of(at_cfa(WIDE), based([PartKind.REGISTER, PartKind.AT_REGISTER], R
 SAVED = at_cfa(WIDE)
 
 
-def default_rules(machine, version):
+def default_rules(machine: Machine, version: int) -> SearchStrategy[Any]:
     """Rules that default rows can say."""
     base = st.sampled_from([machine.sp, machine.fp])
     if machine is AMD64:
@@ -66,7 +72,7 @@ def default_rules(machine, version):
     return st.builds(Rule, cfa, st.one_of(ABSENT, ra), st.one_of(ABSENT, fp))
 
 
-def flex_rules(machine):
+def flex_rules(machine: Machine) -> SearchStrategy[Any]:
     """Rules that flex rows can say."""
     offsets = WIDE.map(lambda word: 8 * word + 160) if machine is S390X else WIDE
     cfa = based([PartKind.REGISTER, PartKind.AT_REGISTER], REGISTER, offsets)
@@ -75,7 +81,7 @@ def flex_rules(machine):
     return st.builds(Rule, cfa, ra, st.one_of(ABSENT, ANY), signed)
 
 
-def rules_of(machine, version):
+def rules_of(machine: Machine, version: int) -> SearchStrategy[Any]:
     rules = [default_rules(machine, version)]
     if version > 1:
         rules.append(st.just(OUTERMOST))
@@ -88,17 +94,19 @@ KINDS = [(AMD64, 1), (AMD64, 2), (AMD64, 3), (AARCH64, 1), (AARCH64, 2), (AARCH6
 
 
 @st.composite
-def function_lists(draw, machine, version, starts, sizes):
+def function_lists(
+    draw: DrawFn, machine: Machine, version: int, starts: SearchStrategy[Any], sizes: SearchStrategy[Any]
+) -> list[tuple[int, int, list[tuple[int, Rule]], dict[str, Any]]]:
     """Disjoint functions: (start, size, rows, options)."""
     functions = []
-    taken = []
+    taken: list[Any] = []
     palette = draw(st.lists(rules_of(machine, version), min_size=1, max_size=4))
     for _ in range(draw(st.integers(0, 4))):
         start, size = draw(starts), draw(sizes)
         if start + size >= TOP or any(start < end and first < start + max(size, 1) for first, end in taken):
             continue
         taken.append((start, start + max(size, 1)))
-        options = {}
+        options: dict[str, Any] = {}
         if draw(st.integers(0, 3)) == 0:
             options["block"] = 16 if version == 1 else draw(st.integers(1, 255))
         if machine is AARCH64:
@@ -112,7 +120,9 @@ def function_lists(draw, machine, version, starts, sizes):
     return functions
 
 
-def model(functions, pc):
+def model(
+    functions: list[tuple[int, int, list[tuple[int, Rule]], dict[str, Any]]], pc: int
+) -> tuple[int, Rule | None] | None:
     """(function, rule) at an address, by searching everything."""
     for number, (start, size, rows, options) in enumerate(functions):
         if start <= pc < start + size:
@@ -122,7 +132,7 @@ def model(functions, pc):
     return None
 
 
-def places_of(functions):
+def places_of(functions: list[tuple[int, int, list[tuple[int, Rule]], dict[str, Any]]]) -> list[int]:
     places = set()
     for start, size, rows, options in functions:
         block = options.get("block") or 0
@@ -131,7 +141,7 @@ def places_of(functions):
     return sorted(pc for pc in places if 0 <= pc < TOP - 1)
 
 
-def compare(functions, table):
+def compare(functions: list[tuple[int, int, list[tuple[int, Rule]], dict[str, Any]]], table: UnwindTable) -> None:
     """The table says what the functions say; its ranges may be in another order."""
     for pc in places_of(functions):
         expected, found = model(functions, pc), table.find(pc)
@@ -144,14 +154,21 @@ def compare(functions, table):
         assert found.pauth_key == "AB".index(options.get("pauth_key", "A"))
 
 
-def collect(machine, functions):
+def collect(
+    machine: Machine, functions: list[tuple[int, int, list[tuple[int, Rule]], dict[str, Any]]]
+) -> SectionBuilder:
     builder = SectionBuilder(machine)
     for start, size, rows, options in functions:
         builder.function(start, size, rows, **options)
     return builder
 
 
-def check(machine, version, functions, **options):
+def check(
+    machine: Machine,
+    version: int,
+    functions: list[tuple[int, int, list[tuple[int, Rule]], dict[str, Any]]],
+    **options: Any,
+) -> Section:
     builder = collect(machine, functions)
     compare(functions, builder.table())
     built = builder.build(version=version, **options)
@@ -166,7 +183,7 @@ def check(machine, version, functions, **options):
     return section
 
 
-def check_minimal(section):
+def check_minimal(section: Section) -> None:
     """No field is wider than it has to be, and the header counts right."""
     shapes = section.shapes
     for shape in range(len(shapes)):
@@ -190,7 +207,7 @@ def check_minimal(section):
     assert section.length == section.end
 
 
-def control_positions(words):
+def control_positions(words: list[int]) -> set[int]:
     positions, at = set(), 0
     while at < len(words):
         positions.add(at)
@@ -200,7 +217,7 @@ def control_positions(words):
 
 @settings(max_examples=examples(150), deadline=None)
 @given(st.data())
-def test_near_functions(data):
+def test_near_functions(data: DataObject) -> None:
     machine, version = data.draw(st.sampled_from(KINDS))
     starts, sizes = st.integers(0x1000, 0x8000), st.one_of(st.integers(0, 400), st.integers(0, 0x20000))
     functions = data.draw(function_lists(machine, version, starts, sizes))
@@ -212,7 +229,7 @@ def test_near_functions(data):
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.data())
-def test_functions_anywhere(data):
+def test_functions_anywhere(data: DataObject) -> None:
     machine = data.draw(st.sampled_from([AMD64, AARCH64, S390X]))
     anywhere = st.one_of(
         st.integers(0, TOP - 1),
@@ -227,7 +244,7 @@ def test_functions_anywhere(data):
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.data())
-def test_reach_of_32_bits(data):
+def test_reach_of_32_bits(data: DataObject) -> None:
     """A function near enough is written, around the end of the address space too; one farther away is refused."""
     version = data.draw(st.sampled_from([1, 2]))
     pcrel = version == 2 and data.draw(st.booleans())
@@ -236,7 +253,7 @@ def test_reach_of_32_bits(data):
     away = edge + data.draw(st.integers(-2, 2))
     start = (address + (28 if pcrel else 0) + away) % TOP
     assume(start < TOP - 16)
-    functions = [(start, 8, [(0, Rule(Part(PartKind.REGISTER, 7, 8), Part(PartKind.AT_CFA, 0, -8)))], {})]
+    functions: list[Any] = [(start, 8, [(0, Rule(Part(PartKind.REGISTER, 7, 8), Part(PartKind.AT_CFA, 0, -8)))], {})]
     if -(2**31) <= away < 2**31:
         check(AMD64, version, functions, address=address, pcrel=pcrel)
     else:
@@ -247,7 +264,7 @@ def test_reach_of_32_bits(data):
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.data())
-def test_from_version_to_version(data):
+def test_from_version_to_version(data: DataObject) -> None:
     """A table read from one version and written in another that can say it stays the same."""
     machine, version = data.draw(st.sampled_from([one for one in KINDS if one[1] < 3]))
     functions = data.draw(function_lists(machine, version, st.integers(0, 0x4000), st.integers(0, 400)))
@@ -266,7 +283,7 @@ def test_from_version_to_version(data):
 
 
 @pytest.mark.parametrize("order", ["little", "big"])
-def test_byte_order_and_abi(order):
+def test_byte_order_and_abi(order: ByteOrder) -> None:
     for machine, abi in ((AMD64, 3), (AARCH64, 1 if order == "big" else 2), (S390X, 4)):
         section = SectionBuilder(machine).build(byteorder=order).section
         assert (section.abi_arch, section.byteorder) == (abi, order)
@@ -275,7 +292,7 @@ def test_byte_order_and_abi(order):
     ]
 
 
-def test_header_that_is_written():
+def test_header_that_is_written() -> None:
     builder = SectionBuilder("amd64")
     builder.function(0x2000, 16, ["CFA = rsp+8"])
     builder.function(0x1000, 16, ["CFA = rsp+8", (1, "CFA = rsp+16, FP = *(CFA-16)")])
@@ -289,13 +306,13 @@ def test_header_that_is_written():
 
 
 @pytest.mark.parametrize(("version", "options"), [(1, {"pcrel": True}), (3, {"frame_pointer": True}), (0, {}), (4, {})])
-def test_flags_and_versions_that_there_are_not(version, options):
+def test_flags_and_versions_that_there_are_not(version: int, options: dict[str, Any]) -> None:
     with pytest.raises(InexpressibleError) as error:
         SectionBuilder(AMD64).build(version=version, **options)
     assert error.value.rule == ("header-flags" if options else "header-version")
 
 
-def test_relocatable_files_keep_their_order_and_have_no_starts():
+def test_relocatable_files_keep_their_order_and_have_no_starts() -> None:
     builder = SectionBuilder(AARCH64)
     for section, start in ((5, 0x20), (2, 0), (5, 0)):
         builder.function(start, 16, [f"CFA = sp+{section + start}"], section=section)
@@ -305,9 +322,9 @@ def test_relocatable_files_keep_their_order_and_have_no_starts():
         assert built.functions.start.tolist() == [0, 0, 0]
         assert built.code_section.tolist() == [5, 2, 5]
         assert built.code_address.tolist() == [0x20, 0, 0]
-        section = decode(encode(built))
-        section.code_section, section.code_address = built.code_section, built.code_address
-        table = to_table(section)
+        again = decode(encode(built))
+        again.code_section, again.code_address = built.code_section, built.code_address
+        table = to_table(again)
         assert [table.find(at, section=where).rule.cfa.offset for where, at in ((5, 0x20), (2, 0), (5, 0))] == [
             37,
             2,
@@ -317,7 +334,7 @@ def test_relocatable_files_keep_their_order_and_have_no_starts():
 
 @pytest.mark.whole
 @pytest.mark.parametrize("rows", [65535, 65536, 65547, 2 * 65535 + 1])
-def test_functions_of_very_many_rows_are_split(rows, interpreted):
+def test_functions_of_very_many_rows_are_split(rows: int, interpreted: bool) -> None:
     if interpreted and rows > 65547:
         pytest.skip("the same, slower")
     builder = SectionBuilder(AMD64)
@@ -337,7 +354,7 @@ def test_functions_of_very_many_rows_are_split(rows, interpreted):
     assert int(section.functions.size[1:].sum()) == 3 * rows + 5
     assert section.signal.tolist() == [False, *[True] * parts]
     table, before = to_table(section), builder.table()
-    pcs = np.arange(0x10000, 0x10000 + 3 * rows + 6, 7 if interpreted else 1, np.uint64)
+    pcs = np.arange(0x10000, 0x10000 + 3 * rows + 6, 7 if interpreted else 1, dtype=np.uint64)
     new, old = table.find_many(pcs)[1], before.find_many(pcs)[1]
     assert np.array_equal(new, old)
     assert np.array_equal(table.rules[table.row_rule]["cfa"]["offset"], before.rules[before.row_rule]["cfa"]["offset"])
@@ -345,7 +362,7 @@ def test_functions_of_very_many_rows_are_split(rows, interpreted):
     assert builder.build(version=2, address=0x8000, leave_out=True).split == ()
 
 
-def test_equal_rules_share_a_shape():
+def test_equal_rules_share_a_shape() -> None:
     builder = SectionBuilder(AMD64)
     for n in range(300):
         builder.function(n * 16, 16, ["CFA = rsp+8", (1, "CFA = rsp+16"), (9, "CFA = rsp+8")])
@@ -353,7 +370,7 @@ def test_equal_rules_share_a_shape():
     assert len(decode(builder.encode()).shapes) == 2
 
 
-def test_one_row_that_needs_flex_makes_the_function_flex():
+def test_one_row_that_needs_flex_makes_the_function_flex() -> None:
     builder = SectionBuilder(AMD64)
     builder.function(0, 16, ["CFA = rsp+8", (1, "CFA = r10")])
     builder.function(16, 16, ["CFA = rsp+8"])
@@ -362,10 +379,16 @@ def test_one_row_that_needs_flex_makes_the_function_flex():
     assert section.shapes.info[section.row_shape].tolist() == [0x04, 0x04, 0x03]
 
 
-def test_drap_is_written_as_the_assembler_writes_it():
+def test_drap_is_written_as_the_assembler_writes_it() -> None:
     builder = SectionBuilder(AMD64)
     saved = "CFA = r10, FP = *(rbp)"
-    rows = ["CFA = rsp+8", (5, "CFA = r10"), (17, saved), (19, "CFA = *(rbp-8), FP = *(rbp)"), (22, saved)]
+    rows: list[str | Rule | tuple[int, str | Rule]] = [
+        "CFA = rsp+8",
+        (5, "CFA = r10"),
+        (17, saved),
+        (19, "CFA = *(rbp-8), FP = *(rbp)"),
+        (22, saved),
+    ]
     builder.function(0, 28, [*rows, (27, "CFA = rsp+8, FP = *(rbp)")], section=1)
     assert builder.encode() == bytes.fromhex(
         "e2de03040300f800 0100000006000000 29000000000000001000000000000000000000001c00000000000000"
@@ -382,19 +405,19 @@ def test_drap_is_written_as_the_assembler_writes_it():
         [(16, "CFA = rsp")],
     ],
 )
-def test_rows_rise_and_lie_inside(rows):
+def test_rows_rise_and_lie_inside(rows: list[tuple[int, str]]) -> None:
     with pytest.raises(ValueError, match="rows rise and lie inside"):
         SectionBuilder(AMD64).function(0, 16, rows)
 
 
-def test_machines_and_keys_that_there_are_not():
+def test_machines_and_keys_that_there_are_not() -> None:
     with pytest.raises(ValueError, match="unknown machine 'vax'"):
         SectionBuilder("vax")
     with pytest.raises(ValueError, match="the key is A or B"):
         SectionBuilder(AARCH64).function(0, 16, [], pauth_key="C")
 
 
-def test_a_refused_function_leaves_nothing_behind():
+def test_a_refused_function_leaves_nothing_behind() -> None:
     builder = SectionBuilder(AMD64)
     with pytest.raises(ValueError, match="rows rise"):
         builder.function(0x1000, 32, ["CFA = rsp+8", (99, "CFA = rbp+16")])
@@ -404,12 +427,12 @@ def test_a_refused_function_leaves_nothing_behind():
 
 
 @pytest.mark.parametrize(("section", "block"), [(-2, 0), (2**31, 0), (-1, -16), (-1, 2**32)])
-def test_text_sections_and_blocks_that_there_are_not(section, block):
+def test_text_sections_and_blocks_that_there_are_not(section: int, block: int) -> None:
     with pytest.raises(ValueError, match="out of range"):
         SectionBuilder(AMD64).function(0, 16, ["CFA = rsp+8"], section=section, block=block)
 
 
-def test_functions_with_addresses_and_in_text_sections_do_not_mix():
+def test_functions_with_addresses_and_in_text_sections_do_not_mix() -> None:
     builder = SectionBuilder(AMD64)
     builder.function(0, 16, ["CFA = rsp+8"])
     builder.function(0, 16, ["CFA = rsp+8"], section=1)
@@ -417,13 +440,14 @@ def test_functions_with_addresses_and_in_text_sections_do_not_mix():
         builder.build()
 
 
-def test_byte_orders_and_versions_that_there_are_not():
+def test_byte_orders_and_versions_that_there_are_not() -> None:
     builder = SectionBuilder(AMD64)
     builder.function(0, 16, ["CFA = rsp+8"])
+    middle: Any = "middle"
     with pytest.raises(ValueError, match="not 'middle'"):
-        builder.build(byteorder="middle")
+        builder.build(byteorder=middle)
     with pytest.raises(ValueError, match="not 'middle'"):
-        with_byteorder(builder.build().section, "middle")
+        with_byteorder(builder.build().section, middle)
     for call in (refusals, lambda table, version: build(table, version=version)):
         with pytest.raises(InexpressibleError, match="version 7 is not known"):
             call(builder.table(), 7)
@@ -435,14 +459,14 @@ def test_byte_orders_and_versions_that_there_are_not():
     "change",
     [{"length": 1 << 60}, {"length": 27}, {"length": -1}, {"version": 9}, {"num_fdes": 1 << 40}, {"fdeoff": -9}],
 )
-def test_a_section_that_contradicts_itself_is_not_written(change):
+def test_a_section_that_contradicts_itself_is_not_written(change: dict[str, Any]) -> None:
     builder = SectionBuilder(AMD64)
     builder.function(0, 16, ["CFA = rsp+8"])
     with pytest.raises(InexpressibleError):
         encode(replace(builder.build().section, **change))
 
 
-def test_an_outermost_row_that_loses_its_cfa_is_told():
+def test_an_outermost_row_that_loses_its_cfa_is_told() -> None:
     builder = SectionBuilder(AMD64)
     builder.function(0, 16, ["outermost frame"])
     builder.function(16, 16, ["CFA = rsp+8, RA undefined"])
@@ -450,7 +474,7 @@ def test_an_outermost_row_that_loses_its_cfa_is_told():
     assert builder.build().outermost == (1,)
 
 
-def test_what_was_refused_is_told_in_the_order_of_the_table():
+def test_what_was_refused_is_told_in_the_order_of_the_table() -> None:
     builder = SectionBuilder(AMD64)
     builder.function(1 << 40, 16, ["CFA = rsp+8"])
     builder.function(16, 16, ["CFA = r10"])

@@ -1,21 +1,27 @@
 """Damaged and made-up sections: only errors of walkback come out, in bounded memory and time."""
 
+from __future__ import annotations
+
 import random
 import struct
 import time
 import tracemalloc
+from collections.abc import Callable, Iterator
+from types import ModuleType
 
 import numpy as np
 import pytest
 
 from effort import rounds
 from sframebuilder import AARCH64, AARCH64_BIG, AMD64, PCREL, S390X, SFrameBuilder, row
+from walkback.base.arch import ByteOrder
 from walkback.base.errors import SFrameError, WalkbackError
 from walkback.sframe.decoding import decode, decode_all
 from walkback.sframe.dump import View, gnu, json, llvm, readable
 from walkback.sframe.encoding import encode
-from walkback.sframe.files import SFrameSection, from_bytes
+from walkback.sframe.files import SFrameSection, Source, from_bytes
 from walkback.sframe.rules import to_table
+from walkback.sframe.section import Section
 
 pytestmark = pytest.mark.kernel
 
@@ -39,7 +45,7 @@ def base_sections() -> list[bytes]:
     out = []
     for version in (1, 2, 3):
         for abi in (AMD64, AARCH64, AARCH64_BIG, S390X):
-            order = "big" if abi in (AARCH64_BIG, S390X) else "little"
+            order: ByteOrder = "big" if abi in (AARCH64_BIG, S390X) else "little"
             builder = SFrameBuilder(version, abi=abi, order=order)
             builder.function(0x1000, 64, [row(0, 1, [8]), row(1, 1, [16, -16]), row(4, 0, [16, -16, -8]), row(9, 0)])
             builder.function(0x1040, 700, [row(0, 1, [4]), row(300, 1, [400, -48], size=2)], fre_type=1, key_b=True)
@@ -75,41 +81,41 @@ def damage(random: random.Random, bases: list[bytes]) -> bytes:
     return bytes(data)
 
 
-def flip(random, data, at, bases):
+def flip(random: random.Random, data: bytearray, at: int, bases: list[bytes]) -> None:
     data[at] ^= 1 << random.randrange(8)
 
 
-def poke(random, data, at, bases):
+def poke(random: random.Random, data: bytearray, at: int, bases: list[bytes]) -> None:
     data[at] = random.randrange(256)
 
 
-def store(random, data, at, bases):
+def store(random: random.Random, data: bytearray, at: int, bases: list[bytes]) -> None:
     code, size = random.choice((("<I", 4), (">I", 4), ("<H", 2), (">H", 2)))
     at = random.choice((at, 8, 12, 16, 20, 24))
     if at + size <= len(data):
         struct.pack_into(code, data, at, random.choice(VALUES) & (2 ** (8 * size) - 1))
 
 
-def cut(random, data, at, bases):
+def cut(random: random.Random, data: bytearray, at: int, bases: list[bytes]) -> None:
     del data[random.randrange(len(data)) :]
 
 
-def drop(random, data, at, bases):
+def drop(random: random.Random, data: bytearray, at: int, bases: list[bytes]) -> None:
     del data[at : at + random.randrange(1, 20)]
 
 
-def insert(random, data, at, bases):
+def insert(random: random.Random, data: bytearray, at: int, bases: list[bytes]) -> None:
     data[at:at] = random.randbytes(random.randrange(1, 20))
 
 
-def splice(random, data, at, bases):
+def splice(random: random.Random, data: bytearray, at: int, bases: list[bytes]) -> None:
     other = random.choice(bases)
     start = random.randrange(len(other))
     part = other[start : start + random.randrange(1, 60)]
     data[at : at + len(part)] = part
 
 
-def ask(wanted) -> bool:
+def ask(wanted: Callable[..., object]) -> bool:
     """Whether an answer came; errors of walkback are one line."""
     text = "fine"
     try:
@@ -120,7 +126,7 @@ def ask(wanted) -> bool:
     return text == "fine"
 
 
-def look_up(section) -> None:
+def look_up(section: Section) -> None:
     table = to_table(section)
     starts = table.range_start
     pcs = np.concatenate([starts, starts + table.range_size, starts - np.uint64(1), starts + np.uint64(7)])
@@ -162,11 +168,11 @@ def dump_everything(data: bytes, address: int) -> None:
             ask(lambda dump=dump, piece=piece: write(dump, source, piece))
 
 
-def write(dump, source, piece: SFrameSection) -> int:
+def write(dump: ModuleType, source: Source, piece: SFrameSection) -> int:
     return sum(len(part) for part in dump.dump(View.of(source, piece)))
 
 
-def peak(wanted) -> int:
+def peak(wanted: Callable[..., object]) -> int:
     """Bytes allocated at most while it runs."""
     before = tracemalloc.get_traced_memory()[0]
     tracemalloc.reset_peak()
@@ -175,13 +181,13 @@ def peak(wanted) -> int:
 
 
 @pytest.fixture
-def traced():
+def traced() -> Iterator[None]:
     tracemalloc.start()
     yield
     tracemalloc.stop()
 
 
-def test_sound_sections_are_sound():
+def test_sound_sections_are_sound() -> None:
     for data in base_sections()[:12]:
         assert encode(decode(data)) == data
         ask_everything(data, 0x400000)
@@ -189,7 +195,7 @@ def test_sound_sections_are_sound():
 
 
 @pytest.mark.parametrize("address", [0, 2**64 - 300])
-def test_damaged_sections(address, interpreted):
+def test_damaged_sections(address: int, interpreted: bool) -> None:
     bases = base_sections()
     for data in bases:  # what Python and NumPy keep from the first time is not counted
         ask_everything(data, address)
@@ -214,7 +220,7 @@ def test_damaged_sections(address, interpreted):
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_every_cut_of_a_section(version, traced):
+def test_every_cut_of_a_section(version: int, traced: None) -> None:
     data = base_sections()[4 * (version - 1)]
     for length in range(len(data)):
         with pytest.raises(SFrameError):
@@ -222,7 +228,16 @@ def test_every_cut_of_a_section(version, traced):
         ask_everything(data[:length], 0)
 
 
-def header(version, *, fdes=0, fres=0, fre_len=0, fdeoff=0, freoff=0, auxiliary=0):
+def header(
+    version: int,
+    *,
+    fdes: int = 0,
+    fres: int = 0,
+    fre_len: int = 0,
+    fdeoff: int = 0,
+    freoff: int = 0,
+    auxiliary: int = 0,
+) -> bytes:
     return struct.pack("<HBBBbbB5I", 0xDEE2, version, 5, 3, 0, -8, auxiliary, fdes, fres, fre_len, fdeoff, freoff)
 
 
@@ -243,7 +258,7 @@ CLAIMS = {
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_claims_cost_nothing(name, traced):
+def test_claims_cost_nothing(name: str, traced: None) -> None:
     data = CLAIMS[name]
     began = time.process_time()
     assert peak(lambda: ask_everything(data, 0)) < DECODE_BASE + DECODE_TIMES * len(data)
@@ -251,32 +266,32 @@ def test_claims_cost_nothing(name, traced):
     assert time.process_time() - began < 5
 
 
-def small_or_large(interpreted) -> int:
+def small_or_large(interpreted: bool) -> int:
     return 200 if interpreted else 3000
 
 
-def many_functions(count):
+def many_functions(count: int) -> bytes:
     builder = SFrameBuilder(3)
     for number in range(count):
         builder.function(16 * number, 16, fre_offset=0)
     return builder.bytes()
 
 
-def overlapping_functions(count):
+def overlapping_functions(count: int) -> bytes:
     builder = SFrameBuilder(2)
     for number in range(count):
         builder.function(4 * number, 64, [row(0, 1, [8])], shares=0 if number else None)
     return builder.bytes()
 
 
-def greedy_functions(count):
+def greedy_functions(count: int) -> bytes:
     builder = SFrameBuilder(2)
     for number in range(count):
         builder.function(16 * number, 16, [row(n, 1, [8]) for n in range(3)], num_fres=0xFFFFFFFF)
     return builder.bytes()
 
 
-def rows_at_every_byte(count, infos, length):
+def rows_at_every_byte(count: int, infos: list[int], length: int) -> bytes:
     """Functions whose rows begin at every byte: as many rows as bytes, and each with words that no other has."""
     random_ = random.Random(1)
     body = bytes(random_.choice(infos) for _ in range(8 * count))
@@ -284,7 +299,7 @@ def rows_at_every_byte(count, infos, length):
     return header(2, fdes=length, fre_len=len(body), freoff=len(index)) + index + body
 
 
-def shared_rows(count):
+def shared_rows(count: int) -> bytes:
     builder = SFrameBuilder(2)
     rows = [row(n, 1, [8]) for n in range(255)]
     for number in range(count // 6):
@@ -292,7 +307,7 @@ def shared_rows(count):
     return builder.bytes()
 
 
-LARGE = {
+LARGE: dict[str, Callable[[int], bytes]] = {
     "shared rows": shared_rows,
     "many functions": many_functions,
     "overlapping functions": overlapping_functions,
@@ -303,7 +318,7 @@ LARGE = {
 
 @pytest.mark.whole
 @pytest.mark.parametrize("name", LARGE)
-def test_large_sections_made_to_be_worst(name, traced, interpreted):
+def test_large_sections_made_to_be_worst(name: str, traced: None, interpreted: bool) -> None:
     if interpreted and name in {"shared rows", "greedy functions"}:
         pytest.skip("a hundred thousand rows take minutes")
     data = LARGE[name](small_or_large(interpreted))
@@ -315,14 +330,14 @@ def test_large_sections_made_to_be_worst(name, traced, interpreted):
 
 
 @pytest.mark.parametrize(("infos", "length"), [([0x5E, 0x5F, 0xDE, 0xDF], 62), ([0x1E, 0x1F, 0x9E, 0x9F], 17)])
-def test_overlapping_rows_with_many_words(traced, infos, length):
+def test_overlapping_rows_with_many_words(traced: None, infos: list[int], length: int) -> None:
     # At every byte stands a row of its own, with 15 words that are kept in 4 bytes each, and an interner's entry: 100
     # bytes for each byte is what it comes to if nothing larger is made on the way.
     data = rows_at_every_byte(8000, infos, length)
     assert peak(lambda: decode(data, faults=True)) < (4 << 20) + 128 * len(data)
 
 
-def test_gaps_between_functions_are_found_quickly(interpreted):
+def test_gaps_between_functions_are_found_quickly(interpreted: bool) -> None:
     count = small_or_large(interpreted)
     builder = SFrameBuilder(2)
     for number in range(count):

@@ -1,9 +1,13 @@
 """What a version cannot say is refused by its name: never rounded, never left out in silence."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 
-from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.base.arch import AARCH64, AMD64, S390X, Machine
 from walkback.base.errors import InexpressibleError, WalkbackError
 from walkback.sframe.builder import SectionBuilder
 from walkback.sframe.building import build
@@ -13,6 +17,7 @@ from walkback.sframe.planning import refusals
 from walkback.sframe.rules import to_table
 from walkback.sframe.words import Refusal
 from walkback.table.rule import Part, PartKind, Reason, Rule, inexpressible
+from walkback.table.table import UnwindTable
 
 CFA = Part(PartKind.REGISTER, 7, 8)
 RA = Part(PartKind.AT_CFA, 0, -8)
@@ -91,7 +96,7 @@ RULES = [
 
 
 @pytest.mark.parametrize(("machine", "version", "text", "reason"), RULES)
-def test_rules(machine, version, text, reason):
+def test_rules(machine: Machine, version: int, text: str, reason: Refusal | None) -> None:
     rule = Rule.parse(text, machine)
     builder = SectionBuilder(machine)
     fine = "CFA = r15+160" if machine is S390X else "CFA = sp+16"
@@ -119,7 +124,7 @@ def test_rules(machine, version, text, reason):
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("reason", Reason)
-def test_inexpressible_rules(version, reason):
+def test_inexpressible_rules(version: int, reason: Reason) -> None:
     builder = SectionBuilder(AMD64)
     builder.function(0, 16, [inexpressible(reason)])
     assert [one.reason for one in refusals(builder.table(), version)] == [Refusal.INEXPRESSIBLE]
@@ -154,7 +159,7 @@ RANGES = [
 
 
 @pytest.mark.parametrize(("machine", "version", "what", "reason"), RANGES)
-def test_ranges(machine, version, what, reason):
+def test_ranges(machine: Machine, version: int, what: dict[str, Any], reason: Refusal | None) -> None:
     what = dict(what)
     start, size = what.pop("start", 0x100), what.pop("size", 300)
     builder = SectionBuilder(machine)
@@ -173,13 +178,13 @@ def test_ranges(machine, version, what, reason):
     assert len(built.section.functions) == 0
 
 
-def test_every_refusal_has_words_and_a_test():
+def test_every_refusal_has_words_and_a_test() -> None:
     tested = {reason for *_, reason in RULES + RANGES} | {Refusal.INEXPRESSIBLE, Refusal.BLOCK_ROWS, Refusal.NONE}
     assert tested - {None} == set(Refusal)
     assert [reason for reason in Refusal if not reason.words] == [Refusal.NONE]
 
 
-def test_what_is_refused_is_counted():
+def test_what_is_refused_is_counted() -> None:
     builder = SectionBuilder(AMD64)
     for n in range(5):
         builder.function(n * 16, 16, ["CFA = r10" if n % 2 else "CFA = rsp+8"])
@@ -190,7 +195,7 @@ def test_what_is_refused_is_counted():
     assert len(built.section.functions) == 3
 
 
-def test_the_first_reason_counts():
+def test_the_first_reason_counts() -> None:
     builder = SectionBuilder(AMD64)
     builder.function(0, 16, ["CFA = rsp+8", (1, "CFA = rsp+8, FP = rbx"), (2, "CFA = r10")], signal=True)
     assert [(one.row, one.reason) for one in refusals(builder.table(), 2)] == [(None, Refusal.SIGNAL)]
@@ -199,7 +204,7 @@ def test_the_first_reason_counts():
     assert [(one.row, one.reason) for one in refusals(builder.table(), 2)] == [(1, Refusal.FP_REGISTER)]
 
 
-def test_far_functions_are_left_out_and_near_ones_kept():
+def test_far_functions_are_left_out_and_near_ones_kept() -> None:
     builder = SectionBuilder(AMD64)
     for start in (2**31 + 100, 0x1000, 2**40, 2**64 - 4096):
         builder.function(start, 16, ["CFA = rsp+8"])
@@ -208,7 +213,7 @@ def test_far_functions_are_left_out_and_near_ones_kept():
     assert decode(encode(built.section)).code_address.tolist() == [0x1000, 2**64 - 4096]
 
 
-def many_rows_in_a_block():
+def many_rows_in_a_block() -> UnwindTable:
     builder = SectionBuilder(AMD64)
     builder.function(0x1000, 510, ["CFA = rsp+8"], block=255)
     table = builder.table()
@@ -219,18 +224,18 @@ def many_rows_in_a_block():
     return table
 
 
-def test_a_block_of_very_many_rows():
+def test_a_block_of_very_many_rows() -> None:
     assert [one.reason for one in refusals(many_rows_in_a_block(), 3)] == [Refusal.BLOCK_ROWS]
 
 
-def test_version_1_does_not_know_s390x():
+def test_version_1_does_not_know_s390x() -> None:
     builder = SectionBuilder(S390X)
     builder.function(0, 16, ["CFA = r15+160"])
     with pytest.raises(InexpressibleError):
         builder.build(version=1)
 
 
-def test_signed_return_addresses_are_aarch64s():
+def test_signed_return_addresses_are_aarch64s() -> None:
     builder = SectionBuilder(AMD64)
     builder.function(0, 16, ["CFA = rsp+8, RA = *(CFA-8) signed"])
     with pytest.raises(InexpressibleError):
@@ -248,8 +253,8 @@ def test_signed_return_addresses_are_aarch64s():
         (0, 16, f"CFA = rsp+{2**63}"),
     ],
 )
-def test_numbers_that_are_too_large(start, size, row):
-    def make():
+def test_numbers_that_are_too_large(start: int, size: int, row: str | tuple[int, str]) -> None:
+    def make() -> None:
         builder = SectionBuilder(AMD64)
         builder.function(start, size, [row])
         builder.build()

@@ -1,11 +1,17 @@
 """Whatever a section holds: encoding what was decoded gives its bytes, in either byte order."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
 
 from effort import examples
-from sframebuilder import SFrameBuilder, row
+from sframebuilder import Row, SFrameBuilder, row
+from walkback.base.arch import ByteOrder
 from walkback.sframe.decoding import decode, decode_all
 from walkback.sframe.encoding import encode, with_byteorder
 
@@ -17,7 +23,7 @@ JUNK = st.binary(max_size=9)
 
 
 @st.composite
-def rows_of(draw, fre_type):
+def rows_of(draw: DrawFn, fre_type: int) -> list[Row]:
     starts = st.integers(0, (0xFF, 0xFFFF, 0xFFFFFFFF)[fre_type])
     rows = []
     for _ in range(draw(st.integers(0, 4))):
@@ -28,7 +34,7 @@ def rows_of(draw, fre_type):
 
 
 @st.composite
-def builders(draw):
+def builders(draw: DrawFn) -> SFrameBuilder:
     """A section with arbitrary fields that can all be read."""
     version = draw(st.sampled_from([1, 2, 3]))
     builder = SFrameBuilder(
@@ -68,7 +74,7 @@ def builders(draw):
 
 @settings(max_examples=examples(250), deadline=None)
 @given(builders(), st.integers(0, 2**64 - 1))
-def test_bytes_come_back(builder, address):
+def test_bytes_come_back(builder: SFrameBuilder, address: int) -> None:
     data, labels = builder.assemble()
     # functions that share rows may claim more than there is room for
     section = decode(data, address=address, faults=True)
@@ -81,7 +87,7 @@ def test_bytes_come_back(builder, address):
     owners = [0 if one.shares is not None else number for number, one in enumerate(builder.functions)]
     places = [labels[f"fre{owners[number]}.{n}"] for number in range(len(count)) for n in range(count[number])]
     assert section.row_offsets().tolist() == places
-    starts = [one.raw for one in builder.functions]
+    starts: list[Any] = [one.raw for one in builder.functions]
     assert section.functions.start.tolist() == starts
     base = [address + (section.field_offset(n) if builder.flags & 4 else 0) for n in range(len(count))]
     assert section.code_address.tolist() == [(a + b) % 2**64 for a, b in zip(base, starts, strict=True)]
@@ -89,12 +95,12 @@ def test_bytes_come_back(builder, address):
 
 @settings(max_examples=examples(100), deadline=None)
 @given(builders())
-def test_byte_order_there_and_back(builder):
+def test_byte_order_there_and_back(builder: SFrameBuilder) -> None:
     data = builder.bytes()
     section = decode(data, faults=True)
     if section.functions.fault.any():
         return
-    other = "big" if builder.order == "little" else "little"
+    other: ByteOrder = "big" if builder.order == "little" else "little"
     turned = encode(with_byteorder(section, other))
     builder.order = other
     assert turned == builder.bytes()
@@ -103,7 +109,7 @@ def test_byte_order_there_and_back(builder):
 
 @settings(max_examples=examples(40), deadline=None)
 @given(st.lists(builders(), min_size=1, max_size=4))
-def test_pieces_of_concatenated_sections(parts):
+def test_pieces_of_concatenated_sections(parts: list[SFrameBuilder]) -> None:
     data, places = b"", []
     for builder in parts:
         builder.tail, builder.rows_first = b"", False

@@ -1,11 +1,14 @@
 """Where rows stand: of one row the same as of all, and where the builder put it."""
 
+from __future__ import annotations
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from sframebuilder import SFrameBuilder, row
+from sframebuilder import Row, SFrameBuilder, row
+from walkback.base.arch import ByteOrder
 from walkback.sframe.decoding import decode
 
 pytestmark = pytest.mark.kernel
@@ -29,7 +32,14 @@ FUNCTION = st.tuples(st.integers(0, 2), st.lists(ROW, max_size=20), st.binary(ma
     st.booleans(),
     st.booleans(),
 )
-def test_the_place_of_one_row_is_that_among_all(version, order, functions, bytes_between, rows_first, sharing):
+def test_the_place_of_one_row_is_that_among_all(
+    version: int,
+    order: ByteOrder,
+    functions: list[tuple[int, list[Row], bytes]],
+    bytes_between: bytes,
+    rows_first: bool,
+    sharing: bool,
+) -> None:
     builder = SFrameBuilder(version, order=order, between=bytes_between, auxiliary=b"aux", rows_first=rows_first)
     for number, (kind, rows, before) in enumerate(functions):
         builder.function(100 * number, 100, rows, fre_type=kind, before=before)
@@ -49,7 +59,7 @@ def test_the_place_of_one_row_is_that_among_all(version, order, functions, bytes
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_the_rows_before_one_that_cannot_be_read_have_their_places(version):
+def test_the_rows_before_one_that_cannot_be_read_have_their_places(version: int) -> None:
     builder = SFrameBuilder(version)
     builder.function(0, 100, [row(0, 1, [8]), row(1, 1, [16, -16]), row(2, 1, info=0x63)])
     builder.function(100, 100, [row(0, 1, [8, 8], size=4), row(9, 1, [16])], fre_type=1)

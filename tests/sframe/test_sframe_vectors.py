@@ -1,14 +1,18 @@
 """Bytes and what they mean: one test for each sentence of the specifications that can be got wrong."""
 
+from __future__ import annotations
+
 import struct
+from typing import Any
 
 import numpy as np
 import pytest
 
-from sframebuilder import AARCH64, AARCH64_BIG, AMD64, FDE_SIZES, PCREL, S390X, SORTED, SFrameBuilder, row
+from sframebuilder import AARCH64, AARCH64_BIG, AMD64, FDE_SIZES, PCREL, S390X, SORTED, Row, SFrameBuilder, row
 from walkback.base.arch import AARCH64 as MACHINE_AARCH64
 from walkback.base.arch import AMD64 as MACHINE_AMD64
 from walkback.base.arch import S390X as MACHINE_S390X
+from walkback.base.arch import ByteOrder
 from walkback.base.errors import InexpressibleError, SFrameError
 from walkback.sframe.decoding import decode, decode_all
 from walkback.sframe.encoding import encode, with_byteorder
@@ -22,14 +26,23 @@ BIG_ABIS = {AARCH64_BIG, S390X}
 MACHINES = {AMD64: MACHINE_AMD64, AARCH64: MACHINE_AARCH64, AARCH64_BIG: MACHINE_AARCH64, S390X: MACHINE_S390X}
 
 
-def one_function(version, abi, rows, *, size=64, fixed_ra=None, fixed_fp=0, **options):
-    order = "big" if abi in BIG_ABIS else "little"
+def one_function(
+    version: int,
+    abi: int,
+    rows: list[Row],
+    *,
+    size: int = 64,
+    fixed_ra: int | None = None,
+    fixed_fp: int = 0,
+    **options: Any,
+) -> bytes:
+    order: ByteOrder = "big" if abi in BIG_ABIS else "little"
     builder = SFrameBuilder(version, order=order, abi=abi, fixed_ra=fixed_ra, fixed_fp=fixed_fp)
     builder.function(0x1000, size, rows, **options)
     return builder.bytes()
 
 
-def texts(data: bytes, **options) -> list[str]:
+def texts(data: bytes, **options: Any) -> list[str]:
     """The rules of all rows, as people write them; also checks that the bytes come back."""
     section = decode(data, **options)
     assert encode(section) == data
@@ -37,7 +50,7 @@ def texts(data: bytes, **options) -> list[str]:
     return [found.rule(row).text(found.machine) for row in range(len(found.row_rule))]
 
 
-def rule_of(version, abi, words, *, base=1, **options) -> str:
+def rule_of(version: int, abi: int, words: list[int], *, base: int = 1, **options: Any) -> str:
     size = options.pop("word_size", 1)
     mangled = options.pop("mangled", False)
     data = one_function(version, abi, [row(0, base, words, size=size, mangled=mangled)], **options)
@@ -53,7 +66,7 @@ DRAP = bytes.fromhex(
 )
 
 
-def test_annotated_example():
+def test_annotated_example() -> None:
     section = decode(DRAP, address=0x5000)
     assert (section.version, section.flags, section.abi_arch) == (3, 4, 3)
     assert (section.cfa_fixed_fp_offset, section.cfa_fixed_ra_offset, section.auxiliary) == (0, -8, b"")
@@ -74,7 +87,7 @@ def test_annotated_example():
     assert encode(section) == DRAP
 
 
-def test_signal_frame_has_its_bit_and_a_word_of_two_bytes():
+def test_signal_frame_has_its_bit_and_a_word_of_two_bytes() -> None:
     data = one_function(3, AMD64, [row(0, 1, [160], size=2)], signal=True)
     assert data[-9:] == bytes.fromhex("0100800000 0023a000")
     section = decode(data)
@@ -83,7 +96,7 @@ def test_signal_frame_has_its_bit_and_a_word_of_two_bytes():
     assert texts(data) == ["CFA = rsp+160, RA = *(CFA-8), FP unchanged"]
 
 
-def test_signal_frame_without_rows():
+def test_signal_frame_without_rows() -> None:
     data = one_function(3, AMD64, [], signal=True)
     assert data[-5:] == bytes.fromhex("0000800000")
     found = to_table(decode(data)).find(0x1000)
@@ -91,7 +104,7 @@ def test_signal_frame_without_rows():
     assert (found.row, found.rule, found.signal) == (None, None, True)
 
 
-def test_start_beyond_two_gigabytes():
+def test_start_beyond_two_gigabytes() -> None:
     data = bytearray(one_function(3, AMD64, [row(0, 1, [8])]))
     data[28:36] = bytes.fromhex("e4ffbfff01000000")
     assert decode(data, address=0x400000).code_address.tolist() == [0x400000 + 0x1C + 0x1FFBFFFE4]
@@ -102,7 +115,7 @@ def test_start_beyond_two_gigabytes():
 
 @pytest.mark.parametrize("order", ["little", "big"])
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_header_fields(version, order):
+def test_header_fields(version: int, order: ByteOrder) -> None:
     builder = SFrameBuilder(
         version,
         order=order,
@@ -131,7 +144,7 @@ def test_header_fields(version, order):
 
 
 @pytest.mark.parametrize(("version", "size"), FDE_SIZES.items())
-def test_size_of_an_index_entry(version, size):
+def test_size_of_an_index_entry(version: int, size: int) -> None:
     builder = SFrameBuilder(version)
     for start in (0, 64, 128):
         builder.function(start, 64)
@@ -143,7 +156,7 @@ def test_size_of_an_index_entry(version, size):
 
 
 @pytest.mark.parametrize("order", ["little", "big"])
-def test_the_magic_number_tells_the_byte_order(order):
+def test_the_magic_number_tells_the_byte_order(order: ByteOrder) -> None:
     data = SFrameBuilder(2, order=order).bytes()
     assert data[:2] == (b"\xe2\xde" if order == "little" else b"\xde\xe2")
     assert decode(data).byteorder == order
@@ -151,7 +164,7 @@ def test_the_magic_number_tells_the_byte_order(order):
 
 @pytest.mark.parametrize("flags", range(8))
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_flags_as_they_stand(version, flags):
+def test_flags_as_they_stand(version: int, flags: int) -> None:
     builder = SFrameBuilder(version, flags=flags)
     builder.function(0x100, 8, [row(0, 1, [8])])
     section = decode(builder.bytes())
@@ -159,7 +172,7 @@ def test_flags_as_they_stand(version, flags):
     assert section.code_address.tolist() == [0x100]
 
 
-def test_unknown_flags_and_reserved_bits_are_kept():
+def test_unknown_flags_and_reserved_bits_are_kept() -> None:
     builder = SFrameBuilder(3, flags=0xFC)
     builder.function(0, 8, [row(0, 1, [8])], info=0x40, info2=0xE0, rep_size=9)
     section = decode(builder.bytes())
@@ -188,7 +201,9 @@ def test_unknown_flags_and_reserved_bits_are_kept():
 )
 @pytest.mark.parametrize("order", ["little", "big"])
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_header_errors_name_rule_and_offset(version, order, change, rule, offset):
+def test_header_errors_name_rule_and_offset(
+    version: int, order: ByteOrder, change: dict[str, int], rule: str, offset: int
+) -> None:
     builder = SFrameBuilder(version, order=order)
     builder.header |= change
     builder.function(0, 8, [row(0, 1, [8])])
@@ -200,13 +215,13 @@ def test_header_errors_name_rule_and_offset(version, order, change, rule, offset
 
 
 @pytest.mark.parametrize("length", range(28))
-def test_too_short_for_a_header(length):
+def test_too_short_for_a_header(length: int) -> None:
     with pytest.raises(SFrameError, match=f"{length} bytes are too few") as error:
         decode(DRAP[:length])
     assert (error.value.rule, error.value.offset) == ("header-size", 0)
 
 
-def test_header_alone():
+def test_header_alone() -> None:
     data = SFrameBuilder(3).bytes()
     section = decode(data)
     assert (len(section.functions), len(section.row_start), len(section.shapes), section.gaps) == (0, 0, 0, ())
@@ -214,13 +229,13 @@ def test_header_alone():
     assert to_table(section).find(0) is None
 
 
-def test_index_offset_is_of_no_matter_without_functions():
+def test_index_offset_is_of_no_matter_without_functions() -> None:
     data = SFrameBuilder(2, fdeoff=0xFFFFFFFF).bytes()
     section = decode(data)
     assert encode(section) == data
 
 
-def test_index_may_stand_after_the_rows():
+def test_index_may_stand_after_the_rows() -> None:
     builder = SFrameBuilder(3, rows_first=True)
     builder.function(0x100, 8, [row(0, 1, [8])])
     builder.function(0x200, 8, [row(0, 1, [16])])
@@ -234,7 +249,7 @@ def test_index_may_stand_after_the_rows():
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("flags", [0, SORTED, PCREL, SORTED | PCREL])
 @pytest.mark.parametrize("address", [0, 0x401000, 2**63, 2**64 - 16])
-def test_starts_count_from_field_or_section(version, flags, address):
+def test_starts_count_from_field_or_section(version: int, flags: int, address: int) -> None:
     builder = SFrameBuilder(version, flags=flags, address=address, auxiliary=b"\0" * 4)
     starts = [(address + away) % 2**64 for away in (-0x1000, 0, 0x7000)]
     for start in starts:
@@ -252,7 +267,7 @@ def test_starts_count_from_field_or_section(version, flags, address):
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize(("fre_type", "largest"), [(0, 0xFF), (1, 0xFFFF), (2, 0xFFFFFFFF)])
 @pytest.mark.parametrize("order", ["little", "big"])
-def test_fre_types(version, fre_type, largest, order):
+def test_fre_types(version: int, fre_type: int, largest: int, order: ByteOrder) -> None:
     builder = SFrameBuilder(version, order=order)
     builder.function(0x100, 0xFFFFFFFF, [row(0, 1, [8]), row(largest, 1, [16])], fre_type=fre_type)
     section = decode(builder.bytes())
@@ -263,7 +278,7 @@ def test_fre_types(version, fre_type, largest, order):
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("fre_type", range(3, 16))
-def test_unknown_fre_types_are_faults(version, fre_type):
+def test_unknown_fre_types_are_faults(version: int, fre_type: int) -> None:
     builder = SFrameBuilder(version)
     builder.function(0, 8, [row(0, 1, [8])])
     builder.function(8, 8, [row(0, 1, [8])], info=fre_type)
@@ -277,12 +292,12 @@ def test_unknown_fre_types_are_faults(version, fre_type):
     assert section.functions.num_fres.tolist() == [1, 1, 1]
     found = to_table(section)
     assert [found.find(at).row for at in (0, 8, 16)] == [0, None, 1]
-    with pytest.raises(InexpressibleError) as error:
+    with pytest.raises(InexpressibleError) as refused:
         encode(section)
-    assert error.value.rule == "function-unreadable"
+    assert refused.value.rule == "function-unreadable"
 
 
-def test_attribute_record_of_version_3():
+def test_attribute_record_of_version_3() -> None:
     builder = SFrameBuilder(3, abi=AARCH64)
     builder.function(0, 8, [row(0, 1, [0])], mask=True, key_b=True, signal=True, flex=True, rep_size=0xEE, fre_type=1)
     data, labels = builder.assemble()
@@ -297,7 +312,7 @@ def test_attribute_record_of_version_3():
     assert section.block_size.tolist() == [0xEE]
 
 
-def test_rows_of_version_3_are_counted_in_16_bits():
+def test_rows_of_version_3_are_counted_in_16_bits() -> None:
     builder = SFrameBuilder(3)
     builder.function(0, 2**17, [row(n, 1, [8]) for n in range(0xFFFF)], fre_type=1)
     section = decode(builder.bytes())
@@ -306,13 +321,13 @@ def test_rows_of_version_3_are_counted_in_16_bits():
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_bit_7_means_nothing_before_version_3(version):
+def test_bit_7_means_nothing_before_version_3(version: int) -> None:
     builder = SFrameBuilder(version)
     builder.function(0, 8, [row(0, 1, [8])], info=0x80)
     assert decode(builder.bytes()).signal.tolist() == [False]
 
 
-def test_padding_of_version_2_is_kept():
+def test_padding_of_version_2_is_kept() -> None:
     builder = SFrameBuilder(2)
     builder.function(0, 8, [row(0, 1, [8])], padding=0xBEEF)
     section = decode(builder.bytes())
@@ -321,7 +336,7 @@ def test_padding_of_version_2_is_kept():
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_pointer_authentication_key(version):
+def test_pointer_authentication_key(version: int) -> None:
     builder = SFrameBuilder(version, abi=AARCH64)
     builder.function(0, 8, [row(0, 1, [0], mangled=True)])
     builder.function(8, 8, [row(0, 1, [0], mangled=True)], key_b=True)
@@ -329,7 +344,7 @@ def test_pointer_authentication_key(version):
     assert [found.find(at).pauth_key for at in (0, 8)] == [0, 1]
 
 
-def test_pointer_authentication_key_is_aarch64s():
+def test_pointer_authentication_key_is_aarch64s() -> None:
     builder = SFrameBuilder(3)
     builder.function(0, 8, [row(0, 1, [8])], key_b=True)
     assert to_table(decode(builder.bytes())).range_pauth_key.tolist() == [0]
@@ -341,7 +356,7 @@ def test_pointer_authentication_key_is_aarch64s():
 @pytest.mark.parametrize("order", ["little", "big"])
 @pytest.mark.parametrize("size", [1, 2, 4])
 @pytest.mark.parametrize("count", range(16))
-def test_words_of_every_size_and_number(order, size, count):
+def test_words_of_every_size_and_number(order: ByteOrder, size: int, count: int) -> None:
     words = [(-1) ** n * ((1 << (8 * size - 1)) - 1 - n) for n in range(count)]
     builder = SFrameBuilder(3, order=order)
     builder.function(0, 8, [row(0, 1, words, size=size), row(1, 0, words, size=size)])
@@ -357,11 +372,11 @@ def test_words_of_every_size_and_number(order, size, count):
 
 
 @pytest.mark.parametrize("words", [[-(2**31)], [2**31 - 1], [-1], [0]])
-def test_words_are_signed(words):
+def test_words_are_signed(words: list[int]) -> None:
     assert rule_of(3, AMD64, words, word_size=4).startswith(f"CFA = rsp{words[0]:+d}" if words[0] else "CFA = rsp,")
 
 
-def test_word_size_varies_from_row_to_row_and_equal_rules_become_one():
+def test_word_size_varies_from_row_to_row_and_equal_rules_become_one() -> None:
     data = one_function(3, AMD64, [row(0, 1, [8]), row(1, 1, [8], size=2), row(2, 1, [8], size=4)])
     section = decode(data)
     assert len(section.shapes) == 3
@@ -371,7 +386,7 @@ def test_word_size_varies_from_row_to_row_and_equal_rules_become_one():
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_word_size_code_3_is_a_fault(version):
+def test_word_size_code_3_is_a_fault(version: int) -> None:
     rows = [row(0, 1, [8]), row(1, 0, info=0x63), row(2, 1, [8])]
     builder = SFrameBuilder(version)
     builder.function(0, 8, rows)
@@ -389,11 +404,11 @@ def test_word_size_code_3_is_a_fault(version):
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("cut", range(1, 9))
-def test_a_row_that_runs_over_the_end(version, cut):
+def test_a_row_that_runs_over_the_end(version: int, cut: int) -> None:
     builder = SFrameBuilder(version)
     builder.function(0, 8, [row(0, 1, [8], size=2), row(1, 1, [16, -16], size=2)], fre_type=1)
-    data, labels = builder.assemble()
-    data = bytearray(data[:-cut])
+    whole, labels = builder.assemble()
+    data = bytearray(whole[:-cut])
     size = struct.unpack_from("<I", data, 16)[0]
     struct.pack_into("<I", data, 16, size - cut)
     where = labels["fre0.1"] if cut <= 7 else labels["fre0.0"]
@@ -405,7 +420,7 @@ def test_a_row_that_runs_over_the_end(version, cut):
     assert section.functions.rows.tolist() == [1 if cut <= 7 else 0]
 
 
-def test_rows_end_with_the_sub_section_not_with_the_section():
+def test_rows_end_with_the_sub_section_not_with_the_section() -> None:
     builder = SFrameBuilder(2, tail=bytes.fromhex("0103080103080103080103"))
     builder.function(0, 8, [row(0, 1, [8])], num_fres=2)
     with pytest.raises(SFrameError) as error:
@@ -414,7 +429,7 @@ def test_rows_end_with_the_sub_section_not_with_the_section():
 
 
 @pytest.mark.parametrize("away", [-4, 0, 1, 0xFFFFFF00])
-def test_attribute_record_must_lie_in_the_sub_section(away):
+def test_attribute_record_must_lie_in_the_sub_section(away: int) -> None:
     builder = SFrameBuilder(3, tail=b"\0" * 64)
     builder.function(0, 8, [row(0, 1, [8])])
     builder.function(8, 8, [], fre_offset=13 + away)
@@ -428,21 +443,21 @@ def test_attribute_record_must_lie_in_the_sub_section(away):
     assert to_table(section).find(0).rule is not None
 
 
-def shared_by(count, rows=255):
+def shared_by(count: int, rows: int = 255) -> bytes:
     builder = SFrameBuilder(2)
     for number in range(count):
         builder.function(256 * number, 256, [row(n, 1, [8]) for n in range(rows)], shares=0 if number else None)
     return builder.bytes()
 
 
-def test_many_functions_may_share_rows():
+def test_many_functions_may_share_rows() -> None:
     section = decode(shared_by(100))
     assert section.functions.rows.tolist() == [255] * 100
     assert len(section.shapes) == 1
     assert encode(section) == shared_by(100)
 
 
-def test_more_shared_rows_than_a_section_of_this_size_may_have():
+def test_more_shared_rows_than_a_section_of_this_size_may_have() -> None:
     """They are given up from some function on: what a few bytes claim does not fill the memory."""
     data = shared_by(400)
     with pytest.raises(SFrameError) as error:
@@ -456,7 +471,7 @@ def test_more_shared_rows_than_a_section_of_this_size_may_have():
     assert sound.sum() > 200
 
 
-def test_a_function_that_claims_too_much_does_no_harm_to_the_others():
+def test_a_function_that_claims_too_much_does_no_harm_to_the_others() -> None:
     builder = SFrameBuilder(2)
     for number in range(12):
         claim = {"num_fres": 0xFFFFFFFF} if number in {1, 3, 5} else {}
@@ -480,7 +495,7 @@ def test_a_function_that_claims_too_much_does_no_harm_to_the_others():
         ([-8], 1, "CFA = rsp-8, RA = *(CFA-8), FP unchanged"),
     ],
 )
-def test_amd64(version, words, base, text):
+def test_amd64(version: int, words: list[int], base: int, text: str) -> None:
     assert rule_of(version, AMD64, words, base=base) == text
 
 
@@ -496,18 +511,18 @@ def test_amd64(version, words, base, text):
         ([32, -23, -31], 1, "CFA = sp+32, RA = *(CFA-23), FP = *(CFA-31)"),
     ],
 )
-def test_aarch64(version, abi, words, base, text):
+def test_aarch64(version: int, abi: int, words: list[int], base: int, text: str) -> None:
     assert rule_of(version, abi, words, base=base) == text
 
 
 @pytest.mark.parametrize("abi", [AARCH64, AARCH64_BIG])
-def test_mangled_return_address(abi):
+def test_mangled_return_address(abi: int) -> None:
     text = "CFA = sp+32, RA = *(CFA-24) signed, FP = *(CFA-32)"
     assert rule_of(2, abi, [32, -24, -32], mangled=True) == text
 
 
 @pytest.mark.parametrize(("fixed_ra", "fixed_fp"), [(-8, -16), (0, -16), (-8, 0), (0, 0), (127, -128)])
-def test_fixed_places_take_no_words(fixed_ra, fixed_fp):
+def test_fixed_places_take_no_words(fixed_ra: int, fixed_fp: int) -> None:
     words, expected = [48], ["CFA = sp+48"]
     for name, fixed, word in (("RA", fixed_ra, -40), ("FP", fixed_fp, -48)):
         if not fixed:
@@ -530,37 +545,37 @@ def test_fixed_places_take_no_words(fixed_ra, fixed_fp):
         ([0, 0], "CFA = r15+160, RA unchanged, FP unchanged"),
     ],
 )
-def test_s390x(version, words, text):
+def test_s390x(version: int, words: list[int], text: str) -> None:
     assert rule_of(version, S390X, words) == text
 
 
-def test_s390x_scaling_of_wide_words():
+def test_s390x_scaling_of_wide_words() -> None:
     assert rule_of(2, S390X, [0x0400], word_size=2).startswith("CFA = r15+8352,")
     assert rule_of(2, S390X, [2**31 - 1], word_size=4).startswith(f"CFA = r15+{8 * (2**31 - 1) + 160},")
 
 
-def test_s390x_registers_in_odd_words_of_version_2():
+def test_s390x_registers_in_odd_words_of_version_2() -> None:
     # the encoding of DWARF register n is n << 1 | 1
     text = "CFA = r15+160, RA = f0, FP = f2"
     assert rule_of(2, S390X, [0, 16 << 1 | 1, 17 << 1 | 1]) == text
     assert rule_of(2, S390X, [0, 0 << 1 | 1]) == "CFA = r15+160, RA = r0, FP unchanged"
 
 
-def test_odd_words_are_offsets_in_version_3():
+def test_odd_words_are_offsets_in_version_3() -> None:
     assert rule_of(3, S390X, [0, -47, 33]) == "CFA = r15+160, RA = *(CFA-47), FP = *(CFA+33)"
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("abi", [AMD64, AARCH64, AARCH64_BIG, S390X])
 @pytest.mark.parametrize("info", [0x00, 0x01, 0x80, 0x20, 0x41])
-def test_rows_without_words_are_outermost(version, abi, info):
+def test_rows_without_words_are_outermost(version: int, abi: int, info: int) -> None:
     data = one_function(version, abi, [row(0, 0, info=info)])
     assert texts(data) == ["outermost frame"]
     assert to_table(decode(data)).rule(0) == OUTERMOST
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_functions_without_rows(version):
+def test_functions_without_rows(version: int) -> None:
     builder = SFrameBuilder(version)
     builder.function(0x100, 8)
     builder.function(0x108, 8, [row(0, 1, [8])])
@@ -577,7 +592,7 @@ def test_functions_without_rows(version):
 RSP, RSP_AT, RBP, RBP_AT, R10, RBX, RAX = 0x39, 0x3B, 0x31, 0x33, 0x51, 0x19, 0x01
 
 
-def flex(abi, words, *, size=1, mangled=False, **options):
+def flex(abi: int, words: list[int], *, size: int = 1, mangled: bool = False, **options: Any) -> str:
     return rule_of(3, abi, words, base=0, word_size=size, mangled=mangled, flex=True, **options)
 
 
@@ -600,7 +615,7 @@ def flex(abi, words, *, size=1, mangled=False, **options):
         ([0xFB, -8], "CFA = *(r31-8), RA = *(CFA-8), FP unchanged"),
     ],
 )
-def test_flex_control_words(words, text):
+def test_flex_control_words(words: list[int], text: str) -> None:
     assert flex(AMD64, words) == text
 
 
@@ -608,7 +623,7 @@ def test_flex_control_words(words, text):
     ("size", "control", "register"),
     [(2, 0x101, 32), (2, 0xFFF9, 8191), (4, 0x101, 32), (4, 0xFFFFFFF9, 2**29 - 1)],
 )
-def test_flex_registers_in_wide_words(size, control, register):
+def test_flex_registers_in_wide_words(size: int, control: int, register: int) -> None:
     assert flex(AMD64, [control, -2], size=size) == f"CFA = r{register}-2, RA = *(CFA-8), FP unchanged"
 
 
@@ -622,28 +637,28 @@ def test_flex_registers_in_wide_words(size, control, register):
         ([4, 8], "the CFA has no base register"),
     ],
 )
-def test_flex_rows_without_a_cfa(words, reason):
+def test_flex_rows_without_a_cfa(words: list[int], reason: str) -> None:
     assert flex(AMD64, words).startswith(f"CFA inexpressible ({reason})")
 
 
-def test_flex_rows_that_end_inside_a_pair():
+def test_flex_rows_that_end_inside_a_pair() -> None:
     cut = "inexpressible (the data words end inside a rule)"
     assert flex(AMD64, [RSP, 8, 2]) == f"CFA = rsp+8, RA {cut}, FP unchanged"
     assert flex(AMD64, [RSP, 8, 0, 2]) == f"CFA = rsp+8, RA = *(CFA-8), FP {cut}"
     assert flex(AMD64, [RSP, 8, 2, -8, 2]) == f"CFA = rsp+8, RA = *(CFA-8), FP {cut}"
 
 
-def test_flex_rows_with_more_words_than_there_are_parts():
+def test_flex_rows_with_more_words_than_there_are_parts() -> None:
     assert flex(AMD64, [RSP, 8, 2, -8, 2, -16, *range(9)]) == "CFA = rsp+8, RA = *(CFA-8), FP = *(CFA-16)"
 
 
-def test_flex_padding_leaves_fixed_places_and_unfixed_ones_alone():
+def test_flex_padding_leaves_fixed_places_and_unfixed_ones_alone() -> None:
     assert flex(S390X, [0x79, 0, 0, 2, -72]) == "CFA = r15+160, RA unchanged, FP = *(CFA-72)"
     assert flex(AMD64, [RSP, 8, 0, 0], fixed_fp=-16) == "CFA = rsp+8, RA = *(CFA-8), FP = *(CFA-16)"
     assert flex(AMD64, [RSP, 8, 0, RAX, 1], fixed_fp=-16) == "CFA = rsp+8, RA = *(CFA-8), FP = rax+1"
 
 
-def test_flex_cfa_of_s390x_is_scaled():
+def test_flex_cfa_of_s390x_is_scaled() -> None:
     assert flex(S390X, [0x79, 0]).startswith("CFA = r15+160,")
     assert flex(S390X, [0x79, 0x0400], size=2).startswith("CFA = r15+8352,")
     assert flex(S390X, [0x79 | 2, 1]).startswith("CFA = *(r15+168),")
@@ -651,12 +666,12 @@ def test_flex_cfa_of_s390x_is_scaled():
     assert flex(S390X, [0x79, 0, 0x81, 8, 0x8B, 16]) == "CFA = r15+160, RA = f0+8, FP = *(f2+16)"
 
 
-def test_flex_mangled_and_outermost():
+def test_flex_mangled_and_outermost() -> None:
     assert flex(AARCH64, [0xF9, 16, 2, -8], mangled=True) == "CFA = sp+16, RA = *(CFA-8) signed, FP unchanged"
     assert flex(AARCH64, [], mangled=True) == "outermost frame"
 
 
-def test_equal_bytes_of_a_flex_and_a_default_row_are_two_rules():
+def test_equal_bytes_of_a_flex_and_a_default_row_are_two_rules() -> None:
     builder = SFrameBuilder(3)
     builder.function(0, 8, [row(0, 0, [RSP, 8])])
     builder.function(8, 8, [row(0, 0, [RSP, 8])], flex=True)
@@ -666,19 +681,19 @@ def test_equal_bytes_of_a_flex_and_a_default_row_are_two_rules():
     ]
 
 
-def test_info2_is_no_type_before_version_3():
+def test_info2_is_no_type_before_version_3() -> None:
     # flex is a matter of version 3, so the same words are offsets in version 2
     assert rule_of(2, AMD64, [RSP, 8], base=0) == "CFA = rbp+57, RA = *(CFA-8), FP = *(CFA+8)"
 
 
 @pytest.mark.parametrize("fde_type", [2, 31])
-def test_unknown_function_types_have_no_rules(fde_type):
+def test_unknown_function_types_have_no_rules(fde_type: int) -> None:
     data = one_function(3, AMD64, [row(0, 1, [8]), row(1, 1)], info2=fde_type)
     text = "inexpressible (the function type is unknown)"
     assert texts(data) == [f"CFA {text}, RA {text}, FP {text}"] * 2
 
 
-def test_unknown_abi_is_read_and_has_no_rules():
+def test_unknown_abi_is_read_and_has_no_rules() -> None:
     data = SFrameBuilder(3, abi=9)
     data.function(0, 8, [row(0, 1, [8])])
     section = decode(data.bytes())
@@ -693,7 +708,7 @@ def test_unknown_abi_is_read_and_has_no_rules():
 
 
 @pytest.mark.parametrize(("version", "rep_size", "block"), [(1, 0, 16), (2, 24, 24), (3, 24, 24), (3, 255, 255)])
-def test_repeating_blocks(version, rep_size, block):
+def test_repeating_blocks(version: int, rep_size: int, block: int) -> None:
     builder = SFrameBuilder(version)
     builder.function(0x1008, 3 * block, [row(0, 1, [8]), row(11, 1, [16])], mask=True, rep_size=rep_size)
     data = builder.bytes()
@@ -708,13 +723,13 @@ def test_repeating_blocks(version, rep_size, block):
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_repeating_blocks_of_no_size_have_no_rules(version):
+def test_repeating_blocks_of_no_size_have_no_rules(version: int) -> None:
     data = one_function(version, AMD64, [row(0, 1, [8])], mask=True, rep_size=0)
     assert texts(data)[0].startswith("CFA inexpressible (the repeating block has size 0)")
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_block_size_means_nothing_without_a_block(version):
+def test_block_size_means_nothing_without_a_block(version: int) -> None:
     data = one_function(version, AMD64, [row(0, 1, [8]), row(4, 1, [16])], rep_size=4)
     assert to_table(decode(data)).find(0x1007).row == 1
 
@@ -722,7 +737,7 @@ def test_block_size_means_nothing_without_a_block(version):
 # Order, gaps, tails.
 
 
-def test_unsorted_functions():
+def test_unsorted_functions() -> None:
     builder = SFrameBuilder(3, flags=PCREL)
     for start in (0x300, 0x100, 0x200):
         builder.function(start, 0x80, [row(0, 1, [start >> 4])])
@@ -731,7 +746,7 @@ def test_unsorted_functions():
     assert found.find(0x180) is None
 
 
-def test_rows_in_another_order_than_functions():
+def test_rows_in_another_order_than_functions() -> None:
     builder = SFrameBuilder(3)
     builder.function(0x100, 0x80, [row(0, 1, [8])], fre_offset=8)
     builder.function(0x200, 0x80, [row(0, 1, [16])], fre_offset=0)
@@ -742,7 +757,7 @@ def test_rows_in_another_order_than_functions():
     assert texts(data)[0].startswith("CFA = rsp+16")
 
 
-def test_shared_rows():
+def test_shared_rows() -> None:
     builder = SFrameBuilder(2)
     builder.function(0x100, 0x80, [row(0, 1, [8]), row(1, 1, [16])])
     builder.function(0x200, 0x80, [row(0, 1, [8]), row(1, 1, [16])], shares=0)
@@ -753,7 +768,7 @@ def test_shared_rows():
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_gaps_and_tail_are_kept(version):
+def test_gaps_and_tail_are_kept(version: int) -> None:
     builder = SFrameBuilder(version, auxiliary=b"aux", before_index=b"one", between=b"two", tail=b"four")
     builder.function(0x100, 8, [row(0, 1, [8])], before=b"three")
     builder.function(0x200, 8, [row(0, 1, [16])])
@@ -765,7 +780,7 @@ def test_gaps_and_tail_are_kept(version):
     assert section.length == section.end + 4
 
 
-def test_falling_rows_are_kept_and_not_relied_on():
+def test_falling_rows_are_kept_and_not_relied_on() -> None:
     builder = SFrameBuilder(3)
     builder.function(0, 16, [row(0, 1, [8]), row(8, 1, [16]), row(4, 1, [24])])
     builder.function(16, 16, [row(0, 1, [8]), row(0, 1, [16])])
@@ -779,7 +794,7 @@ def test_falling_rows_are_kept_and_not_relied_on():
 # Several sections in one.
 
 
-def three_pieces():
+def three_pieces() -> tuple[bytes, list[int]]:
     out, places = b"", []
     for number, version in enumerate((3, 2, 3)):
         builder = SFrameBuilder(version, address=0x1000 + len(out))
@@ -790,7 +805,7 @@ def three_pieces():
     return out, places
 
 
-def test_concatenated_sections():
+def test_concatenated_sections() -> None:
     data, places = three_pieces()
     found = list(decode_all(data, address=0x1000))
     assert [position for position, _ in found] == places
@@ -799,17 +814,17 @@ def test_concatenated_sections():
     assert b"".join(encode(section) for _, section in found) == data
 
 
-def test_one_section_is_one_piece():
+def test_one_section_is_one_piece() -> None:
     assert [(position, section.length) for position, section in decode_all(DRAP)] == [(0, len(DRAP))]
     assert [section.gaps for _, section in decode_all(DRAP + b"\0" * 40)] == [((len(DRAP), b"\0" * 40),)]
 
 
-def test_what_follows_and_is_no_section_is_a_tail():
+def test_what_follows_and_is_no_section_is_a_tail() -> None:
     for tail in (b"\1" + DRAP, b"\0" * 8 + DRAP, b"\xe2\xde\x09" + DRAP[3:], DRAP[:27]):
         assert [position for position, _ in decode_all(DRAP + tail)] == [0]
 
 
-def test_concatenated_sections_with_their_index_after_the_rows():
+def test_concatenated_sections_with_their_index_after_the_rows() -> None:
     builder = SFrameBuilder(2, rows_first=True)
     builder.function(0, 16, [row(0, 1, [8]), row(1, 1, [16])])
     builder.function(16, 16, [row(0, 1, [8]), row(1, 1, [16])])
@@ -818,7 +833,7 @@ def test_concatenated_sections_with_their_index_after_the_rows():
     assert [position for position, _ in decode_all(data + data)] == [0, len(data)]
 
 
-def test_a_broken_piece_is_named_by_its_error():
+def test_a_broken_piece_is_named_by_its_error() -> None:
     data = bytearray(DRAP + b"\0" * 3 + DRAP)
     data[len(DRAP) + 3 + 0x30 - 1] = 0xFF
     with pytest.raises(SFrameError):
@@ -829,7 +844,7 @@ def test_a_broken_piece_is_named_by_its_error():
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_the_other_byte_order(version):
+def test_the_other_byte_order(version: int) -> None:
     builder = SFrameBuilder(version, auxiliary=b"aux", tail=b"tail")
     builder.function(0x100, 600, [row(0, 1, [8], size=4), row(300, 0, [16, -300], size=2)], fre_type=1)
     mirror = SFrameBuilder(version, auxiliary=b"aux", tail=b"tail", order="big")
@@ -839,7 +854,7 @@ def test_the_other_byte_order(version):
     assert encode(with_byteorder(decode(big), "little")) == little
 
 
-def test_what_a_field_cannot_hold_is_refused():
+def test_what_a_field_cannot_hold_is_refused() -> None:
     section = decode(one_function(2, AMD64, [row(0, 1, [8])]))
     section.cfa_fixed_ra_offset = 128
     with pytest.raises(InexpressibleError, match="cfa_fixed_ra_offset 128 does not fit into 8 bits") as error:
@@ -867,7 +882,7 @@ def test_what_a_field_cannot_hold_is_refused():
 
 @pytest.mark.parametrize("length", [0, 27, 40, 44, 48, 51])
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_what_does_not_fit_into_the_length_is_refused(version, length):
+def test_what_does_not_fit_into_the_length_is_refused(version: int, length: int) -> None:
     section = decode(one_function(version, AMD64, [row(0, 1, [8], size=4)]))
     if length >= section.length:
         pytest.skip("it fits")
@@ -877,9 +892,9 @@ def test_what_does_not_fit_into_the_length_is_refused(version, length):
     assert error.value.rule == "section-length"
 
 
-def test_rules_are_what_the_machine_says():
+def test_rules_are_what_the_machine_says() -> None:
     for abi, machine in MACHINES.items():
-        order = "big" if abi in BIG_ABIS else "little"
+        order: ByteOrder = "big" if abi in BIG_ABIS else "little"
         builder = SFrameBuilder(2, abi=abi, order=order)
         builder.function(0, 8, [row(0, 1, [0]), row(1, 0, [0])])
         found = to_table(decode(builder.bytes()))

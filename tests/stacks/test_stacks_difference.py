@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -32,16 +33,16 @@ def recording(chance: random.Random, comms: str = "pq") -> Recording:
     return Recording(symbols, [""] * 4, samples, [chance.randrange(1, 5) for _ in samples])
 
 
-def paths(one: Recording) -> Counter[tuple[str, ...]]:
-    found: Counter[tuple[str, ...]] = Counter()
+def paths(one: Recording) -> Counter[tuple[str | None, ...]]:
+    found: Counter[tuple[str | None, ...]] = Counter()
     for (comm, stack), weight in zip(one.samples, one.weights, strict=True):
         found[comm, *(one.symbols[frame] for frame in reversed(stack))] += weight
     return found
 
 
-def functions(one: Recording) -> dict[str, tuple[int, int]]:
-    own: Counter[str] = Counter()
-    total: Counter[str] = Counter()
+def functions(one: Recording) -> dict[str | None, tuple[int, int]]:
+    own: Counter[str | None] = Counter()
+    total: Counter[str | None] = Counter()
     for (_, stack), weight in zip(one.samples, one.weights, strict=True):
         names = [one.symbols[frame] for frame in stack]
         own.update({names[0]: weight} if names else {})
@@ -50,7 +51,7 @@ def functions(one: Recording) -> dict[str, tuple[int, int]]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_functions_before_and_after(seed):
+def test_functions_before_and_after(seed: int) -> None:
     chance = random.Random(seed)
     before, after = recording(chance), recording(chance)
     found = difference(before.profile(), after.profile())
@@ -62,7 +63,7 @@ def test_functions_before_and_after(seed):
     assert shares == sorted(shares, reverse=True)
 
 
-def test_table():
+def test_table() -> None:
     before = Recording(["f", "g"], ["", "/lib/m.so"], [("c", [0]), ("c", [1, 0])], [3, 1])
     after = Recording(["g", "f"], ["/lib/m.so", ""], [("c", [0, 1]), ("c", [1])], [9, 1])
     assert table(difference(before.profile(), after.profile())) == [
@@ -75,21 +76,21 @@ def test_table():
     ]
 
 
-def test_a_file_may_be_in_another_folder():
+def test_a_file_may_be_in_another_folder() -> None:
     before = Recording(["f"], ["/opt/1/m.so"], [("c", [0])])
     after = Recording(["f", "f"], ["/opt/2/m.so", "/opt/3/m.so"], [("c", [0, 1]), ("c", [1])])
     (one,) = difference(before.profile(), after.profile()).functions
     assert (one.module, one.own_before, one.own_after, one.total_before, one.total_after) == ("m.so", 1, 2, 1, 2)
 
 
-def test_nothing_on_one_side():
+def test_nothing_on_one_side() -> None:
     nothing, something = Recording([], [], []), Recording(["f"], [""], [("c", [0])])
     (one,) = difference(nothing.profile(), something.profile()).functions
     assert (one.own_before, one.own_after) == (0, 1)
     assert page(nothing, something)["own"] == [0, 0, 1]
 
 
-def page(before: Recording, after: Recording) -> dict[str, list[int]]:
+def page(before: Recording, after: Recording) -> dict[str, Any]:
     out = io.BytesIO()
     write_difference(before.profile(), after.profile(), out, title="<two>")
     shown = Page(out.getvalue().decode())
@@ -100,7 +101,7 @@ def page(before: Recording, after: Recording) -> dict[str, list[int]]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_page_has_both_weights_of_every_path(seed):
+def test_the_page_has_both_weights_of_every_path(seed: int) -> None:
     chance = random.Random(seed)
     before, after = recording(chance), recording(chance)
     data = page(before, after)
@@ -111,7 +112,7 @@ def test_the_page_has_both_weights_of_every_path(seed):
         assert +Counter(dict(zip(made, data[side], strict=True))) == paths(its)
 
 
-def test_a_comm_is_compared_with_another():
+def test_a_comm_is_compared_with_another() -> None:
     before = Recording(["f"], [""], [("old", [0])])
     after = Recording(["f"], [""], [("new", [0])])
     data = page(before, after)
@@ -132,7 +133,7 @@ console.log(JSON.stringify(pages.map((data) => {
 
 
 @pytest.mark.peers
-def test_both_sides_of_the_trees_that_the_script_builds():
+def test_both_sides_of_the_trees_that_the_script_builds() -> None:
     if shutil.which("node") is None:
         pytest.skip("needs node")
     chance = random.Random(8)
@@ -144,7 +145,7 @@ def test_both_sides_of_the_trees_that_the_script_builds():
     for (before, after), trees in zip(pairs, json.loads(done.stdout), strict=True):
         for tree, turned in zip(trees, (False, True), strict=True):
             for found, its in zip(tree, (after, before), strict=True):
-                expected: Counter[tuple[str, ...]] = Counter()
+                expected: Counter[tuple[str | None, ...]] = Counter()
                 for path, weight in paths(its).items():
                     walk = path[::-1] if turned else path
                     expected.update({walk[:size]: weight for size in range(1, len(walk) + 1)})

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
 TABLES = ("samples", "sources", "nodes", "frames", "modules")
 
 
-def live_blocks(store):
+def live_blocks(store: Path) -> list[Path]:
     """The folders of the blocks that count."""
     assert json.loads((store / "walkback-store.json").read_text()) == {"version": 1}
     told = {path: json.loads((path / "segment.json").read_text()) for path in sorted(store.glob("segment=*"))}
@@ -27,17 +28,18 @@ def live_blocks(store):
     ]
 
 
-def table(block: Path, name: str) -> list[dict]:
+def table(block: Path, name: str) -> list[dict[str, Any]]:
     # One file alone: the names of its folders say nothing that is not in it.
     rows = pq.ParquetFile(block / f"{name}.parquet").read()
     if name == "samples":
         rows = rows.set_column(0, "time", rows["time"].cast("int64"))
-    return rows.to_pylist()
+    found: list[dict[str, Any]] = rows.to_pylist()
+    return found
 
 
-def stacks_of(nodes: list[dict], frames: list) -> list[tuple]:
+def stacks_of(nodes: list[dict[str, Any]], frames: list[Any]) -> list[tuple[Any, ...]]:
     """The stack of each node, innermost frame first."""
-    path: list = []
+    path: list[Any] = []
     found = []
     for node in nodes:
         assert 0 <= node["depth"] <= len(path)
@@ -47,7 +49,7 @@ def stacks_of(nodes: list[dict], frames: list) -> list[tuple]:
     return found
 
 
-def block_samples(block: Path) -> list[tuple]:
+def block_samples(block: Path) -> list[tuple[Any, ...]]:
     """Each sample as (time, stack, weight, end, host, process, pid, tid, event, labels).
 
     A frame is (build ID or path, address, name).
@@ -69,6 +71,6 @@ def block_samples(block: Path) -> list[tuple]:
     ]
 
 
-def samples(store) -> Counter:
+def samples(store: Path) -> Counter[Any]:
     """All samples of a store, and how often each is there."""
     return Counter(sample for block in live_blocks(Path(store)) for sample in block_samples(block))

@@ -45,7 +45,7 @@ class Sample:
     end: int = 0
 
     @property
-    def source(self) -> tuple[object, ...]:
+    def source(self) -> tuple[str, str, int, int, str, tuple[tuple[str, str], ...]]:
         return self.host, self.process, self.pid, self.tid, self.event, self.labels
 
 

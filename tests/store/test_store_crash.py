@@ -10,6 +10,9 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -24,7 +27,7 @@ ROUNDS = rounds(40, quick=4, share=100)
 
 
 @pytest.fixture(scope="module")
-def processes():
+def processes() -> Iterator[ForkServerContext]:
     """Starts processes that have all imported already."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["store.crashing", "duckdb"])
@@ -37,13 +40,15 @@ def processes():
         yield context
 
 
-def started(processes, work, *arguments):
-    process = processes.Process(target=work, args=arguments)
+def started(processes: ForkServerContext, work: Callable[..., object], *arguments: Path | int | str) -> BaseProcess:
+    process: BaseProcess = processes.Process(target=work, args=arguments)
     process.start()
     return process
 
 
-def told(number):
+def told(
+    number: int,
+) -> Counter[tuple[int, tuple[tuple[None, int, str], ...], int, int, None, None, None, None, None, tuple[()]]]:
     """The samples of an append as the plain reader tells them."""
     return Counter(
         told_sample(when, tuple((None, address, name) for _, _, address, name in frames), weight)
@@ -51,7 +56,7 @@ def told(number):
     )
 
 
-def kept(store):
+def kept(store: Path) -> set[int]:
     """The appends that a store has; each is there as a whole and once."""
     found = Counter({one: count for one, count in plainreader.samples(store).items() if one[0] >= NOON})
     numbers = {sample[2] for sample in found}
@@ -59,12 +64,14 @@ def kept(store):
     return numbers
 
 
-def no_failure(store):
+def no_failure(store: Path) -> None:
     failed = Path(f"{store}.failed")
     assert not failed.exists(), failed.read_text()
 
 
-def test_processes_killed_again_and_again_lose_nothing_and_write_nothing_twice(tmp_path, processes):
+def test_processes_killed_again_and_again_lose_nothing_and_write_nothing_twice(
+    tmp_path: Path, processes: ForkServerContext
+) -> None:
     """Two who append, two who compact and expire, and one who reads, all at once; all are killed, many times."""
     path, told_of = tmp_path / "store", tmp_path / "acknowledged"
     store = Store(path, create=True)
@@ -107,7 +114,9 @@ def test_processes_killed_again_and_again_lose_nothing_and_write_nothing_twice(t
 
 @pytest.mark.whole
 @pytest.mark.parametrize("work", ["append", "compact", "expire"])
-def test_killed_at_each_of_its_steps_a_store_is_as_before_or_as_after(tmp_path, processes, work):
+def test_killed_at_each_of_its_steps_a_store_is_as_before_or_as_after(
+    tmp_path: Path, processes: ForkServerContext, work: str
+) -> None:
     whole = tmp_path / "whole"
     store = Store(whole, create=True)
     for number in (1, 2, 3):
@@ -149,7 +158,7 @@ def test_killed_at_each_of_its_steps_a_store_is_as_before_or_as_after(tmp_path, 
     assert seen[-1]
 
 
-def test_nobody_takes_away_what_somebody_is_writing(tmp_path):
+def test_nobody_takes_away_what_somebody_is_writing(tmp_path: Path) -> None:
     store = Store(tmp_path / "store", create=True)
     with store.append() as before:
         put(before, crashing.samples_of(1))
@@ -161,7 +170,7 @@ def test_nobody_takes_away_what_somebody_is_writing(tmp_path):
         assert crashing.left(store) == []
 
 
-def test_what_a_killed_writer_left_is_known_and_taken_away(tmp_path, processes):
+def test_what_a_killed_writer_left_is_known_and_taken_away(tmp_path: Path, processes: ForkServerContext) -> None:
     store = Store(tmp_path / "store", create=True)
     # Before its lock, with its lock, and with some of its files.
     for number, files in enumerate(([], ["alive"], ["alive", "segment/hour=2025-11-24T16/samples.parquet"])):

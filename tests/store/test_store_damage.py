@@ -6,12 +6,15 @@ import json
 import random
 import resource
 import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from effort import rounds
 from store import plainreader
-from store.made import HOUR, NOON, named, put, random_samples
+from store.made import HOUR, NOON, Sample, named, put, random_samples
 from walkback.base.errors import UnreadableError
 from walkback.store import layout
 from walkback.store.store import Store
@@ -21,16 +24,20 @@ SOME = [(NOON, named("leaf", "main"), 1), (NOON + 5, named("main"), 2), (NOON + 
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store", create=True)
 
 
-def filled(store, samples=SOME):
+def filled(
+    store: Store, samples: Sequence[Sample] = SOME
+) -> Counter[
+    tuple[int, tuple[tuple[str | None, int, str | None], ...], int, int, None, None, None, None, None, tuple[()]]
+]:
     with store.append() as new:
         return put(new, samples)
 
 
-def test_a_folder_that_is_no_store_is_not_read_nor_made_one(tmp_path):
+def test_a_folder_that_is_no_store_is_not_read_nor_made_one(tmp_path: Path) -> None:
     with pytest.raises(UnreadableError, match="this is no store"):
         Store(tmp_path)
     with pytest.raises(UnreadableError, match="this is no store"):
@@ -44,12 +51,12 @@ def test_a_folder_that_is_no_store_is_not_read_nor_made_one(tmp_path):
         Store(tmp_path / "letter.txt")
 
 
-def test_to_make_a_store_that_is_there_changes_nothing(store):
+def test_to_make_a_store_that_is_there_changes_nothing(store: Store) -> None:
     expected = filled(store)
     assert plainreader.samples(Store(store.path, create=True).path) == expected
 
 
-def test_a_store_half_made_is_finished(tmp_path):
+def test_a_store_half_made_is_finished(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "lock").touch()
     (tmp_path / "store" / ".walkback-0123456789ab").touch()
@@ -57,7 +64,7 @@ def test_a_store_half_made_is_finished(tmp_path):
 
 
 @pytest.mark.parametrize("marker", ['{"version": 2}', "{}", "[]", "null", "{"])
-def test_a_store_of_another_version_is_refused(store, marker):
+def test_a_store_of_another_version_is_refused(store: Store, marker: str) -> None:
     (store.path / "walkback-store.json").write_text(marker)
     with pytest.raises(UnreadableError, match=r"version|JSON"):
         Store(store.path)
@@ -80,7 +87,7 @@ def test_a_store_of_another_version_is_refused(store, marker):
         "[" * 100_000,
     ],
 )
-def test_a_segment_that_does_not_describe_itself_is_told(store, manifest):
+def test_a_segment_that_does_not_describe_itself_is_told(store: Store, manifest: str) -> None:
     filled(store)
     (segment,) = store.path.glob("segment=*")
     (segment / "segment.json").write_text(manifest)
@@ -90,7 +97,7 @@ def test_a_segment_that_does_not_describe_itself_is_told(store, manifest):
     assert problem.file == str(segment / "segment.json")
 
 
-def test_a_block_that_somebody_took_away_is_told(store):
+def test_a_block_that_somebody_took_away_is_told(store: Store) -> None:
     filled(store)
     shutil.rmtree(store.blocks()[0].path)
     with pytest.raises(UnreadableError, match="this block is missing"):
@@ -99,7 +106,7 @@ def test_a_block_that_somebody_took_away_is_told(store):
 
 @pytest.mark.whole
 @pytest.mark.parametrize("table", layout.TABLES)
-def test_a_damaged_table_is_told_and_never_compacted_into_another(store, table):
+def test_a_damaged_table_is_told_and_never_compacted_into_another(store: Store, table: str) -> None:
     filled(store, random_samples(random.Random(10), 30, hours=1))
     before = store.blocks()
     file = before[0].file(table)
@@ -127,7 +134,7 @@ def test_a_damaged_table_is_told_and_never_compacted_into_another(store, table):
     assert list(store.folder.staging.iterdir()) == []
 
 
-def test_a_block_with_other_samples_than_its_segment_tells_is_not_compacted(store):
+def test_a_block_with_other_samples_than_its_segment_tells_is_not_compacted(store: Store) -> None:
     expected = filled(store) + filled(store)
     block = store.blocks()[0]
     manifest = block.path.parent / "segment.json"
@@ -158,7 +165,7 @@ def test_a_block_with_other_samples_than_its_segment_tells_is_not_compacted(stor
         ("nodes", "SELECT 0::INTEGER AS depth, 0::INTEGER AS frame FROM t", "node 1 is there twice"),
     ],
 )
-def test_tables_that_contradict_each_other_are_told(store, table, query, message):
+def test_tables_that_contradict_each_other_are_told(store: Store, table: str, query: str, message: str) -> None:
     import duckdb
 
     filled(store, [(NOON, named("leaf", "main"), 1), (NOON + 5, named("main"), 2)])
@@ -172,7 +179,7 @@ def test_tables_that_contradict_each_other_are_told(store, table, query, message
 # A disk that is full
 
 
-def test_a_write_that_fails_leaves_the_store_as_it_was(store):
+def test_a_write_that_fails_leaves_the_store_as_it_was(store: Store) -> None:
     expected = filled(store)
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     rng = random.Random(9)

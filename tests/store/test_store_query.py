@@ -9,13 +9,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
-from plainstore import HOUR, NOON, Frame, Sample, named, write_segment
 
+from store.plainstore import HOUR, NOON, Frame, Sample, named, write_segment
 from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.export.formats import FORMATS
+from walkback.stacks.profile import Profile
 from walkback.stacks.stacks import END_WORDS, End
 from walkback.store.moments import moment, span
 from walkback.store.store import Store
@@ -63,7 +65,7 @@ def folded_text(text: str) -> Counter[tuple[str, ...]]:
     return found
 
 
-def exported(profile, form: str) -> bytes:
+def exported(profile: Profile, form: str) -> bytes:
     out = io.BytesIO()
     FORMATS[form].export(profile, out)
     return out.getvalue()
@@ -107,7 +109,9 @@ CHOICES: list[tuple[dict[str, object], Callable[[Sample], bool]]] = [
 
 
 @pytest.mark.parametrize(("asked", "wanted"), CHOICES, ids=lambda one: str(one) if isinstance(one, dict) else "")
-def test_a_selection_has_the_samples_that_were_asked_for(store, samples, asked, wanted):
+def test_a_selection_has_the_samples_that_were_asked_for(
+    store: Store, samples: list[Sample], asked: dict[str, Any], wanted: Callable[..., object]
+) -> None:
     chosen = [one for one in samples if wanted(one)]
     profile = store.select(**asked).profile()
     assert folded_text(exported(profile, "folded").decode()) == folded(chosen)
@@ -118,14 +122,14 @@ def test_a_selection_has_the_samples_that_were_asked_for(store, samples, asked, 
         assert (profile.start, profile.start + profile.duration) == (min(times), max(times))
 
 
-def test_what_several_blocks_have_is_there_once(store, samples):
+def test_what_several_blocks_have_is_there_once(store: Store, samples: list[Sample]) -> None:
     profile = store.select().profile()
     rows = {(one.process, one.frames, one.end) for one in samples}
     assert len(profile.weight) == len(rows)
     assert len(profile.stack_first) - 1 == len({one.frames for one in samples})
 
 
-def test_every_format_takes_a_selection(store):
+def test_every_format_takes_a_selection(store: Store) -> None:
     profile = store.select(process="server").profile()
     for name, form in FORMATS.items():
         if not form.streamed:
@@ -143,14 +147,16 @@ def weights(samples: Iterable[Sample]) -> dict[str, tuple[int, int]]:
     return {name: (own[name], total[name]) for name in total}
 
 
-def test_top(store, samples):
+def test_top(store: Store, samples: list[Sample]) -> None:
     found = store.select(host="db").top()
     assert {one.name: (one.own, one.total) for one in found} == weights(one for one in samples if one.host == "db")
     assert [one.own for one in found] == sorted((one.own for one in found), reverse=True)
     assert store.select(host="db").top(2) == found[:2]
 
 
-def through_by_hand(samples: Iterable[Sample], wanted: Callable[[str], bool]):
+def through_by_hand(
+    samples: Iterable[Sample], wanted: Callable[[str], bool]
+) -> tuple[int, int, Counter[str], Counter[str]]:
     weight = own = 0
     callers: Counter[str] = Counter()
     callees: Counter[str] = Counter()
@@ -167,7 +173,7 @@ def through_by_hand(samples: Iterable[Sample], wanted: Callable[[str], bool]):
 
 
 @pytest.mark.parametrize("asked", ["a", "do_syscall", re.compile("[a-c]$"), re.compile("strange")])
-def test_through(store, samples, asked):
+def test_through(store: Store, samples: list[Sample], asked: str | re.Pattern[str]) -> None:
     wanted = asked.__eq__ if isinstance(asked, str) else lambda name: asked.search(name) is not None
     found = store.select().through(asked)
     weight, own, callers, callees = through_by_hand(samples, wanted)
@@ -179,12 +185,12 @@ def test_through(store, samples, asked):
     assert folded_text(exported(found.profile, "folded").decode()) == folded(of_it)
 
 
-def test_through_what_is_not_there(store):
+def test_through_what_is_not_there(store: Store) -> None:
     found = store.select().through("nothing")
     assert (found.functions, found.weight, found.own, found.callers, found.callees) == ([], 0, 0, [], [])
 
 
-def test_a_store_without_samples(tmp_path):
+def test_a_store_without_samples(tmp_path: Path) -> None:
     store = Store(tmp_path / "new", create=True)
     chosen = store.select()
     assert (len(chosen.profile().stack), chosen.top(), chosen.through("a").weight) == (0, [], 0)
@@ -193,7 +199,7 @@ def test_a_store_without_samples(tmp_path):
     assert (found.samples, found.hours, found.hosts) == (0, [], [])
 
 
-def test_overview(store, samples):
+def test_overview(store: Store, samples: list[Sample]) -> None:
     found = store.overview()
     assert [(hour.hour, hour.blocks) for hour in found.hours] == [(f"2025-11-24T{hour}", 4) for hour in (16, 17, 18)]
     assert found.samples == len(samples)
@@ -202,7 +208,7 @@ def test_overview(store, samples):
     assert found.labels == {"version": ["1", "2"], "zone": ["a"]}
 
 
-def test_blocks_that_are_replaced_do_not_count(tmp_path, samples):
+def test_blocks_that_are_replaced_do_not_count(tmp_path: Path, samples: list[Sample]) -> None:
     old = write_segment(tmp_path / "store", samples[:10])
     hours = {path.name.removeprefix("hour=") for path in (tmp_path / "store").glob("segment=*/hour=*")}
     write_segment(tmp_path / "store", samples[:10], replaces=[(old, hour) for hour in hours])
@@ -213,7 +219,7 @@ def test_blocks_that_are_replaced_do_not_count(tmp_path, samples):
 # SQL
 
 
-def test_sql_samples(store, samples):
+def test_sql_samples(store: Store, samples: list[Sample]) -> None:
     found = store.sql('SELECT host, process, "end", labels, sum(weight) AS weight FROM samples GROUP BY ALL')
     expected: Counter[tuple[object, ...]] = Counter()
     for one in samples:
@@ -222,7 +228,7 @@ def test_sql_samples(store, samples):
     assert {(*row[:3], tuple(sorted(row[3].items()))): row[4] for row in rows} == expected
 
 
-def test_sql_stacks_have_one_number_in_all_blocks(store, samples):
+def test_sql_stacks_have_one_number_in_all_blocks(store: Store, samples: list[Sample]) -> None:
     found = store.sql("SELECT stack, sum(weight) AS weight FROM samples WHERE stack IS NOT NULL GROUP BY ALL")
     by_stack: Counter[tuple[Frame, ...]] = Counter()
     for one in samples:
@@ -240,17 +246,17 @@ def test_sql_stacks_have_one_number_in_all_blocks(store, samples):
     assert sorted(frames["stack"].tolist()) == sorted(found["stack"].tolist())
 
 
-def test_sql_of_times(store, samples):
+def test_sql_of_times(store: Store, samples: list[Sample]) -> None:
     found = store.sql("SELECT count(*) AS n FROM samples", since=NOON + HOUR, until=NOON + HOUR + HOUR // 2)
     assert found["n"].tolist() == [sum(NOON + HOUR <= one.time < NOON + HOUR + HOUR // 2 for one in samples)]
 
 
-def test_sql_blocks(store, samples):
+def test_sql_blocks(store: Store, samples: list[Sample]) -> None:
     found = store.sql("SELECT sum(samples) AS samples, sum(bytes) AS bytes, count(*) AS n FROM blocks")
     assert [int(found[name][0]) for name in ("samples", "bytes", "n")] == [len(samples), store.overview().bytes, 12]
 
 
-def test_sql_of_a_store_without_samples(tmp_path):
+def test_sql_of_a_store_without_samples(tmp_path: Path) -> None:
     store = Store(tmp_path / "new", create=True)
     for table in ("samples", "stack_frames", "frames", "blocks"):
         filled = write_segment(tmp_path / "filled", [Sample((FRAMES[0],))])
@@ -282,7 +288,7 @@ def test_sql_of_a_store_without_samples(tmp_path):
         "SELECT FROM samples WHERE",
     ],
 )
-def test_sql_that_writes_or_is_wrong_is_refused(store, tmp_path, query):
+def test_sql_that_writes_or_is_wrong_is_refused(store: Store, tmp_path: Path, query: str) -> None:
     before = sorted(store.path.rglob("*"))
     with pytest.raises(ValueError, match=r"[a-z]"):
         store.sql(query.format(tmp_path))
@@ -302,7 +308,7 @@ def test_sql_that_writes_or_is_wrong_is_refused(store, tmp_path, query):
         "SELECT (SELECT content FROM read_text('{}/other.csv'))",
     ],
 )
-def test_sql_reads_other_files_only_where_that_is_allowed(store, tmp_path, query):
+def test_sql_reads_other_files_only_where_that_is_allowed(store: Store, tmp_path: Path, query: str) -> None:
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     duckdb.sql(f"COPY (SELECT 1 AS a) TO '{tmp_path}/other.parquet' (FORMAT parquet)")
     query = query.format(tmp_path)
@@ -312,11 +318,11 @@ def test_sql_reads_other_files_only_where_that_is_allowed(store, tmp_path, query
     assert store.sql(f"FROM '{next(store.path.rglob('samples.parquet'))}'")
 
 
-def test_words_that_write_are_fine_as_names(store):
+def test_words_that_write_are_fine_as_names(store: Store) -> None:
     assert store.sql("""SELECT 'copy' AS "copy" -- copy""")["copy"].tolist() == ["copy"]
 
 
-def test_sql_knows_nothing_of_variables(store):
+def test_sql_knows_nothing_of_variables(store: Store) -> None:
     samples_of_mine = {"a": [1]}
     assert samples_of_mine
     with pytest.raises(ValueError, match="samples_of_mine"):
@@ -341,17 +347,17 @@ def test_sql_knows_nothing_of_variables(store):
         ("now", NOON),
     ],
 )
-def test_moments(text, nanoseconds):
+def test_moments(text: str, nanoseconds: int) -> None:
     assert moment(text, now=NOON) == nanoseconds
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "1y", "-1h", "2025-13-01", "h", "1e5"])
-def test_what_is_no_moment(text):
+def test_what_is_no_moment(text: str) -> None:
     with pytest.raises(ValueError, match="is no time"):
         moment(text)
 
 
-def test_a_span_of_time():
+def test_a_span_of_time() -> None:
     assert span(NOON, NOON + HOUR) == "2025-11-24 16:00:00 to 17:00:00 UTC"
     assert span(NOON, NOON + 24 * HOUR) == "2025-11-24 16:00:00 to 2025-11-25 16:00:00 UTC"
 
@@ -392,7 +398,7 @@ def damage(path: Path, table: str, query: str) -> None:
         ("sources", """SELECT 1 AS a FROM '{}'"""),
     ],
 )
-def test_damaged_tables_are_told(tmp_path, table, query):
+def test_damaged_tables_are_told(tmp_path: Path, table: str, query: str) -> None:
     path = tmp_path / "store"
     write_segment(path, [Sample((FRAMES[0], KERNEL, STRANGER)), Sample((FRAMES[1],))])
     damage(path, table, query)
@@ -404,7 +410,7 @@ def test_damaged_tables_are_told(tmp_path, table, query):
 @pytest.mark.whole
 @pytest.mark.parametrize("table", ["samples", "sources", "nodes", "frames", "modules"])
 @pytest.mark.parametrize("how", ["missing", "empty", "cut", "changed"])
-def test_damaged_files_are_told(tmp_path, table, how):
+def test_damaged_files_are_told(tmp_path: Path, table: str, how: str) -> None:
     path = tmp_path / "store"
     write_segment(path, [Sample((FRAMES[0], STRANGER), weight=number) for number in range(200)])
     file = next(path.glob(f"segment=*/hour=*/{table}.parquet"))

@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,16 +33,16 @@ BUILD_ID = "ab" * 20
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store", create=True)
 
 
 @pytest.fixture
-def hello(tmp_path):
+def hello(tmp_path: Path) -> Path:
     return recorded.hello(tmp_path, f"-Wl,--build-id=0x{BUILD_ID}")
 
 
-def stacks_of(store):
+def stacks_of(store: Store) -> Counter[tuple[tuple[str | None, int, str | None], ...]]:
     """How often each stack is there."""
     return Counter(sample[1] for sample in plainreader.samples(store.path).elements())
 
@@ -49,7 +50,9 @@ def stacks_of(store):
 # Recordings
 
 
-def hello_stacks(program):
+def hello_stacks(
+    program: Path,
+) -> tuple[tuple[tuple[str, int, None], ...], tuple[tuple[str, int, None], ...]]:
     names = recorded.symbols(program)
     compute, main, start = names["compute"] + 4, names["main"] + 5, names["_start"] + 4
     whole = tuple((BUILD_ID, address, None) for address in (compute, main, start))
@@ -57,7 +60,7 @@ def hello_stacks(program):
     return whole, begun
 
 
-def test_a_recording_is_kept_by_build_id_and_offset_without_names(store, hello, tmp_path):
+def test_a_recording_is_kept_by_build_id_and_offset_without_names(store: Store, hello: Path, tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     path.write_bytes(recorded.recording(hello, times=3))
     with store.append(labels={"version": "1"}) as new:
@@ -72,7 +75,7 @@ def test_a_recording_is_kept_by_build_id_and_offset_without_names(store, hello, 
     assert Counter(sample[3] for sample in found.elements()) == {0: 15, 3: 3}
 
 
-def test_samples_weigh_their_periods_where_that_is_wanted(store, hello, tmp_path):
+def test_samples_weigh_their_periods_where_that_is_wanted(store: Store, hello: Path, tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     path.write_bytes(recorded.recording(hello))
     with store.append() as new:
@@ -80,7 +83,7 @@ def test_samples_weigh_their_periods_where_that_is_wanted(store, hello, tmp_path
     assert sorted(sample[2] for sample in plainreader.samples(store.path)) == [1000, 2000, 3000, 4000, 5000, 6000]
 
 
-def test_the_last_sample_was_when_the_file_was_written(store, hello, tmp_path):
+def test_the_last_sample_was_when_the_file_was_written(store: Store, hello: Path, tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     path.write_bytes(recorded.recording(hello))
     os.utime(path, ns=(0, NOON + 7))
@@ -91,7 +94,7 @@ def test_the_last_sample_was_when_the_file_was_written(store, hello, tmp_path):
     assert new.notes == ["times are counted back from when the file was written; perf record -k mono keeps them"]
 
 
-def test_a_recording_that_knows_its_clock_tells_the_time_itself(store, tmp_path):
+def test_a_recording_that_knows_its_clock_tells_the_time_itself(store: Store, tmp_path: Path) -> None:
     made = Builder(attrs=[Attr(IP | TID | TIME | CALLCHAIN)])
     made.features[29] = struct.pack("<IIQQ", 1, 1, NOON, 5000)
     made.sample(ip=1, pid=3, tid=3, time=5400, chain=[CONTEXT_USER, 1])
@@ -106,7 +109,7 @@ def test_a_recording_that_knows_its_clock_tells_the_time_itself(store, tmp_path)
     assert sorted(sample[0] for sample in plainreader.samples(store.path)) == [NOON + 400, NOON + HOUR]
 
 
-def test_where_code_was_loaded_does_not_matter(store, tmp_path):
+def test_where_code_was_loaded_does_not_matter(store: Store, tmp_path: Path) -> None:
     """The same program and kernel, at other addresses: the frames are the same."""
     for number, (base, kernel) in enumerate(
         ((0x5555_0000_0000, 0xFFFF_8000_0000_0000), (0x7000_0000, 0xFFFF_F000_0000_0000))
@@ -129,7 +132,7 @@ def test_where_code_was_loaded_does_not_matter(store, tmp_path):
     assert [frame[1] for frame in frames if frame[0] == "[kernel.kallsyms]"] == [0x40, 0x50]
 
 
-def test_code_made_at_run_time_is_kept_by_name_and_place_in_it(store, tmp_path):
+def test_code_made_at_run_time_is_kept_by_name_and_place_in_it(store: Store, tmp_path: Path) -> None:
     pid = os.getpid()
     perf_map = Path(f"/tmp/perf-{pid}.map")
     try:
@@ -152,18 +155,30 @@ def real(path: str) -> str:
     return os.path.realpath(path) if path.startswith("/") else path
 
 
-def looked_up(frames, number: int) -> int:
+def looked_up(frames: Any, number: int) -> int:
     """Nothing called the code that handlers return to: it is looked up where it begins, not one byte before."""
     is_return = frames.symbol[number] in {SIGNAL_HANDLER, "__restore_rt"}
     return int(frames.address[number]) + is_return
 
 
 @pytest.mark.whole
-def test_every_sample_of_a_real_recording_is_there_at_its_time(store, tmp_path):
+def test_every_sample_of_a_real_recording_is_there_at_its_time(store: Store, tmp_path: Path) -> None:
     """Against the frames that `unwind` itself gives."""
     path = tmp_path / "perf.data"
     work = "import json\nfor _ in range(4000): json.loads(json.dumps(list(range(300))))"
-    record = ["perf", "record", "-k", "mono", "-F", "999", "--call-graph", "dwarf,16384", "-o", path, "--"]
+    record: list[str | Path] = [
+        "perf",
+        "record",
+        "-k",
+        "mono",
+        "-F",
+        "999",
+        "--call-graph",
+        "dwarf,16384",
+        "-o",
+        path,
+        "--",
+    ]
     begin = time.time_ns()
     done = subprocess.run([*record, sys.executable, "-c", work], capture_output=True, text=True, check=False)
     end = time.time_ns()
@@ -198,7 +213,7 @@ def test_every_sample_of_a_real_recording_is_there_at_its_time(store, tmp_path):
 # Processes
 
 
-def test_the_threads_of_a_live_process_are_samples_of_now(store):
+def test_the_threads_of_a_live_process_are_samples_of_now(store: Store) -> None:
     target = subprocess.Popen(["sleep", "60"])
     try:
         stopper = Stopper(target.pid)
@@ -220,7 +235,7 @@ def test_the_threads_of_a_live_process_are_samples_of_now(store):
 # Profiles
 
 
-def test_a_profile_is_kept_row_by_row(store):
+def test_a_profile_is_kept_row_by_row(store: Store) -> None:
     made = Recording(
         ["spin", "main", None],
         ["", "/bin/x", "/bin/y"],
@@ -239,7 +254,7 @@ def test_a_profile_is_kept_row_by_row(store):
     assert (spin[2], main[2], unknown[2]) == ("spin", "main", None)
 
 
-def test_a_profile_with_its_samples_is_kept_sample_by_sample(store, hello, tmp_path):
+def test_a_profile_with_its_samples_is_kept_sample_by_sample(store: Store, hello: Path, tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     path.write_bytes(recorded.recording(hello))
     unwinding = Unwinding(path)
@@ -253,7 +268,7 @@ def test_a_profile_with_its_samples_is_kept_sample_by_sample(store, hello, tmp_p
     assert {sample[5:8] for sample in found} == {("hello", 100, 100)}
 
 
-def test_names_and_paths_that_are_no_text_are_spelled_out(store):
+def test_names_and_paths_that_are_no_text_are_spelled_out(store: Store) -> None:
     symbols = [*NASTY, *NASTY]
     modules = [MODULES[number % len(MODULES)] for number in range(len(symbols))]
     made = Recording(symbols, modules, [("\udcffcomm", [number]) for number in range(len(symbols))])
@@ -271,7 +286,7 @@ def test_names_and_paths_that_are_no_text_are_spelled_out(store):
 # Folded stacks
 
 
-def test_folded_stacks_come_back_line_by_line(store, tmp_path):
+def test_folded_stacks_come_back_line_by_line(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "stacks.folded"
     path.write_text("web;main;handle;parse 12\nweb;main 3\ndb;main;handle 5\n\nidle 1\n")
     os.utime(path, ns=(0, NOON))
@@ -288,14 +303,14 @@ def test_folded_stacks_come_back_line_by_line(store, tmp_path):
     assert {sample[0] for sample in plainreader.samples(store.path)} == {NOON}
 
 
-def test_a_frame_without_a_name_is_not_left_out(store):
+def test_a_frame_without_a_name_is_not_left_out(store: Store) -> None:
     with store.append() as new:
         new.folded([b"web;main;;spin 1\n"], start=NOON)
     (sample,) = plainreader.samples(store.path)
     assert [frame[2] for frame in sample[1]] == ["spin", None, "main"]
 
 
-def test_folded_stacks_without_a_process(store):
+def test_folded_stacks_without_a_process(store: Store) -> None:
     with store.append() as new:
         new.folded([b"main;a b c 2\n", b"main 1"], start=NOON, with_process=False)
     found = {(sample[5], sample[1], sample[2]) for sample in plainreader.samples(store.path)}
@@ -304,13 +319,13 @@ def test_folded_stacks_without_a_process(store):
 
 
 @pytest.mark.parametrize("line", [b"main", b"main;x y", b" 5", b"main -5", b"main 1" + b"0" * 30, b"main 1.5"])
-def test_a_line_that_is_no_folded_stack_is_told(store, line):
+def test_a_line_that_is_no_folded_stack_is_told(store: Store, line: bytes) -> None:
     with pytest.raises(UnreadableError, match="line 2 does not end in a blank and a number"), store.append() as new:
         new.folded([b"main 1\n", line + b"\n"])
     assert store.blocks() == ()
 
 
-def test_what_walkback_folds_is_kept_and_folds_to_the_same(store, hello, tmp_path):
+def test_what_walkback_folds_is_kept_and_folds_to_the_same(store: Store, hello: Path, tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     path.write_bytes(recorded.recording(hello))
     with (tmp_path / "out.folded").open("wb") as out:
@@ -327,7 +342,7 @@ def test_what_walkback_folds_is_kept_and_folds_to_the_same(store, hello, tmp_pat
 # Backtraces
 
 
-def test_backtraces_are_kept_by_build_id_and_offset(store):
+def test_backtraces_are_kept_by_build_id_and_offset(store: Store) -> None:
     images = ImageMap(64, None, [Image("/usr/bin/prog", bytes.fromhex(BUILD_ID), 0x40000, 0x50000)])
     kinds, values = [1, 2, 4, 2, 1], [0x40010, 0x40021, 5, 0x90001, 0x40010]
     backtraces = Backtraces(

@@ -10,8 +10,10 @@ import signal
 import subprocess
 import sys
 import tarfile
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from sframefiles import linked, small
 from waiting import PATIENCE
@@ -19,7 +21,7 @@ from walkback.packages.walk import FoundFile
 from walkback.surveys import layout, run
 from walkback.surveys.executors import LocalWorkers
 from walkback.surveys.reading import Survey
-from walkback.surveys.work import work
+from walkback.surveys.work import UnitBatch, work
 
 PROGRAM = "int f (int a) {{ return a + {number}; }} int main (int c, char **v) {{ return f (c) * {number}; }}"
 DIES = b"here a worker dies"
@@ -63,18 +65,18 @@ def some_files() -> dict[str, bytes]:
     return files
 
 
-def tables(folder: str | Path) -> dict[str, list[tuple]]:
+def tables(folder: str | Path) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of a survey, in the order in which they are there."""
     with Survey(folder).database() as db:
         return {table: db.execute(f"FROM {table}").fetchall() for table in layout.TABLES}
 
 
-def objects(folder: str | Path, table: str) -> list[dict]:
+def objects(folder: str | Path, table: str) -> list[dict[str, Any]]:
     """The rows of a table by the names of their columns."""
     return [dict(zip(layout.COLUMNS[table], row, strict=True)) for row in tables(folder)[table]]
 
 
-def command(*args: str | Path, **options) -> subprocess.Popen:
+def command(*args: str | Path, **options: Any) -> subprocess.Popen[str]:
     """The command, started."""
     return subprocess.Popen(
         [sys.executable, "-c", "from walkback.cli import main; main()", "survey", *map(str, args)],
@@ -85,20 +87,22 @@ def command(*args: str | Path, **options) -> subprocess.Popen:
     )
 
 
-def ended(*args: str | Path, **options) -> tuple[int, str, str]:
+def ended(*args: str | Path, **options: Any) -> tuple[int, str, str]:
     """The command, at its end: its exit status and what it printed."""
     process = command(*args, **options)
     out, err = process.communicate(timeout=PATIENCE)
     return process.returncode, out, err
 
 
-def faulty(batch):
+def faulty(batch: UnitBatch) -> list[bytes]:
     """The work, during which a worker dies or fails where a file says so."""
-    import walkback.surveys.work as module
+    from importlib import import_module
+
+    module: Any = import_module("walkback.surveys.work")
 
     right = module.elf_files_in
 
-    def elf_files_in(path):
+    def elf_files_in(path: str) -> Iterator[Any]:
         for found in right(path):
             data = bytes(found.data) if isinstance(found, FoundFile) else b""
             if DIES in data and not _spent(data):
@@ -128,7 +132,7 @@ def _spent(data: bytes) -> bool:
     return True
 
 
-def starved(limit: int, batch):
+def starved(limit: int, batch: UnitBatch) -> list[bytes]:
     """The work on a machine that has too little of something: memory, or room for files."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     enough = {resource.RLIMIT_AS: used + (32 << 20), resource.RLIMIT_FSIZE: 1 << 20}
@@ -141,11 +145,11 @@ def starved(limit: int, batch):
 
 
 class _Faulty(Executor):
-    def __init__(self, executor: Executor, its_work=faulty) -> None:
+    def __init__(self, executor: Executor, its_work: Callable[[UnitBatch], list[bytes]] = faulty) -> None:
         self.executor = executor
         self.work = its_work
 
-    def submit(self, fn, /, *args, **kwargs):
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         assert fn is work
         return self.executor.submit(self.work, *args, **kwargs)
 
@@ -153,7 +157,7 @@ class _Faulty(Executor):
 class FaultyWorkers(LocalWorkers):
     """Processes of this machine that do `faulty` in the place of the work."""
 
-    def executor(self):
+    def executor(self) -> Executor:
         return _Faulty(super().executor())
 
 
@@ -164,7 +168,7 @@ class StarvedWorkers(LocalWorkers):
         super().__init__(1)
         self._limit = limit
 
-    def executor(self):
+    def executor(self) -> Executor:
         return _Faulty(super().executor(), functools.partial(starved, self._limit))
 
 
@@ -174,16 +178,16 @@ class Here:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1)
 
-    def executor(self):
+    def executor(self) -> Executor:
         return self._pool
 
-    def count(self):
+    def count(self) -> int:
         return 1
 
-    def loss(self, error):
+    def loss(self, error: Any) -> None:
         return None
 
-    def close(self):
+    def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
 
 
@@ -202,7 +206,7 @@ def dies_at(step: int, files: Path, output: Path, done: Path) -> None:
     """A survey that is killed just before the so-manyth change of files in its folder."""
     left = step
 
-    def count(event, details):
+    def count(event: str, details: tuple[Any, ...]) -> None:
         nonlocal left
         changes = event in _STEPS or (event == "open" and details[2] & (os.O_RDWR | os.O_WRONLY))
         # Files in a folder that goes anyway are taken away by names that are not whole paths.
@@ -217,7 +221,7 @@ def dies_at(step: int, files: Path, output: Path, done: Path) -> None:
     done.touch()
 
 
-def consistent(folder: Path) -> dict[str, list[tuple]]:
+def consistent(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
     """The rows of a survey, finished or not: nothing twice, and nothing without what it belongs to."""
     found = tables(folder)
     units, files = [row[0] for row in found["units"]], [row[0] for row in found["files"]]

@@ -6,7 +6,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,18 +40,18 @@ class Cluster:
         if workers:
             self.add(workers, first=first)
 
-    def add(self, workers: int, *, first: Path = TESTS):
+    def add(self, workers: int, *, first: Path = TESTS) -> subprocess.Popen[bytes]:
         """More workers, by one process that watches over them."""
         nanny = self._start("worker", self.address, "--nworkers", str(workers), "--nthreads", "1", first=first)
         self.processes.insert(0, nanny)
         return nanny
 
-    def _start(self, *args, first=TESTS):
+    def _start(self, *args: str | Path, first: Path = TESTS) -> subprocess.Popen[bytes]:
         path = os.pathsep.join([str(first), str(TESTS), *filter(None, sys.path)])
         words = [sys.executable, "-m", "dask", *map(str, args), "--no-dashboard"]
         return subprocess.Popen(words, stdout=self.log, stderr=self.log, env=os.environ | {"PYTHONPATH": path})
 
-    def close(self):
+    def close(self) -> None:
         for process in self.processes:
             process.terminate()
             try:
@@ -59,30 +62,32 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     one = Cluster(tmp_path_factory.mktemp("cluster"), 2)
     yield one
     one.close()
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("files"), some_files())
 
 
 @pytest.fixture(scope="module")
-def whole(files, tmp_path_factory):
+def whole(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("whole") / "survey"
     survey([files], output, jobs=2)
     return output
 
 
 class FaultyDask(DaskWorkers):
-    def executor(self):
+    def executor(self) -> Executor:
         return _Faulty(super().executor())
 
 
-def test_two_workers_make_the_survey_that_this_machine_makes(cluster, files, whole, tmp_path):
+def test_two_workers_make_the_survey_that_this_machine_makes(
+    cluster: Cluster, files: Path, whole: Path, tmp_path: Path
+) -> None:
     status, out, err = ended(files, "-o", tmp_path / "survey", "--dask", cluster.address)
     assert "looked through 73 files\n" in out, err
     assert status == 1
@@ -90,7 +95,9 @@ def test_two_workers_make_the_survey_that_this_machine_makes(cluster, files, who
     assert tables(tmp_path / "survey") == tables(whole)
 
 
-def test_a_worker_that_is_killed_in_the_middle_changes_nothing(cluster, files, whole, tmp_path):
+def test_a_worker_that_is_killed_in_the_middle_changes_nothing(
+    cluster: Cluster, files: Path, whole: Path, tmp_path: Path
+) -> None:
     left = write(tmp_path / "left", {"1": b""})
     killer = elf(500, DIES + os.fsencode(left))
     both = [write(tmp_path / "more", {"killer.so": killer}), files]
@@ -100,7 +107,9 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(cluster, files, w
     assert tables(tmp_path / "survey") == tables(tmp_path / "local")
 
 
-def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(cluster, files, whole, tmp_path):
+def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(
+    cluster: Cluster, files: Path, whole: Path, tmp_path: Path
+) -> None:
     both = [write(tmp_path / "more", {"killer.so": elf(500, DIES)}), files]
     survey(both, tmp_path / "survey", workers=FaultyDask(cluster.address))
     found, expected = tables(tmp_path / "survey"), tables(whole)
@@ -110,7 +119,7 @@ def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(cl
     assert found == expected
 
 
-def test_a_relative_path_counts_from_where_the_command_runs(cluster, files, tmp_path):
+def test_a_relative_path_counts_from_where_the_command_runs(cluster: Cluster, files: Path, tmp_path: Path) -> None:
     status, _, err = ended("lib", "-o", tmp_path / "survey", "--dask", cluster.address, cwd=files)
     assert (status, err) == (0, "")
     assert {row["path"] for row in objects(tmp_path / "survey", "places")} == {
@@ -119,13 +128,13 @@ def test_a_relative_path_counts_from_where_the_command_runs(cluster, files, tmp_
 
 
 @pytest.mark.whole
-def test_a_scheduler_that_ends_is_told_and_what_was_done_is_kept(files, tmp_path):
+def test_a_scheduler_that_ends_is_told_and_what_was_done_is_kept(files: Path, tmp_path: Path) -> None:
     own = Cluster(write(tmp_path / "own", {"x": b""}), 1)
     try:
         more = write(tmp_path / "more", {f"{number}.so": elf(number) for number in range(1000, 3000)})
         seen = []
 
-        def end(progress):
+        def end(progress: Any) -> None:
             seen.append(progress.files)
             if progress.files > 200:
                 own.scheduler.kill()
@@ -149,7 +158,7 @@ main()
 
 
 @pytest.mark.whole
-def test_without_a_worker_it_is_told_and_goes_on_when_one_comes(files, tmp_path):
+def test_without_a_worker_it_is_told_and_goes_on_when_one_comes(files: Path, tmp_path: Path) -> None:
     own = Cluster(write(tmp_path / "own", {"x": b""}), 0)
     args = ["survey", files / "lib", "-o", tmp_path / "survey", "--dask", own.address]
     process = subprocess.Popen(
@@ -168,7 +177,7 @@ def test_without_a_worker_it_is_told_and_goes_on_when_one_comes(files, tmp_path)
 
 
 @pytest.mark.whole
-def test_a_worker_of_another_version_is_told_and_no_file_suffers(files, whole, tmp_path):
+def test_a_worker_of_another_version_is_told_and_no_file_suffers(files: Path, whole: Path, tmp_path: Path) -> None:
     told = {"walkback-9.9.dist-info/METADATA": b"Metadata-Version: 2.1\nName: walkback\nVersion: 9.9\n"}
     own = Cluster(write(tmp_path / "own", {"x": b""}), 1, first=write(tmp_path / "first", told))
     try:
@@ -195,14 +204,14 @@ except UnreadableError as error:
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://", "127.0.0.1:x", ""])
-def test_a_scheduler_that_is_not_there_is_told(address):
+def test_a_scheduler_that_is_not_there_is_told(address: str) -> None:
     # Each in a process of its own: what Dask leaves of one that failed can hinder the next.
     out = subprocess.run([sys.executable, "-c", IN_VAIN, address], capture_output=True, text=True, check=True).stdout
     assert "no scheduler of Dask answers: " in out
 
 
 @pytest.mark.whole
-def test_without_dask_it_is_told_how_to_have_it(monkeypatch):
+def test_without_dask_it_is_told_how_to_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UnreadableError, match=r"pip install 'walkback\[dask\]'"):
         DaskWorkers("tcp://127.0.0.1:9")

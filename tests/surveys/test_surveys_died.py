@@ -11,8 +11,10 @@ import sys
 import threading
 import time
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,21 +36,22 @@ from waiting import PATIENCE
 from walkback.surveys.executors import LocalWorkers
 from walkback.surveys.run import survey
 
+Tables = dict[str, list[tuple[Any, ...]]]
 pytestmark = pytest.mark.whole
 
 
 @pytest.fixture
-def files(tmp_path):
+def files(tmp_path: Path) -> Path:
     return write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(60)})
 
 
 @pytest.fixture
-def expected(files, tmp_path):
+def expected(files: Path, tmp_path: Path) -> Tables:
     survey([files], tmp_path / "expected", jobs=2)
     return tables(tmp_path / "expected")
 
 
-def without(found, *names):
+def without(found: Tables, *names: str) -> Tables:
     """Rows that are not of these files."""
     kept = {row[0] for row in found["places"] if Path(row[1]).name not in names}
     by_path = {"units": 0, "places": 1, "troubles": 0}
@@ -61,7 +64,9 @@ def without(found, *names):
 
 
 @pytest.mark.whole
-def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(files, expected, tmp_path):
+def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(
+    files: Path, expected: Tables, tmp_path: Path
+) -> None:
     write(files, {"killer.so": elf(100, DIES)})
     done = survey([files], tmp_path / "survey", workers=FaultyWorkers(2))
     assert done.done == 61
@@ -76,7 +81,7 @@ def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(fi
 
 
 @pytest.mark.whole
-def test_a_worker_that_dies_once_costs_nothing(files, expected, tmp_path):
+def test_a_worker_that_dies_once_costs_nothing(files: Path, expected: Tables, tmp_path: Path) -> None:
     for times in (1, 2):
         left = tmp_path / f"left{times}"
         write(left, {str(number): b"" for number in range(times)})
@@ -90,7 +95,7 @@ def test_a_worker_that_dies_once_costs_nothing(files, expected, tmp_path):
 
 
 @pytest.mark.whole
-def test_several_files_during_which_workers_die_are_each_told(files, expected, tmp_path):
+def test_several_files_during_which_workers_die_are_each_told(files: Path, expected: Tables, tmp_path: Path) -> None:
     killers = {f"killer{number}.so": elf(100 + number, DIES) for number in range(3)}
     write(files, killers)
     survey([files], tmp_path / "survey", workers=FaultyWorkers(2))
@@ -98,7 +103,7 @@ def test_several_files_during_which_workers_die_are_each_told(files, expected, t
     assert [Path(row["path"]).name for row in objects(tmp_path / "survey", "troubles")] == sorted(killers)
 
 
-def test_a_file_that_shrinks_while_it_is_read_is_told(files, expected, tmp_path):
+def test_a_file_that_shrinks_while_it_is_read_is_told(files: Path, expected: Tables, tmp_path: Path) -> None:
     write(files, {"shrinking.so": elf(100, SHRINKS) + os.urandom(1 << 20)})
     survey([files], tmp_path / "survey", workers=FaultyWorkers(2))
     found = tables(tmp_path / "survey")
@@ -109,7 +114,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_told(files, expected, tmp_path)
 
 
 @pytest.mark.whole
-def test_a_fault_of_ours_is_told_and_is_not_the_end(files, expected, tmp_path):
+def test_a_fault_of_ours_is_told_and_is_not_the_end(files: Path, expected: Tables, tmp_path: Path) -> None:
     write(files, {"faulty.so": elf(100, FAILS)})
     survey([files], tmp_path / "survey", workers=FaultyWorkers(2))
     assert without(tables(tmp_path / "survey"), "faulty.so") == expected
@@ -141,7 +146,9 @@ def compressed_large_file() -> bytes:
         (resource.RLIMIT_FSIZE, compressed_large_file, "File too large"),
     ],
 )
-def test_what_the_machine_lacked_is_told_and_tried_again_in_the_next_run(limit, make, message, tmp_path):
+def test_what_the_machine_lacked_is_told_and_tried_again_in_the_next_run(
+    limit: int, make: Callable[[], bytes], message: str, tmp_path: Path
+) -> None:
     """Nothing of it stays: the rows are of the files, and of no machine."""
     folder = write(tmp_path / "files", {"a.so": elf(1), "large": make()})
     survey([folder], tmp_path / "survey", workers=StarvedWorkers(limit))
@@ -156,11 +163,11 @@ def test_what_the_machine_lacked_is_told_and_tried_again_in_the_next_run(limit, 
 
 @pytest.mark.whole
 @pytest.mark.parametrize("delay", [0, 0.1, 0.3, 0.6, 1])
-def test_workers_killed_from_outside_are_replaced(files, expected, delay, tmp_path):
+def test_workers_killed_from_outside_are_replaced(files: Path, expected: Tables, delay: float, tmp_path: Path) -> None:
     """Whichever it is, and whatever it is doing."""
     over = threading.Event()
 
-    def kill():
+    def kill() -> None:
         while not over.wait(0.01):
             workers = [pid for pid in children(os.getpid()) if _is_worker(pid)]
             if workers:
@@ -188,8 +195,8 @@ def _is_worker(pid: int) -> bool:
         return False
 
 
-def test_after_an_error_no_process_is_left(files, tmp_path):
-    def fail(_):
+def test_after_an_error_no_process_is_left(files: Path, tmp_path: Path) -> None:
+    def fail(_: Any) -> None:
         if any(map(_is_worker, children(os.getpid()))):
             raise LookupError
 
@@ -199,7 +206,7 @@ def test_after_an_error_no_process_is_left(files, tmp_path):
     assert not any(map(_is_worker, children(os.getpid())))
 
 
-def test_a_script_that_starts_itself_again_is_told_so(files, tmp_path):
+def test_a_script_that_starts_itself_again_is_told_so(files: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     arguments = f"[{str(files)!r}], {str(tmp_path / 'survey')!r}"
     script.write_text(f"from walkback.surveys.run import survey; survey({arguments})")

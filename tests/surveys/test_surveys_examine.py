@@ -60,7 +60,7 @@ def plain_files() -> list[Path]:
     return [*random.Random(1).sample(found, min(60, len(found))), *MACHINE_FILES]
 
 
-def test_numbers_are_those_of_size():
+def test_numbers_are_those_of_size() -> None:
     for path in plain_files():
         sizes, rows = size(path), rows_of(path)
         (file,) = rows["files"]
@@ -88,7 +88,7 @@ def test_numbers_are_those_of_size():
             )
 
 
-def test_functions_without_cover_are_those_of_derive():
+def test_functions_without_cover_are_those_of_derive() -> None:
     for path in MACHINE_FILES:
         rows = rows_of(path)["functions"]
         for version in (1, 2, 3):
@@ -98,8 +98,8 @@ def test_functions_without_cover_are_those_of_derive():
         assert all(re.fullmatch("[a-z-]+", row["code"]) for row in rows)
 
 
-def test_what_is_found_in_sframe_is_what_check_and_compare_tell():
-    seen = Counter()
+def test_what_is_found_in_sframe_is_what_check_and_compare_tell() -> None:
+    seen: Counter[Any] = Counter()
     for path in plain_files():
         for row in rows_of(path)["sframe"]:
             reports = list(check(path, limit=LISTED))
@@ -117,7 +117,7 @@ def test_what_is_found_in_sframe_is_what_check_and_compare_tell():
 
 @pytest.mark.peers
 @pytest.mark.parametrize("path", MACHINE_FILES, ids=lambda path: path.name)
-def test_frame_pointers_are_counted_as_readelf_shows_them(path):
+def test_frame_pointers_are_counted_as_readelf_shows_them(path: Path) -> None:
     text = run("readelf-new", "--debug-dump=frames-interp", "--wide", path).stdout.decode()
     based = saved = functions = 0
     for entry in re.split(r"\n(?=[0-9a-f]{8} )", text):
@@ -138,8 +138,8 @@ def test_frame_pointers_are_counted_as_readelf_shows_them(path):
     assert based > 0
 
 
-def test_kinds_are_told_apart(tmp_path):
-    made = {
+def test_kinds_are_told_apart(tmp_path: Path) -> None:
+    made: dict[str, list[tuple[str, ...]]] = {
         "program": [(), ("-no-pie",), ("-static",), ("-static-pie",)],
         "library": [("-shared", "-fPIC")],
         "object": [("-c",)],
@@ -153,7 +153,7 @@ def test_kinds_are_told_apart(tmp_path):
     assert file_of(written(tmp_path, module, "module.ko"))["kind"] == "module"
 
 
-def test_the_frame_pointer_of_one_function(tmp_path):
+def test_the_frame_pointer_of_one_function(tmp_path: Path) -> None:
     """`main` has an array whose size is not known, so its CFA must count from the frame pointer."""
     file = file_of(compiled(tmp_path, "kept.o", "-c", "-O0", "-fno-omit-frame-pointer"))
     assert (file["functions"], file["fp_functions"], file["fp_saved"]) == (2, 2, 2)
@@ -163,7 +163,7 @@ def test_the_frame_pointer_of_one_function(tmp_path):
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="needs an assembler for AMD64")
-def test_a_function_that_realigns_its_stack_counts_from_the_frame_pointer(tmp_path):
+def test_a_function_that_realigns_its_stack_counts_from_the_frame_pointer(tmp_path: Path) -> None:
     """As GCC has it where a variable needs more alignment: the CFA is stored below the frame pointer."""
     source = tmp_path / "realigned.c"
     text = "int g (void *, void *); int f (int n) { _Alignas (64) char a[64], b[n]; return g (a, b) + 1; }"
@@ -173,7 +173,7 @@ def test_a_function_that_realigns_its_stack_counts_from_the_frame_pointer(tmp_pa
     assert (file["functions"], file["fp_functions"]) == (1, 1)
 
 
-def test_debug_files_hold_nothing_of_their_own(tmp_path):
+def test_debug_files_hold_nothing_of_their_own(tmp_path: Path) -> None:
     program = compiled(tmp_path, "program", "-g")
     debug = tmp_path / "program.debug"
     subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
@@ -183,7 +183,7 @@ def test_debug_files_hold_nothing_of_their_own(tmp_path):
     assert file["build_id"] == file_of(program)["build_id"]
 
 
-def test_what_cannot_be_measured_says_why(tmp_path):
+def test_what_cannot_be_measured_says_why(tmp_path: Path) -> None:
     program = bytearray(compiled(tmp_path, "program").read_bytes())
     riscv = program.copy()
     riscv[18:20] = (243).to_bytes(2, "little")
@@ -202,7 +202,7 @@ def test_what_cannot_be_measured_says_why(tmp_path):
     assert file_of(bare)["outcome"] == "without"
 
 
-def test_a_broken_section_does_not_hide_what_else_there_is():
+def test_a_broken_section_does_not_hide_what_else_there_is() -> None:
     path = next(one.path for one in corpus() if one.path.name == "program.so" and one.arch == "amd64")
     data = bytearray(path.read_bytes())
     elf = ElfFile(path)
@@ -216,7 +216,7 @@ def test_a_broken_section_does_not_hide_what_else_there_is():
     assert "header-magic" in [row["code"] for row in rows["functions"] if row["about"] == "finding"]
 
 
-def test_different_rules_have_rows():
+def test_different_rules_have_rows() -> None:
     path = next(one.path for one in corpus() if one.path.name == "program.so" and one.arch == "amd64")
     data = bytearray(path.read_bytes())
     elf = ElfFile(path)
@@ -229,10 +229,10 @@ def test_different_rules_have_rows():
     assert all(" | " in row["message"] for row in different)
 
 
-def test_damaged_files_are_rows_and_never_errors(tmp_path):
+def test_damaged_files_are_rows_and_never_errors(tmp_path: Path) -> None:
     chance = random.Random(7)
     seeds = [path.read_bytes() for path in (*chance.sample(plain_files()[:-3], 8), compiled(tmp_path, "program", "-g"))]
-    outcomes = Counter()
+    outcomes: Counter[Any] = Counter()
     for _ in range(600):
         data = bytearray(chance.choice(seeds))
         for _ in range(chance.randrange(1, 9)):
@@ -245,7 +245,7 @@ def test_damaged_files_are_rows_and_never_errors(tmp_path):
     assert min(outcomes["error"], outcomes["measured"]) > 50
 
 
-def test_names_that_are_no_text_can_be_written():
+def test_names_that_are_no_text_can_be_written() -> None:
     path = next(one.path for one in corpus() if one.path.name == "program.so" and one.arch == "amd64")
     data = path.read_bytes().replace(b"GCC: (", b"G\xff\xfe: (")
     for columns in unpacked(packed(examine(memoryview(data), "c0", debug_roots=()))).values():
@@ -254,7 +254,7 @@ def test_names_that_are_no_text_can_be_written():
     assert plain_text("gr\u00fc\u00df \udcff \ud800") == "gr\u00fc\u00df \\xff \\ud800"
 
 
-def test_measuring_fails_where_the_row_has_an_error(tmp_path):
+def test_measuring_fails_where_the_row_has_an_error(tmp_path: Path) -> None:
     program = compiled(tmp_path, "program").read_bytes()
     (tmp_path / "cut").write_bytes(program[: len(program) // 2])
     with pytest.raises(WalkbackError) as told:

@@ -1,5 +1,7 @@
 """The files to be surveyed are found, each once, whatever else stands among them."""
 
+from __future__ import annotations
+
 import gzip
 import os
 import random
@@ -44,20 +46,20 @@ def troubles(*paths: Path | str) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def tree(tmp_path) -> Path:
+def tree(tmp_path: Path) -> Path:
     return write(tmp_path / "tree", TREE)
 
 
-def test_elf_files_and_what_may_hold_some_are_found_in_order(tree):
+def test_elf_files_and_what_may_hold_some_are_found_in_order(tree: Path) -> None:
     assert units(tree) == [f"{tree}/{name}" for name in WANTED]
 
 
-def test_size_and_time_are_those_of_the_file(tree):
+def test_size_and_time_are_those_of_the_file(tree: Path) -> None:
     os.utime(tree / "core", ns=(1, 1_234_567_890_123_456_789))
     assert list(find_units([str(tree / "core")])) == [SurveyUnit(f"{tree}/core", 11, 1_234_567_890_123_456_789)]
 
 
-def test_links_in_folders_are_not_followed(tree):
+def test_links_in_folders_are_not_followed(tree: Path) -> None:
     (tree / "a/loop").symlink_to("..")
     (tree / "a/self").symlink_to("self")
     (tree / "a/link").symlink_to("program")
@@ -65,7 +67,7 @@ def test_links_in_folders_are_not_followed(tree):
     assert units(tree) == [f"{tree}/{name}" for name in WANTED]
 
 
-def test_a_link_that_is_asked_for_is_followed(tree, tmp_path):
+def test_a_link_that_is_asked_for_is_followed(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "folder").symlink_to(tree / "a")
     (tmp_path / "file").symlink_to(tree / "core")
     assert units(tmp_path / "folder", tmp_path / "file") == [
@@ -76,26 +78,34 @@ def test_a_link_that_is_asked_for_is_followed(tree, tmp_path):
 
 
 @pytest.mark.parametrize("reverse", [True, False])
-def test_paths_that_lie_over_each_other_give_each_file_once(tree, tmp_path, reverse):
+def test_paths_that_lie_over_each_other_give_each_file_once(tree: Path, tmp_path: Path, reverse: bool) -> None:
     (tmp_path / "link").symlink_to(tree / "a")
     (tmp_path / "program").symlink_to(tree / "a/program")
-    paths = [tree, tree / "a", tree / "a/program", tmp_path / "link", tmp_path / "program", f"{tree}/a/../core", tree]
+    paths: list[str | Path] = [
+        tree,
+        tree / "a",
+        tree / "a/program",
+        tmp_path / "link",
+        tmp_path / "program",
+        f"{tree}/a/../core",
+        tree,
+    ]
     found = units(*(reversed(paths) if reverse else paths))
     assert sorted(map(os.path.realpath, found)) == sorted(f"{tree}/{name}" for name in WANTED)
     assert found == units(*paths)
 
 
-def test_a_file_named_twice_is_found_once(tree, tmp_path):
+def test_a_file_named_twice_is_found_once(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tree / "core")
     assert len(units(tree / "core", f"{tree}/./core", tmp_path / "link")) == 1
 
 
-def test_two_names_of_one_file_are_two_places(tree):
+def test_two_names_of_one_file_are_two_places(tree: Path) -> None:
     os.link(tree / "core", tree / "a/hard")
     assert len(units(tree)) == len(WANTED) + 1
 
 
-def test_what_is_no_file_is_passed_over_in_folders_and_told_by_name(tree):
+def test_what_is_no_file_is_passed_over_in_folders_and_told_by_name(tree: Path) -> None:
     os.mkfifo(tree / "fifo")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(os.path.relpath(tree / "socket"))
@@ -104,7 +114,7 @@ def test_what_is_no_file_is_passed_over_in_folders_and_told_by_name(tree):
         assert troubles(*names) == [(str(name), "not a file") for name in sorted(names)]
 
 
-def test_paths_that_lead_nowhere_are_told(tree):
+def test_paths_that_lead_nowhere_are_told(tree: Path) -> None:
     (tree / "loop").symlink_to("loop")
     (tree / "gone").symlink_to("nowhere")
     names = {
@@ -121,13 +131,13 @@ def test_paths_that_lead_nowhere_are_told(tree):
     assert troubles("") == [("", "missing")]
 
 
-def test_damage_that_hides_what_a_file_is_is_told(tree):
+def test_damage_that_hides_what_a_file_is_is_told(tree: Path) -> None:
     write(tree, {"a/broken.gz": b"\x1f\x8b\x08 no stream", "a/short.xz": b"\xfd7zXZ\0"})
     assert troubles(tree) == [(f"{tree}/a/broken.gz", "damaged"), (f"{tree}/a/short.xz", "damaged")]
     assert sum(isinstance(one, SurveyUnit) for one in find_units([str(tree)])) == len(WANTED)
 
 
-def test_names_that_are_no_text_are_found_and_can_be_opened(tmp_path):
+def test_names_that_are_no_text_are_found_and_can_be_opened(tmp_path: Path) -> None:
     path = os.fsdecode(bytes(tmp_path) + b"/\xff\n\xc3\xbc")
     Path(path).write_bytes(ELF)
     (unit,) = find_units([str(tmp_path)])
@@ -136,7 +146,7 @@ def test_names_that_are_no_text_are_found_and_can_be_opened(tmp_path):
     assert shown(unit.path) == f"{tmp_path}/" + r"\xff\x0a" + "\u00fc"
 
 
-def test_paths_that_differ_are_shown_differently():
+def test_paths_that_differ_are_shown_differently() -> None:
     paths = [
         b"\n",
         rb"\x0a",
@@ -165,16 +175,16 @@ def test_paths_that_differ_are_shown_differently():
 
 
 @pytest.mark.parametrize("path", ["/proc", "/proc/self", "/proc/self/status", "/sys"])
-def test_pseudo_file_systems_are_not_entered(path):
+def test_pseudo_file_systems_are_not_entered(path: str) -> None:
     assert troubles(path) == [(path, "not a file")]
 
 
-def test_a_program_that_is_named_through_one_is_found():
+def test_a_program_that_is_named_through_one_is_found() -> None:
     assert len(units("/proc/self/exe")) == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("mount"), reason="needs to mount")
-def test_mounted_folders_are_entered_once_and_pseudo_ones_not(tree, tmp_path):
+def test_mounted_folders_are_entered_once_and_pseudo_ones_not(tree: Path, tmp_path: Path) -> None:
     program = """
 import subprocess, sys
 from walkback.surveys.finding import find_units
@@ -186,14 +196,14 @@ print(*(one.path for one in find_units([tree])), sep="\\n")
 """
     for name in ("again", "other", "process"):
         (tree / name).mkdir()
-    command = ["unshare", "--mount", sys.executable, "-c", program, tree]
+    command: list[str | Path] = ["unshare", "--mount", sys.executable, "-c", program, tree]
     out = subprocess.run(command, capture_output=True, text=True, check=False)
     if out.returncode and "unshare" in out.stderr:
         pytest.skip("needs namespaces")
     assert out.stdout.split() == [f"{tree}/{name}" for name in sorted([*WANTED, "other/x"])], out.stderr
 
 
-def test_what_may_not_be_read_is_told(tree):
+def test_what_may_not_be_read_is_told(tree: Path) -> None:
     (tree / "a/program").chmod(0)
     (tree / "a/b").chmod(0)
     # Root may read everything. Another user may not get here, but is here already.
@@ -215,7 +225,7 @@ print(*find_units(["."]), sep="\\n")
     assert len(lines) == len(WANTED)
 
 
-def test_a_path_that_is_too_long_to_be_opened_is_told(tmp_path):
+def test_a_path_that_is_too_long_to_be_opened_is_told(tmp_path: Path) -> None:
     folder = os.open(tmp_path, os.O_RDONLY)
     for _ in range(20):
         os.mkdir("n" * 250, dir_fd=folder)
@@ -229,7 +239,7 @@ def test_a_path_that_is_too_long_to_be_opened_is_told(tmp_path):
     subprocess.run(["rm", "-rf", tmp_path / ("n" * 250)], check=True)
 
 
-def test_files_that_come_and_go_meanwhile_do_no_harm(tmp_path):
+def test_files_that_come_and_go_meanwhile_do_no_harm(tmp_path: Path) -> None:
     files = {f"{index % 50}/{index}": ELF for index in range(2000)}
     write(tmp_path, files)
     found = find_units([str(tmp_path)])

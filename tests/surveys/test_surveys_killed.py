@@ -11,11 +11,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from killed import children
 
+from surveys.killed import children
 from surveys.surveyed import command, consistent, elf, ended, some_files, tables, write
 from waiting import PATIENCE, eventually
 from walkback import UnreadableError
@@ -30,18 +32,18 @@ TESTS = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("files"), some_files())
 
 
 @pytest.fixture(scope="module")
-def whole(files, tmp_path_factory):
+def whole(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("whole") / "survey"
     survey([files], output, jobs=2)
     return output
 
 
-def started(name, *args):
+def started(name: str, *args: int | Path) -> subprocess.Popen[bytes]:
     """A function of `surveys` in a process of its own."""
     words = ", ".join(str(arg) if isinstance(arg, int) else f"Path({str(arg)!r})" for arg in args)
     script = f"from pathlib import Path; from surveys.surveyed import {name}; {name}({words})"
@@ -49,7 +51,7 @@ def started(name, *args):
     return subprocess.Popen([sys.executable, "-c", script], env=os.environ | {"PYTHONPATH": path})
 
 
-def _has_worked(pid):
+def _has_worked(pid: int) -> bool:
     """Whether a process is one that examines files, and has begun to."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -59,17 +61,17 @@ def _has_worked(pid):
     return server and int(fields[11]) > 5  # its time in user mode, in ticks
 
 
-def gone(pids):
+def gone(pids: Iterable[int]) -> bool:
     """Whether processes end."""
     return eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
-def _has(output, parts):
+def _has(output: Path, parts: int) -> bool:
     return len(list(output.glob("part=*"))) >= parts
 
 
 @pytest.mark.whole
-def test_killed_and_resumed_again_and_again_it_is_as_one_run(files, whole, tmp_path):
+def test_killed_and_resumed_again_and_again_it_is_as_one_run(files: Path, whole: Path, tmp_path: Path) -> None:
     output, kills = tmp_path / "survey", 0
     rng = random.Random()
     while kills < KILLS:
@@ -99,7 +101,7 @@ def test_killed_and_resumed_again_and_again_it_is_as_one_run(files, whole, tmp_p
 
 
 @pytest.mark.whole
-def test_killed_at_each_change_of_its_folder_it_goes_on(tmp_path):
+def test_killed_at_each_change_of_its_folder_it_goes_on(tmp_path: Path) -> None:
     files = write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(6)})
     survey([files], tmp_path / "base", jobs=1)
     write(files, {"0.so": elf(10), "new.so": elf(11)})
@@ -123,7 +125,7 @@ def test_killed_at_each_change_of_its_folder_it_goes_on(tmp_path):
 
 @pytest.mark.whole
 @pytest.mark.usefixtures("interruptible")
-def test_interrupted_it_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
+def test_interrupted_it_keeps_what_was_done_and_says_how_to_go_on(tmp_path: Path) -> None:
     files = write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(3000)})
     output = tmp_path / "survey"
     process = command(files, "-o", output, "--jobs", "1")
@@ -149,7 +151,7 @@ def test_interrupted_it_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
 
 @pytest.mark.whole
 @pytest.mark.usefixtures("interruptible")
-def test_interrupted_while_its_processes_start_it_says_no_more(tmp_path):
+def test_interrupted_while_its_processes_start_it_says_no_more(tmp_path: Path) -> None:
     files = write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(3000)})
     for moment in range(12):
         process = command(files, "-o", tmp_path / f"survey{moment}")
@@ -161,11 +163,11 @@ def test_interrupted_while_its_processes_start_it_says_no_more(tmp_path):
         assert (process.returncode, out, err.count("\n")) == (130, "", 1), err
 
 
-def test_what_was_told_as_done_before_an_interrupt_is_kept(tmp_path):
+def test_what_was_told_as_done_before_an_interrupt_is_kept(tmp_path: Path) -> None:
     files = write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(300)})
     seen = []
 
-    def interrupt(progress):
+    def interrupt(progress: Any) -> None:
         seen.append(progress.files)
         if progress.files >= 100:
             raise KeyboardInterrupt
@@ -178,13 +180,13 @@ def test_what_was_told_as_done_before_an_interrupt_is_kept(tmp_path):
     assert done.done == 300 - seen[-1]
 
 
-def test_a_disk_that_is_full_is_one_line_and_what_was_there_stays(files, tmp_path):
+def test_a_disk_that_is_full_is_one_line_and_what_was_there_stays(files: Path, tmp_path: Path) -> None:
     output = tmp_path / "survey"
     survey([files / "lib"], output, jobs=1)
     former = tables(output)
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-    def limited():
+    def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (3000, limit[1]))
 
     status, out, err = ended(files, files / "lib", "-o", output, preexec_fn=limited)
@@ -195,7 +197,7 @@ def test_a_disk_that_is_full_is_one_line_and_what_was_there_stays(files, tmp_pat
     assert len(tables(output)["units"]) == 73
 
 
-def test_what_cannot_be_written_is_an_error(files, tmp_path):
+def test_what_cannot_be_written_is_an_error(files: Path, tmp_path: Path) -> None:
     output = tmp_path / "survey"
     survey([files / "lib"], output, jobs=1)
     [part] = SurveyFolder(output).parts()

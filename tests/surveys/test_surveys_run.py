@@ -26,29 +26,29 @@ from walkback.surveys.run import Progress, survey
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("files"), some_files())
 
 
 @pytest.fixture(scope="module")
-def whole(files, tmp_path_factory):
+def whole(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A survey of these, to be compared with."""
     output = tmp_path_factory.mktemp("whole") / "survey"
     survey([files], output, jobs=2)
     return output
 
 
-def names(folder):
+def names(folder: Path) -> set[str]:
     return {path.name for path in Path(folder).iterdir()}
 
 
 # What is in it
 
 
-def test_every_elf_file_has_its_places_and_each_content_its_rows_once(files, whole):
+def test_every_elf_file_has_its_places_and_each_content_its_rows_once(files: Path, whole: Path) -> None:
     found = tables(whole)
     places = [(Path(path).relative_to(files).as_posix(), member) for _, path, member, *_ in found["places"]]
-    expected = [(name, None) for name in some_files() if name.endswith(".so")]
+    expected: list[tuple[str, str | None]] = [(name, None) for name in some_files() if name.endswith(".so")]
     expected += [("some.tar", "a/1.so"), ("some.tar", "a/100.so"), ("some.tar", "x/1.so"), ("cut.tar", "1.so")]
     assert sorted(places, key=str) == sorted(expected, key=str)
     contents = {row[0] for row in found["places"]}
@@ -59,7 +59,7 @@ def test_every_elf_file_has_its_places_and_each_content_its_rows_once(files, who
             assert content == content_digest(read_file(path))
 
 
-def test_all_names_of_hard_links_are_places(tmp_path):
+def test_all_names_of_hard_links_are_places(tmp_path: Path) -> None:
     tree = write(tmp_path / "tree", {"one": elf(1)})
     (tree / "two").hardlink_to(tree / "one")
     subprocess.run(["tar", "-C", tree, "-cf", tmp_path / "some.tar", "."], check=True)
@@ -69,7 +69,7 @@ def test_all_names_of_hard_links_are_places(tmp_path):
     assert len(tables(tmp_path / "survey")["files"]) == 1
 
 
-def test_rows_are_those_of_the_examiner(files, whole):
+def test_rows_are_those_of_the_examiner(files: Path, whole: Path) -> None:
     data = read_file(files / "lib/3.so")
     content = content_digest(data)
     expected = examine(data, content, debug_roots=())
@@ -78,7 +78,7 @@ def test_rows_are_those_of_the_examiner(files, whole):
         assert sorted(row for row in found[table] if row[0] == content) == sorted(expected[table]), table
 
 
-def test_units_are_what_was_looked_through(files, whole):
+def test_units_are_what_was_looked_through(files: Path, whole: Path) -> None:
     expected = [
         (str(files / name), len(data), (files / name).stat().st_mtime_ns)
         for name, data in some_files().items()
@@ -87,7 +87,7 @@ def test_units_are_what_was_looked_through(files, whole):
     assert tables(whole)["units"] == sorted(expected)
 
 
-def test_what_breaks_off_is_told_and_what_came_before_is_there(files, whole):
+def test_what_breaks_off_is_told_and_what_came_before_is_there(files: Path, whole: Path) -> None:
     [trouble] = objects(whole, "troubles")
     assert trouble["path"] == str(files / "cut.tar")
     errors = [row for row in objects(whole, "files") if row["outcome"] == "error"]
@@ -95,13 +95,13 @@ def test_what_breaks_off_is_told_and_what_came_before_is_there(files, whole):
     assert errors[0]["error"]
 
 
-def test_rows_are_sorted_as_the_layout_says(whole):
+def test_rows_are_sorted_as_the_layout_says(whole: Path) -> None:
     with Survey(whole).database() as db:
         for table, order in layout.ORDER.items():
             assert db.execute(f"FROM {table}").fetchall() == db.execute(f"FROM {table} ORDER BY {order}").fetchall()
 
 
-def test_columns_have_the_types_of_the_layout(whole):
+def test_columns_have_the_types_of_the_layout(whole: Path) -> None:
     import pyarrow.parquet
 
     words = {
@@ -123,14 +123,16 @@ def test_columns_have_the_types_of_the_layout(whole):
 
 @pytest.mark.whole
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_who_does_the_work_and_in_which_batches_makes_no_difference(files, whole, tmp_path, monkeypatch, jobs):
+def test_who_does_the_work_and_in_which_batches_makes_no_difference(
+    files: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
     monkeypatch.setattr("walkback.surveys.run._BATCH_FILES", jobs)
     monkeypatch.setattr("walkback.surveys.run._WRITTEN_EVERY", 0)
     survey([files], tmp_path / "survey", jobs=jobs)
     assert tables(tmp_path / "survey") == tables(whole)
 
 
-def test_progress_rises_to_all_there_is(files, tmp_path):
+def test_progress_rises_to_all_there_is(files: Path, tmp_path: Path) -> None:
     seen: list[Progress] = []
     done = survey([files], tmp_path / "survey", jobs=1, progress=seen.append)
     assert (done.files, done.done) == (73, 73)
@@ -147,7 +149,7 @@ def test_progress_rises_to_all_there_is(files, tmp_path):
     assert not last.finding
 
 
-def test_a_package_is_told_with_the_files_in_it(tmp_path):
+def test_a_package_is_told_with_the_files_in_it(tmp_path: Path) -> None:
     if shutil.which("dpkg-deb") is None:
         pytest.skip("needs dpkg-deb")
     write(
@@ -167,14 +169,14 @@ def test_a_package_is_told_with_the_files_in_it(tmp_path):
 
 
 @pytest.mark.whole
-def test_ten_thousand_files_in_one_archive_are_ten_thousand_places(tmp_path):
+def test_ten_thousand_files_in_one_archive_are_ten_thousand_places(tmp_path: Path) -> None:
     write(tmp_path, {"many.tar": tar({f"{number}.so": elf(number % 50) for number in range(10_000)})})
     survey([tmp_path / "many.tar"], tmp_path / "survey", jobs=1)
     found = tables(tmp_path / "survey")
     assert [len(found[table]) for table in ("units", "places", "files", "troubles")] == [1, 10_000, 50, 0]
 
 
-def test_names_with_any_bytes_in_them_are_found_and_spelled_out(tmp_path):
+def test_names_with_any_bytes_in_them_are_found_and_spelled_out(tmp_path: Path) -> None:
     strange = [b"a'b.so", b'q".so', b"new\nline.so", b"\xff\xfe.so", b"[x]*?.so", "\u00e9\u2028.so".encode()]
     folder = os.fsencode(write(tmp_path / "fil'es[1]", {"plain.so": elf(0)}))
     for number, name in enumerate(strange):
@@ -189,14 +191,14 @@ def test_names_with_any_bytes_in_them_are_found_and_spelled_out(tmp_path):
     assert all(path.isprintable() for path in paths)
 
 
-def test_a_name_that_looks_like_another_one_is_another_file(tmp_path):
+def test_a_name_that_looks_like_another_one_is_another_file(tmp_path: Path) -> None:
     write(tmp_path / "files", {"new\nline.so": elf(1), r"new\x0aline.so": elf(2)})
     for again in range(2):
         assert survey([tmp_path / "files"], tmp_path / "survey", jobs=1).done == (0 if again else 2)
         assert len(tables(tmp_path / "survey")["files"]) == 2
 
 
-def test_a_sparse_file_is_the_same_as_its_dense_copy_and_costs_no_more(tmp_path):
+def test_a_sparse_file_is_the_same_as_its_dense_copy_and_costs_no_more(tmp_path: Path) -> None:
     data = elf(1) + bytes(5 << 20)
     write(tmp_path / "files", {"dense.so": data})
     with (tmp_path / "files/sparse.so").open("wb") as file:
@@ -214,10 +216,10 @@ def test_a_sparse_file_is_the_same_as_its_dense_copy_and_costs_no_more(tmp_path)
 # Again
 
 
-def test_again_nothing_is_looked_through_and_nothing_written(files, whole, tmp_path):
+def test_again_nothing_is_looked_through_and_nothing_written(files: Path, whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path / "survey")
 
-    def written():
+    def written() -> dict[Path, tuple[int, int]]:
         return {
             path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in (tmp_path / "survey").rglob("*.parquet")
         }
@@ -228,7 +230,7 @@ def test_again_nothing_is_looked_through_and_nothing_written(files, whole, tmp_p
     assert written() == before
 
 
-def test_new_changed_and_vanished_files_give_what_a_survey_of_them_gives(tmp_path):
+def test_new_changed_and_vanished_files_give_what_a_survey_of_them_gives(tmp_path: Path) -> None:
     folder = write(tmp_path / "files", some_files())
     survey([folder], tmp_path / "survey", jobs=1)
     write(
@@ -247,7 +249,7 @@ def test_new_changed_and_vanished_files_give_what_a_survey_of_them_gives(tmp_pat
     assert len(list((tmp_path / "survey").glob("part=*"))) == 1
 
 
-def test_a_file_that_was_touched_is_looked_through_again_with_the_same_result(files, tmp_path):
+def test_a_file_that_was_touched_is_looked_through_again_with_the_same_result(files: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(files, tmp_path / "files")
     survey([folder], tmp_path / "survey", jobs=1)
     former = tables(tmp_path / "survey")
@@ -258,7 +260,7 @@ def test_a_file_that_was_touched_is_looked_through_again_with_the_same_result(fi
     assert found == former
 
 
-def test_more_paths_may_be_added_and_none_taken_away(files, tmp_path):
+def test_more_paths_may_be_added_and_none_taken_away(files: Path, tmp_path: Path) -> None:
     output = tmp_path / "survey"
     survey([files / "lib"], output, jobs=1)
     with pytest.raises(UnreadableError, match=rf"this is a survey of {files}/lib"):
@@ -269,7 +271,7 @@ def test_more_paths_may_be_added_and_none_taken_away(files, tmp_path):
     assert tables(output) == tables(tmp_path / "fresh")
 
 
-def test_rows_of_other_debug_files_are_not_mixed_with_these(files, whole, tmp_path):
+def test_rows_of_other_debug_files_are_not_mixed_with_these(files: Path, whole: Path, tmp_path: Path) -> None:
     with pytest.raises(UnreadableError, match="other debug files"):
         survey([files], whole, jobs=1, debug_roots=[str(tmp_path)])
 
@@ -277,7 +279,7 @@ def test_rows_of_other_debug_files_are_not_mixed_with_these(files, whole, tmp_pa
 # Folders
 
 
-def test_a_folder_with_something_else_is_refused_and_left_alone(files, tmp_path):
+def test_a_folder_with_something_else_is_refused_and_left_alone(files: Path, tmp_path: Path) -> None:
     write(tmp_path / "full", {"mine": b"x"})
     with pytest.raises(UnreadableError, match="'mine' is in it"):
         survey([files], tmp_path / "full")
@@ -287,7 +289,7 @@ def test_a_folder_with_something_else_is_refused_and_left_alone(files, tmp_path)
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[" * 100_000, b'{"version": 99}', b"3", b"\xff"])
-def test_a_damaged_marker_is_an_error(whole, tmp_path, text):
+def test_a_damaged_marker_is_an_error(whole: Path, tmp_path: Path, text: bytes) -> None:
     shutil.copytree(whole, tmp_path / "survey")
     (tmp_path / "survey" / layout.MARKER.name).write_bytes(text)
     with pytest.raises(UnreadableError):
@@ -297,7 +299,7 @@ def test_a_damaged_marker_is_an_error(whole, tmp_path, text):
 @pytest.mark.parametrize(
     "text", [b"", b"{", b"[]", b'{"replaces": 3, "finished": true}', b'{"replaces": ["x"], "finished": 1}']
 )
-def test_a_part_that_does_not_say_what_it_is_is_an_error(whole, tmp_path, text):
+def test_a_part_that_does_not_say_what_it_is_is_an_error(whole: Path, tmp_path: Path, text: bytes) -> None:
     shutil.copytree(whole, tmp_path / "survey")
     [part] = SurveyFolder(tmp_path / "survey").parts()
     (part.path / layout.MANIFEST).write_bytes(text)
@@ -308,7 +310,7 @@ def test_a_part_that_does_not_say_what_it_is_is_an_error(whole, tmp_path, text):
 @pytest.mark.whole
 @pytest.mark.parametrize("table", layout.TABLES)
 @pytest.mark.parametrize("damage", ["cut", "zeros", "gone", "other"])
-def test_a_damaged_table_is_named(files, whole, tmp_path, table, damage):
+def test_a_damaged_table_is_named(files: Path, whole: Path, tmp_path: Path, table: str, damage: str) -> None:
     shutil.copytree(whole, tmp_path / "survey")
     [part] = SurveyFolder(tmp_path / "survey").parts()
     file = part.file(table)
@@ -329,7 +331,7 @@ def test_a_damaged_table_is_named(files, whole, tmp_path, table, damage):
         assert "\n" not in str(caught.value)
 
 
-def test_what_a_damaged_table_says_is_an_error_in_a_query_too(whole, tmp_path):
+def test_what_a_damaged_table_says_is_an_error_in_a_query_too(whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path / "survey")
     [part] = SurveyFolder(tmp_path / "survey").parts()
     data = bytearray(part.file("places").read_bytes())
@@ -339,7 +341,7 @@ def test_what_a_damaged_table_says_is_an_error_in_a_query_too(whole, tmp_path):
         db.execute("SELECT content, path, member FROM places ORDER BY ALL").fetchall()
 
 
-def test_a_database_of_a_survey_reads_nothing_else(whole, tmp_path):
+def test_a_database_of_a_survey_reads_nothing_else(whole: Path, tmp_path: Path) -> None:
     write(tmp_path, {"secret": b"text"})
     for query in (
         f"FROM read_text('{tmp_path}/secret')",
@@ -352,7 +354,7 @@ def test_a_database_of_a_survey_reads_nothing_else(whole, tmp_path):
     assert names(tmp_path) == {"secret"}
 
 
-def test_two_surveys_do_not_work_in_one_folder(files, whole, tmp_path):
+def test_two_surveys_do_not_work_in_one_folder(files: Path, whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path / "survey")
     folder = SurveyFolder(tmp_path / "survey")
     with locked(folder.path / layout.LOCK) as held:
@@ -361,7 +363,7 @@ def test_two_surveys_do_not_work_in_one_folder(files, whole, tmp_path):
             survey([files], tmp_path / "survey", jobs=1)
 
 
-def test_what_somebody_reads_stays_until_nobody_does(tmp_path):
+def test_what_somebody_reads_stays_until_nobody_does(tmp_path: Path) -> None:
     folder = write(tmp_path / "files", {f"{number}.so": elf(number) for number in range(20)})
     survey([folder], tmp_path / "survey", jobs=1)
     former = tables(tmp_path / "survey")
@@ -375,7 +377,7 @@ def test_what_somebody_reads_stays_until_nobody_does(tmp_path):
     assert len(list((tmp_path / "survey").glob("part=*"))) == 1
 
 
-def test_a_survey_of_nothing_is_refused(tmp_path):
+def test_a_survey_of_nothing_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "files", {"readme": b"text"})
     with pytest.raises(MissingError, match=f"^{tmp_path}/files: there is no ELF file, package or archive here"):
         survey([tmp_path / "files"], tmp_path / "survey", jobs=1)
@@ -385,7 +387,7 @@ def test_a_survey_of_nothing_is_refused(tmp_path):
 # The command
 
 
-def test_the_command_tells_what_it_found(files, whole, tmp_path):
+def test_the_command_tells_what_it_found(files: Path, whole: Path, tmp_path: Path) -> None:
     status, out, err = ended(files, "-o", tmp_path / "survey", "--jobs", "2")
     assert status == 1
     assert f"{tmp_path}/survey: looked through 73 files\n" in out
@@ -399,7 +401,7 @@ def test_the_command_tells_what_it_found(files, whole, tmp_path):
     assert sum(told["outcomes"].values()) == 42
 
 
-def test_a_survey_with_nothing_to_complain_of_is_fine(files, tmp_path):
+def test_a_survey_with_nothing_to_complain_of_is_fine(files: Path, tmp_path: Path) -> None:
     status, out, err = ended(files / "lib", "-o", tmp_path / "survey")
     assert (status, err) == (0, "")
     assert "looked through 40 files" in out
@@ -407,7 +409,7 @@ def test_a_survey_with_nothing_to_complain_of_is_fine(files, tmp_path):
     assert "looked through 40 files, 40 of them in former runs" in out
 
 
-def test_sframe_that_cannot_be_read_is_told(tmp_path):
+def test_sframe_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     file = written(tmp_path, linked(small().bytes()[:20]), "damaged.so")
     status, _, err = ended(file, "-o", tmp_path / "survey")
     assert status == 1
@@ -415,7 +417,7 @@ def test_sframe_that_cannot_be_read_is_told(tmp_path):
     assert len(err.splitlines()) == 1
 
 
-def test_an_archive_without_any_elf_file_is_told(tmp_path):
+def test_an_archive_without_any_elf_file_is_told(tmp_path: Path) -> None:
     write(tmp_path / "files", {"readme": b"text"})
     subprocess.run(["ar", "rc", tmp_path / "files" / "none.a", tmp_path / "files" / "readme"], check=True)
     status, out, err = ended(tmp_path / "files", "-o", tmp_path / "survey")
@@ -423,10 +425,10 @@ def test_an_archive_without_any_elf_file_is_told(tmp_path):
     assert (status, err) == (1, f"walkback: {tmp_path}/survey: there is no ELF file in what was looked through\n")
 
 
-def test_paths_that_cannot_be_looked_into_are_told_and_the_others_surveyed(files, tmp_path):
+def test_paths_that_cannot_be_looked_into_are_told_and_the_others_surveyed(files: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "loop").symlink_to("loop")
-    paths = [files / "lib", tmp_path / "fifo", tmp_path / "loop", tmp_path / "missing", "/dev/null"]
+    paths: list[str | Path] = [files / "lib", tmp_path / "fifo", tmp_path / "loop", tmp_path / "missing", "/dev/null"]
     status, out, err = ended(*paths, "-o", tmp_path / "survey")
     assert status == 1
     assert "looked through 40 files\n" in out
@@ -434,14 +436,14 @@ def test_paths_that_cannot_be_looked_into_are_told_and_the_others_surveyed(files
     assert not Survey(tmp_path / "survey").finished or len(tables(tmp_path / "survey")["troubles"]) == 4
 
 
-def test_an_empty_folder_and_a_missing_one_make_no_survey(tmp_path):
+def test_an_empty_folder_and_a_missing_one_make_no_survey(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     status, out, err = ended(tmp_path / "empty", tmp_path / "missing", "-o", tmp_path / "survey")
     assert (status, out, err) == (3, "", f"walkback: {tmp_path}/missing: No such file or directory\n")
     assert not (tmp_path / "survey").exists()
 
 
-def test_if_no_path_can_be_looked_into_there_is_no_survey(files, whole, tmp_path):
+def test_if_no_path_can_be_looked_into_there_is_no_survey(files: Path, whole: Path, tmp_path: Path) -> None:
     status, out, err = ended(tmp_path / "missing", "-o", tmp_path / "survey")
     assert (status, out) == (3, "")
     assert err.count("\n") == 1
@@ -449,7 +451,7 @@ def test_if_no_path_can_be_looked_into_there_is_no_survey(files, whole, tmp_path
     assert names(tmp_path) == set()
 
 
-def test_an_empty_name_is_no_path(files, tmp_path):
+def test_an_empty_name_is_no_path(files: Path, tmp_path: Path) -> None:
     for paths in ([""], [files / "lib", ""]):
         told = "walkback: '': an empty name is no path\n"
         assert ended(*paths, "-o", "survey", cwd=tmp_path) == (3, "", told)
@@ -458,7 +460,7 @@ def test_an_empty_name_is_no_path(files, tmp_path):
     assert names(tmp_path) == set()
 
 
-def test_a_path_that_is_gone_for_once_takes_no_results_away(files, tmp_path):
+def test_a_path_that_is_gone_for_once_takes_no_results_away(files: Path, tmp_path: Path) -> None:
     shutil.copytree(files / "lib", tmp_path / "mounted")
     survey([tmp_path / "mounted"], tmp_path / "survey", jobs=1)
     former = tables(tmp_path / "survey")
@@ -469,7 +471,7 @@ def test_a_path_that_is_gone_for_once_takes_no_results_away(files, tmp_path):
 
 
 @pytest.mark.whole
-def test_a_path_or_folder_that_cannot_be_looked_into_for_once_keeps_its_rows(tmp_path):
+def test_a_path_or_folder_that_cannot_be_looked_into_for_once_keeps_its_rows(tmp_path: Path) -> None:
     folders = [write(tmp_path / name, {f"in/{number}.so": elf(number)}) for number, name in enumerate("ab")]
     survey(folders, tmp_path / "survey", jobs=1)
     former = tables(tmp_path / "survey")
@@ -496,13 +498,13 @@ def test_a_path_or_folder_that_cannot_be_looked_into_for_once_keeps_its_rows(tmp
 @pytest.mark.parametrize(
     "args", [[], ["x"], ["x", "-o", "y", "--jobs", "0"], ["x", "-o", "y", "--jobs", "1", "--dask", "z"]]
 )
-def test_wrong_usage(tmp_path, args):
+def test_wrong_usage(tmp_path: Path, args: list[str]) -> None:
     status, out, _ = ended(*args, cwd=tmp_path)
     assert (status, out) == (2, "")
     assert names(tmp_path) == set()
 
 
-def test_a_folder_that_cannot_be_made_is_told(files, tmp_path):
+def test_a_folder_that_cannot_be_made_is_told(files: Path, tmp_path: Path) -> None:
     write(tmp_path, {"file": b""})
     for output in ("no/folder", "file", "file/folder"):
         status, out, err = ended(files / "lib", "-o", output, cwd=tmp_path)
@@ -510,7 +512,7 @@ def test_a_folder_that_cannot_be_made_is_told(files, tmp_path):
         assert err.count("\n") == 1
 
 
-def test_nothing_in_the_working_folder_is_run(tmp_path):
+def test_nothing_in_the_working_folder_is_run(tmp_path: Path) -> None:
     """Python looks there for modules if it is told to run a text, as processes are started."""
     code = b"from pathlib import Path; Path('ran').touch()"
     folder = write(tmp_path / "files", {"signal.so": elf(1), "multiprocessing.py": code, "pickle.py": code})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import duckdb
+import pytest
 
 from walkback.cli.verbs.survey import _print
 from walkback.surveys import layout
@@ -10,7 +13,7 @@ from walkback.surveys.run import Surveyed
 from walkback.surveys.summary import summary
 
 
-def database(*files: tuple[str, int, dict[int, int | None]]):
+def database(*files: Any) -> duckdb.DuckDBPyConnection:
     """Tables with files: their content, the bytes of their call frames and those of each version that can be made."""
     db = duckdb.connect()
     for table, columns in layout.COLUMNS.items():
@@ -32,7 +35,7 @@ def database(*files: tuple[str, int, dict[int, int | None]]):
     return db
 
 
-def test_versions_are_compared_over_the_same_files(capsys):
+def test_versions_are_compared_over_the_same_files(capsys: pytest.CaptureFixture[str]) -> None:
     found = summary(database(("one", 100, {1: 80, 2: 90, 3: 100}), ("two", 100, {1: None, 2: 50, 3: 60})))
     assert [(one.version, one.files, one.bytes) for one in found.versions] == [(1, 1, 80), (2, 2, 140), (3, 2, 160)]
     assert [(one.version, one.files, one.bytes) for one in found.shared] == [(1, 1, 80), (2, 1, 90), (3, 1, 100)]
@@ -42,7 +45,7 @@ def test_versions_are_compared_over_the_same_files(capsys):
     assert last.partition(": ")[2] == "version 1 0.800, version 2 0.900, version 3 1.000"
 
 
-def test_nothing_is_said_of_them_where_they_are_all_or_none(capsys):
+def test_nothing_is_said_of_them_where_they_are_all_or_none(capsys: pytest.CaptureFixture[str]) -> None:
     for sizes in ({1: 80, 2: 90, 3: 100}, {1: None, 2: 90, 3: 100}):
         _print(Surveyed("x", 1, 1), summary(database(("one", 100, sizes))))
         assert "version 3" in capsys.readouterr().out.splitlines()[-1]

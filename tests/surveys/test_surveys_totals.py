@@ -24,7 +24,7 @@ def told_by(*words: str | Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_totals_are_those_of_size_and_compare(tmp_path):
+def test_totals_are_those_of_size_and_compare(tmp_path: Path) -> None:
     chance = random.Random(11)
     samples = [one.path for one in corpus() if not is_archive(read_file(one.path))]
     wanted = [*chance.sample(samples, 50), *(path.resolve() for path in MACHINE_FILES)]
@@ -49,8 +49,9 @@ def test_totals_are_those_of_size_and_compare(tmp_path):
             assert found.fetchone() == (one["files"], *(one[name] for name in columns))
             what_ifs = one["what_if"]
             sums = ", ".join(f"sum({name})" for name in what_ifs) or "1"
-            found = database.execute(f"SELECT {sums} FROM versions WHERE version = {version}").fetchone()
-            assert found == (tuple(what_ifs.values()) or (found[0],))
+            row = database.execute(f"SELECT {sums} FROM versions WHERE version = {version}").fetchone()
+            assert row is not None
+            assert row == (tuple(what_ifs.values()) or (row[0],))
         sframe = database.execute("SELECT sum(bytes), sum(functions), sum(rows) FROM sframe").fetchone()
         assert sframe == tuple(sizes["sframe"][name] for name in ("bytes", "functions", "rows"))
         compared = "sum(equal_bytes), sum(different_bytes), sum(only_frames_bytes), sum(only_sframe_bytes)"

@@ -1,13 +1,26 @@
 """Files with symbols, and the index of these."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 from elfbuilder import ElfBuilder
+from walkback.base.arch import ByteOrder
 from walkback.elf import ElfFile, layout
 from walkback.symbols import SymbolIndex
 
 NOTYPE, OBJECT, FUNC, SECTION, FILE, TLS, IFUNC = 0, 1, 2, 3, 4, 6, 10
 
 
-def elf_of(symbols, *, order="little", machine=62, kind=layout.ET_DYN, dynamic=()) -> ElfFile:
+def elf_of(
+    symbols: Sequence[tuple[Any, ...]],
+    *,
+    order: ByteOrder = "little",
+    machine: int = 62,
+    kind: int = layout.ET_DYN,
+    dynamic: tuple[tuple[str, int], ...] = (),
+) -> ElfFile:
     """Section 1 is code at 0x1000, section 2 more code at 0x3000, section 3 data at 0x5000."""
     linked = kind != layout.ET_REL
     builder = ElfBuilder(order, machine, kind)
@@ -22,5 +35,5 @@ def elf_of(symbols, *, order="little", machine=62, kind=layout.ET_DYN, dynamic=(
     return ElfFile(bytes(builder.build()), "test.elf")
 
 
-def index_of(*symbols, **options) -> SymbolIndex:
+def index_of(*symbols: tuple[Any, ...], **options: Any) -> SymbolIndex:
     return SymbolIndex(elf_of(symbols, **options))

@@ -1,12 +1,16 @@
 """Names as people write them, beside those of c++filt; and names that were made to do harm."""
 
+from __future__ import annotations
+
 import random
 import shutil
 import stat
 import string
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -21,7 +25,7 @@ needs_cxa = pytest.mark.skipif(cxa.demangler() is None, reason="needs a C++ libr
 DIGITS = string.digits + string.ascii_lowercase + string.ascii_uppercase
 
 
-def one(name: str, **options) -> str:
+def one(name: str, **options: Any) -> str:
     return demangle([name], **options)[0]
 
 
@@ -57,24 +61,24 @@ class TestCpp:
             ("_Z3foov@@GLIBCXX_3.4", "foo@@GLIBCXX_3.4", "foo()@@GLIBCXX_3.4"),
         ],
     )
-    def test_names(self, name, short, full):
+    def test_names(self, name: str, short: str, full: str | None) -> None:
         assert one(name) == short
         if full is not None:
             assert one(name, parameters=True) == full
 
     @pytest.mark.parametrize("suffix", ["cold", "part.0", "isra.0", "constprop.0"])
-    def test_pieces_and_copies_are_told(self, suffix):
+    def test_pieces_and_copies_are_told(self, suffix: str) -> None:
         assert one(f"_Z3foov.{suffix}") == f"foo [clone .{suffix}]"
         assert one(f"_Z3foov.{suffix}", parameters=True) == f"foo() [clone .{suffix}]"
 
     @pytest.mark.parametrize("name", ["", "_Z", "main", "_ZN3fooE.", "_Zxyz", "_Z3fo", "_Z3foo\n", "\udcff"])
-    def test_other_names_stay(self, name):
+    def test_other_names_stay(self, name: str) -> None:
         assert one(name) == name
 
-    def test_of_names_asked_twice_both_are_answered(self):
+    def test_of_names_asked_twice_both_are_answered(self) -> None:
         assert demangle(["_Z1fv", "x", "_Z1fv", "_Z1gv"]) == ["f", "x", "f", "g"]
 
-    def test_without_a_library_names_stay(self, monkeypatch):
+    def test_without_a_library_names_stay(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(cxa, "demangler", lambda: None)
         assert one("_Z1fv") == "_Z1fv"
 
@@ -84,7 +88,7 @@ class TestCpp:
 class TestCxxfilt:
     """All names of the C++ library of this machine."""
 
-    def test_names_without_parameters(self):
+    def test_names_without_parameters(self) -> None:
         library = next(iter(Path("/usr/lib").glob("*/libstdc++.so.6")), None)
         if library is None or not shutil.which("nm"):
             pytest.skip("needs libstdc++.so.6 and nm")
@@ -136,7 +140,7 @@ RUST = {
 
 class TestRust:
     @pytest.mark.parametrize("name", RUST)
-    def test_v0(self, name):
+    def test_v0(self, name: str) -> None:
         assert one(name) == RUST[name]
 
     @pytest.mark.parametrize(
@@ -158,7 +162,7 @@ class TestRust:
             "_Rust",
         ],
     )
-    def test_what_breaks_the_grammar_stays(self, name):
+    def test_what_breaks_the_grammar_stays(self, name: str) -> None:
         assert one(name) == name
 
     @pytest.mark.parametrize(
@@ -175,12 +179,12 @@ class TestRust:
             ("_ZN7$BP$foo17h05af221e174051e9E", "*foo"),
         ],
     )
-    def test_legacy(self, name, text):
+    def test_legacy(self, name: str, text: str) -> None:
         assert one(name) == text
 
     @pytest.mark.skipif(not shutil.which("rustc") or not shutil.which("c++filt"), reason="needs rustc and c++filt")
     @pytest.mark.parametrize("scheme", ["legacy", "v0"])
-    def test_a_program_beside_rustc_and_c_filt(self, tmp_path, scheme):
+    def test_a_program_beside_rustc_and_c_filt(self, tmp_path: Path, scheme: str) -> None:
         (tmp_path / "a.rs").write_text("""
             use std::fmt::Debug;
             struct Pair<T, const N: usize>(T, [u8; N]);
@@ -218,7 +222,7 @@ class TestRust:
 
 class TestSwift:
     @pytest.fixture
-    def swift(self, tmp_path, monkeypatch):
+    def swift(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         def write(body: str) -> None:
             program = tmp_path / "swift-demangle"
             program.write_text(f"#!/bin/sh\n{body}\n")
@@ -227,12 +231,12 @@ class TestSwift:
 
         return write
 
-    def test_its_program_is_asked(self, swift):
+    def test_its_program_is_asked(self, swift: Callable[..., None]) -> None:
         swift("sed 's/.*/<&>/'")
         assert demangle(["$s4main3fooyyF", "x", "_$s1"]) == ["<$s4main3fooyyF>", "x", "<_$s1>"]
 
     @pytest.mark.parametrize("body", ["exit 1", "echo one", "kill -9 $$", "printf '\\377\\n'"])
-    def test_one_that_fails_does_no_harm(self, swift, body):
+    def test_one_that_fails_does_no_harm(self, swift: Callable[..., None], body: str) -> None:
         swift(body)
         assert demangle(["$s4main3fooyyF", "$sx"]) == ["$s4main3fooyyF", "$sx"]
 
@@ -253,14 +257,14 @@ def base62(value: int) -> str:
 
 class TestHostile:
     @needs_cxa
-    def test_names_that_unfold_beyond_measure_stay(self):
+    def test_names_that_unfold_beyond_measure_stay(self) -> None:
         begun = time.process_time()
         assert one(doubling(3), parameters=True).startswith("f(std::pair<int, int>, std::pair<")
         assert demangle([doubling(35), "_Z1fv", doubling(28)]) == [doubling(35), "f", doubling(28)]
         assert time.process_time() - begun < 20
 
     @needs_cxa
-    def test_of_suspects_only_the_guilty_stay(self):
+    def test_of_suspects_only_the_guilty_stay(self) -> None:
         innocent = "_Z1f" + "S_".join(["1A"] + [""] * 34)
         assert not cxa._is_harmless(innocent.encode())
         assert demangle([innocent, doubling(35), innocent]) == ["f", doubling(35), "f"]
@@ -269,7 +273,7 @@ class TestHostile:
     @needs_cxa
     @pytest.mark.parametrize("part", ["P", "1AI", "PF", "A1_", "N1A", "Z", "DTng", "F", "ILZ", "cv", "XspT_", "Dp"])
     @pytest.mark.parametrize("count", [500, 2000, 10_000, 1 << 20])
-    def test_endless_nesting(self, part, count):
+    def test_endless_nesting(self, part: str, count: int) -> None:
         for name in ("_Z1f" + part * count + "i", "_ZN" + part * count + "i" + "E" * count):
             assert one(name)
 
@@ -285,10 +289,10 @@ class TestHostile:
             "_RNvC1au2000" + "a" * 2000,
         ],
     )
-    def test_endless_rust(self, name):
+    def test_endless_rust(self, name: str) -> None:
         assert one(name) == name
 
-    def test_backreferences_that_double(self):
+    def test_backreferences_that_double(self) -> None:
         text, place = "INvC1a1fTiiE", 8
         for _ in range(40):
             place, text = len(text), f"{text}TB{base62(place)}B{base62(place)}E"
@@ -301,12 +305,12 @@ class TestHostile:
     @given(st.text("CNMXYIBvtsu019_aEDTRQPOFSAKLGpnlbcjU", max_size=40))
     @example("NvC1a1f")
     @example("C0")
-    def test_any_text_is_rust_or_stays(self, text):
+    def test_any_text_is_rust_or_stays(self, text: str) -> None:
         found = one(f"_R{text}")
         assert found == f"_R{text}" or "::" in found or found.strip()
 
     @needs_cxa
-    def test_any_text_is_cpp_or_stays(self):
+    def test_any_text_is_cpp_or_stays(self) -> None:
         source = random.Random(5)
         parts = [
             "S_",
@@ -335,5 +339,5 @@ class TestHostile:
 
     @settings(max_examples=examples(300), deadline=None)
     @given(st.text("ab<>()[]{} :*&~-operator,", max_size=40))
-    def test_any_text_can_lose_its_parameters(self, text):
+    def test_any_text_can_lose_its_parameters(self, text: str) -> None:
         assert len(without_parameters(text)) <= len(text)

@@ -1,11 +1,13 @@
 """Many addresses at once have the names that one address alone has."""
 
+from __future__ import annotations
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from indexed import FUNC, NOTYPE, elf_of, index_of
 
 from effort import examples
+from symbols.indexed import FUNC, NOTYPE, elf_of, index_of
 from walkback.elf import layout
 from walkback.symbols import SymbolIndex
 from walkback.symbols.holders import LastAbove
@@ -37,7 +39,7 @@ def described(index: SymbolIndex, addresses: list[int], *, sized: bool) -> list[
 class TestHolders:
     @settings(max_examples=examples(300), deadline=None)
     @given(SYMBOLS)
-    def test_they_agree_with_describe(self, symbols):
+    def test_they_agree_with_describe(self, symbols: list[tuple[int, int, int, int]]) -> None:
         entries = [
             (f"f{number}", value, {"size": size, "kind": kind, "section": section})
             for number, (value, size, kind, section) in enumerate(symbols)
@@ -48,7 +50,7 @@ class TestHolders:
             expected = [index.describe(address, sized=sized) for address in addresses]
             assert described(index, addresses, sized=sized) == expected
 
-    def test_deep_nesting_is_no_slower(self):
+    def test_deep_nesting_is_no_slower(self) -> None:
         depth = 20_000
         index = index_of(*[(f"f{n}", 0x10000 + n, {"size": 2 * (depth - n)}) for n in range(depth)])
         addresses = np.arange(0x10000, 0x10000 + 2 * depth, dtype=np.uint64)
@@ -57,7 +59,7 @@ class TestHolders:
             away = address - 0x10000
             assert row == min(away, 2 * depth - away - 1, depth - 1)
 
-    def test_nothing_and_object_files(self):
+    def test_nothing_and_object_files(self) -> None:
         assert index_of().holders(np.array([1, 2])).tolist() == [-1, -1]
         assert index_of().starts(np.array([-1])).tolist() == [0]
         assert index_of().names_of(np.array([-1])) == [None]
@@ -69,7 +71,7 @@ class TestHolders:
 class TestLastAbove:
     @settings(max_examples=examples(300), deadline=None)
     @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.lists(st.integers(0, 10), max_size=8))
-    def test_it_finds_what_a_search_finds(self, values, bounds):
+    def test_it_finds_what_a_search_finds(self, values: list[int], bounds: list[int]) -> None:
         tree = LastAbove(np.array(values, np.uint64))
         asked = [(row, bound) for row in range(-1, len(values)) for bound in bounds]
         rows = np.array([row for row, _ in asked], np.int64)
@@ -83,7 +85,7 @@ class TestLastAbove:
 class TestSpans:
     @settings(max_examples=examples(300), deadline=None)
     @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=20))
-    def test_the_later_range_holds(self, ranges):
+    def test_the_later_range_holds(self, ranges: list[tuple[int, int]]) -> None:
         start = np.array([first for first, _ in ranges], np.uint64)
         end = start + np.array([size for _, size in ranges], np.uint64)
         expected = [-1] * 80

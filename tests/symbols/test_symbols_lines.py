@@ -1,5 +1,7 @@
 """File and line of code, by the programs that read line tables."""
 
+from __future__ import annotations
+
 import shutil
 import stat
 import subprocess
@@ -24,7 +26,7 @@ int main(int argc, char **argv) { return outer(&argc); }
 """
 
 
-def built(folder: Path, name="a.c") -> Path:
+def built(folder: Path, name: str = "a.c") -> Path:
     if not shutil.which("gcc"):
         pytest.skip("needs gcc")
     (folder / name).write_text(SOURCE)
@@ -34,13 +36,13 @@ def built(folder: Path, name="a.c") -> Path:
 
 
 @pytest.fixture(params=PROGRAMS)
-def lines(request) -> Lines:
+def lines(request: pytest.FixtureRequest) -> Lines:
     if not shutil.which(request.param):
         pytest.skip(f"needs {request.param}")
     return Lines(programs=[request.param])
 
 
-def addresses_of(elf: ElfFile, name="outer") -> np.ndarray:
+def addresses_of(elf: ElfFile, name: str = "outer") -> np.ndarray:
     index = SymbolIndex(elf)
     ((_, start),) = index.lookup(name)
     return np.arange(start, start + 8, dtype=np.uint64)
@@ -52,14 +54,14 @@ def code_of(elf: ElfFile) -> np.ndarray:
 
 
 class TestLines:
-    def test_lines_of_calls(self, tmp_path, lines):
+    def test_lines_of_calls(self, tmp_path: Path, lines: Lines) -> None:
         elf = ElfFile(built(tmp_path))
         found = lines.find(elf, addresses_of(elf))
         assert lines.trouble is None
         assert {Path(line.file).name for (line,) in found} == {"a.c"}
         assert {line.line for (line,) in found} <= {2, 4, 5, 6}
 
-    def test_inlined_calls(self, tmp_path, lines):
+    def test_inlined_calls(self, tmp_path: Path, lines: Lines) -> None:
         elf = ElfFile(built(tmp_path))
         found = lines.find(elf, addresses_of(elf), inlined=True)
         deep = [calls for calls in found if len(calls) == 2]
@@ -67,7 +69,7 @@ class TestLines:
         assert [(call.function, call.line) for call in deep[0]] == [("inner", 2), ("outer", 5)]
 
     @pytest.mark.skipif(not all(map(shutil.which, PROGRAMS)), reason="needs both programs")
-    def test_both_programs_say_the_same(self, tmp_path):
+    def test_both_programs_say_the_same(self, tmp_path: Path) -> None:
         elf = ElfFile(built(tmp_path))
         first, second = (
             [calls[0][:2] if calls else None for calls in Lines(programs=[name]).find(elf, code_of(elf))]
@@ -76,20 +78,20 @@ class TestLines:
         assert first == second
         assert None in first
 
-    def test_addr2line_itself(self, tmp_path, lines):
+    def test_addr2line_itself(self, tmp_path: Path, lines: Lines) -> None:
         if not shutil.which("addr2line"):
             pytest.skip("needs addr2line")
         prog = built(tmp_path)
         elf = ElfFile(prog)
         asked = code_of(elf)
-        command = ["addr2line", "-e", prog, *[f"{address:#x}" for address in asked.tolist()]]
+        command: list[str | Path] = ["addr2line", "-e", prog, *[f"{address:#x}" for address in asked.tolist()]]
         output = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
         told = [text.partition(" ")[0].rpartition(":") for text in output]
         mine = lines.find(elf, asked)
         for calls, (file, _, line) in zip(mine, told, strict=True):
             assert (calls[0].file, str(calls[0].line)) == (file, line) if calls else file == "??" or line in {"?", "0"}
 
-    def test_the_separate_debug_file(self, tmp_path, lines):
+    def test_the_separate_debug_file(self, tmp_path: Path, lines: Lines) -> None:
         prog = built(tmp_path)
         elf = ElfFile(prog)
         asked = addresses_of(elf)
@@ -101,12 +103,13 @@ class TestLines:
         subprocess.run(["strip", prog, "-o", tmp_path / "bare"], check=True)
         bare = ElfFile(tmp_path / "bare")
         assert lines.find(bare, asked) == [()] * len(asked)
+        assert lines.program is not None
         separate = Lines([tmp_path / "root"], [lines.program])
         assert separate.find(bare, asked) == expected
         assert all(expected)
 
     @pytest.mark.parametrize("name", ["0x12 34\n0x0.c", "-e.c", "a:7.c", "\udcff\"'.c", "?? (discriminator 2).c"])
-    def test_odd_names_of_sources(self, tmp_path, lines, name):
+    def test_odd_names_of_sources(self, tmp_path: Path, lines: Lines, name: str) -> None:
         folder = tmp_path / name.removesuffix(".c")
         folder.mkdir()
         prog = built(folder)
@@ -118,7 +121,7 @@ class TestLines:
 
 
 class TestNoLines:
-    def test_nothing_is_asked_of_files_without_a_line_table(self, tmp_path):
+    def test_nothing_is_asked_of_files_without_a_line_table(self, tmp_path: Path) -> None:
         lines = Lines(programs=["false"])
         elf = ElfFile("/proc/self/exe")
         image = ElfFile(elf.data, "[vdso]")
@@ -126,7 +129,7 @@ class TestNoLines:
         assert lines.find(image, asked) == [()]
         assert lines.find(image, asked[:0]) == []
 
-    def test_without_a_program_it_is_told(self):
+    def test_without_a_program_it_is_told(self) -> None:
         lines = Lines(programs=["walkback-no-such-program"])
         assert lines.program is None
         assert lines.trouble == "lines need walkback-no-such-program, and neither is there"
@@ -144,7 +147,7 @@ class TestNoLines:
             "echo 0x$(printf %016x $(head -n1)); echo f; echo a.c:7; kill -9 $$",
         ],
     )
-    def test_a_program_that_fails_does_no_harm(self, tmp_path, name, body):
+    def test_a_program_that_fails_does_no_harm(self, tmp_path: Path, name: str, body: str) -> None:
         program = tmp_path / name
         program.write_text(f"#!/bin/sh\n{body}\n")
         program.chmod(program.stat().st_mode | stat.S_IEXEC)

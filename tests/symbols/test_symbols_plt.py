@@ -1,5 +1,7 @@
 """Entries of procedure linkage tables have the names that objdump gives them."""
 
+from __future__ import annotations
+
 import re
 import shutil
 import subprocess
@@ -57,14 +59,14 @@ class TestObjdump:
             ("aarch64-", ("-z", "force-bti")),
         ],
     )
-    def test_shared_objects_of_gnu_ld(self, tmp_path, machine, options):
+    def test_shared_objects_of_gnu_ld(self, tmp_path: Path, machine: str, options: tuple[str, ...]) -> None:
         (tmp_path / "a.s").write_text(f".globl f\n.type f, %function\nf:\n{CALLS[machine]}.size f, .-f\n")
         run(f"{machine}as-2.44", "a.s", "-o", "a.o", cwd=tmp_path, check=True)
         run(f"{machine}ld-2.44", "-shared", *options, "a.o", "-o", "a.so", cwd=tmp_path, check=True)
         assert agree(tmp_path / "a.so", peer(f"{machine}objdump-2.44")) >= 2
 
     @pytest.mark.parametrize("linker", ["ld.lld", "mold", "gold-2.44"])
-    def test_shared_objects_of_other_linkers(self, tmp_path, linker):
+    def test_shared_objects_of_other_linkers(self, tmp_path: Path, linker: str) -> None:
         (tmp_path / "a.s").write_text(f".globl f\n.type f, %function\nf:\n{CALLS['']}.size f, .-f\n")
         run("as-2.44", "a.s", "-o", "a.o", cwd=tmp_path, check=True)
         run(linker, "-shared", "a.o", "-o", "a.so", cwd=tmp_path, check=True)
@@ -74,7 +76,7 @@ class TestObjdump:
             agree(tmp_path / "a.so", peer("objdump-2.44"))
 
     @pytest.mark.parametrize("program", ["ls", "bash", "perl", "gcc"])
-    def test_programs_of_this_machine(self, program):
+    def test_programs_of_this_machine(self, program: str) -> None:
         path = shutil.which(program)
         if path is None or not have("objdump-2.44"):
             pytest.skip(f"needs {program}")
@@ -84,7 +86,7 @@ class TestObjdump:
 class TestDamage:
     @pytest.mark.parametrize("machine", [62, 183, 22, 243])
     @pytest.mark.parametrize("size", [0, 1, 3, 5, 6, 7, 33, 4096])
-    def test_any_bytes(self, machine, size):
+    def test_any_bytes(self, machine: int, size: int) -> None:
         rng = np.random.default_rng(size)
         contents = rng.choice(np.array([0xFF, 0x25, 0xC0, 0x10, 0x90, 0x11, 0xF9, 0x42], np.uint8), size).tobytes()
         builder = ElfBuilder(kind=3, machine=machine)
@@ -92,7 +94,7 @@ class TestDamage:
         table = PltNames(ElfFile(bytes(builder.build()), "x"))
         assert table.locate(np.array([0, 1, 2**64 - 0x800], np.uint64))[0] == [None] * 3
 
-    def test_a_damaged_relocation_section(self):
+    def test_a_damaged_relocation_section(self) -> None:
         builder = ElfBuilder(kind=3)
         plt = builder.section(".plt", b"\xff\x25\x02\x00\x00\x00" + bytes(10), flags=6, addr=0x1000, entsize=16)
         symtab = builder.symtab(".dynsym", 11)

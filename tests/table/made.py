@@ -1,5 +1,7 @@
 """Tables, made of ranges."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from walkback.base.arch import AMD64
@@ -7,7 +9,7 @@ from walkback.table.rule import Part, PartKind, Rule
 from walkback.table.table import UnwindTable, rule_array
 
 
-def make(ranges, *, sections=None):
+def make(ranges: list[tuple[int, int, list[int], int]], *, sections: list[int] | None = None) -> UnwindTable:
     """A table of ranges (start, size, row offsets, block); each row has a rule of its own."""
     offsets = [offset for one in ranges for offset in one[2]]
     rows = np.array([len(one[2]) for one in ranges], np.int64)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.strategies import DataObject
 
 from effort import examples
 from walkback.base.arch import AARCH64, AMD64
 from walkback.base.errors import InexpressibleError
-from walkback.table.comparing import compare
+from walkback.table.comparing import Comparison, compare
 from walkback.table.rule import OUTERMOST, Part, PartKind, Reason, Rule, inexpressible
 from walkback.table.table import UnwindTable, rule_array
 from walkback.table.verdict import Verdict
@@ -42,7 +44,7 @@ RANGES = st.lists(
 )
 
 
-def make(ranges, *, sections=None) -> UnwindTable:
+def make(ranges: list[tuple[int, int, list[int], int]], *, sections: list[int] | None = None) -> UnwindTable:
     """A table of ranges (start, size, row offsets, block)."""
     rows = np.array([len(one[2]) for one in ranges], np.int64)
     return UnwindTable(
@@ -62,7 +64,14 @@ def make(ranges, *, sections=None) -> UnwindTable:
     )
 
 
-def table(ranges, *, rules=None, sections=None, signal=(), key=()) -> UnwindTable:
+def table(
+    ranges: list[tuple[int, int, list[int], int]],
+    *,
+    rules: list[int] | None = None,
+    sections: list[int] | None = None,
+    signal: set[int] | tuple[Any, ...] = (),
+    key: set[int] | tuple[Any, ...] = (),
+) -> UnwindTable:
     """Rows take the rules in turn, or those given; ranges have the marks given."""
     made = make(ranges, sections=sections)
     count = len(made.row_offset)
@@ -73,7 +82,7 @@ def table(ranges, *, rules=None, sections=None, signal=(), key=()) -> UnwindTabl
     return made
 
 
-def meaning(one: UnwindTable, pc: int, section: int):
+def meaning(one: UnwindTable, pc: int, section: int) -> tuple[tuple[Rule, bool, int] | None, bool]:
     """The rule with its marks; None where there is none, and whether there is a range."""
     found = one.find(pc, section=section)
     if found is None:
@@ -99,7 +108,7 @@ def expected(one: UnwindTable, other: UnwindTable, pc: int, section: int) -> Ver
     return Verdict.EQUAL if left == right else Verdict.DIFFERENT
 
 
-def check(one: UnwindTable, other: UnwindTable, sections=(-1,)) -> None:
+def check(one: UnwindTable, other: UnwindTable, sections: tuple[int, ...] = (-1,)) -> None:
     report = compare(one, other)
     said: dict[tuple[int, int], Verdict] = {}
     columns = (report.section, report.start, report.size, report.verdict)
@@ -119,7 +128,9 @@ def check(one: UnwindTable, other: UnwindTable, sections=(-1,)) -> None:
         check_stretches(report, one, other, verdict, places)
 
 
-def check_stretches(report, one, other, verdict, places) -> None:
+def check_stretches(
+    report: Comparison, one: UnwindTable, other: UnwindTable, verdict: Verdict, places: set[tuple[int, int]]
+) -> None:
     """The stretches cover what has the verdict, each address once, and each is as long as it can be."""
     covered, before = set(), None
     for part in report.stretches(verdict):
@@ -144,7 +155,7 @@ def check_stretches(report, one, other, verdict, places) -> None:
     assert covered == places
 
 
-def numbers(one, other, part) -> list[tuple[int, int]]:
+def numbers(one: UnwindTable, other: UnwindTable, part: Any) -> list[tuple[int, int]]:
     """Range and number of the rule in each table where a stretch begins."""
     found = []
     for source in (one, other):
@@ -159,13 +170,22 @@ MARKS = st.sets(st.integers(0, 5))
 
 @settings(max_examples=examples(60), deadline=None)
 @given(RANGES, RANGES, NUMBERS, NUMBERS, MARKS, MARKS)
-def test_every_address_has_the_verdict_of_a_look_up_in_both(ranges, others, rules, more, signal, key):
+def test_every_address_has_the_verdict_of_a_look_up_in_both(
+    ranges: list[tuple[int, int, list[int], int]],
+    others: list[tuple[int, int, list[int], int]],
+    rules: list[int],
+    more: list[int],
+    signal: set[int],
+    key: set[int],
+) -> None:
     check(table(ranges, rules=rules, signal=signal, key=key), table(others, rules=more, signal=key, key=signal))
 
 
 @settings(max_examples=examples(12), deadline=None)
 @given(st.data(), RANGES, RANGES, NUMBERS)
-def test_in_several_sections(data, ranges, others, rules):
+def test_in_several_sections(
+    data: DataObject, ranges: list[tuple[int, int, list[int], int]], others: list[Any], rules: list[int]
+) -> None:
     places = st.sampled_from([1, 2, 7])
     one = data.draw(st.lists(places, min_size=len(ranges), max_size=len(ranges)))
     other = data.draw(st.lists(places, min_size=len(others), max_size=len(others)))
@@ -174,14 +194,16 @@ def test_in_several_sections(data, ranges, others, rules):
 
 @settings(max_examples=examples(40), deadline=None)
 @given(RANGES, NUMBERS)
-def test_a_table_equals_itself_in_another_order(ranges, rules):
+def test_a_table_equals_itself_in_another_order(
+    ranges: list[tuple[int, int, list[int], int]], rules: list[int]
+) -> None:
     one = table(ranges, rules=rules)
     report = compare(one, one)
     assert report.equal
     assert report.code_bytes(Verdict.ONLY_ONE) == report.code_bytes(Verdict.ONLY_OTHER) == 0
 
 
-def test_nothing_with_nothing_and_with_something():
+def test_nothing_with_nothing_and_with_something() -> None:
     nothing, some = table([]), table([(10, 5, [0], 0)])
     assert len(compare(nothing, nothing).start) == 0
     assert compare(nothing, nothing).equal
@@ -191,7 +213,7 @@ def test_nothing_with_nothing_and_with_something():
     assert compare(some, nothing).ranges(Verdict.ONLY_ONE) == compare(nothing, some).ranges(Verdict.ONLY_OTHER) == 1
 
 
-def test_a_difference_is_told_with_both_rules():
+def test_a_difference_is_told_with_both_rules() -> None:
     one, other = table([(10, 10, [0, 4], 0)], rules=[0, 1], key={0}), table([(10, 10, [0], 0)], rules=[2], signal={0})
     found = list(compare(one, other).stretches(Verdict.DIFFERENT))
     assert [(part.start, part.size, part.one, part.other) for part in found] == [
@@ -200,14 +222,14 @@ def test_a_difference_is_told_with_both_rules():
     ]
 
 
-def test_neighbours_that_differ_alike_are_one():
+def test_neighbours_that_differ_alike_are_one() -> None:
     one = table([(0, 30, [0, 5, 9, 20], 0)], rules=[0, 0, 0, 1])
     other = table([(0, 30, [0, 3, 12], 0)], rules=[2, 2, 2])
     found = [(part.start, part.size) for part in compare(one, other).stretches(Verdict.DIFFERENT)]
     assert found == [(0, 20), (20, 10)]
 
 
-def test_functions_next_to_each_other_are_told_apart():
+def test_functions_next_to_each_other_are_told_apart() -> None:
     one = table([(0, 10, [0], 0), (10, 10, [0], 0)], rules=[0, 0])
     other = table([(0, 20, [0], 0)], rules=[2])
     report = compare(one, other)
@@ -215,7 +237,7 @@ def test_functions_next_to_each_other_are_told_apart():
     assert report.ranges(Verdict.DIFFERENT) == 2
 
 
-def test_how_many_functions_have_code_with_a_verdict():
+def test_how_many_functions_have_code_with_a_verdict() -> None:
     one = table([(0, 10, [0, 5], 0), (20, 10, [0], 0), (40, 4, [], 0)], rules=[0, 5, 0])
     other = table([(0, 10, [0], 0), (60, 8, [0], 0), (80, 4, [0], 0)], rules=[0, 0, 5])
     report = compare(one, other)
@@ -228,18 +250,18 @@ def test_how_many_functions_have_code_with_a_verdict():
     }
 
 
-def test_where_there_is_no_caller_nothing_else_counts():
+def test_where_there_is_no_caller_nothing_else_counts() -> None:
     one, other = table([(0, 10, [0], 0)], rules=[3]), table([(0, 10, [0], 0)], rules=[4], key={0})
     assert compare(one, other).equal
 
 
-def test_tables_of_different_machines_are_not_compared():
+def test_tables_of_different_machines_are_not_compared() -> None:
     with pytest.raises(InexpressibleError, match="AArch64"):
         compare(table([]), replace(table([]), machine=AMD64))
 
 
 @pytest.mark.whole
-def test_many_ranges_are_compared_quickly(interpreted):
+def test_many_ranges_are_compared_quickly(interpreted: bool) -> None:
     count = 300 if interpreted else 50_000
     one = table([(8 * n, 8, [0, 3], 0) for n in range(count)], rules=[0, 2] * count)
     other = table([(12 * n, 40, [0, 5, 9], 0) for n in range(count)], rules=[0, 2, 0] * count)

@@ -1,11 +1,13 @@
 """Rules as text and as records, there and back."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from walkback.base.arch import AARCH64, AMD64, MACHINES, S390X
+from walkback.base.arch import AARCH64, AMD64, MACHINES, S390X, Machine
 from walkback.table.rule import OUTERMOST, RULE, Part, PartKind, Reason, Rule, inexpressible
 from walkback.table.table import rule_array
 
@@ -21,12 +23,12 @@ RULES = st.builds(Rule, PARTS, PARTS, PARTS, st.booleans())
 
 
 @given(RULES, st.sampled_from(MACHINES))
-def test_text_there_and_back(rule, machine):
+def test_text_there_and_back(rule: Rule, machine: Machine) -> None:
     assert Rule.parse(rule.text(machine), machine) == rule
 
 
 @given(RULES)
-def test_record_there_and_back(rule):
+def test_record_there_and_back(rule: Rule) -> None:
     array = rule_array([rule, OUTERMOST])
     assert array.dtype == RULE
     assert Rule.from_record(array[0]) == rule
@@ -35,7 +37,7 @@ def test_record_there_and_back(rule):
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
 @pytest.mark.parametrize("number", [*range(40), 2**32 - 1])
-def test_register_names(machine, number):
+def test_register_names(machine: Machine, number: int) -> None:
     part = Part(PartKind.AT_REGISTER, number, -8)
     assert Part.parse(part.text(machine), machine) == part
     assert Part.parse(f"*(r{number}-8)", machine).register == number or f"r{number}" in machine.register_names
@@ -52,7 +54,7 @@ def test_register_names(machine, number):
         (S390X, "sp", 15),
     ],
 )
-def test_aliases(machine, text, register):
+def test_aliases(machine: Machine, text: str, register: int) -> None:
     assert Part.parse(text, machine) == Part(PartKind.REGISTER, register, 0)
 
 
@@ -69,11 +71,11 @@ def test_aliases(machine, text, register):
         (" outermost frame ", OUTERMOST),
     ],
 )
-def test_notation(text, rule):
+def test_notation(text: str, rule: Rule) -> None:
     assert Rule.parse(text, AMD64) == rule
 
 
-def test_the_default_return_address_is_the_machines():
+def test_the_default_return_address_is_the_machines() -> None:
     assert Rule.parse("CFA = sp", AARCH64).ra == Part()
     assert Rule.parse("CFA = r15+160", S390X).ra == Part()
 
@@ -104,17 +106,17 @@ def test_the_default_return_address_is_the_machines():
         *("CFA = inexpressible (cut)", "CFA = rsp+8,", "CFA = rsp+٨"),
     ],
 )
-def test_what_is_no_rule(text):
+def test_what_is_no_rule(text: str) -> None:
     with pytest.raises(ValueError, match=r"not a (rule|clause)|needs a CFA|has no register"):
         Rule.parse(text, AMD64)
 
 
-def test_a_part_may_be_said_once():
+def test_a_part_may_be_said_once() -> None:
     with pytest.raises(ValueError, match="FP"):
         Rule.parse("CFA = rsp+8, FP = rbp, FP = rbx", AMD64)
 
 
-def test_outermost():
+def test_outermost() -> None:
     assert OUTERMOST.outermost
     assert OUTERMOST.text(AMD64) == "outermost frame"
     assert Rule(Part(PartKind.REGISTER, 7, 8), Part(PartKind.UNDEFINED)).outermost
@@ -122,13 +124,13 @@ def test_outermost():
 
 
 @pytest.mark.parametrize("reason", Reason)
-def test_every_reason_has_words(reason):
+def test_every_reason_has_words(reason: Reason) -> None:
     rule = inexpressible(reason)
     assert rule.text(AMD64).count("inexpressible (") == 3
     assert Rule.from_record(rule_array([rule])[0]) == rule
 
 
-def test_no_rules():
+def test_no_rules() -> None:
     assert rule_array([]).dtype == RULE
     assert len(rule_array([])) == 0
     assert np.array_equal(rule_array([]), np.zeros(0, RULE))

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made import make
+from hypothesis.strategies import DataObject
 
 from effort import examples
+from table.made import make
 from walkback.table.settle import settled
 from walkback.table.table import UnwindTable
 
@@ -30,7 +31,7 @@ RANGES = st.lists(
 SECTIONS = (-1, 0, 1, 5)
 
 
-def said(table: UnwindTable, pc: int, section: int = -1):
+def said(table: UnwindTable, pc: int, section: int = -1) -> tuple[int, bool, int, int] | None:
     """What holds at an address: the origin of the range, its marks, and the rule's number."""
     ranges, rows = table.find_many([pc], section=section)
     number, row = int(ranges[0]), int(rows[0])
@@ -62,7 +63,7 @@ def check_plain(table: UnwindTable) -> None:
         assert not offsets or offsets[-1] < min(int(size[number]), block or 2**64)
 
 
-def check(ranges, sections=None, rules=1000):
+def check(ranges: list[tuple[int, int, list[int], int]], sections: list[int] | None = None, rules: int = 1000) -> None:
     table = with_few_rules(make(ranges, sections=sections), rules)
     plain, merged = settled(table), settled(table, merge=True)
     check_plain(plain)
@@ -76,24 +77,26 @@ def check(ranges, sections=None, rules=1000):
 
 @settings(max_examples=examples(120), deadline=None)
 @given(RANGES, st.sampled_from([2, 1000]))
-def test_settled_tables_say_the_same_at_every_address(ranges, rules):
+def test_settled_tables_say_the_same_at_every_address(
+    ranges: list[tuple[int, int, list[int], int]], rules: int
+) -> None:
     check(ranges, rules=rules)
 
 
 @settings(max_examples=examples(40), deadline=None)
 @given(st.data())
-def test_settled_tables_of_several_sections(data):
+def test_settled_tables_of_several_sections(data: DataObject) -> None:
     ranges = data.draw(RANGES)
     check(ranges, data.draw(st.lists(st.sampled_from(SECTIONS), min_size=len(ranges), max_size=len(ranges))))
 
 
-def test_nothing():
+def test_nothing() -> None:
     for ranges in ([], [(10, 0, [0], 0)]):
         plain = settled(make(ranges))
         assert len(plain) == 0
 
 
-def test_a_range_around_another_becomes_two():
+def test_a_range_around_another_becomes_two() -> None:
     plain = settled(make([(0, 100, [0, 60], 0), (20, 10, [0], 0)]))
     assert plain.range_start.tolist() == [0, 20, 30]
     assert plain.range_size.tolist() == [20, 10, 70]
@@ -102,14 +105,14 @@ def test_a_range_around_another_becomes_two():
     assert plain.row_rule.tolist() == [0, 2, 0, 1]
 
 
-def test_a_piece_of_a_block_ends_where_the_block_does():
+def test_a_piece_of_a_block_ends_where_the_block_does() -> None:
     plain = settled(make([(0, 64, [0, 11], 16), (18, 4, [0], 0)]))
     assert plain.range_start.tolist() == [0, 18, 22, 32]
     assert plain.range_block.tolist() == [16, 0, 0, 16]
     assert plain.row_offset.tolist() == [0, 11, 0, 0, 5, 0, 11]
 
 
-def test_merging_leaves_out_rows_that_say_the_same():
+def test_merging_leaves_out_rows_that_say_the_same() -> None:
     table = with_few_rules(make([(0, 40, [0, 4, 8, 12], 0), (40, 10, [0], 0)]), 2)
     table.row_rule[:] = [0, 0, 1, 1, 1]
     merged = settled(table, merge=True)
@@ -117,16 +120,16 @@ def test_merging_leaves_out_rows_that_say_the_same():
     assert settled(table).row_offset.tolist() == [0, 4, 8, 12, 0]
 
 
-def test_of_rows_with_one_offset_the_last_holds():
+def test_of_rows_with_one_offset_the_last_holds() -> None:
     plain = settled(make([(0, 40, [0, 0, 4, 4], 0)]))
     assert (plain.row_offset.tolist(), plain.row_rule.tolist()) == ([0, 4], [1, 3])
 
 
-def test_rows_beyond_the_block_hold_nowhere():
+def test_rows_beyond_the_block_hold_nowhere() -> None:
     check([(0, 64, [0, 5, 20], 16), (70, 3, [1], 16)])
 
 
-def test_the_end_of_the_address_space():
+def test_the_end_of_the_address_space() -> None:
     table = make([(TOP - 40, 40, [0, 5], 0), (TOP - 10, 100, [0], 0), (TOP - 100, 50, [0, 3], 16)])
     plain = settled(table)
     assert plain.range_start.tolist() == [TOP - 100, TOP - 40, TOP - 10]
@@ -135,7 +138,7 @@ def test_the_end_of_the_address_space():
         assert said(plain, pc) == said(table, pc)
 
 
-def test_ranges_larger_than_offsets():
+def test_ranges_larger_than_offsets() -> None:
     table = make([(0, 2**63, [0, 2**32 - 1], 0), (2**40, 16, [0], 0), (2**62, 2**63, [0], 0)])
     plain = settled(table)
     for pc in (0, 2**32 - 2, 2**32 - 1, 2**40 - 1, 2**40, 2**40 + 16, 2**62 - 1, 2**62, 2**63 + 5, 2**63 + 2**62 - 1):
@@ -143,7 +146,7 @@ def test_ranges_larger_than_offsets():
 
 
 @pytest.mark.whole
-def test_many_overlapping_ranges_are_settled_quickly(interpreted):
+def test_many_overlapping_ranges_are_settled_quickly(interpreted: bool) -> None:
     count = 300 if interpreted else 20_000
     nested = [(n, 2 * (count - n), list(range(0, 2 * (count - n), 1 + count // 4)), 0) for n in range(count)]
     tracemalloc.start()
@@ -165,5 +168,5 @@ def test_many_overlapping_ranges_are_settled_quickly(interpreted):
     tracemalloc.stop()
 
 
-def test_a_row_behind_the_end_of_a_cut_block_goes():
+def test_a_row_behind_the_end_of_a_cut_block_goes() -> None:
     check([(0, 1, [1], 4)], rules=2)

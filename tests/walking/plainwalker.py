@@ -9,23 +9,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stacksource import WORD
 
-from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder
 from walkback.dwarf.others import side_table
 from walkback.dwarf.rules import to_table
 from walkback.table.rule import PartKind
 from walkback.walking.samples import PC
+from walking.stacksource import WORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from stacksource import Thread
 
     from walkback.base.arch import Machine
     from walkback.dwarf.frames import Frames
     from walkback.table.rule import Part
     from walkback.table.table import UnwindTable
+    from walking.stacksource import Thread
 
 PRESERVED = {AMD64: {3, 6, 12, 13, 14, 15}, AARCH64: set(range(19, 30)), S390X: {*range(6, 14), *range(24, 32)}}
 SIGNED = 2**48 - 1
@@ -92,7 +91,7 @@ class PlainWalk:
     """One walk over tables alone: neither frame pointers nor the code of trampolines."""
 
     machine: Machine
-    order: str
+    order: ByteOrder
     thread: Thread
     table_of: Callable[[int], tuple[Callable[[int], Described | None], int] | None]
     """The rules and the bias of the module that holds an address; None where no module is."""
@@ -132,6 +131,7 @@ class PlainWalk:
         new = {register: value for register, value in old.items() if described.keeps and register in PRESERVED[machine]}
         new[machine.sp] = (cfa + machine.sp_from_cfa) & WORD
         return_address = described.saves[PC]
+        assert return_address is not None
         if return_address.kind is PartKind.UNCHANGED:
             return_address = type(return_address)(PartKind.REGISTER, machine.ra, 0)
         new[PC] = self.value(return_address, cfa)

@@ -214,7 +214,17 @@ def gdb_stacks(pid: int, folder: Path) -> dict[int, list[int]]:
         pytest.skip("needs gdb")
     script = folder / "stacks.gdb"
     script.write_text(GDB)
-    command = [gdb, "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", str(pid), "-x", script]
+    command: list[str | Path] = [
+        gdb,
+        "-nx",
+        "-batch",
+        "-iex",
+        "set debuginfod enabled off",
+        "-p",
+        str(pid),
+        "-x",
+        script,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("STACK ")]
     if not lines:

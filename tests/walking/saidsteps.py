@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from walkback.dwarf.rulewords import RuleKind
 from walkback.elf import ElfFile
 from walkback.stacks.stacks import How
 from walkback.table.rule import PartKind
+from walkback.table.table import UnwindTable
 from walkback.walking.abi import ABIS, Flag, Op
 from walkback.walking.moduletable import ModuleTable
 from walkback.walking.points import BLOCK, NO_STEP
@@ -60,7 +62,7 @@ def said(table: ModuleTable, address: int) -> Said | None:
         return None
     steps = table.steps
 
-    def value(op: int, register: int, operand: int) -> tuple:
+    def value(op: int, register: int, operand: int) -> tuple[Any, ...]:
         if op in {Op.EXPRESSION, Op.AT_EXPRESSION}:
             first, end = int(steps.expression_first[operand]), int(steps.expression_end[operand])
             return Op(op), bytes(steps.expression_bytes[first:end])
@@ -82,14 +84,14 @@ def said(table: ModuleTable, address: int) -> Said | None:
     )
 
 
-def part(one) -> tuple:
+def part(one: Any) -> tuple[Any, ...]:
     op = OPS[one.kind]
     if op in {Op.REGISTER, Op.AT_REGISTER} and one.register >= PC:
         return (Op.BAD,)
     return (op,) if op in {Op.SAME, Op.UNKNOWN} else (op, one.register, one.offset)
 
 
-def by_rules(table, address: int, how: How) -> Said | None:
+def by_rules(table: UnwindTable, address: int, how: How) -> Said | None:
     """What an `UnwindTable` says."""
     found = table.find(address)
     if found is None:
@@ -112,7 +114,7 @@ def by_rules(table, address: int, how: How) -> Said | None:
 class ByFrames:
     """What call frame information says: the words of its rows, and the side table."""
 
-    def __init__(self, elf: ElfFile, source) -> None:
+    def __init__(self, elf: ElfFile, source: Any) -> None:
         self.frames, self.others, self.elf = source.frames, side_table(source.frames), elf
         self.table = to_table(self.frames)
 
@@ -142,11 +144,11 @@ class ByFrames:
         cfa = (Op.BAD,) if words[0] & 15 == RuleKind.UNSPECIFIED else self.word(words[0])
         return Said(How.CFI, cfa, saves, found.signal, bool(words[4] & 3))
 
-    def word(self, word: int) -> tuple:
+    def word(self, word: int) -> tuple[Any, ...]:
         signed = word - (1 << 64) if word >> 63 else word
         return self.value(RuleKind(word & 15), word >> 4 & 0xFFFF, signed >> 20)
 
-    def value(self, kind, register: int, operand: int) -> tuple:
+    def value(self, kind: Any, register: int, operand: int) -> tuple[Any, ...]:
         match kind:
             case RuleKind.UNSPECIFIED | RuleKind.SAME_VALUE:
                 return (Op.SAME,)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from elfbuilder import ElfBuilder
-from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder
 from walkback.elf import ElfFile
 from walkback.stacks.stacks import End, FrameKind, How, Stacks
 from walkback.walking.abi import Flag, Op, Step
-from walkback.walking.moduletable import ModuleTable
+from walkback.walking.moduletable import ModuleTable, Only
 from walkback.walking.points import NO_STEP, Points, empty_blocks
 from walkback.walking.samples import COLUMNS, PC, Memory, Samples, Space
 from walkback.walking.steps import Steps, steps_of
@@ -41,7 +41,7 @@ class Thread:
     space: int = 0
     cut: int = 0
 
-    def words(self, start: int, words: Sequence[int], order: str = "little") -> Thread:
+    def words(self, start: int, words: Sequence[int], order: ByteOrder = "little") -> Thread:
         """With a piece of memory more."""
         self.memory.append((start, b"".join((word & WORD).to_bytes(8, order) for word in words)))
         return self
@@ -51,6 +51,7 @@ def samples_of(threads: Sequence[Thread]) -> Samples:
     """All threads, each with its own segments."""
     registers = np.zeros((len(threads), COLUMNS), np.uint64)
     known, first, end = [], [], []
+    starts: list[Any]
     starts, sizes, offsets, contents = [], [], [], b""
     for row, thread in zip(registers, threads, strict=True):
         for column, value in thread.registers.items():
@@ -96,7 +97,7 @@ def place_of(module: int) -> int:
 
 def file_of(
     machine: Machine,
-    order: str = "little",
+    order: ByteOrder = "little",
     *,
     sframe: bytes | None = None,
     cfi: bytes | None = None,
@@ -128,7 +129,7 @@ class Made:
 class MadeTables:
     """Stands for the cache: gives what was made."""
 
-    def table(self, elf, machine, only):
+    def table(self, elf: Made, machine: Machine, only: Only | None) -> ModuleTable:
         return elf.table
 
 
@@ -146,7 +147,7 @@ def table_of(
     end = np.cumsum([len(one) for one in expressions], dtype=np.int64)
     columns = Steps(
         **{name: getattr(columns, name) for name in Steps.__slots__ if not name.startswith("expression_")},
-        expression_first=end - [len(one) for one in expressions],
+        expression_first=end - np.array([len(one) for one in expressions], np.int64),
         expression_end=end,
         expression_bytes=np.frombuffer(b"".join(expressions), np.uint8),
     )
@@ -168,10 +169,11 @@ def table_of(
     )
 
 
-def made_walker(machine: Machine, order: str, tables: Sequence[ModuleTable | None], **options) -> Walker:
+def made_walker(machine: Machine, order: ByteOrder, tables: Sequence[ModuleTable | None], **options: Any) -> Walker:
     """A walker for tables made by hand."""
-    files = [None if table is None else Made(table, machine.elf_machine) for table in tables]
-    return Walker(machine, order, lambda number: files[number], cache=MadeTables(), **options)
+    files: list[Any] = [None if table is None else Made(table, machine.elf_machine) for table in tables]
+    cache: Any = MadeTables()
+    return Walker(machine, order, lambda number: files[number], cache=cache, **options)
 
 
 def frames(stacks: Stacks, number: int = 0) -> list[tuple[int, str, str]]:
@@ -188,7 +190,7 @@ def same_stacks(one: Stacks, other: Stacks) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in Stacks.__slots__)
 
 
-def at_sp(machine: Machine, offset: int, *saves, flags: int = Flag.KEEPS) -> Step:
+def at_sp(machine: Machine, offset: int, *saves: tuple[int, Op, int, int], flags: int = Flag.KEEPS) -> Step:
     """CFA = sp+offset; the return address where a call leaves it, unless it is among the saves."""
     if not any(save[0] == PC for save in saves):
         usual = (PC, Op.AT_CFA, 0, -8) if machine is AMD64 else (PC, Op.REGISTER, machine.ra, 0)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stacksource import BASE
 
 from cfibuilder import CfiBuilder, cfa
 from elfbuilder import ElfBuilder
@@ -21,13 +20,14 @@ from walkback.elf import ElfFile
 from walkback.sframe.builder import SectionBuilder
 from walkback.walking import cache as caches
 from walkback.walking.cache import TableCache, default_folder
-from walkback.walking.moduletable import module_table
+from walkback.walking.moduletable import ModuleTable, module_table
+from walking.stacksource import BASE
 
 PLACE = 0x800000
 
 
 @pytest.fixture(autouse=True)
-def keep_small_tables(monkeypatch) -> None:
+def keep_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of these tests are."""
     monkeypatch.setattr(caches, "_SMALL", 1 << 14)
 
@@ -51,7 +51,7 @@ def library(functions: int = 4000, *, size: int = 16, sframe: bool = False, buil
     return ElfFile(bytes(made.build()), "built")
 
 
-def same(one, other) -> bool:
+def same(one: ModuleTable, other: ModuleTable) -> bool:
     for part in ("steps", "points"):
         for field in fields(getattr(one, part)):
             if field.name != "blocks":
@@ -65,7 +65,7 @@ def entries(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.table"))
 
 
-def test_what_is_kept_is_what_was_made(tmp_path, monkeypatch) -> None:
+def test_what_is_kept_is_what_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elf = library()
     made = module_table(elf, AMD64)
     cache = TableCache(tmp_path)
@@ -76,7 +76,7 @@ def test_what_is_kept_is_what_was_made(tmp_path, monkeypatch) -> None:
     assert same(TableCache(tmp_path).table(library(), AMD64, None), made)
 
 
-def test_each_kind_and_each_content_has_its_own_entry(tmp_path) -> None:
+def test_each_kind_and_each_content_has_its_own_entry(tmp_path: Path) -> None:
     """A grafted file has the build ID of the one that it was made from."""
     cache = TableCache(tmp_path)
     for elf in (library(), library(sframe=True), library(size=17), library(build_id=b"5678")):
@@ -86,13 +86,13 @@ def test_each_kind_and_each_content_has_its_own_entry(tmp_path) -> None:
     assert cache.table(library(sframe=True), AMD64, None).steps.operand[0] == 64
 
 
-def test_small_tables_are_not_kept_nor_anything_without_a_folder(tmp_path) -> None:
+def test_small_tables_are_not_kept_nor_anything_without_a_folder(tmp_path: Path) -> None:
     TableCache(tmp_path).table(library(3), AMD64, None)
     assert entries(tmp_path) == []
     assert same(TableCache(None).table(library(), AMD64, None), module_table(library(), AMD64))
 
 
-def test_damaged_entries_are_made_again(tmp_path) -> None:
+def test_damaged_entries_are_made_again(tmp_path: Path) -> None:
     elf, cache = library(), TableCache(tmp_path)
     made = cache.table(elf, AMD64, None)
     (path,) = entries(tmp_path)
@@ -106,14 +106,14 @@ def test_damaged_entries_are_made_again(tmp_path) -> None:
         assert path.read_bytes() == whole
 
 
-def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path) -> None:
+def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
     elf = library()
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nothing")):
         assert same(TableCache(folder).table(elf, AMD64, None), module_table(elf, AMD64))
 
 
-def test_the_entries_used_least_recently_go_first(tmp_path) -> None:
+def test_the_entries_used_least_recently_go_first(tmp_path: Path) -> None:
     elves = [library(build_id=bytes([number] * 4)) for number in range(5)]
     TableCache(tmp_path).table(elves[0], AMD64, None)
     size = entries(tmp_path)[0].stat().st_size
@@ -130,7 +130,7 @@ def test_the_entries_used_least_recently_go_first(tmp_path) -> None:
     assert entries(tmp_path) == first
 
 
-def test_what_else_is_in_the_folder_stays(tmp_path) -> None:
+def test_what_else_is_in_the_folder_stays(tmp_path: Path) -> None:
     """Somebody may have named a folder with other things in it."""
     others = [tmp_path / "thesis.tex", tmp_path / f"{'0' * 40}.txt", tmp_path / "notes.table"]
     for path in others:
@@ -141,7 +141,7 @@ def test_what_else_is_in_the_folder_stays(tmp_path) -> None:
     assert (tmp_path / f"{'1' * 40}.table").is_symlink()
 
 
-def test_links_are_not_followed(tmp_path) -> None:
+def test_links_are_not_followed(tmp_path: Path) -> None:
     """The name of an entry can be foreseen, and whoever made a link of it may mean ill."""
     elf, folder, target = library(), tmp_path / "cache", tmp_path / "target"
     cache = TableCache(folder)
@@ -156,7 +156,7 @@ def test_links_are_not_followed(tmp_path) -> None:
     assert not path.is_symlink()
 
 
-def test_a_folder_that_others_can_write_is_not_used(tmp_path) -> None:
+def test_a_folder_that_others_can_write_is_not_used(tmp_path: Path) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(0o777)
@@ -164,7 +164,7 @@ def test_a_folder_that_others_can_write_is_not_used(tmp_path) -> None:
     assert entries(folder) == []
 
 
-def test_entries_whose_columns_do_not_fit_are_made_again(tmp_path, monkeypatch) -> None:
+def test_entries_whose_columns_do_not_fit_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elf, cache = library(), TableCache(tmp_path)
     made = cache.table(elf, AMD64, None)
     (path,) = entries(tmp_path)
@@ -175,10 +175,12 @@ def test_entries_whose_columns_do_not_fit_are_made_again(tmp_path, monkeypatch) 
     ):
         path.write_bytes(b"".join(caches._contents(damaged)))
         assert same(cache.table(elf, AMD64, None), made)
-        assert same(caches._read(path.parent, path.name), made)
+        read = caches._read(path.parent, path.name)
+    assert read is not None
+    assert same(read, made)
 
 
-def test_the_folder_is_the_users_choice(monkeypatch) -> None:
+def test_the_folder_is_the_users_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WALKBACK_CACHE", "/somewhere")
     assert default_folder() == Path("/somewhere")
     monkeypatch.delenv("WALKBACK_CACHE")
@@ -203,7 +205,7 @@ for number in range(12):
 """
 
 
-def test_processes_share_a_folder(tmp_path) -> None:
+def test_processes_share_a_folder(tmp_path: Path) -> None:
     """Six at once, whose entries push each other out all the time."""
     files, folder = [], tmp_path / "cache"
     for number in range(3):
@@ -222,7 +224,7 @@ def test_processes_share_a_folder(tmp_path) -> None:
 
 
 @pytest.mark.skipif(not Path("/lib/x86_64-linux-gnu/libc.so.6").exists(), reason="needs a library of this machine")
-def test_an_entry_is_had_sooner_than_it_is_made(tmp_path) -> None:
+def test_an_entry_is_had_sooner_than_it_is_made(tmp_path: Path) -> None:
     big = [Path("/usr/lib/x86_64-linux-gnu") / name for name in ("libz3.so.4", "libstdc++.so.6", "libc.so.6")]
     elf = ElfFile(next(path for path in big if path.exists()))
     cache = TableCache(tmp_path)

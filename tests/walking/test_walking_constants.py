@@ -1,5 +1,7 @@
 """What the numbers of a walk must be to each other."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from walkback.base.arch import MACHINES

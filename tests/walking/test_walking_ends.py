@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from stacksource import (
+
+from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
+from walkback.elf.file import ElfFile
+from walkback.stacks.stacks import How, Stacks
+from walkback.walking.abi import Flag, Op, Step
+from walkback.walking.moduletable import ModuleTable, Only
+from walkback.walking.samples import PC
+from walking.stacksource import (
     BASE,
     IDS,
     ORDERS,
@@ -24,11 +33,6 @@ from stacksource import (
     usual_space,
 )
 
-from walkback.base.arch import AARCH64, AMD64, S390X
-from walkback.stacks.stacks import How
-from walkback.walking.abi import Flag, Op, Step
-from walkback.walking.samples import PC
-
 pytestmark = pytest.mark.kernel
 
 HERE = place_of(0)
@@ -37,7 +41,18 @@ CALL = at_sp(AMD64, 16, (6, Op.AT_CFA, 0, -16))
 TABLE = table_of([(0, at_sp(AMD64, 8)), (0x10, CALL), (0x20, OUTERMOST), (0x30, None), (0x40, CALL), (0x1000, None)])
 
 
-def amd64(words, *, pc=HERE + 0x10, fp=0, table=TABLE, order="little", only="cfi", cut=0, sp=STACK, **options):
+def amd64(
+    words: list[int],
+    *,
+    pc: int = HERE + 0x10,
+    fp: int = 0,
+    table: ModuleTable | None = TABLE,
+    order: ByteOrder = "little",
+    only: Only | None = "cfi",
+    cut: int = 0,
+    sp: int = STACK,
+    **options: Any,
+) -> Stacks:
     thread = Thread({7: sp, 6: fp, 16: pc, PC: pc}, cut=cut).words(STACK, words, order)
     return made_walker(AMD64, order, [table], only=only, **options).walk(samples_of([thread]), [usual_space()])
 
@@ -185,7 +200,7 @@ def test_a_frame_that_leads_to_itself_is_a_loop() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_signal_frames_in_a_circle_are_a_loop(size) -> None:
+def test_signal_frames_in_a_circle_are_a_loop(size: int) -> None:
     """Each leads to the next by what stands at the stack pointer: registers as a kernel would have saved them."""
     signal = Step((Op.REGISTER, 7, 0), ((PC, Op.AT_REGISTER, 7, 0), (7, Op.AT_REGISTER, 7, 8)), Flag.SIGNAL)
     table = table_of([(0, signal), (0x100, None)], How.SIGNAL)
@@ -212,7 +227,7 @@ def test_what_grows_for_ever_ends_at_the_limit() -> None:
 
 
 @pytest.mark.parametrize(("machine", "order"), ORDERS, ids=IDS)
-def test_memory_comes_in_pieces_and_byte_orders(machine, order) -> None:
+def test_memory_comes_in_pieces_and_byte_orders(machine: Machine, order: ByteOrder) -> None:
     step = at_sp(machine, 16 - machine.sp_from_cfa, (PC, Op.AT_CFA, 0, machine.sp_from_cfa - 8))
     table = table_of([(0, step), (0x100, OUTERMOST), (0x200, None)])
     thread = Thread({machine.sp: STACK, PC: HERE})
@@ -240,7 +255,7 @@ def test_memory_that_is_missing_is_asked_for() -> None:
     contents = b"".join(word.to_bytes(8, "little") for word in words)
     asked: list[tuple[int, int]] = []
 
-    def read(number: int, address: int):
+    def read(number: int, address: int) -> tuple[int, bytes] | None:
         asked.append((number, address))
         if number == 1 or not STACK <= address < STACK + len(contents):
             return None
@@ -260,7 +275,7 @@ def test_memory_that_is_missing_is_asked_for() -> None:
 def test_a_reader_that_brings_the_wrong_memory_is_not_asked_for_ever() -> None:
     asked = []
 
-    def read(number: int, address: int):
+    def read(number: int, address: int) -> tuple[int, bytes]:
         asked.append(address)
         return address + 8, b"12345678"
 
@@ -273,7 +288,7 @@ def test_a_reader_that_brings_the_wrong_memory_is_not_asked_for_ever() -> None:
 # Many
 
 
-def test_many_threads_find_what_one_finds(interpreted) -> None:
+def test_many_threads_find_what_one_finds(interpreted: bool) -> None:
     rng = np.random.default_rng(1)
     count = 600 if interpreted else 5000
     threads = []
@@ -287,7 +302,7 @@ def test_many_threads_find_what_one_finds(interpreted) -> None:
     assert len({ended(one, n)[0] for n in range(count)}) > 3
 
 
-def test_thousands_of_spaces_each_with_a_place_of_its_own(interpreted) -> None:
+def test_thousands_of_spaces_each_with_a_place_of_its_own(interpreted: bool) -> None:
     """The same file is mapped elsewhere in each; the same address is other code in each."""
     count = 200 if interpreted else 3000
     spaces = [space_of((HERE - 16 * (n % 4), 0x1000, 0, HERE - 16 * (n % 4) - BASE)) for n in range(count)]
@@ -309,7 +324,7 @@ def test_tables_are_loaded_when_their_code_is_met() -> None:
     walker = made_walker(AMD64, "little", [TABLE] * 5, only="cfi")
     given = walker._elf_of
 
-    def elf_of(number):
+    def elf_of(number: int) -> ElfFile | None:
         asked.append(number)
         return given(number) if number != 3 else None
 

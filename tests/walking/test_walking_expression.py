@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stacksource import BASE, BIAS, STACK, WORD, Thread, ended, frames, made_walker, samples_of, table_of, usual_space
+from hypothesis.strategies import SearchStrategy
 
 from cfibuilder import sleb, uleb
 from effort import examples
-from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
 from walkback.walking.abi import Flag, Op, Step
 from walkback.walking.samples import PC
+from walking.stacksource import (
+    BASE,
+    BIAS,
+    STACK,
+    WORD,
+    Thread,
+    ended,
+    frames,
+    made_walker,
+    samples_of,
+    table_of,
+    usual_space,
+)
 
 pytestmark = pytest.mark.kernel
 
-MACHINES = {"little": AMD64, "big": S390X}
+MACHINES: dict[ByteOrder, Machine] = {"little": AMD64, "big": S390X}
 HERE = BIAS + BASE
 CFA = STACK + 0x40
 MEMORY = bytes(range(1, 129))
@@ -37,7 +53,9 @@ class Unreadable(Exception):  # noqa: N818
 class Plain:
     """One evaluation."""
 
-    def __init__(self, code: bytes, order: str, registers: dict[int, int], memory: dict[int, int], bias: int) -> None:
+    def __init__(
+        self, code: bytes, order: ByteOrder, registers: dict[int, int], memory: dict[int, int], bias: int
+    ) -> None:
         self.code, self.order, self.registers, self.memory, self.bias = code, order, registers, memory, bias
         self.stack: list[int] = []
         self.place = 0
@@ -180,7 +198,7 @@ def rest(under: int, top: int) -> int:
     return under % top
 
 
-BINARY = {
+BINARY: dict[int, Callable[[int, int], int]] = {
     0x1A: lambda u, t: u & t,
     0x1B: divided,
     0x1C: lambda u, t: u - t,
@@ -201,7 +219,7 @@ BINARY = {
 }
 
 
-def expected(code: bytes, order: str, *, is_cfa: bool) -> tuple[str, int | None]:
+def expected(code: bytes, order: ByteOrder, *, is_cfa: bool) -> tuple[str, int | None]:
     """What a walk should come to; without an address where it does not matter."""
     memory = {STACK + i: byte for i, byte in enumerate(MEMORY)}
     registers = KNOWN | {MACHINES[order].sp: STACK + 0x30}
@@ -216,7 +234,7 @@ def expected(code: bytes, order: str, *, is_cfa: bool) -> tuple[str, int | None]
     return "ON", value
 
 
-def found(codes: list[bytes], order: str, *, is_cfa: bool) -> list[tuple[str, int]]:
+def found(codes: list[bytes], order: ByteOrder, *, is_cfa: bool) -> list[tuple[str, int]]:
     """What walks come to, one for each expression: each has a function of its own, and gives the program counter."""
     machine, points = MACHINES[order], []
     for number in range(len(codes)):
@@ -236,7 +254,7 @@ def found(codes: list[bytes], order: str, *, is_cfa: bool) -> list[tuple[str, in
     return results
 
 
-def check(codes: list[bytes], order: str, *, is_cfa: bool) -> None:
+def check(codes: list[bytes], order: ByteOrder, *, is_cfa: bool) -> None:
     for code, (status, value) in zip(codes, found(codes, order, is_cfa=is_cfa), strict=True):
         # A register rule starts from the CFA, which is the stack pointer and 0x10.
         should, what = expected(code, order, is_cfa=is_cfa)
@@ -244,7 +262,7 @@ def check(codes: list[bytes], order: str, *, is_cfa: bool) -> None:
         assert what is None or value == what, code.hex()
 
 
-def fixed_constant(order: str):
+def fixed_constant(order: ByteOrder) -> SearchStrategy[Any]:
     sizes = st.sampled_from([(0x08, 1), (0x09, 1), (0x0A, 2), (0x0B, 2), (0x0C, 4), (0x0D, 4), (0x0E, 8), (0x0F, 8)])
     numbers = st.integers(0, WORD)
     return st.tuples(sizes, numbers).map(
@@ -252,7 +270,7 @@ def fixed_constant(order: str):
     )
 
 
-def operations(order: str):
+def operations(order: ByteOrder) -> SearchStrategy[Any]:
     wide = st.integers(-(2**70), 2**70)
     near = st.sampled_from([0, 1, 2, 8, 31, 63, 64, 65, 127, 2**31, 2**63, WORD, STACK, STACK + 3, STACK + 121])
     return st.one_of(
@@ -282,7 +300,9 @@ def operations(order: str):
 
 @pytest.mark.parametrize("order", ["little", "big"])
 @pytest.mark.parametrize("is_cfa", [True, False])
-def test_programs_have_the_values_of_an_evaluator_that_knows_nothing_of_it(order, is_cfa, interpreted) -> None:
+def test_programs_have_the_values_of_an_evaluator_that_knows_nothing_of_it(
+    order: ByteOrder, is_cfa: bool, interpreted: bool
+) -> None:
     start = [st.just(bytes([0x31, 0x70, 3])), st.just(bytes([0x72, 8, 0x4F])), st.just(b"")]
     program = st.tuples(st.one_of(start), st.lists(operations(order), max_size=12)).map(
         lambda one: one[0] + b"".join(one[1])
@@ -297,7 +317,7 @@ def test_programs_have_the_values_of_an_evaluator_that_knows_nothing_of_it(order
 
 
 @pytest.mark.parametrize("order", ["little", "big"])
-def test_garbage_has_no_value_or_the_right_one(order, interpreted) -> None:
+def test_garbage_has_no_value_or_the_right_one(order: ByteOrder, interpreted: bool) -> None:
     @settings(max_examples=examples(8 if interpreted else 20), deadline=None)
     @given(st.lists(st.binary(max_size=24), min_size=20, max_size=40))
     def run(codes: list[bytes]) -> None:
@@ -307,7 +327,7 @@ def test_garbage_has_no_value_or_the_right_one(order, interpreted) -> None:
 
 
 @pytest.mark.parametrize("order", ["little", "big"])
-def test_each_operation_by_itself(order) -> None:
+def test_each_operation_by_itself(order: ByteOrder) -> None:
     values = (b"\x30", b"\x31", b"\x09\xff", b"\x11" + sleb(-(2**63)), b"\x08\x40")
     codes = [one + other + bytes([op]) for op in range(0x100) for one in values for other in values]
     for first in range(0, len(codes), 1600):
@@ -315,7 +335,7 @@ def test_each_operation_by_itself(order) -> None:
 
 
 @pytest.mark.parametrize("order", ["little", "big"])
-def test_endless_programs_and_deep_stacks_end(order, interpreted) -> None:
+def test_endless_programs_and_deep_stacks_end(order: ByteOrder, interpreted: bool) -> None:
     back = b"\x2f" + (-4).to_bytes(2, order, signed=True)
     codes = [
         b"\x96" + back,  # for ever

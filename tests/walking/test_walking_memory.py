@@ -6,7 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from stacksource import (
+
+from walkback.base.arch import AMD64, ByteOrder
+from walkback.walking.abi import Op
+from walkback.walking.samples import PC, Memory
+from walking.stacksource import (
     OUTERMOST,
     STACK,
     Thread,
@@ -19,10 +23,6 @@ from stacksource import (
     usual_space,
 )
 
-from walkback.base.arch import AMD64
-from walkback.walking.abi import Op
-from walkback.walking.samples import PC, Memory
-
 pytestmark = pytest.mark.kernel
 
 HERE = place_of(0)
@@ -33,7 +33,7 @@ TABLE = table_of([(0, CALL), (0x20, OUTERMOST), (0x40, None)])
 @pytest.mark.parametrize("order", ["little", "big"])
 @pytest.mark.parametrize("before", range(9))
 @pytest.mark.parametrize("follows", [False, True])
-def test_memory_at_any_place_of_a_buffer(order, before, follows) -> None:
+def test_memory_at_any_place_of_a_buffer(order: ByteOrder, before: int, follows: bool) -> None:
     thread = Thread({7: STACK, 6: 0, 16: HERE, PC: HERE}).words(STACK, [1, HERE + 0x15, 2, HERE + 0x21], order)
     samples = samples_of([thread])
     contents = bytes(before) + bytes(samples.memory.buffer)

@@ -34,7 +34,7 @@ def test_a_table_joins_what_any_number_of_parts_know() -> None:
 
 
 @pytest.mark.parametrize("start", [[0], [5], [2**64 - 1], [0, 2**64 - 1], [7, 8, 9, 2**63, 2**63 + 1], [1, 2, 3, 900]])
-def test_directories_reach_every_point(start) -> None:
+def test_directories_reach_every_point(start: list[int]) -> None:
     points = np.array(start, np.uint64)
     directory, shift = Points(points, np.zeros(len(points), np.uint32), empty_blocks()).directory()
     for address in {*start, *(max(start[0], one - 1) for one in start), (start[0] + start[-1]) // 2}:

@@ -9,22 +9,24 @@ import random
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
-import programs
 import pytest
-from programs import built, gdb_stacks, running
 
 from walkback.capture.live.process import Process
 from walkback.naming.modules import Modules
 from walkback.stacks.stacks import END_WORDS, End, How
+from walkback.walking.moduletable import Only
 from walkback.walking.walker import Walker
+from walking import programs
+from walking.programs import built, gdb_stacks, running
 
 pytestmark = [
     pytest.mark.peers,
     pytest.mark.skipif(platform.machine() != "x86_64", reason="gdb and the programs are for this machine"),
 ]
 
-MODES = (None, "cfi", "sframe")
+MODES: tuple[Only | None, ...] = (None, "cfi", "sframe")
 
 
 def stopped(pid: int) -> None:
@@ -37,7 +39,7 @@ def stopped(pid: int) -> None:
 
 def walked(process: Process, modules: Modules) -> dict[str, dict[int, tuple[list[int], str]]]:
     """By mode: of each thread its program counters and the end."""
-    found = {}
+    found: dict[str, dict[int, tuple[list[int], str]]] = {}
     for only in MODES:
         walker = Walker(process.machine, process.byteorder, lambda number: modules[number].elf, only=only)
         snapshot = process.sample(walker)
@@ -92,18 +94,18 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_stacks_are_those_of_gdb(name, tmp_path) -> None:
+def test_stacks_are_those_of_gdb(name: str, tmp_path: Path) -> None:
     text, options = CASES[name]
     with running(built(tmp_path, name, text, *options)) as pid:
         assert compared(pid, tmp_path) == []
 
 
-def test_exceptions_that_are_thrown_are_walked_as_by_gdb(tmp_path) -> None:
+def test_exceptions_that_are_thrown_are_walked_as_by_gdb(tmp_path: Path) -> None:
     with running(built(tmp_path, "throwing", programs.THROWING, compiler="g++")) as pid:
         assert compared(pid, tmp_path) == []
 
 
-def test_a_library_that_comes_and_goes_is_walked_as_by_gdb(tmp_path) -> None:
+def test_a_library_that_comes_and_goes_is_walked_as_by_gdb(tmp_path: Path) -> None:
     """Also in the dynamic linker, which binds its calls the first time each."""
     library = built(tmp_path, "loaded.so", programs.LOADED, "-shared", "-fPIC", "-Wl,-z,lazy")
     with running(built(tmp_path, "loading", programs.LOADING), library) as pid:
@@ -133,7 +135,7 @@ int main(void) {
 
 
 @pytest.mark.parametrize("options", [(), ("-static",)], ids=["dynamic", "static"])
-def test_signals_of_musl_are_walked_through(options, tmp_path) -> None:
+def test_signals_of_musl_are_walked_through(options: tuple[str, ...], tmp_path: Path) -> None:
     """It has no call frame information for the code that handlers return to; its bytes tell what it is.
 
     Nor has it any for what calls `main`, so from there on frame pointers are tried, which it does not keep.
@@ -144,7 +146,7 @@ def test_signals_of_musl_are_walked_through(options, tmp_path) -> None:
         modules = Modules()
         process = Process(pid, modules)
         walker = Walker(process.machine, process.byteorder, lambda number: modules[number].elf)
-        seen = set()
+        seen: set[Any] = set()
         deadline = time.monotonic() + 60
         looks = 0
         # Where other work keeps the program from running, signals are rare.

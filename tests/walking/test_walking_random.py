@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plainwalker import PlainWalk, by_frames, by_table
-from stacksource import (
+
+from cfibuilder import CfiBuilder, cfa
+from effort import QUICK, examples
+from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
+from walkback.dwarf.files import frame_sources
+from walkback.elf.file import ElfFile
+from walkback.sframe.builder import SectionBuilder
+from walkback.sframe.files import sources_of
+from walkback.walking.moduletable import Only
+from walkback.walking.samples import PC
+from walkback.walking.walker import Walker
+from walking.plainwalker import Described, PlainWalk, by_frames, by_table
+from walking.stacksource import (
     BASE,
     IDS,
     ORDERS,
@@ -24,15 +36,6 @@ from stacksource import (
     samples_of,
     usual_space,
 )
-
-from cfibuilder import CfiBuilder, cfa
-from effort import QUICK, examples
-from walkback.base.arch import AARCH64, AMD64, S390X
-from walkback.dwarf.files import frame_sources
-from walkback.sframe.builder import SectionBuilder
-from walkback.sframe.files import sources_of
-from walkback.walking.samples import PC
-from walkback.walking.walker import Walker
 
 pytestmark = pytest.mark.kernel
 
@@ -50,7 +53,7 @@ def offsets(rng: random.Random, size: int) -> list[int]:
     return sorted({0, *(rng.randrange(0, size, 2) for _ in range(rng.randrange(3)))})
 
 
-def random_rule(rng: random.Random, machine) -> str:
+def random_rule(rng: random.Random, machine: Machine) -> str:
     name = machine.register_name
     sp, fp = name(machine.sp), name(machine.fp)
     size = rng.choice([8, 16, 16, 24, 32, 48]) + (160 if machine is S390X else 0)
@@ -67,7 +70,7 @@ def random_rule(rng: random.Random, machine) -> str:
     return ", ".join(parts)
 
 
-def sframe_file(rng: random.Random, machine, order: str):
+def sframe_file(rng: random.Random, machine: Machine, order: ByteOrder) -> ElfFile:
     builder = SectionBuilder(machine)
     for start, size in functions(rng):
         rows = [(offset, random_rule(rng, machine)) for offset in offsets(rng, size)]
@@ -77,7 +80,7 @@ def sframe_file(rng: random.Random, machine, order: str):
     return file_of(machine, order, sframe=builder.encode(version=3, byteorder=order, address=TABLES), place=TABLES)
 
 
-def random_program(rng: random.Random, machine, order: str, size: int) -> bytes:
+def random_program(rng: random.Random, machine: Machine, order: ByteOrder, size: int) -> bytes:
     out = b""
     saved = {AMD64: [3, 6, 12, 13], AARCH64: [19, 20, 29], S390X: [6, 11, 13, 24]}[machine]
     if machine is not AMD64 and rng.random() < 0.9:
@@ -115,7 +118,7 @@ def random_program(rng: random.Random, machine, order: str, size: int) -> bytes:
     return out
 
 
-def cfi_file(rng: random.Random, machine, order: str):
+def cfi_file(rng: random.Random, machine: Machine, order: ByteOrder) -> ElfFile:
     builder = CfiBuilder(order=order, address=TABLES)
     entry = {AMD64: "def_cfa 7 8; offset 16 1", AARCH64: "def_cfa 31 0", S390X: "def_cfa 15 160"}[machine]
     ra = {AMD64: 16, AARCH64: 30, S390X: 14}[machine]
@@ -125,7 +128,7 @@ def cfi_file(rng: random.Random, machine, order: str):
     return file_of(machine, order, cfi=builder.bytes(), place=TABLES)
 
 
-def random_thread(rng: random.Random, machine, order: str, code: list[int]) -> Thread:
+def random_thread(rng: random.Random, machine: Machine, order: ByteOrder, code: list[int]) -> Thread:
     size = rng.choice([20, 60, 200]) * (4 if machine is S390X else 1)
 
     def word() -> int:
@@ -157,7 +160,9 @@ def random_thread(rng: random.Random, machine, order: str, code: list[int]) -> T
 
 @pytest.mark.parametrize(("machine", "order"), ORDERS, ids=IDS)
 @pytest.mark.parametrize("only", ["sframe", "cfi"])
-def test_random_tables_and_stacks_are_walked_as_by_a_plain_walker(machine, order, only, interpreted) -> None:
+def test_random_tables_and_stacks_are_walked_as_by_a_plain_walker(
+    machine: Machine, order: ByteOrder, only: Only, interpreted: bool
+) -> None:
     seen: dict[str, int] = {}
     longest = 0
 
@@ -175,7 +180,7 @@ def test_random_tables_and_stacks_are_walked_as_by_a_plain_walker(machine, order
         walker = Walker(machine, order, files.__getitem__, only=only, max_stack=20)
         stacks = walker.walk(samples_of(threads), [space])
 
-        def table_of(address: int):
+        def table_of(address: int) -> tuple[Callable[[int], Described | None], int] | None:
             for rule, place in zip(rules, places, strict=True):
                 if place <= address < place + SIZE:
                     return rule, place - BASE
@@ -199,13 +204,13 @@ def test_random_tables_and_stacks_are_walked_as_by_a_plain_walker(machine, order
         assert wanted <= set(seen), seen
 
 
-def rules_of(elf, only: str):
+def rules_of(elf: ElfFile, only: Only) -> Callable[[int], Described | None]:
     """What the two tables say, each by its own reader."""
     if only == "cfi":
         (source,) = frame_sources(elf)
         return by_frames(source.frames)
-    (source,) = sources_of(elf)
-    (piece,) = source.pieces()
+    (part,) = sources_of(elf)
+    (piece,) = part.pieces()
     return by_table(piece.table)
 
 

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from stacksource import (
+
+from cfibuilder import CfiBuilder, cfa
+from elfbuilder import ElfBuilder
+from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.elf import ElfFile
+from walkback.sframe.builder import SectionBuilder
+from walkback.walking.abi import Flag, Op, Step
+from walkback.walking.moduletable import Only
+from walkback.walking.samples import PC
+from walkback.walking.walker import Walker
+from walking.stacksource import (
     BASE,
     OUTERMOST,
     STACK,
@@ -18,15 +28,6 @@ from stacksource import (
     table_of,
     usual_space,
 )
-
-from cfibuilder import CfiBuilder, cfa
-from elfbuilder import ElfBuilder
-from walkback.base.arch import AARCH64, AMD64, S390X
-from walkback.elf import ElfFile
-from walkback.sframe.builder import SectionBuilder
-from walkback.walking.abi import Flag, Op, Step
-from walkback.walking.samples import PC
-from walkback.walking.walker import Walker
 
 pytestmark = pytest.mark.kernel
 
@@ -62,7 +63,7 @@ def test_s390x_saves_in_floating_point_registers_of_the_topmost_frame() -> None:
     assert ended(stacks) == ("UNKNOWN_REGISTER", 16)
 
 
-def flex_file(*, cfi: bool):
+def flex_file(*, cfi: bool) -> tuple[ElfFile, ElfFile]:
     """A function of SFrame whose CFA is r10-8 loaded, as after stack realignment, and one of CFI that keeps r10."""
     builder = SectionBuilder("AMD64")
     builder.function(BASE, 0x40, ["CFA = *(r10-8), FP = *(CFA-16)"])
@@ -135,11 +136,12 @@ def test_a_register_that_sframe_lost_is_found_by_call_frame_information() -> Non
     # rbx was saved by the innermost frame, and is the next one's base.
     words = [STACK + 0x30, HERE + 0x48, 0, 0, 0, 0, 0, HERE + 0x88]
     thread = Thread({7: STACK, 3: 1, 6: 1, PC: HERE + 8}).words(STACK, words)
-    for only, pcs, end in (
+    cases: tuple[tuple[Only | None, list[int], str], ...] = (
         (None, [8, 0x48, 0x88], "COMPLETE"),
         ("cfi", [8, 0x48, 0x88], "COMPLETE"),
         ("sframe", [8, 0x48], "UNKNOWN_REGISTER"),
-    ):
+    )
+    for only, pcs, end in cases:
         stacks = Walker(AMD64, "little", lambda _: elf, only=only).walk(samples_of([thread]), [usual_space()])
         assert [pc - HERE for pc, _, _ in frames(stacks)] == pcs
         assert ended(stacks)[0] == end

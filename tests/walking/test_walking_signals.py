@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
-from stacksource import (
+
+from cfibuilder import CfiBuilder, cfa
+from sframebuilder import AARCH64 as ABI_AARCH64
+from sframebuilder import AARCH64_BIG, SFrameBuilder, row
+from sframebuilder import AMD64 as ABI_AMD64
+from sframebuilder import S390X as ABI_S390X
+from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
+from walkback.stacks.stacks import How
+from walkback.walking.abi import ABIS, Flag, Op, Step
+from walkback.walking.moduletable import ModuleTable
+from walkback.walking.samples import PC
+from walkback.walking.walker import Walker
+from walking.stacksource import (
     BASE,
     IDS,
     ORDERS,
@@ -25,17 +38,6 @@ from stacksource import (
     usual_space,
 )
 
-from cfibuilder import CfiBuilder, cfa
-from sframebuilder import AARCH64 as ABI_AARCH64
-from sframebuilder import AARCH64_BIG, SFrameBuilder, row
-from sframebuilder import AMD64 as ABI_AMD64
-from sframebuilder import S390X as ABI_S390X
-from walkback.base.arch import AARCH64, AMD64, S390X
-from walkback.stacks.stacks import How
-from walkback.walking.abi import ABIS, Flag, Op, Step
-from walkback.walking.samples import PC
-from walkback.walking.walker import Walker
-
 pytestmark = pytest.mark.kernel
 
 HERE = place_of(0)
@@ -52,7 +54,7 @@ KINDS = [(machine, order, kind) for machine, order in ORDERS for kind in range(l
 KIND_IDS = ["amd64", "aarch64", "aarch64-big", "s390x-rt", "s390x-old"]
 
 
-def kernel_frame(machine, order: str, registers: dict[int, int], kind: int = 0) -> tuple[int, bytes]:
+def kernel_frame(machine: Machine, order: ByteOrder, registers: dict[int, int], kind: int = 0) -> tuple[int, bytes]:
     """What a kernel writes, from the headers' structures; and where the stack pointer is when the handler returns."""
     mark = "<" if order == "little" else ">"
 
@@ -78,7 +80,7 @@ INTERRUPTED = HERE + 0x300
 CALLER = HERE + 0x180
 
 
-def signal_thread(machine, order: str, restorer: int, kind: int = 0, space: int = 0) -> Thread:
+def signal_thread(machine: Machine, order: ByteOrder, restorer: int, kind: int = 0, space: int = 0) -> Thread:
     """In a handler, which returns to `restorer`; it had interrupted a leaf on another stack."""
     registers = {machine.sp: OTHER_STACK, PC: INTERRUPTED, machine.fp: 77}
     if machine is not AMD64:
@@ -94,14 +96,14 @@ def signal_thread(machine, order: str, restorer: int, kind: int = 0, space: int 
     return thread.words(OTHER_STACK, [CALLER], order)
 
 
-def usual_table(machine, *more, trampolines=()):
+def usual_table(machine: Machine, *more: Any, trampolines: list[tuple[int, int]] | tuple[Any, ...] = ()) -> ModuleTable:
     """A leaf at 0x100, the outermost function at 0x160, a leaf at 0x300."""
     leaf = at_sp(machine, machine.entry_sp_to_cfa)
     points = [*more, (0x100, leaf), (0x160, OUTERMOST), (0x200, None), (0x300, leaf), (0x400, None)]
     return table_of(points, trampolines=trampolines)
 
 
-def expected(machine, restorer: int, how: str) -> list[tuple[int, str, str]]:
+def expected(machine: Machine, restorer: int, how: str) -> list[tuple[int, str, str]]:
     return [
         (HERE + 0x100, "EXACT", "REGISTERS"),
         (restorer, "RETURN", "CFI"),
@@ -111,7 +113,7 @@ def expected(machine, restorer: int, how: str) -> list[tuple[int, str, str]]:
 
 
 @pytest.mark.parametrize(("machine", "order", "kind"), KINDS, ids=KIND_IDS)
-def test_code_that_handlers_return_to_is_known_by_its_bytes(machine, order, kind) -> None:
+def test_code_that_handlers_return_to_is_known_by_its_bytes(machine: Machine, order: ByteOrder, kind: int) -> None:
     table = usual_table(machine, trampolines=[(0x40, kind)])
     walker = made_walker(machine, order, [table], only="cfi")
     stacks = walker.walk(samples_of([signal_thread(machine, order, HERE + 0x40, kind)]), [usual_space()])
@@ -120,7 +122,7 @@ def test_code_that_handlers_return_to_is_known_by_its_bytes(machine, order, kind
 
 
 @pytest.mark.parametrize(("machine", "order", "kind"), KINDS, ids=KIND_IDS)
-def test_the_bytes_are_found_in_files(machine, order, kind) -> None:
+def test_the_bytes_are_found_in_files(machine: Machine, order: ByteOrder, kind: int) -> None:
     code = bytearray(0x1000)
     builder = CfiBuilder(order=order, address=PLACE)
     program = {AMD64: "def_cfa 7 8; offset 16 1", AARCH64: "def_cfa 31 0", S390X: "def_cfa 15 160"}[machine]
@@ -136,7 +138,7 @@ def test_the_bytes_are_found_in_files(machine, order, kind) -> None:
 
 @pytest.mark.parametrize(("machine", "order", "kind"), KINDS, ids=KIND_IDS)
 @pytest.mark.parametrize("mapped", [True, False])
-def test_the_bytes_are_found_on_the_stack(machine, order, kind, mapped) -> None:
+def test_the_bytes_are_found_on_the_stack(machine: Machine, order: ByteOrder, kind: int, mapped: bool) -> None:
     """Old kernels put them there; whether the stack counts as mapped code depends on the source."""
     restorer = FRAME + 0x800
     thread = signal_thread(machine, order, restorer, kind)
@@ -152,7 +154,7 @@ def test_the_bytes_are_found_on_the_stack(machine, order, kind, mapped) -> None:
 
 
 @pytest.mark.parametrize(("machine", "order", "kind"), KINDS, ids=KIND_IDS)
-def test_a_thread_can_be_stopped_in_that_code(machine, order, kind) -> None:
+def test_a_thread_can_be_stopped_in_that_code(machine: Machine, order: ByteOrder, kind: int) -> None:
     table = usual_table(machine, trampolines=[(0x40, kind)])
     inside = signal_thread(machine, order, HERE + 0x40, kind)
     inside.registers[machine.sp] = FRAME + (8 if machine is AMD64 else 0)
@@ -169,7 +171,7 @@ def test_a_thread_can_be_stopped_in_that_code(machine, order, kind) -> None:
 
 
 @pytest.mark.parametrize(("machine", "order"), ORDERS, ids=IDS)
-def test_an_sframe_function_without_rows_has_the_kernels_frame(machine, order) -> None:
+def test_an_sframe_function_without_rows_has_the_kernels_frame(machine: Machine, order: ByteOrder) -> None:
     abi = {AMD64: ABI_AMD64, AARCH64: ABI_AARCH64 if order == "little" else AARCH64_BIG, S390X: ABI_S390X}[machine]
     builder = SFrameBuilder(3, order=order, abi=abi, address=PLACE)
     builder.function(BASE + 0x3F, 0x21, [], signal=True)
@@ -234,7 +236,7 @@ def test_an_interrupted_frame_is_looked_up_where_it_is() -> None:
 
 
 @pytest.mark.parametrize(("machine", "order"), ORDERS, ids=IDS)
-def test_a_jump_to_nowhere_is_as_at_the_entry_of_a_function(machine, order) -> None:
+def test_a_jump_to_nowhere_is_as_at_the_entry_of_a_function(machine: Machine, order: ByteOrder) -> None:
     table = usual_table(machine)
     for pc in (0, 0x1234, WORD):
         thread = Thread({machine.sp: STACK, machine.fp: 0, PC: pc})
@@ -261,7 +263,9 @@ def test_a_jump_to_nowhere_that_a_signal_interrupted_is_walked_too() -> None:
 
 @pytest.mark.parametrize(("declared", "how"), [(False, "FP_GUESS"), (True, "FP_DECLARED")])
 @pytest.mark.parametrize(("machine", "order"), ORDERS[:3], ids=IDS[:3])
-def test_frame_pointers_are_followed_where_no_table_is(machine, order, declared, how) -> None:
+def test_frame_pointers_are_followed_where_no_table_is(
+    machine: Machine, order: ByteOrder, declared: bool, how: str
+) -> None:
     table = table_of([(0, OUTERMOST), (0x10, None)], declared=declared)
     signed = 0x2A << 56 if machine is AARCH64 else 0
     words = [0, STACK + 0x20, HERE + 0x41 | signed, 0, STACK + 0x40, HERE + 0x51, 0, 0, 0, HERE + 0x61]
@@ -301,7 +305,8 @@ def test_only_frame_pointers() -> None:
     words = [STACK + 0x20, HERE + 0x41, 0, 0, 0, HERE + 0x161]
     thread = Thread({6: STACK, 7: STACK, PC: HERE + 0x100}).words(STACK, words)
     walker = made_walker(AMD64, "little", [usual_table(AMD64)], only="fp")
-    walker._elf_of = None
+    nothing: Any = None
+    walker._elf_of = nothing
     stacks = walker.walk(samples_of([thread]), [usual_space()])
     assert [how for _, _, how in frames(stacks)] == ["REGISTERS", "FP_GUESS", "FP_GUESS"]
     assert ended(stacks)[0] == "ZERO"

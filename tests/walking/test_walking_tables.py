@@ -10,13 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from saidsteps import ByFrames, Said, by_rules, said, step_of
-from stacksource import BASE, file_of
 
 from cfibuilder import CfiBuilder, cfa, expr
 from corpus import PREFIXES, corpus
 from sframebuilder import SFrameBuilder, row
-from walkback.base.arch import AMD64, MACHINES
+from walkback.base.arch import AMD64, MACHINES, Machine
 from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import frame_sources
 from walkback.elf import ElfFile
@@ -25,13 +23,16 @@ from walkback.sframe.decoding import decode
 from walkback.sframe.files import sources_of
 from walkback.sframe.rules import to_table as sframe_table
 from walkback.stacks.stacks import How
+from walkback.table.table import UnwindTable
 from walkback.walking.abi import Flag, Op
-from walkback.walking.moduletable import module_table
+from walkback.walking.moduletable import Only, module_table
+from walking.saidsteps import ByFrames, Said, by_rules, said, step_of
+from walking.stacksource import BASE, file_of
 
 PLACE = 0x80000
 
 
-def edges(*tables, seed: int = 1, most: int = 400) -> list[int]:
+def edges(*tables: UnwindTable, seed: int = 1, most: int = 400) -> list[int]:
     """Addresses where something may change, with their neighbours, and some between: of large files a sample."""
     places: set[int] = set()
     for table in tables:
@@ -48,7 +49,7 @@ def edges(*tables, seed: int = 1, most: int = 400) -> list[int]:
     return sorted({max(0, place + way) % 2**64 for place in (*chosen, *between) for way in (-1, 0, 1)})
 
 
-def machine_of(elf: ElfFile):
+def machine_of(elf: ElfFile) -> Machine:
     return next(one for one in MACHINES if one.elf_machine == elf.machine)
 
 
@@ -89,7 +90,7 @@ def check_file(elf: ElfFile, most: int = 400) -> int:
 
 @pytest.mark.peers
 @pytest.mark.parametrize("arch", PREFIXES)
-def test_the_corpus_has_the_steps_that_its_tables_say(arch) -> None:
+def test_the_corpus_has_the_steps_that_its_tables_say(arch: str) -> None:
     count = 0
     kinds = {"shared", "executable"}
     samples = [one for one in corpus() if one.arch == arch and one.producer == "new" and one.kind in kinds]
@@ -104,7 +105,7 @@ SYSTEM = ("libc.so.6", "libstdc++.so.6", "ld-linux-x86-64.so.2")
 @pytest.mark.whole
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the libraries of a Linux")
 @pytest.mark.parametrize("name", SYSTEM)
-def test_libraries_of_this_machine_have_the_steps_that_their_tables_say(name) -> None:
+def test_libraries_of_this_machine_have_the_steps_that_their_tables_say(name: str) -> None:
     found = [path for folder in ("/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64") for path in Path(folder).glob(name)]
     if not found:
         pytest.skip(f"there is no {name}")
@@ -114,7 +115,7 @@ def test_libraries_of_this_machine_have_the_steps_that_their_tables_say(name) ->
 # Sections made by hand
 
 
-def steps_at(elf: ElfFile, *offsets: int, only=None, machine=AMD64) -> list[Said | None]:
+def steps_at(elf: ElfFile, *offsets: int, only: Only | None = None, machine: Machine = AMD64) -> list[Said | None]:
     table = module_table(elf, machine, only)
     return [said(table, BASE + offset) for offset in offsets]
 
@@ -154,7 +155,7 @@ def test_sframe_goes_before_call_frame_information_and_that_before_debug_frame()
     assert cfas(steps_at(elf, 0, 16, 32, only="fp")) == [None, None, None]
 
 
-def test_debug_frame_of_a_separate_file_fills_gaps(tmp_path) -> None:
+def test_debug_frame_of_a_separate_file_fills_gaps(tmp_path: Path) -> None:
     import zlib
 
     from elfbuilder import ElfBuilder
@@ -250,12 +251,20 @@ runtime.goexit1.abi0:
 """
 
 
-def test_nobody_calls_what_goroutines_return_to(tmp_path) -> None:
+def test_nobody_calls_what_goroutines_return_to(tmp_path: Path) -> None:
     """Go's own tables do not say so."""
     for mark in ("", '.section .go.buildinfo, "a"\n.byte 0\n'):
         (tmp_path / "go.s").write_text(GO + mark)
         program = tmp_path / f"go{bool(mark)}"
-        command = ["gcc", "-nostdlib", "-static", "-Wl,-e,runtime.goexit.abi0", "-o", program, tmp_path / "go.s"]
+        command: list[str | Path] = [
+            "gcc",
+            "-nostdlib",
+            "-static",
+            "-Wl,-e,runtime.goexit.abi0",
+            "-o",
+            program,
+            tmp_path / "go.s",
+        ]
         subprocess.run(command, check=True)
         elf = ElfFile(program)
         table = module_table(elf, AMD64, None)
