@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -113,15 +114,22 @@ def test_everything_says_what_it_is_in_a_line(tmp_path: Path) -> None:
     shot, profile = walkback.stack(tmp_path / "core"), walkback.unwind(tmp_path / "perf.data")
     images = walkback.capture.images(tmp_path / "core")
     backtraces = walkback.cbf.decode_all(walkback.cbf.encode([(1, 5)]))
+    unwinding, stopper = walkback.capture.Unwinding(tmp_path / "perf.data"), walkback.capture.Stopper(tmp_path / "core")
+    store = walkback.Store(tmp_path / "store", create=True)
+    (pair,) = walkback.compare(program)
     for one in (
         elf, source, piece, piece.section, piece.section.functions, piece.section.shapes, piece.table,
         piece.table.machine, piece.table.find(elf.entry), frames, frames.frames, walkback.derive(elf),
         walkback.table.compare(frames.table, piece.table), *walkback.check(program), walkback.size(program), shot,
         shot.stacks, shot.snapshot, shot.snapshot.samples, profile, profile.frames, images, images.images, backtraces,
-        walkback.sframe.build(piece.table), *walkback.compare(program),
+        walkback.sframe.build(piece.table), pair, pair.comparison, *walkback.find(program, "main"),
+        walkback.add(program, tmp_path / "added"), walkback.convert(program, tmp_path / "converted", version=2),
+        walkback.fix(program, tmp_path / "fixed"), walkback.sframe.SectionBuilder("AMD64"), walkback.cbf.Ends(3, 4),
+        unwinding, unwinding.recording, unwinding.walker, unwinding.modules, walkback.capture.Collector(unwinding),
+        stopper, stopper.target, store, store.overview(), store.select(), walkback.surveys.LocalWorkers(2),
+        walkback.naming.Locator(images.images), walkback.Process(os.getpid(), unwinding.modules),
     ):  # fmt: skip
-        assert re.fullmatch(r".{1,300}", repr(one)), type(one)
-        assert type(one).__name__ in repr(one)
+        assert re.fullmatch(rf"{type(one).__name__}\(.{{1,300}}\)", repr(one)), repr(one)
     assert repr(walkback.ElfFile(program.read_bytes())).startswith("ElfFile('<bytes>', ")
 
 

@@ -53,6 +53,11 @@ def test_any_name_and_any_text_comes_through() -> None:
     assert pyarrow.table(Stream(NamedColumns(text=np.array(["a\udcff"], object))))["text"].to_pylist() == ["a\\udcff"]
 
 
+def test_text_among_bytes_is_bytes_too() -> None:
+    table = pyarrow.table(Stream(NamedColumns(column=np.array(["x", b"y", None, "\udcff"], object))))
+    assert table["column"].to_pylist() == [b"x", b"y", None, b"\xff"]
+
+
 def test_no_rows_are_a_table_too() -> None:
     assert pyarrow.table(Stream(NamedColumns(number=np.zeros(0, np.int64)))).num_rows == 0
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from cif.plaincif import FIXED, Chosen, coded, counted, write
@@ -319,3 +322,10 @@ def test_every_byte_is_explained() -> None:
         ("end", ""),
     ]
     assert findings == []
+
+
+@pytest.mark.parametrize("wrong", [5, 10**13, "00", None, Path("map")])
+def test_only_bytes_are_read(wrong: Any) -> None:
+    for read in (decode, check, explain):
+        with pytest.raises(TypeError):
+            read(wrong)

@@ -23,7 +23,7 @@ import pytest
 from capture.targets import THREADS, compiled
 from cli.commands import WALKBACK, on_a_terminal, run, told
 from perfbuilder import CALLCHAIN, IP, TID, TIME, Attr, Builder
-from perfdata.test_recordings import perf
+from perfdata.running import perf
 from recorded import PID, hello, recording
 from waiting import eventually
 

@@ -21,7 +21,7 @@ from walkback.base.errors import ElfError, GraftError
 from walkback.elf import SECTION_RELOCATION, ElfFile, layout, relocations_for
 from walkback.graft import ObjectSection, add_to_object, drop, set_sections
 from walkback.graft.record import Record, find_record
-from walkback.sections import install as additions
+from walkback.sections import install
 
 SOURCE = Path(__file__).resolve().parent / "objects.c"
 INLINE = """
@@ -92,7 +92,7 @@ class TestNumbers:
         subprocess.run(["as", tmp_path / "a.s", "-o", tmp_path / "a.o"], check=True)
         with ElfFile(tmp_path / "a.o") as elf:
             assert elf.sections_named(".sframe")[0] < elf.sections_named(".text.second")[0]
-        additions.add(tmp_path / "a.o")
+        install.add(tmp_path / "a.o")
         with ElfFile(tmp_path / "a.o") as elf:
             [index] = elf.sections_named(".sframe")
             named = relocations_for(elf, index).targets(elf)["section"].tolist()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 
 import perfbuilder as pb
+from perfdata.running import perf
 from walkback.capture.perfdata import Recording
 from walkback.naming.modules import Modules
 from walkback.symbols.kallsyms import KERNEL
@@ -73,17 +73,6 @@ WAYS = {
     "frequent": ("-m", "4", "--call-graph", "dwarf,4096", "--sample-cpu", "--weight", "--transaction"),
     "branches": ("--user-regs=ip,sp,bp", "--call-graph", "dwarf,1024", "--intr-regs=ip,ax"),
 }
-
-
-def perf(*args: Any, **more: Any) -> Any:
-    """Run perf; without it there is nothing to compare with."""
-    program = shutil.which("perf")
-    if program is None:
-        if os.environ.get("WALKBACK_PEERS") == "required":
-            pytest.fail("needs perf")
-        pytest.skip("needs perf")
-    env = os.environ | {"LC_ALL": "C", "PERF_CONFIG": "/dev/null"}
-    return subprocess.run([program, *args], env=env, capture_output=True, check=False, **more)
 
 
 @pytest.fixture(scope="session")

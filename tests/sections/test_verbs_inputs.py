@@ -76,3 +76,61 @@ def test_a_verb_that_writes_takes_each(verb: str, files: dict[str, Path], tmp_pa
 def test_bytes_have_no_place_of_their_own(verb: str, files: dict[str, Path]) -> None:
     with pytest.raises(walkback.ArgumentError, match="what is in memory has no place to be written to"):
         WRITING[verb](files.get(verb, files[""]).read_bytes(), None)
+
+
+def test_an_output_that_takes_nothing_ends_it(files: dict[str, Path]) -> None:
+    class Full(io.BytesIO):
+        def write(self, _: object) -> Any:
+            return None
+
+    with pytest.raises(BlockingIOError):
+        walkback.convert(files[""], Full(), version=2)
+
+
+def test_a_report_does_not_take_the_place_of_what_it_reads(files: dict[str, Path], tmp_path: Path) -> None:
+    program = files[""]
+    link = tmp_path / "link"
+    link.symlink_to(program)
+    before = program.read_bytes()
+    for output in (program, str(program), link):
+        with pytest.raises(walkback.ArgumentError, match="is what is read, and would be lost"):
+            walkback.report(program, output)
+    assert program.read_bytes() == before
+    walkback.survey([program], tmp_path / "survey", jobs=1)
+    inside = next((tmp_path / "survey").rglob("*.parquet"))
+    before = inside.read_bytes()
+    with pytest.raises(walkback.ArgumentError, match="would be lost"):
+        walkback.report(tmp_path / "survey", inside)
+    assert inside.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", ";", "-- nothing", "SELEC 1", "FROM nothing", "CREATE TABLE x(y INT)", "SELECT 1; SELECT 2", "PRAGMA x"],
+)
+def test_a_survey_and_a_store_refuse_the_same_queries(query: str, files: dict[str, Path], tmp_path: Path) -> None:
+    walkback.survey([files[""]], tmp_path / "survey", jobs=1)
+    for asked in (walkback.Survey(tmp_path / "survey"), walkback.Store(tmp_path / "store", create=True)):
+        with pytest.raises(walkback.ArgumentError):
+            asked.sql(query)
+        assert asked.sql("SELECT 'a\udcff' AS text").rows == 1
+
+
+def test_a_report_takes_each(files: dict[str, Path]) -> None:
+    pages = []
+    for given in (files[""], str(files[""]), files[""].read_bytes(), walkback.ElfFile(files[""])):
+        out = io.BytesIO()
+        walkback.report(given, out)
+        pages.append(len(out.getvalue()))
+    assert min(pages) > 10_000
+
+
+def test_one_file_is_no_list_of_files(files: dict[str, Path], tmp_path: Path) -> None:
+    path: Any
+    for path in (files[""], str(files[""]), files[""].read_bytes()):
+        with pytest.raises(walkback.ArgumentError, match="takes a list of"):
+            walkback.link(path, tmp_path / "linked")
+        with pytest.raises(walkback.ArgumentError, match="takes a list of paths"):
+            walkback.survey(path, tmp_path / "survey")
+    with pytest.raises(walkback.ArgumentError, match="no bytes"):
+        walkback.survey([path], tmp_path / "survey")

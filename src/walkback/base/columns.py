@@ -89,7 +89,7 @@ class Columnar:
         return self.columns()._repr_html_()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class ColumnRecord(Columnar):
     """Base of a dataclass whose fields are columns of one length; its annotations name their types."""
 

@@ -120,6 +120,9 @@ class Stopper:
         self.names = Names(self.modules, demangle=demangle, lines=lines)
         self.distinct = DistinctFrames(self.names)
 
+    def __repr__(self) -> str:
+        return f"Stopper({self.name!r})"
+
     def shoot(self) -> ThreadStacks:
         """The stacks now."""
         now = time.time_ns() if self.live else 0

@@ -72,6 +72,9 @@ class Unwinding:
         self.names = Names(self.modules, demangle=demangle, lines=lines, kallsyms=self._kallsyms)
         self.distinct = DistinctFrames(self.names)
 
+    def __repr__(self) -> str:
+        return f"Unwinding({self.recording.name!r})"
+
     def __iter__(self) -> Iterator[SampleBatch]:
         recording = self.recording
         for batch in recording.batches():
@@ -196,6 +199,9 @@ class Collector:
         self._first_time = self._last_time = 0
         self._events: set[str] = set()
         """Those that samples were of."""
+
+    def __repr__(self) -> str:
+        return f"Collector({self._unwinding.recording.name!r}, stacks={len(self._stacks)})"
 
     def add(self, batch: SampleBatch) -> None:
         """Add the samples of a batch."""

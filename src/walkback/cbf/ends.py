@@ -36,6 +36,9 @@ class Ends:
         self._top: list[tuple[int, int]] = []
         self._bottom: deque[tuple[int, int]] = deque(maxlen=bottom)
 
+    def __repr__(self) -> str:
+        return f"Ends(top={self._most_on_top}, bottom={self._bottom.maxlen}, omitted={self.omitted})"
+
     def add(self, kind: int, value: int) -> None:
         """The next frame outwards; one that is an omission itself counts as those that it stands for."""
         if len(self._top) < self._most_on_top:

@@ -68,6 +68,9 @@ class Locator:
         self._modules = Modules(sysroot=sysroot, buildid_dir=buildid_dir)
         self._names = Names(self._modules, demangle=demangle)
 
+    def __repr__(self) -> str:
+        return f"Locator(images={len(self._images.images)})"
+
     @property
     def troubles(self) -> list[str]:
         """Files that have no names to give, and why."""

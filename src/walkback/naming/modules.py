@@ -173,6 +173,9 @@ class Modules:
         self._all: list[Module] = []
         self._numbers: dict[tuple[object, ...], int] = {}
 
+    def __repr__(self) -> str:
+        return f"Modules({len(self._all)})"
+
     def __len__(self) -> int:
         return len(self._all)
 

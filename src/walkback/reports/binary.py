@@ -16,7 +16,7 @@ import numpy as np
 from walkback.base.arrays import I64, Bools
 from walkback.base.replace import replacing
 from walkback.base.text import printable
-from walkback.elf import DEBUG_ROOTS
+from walkback.elf import DEBUG_ROOTS, Input, one_elf
 from walkback.identify.kinds import kind_of
 from walkback.identify.names import build_id_text, shown
 from walkback.identify.producers import origin_with_debug_file
@@ -35,13 +35,14 @@ _UNPLACED = 100
 
 
 def write_binary_page(
-    path: str | os.PathLike[str], out: str | os.PathLike[str] | BinaryIO, *, debug_roots: Sequence[str] = DEBUG_ROOTS
+    source: Input, out: str | os.PathLike[str] | BinaryIO, *, debug_roots: Sequence[str] = DEBUG_ROOTS
 ) -> None:
     """Write the page about an ELF file, or about a member of an archive, named as `archive(member)`.
 
     It goes to a file of a name, or to one that is open for bytes.
     """
-    functions = functions_of(one_elf_file(path), debug_roots)
+    elf = one_elf_file(source) if isinstance(source, str | os.PathLike) else one_elf(source)
+    functions = functions_of(elf, debug_roots)
     columns = _columns(functions)
     meta = _meta(functions) | {"columns": columns.described}
     title = f"{shown(os.path.basename(functions.elf.name))}: stack-trace tables"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from walkback.base.errors import MissingError
 from walkback.base.replace import Output, refuse_lost, replacing
+from walkback.elf import Input
 from walkback.reports.binary import write_binary_page
 from walkback.reports.opening import file_of
 from walkback.reports.survey import write_survey_page
@@ -23,22 +24,23 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-def report(source: str | os.PathLike[str], output: Output, *, title: str | None = None) -> None:
+def report(source: Input, output: Output, *, title: str | None = None) -> None:
     """Write the page of a survey, which is a folder, or of an ELF file; `title` is what the page of a survey is called.
 
     The page needs no network. A member of an archive is named as `archive(member)`.
 
     >>> walkback.report("hello", "hello.html")
     """
-    if isinstance(output, str | os.PathLike):
-        refuse_lost(file_of(os.fsdecode(source)), output)
+    path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    if path is not None and isinstance(output, str | os.PathLike):
+        refuse_lost(file_of(path), output)
     with replacing(output) if isinstance(output, str | os.PathLike) else nullcontext(output) as out:
-        if not Path(source).is_dir():
+        if path is None or not Path(path).is_dir():
             write_binary_page(source, out)
             return
-        survey = Survey(source)
+        survey = Survey(path)
         called = title or f"Stack-trace tables in {survey.path.resolve().name}"
-        with asked(source) as database:
+        with asked(path) as database:
             write_survey_page(database, out, title=called, finished=survey.finished)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from walkback import graft
 from walkback.base.errors import GraftError
+from walkback.base.oneline import OneLine
 from walkback.base.replace import Output, write_output
 from walkback.elf import Input, one_elf
 from walkback.sections.check import examine_for
@@ -18,8 +19,8 @@ from walkback.sframe.consumers import WALKERS, consumer_named
 from walkback.table.comparing import Comparison
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+@dataclass(frozen=True, slots=True, repr=False)
+class Added(OneLine):
     """What was put into a file."""
 
     derived: Derived

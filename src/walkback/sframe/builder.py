@@ -44,6 +44,9 @@ class SectionBuilder:
         self._row_rules: list[int] = []
         self._rules: dict[Rule, int] = {}
 
+    def __repr__(self) -> str:
+        return f"SectionBuilder({self.machine.name!r}, functions={len(self._functions)})"
+
     def function(
         self,
         start: int,

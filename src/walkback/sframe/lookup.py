@@ -14,6 +14,7 @@ import numpy as np
 
 from walkback.base.arrays import I64
 from walkback.base.errors import UnreadableError
+from walkback.base.oneline import OneLine
 from walkback.elf import Input
 from walkback.sframe import layout
 from walkback.sframe.files import SFrameSection, Source, read
@@ -28,8 +29,8 @@ class Place:
     section: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+@dataclass(frozen=True, slots=True, repr=False)
+class Match(OneLine):
     """What a section says of one place."""
 
     target: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from walkback.base.oneline import OneLine
 from walkback.base.text import base_name, counted, printable
 from walkback.stacks.profile import Profile
 from walkback.stacks.top import HotFunction, function_text, hottest
@@ -26,8 +27,8 @@ class Change:
     total_after: int
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+@dataclass(frozen=True, slots=True, repr=False)
+class Difference(OneLine):
     """Two profiles, function by function."""
 
     before: int

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from walkback.base.arrays import I64, Bools
+from walkback.base.oneline import OneLine
 from walkback.stacks.functions import FunctionStacks, functions_of, once_a_stack
 from walkback.stacks.profile import Profile
 
@@ -22,8 +23,8 @@ class Neighbour:
     """Of the stacks in which they stand side by side; once a stack."""
 
 
-@dataclass(frozen=True, slots=True)
-class Through:
+@dataclass(frozen=True, slots=True, repr=False)
+class Through(OneLine):
     """Stacks through the functions that were asked for."""
 
     functions: list[tuple[str, str]]

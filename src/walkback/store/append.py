@@ -58,6 +58,9 @@ class Append:
         self.notes: list[str] = []
         """What is to be known of it, a line each, once it is in the store."""
 
+    def __repr__(self) -> str:
+        return f"Append(segment={self.segment!r}, hours={len(self.blocks)})"
+
     def captured(self, capture: Capture, *, start: int | None = None, by_period: bool = False) -> Captured:
         """Takes the batches of an `Unwinding`, or of the shots of a `Stopper`, one after the other.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from walkback.base.oneline import OneLine
 from walkback.segments.database import connect
 from walkback.store.folder import Block
 from walkback.store.reading import BlockTables
@@ -23,8 +24,8 @@ class Hour:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+@dataclass(frozen=True, slots=True, repr=False)
+class Overview(OneLine):
     """What there is."""
 
     hours: Sequence[Hour]

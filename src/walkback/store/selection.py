@@ -69,6 +69,9 @@ class Selection:
         """Also has the files that could not give names, once something was named."""
         self.title = title
 
+    def __repr__(self) -> str:
+        return f"Selection({self.title!r})"
+
     @cached_property
     def sums(self) -> Sums:
         """The samples by stack, without names."""

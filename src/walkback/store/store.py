@@ -38,6 +38,9 @@ class Store:
         """With `create` it is made if it is not there."""
         self.folder = StoreFolder(path, create=create)
 
+    def __repr__(self) -> str:
+        return f"Store({os.fsdecode(self.path)!r})"
+
     @property
     def path(self) -> Path:
         """Where it is."""

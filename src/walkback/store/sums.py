@@ -15,6 +15,7 @@ import numpy as np
 
 from walkback.base.arrays import I64, U8, U64, numbered
 from walkback.base.errors import UnreadableError
+from walkback.base.oneline import OneLine
 from walkback.base.text import spelled_out, sql_text
 from walkback.segments.database import connect
 from walkback.stacks.distinct import Distinct
@@ -74,8 +75,8 @@ class StoredFrames:
         return len(self.module)
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
+@dataclass(frozen=True, slots=True, repr=False)
+class Sums(OneLine):
     """Weights and numbers of samples: a row for each stack, process and end."""
 
     tree: StackTree

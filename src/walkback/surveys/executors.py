@@ -98,6 +98,9 @@ class LocalWorkers:
         self._pool: ProcessPoolExecutor | None = None
         self._alive: list[Connection] = []
 
+    def __repr__(self) -> str:
+        return f"LocalWorkers({self._jobs})"
+
     def executor(self) -> Executor:
         """A pool; a new one if a process of the former has died."""
         if self._pool is None:

@@ -86,9 +86,11 @@ def survey(
     >>> walkback.survey(["hello", "libcalls.a"], "tables", jobs=1)
     Surveyed(folder='tables', files=2, done=2)
     """
-    if isinstance(paths, str | bytes):
+    if isinstance(paths, str | bytes | os.PathLike):
         raise ArgumentError("survey takes a list of paths, not one path")
-    names = [os.fsdecode(path) for path in paths]
+    names = [os.fspath(path) for path in paths]
+    if not all(isinstance(name, str) for name in names):
+        raise ArgumentError("survey takes paths, and no bytes")
     place = os.fsdecode(output)
     if "" in {place, *names}:
         raise UnreadableError("an empty name is no path", file="''")

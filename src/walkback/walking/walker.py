@@ -107,6 +107,9 @@ class Walker:
         self._patterns = _patterns(machine)
         self._begin(only, tries=only is None)
 
+    def __repr__(self) -> str:
+        return f"Walker({self._machine.name})"
+
     def _begin(self, tables: Only | None, *, tries: bool) -> None:
         """With no tables yet, and these to load; with `tries` a stack that wants more registers has a second try."""
         self._only = tables

@@ -66,6 +66,9 @@ class CoreFile:
         more = [f"and {len(troubles) - _MOST_SHOWN} more like these"] if len(troubles) > _MOST_SHOWN else []
         self.troubles = troubles[:_MOST_SHOWN] + more
 
+    def __repr__(self) -> str:
+        return f"CoreFile({self.name!r}, machine={self.machine.name})"
+
     @classmethod
     def open(
         cls,

@@ -80,6 +80,9 @@ class Process:
         self._alive = self.pid
         """A thread that has not ended: the first one may, and the others go on."""
 
+    def __repr__(self) -> str:
+        return f"Process({self.pid}, machine={self.machine.name})"
+
     def read(self, address: int, size: int) -> bytes:
         """Memory of the process, as much of it as can be read from an address on."""
         parts = []

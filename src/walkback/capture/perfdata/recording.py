@@ -98,6 +98,9 @@ class Recording:
         self._swapped = big
         self._groups = Groups(header.events, big=big)
 
+    def __repr__(self) -> str:
+        return f"Recording({self.name!r}, machine={self.machine.name}, events={len(self._header.events.all)})"
+
     @classmethod
     def open(
         cls,

@@ -12,6 +12,7 @@ import numpy as np
 
 from walkback.base.arch import ByteOrder
 from walkback.base.errors import ArgumentError, GraftError, InexpressibleError, LeftOut
+from walkback.base.oneline import OneLine
 from walkback.base.replace import Output, write_output
 from walkback.base.text import counted
 from walkback.elf import (
@@ -40,8 +41,8 @@ _MIDDLE = 2**63
 """Raw bytes are taken to stand here, so that code before them has lower addresses than code behind."""
 
 
-@dataclass(slots=True)
-class Converted:
+@dataclass(slots=True, repr=False)
+class Converted(OneLine):
     """What became of the sections of a file."""
 
     version: int

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from walkback.base.errors import GraftError, LeftOut, MissingError
+from walkback.base.oneline import OneLine
 from walkback.base.replace import Output, write_output
 from walkback.base.text import counted
 from walkback.elf import ElfFile, Input, in_pieces, one_elf
@@ -22,8 +23,8 @@ from walkback.sframe.fitting import fit
 from walkback.table.table import UnwindTable
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+@dataclass(frozen=True, slots=True, repr=False)
+class Fixed(OneLine):
     """What was wrong, and what became of it."""
 
     problems: list[str]

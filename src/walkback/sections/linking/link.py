@@ -12,7 +12,7 @@ import numpy as np
 
 from walkback.base.errors import ArgumentError, GraftError, UnreadableError
 from walkback.base.replace import Output, write_output
-from walkback.elf import IN_MEMORY, Input, contents_of, is_archive, is_elf
+from walkback.elf import IN_MEMORY, ElfFile, Input, contents_of, is_archive, is_elf
 from walkback.elf.inputs import split_address
 from walkback.elf.write import align
 from walkback.sections.check import examine_for
@@ -108,6 +108,8 @@ def _code_under(made: Made) -> int | None:
 
 def check_inputs(files: Iterable[Input], output: Output) -> list[tuple[Input, int | None]]:
     """What `link` is given, each with its address; raises ArgumentError if they make no sense together."""
+    if isinstance(files, str | bytes | bytearray | memoryview | os.PathLike | ElfFile):
+        raise ArgumentError("link takes a list of files, not one file")
     inputs = [_split(file) for file in files]
     if not inputs:
         raise ArgumentError("there is no file to link")
