@@ -5,6 +5,7 @@ and runs interpreted: slower, with the same answers.
 """
 
 import ast
+import operator
 import os
 from pathlib import Path
 
@@ -87,18 +88,43 @@ def extension(name: str, suffix: str = "py") -> Extension:
     return Extension(name, [f"src/{name.replace('.', '/')}.{suffix}"], extra_compile_args=["-O3"])
 
 
+OPERATORS = {
+    ast.Add: operator.add,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.Invert: operator.invert,
+    ast.LShift: operator.lshift,
+    ast.Mult: operator.mul,
+    ast.Pow: operator.pow,
+    ast.RShift: operator.rshift,
+    ast.Sub: operator.sub,
+    ast.USub: operator.neg,
+}
+
+
+def whole_number(node: ast.expr | None, known: dict[str, int]) -> int | None:
+    """The value of an expression of whole numbers and names of such; None of any other."""
+    match node:
+        case ast.Constant(value=int(number)) if not isinstance(number, bool):
+            return number
+        case ast.Name(id=name):
+            return known.get(name)
+        case ast.UnaryOp(op=sign, operand=one) if type(sign) in OPERATORS:
+            operands = [whole_number(one, known)]
+        case ast.BinOp(left=one, op=sign, right=other) if type(sign) in OPERATORS:
+            operands = [whole_number(one, known), whole_number(other, known)]
+        case _:
+            return None
+    return None if None in operands else OPERATORS[type(sign)](*operands)
+
+
 def numbers(body: list[ast.stmt]) -> dict[str, int]:
     """The whole numbers that statements name and that fit into an int of C."""
     found: dict[str, int] = {}
     for node in body:
-        name, value = getattr(node, "targets", [getattr(node, "target", None)])[0], getattr(node, "value", None)
-        if not isinstance(name, ast.Name) or value is None:
-            continue
-        try:
-            number = eval(ast.unparse(value), {"__builtins__": {}}, found)  # noqa: S307 - our own source
-        except (AttributeError, NameError, TypeError):
-            continue
-        if type(number) is int and -(2**31) <= number < 2**31:
+        name = getattr(node, "targets", [getattr(node, "target", None)])[0]
+        number = whole_number(getattr(node, "value", None), found)
+        if isinstance(name, ast.Name) and number is not None and -(2**31) <= number < 2**31:
             found[name.id] = number
     return found
 

@@ -68,7 +68,7 @@ def _count(
     end: cython.Py_ssize_t,
     inline: cython.uint,
 ) -> cython.ulonglong:
-    """The count of an instruction of so many bytes: its operand, of a wider one the last 8 bytes, or else `inline`."""
+    """The count that an instruction has: its operand (the last 8 bytes of a wider one), or `inline` without one."""
     size -= 1
     if size == 0:
         return 1 + inline
@@ -82,7 +82,7 @@ def _count(
 def _address(
     data: cython.const[cython.uchar][::1], pos: cython.Py_ssize_t, size: cython.Py_ssize_t, end: cython.Py_ssize_t
 ) -> cython.ulonglong:
-    """The signed operand of an instruction of so many bytes."""
+    """The operand of an instruction, as a signed number."""
     raw: cython.ulonglong
     if pos < data.shape[0] - 8:
         # All 8 bytes at once: quicker than to ask how many there are.

@@ -46,7 +46,7 @@ SIZES: Final = {
     }.items()
     for form in forms
 }
-"""Forms of so many bytes."""
+"""Forms that have a fixed number of bytes."""
 OFFSETS: Final = frozenset({DW_FORM_STRP, 0x17, 0x1D, DW_FORM_LINE_STRP, 0x1F20, 0x1F21})
 """Forms of 4 bytes, or of 8 in 64-bit DWARF: also sec_offset, strp_sup, GNU_ref_alt, GNU_strp_alt."""
 LEB128: Final = frozenset({0x0D, 0x0F, 0x15, DW_FORM_STRX, 0x1B, 0x22, 0x23, 0x1F01, DW_FORM_GNU_STR_INDEX})

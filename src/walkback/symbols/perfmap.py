@@ -56,7 +56,7 @@ class PerfMap:
         return self._contents[first:end].rstrip(b"\r").decode(errors="backslashreplace")
 
 
-def read_perf_map(pid: int, proc: str | os.PathLike[str] = "/proc", tmp: str | os.PathLike[str] = "/tmp") -> PerfMap:  # noqa: S108
+def read_perf_map(pid: int, proc: str | os.PathLike[str] = "/proc", tmp: str | os.PathLike[str] = "/tmp") -> PerfMap:  # noqa: S108 - perf's own place
     """The names that a process wrote; none if there is no such file, or somebody else could have written it."""
     owners = {0, os.geteuid()}
     with contextlib.suppress(OSError):
