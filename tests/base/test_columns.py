@@ -38,6 +38,13 @@ class Stream:
         (np.array([b"\0\xff", b"", b"x"], object), "binary"),
         (np.ma.array([bytearray(b"a"), None, bytearray()], np.object_, mask=[False, True, False]), "binary"),
         (np.ma.array(["a", "?", "b"], np.object_, mask=[False, True, False]), "string"),
+        (np.array([None, None], object), "string"),
+        (np.array([], object), "string"),
+        (np.array([b"a", b"bc"]), "binary"),
+        (np.array([1, -2, 3], ">i4"), "int32"),
+        (np.arange(6, dtype=np.uint16)[::-2], "uint16"),
+        (np.array([2**70, 1], object), "decimal128(38, 0)"),
+        (np.array([1.5, np.inf], np.float32), "float"),
     ],
 )
 def test_each_type_comes_through(values: np.ndarray, kind: str) -> None:
@@ -56,6 +63,14 @@ def test_any_name_and_any_text_comes_through() -> None:
 def test_text_among_bytes_is_bytes_too() -> None:
     table = pyarrow.table(Stream(NamedColumns(column=np.array(["x", b"y", None, "\udcff"], object))))
     assert table["column"].to_pylist() == [b"x", b"y", None, b"\xff"]
+
+
+def test_a_float_that_is_no_number_is_not_missing() -> None:
+    column = np.ma.array([1.5, np.nan, np.nan], mask=[False, False, True])
+    values = pyarrow.table(Stream(NamedColumns(column=column)))["column"].to_pylist()
+    assert values[0] == 1.5
+    assert np.isnan(values[1])
+    assert values[2] is None
 
 
 def test_no_rows_are_a_table_too() -> None:

@@ -19,15 +19,17 @@ _SHOWN = 20
 
 def _registered(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], str]:
     """A column as every version of DuckDB reads it right, and the expression that makes of it what it was."""
-    if values.dtype.kind == "U":  # would become an enumeration of all values
-        return values.astype(object), name
+    if values.dtype.kind in "SU":  # text would become an enumeration of all values
+        values = values.astype(object)
     if values.dtype != object:
-        return values, name
+        return np.ascontiguousarray(values, values.dtype.newbyteorder("=")), name
     listed = values.tolist()
     if any(isinstance(value, bytes | bytearray) for value in listed):  # would become their repr
         digits = [None if value is None else _bytes(value).hex() for value in listed]
         return np.array(digits, object), f"unhex({name})"
-    return np.fromiter((spelled_out(value) if isinstance(value, str) else value for value in listed), object), name
+    # Objects of which there is none would have no type.
+    kept = name if any(value is not None for value in listed) else f"CAST({name} AS VARCHAR)"
+    return np.fromiter((spelled_out(value) if isinstance(value, str) else value for value in listed), object), kept
 
 
 def _bytes(value: object) -> bytes:
@@ -53,6 +55,9 @@ class NamedColumns(dict[str, npt.NDArray[Any]]):
         for number, (name, values) in enumerate(self.items()):
             array, answer = _registered(np.ma.getdata(values), f"values{number}")
             arrays[f"values{number}"] = array
+            if values.dtype.kind == "f":  # of which DuckDB takes NaN for a missing one
+                arrays[f"nan{number}"] = np.isnan(np.ma.getdata(values))
+                answer = f"CASE WHEN nan{number} THEN 'NaN' ELSE {answer} END"
             if np.ma.is_masked(values):
                 arrays[f"missing{number}"] = np.ma.getmaskarray(values)
                 answer = f"CASE WHEN missing{number} THEN NULL ELSE {answer} END"

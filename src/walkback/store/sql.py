@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from walkback.base.columns import NamedColumns
 from walkback.base.errors import ArgumentError, UnreadableError
-from walkback.base.text import sql_name, sql_text
+from walkback.base.text import sql_text
 from walkback.segments.database import apart, done_apart, lock, object_column, one_line, readable
-from walkback.segments.queries import checked_query, wrong_queries
+from walkback.segments.queries import answer_columns, checked_query, readable_query, wrong_queries
 from walkback.stacks.stacks import END_WORDS, End
 from walkback.store.folder import Block
 from walkback.store.layout import COLUMNS
@@ -67,20 +68,34 @@ class Database:
     def __exit__(self, *_: object) -> None:
         self._opened.close()
 
-    def ask(self, query: str, *, times_as_text: bool = False) -> DuckDBPyConnection:
-        """The answer to one query, as DuckDB gives it, to be read before the next; a wrong query is an ArgumentError.
+    def ask(self, query: str) -> DuckDBPyConnection:
+        """The answer to one query, as DuckDB gives it, to be read before the next.
 
-        No two columns have the same name, and times with a time zone are those of UTC. As text times of samples keep
-        their nanoseconds, for which Python has no word.
+        No two columns have the same name, and times with a time zone are those of UTC. Times of samples are text, which
+        keeps their nanoseconds.
         """
+        with self._answering():
+            asked = readable_query(self._connection, self._checked(query), times_as_text=True)
+            return done_apart(self._connection, lambda: self._connection.execute(asked))
+
+    def columns(self, query: str) -> NamedColumns:
+        """The columns of the answer to one query."""
+        with readable(), self._answering():
+            return answer_columns(self._connection, readable_query(self._connection, self._checked(query)))
+
+    def _checked(self, query: str) -> str:
+        query = checked_query(self._connection, query)
+        self._make_late(query)
+        return query
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """A wrong query is an ArgumentError, and a file that cannot be read an UnreadableError with its name."""
         import duckdb
 
         try:
             with wrong_queries():
-                query = checked_query(self._connection, query)
-                self._make_late(query)
-                asked = self._readable(query, times_as_text=times_as_text)
-                return done_apart(self._connection, lambda: self._connection.execute(asked))
+                yield
         except duckdb.PermissionException:
             message = "the query reads files that are not of the store, which needs --allow-files (allow_files=True)"
             raise ArgumentError(message) from None
@@ -92,28 +107,6 @@ class Database:
             if wrong is None and not isinstance(error, duckdb.IOException):
                 raise ArgumentError(one_line(error)) from None
             raise UnreadableError(one_line(error), file=wrong) from None
-
-    def _readable(self, query: str, *, times_as_text: bool) -> str:
-        """A query whose columns have different names and types that Python reads."""
-        plain = self._connection.sql(query)
-        names = _different(plain.columns)
-        kinds = [str(kind) for kind in plain.types]
-        types = [_kind(kind, times_as_text=times_as_text) for kind in kinds]
-        if names == plain.columns and types == kinds:
-            return query
-        columns = [f"#{number}" for number in range(1, len(names) + 1)]
-        for at, its in enumerate(types):
-            if its != kinds[at]:
-                columns[at] = f"CAST({columns[at]} AS {its})"
-            if its == "VARCHAR" != kinds[at]:
-                columns[at] = f"replace({columns[at]}, ' ', 'T')"  # as other times are written
-        named = ", ".join(f"{column} AS {sql_name(name)}" for column, name in zip(columns, names, strict=True))
-        return f"SELECT {named} FROM (\n{_bare(query)}\n)"
-
-    def columns(self, query: str) -> dict[str, Any]:
-        """The columns of the answer to one query."""
-        with readable():
-            return done_apart(self._connection, self.ask(query).fetchnumpy)
 
     @staticmethod
     def rows(answer: DuckDBPyConnection, many: int) -> Iterator[list[tuple[Any, ...]]]:
@@ -194,31 +187,6 @@ class Database:
             "address": stored.address,
         }
         self._register("frames", columns, f"SELECT * REPLACE ({_as_text('function', 'module', 'build_id')}) FROM {{}}")
-
-
-def _different(names: Sequence[str]) -> list[str]:
-    """Names with a number where there was the same before."""
-    found: list[str] = []
-    for name in names:
-        more = (f"{name}_{number}" for number in range(1, len(names) + 1))
-        found.append(name if name not in found else next(one for one in more if one not in {*found, *names}))
-    return found
-
-
-def _kind(kind: str, *, times_as_text: bool) -> str:
-    """The type to have a column as."""
-    # Python knows these only with a package for time zones.
-    kind = kind.replace("TIMESTAMP WITH TIME ZONE", "TIMESTAMP")
-    return kind.replace("TIMESTAMP_NS", "VARCHAR") if times_as_text else kind
-
-
-def _bare(query: str) -> str:
-    """A query without what ends it."""
-    import duckdb
-
-    data = query.encode()
-    ends = [start for start, _ in duckdb.tokenize(query) if data[start : start + 1] == b";"]
-    return data[: ends[0]].decode() if ends else query
 
 
 def _as_text(*names: str) -> str:

@@ -91,7 +91,7 @@ class Store:
         wanted = wanted_samples(since=since, until=until)
         held = self.snapshot(since=wanted.since, until=wanted.until)
         with held, Database(held.blocks, wanted, Naming(), allow_files=allow_files) as database:
-            return NamedColumns(database.columns(query))
+            return database.columns(query)
 
     def overview(self) -> Overview:
         """What it has: hours, hosts, processes and labels."""

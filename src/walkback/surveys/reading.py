@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from walkback.base.columns import NamedColumns
 from walkback.base.errors import UnreadableError
 from walkback.base.locks import locked
-from walkback.segments.database import apart, done_apart, lock, readable
-from walkback.segments.queries import checked_query, wrong_queries
+from walkback.segments.database import apart, lock, readable
+from walkback.segments.queries import answer_columns, checked_query, readable_query, wrong_queries
 from walkback.surveys import layout
 from walkback.surveys.folder import SurveyFolder
 from walkback.surveys.views import first_wrong, make_views
@@ -58,8 +58,7 @@ class Survey:
     def sql(self, query: str) -> NamedColumns:
         """The columns of the answer to one query over its tables."""
         with self.database() as database, readable(), wrong_queries():
-            asked = checked_query(database, query)
-            return NamedColumns(done_apart(database, lambda: database.execute(asked).fetchnumpy()))
+            return answer_columns(database, readable_query(database, checked_query(database, query)))
 
     @contextlib.contextmanager
     def database(self) -> Iterator[DuckDBPyConnection]:

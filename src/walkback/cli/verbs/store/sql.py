@@ -65,7 +65,7 @@ def sql(
         naming = Naming(sysroot, buildid_dir=buildid_dir)
         with held, Database(held.blocks, wanted, naming, allow_files=allow_files) as database:
             try:
-                answer = database.ask(query, times_as_text=True)
+                answer = database.ask(query)
             except ValueError as error:
                 raise click.UsageError(str(error)) from None
             names = [str(column[0]) for column in answer.description or ()]
