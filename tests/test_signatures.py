@@ -6,6 +6,7 @@ import ast
 import inspect
 import pydoc
 import re
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,7 @@ from recorded import core, hello, recording
 from sframefiles import linked, small, written
 
 PACKAGE: Any = walkback
+"""For what its types forbid."""
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -141,85 +143,88 @@ def test_calls_in_other_documents_have_arguments_that_the_source_takes(name: str
     signature.bind(*own, *call.args, **{str(one.arg): one.value for one in call.keywords})
 
 
-def wrong_calls(folder: Path) -> list[Any]:
-    """Calls with simple arguments that make no sense."""
-    machine = walkback.sframe.SectionBuilder("AMD64").machine
-    table = walkback.sframe.SectionBuilder("AMD64").table()
-    file = written(folder, linked(small().bytes()))
-    store = walkback.Store(folder / "store", create=True)
-    recorded = folder / "perf.data"
-    recorded.write_bytes(recording(hello(folder)))
-    dumped = folder / "core"
-    dumped.write_bytes(core(hello(folder)))
-    middle: Any = "middle"
-    long: Any = "long"
-    guess: Any = "guess"
-    offsets: Any = [0, 9]
-    return [
-        lambda: walkback.sframe.SectionBuilder("x86_64"),
-        lambda: walkback.sframe.SectionBuilder("AMD64").function(0, 1, ["hello"]),
-        lambda: walkback.sframe.SectionBuilder("AMD64").function(-1, 1, []),
-        lambda: walkback.sframe.SectionBuilder("AMD64").function(0, 1, [], pauth_key="C"),
-        lambda: walkback.Rule.parse("hello", machine),
-        lambda: walkback.table.Part.parse("what?", machine),
-        lambda: walkback.sframe.build(table, version=9),
-        lambda: walkback.sframe.build(table, byteorder=middle),
-        lambda: walkback.sframe.refusals(table, 9),
-        lambda: list(walkback.check(file, consumer="nobody")),
-        lambda: list(walkback.check(file, ignore=["nothing"])),
-        lambda: walkback.add(file, consumer="nobody"),
-        lambda: walkback.add(file, version=9),
-        lambda: walkback.convert(file, version=9),
-        lambda: walkback.link([file], folder / "out", view="sideways"),
-        lambda: walkback.link([], folder / "out"),
-        lambda: walkback.link([file], folder / "out", address=-5),
-        lambda: walkback.link([file], folder / "out", address=2**64),
-        lambda: walkback.sframe.build(table, address=-5),
-        lambda: walkback.derive(walkback.ElfFile(file), address=2**70),
-        lambda: walkback.cbf.encode([(1, 1)], style="long"),
-        lambda: walkback.cbf.encode([(1, 1)], word=8),
-        lambda: walkback.cbf.decode(b""),
-        lambda: walkback.cbf.decode_all(b"\0", offsets),
-        lambda: walkback.cif.decode(b""),
-        lambda: walkback.cif.encode(walkback.cif.ImageMap(64, "", ()), style=long),
-        lambda: walkback.cbf.Ends(-1, 1),
-        lambda: store.sql("selec"),
-        lambda: store.select(since="yesterday"),
-        lambda: store.expire("yesterday"),
-        lambda: walkback.Store(folder / "none"),
-        lambda: walkback.stack(-1),
-        lambda: walkback.stack(2**40),
-        lambda: walkback.stack(__file__),
-        lambda: walkback.unwind(__file__),
-        lambda: walkback.unwind(__file__, max_stack=0),
-        lambda: walkback.capture.accuracy(recorded, ["guess"]),
-        lambda: walkback.unwind(recorded, only=guess),
-        lambda: walkback.capture.images(-1),
-        lambda: walkback.capture.images(__file__),
-        lambda: walkback.cif.from_json("{"),
-        lambda: walkback.size(folder),
-        lambda: list(walkback.compare(file, section="nothing")),
-        lambda: walkback.derive(walkback.ElfFile(file), version=9),
-        lambda: walkback.fix(file, version=9),
-        lambda: walkback.split(file),
-        lambda: walkback.link([file], file, relocatable=True),
-        lambda: list(walkback.find(__file__, "main")),
-        lambda: list(walkback.sframe.read("nul\0")),
-        lambda: walkback.ElfFile(folder / "none"),
-        lambda: walkback.surveys.LocalWorkers(0),
-        lambda: walkback.survey([], folder / "survey"),
-        lambda: walkback.survey("/usr/lib", folder / "survey"),
-        lambda: walkback.survey([file], recorded),
-        lambda: walkback.Store(recorded, create=True),
-        lambda: walkback.unwind(recorded, sysroot=folder / "none"),
-        lambda: walkback.unwind(recorded, buildid_dir=recorded),
-        lambda: walkback.stack(dumped, sysroot=folder / "none"),
-        lambda: walkback.naming.locate_frames([], walkback.cif.ImageMap(64, "", ()), sysroot="nul\0"),
-        lambda: walkback.report(__file__, folder / "page"),
-    ]
+class Simple:
+    """Simple arguments, most of them as they should be."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.builder = walkback.sframe.SectionBuilder("AMD64")
+        self.table = self.builder.table()
+        self.file = written(folder, linked(small().bytes()))
+        self.recorded = written(folder, recording(hello(folder)), "perf.data")
+        self.dumped = written(folder, core(hello(folder)), "core")
+        self.elf = walkback.ElfFile(self.file)
+        self.images = walkback.cif.ImageMap(64, "", ())
+        self.store = walkback.Store(folder / "store", create=True)
 
 
-@pytest.mark.parametrize("number", range(60))
-def test_wrong_arguments_are_errors_of_walkback(number: int, tmp_path: Path) -> None:
+WRONG: dict[str, Callable[[Simple], object]] = {
+    "machine-of-builder": lambda its: walkback.sframe.SectionBuilder("x86_64"),
+    "row-of-function": lambda its: its.builder.function(0, 1, ["hello"]),
+    "start-of-function": lambda its: its.builder.function(-1, 1, []),
+    "key-of-function": lambda its: its.builder.function(0, 1, [], pauth_key="C"),
+    "rule-text": lambda its: walkback.Rule.parse("hello", its.builder.machine),
+    "part-text": lambda its: walkback.table.Part.parse("what?", its.builder.machine),
+    "version-to-build": lambda its: walkback.sframe.build(its.table, version=9),
+    "byte-order-to-build": lambda its: PACKAGE.sframe.build(its.table, byteorder="middle"),
+    "version-to-refuse": lambda its: walkback.sframe.refusals(its.table, 9),
+    "consumer-to-check": lambda its: list(walkback.check(its.file, consumer="nobody")),
+    "code-to-ignore": lambda its: list(walkback.check(its.file, ignore=["nothing"])),
+    "consumer-to-add": lambda its: walkback.add(its.file, consumer="nobody"),
+    "version-to-add": lambda its: walkback.add(its.file, version=9),
+    "version-to-convert": lambda its: walkback.convert(its.file, version=9),
+    "view-to-link": lambda its: walkback.link([its.file], its.folder / "out", view="sideways"),
+    "nothing-to-link": lambda its: walkback.link([], its.folder / "out"),
+    "address-to-link-below-0": lambda its: walkback.link([its.file], its.folder / "out", address=-5),
+    "address-to-link-of-65-bits": lambda its: walkback.link([its.file], its.folder / "out", address=2**64),
+    "address-to-build": lambda its: walkback.sframe.build(its.table, address=-5),
+    "address-to-derive": lambda its: walkback.derive(its.elf, address=2**70),
+    "style-to-encode": lambda its: walkback.cbf.encode([(1, 1)], style="long"),
+    "word-to-encode": lambda its: walkback.cbf.encode([(1, 1)], word=8),
+    "empty-backtrace": lambda its: walkback.cbf.decode(b""),
+    "offsets-of-backtraces": lambda its: PACKAGE.cbf.decode_all(b"\0", [0, 9]),
+    "empty-image-map": lambda its: walkback.cif.decode(b""),
+    "style-of-image-map": lambda its: PACKAGE.cif.encode(its.images, style="long"),
+    "ends-of-backtrace": lambda its: walkback.cbf.Ends(-1, 1),
+    "sql": lambda its: its.store.sql("selec"),
+    "time-to-select": lambda its: its.store.select(since="yesterday"),
+    "time-to-expire": lambda its: its.store.expire("yesterday"),
+    "missing-store": lambda its: walkback.Store(its.folder / "none"),
+    "process-below-0": lambda its: walkback.stack(-1),
+    "process-of-41-bits": lambda its: walkback.stack(2**40),
+    "file-that-is-no-core": lambda its: walkback.stack(__file__),
+    "file-that-is-no-recording": lambda its: walkback.unwind(__file__),
+    "no-stack-to-walk": lambda its: walkback.unwind(__file__, max_stack=0),
+    "way-to-judge": lambda its: walkback.capture.accuracy(its.recorded, ["guess"]),
+    "way-to-unwind": lambda its: PACKAGE.unwind(its.recorded, only="guess"),
+    "process-of-images": lambda its: walkback.capture.images(-1),
+    "core-of-images": lambda its: walkback.capture.images(__file__),
+    "json-of-image-map": lambda its: walkback.cif.from_json("{"),
+    "folder-to-size": lambda its: walkback.size(its.folder),
+    "section-to-compare": lambda its: list(walkback.compare(its.file, section="nothing")),
+    "version-to-derive": lambda its: walkback.derive(its.elf, version=9),
+    "version-to-fix": lambda its: walkback.fix(its.file, version=9),
+    "linked-file-to-split": lambda its: walkback.split(its.file),
+    "linked-file-to-link": lambda its: walkback.link([its.file], its.file, relocatable=True),
+    "file-to-find-in": lambda its: list(walkback.find(__file__, "main")),
+    "name-with-a-nul": lambda its: list(walkback.sframe.read("nul\0")),
+    "missing-file": lambda its: walkback.ElfFile(its.folder / "none"),
+    "no-workers": lambda its: walkback.surveys.LocalWorkers(0),
+    "nothing-to-survey": lambda its: walkback.survey([], its.folder / "survey"),
+    "text-to-survey": lambda its: walkback.survey("/usr/lib", its.folder / "survey"),
+    "file-as-survey": lambda its: walkback.survey([its.file], its.recorded),
+    "file-as-store": lambda its: walkback.Store(its.recorded, create=True),
+    "missing-sysroot-to-unwind": lambda its: walkback.unwind(its.recorded, sysroot=its.folder / "none"),
+    "file-as-folder-of-build-ids": lambda its: walkback.unwind(its.recorded, buildid_dir=its.recorded),
+    "missing-sysroot-of-stack": lambda its: walkback.stack(its.dumped, sysroot=its.folder / "none"),
+    "sysroot-with-a-nul": lambda its: walkback.naming.locate_frames([], its.images, sysroot="nul\0"),
+    "file-to-report": lambda its: walkback.report(__file__, its.folder / "page"),
+}
+"""Calls with simple arguments that make no sense, by what is wrong."""
+
+
+@pytest.mark.parametrize("call", WRONG.values(), ids=WRONG)
+def test_wrong_arguments_are_errors_of_walkback(call: Callable[[Simple], object], tmp_path: Path) -> None:
+    simple = Simple(tmp_path)
     with pytest.raises(walkback.WalkbackError, match=r"^[^\n]+\Z"):
-        wrong_calls(tmp_path)[number]()
+        call(simple)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,13 @@ def run(*args: object) -> Result:
     result = runner().invoke(cli, [str(arg) for arg in args])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
+
+
+def told_object(*args: object) -> dict[str, Any]:
+    """The one object that a command prints as JSON."""
+    (line,) = run(*args, "--json").stdout.splitlines()
+    found: dict[str, Any] = json.loads(line)
+    return found
 
 
 def objects(value: Any) -> Iterator[dict[str, Any]]:

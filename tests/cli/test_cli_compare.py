@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.awkward import lines
 from cli.commands import run as process
 from cli.commands import told
-from cli.hello import AWKWARD, SPELLED, derived, hello_object, narrow, patched, program, shell, spoilt, whole
+from cli.compared import NOT_TWO, PUSHED, added, objects
+from cli.hello import derived, hello_object, narrow, patched, program, shell, whole
 from cli.inprocess import documented, run
 from cli.inprocess import objects as parts
 from elfbuilder import ElfBuilder
-from sframefiles import archive, written
+from sframefiles import written
 
-NOT_TWO = "there are not two tables to compare; `walkback add` makes a .sframe section"
 LEAP = "leap (3 bytes): CFA = rsp+8, RA = *(CFA-8), FP unchanged"
 UNSAID = "leap+0x3 (6 bytes): no rule"
 REASON = "the caller's stack pointer is not where the ABI has it"
 ADDRESS = 0x500000
-PUSHED = bytes.fromhex("01 03 10")
-"""Of the rows of `main` the one behind the push: its start, its info byte and its CFA, rsp+16."""
-
-
-def added(path: Path) -> Path:
-    """A copy with its SFrame."""
-    output = path.with_name(f"{path.name}.new")
-    assert run("add", path, "-o", output).exit_code == 0
-    return output
-
-
-@pytest.fixture
-def hello(tmp_path: Path) -> Path:
-    return program(tmp_path)
 
 
 @pytest.fixture
@@ -57,10 +40,6 @@ def wrong(both: Path) -> Path:
 def raw(hello: Path) -> Path:
     """The bytes of the section for `ADDRESS`."""
     return written(hello.parent, derived(hello, "--address", ADDRESS), "raw.sframe")
-
-
-def objects(*args: object) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in run("compare", *args, "--json").stdout.splitlines()]
 
 
 def counts(*args: object) -> dict[str, int]:
@@ -260,59 +239,6 @@ def test_what_is_no_address_is_one_line(hello: Path, raw: Path, address: str) ->
     assert b"Traceback" not in done.stderr
 
 
-# Archives
-
-
-@pytest.fixture
-def members(tmp_path: Path) -> tuple[Path, Path]:
-    """Two objects with both tables."""
-    one = added(whole(tmp_path, linked=False)).rename(tmp_path / "one.o")
-    return one, written(tmp_path, one.read_bytes(), "two.o")
-
-
-def test_members_of_an_archive_are_compared_each_with_itself_and_named(
-    tmp_path: Path, members: tuple[Path, Path]
-) -> None:
-    path = archive(tmp_path, "all.a", *members)
-    done = run("compare", path, "--strict")
-    assert (done.exit_code, done.stderr) == (0, "")
-    expected = "".join(
-        f"{path}({one.name}): .eh_frame and .sframe\n  the same rule: 3 functions, 35 bytes of code\n"
-        for one in members
-    )
-    assert done.stdout == expected
-    assert [one["file"] for one in objects(path)] == [f"{path}({one.name})" for one in members]
-
-
-def test_a_difference_in_any_member_is_1(tmp_path: Path, members: tuple[Path, Path]) -> None:
-    data = members[0].read_bytes()
-    members[0].write_bytes(data.replace(PUSHED, PUSHED[:2] + b"\x18"))
-    path = archive(tmp_path, "all.a", *members)
-    done = run("compare", path)
-    assert (done.exit_code, done.stdout.count("different rules")) == (1, 1)
-    assert f"{path}(two.o): " in done.stdout
-
-
-def test_an_archive_without_two_tables_is_one_line_and_1(tmp_path: Path) -> None:
-    path = archive(tmp_path, "all.a", hello_object(tmp_path))
-    done = run("compare", path)
-    assert (done.exit_code, done.stdout) == (1, "")
-    # `walkback add`, which would help an ELF file, takes no archive.
-    assert done.stderr == f"walkback: {path}: {NOT_TWO.partition(';')[0]}\n"
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_a_member_that_cannot_be_read_hides_no_other(tmp_path: Path, members: tuple[Path, Path], order: int) -> None:
-    data = members[0].read_bytes()
-    at = data.index(b"\xe2\xde\x03") + 8
-    members[0].write_bytes(data[:at] + b"\x63" + data[at + 1 :])
-    path = archive(tmp_path, "all.a", *members[::order])
-    done = run("compare", path)
-    assert done.exit_code == 3
-    assert done.stderr.startswith(f"walkback: {path}(one.o): .sframe+0x8: ")
-    assert f"{path}(two.o): .eh_frame and .sframe\n" in done.stdout
-
-
 # Exit statuses
 
 
@@ -402,39 +328,3 @@ def test_output_that_is_closed_or_full_is_one_line_and_3(
     both: Path, options: list[str], redirection: str, message: str
 ) -> None:
     assert told(shell("", "compare", both, *options, redirection=redirection)) == (3, message)
-
-
-# Names
-
-
-def awkward(folder: Path, *, with_section: bool = True) -> Path:
-    path = spoilt(program(folder, name=AWKWARD))
-    return added(path) if with_section else path
-
-
-def test_names_of_files_and_symbols_spoil_no_line(tmp_path: Path) -> None:
-    path = awkward(tmp_path)
-    text = lines(process("compare", path).stdout)
-    assert text[0] == f"{tmp_path}/two\\x0alines\\x07.new: .eh_frame and .sframe"
-    assert f" {SPELLED} (3 bytes): " in text[3]
-    text = lines(process("compare", path, path).stdout)
-    assert text[0].endswith(" and " + text[0].partition(": ")[0] + " .sframe")
-
-
-def test_json_has_every_name_whole_in_one_line(tmp_path: Path) -> None:
-    path = awkward(tmp_path)
-    *text, end = lines(process("compare", path, path, "--json").stdout)
-    summary, only, _ = map(json.loads, text)
-    assert (summary["file"], summary["other"], end) == (str(path), f"{path} .sframe", "")
-    assert only["name"] in {"l\n\x07\\xff", "l\n\x07\udcff"}
-
-
-def test_an_error_about_such_a_name_is_one_line(tmp_path: Path) -> None:
-    path = awkward(tmp_path, with_section=False)
-    name = f"{tmp_path}/two\\x0alines\\x07"
-    assert told(process("compare", path)) == (
-        1,
-        f"{name}: {NOT_TWO}",
-    )
-    path.write_bytes(b"text")
-    assert told(process("compare", path))[1].startswith(f"{name}: this is no")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from cfibuilder import (
@@ -25,51 +23,14 @@ from cfibuilder import (
     cfa,
     expr,
 )
+from dwarf.programs import AT_START, START, amd64, frames_of, last, rows
 from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
 from walkback.dwarf.decoding import decode
-from walkback.dwarf.frames import Frames
 from walkback.dwarf.layout import EntryFault
 from walkback.dwarf.rules import to_table
 
 pytestmark = pytest.mark.kernel
-
-START, SIZE = 0x100, 0x1000
-AT_START = "def_cfa 7 8; offset 16 1"
-"""What every CIE for AMD64 says."""
 BOTH = pytest.mark.parametrize("order", ["little", "big"])
-
-
-def frames_of(
-    program: bytes | str,
-    *,
-    machine: Machine = AMD64,
-    start: str = AT_START,
-    order: ByteOrder = "little",
-    faults: bool = False,
-    **cie: Any,
-) -> Frames:
-    """One function of one CIE."""
-    builder = CfiBuilder(order=order, address=0x400, text=0x40, got=0x80)
-    first = program if isinstance(program, bytes) else cfa(program, order)
-    builder.fde(builder.cie(cfa(start, order), **cie), START, SIZE, first)
-    options: dict[str, Any] = {"address": 0x400, "byteorder": order, "text": 0x40, "got": 0x80, "faults": faults}
-    return decode(builder.bytes(), machine, **options)
-
-
-def rows(program: bytes | str, **options: Any) -> list[tuple[int, str]]:
-    """The rows of one function, as people write them."""
-    frames = frames_of(program, **options)
-    assert frames.fdes.start.tolist() == [START]
-    table = to_table(frames)
-    return [(int(at), table.rule(row).text(table.machine)) for row, at in enumerate(table.row_offset)]
-
-
-def last(program: str, **options: Any) -> str:
-    return rows(program, **options)[-1][1]
-
-
-def amd64(cfa_text: str, *, ra: str = "RA = *(CFA-8)", fp: str = "FP unchanged") -> str:
-    return f"CFA = {cfa_text}, {ra}, {fp}"
 
 
 def test_without_instructions_the_rules_are_those_of_the_cie() -> None:
@@ -357,116 +318,6 @@ def test_other_machines_have_no_signatures(machine: Machine, name: str) -> None:
     assert frames.fdes.fault.tolist() == [EntryFault.INSTRUCTION]
 
 
-@pytest.mark.parametrize("code", [0x17, 0x1C, 0x1E, 0x20, 0x2B, 0x30, 0x3F])
-def test_instructions_that_do_not_exist(code: int) -> None:
-    frames = frames_of(b"\x41" + bytes([code]), faults=True)
-    assert frames.fdes.fault.tolist() == [EntryFault.INSTRUCTION]
-    assert frames.row_offset.tolist() == [0]
-
-
-@pytest.mark.parametrize(
-    "program",
-    [
-        *("advance_loc1 1", "advance_loc2 1", "advance_loc4 1", "MIPS_advance_loc8 1", "offset 6 2", "def_cfa 7 8"),
-        *("offset_extended 6 2", "def_cfa_sf 7 1", "def_cfa_register 6", "def_cfa_offset 8", "def_cfa_offset_sf 1"),
-        *("register 6 3", "undefined 6", "same_value 6", "restore_extended 6", "val_offset 6 1", "val_offset_sf 6 1"),
-        *("GNU_args_size 1", "GNU_negative_offset_extended 6 2", "offset_extended_sf 6 1"),
-        f"def_cfa_expression {expr('breg7 8')}",
-        f"expression 6 {expr('breg7 8')}",
-        f"val_expression 6 {expr('breg7 8')}",
-    ],
-)
-def test_an_instruction_that_is_cut_off(program: str) -> None:
-    whole = cfa(program)
-    for length in range(1, len(whole)):
-        builder = CfiBuilder()
-        builder.fde(builder.cie(cfa(AT_START), padding=1), 0x100, 16, whole[:length], padding=1)
-        builder.fde(0, 0x200, 16)
-        frames = decode(builder.bytes(), AMD64, faults=True)
-        assert frames.fdes.fault.tolist() == [EntryFault.INSTRUCTION, EntryFault.NONE]
-        assert frames.fdes.rows.tolist() == [0, 1]
-
-
-def test_a_fault_keeps_the_rows_before_it() -> None:
-    frames = frames_of("advance_loc 1; def_cfa_offset 16; advance_loc 1; restore_state", faults=True)
-    assert frames.fdes.fault.tolist() == [EntryFault.RESTORE]
-    assert frames.row_offset.tolist() == [0, 1]
-    assert frames.fdes.rows.tolist() == [2]
-
-
-@pytest.mark.parametrize("program", ["restore_state", "remember_state; restore_state; restore_state"])
-def test_restoring_what_was_not_remembered(program: str) -> None:
-    assert frames_of(program, faults=True).fdes.fault.tolist() == [EntryFault.RESTORE]
-
-
-INEXPRESSIBLE = "inexpressible (a register number or offset beyond all use)"
-
-
-def test_numbers_beyond_all_use_are_inexpressible() -> None:
-    assert last(f"def_cfa_offset {2**43}").startswith(f"CFA {INEXPRESSIBLE}, RA = ")
-    assert last(f"def_cfa_offset {2**43 - 1}") == amd64(f"rsp+{2**43 - 1}")
-    assert last("def_cfa_register 0x10000").startswith(f"CFA {INEXPRESSIBLE}")
-    assert last("def_cfa_register 0xffff") == amd64("r65535+8")
-    assert last("register 6 0x10000") == amd64("rsp+8", fp=f"FP {INEXPRESSIBLE}")
-    assert last(f"offset 6 {2**40}") == amd64("rsp+8", fp=f"FP {INEXPRESSIBLE}")
-    assert last(f"val_offset_sf 6 {-(2**40) + 1}") == amd64("rsp+8", fp=f"FP = CFA+{2**43 - 8}")
-
-
-def test_numbers_beyond_all_use_are_remembered_as_they_are() -> None:
-    assert last(f"def_cfa_offset {2**63}; remember_state; def_cfa_offset 8; restore_state; def_cfa_offset 16") == amd64(
-        "rsp+16"
-    )
-    assert last("def_cfa_register 0x100006; remember_state; restore_state").startswith(f"CFA {INEXPRESSIBLE}")
-
-
-def test_no_cfa_is_inexpressible() -> None:
-    missing = "inexpressible (nothing says how the CFA is found)"
-    assert last("offset 6 2", start="") == f"CFA {missing}, RA unchanged, FP = *(CFA-16)"
-    assert last("def_cfa_offset 16", start="").startswith(f"CFA {missing}")
-
-
-def test_a_return_address_in_another_column() -> None:
-    assert last("", start="def_cfa 7 8", ra=3) == amd64("rsp+8", ra="RA = rbx")
-    assert last("offset 3 1", start="def_cfa 7 8", ra=3) == amd64("rsp+8")
-    assert last("offset 16 5", start="def_cfa 7 8; offset 3 1", ra=3) == amd64("rsp+8")
-    found = rows("advance_loc 1; offset 14 2", machine=S390X, start="def_cfa 15 160", ra=14, order="big")
-    assert found[0][1] == "CFA = r15+160, RA unchanged, FP unchanged"
-
-
-def test_a_return_address_in_the_frame_pointer() -> None:
-    found = last("offset 6 1", start="def_cfa 7 8", ra=6)
-    assert found == amd64("rsp+8", fp="FP = *(CFA-8)")
-    assert last("offset 6 1; restore 6", start="def_cfa 7 8; offset 6 3", ra=6) == amd64(
-        "rsp+8", ra="RA = *(CFA-24)", fp="FP = *(CFA-24)"
-    )
-
-
-STACK = "inexpressible (the caller's stack pointer is not where the ABI has it)"
-REFUSED = f"CFA {STACK}, RA {STACK}, FP {STACK}"
-
-
-def test_the_callers_stack_pointer_is_the_cfa() -> None:
-    assert last("val_offset 7 0") == amd64("rsp+8")
-    assert last("val_offset 7 1") == REFUSED
-    assert last("offset 7 2") == REFUSED
-    assert last("same_value 7") == REFUSED
-    assert last("register 7 6") == REFUSED
-    assert last("def_cfa 6 0; register 7 6") == amd64("rbp")
-    assert last("offset 7 2; restore 7") == amd64("rsp+8")
-    assert last(f"def_cfa_expression {expr('breg7 160; deref')}; expression 7 {expr('breg7 160')}") == amd64(
-        "*(rsp+160)"
-    )
-
-
-def test_s390x_saves_the_stack_pointer_like_any_other_register() -> None:
-    s390x = {"machine": S390X, "start": "def_cfa 15 160", "ra": 14, "order": "big"}
-    plain = "CFA = r15+160, RA unchanged, FP unchanged"
-    for program in ("offset 15 5", "register 15 16", "val_offset 15 20"):
-        assert last(program, **s390x) == plain
-    assert last("val_offset 15 0", **s390x) == REFUSED
-    assert last("register 14 16; register 11 17", **s390x) == "CFA = r15+160, RA = f0, FP = f2"
-
-
 def test_rows_as_written_are_those_where_something_was_set_and_the_last() -> None:
     program = (
         "advance_loc 1; offset 3 2; advance_loc 1; def_cfa_offset 8; advance_loc 1; GNU_args_size 0; advance_loc 1"
@@ -490,7 +341,3 @@ def test_many_different_rules_have_many_numbers() -> None:
     assert frames.row_rule.tolist() == [*range(1500), 1499]
     table = to_table(frames)
     assert table.rules["cfa"]["offset"].tolist() == list(range(1500))
-
-
-def test_every_fault_has_its_words() -> None:
-    assert [fault for fault in EntryFault if not fault.words] == [EntryFault.NONE]

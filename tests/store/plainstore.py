@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,10 +23,19 @@ NOON = 490_000 * HOUR
 Frame = tuple[str | None, str | None, int, str | None]
 """Build ID, path, address, name."""
 
+_Tables = dict[str, dict[str, Any]]
+"""Columns by their names, by the names of tables."""
+
 
 def named(name: str) -> Frame:
     """A frame that has a name and no file."""
     return None, None, 0, name
+
+
+KERNEL = (None, "[kernel.kallsyms]", 0x40, "do_syscall")
+STRANGER = ("ab" * 20, "/nowhere/libstrange.so", 0x1234, None)
+FRAMES: list[Frame] = [*map(named, "abcdef"), KERNEL, STRANGER]
+"""What stacks of samples are made of."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +61,18 @@ class Sample:
 
 @dataclass
 class _Node:
+    """A frame that was called from another, and what it called."""
+
+    frame: int = -1
+    depth: int = -1
+    number: int | None = None
     children: dict[int, _Node] = field(default_factory=dict)
-    number: int = -1
+
+    def below(self) -> Iterator[_Node]:
+        """What it called, each before its own."""
+        for frame in sorted(self.children):
+            yield self.children[frame]
+            yield from self.children[frame].below()
 
 
 def write_segment(store: Path, samples: Iterable[Sample], *, replaces: Sequence[tuple[str, str]] = ()) -> str:
@@ -81,30 +101,49 @@ def _write_block(folder: Path, samples: Sequence[Sample]) -> dict[str, int]:
     frames = sorted(
         {frame for sample in samples for frame in sample.frames}, key=lambda one: [x or "" for x in map(str, one)]
     )
-    modules = sorted({frame[:2] for frame in frames if frame[0] or frame[1]}, key=str)
-    sources = list(dict.fromkeys(sample.source for sample in samples))
+    nodes, last = _nodes(samples, frames)
+    tables = {
+        **_samples_and_sources(samples, [one.number for one in last]),
+        "nodes": {
+            "depth": pa.array([one.depth for one in nodes], pa.int32()),
+            "frame": pa.array([one.frame for one in nodes], pa.int32()),
+        },
+        **_frames_and_modules(frames),
+    }
+    for name, columns in tables.items():
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet", compression="zstd")
+    return {
+        "samples": len(samples),
+        "stacks": len(set(map(id, last))),
+        "nodes": len(nodes),
+        "frames": len(frames),
+        "first": min(one.time for one in samples),
+        "last": max(one.time for one in samples),
+        "weight": sum(one.weight for one in samples),
+    }
+
+
+def _nodes(samples: Sequence[Sample], frames: list[Frame]) -> tuple[list[_Node], list[_Node]]:
+    """The nodes of all stacks, numbered; and the one at which the stack of each sample ends."""
     root = _Node()
     last = []
     for sample in samples:
         node = root
-        for frame in reversed(sample.frames):
-            node = node.children.setdefault(frames.index(frame), _Node())
+        for frame in map(frames.index, reversed(sample.frames)):
+            node = node.children.setdefault(frame, _Node(frame, node.depth + 1))
         last.append(node)
-    depths: list[int] = []
-    node_frames: list[int] = []
+    nodes = list(root.below())
+    for number, node in enumerate(nodes):
+        node.number = number
+    return nodes, last
 
-    def number(node: _Node, depth: int) -> None:
-        for frame in sorted(node.children):
-            node.children[frame].number = len(depths)
-            depths.append(depth)
-            node_frames.append(frame)
-            number(node.children[frame], depth + 1)
 
-    number(root, 0)
-    tables = {
+def _samples_and_sources(samples: Sequence[Sample], stacks: list[int | None]) -> _Tables:
+    sources = list(dict.fromkeys(sample.source for sample in samples))
+    return {
         "samples": {
             "time": pa.array([one.time for one in samples], pa.timestamp("ns")),
-            "stack": pa.array([one.number if one.number >= 0 else None for one in last], pa.int32()),
+            "stack": pa.array(stacks, pa.int32()),
             "weight": pa.array([one.weight for one in samples], pa.int64()),
             "source": pa.array([sources.index(one.source) for one in samples], pa.int32()),
             "end": pa.array([one.end for one in samples], pa.uint8()),
@@ -117,7 +156,12 @@ def _write_block(folder: Path, samples: Sequence[Sample]) -> dict[str, int]:
             "event": pa.array([one[4] for one in sources], pa.string()),
             "labels": pa.array([list(one[5]) for one in sources], pa.map_(pa.string(), pa.string())),
         },
-        "nodes": {"depth": pa.array(depths, pa.int32()), "frame": pa.array(node_frames, pa.int32())},
+    }
+
+
+def _frames_and_modules(frames: list[Frame]) -> _Tables:
+    modules = sorted({frame[:2] for frame in frames if frame[0] or frame[1]}, key=str)
+    return {
         "frames": {
             "module": pa.array([modules.index(one[:2]) if one[0] or one[1] else None for one in frames], pa.int32()),
             "address": pa.array([one[2] for one in frames], pa.uint64()),
@@ -127,15 +171,4 @@ def _write_block(folder: Path, samples: Sequence[Sample]) -> dict[str, int]:
             "build_id": pa.array([one[0] for one in modules], pa.string()),
             "path": pa.array([one[1] for one in modules], pa.string()),
         },
-    }
-    for name, columns in tables.items():
-        pq.write_table(pa.table(columns), folder / f"{name}.parquet", compression="zstd")
-    return {
-        "samples": len(samples),
-        "stacks": len(set(map(id, last))),
-        "nodes": len(depths),
-        "frames": len(frames),
-        "first": min(one.time for one in samples),
-        "last": max(one.time for one in samples),
-        "weight": sum(one.weight for one in samples),
     }

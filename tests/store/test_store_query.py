@@ -14,17 +14,12 @@ from typing import Any
 import duckdb
 import pytest
 
-from store.plainstore import HOUR, NOON, Frame, Sample, named, write_segment
-from walkback.base.errors import ArgumentError, UnreadableError
+from store.plainstore import FRAMES, HOUR, NOON, Frame, Sample, write_segment
+from walkback.base.errors import ArgumentError
 from walkback.export.formats import FORMATS
 from walkback.stacks.profile import Profile
 from walkback.stacks.stacks import END_WORDS, End
-from walkback.store.moments import moment, span
 from walkback.store.store import Store
-
-KERNEL = (None, "[kernel.kallsyms]", 0x40, "do_syscall")
-STRANGER = ("ab" * 20, "/nowhere/libstrange.so", 0x1234, None)
-FRAMES: list[Frame] = [*map(named, "abcdef"), KERNEL, STRANGER]
 
 
 def label_of(frame: Frame) -> str:
@@ -216,9 +211,6 @@ def test_blocks_that_are_replaced_do_not_count(tmp_path: Path, samples: list[Sam
     assert int(profile.count.sum()) == 10
 
 
-# SQL
-
-
 def test_sql_samples(store: Store, samples: list[Sample]) -> None:
     found = store.sql('SELECT host, process, "end", labels, sum(weight) AS weight FROM samples GROUP BY ALL')
     expected: Counter[tuple[object, ...]] = Counter()
@@ -327,98 +319,3 @@ def test_sql_knows_nothing_of_variables(store: Store) -> None:
     assert samples_of_mine
     with pytest.raises(ValueError, match="samples_of_mine"):
         store.sql("FROM samples_of_mine")
-
-
-# Times
-
-
-@pytest.mark.parametrize(
-    ("text", "nanoseconds"),
-    [
-        ("2025-11-24T16", NOON),
-        ("2025-11-24T16:00", NOON),
-        ("2025-11-24 16:00:00.5", NOON + HOUR // 7200),
-        ("2025-11-24T17:00+01:00", NOON),
-        ("2025-11-24T16:00Z", NOON),
-        ("1970-01-01", 0),
-        ("90s", NOON - 90 * 10**9),
-        ("1.5h", NOON - 3 * HOUR // 2),
-        ("2d", NOON - 48 * HOUR),
-        ("now", NOON),
-    ],
-)
-def test_moments(text: str, nanoseconds: int) -> None:
-    assert moment(text, now=NOON) == nanoseconds
-
-
-@pytest.mark.parametrize("text", ["", "yesterday", "1y", "-1h", "2025-13-01", "h", "1e5"])
-def test_what_is_no_moment(text: str) -> None:
-    with pytest.raises(ValueError, match="is no time"):
-        moment(text)
-
-
-def test_a_span_of_time() -> None:
-    assert span(NOON, NOON + HOUR) == "2025-11-24 16:00:00 to 17:00:00 UTC"
-    assert span(NOON, NOON + 24 * HOUR) == "2025-11-24 16:00:00 to 2025-11-25 16:00:00 UTC"
-
-
-# Files that are not as they should be
-
-
-def damage(path: Path, table: str, query: str) -> None:
-    """Write a table of a block again."""
-    file = next(path.glob(f"segment=*/hour=*/{table}.parquet"))
-    rows = duckdb.sql(f"SELECT * FROM '{file}'")
-    assert rows is not None
-    made = file.with_suffix(".new")
-    duckdb.sql(f"COPY ({query.format(file)}) TO '{made}' (FORMAT parquet)")
-    made.rename(file)
-
-
-@pytest.mark.parametrize(
-    ("table", "query"),
-    [
-        ("samples", """SELECT * REPLACE (99::INTEGER AS stack) FROM '{}'"""),
-        ("samples", """SELECT * REPLACE (-7::INTEGER AS stack) FROM '{}'"""),
-        ("samples", """SELECT * REPLACE (5::INTEGER AS source) FROM '{}'"""),
-        ("samples", """SELECT * REPLACE (NULL::INTEGER AS source) FROM '{}'"""),
-        ("samples", """SELECT * REPLACE (-1::BIGINT AS weight) FROM '{}'"""),
-        ("samples", """SELECT * REPLACE (NULL::BIGINT AS weight) FROM '{}'"""),
-        ("samples", """SELECT * REPLACE ('x' AS stack) FROM '{}'"""),
-        ("samples", """SELECT time FROM '{}'"""),
-        ("nodes", """SELECT * REPLACE (1::INTEGER AS depth) FROM '{}'"""),
-        ("nodes", """SELECT * REPLACE (NULL::INTEGER AS depth) FROM '{}'"""),
-        ("nodes", """SELECT * REPLACE (77::INTEGER AS frame) FROM '{}'"""),
-        ("nodes", """SELECT * REPLACE (-1::INTEGER AS frame) FROM '{}'"""),
-        ("frames", """SELECT * REPLACE (3::INTEGER AS module) FROM '{}'"""),
-        ("frames", """SELECT * REPLACE (NULL::UBIGINT AS address) FROM '{}'"""),
-        ("frames", """SELECT * FROM '{}' LIMIT 0"""),
-        ("modules", """SELECT * FROM '{}' LIMIT 0"""),
-        ("sources", """SELECT * FROM '{}' LIMIT 0"""),
-        ("sources", """SELECT 1 AS a FROM '{}'"""),
-    ],
-)
-def test_damaged_tables_are_told(tmp_path: Path, table: str, query: str) -> None:
-    path = tmp_path / "store"
-    write_segment(path, [Sample((FRAMES[0], KERNEL, STRANGER)), Sample((FRAMES[1],))])
-    damage(path, table, query)
-    with pytest.raises(UnreadableError) as caught:
-        Store(path).select().profile()
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("table", ["samples", "sources", "nodes", "frames", "modules"])
-@pytest.mark.parametrize("how", ["missing", "empty", "cut", "changed"])
-def test_damaged_files_are_told(tmp_path: Path, table: str, how: str) -> None:
-    path = tmp_path / "store"
-    write_segment(path, [Sample((FRAMES[0], STRANGER), weight=number) for number in range(200)])
-    file = next(path.glob(f"segment=*/hour=*/{table}.parquet"))
-    data = file.read_bytes()
-    if how == "missing":
-        file.unlink()
-    else:
-        file.write_bytes({"empty": b"", "cut": data[: len(data) // 2], "changed": bytes(len(data))}[how])
-    with pytest.raises(UnreadableError) as caught:
-        Store(path).select().profile()
-    assert "\n" not in str(caught.value)

@@ -71,6 +71,11 @@ def tables(folder: str | Path) -> dict[str, list[tuple[Any, ...]]]:
         return {table: db.execute(f"FROM {table}").fetchall() for table in layout.TABLES}
 
 
+def names(folder: Path) -> set[str]:
+    """What lies in a folder."""
+    return {path.name for path in Path(folder).iterdir()}
+
+
 def objects(folder: str | Path, table: str) -> list[dict[str, Any]]:
     """The rows of a table by the names of their columns."""
     return [dict(zip(layout.COLUMNS[table], row, strict=True)) for row in tables(folder)[table]]

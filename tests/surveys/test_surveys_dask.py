@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from surveys.surveyed import DIES, _Faulty, elf, ended, objects, some_files, tables, write
+from surveys.surveyed import DIES, _Faulty, elf, ended, objects, tables, write
 from waiting import PATIENCE, eventually
 from walkback import UnreadableError
 from walkback.surveys.executors import DaskWorkers
@@ -66,18 +66,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     one = Cluster(tmp_path_factory.mktemp("cluster"), 2)
     yield one
     one.close()
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("files"), some_files())
-
-
-@pytest.fixture(scope="module")
-def whole(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    output = tmp_path_factory.mktemp("whole") / "survey"
-    survey([files], output, jobs=2)
-    return output
 
 
 class FaultyDask(DaskWorkers):

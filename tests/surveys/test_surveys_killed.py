@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from surveys.killed import children
-from surveys.surveyed import command, consistent, elf, ended, some_files, tables, write
+from surveys.surveyed import command, consistent, elf, ended, tables, write
 from waiting import PATIENCE, eventually
 from walkback import UnreadableError
 from walkback.surveys.folder import SurveyFolder
@@ -29,18 +29,6 @@ pytestmark = pytest.mark.whole
 
 KILLS = int(os.environ.get("WALKBACK_KILLS", "10"))
 TESTS = Path(__file__).resolve().parents[1]
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("files"), some_files())
-
-
-@pytest.fixture(scope="module")
-def whole(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    output = tmp_path_factory.mktemp("whole") / "survey"
-    survey([files], output, jobs=2)
-    return output
 
 
 def started(name: str, *args: int | Path) -> subprocess.Popen[bytes]:

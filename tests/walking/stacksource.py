@@ -95,6 +95,10 @@ def place_of(module: int) -> int:
     return BIAS + BASE + 0x100_0000 * module
 
 
+HERE = place_of(0)
+"""That of the first one."""
+
+
 def file_of(
     machine: Machine,
     order: ByteOrder = "little",
@@ -200,4 +204,6 @@ def at_sp(machine: Machine, offset: int, *saves: tuple[int, Op, int, int], flags
     return Step((Op.REGISTER, machine.sp, offset), tuple(saves), flags)
 
 
+CALL = at_sp(AMD64, 16, (6, Op.AT_CFA, 0, -16))
+"""A function of AMD64 that has pushed the frame pointer."""
 OUTERMOST = Step((Op.REGISTER, 7, 8), ((PC, Op.UNKNOWN, 0, 0),), 0)

@@ -15,6 +15,8 @@ from walkback.walking.moduletable import ModuleTable, Only
 from walkback.walking.samples import PC
 from walking.stacksource import (
     BASE,
+    CALL,
+    HERE,
     IDS,
     ORDERS,
     OUTERMOST,
@@ -35,9 +37,6 @@ from walking.stacksource import (
 
 pytestmark = pytest.mark.kernel
 
-HERE = place_of(0)
-CALL = at_sp(AMD64, 16, (6, Op.AT_CFA, 0, -16))
-"""A function of AMD64 that has pushed the frame pointer."""
 TABLE = table_of([(0, at_sp(AMD64, 8)), (0x10, CALL), (0x20, OUTERMOST), (0x30, None), (0x40, CALL), (0x1000, None)])
 
 

@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 from walkback.base.arch import AMD64, ByteOrder
-from walkback.walking.abi import Op
 from walkback.walking.samples import PC, Memory
 from walking.stacksource import (
+    CALL,
+    HERE,
     OUTERMOST,
     STACK,
     Thread,
-    at_sp,
     ended,
     made_walker,
-    place_of,
     samples_of,
     table_of,
     usual_space,
@@ -25,8 +24,6 @@ from walking.stacksource import (
 
 pytestmark = pytest.mark.kernel
 
-HERE = place_of(0)
-CALL = at_sp(AMD64, 16, (6, Op.AT_CFA, 0, -16))
 TABLE = table_of([(0, CALL), (0x20, OUTERMOST), (0x40, None)])
 
 

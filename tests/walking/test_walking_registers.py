@@ -15,6 +15,7 @@ from walkback.walking.samples import PC
 from walkback.walking.walker import Walker
 from walking.stacksource import (
     BASE,
+    HERE,
     OUTERMOST,
     STACK,
     Thread,
@@ -31,7 +32,6 @@ from walking.stacksource import (
 
 pytestmark = pytest.mark.kernel
 
-HERE = place_of(0)
 PLACE = 0x80000
 
 

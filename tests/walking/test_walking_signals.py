@@ -20,6 +20,7 @@ from walkback.walking.samples import PC
 from walkback.walking.walker import Walker
 from walking.stacksource import (
     BASE,
+    HERE,
     IDS,
     ORDERS,
     OUTERMOST,
@@ -31,7 +32,6 @@ from walking.stacksource import (
     file_of,
     frames,
     made_walker,
-    place_of,
     samples_of,
     space_of,
     table_of,
@@ -40,7 +40,6 @@ from walking.stacksource import (
 
 pytestmark = pytest.mark.kernel
 
-HERE = place_of(0)
 PLACE = 0x80000
 FRAME = STACK + 0x200
 """Where the kernel has put its frame."""
