@@ -228,3 +228,19 @@ def test_what_is_no_recording(tmp_path: Path, program: Path) -> None:
     for source in (program, tmp_path / "missing", tmp_path, io.BytesIO(b"some text"), io.BytesIO()):
         with pytest.raises(UnreadableError):
             Unwinding(source)
+
+
+def test_a_recording_in_memory_is_read_like_its_file(recorded: Path) -> None:
+    data = recorded.read_bytes()
+    with recorded.open("rb") as file:
+        sources: list[Any] = [recorded, file, data, memoryview(data), io.BytesIO(data)]
+        columns = [unwind(source).columns() for source in sources]
+    stacks = [list(zip(its["stack"].tolist(), its["weight"].tolist(), strict=True)) for its in columns]
+    assert sum(weight for _, weight in stacks[0]) == 6
+    assert stacks == stacks[:1] * len(sources)
+
+
+@pytest.mark.parametrize("source", [None, "a text".split(), 1.5], ids=["nothing", "list", "number"])
+def test_what_is_no_recording_at_all_is_a_wrong_type(source: Any) -> None:
+    with pytest.raises(TypeError, match="a path, bytes, or a stream of bytes is needed"):
+        unwind(source)

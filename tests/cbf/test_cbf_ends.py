@@ -15,7 +15,7 @@ from walkback.cbf.decoding import decode
 from walkback.cbf.encoding import encode
 from walkback.cbf.ends import Ends, kept_ends
 from walkback.cbf.layout import FrameCode
-from walkback.cbf.text import from_objects, to_objects
+from walkback.cbf.objects import from_json, to_json
 
 PC, RA, ASYNC, OMIT = FrameCode
 
@@ -64,7 +64,7 @@ def test_a_number_of_frames_cannot_be_negative() -> None:
 
 def test_objects_and_back() -> None:
     data = encode([(PC, 0x11), (RA, 0x22), (OMIT, 7), (ASYNC, 2**64 - 1)], truncated=True)
-    objects = json.loads(json.dumps(list(to_objects(decode(data)))))
+    objects = json.loads(json.dumps(to_json(decode(data))))
     assert objects == [
         {"kind": "pc", "address": 0x11},
         {"kind": "ra", "address": 0x22},
@@ -72,13 +72,13 @@ def test_objects_and_back() -> None:
         {"kind": "async", "address": 2**64 - 1},
         {"kind": "truncated"},
     ]
-    assert encode(from_objects(objects)) == data
-    assert encode(from_objects([])) == b"\x02\x00"
+    assert encode(from_json(objects)) == data
+    assert encode(from_json([])) == b"\x02\x00"
 
 
 def test_more_frames_than_wanted_make_a_truncated_list() -> None:
     bomb = decode(bytes.fromhex("02187f8fffffffffffffffff00"))
-    assert list(to_objects(bomb, 2)) == [{"kind": "pc", "address": 0x7F}] * 2 + [{"kind": "truncated"}]
+    assert to_json(bomb, 2) == [{"kind": "pc", "address": 0x7F}] * 2 + [{"kind": "truncated"}]
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,11 @@ def test_more_frames_than_wanted_make_a_truncated_list() -> None:
 )
 def test_other_objects_are_refused(objects: list[int | dict[str, Any]] | dict[Any, Any], message: str) -> None:
     with pytest.raises(BacktraceError, match=message):
-        from_objects(objects)
+        from_json(objects)
 
 
 def test_addresses_that_the_word_cannot_say_are_refused() -> None:
     with pytest.raises(InexpressibleError, match="more than 32 bits"):
-        encode(from_objects([{"kind": "pc", "address": 2**32}], word=32))
+        encode(from_json([{"kind": "pc", "address": 2**32}], word=32))
     with pytest.raises(InexpressibleError, match="does not fit into 64 bits"):
-        from_objects([{"kind": "pc", "address": 2**64}])
+        from_json([{"kind": "pc", "address": 2**64}])

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
 
 import numpy as np
 
 from walkback.base.arrays import I64
 from walkback.base.errors import ArgumentError
+from walkback.capture.perfdata.opening import RecordingInput
 from walkback.capture.perfdata.recording import Recording
 from walkback.capture.walker import walker_for
 from walkback.naming.modules import Modules
@@ -32,7 +32,7 @@ class Comparing:
 
     def __init__(
         self,
-        source: str | os.PathLike[str] | BinaryIO,
+        source: RecordingInput,
         methods: Sequence[str],
         *,
         max_stack: int = LIMIT,
@@ -75,7 +75,7 @@ class Comparing:
 
 
 def accuracy(
-    source: str | os.PathLike[str] | BinaryIO,
+    source: RecordingInput,
     methods: Sequence[str] = ("sframe", "cfi", "fp"),
     *,
     max_stack: int = LIMIT,

@@ -20,6 +20,7 @@ from walkback.base.oneline import OneLine
 from walkback.capture.frames import DistinctFrames
 from walkback.capture.snapshot import Snapshot
 from walkback.capture.walker import walker_for
+from walkback.elf import Input
 from walkback.naming.modules import VDSO, Modules
 from walkback.naming.names import Names
 from walkback.stacks.distinct import Distinct
@@ -84,7 +85,7 @@ class Stopper:
 
     def __init__(
         self,
-        source: int | str | os.PathLike[str],
+        source: int | Input,
         *,
         exe: str | os.PathLike[str] | None = None,
         sysroot: str | os.PathLike[str] | None = None,
@@ -96,7 +97,7 @@ class Stopper:
         cache: bool = True,
         stack_bytes: int | None = None,
     ) -> None:
-        """`source` is the number of a process or the path of a core file; `exe` is the core file's program."""
+        """`source` is the number of a process, or a core file; `exe` is the core file's program."""
         self.modules = Modules(buildid_dir=buildid_dir)
         self.target: Process | CoreFile
         self.live = isinstance(source, int)
@@ -107,16 +108,17 @@ class Stopper:
             from walkback.capture.live.process import Process
 
             more = {} if stack_bytes is None else {"stack_bytes": stack_bytes}
+            self.name = f"process {source}"
             self.target = Process(source, self.modules, **more)
         else:
             from walkback.capture.core.file import CoreFile
 
             self.target = CoreFile.open(source, self.modules, exe=exe, sysroot=sysroot)
+            self.name = self.target.name
             if self.target.notes.pac_mask:
                 address_mask = ~self.target.notes.pac_mask & (2**64 - 1)
         options = {"only": only, "max_stack": max_stack, "address_mask": address_mask}
         self.walker = walker_for(self.target, self.modules, cache=cache, **options)
-        self.name = f"process {source}" if isinstance(source, int) else os.fsdecode(source)
         self.names = Names(self.modules, demangle=demangle, lines=lines)
         self.distinct = DistinctFrames(self.names)
 
@@ -176,7 +178,7 @@ class Totalled:
 
 
 def stack(
-    source: int | str | os.PathLike[str],
+    source: int | Input,
     *,
     exe: str | os.PathLike[str] | None = None,
     sysroot: str | os.PathLike[str] | None = None,
@@ -188,7 +190,7 @@ def stack(
 ) -> ThreadStacks:
     """The stacks of all threads of a live process, each stopped for a moment, or of a core file.
 
-    `source` is the number of a process or the path of a core file, whose program `exe` is.
+    `source` is the number of a process, or a core file, whose program `exe` is.
 
     >>> stacks = walkback.stack("core.hello")
     >>> stacks.labels(0)

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import BinaryIO
 
 import numpy as np
 
 from walkback.base.arrays import I32, U64, Bools, changes, concatenated
 from walkback.capture.frames import DistinctFrames, with_chains
 from walkback.capture.perfdata.batch import RecordedBatch
+from walkback.capture.perfdata.opening import RecordingInput
 from walkback.capture.perfdata.recording import Recording
 from walkback.capture.walker import walker_for
 from walkback.naming.modules import Modules
@@ -40,7 +40,7 @@ class Unwinding:
 
     def __init__(
         self,
-        source: str | os.PathLike[str] | BinaryIO,
+        source: RecordingInput,
         *,
         only: Only | None = None,
         max_stack: int = LIMIT,
@@ -233,7 +233,7 @@ class Collector:
 
 
 def unwind(
-    source: str | os.PathLike[str] | BinaryIO,
+    source: RecordingInput,
     *,
     only: Only | None = None,
     max_stack: int = LIMIT,

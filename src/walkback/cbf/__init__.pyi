@@ -13,5 +13,5 @@ from walkback.cbf.ends import Ends as Ends
 from walkback.cbf.ends import kept_ends as kept_ends
 from walkback.cbf.instructions import explain as explain
 from walkback.cbf.layout import FrameCode as FrameCode
-from walkback.cbf.text import from_objects as from_objects
-from walkback.cbf.text import to_objects as to_objects
+from walkback.cbf.objects import from_json as from_json
+from walkback.cbf.objects import to_json as to_json

@@ -7,4 +7,4 @@ from walkback.cif.encoding import encode as encode
 from walkback.cif.imagemap import Image as Image
 from walkback.cif.imagemap import ImageMap as ImageMap
 from walkback.cif.objects import from_json as from_json
-from walkback.cif.objects import to_object as to_object
+from walkback.cif.objects import to_json as to_json

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from walkback.base.errors import UnreadableError
@@ -20,10 +19,10 @@ _MAP = {"word": (int,), "platform": (str, type(None)), "images": (list,)}
 _WORDS = {str: "text", int: "a number", list: "a list", type(None): "null"}
 
 
-def to_object(images: ImageMap) -> dict[str, Any]:
-    """A map as JSON has it.
+def to_json(images: ImageMap) -> dict[str, Any]:
+    """A map as `json.dumps` takes it.
 
-    >>> walkback.cif.to_object(walkback.cif.ImageMap(64, "Linux", ()))
+    >>> walkback.cif.to_json(walkback.cif.ImageMap(64, "Linux", ()))
     {'word': 64, 'platform': 'Linux', 'images': []}
     """
     return {
@@ -33,16 +32,12 @@ def to_object(images: ImageMap) -> dict[str, Any]:
     }
 
 
-def from_json(text: str | bytes) -> ImageMap:
-    """The map that JSON has; raises `UnreadableError` for anything else.
+def from_json(value: object) -> ImageMap:
+    """The map of such an object, as `json.loads` gives it; raises `UnreadableError` for anything else.
 
-    >>> walkback.cif.from_json('{"word": 64, "images": [{"base": 4096, "end": 8192}]}').images
+    >>> walkback.cif.from_json({"word": 64, "images": [{"base": 4096, "end": 8192}]}).images
     (Image(path=None, build_id=None, base=4096, end=8192),)
     """
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableError(f"this is not JSON: {error}") from error
     whole = _checked(value, _MAP, "the map")
     if whole["word"] not in layout.WORDS.values():
         raise UnreadableError(f"words have 16, 32 or 64 bits, and not {whole['word']}")

@@ -184,14 +184,18 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-def _swift(name: str, text: bytes, key: str) -> Iterator[Blob]:
-    """Every blob of that name in JSON, at whatever depth, in its order."""
+def parsed_json(text: bytes, name: str | None = None) -> object:
+    """The value that a text of JSON is."""
     try:
-        parsed = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         message = f"this is not JSON: {error}"
         raise UnreadableError(message, file=name) from error
-    stack: list[tuple[str, object, int]] = [("", parsed, 0)]
+
+
+def _swift(name: str, text: bytes, key: str) -> Iterator[Blob]:
+    """Every blob of that name in JSON, at whatever depth, in its order."""
+    stack: list[tuple[str, object, int]] = [("", parsed_json(text, name), 0)]
     while stack:
         place, value, depth = stack.pop()
         inner: list[tuple[str, object]] = []

@@ -33,6 +33,11 @@ def decode(
     `text` and `got` are what starts with those encodings count from; `pointer_at` gives the pointer that stands at an
     address, for indirect starts. The first FDE that cannot be read raises `DwarfError`; with `faults` it keeps its
     place, its fault and the rows before the fault.
+
+    >>> [source] = walkback.dwarf.read("hello")
+    >>> frames = walkback.dwarf.decode(source.data, source.machine, address=source.address)
+    >>> len(frames.fdes), len(walkback.dwarf.to_table(frames))
+    (4, 4)
     """
     view = memoryview(data).cast("B")
     big = byteorder == "big"

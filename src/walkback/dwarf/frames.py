@@ -63,7 +63,12 @@ class Fdes(ColumnRecord, OneLine):
 
 @dataclass(slots=True, repr=False)
 class Frames(OneLine):
-    """One section."""
+    """What one section says.
+
+    >>> [source] = walkback.dwarf.read("hello")
+    >>> source.frames.fdes.size.tolist()
+    [17, 8, 10, 9]
+    """
 
     machine: Machine
     data: memoryview

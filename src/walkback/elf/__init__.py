@@ -2,10 +2,10 @@
 
 from walkback.elf.archive import Member, is_archive, members
 from walkback.elf.debugfiles import DEBUG_ROOTS, DebugLink, debug_data, debug_file, debug_link
-from walkback.elf.file import IN_MEMORY, ElfFile, is_elf
+from walkback.elf.file import ElfFile, is_elf
 from walkback.elf.inputs import Input, contents_of, elf_files, one_elf
 from walkback.elf.notes import Note
-from walkback.elf.opened import Contents, OpenFile, in_pieces, is_stored, opened_file, read_file, whole
+from walkback.elf.opened import IN_MEMORY, Contents, OpenFile, in_pieces, is_stored, opened_file, read_file, whole
 from walkback.elf.relocated import Relocated, relocated
 from walkback.elf.relocations import (
     RELOCATION_TABLE,

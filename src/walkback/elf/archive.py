@@ -20,7 +20,7 @@ from walkback.elf.opened import Contents, OpenFile
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from walkback.elf.file import Buffer
+    from walkback.elf.opened import Buffer
 
 AR_HEADER = struct.Struct("16s12s6s6s8s10s2s")
 ARFMAG = b"`\n"

@@ -24,7 +24,7 @@ from walkback.base.errors import ElfError, UnreadableError
 from walkback.elf import claims, layout, stringtable
 from walkback.elf.compressed import decompress, decompress_gnu, has_gnu_magic, limit_of
 from walkback.elf.notes import Note, find_build_id, notes_of
-from walkback.elf.opened import Contents, OpenFile, opened_file
+from walkback.elf.opened import IN_MEMORY, Contents, OpenFile, opened_file, view_of
 from walkback.elf.symboltable import symbol_table
 
 if TYPE_CHECKING:
@@ -32,14 +32,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from walkback.elf.opened import Buffer
     from walkback.sframe.files import SFrameSection
 
-    Buffer = bytes | bytearray | memoryview
     Shapes = dict[ByteOrder, np.dtype[np.void]]
     Table = npt.NDArray[np.void]
 
-IN_MEMORY = "<bytes>"
-"""What errors call a file that has no name."""
 _LONGEST_LABEL = 80
 _MOST_NOTES = 1 << 14
 
@@ -72,7 +70,7 @@ class ElfFile:
         if name is None:
             name = data.name if isinstance(data, OpenFile) else IN_MEMORY
         self.name = name
-        self._data: Contents | None = data if isinstance(data, OpenFile) else memoryview(data).cast("B")
+        self._data: Contents | None = data if isinstance(data, OpenFile) else view_of(data)
         self._ranges: dict[tuple[int, int], memoryview] = {}
         self._decompressed: dict[tuple[int, int, bool], memoryview] = {}
         self._symbols: dict[int, Table] = {}

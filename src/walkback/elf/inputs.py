@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from walkback.base.errors import ArgumentError, WalkbackError
 from walkback.elf import layout
 from walkback.elf.archive import is_archive, members
-from walkback.elf.file import IN_MEMORY, ElfFile, is_elf
-from walkback.elf.opened import Contents, OpenFile
+from walkback.elf.file import ElfFile, is_elf
+from walkback.elf.opened import IN_MEMORY, Contents, OpenFile, view_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ def contents_of(source: Input) -> tuple[Contents, str]:
         source = OpenFile(source)
     if isinstance(source, OpenFile):
         return source, source.name
-    return memoryview(source).cast("B"), IN_MEMORY
+    return view_of(source), IN_MEMORY
 
 
 def one_elf(source: Input) -> ElfFile:

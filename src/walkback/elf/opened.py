@@ -23,6 +23,11 @@ from walkback.base.replace import CHANGED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    Buffer = bytes | bytearray | memoryview
+
+IN_MEMORY = "<bytes>"
+"""What errors call a file that has no name."""
+
 _AT_ONCE = 1 << 30
 """Bytes; the kernel reads no more than twice as many in one call."""
 _PIECE = 4 << 20
@@ -34,12 +39,23 @@ _LARGEST = 4 << 30
 """The most bytes that are read at once."""
 
 
+def view_of(source: Buffer) -> memoryview:
+    """The bytes of a file that is in memory."""
+    try:
+        return memoryview(source).cast("B")
+    except TypeError:
+        message = f"a path, the bytes of a file or an ElfFile is needed, not {type(source).__name__}"
+        raise TypeError(message) from None
+
+
 class OpenFile:
     """A regular file that is open; a slice of it is read when asked for, each time."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._descriptor: int | None = None
         self.name = os.fsdecode(path)
+        if not self.name:
+            raise UnreadableError("the path is empty")
         try:
             # Before opening, because opening a pipe waits and opening a device may act.
             _refuse_other(os.stat(path), self.name)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from walkback.base.arrays import I64, Bools
-from walkback.base.errors import GraftError, WalkbackError
+from walkback.base.errors import ArgumentError, GraftError, WalkbackError
 from walkback.base.text import counted
 from walkback.elf import ElfFile, Input, is_archive, is_elf
 from walkback.elf.write import Part
@@ -45,6 +45,8 @@ def check(
     >>> report.findings[0].message
     'the header counts 13 rows, the functions 12'
     """
+    if limit < 0:
+        raise ArgumentError(f"a limit is zero or more, and not {limit}")
     for one in [source] if isinstance(source, Source) else read(source, section=section, address=address):
         yield check_source(one, consumer=consumer, limit=limit, ignore=ignore)
 

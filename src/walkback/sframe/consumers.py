@@ -95,8 +95,15 @@ def consumer_named(name: str, among: dict[str, Consumer] = CONSUMERS) -> Consume
     return among[name]
 
 
+def check_version(version: object) -> None:
+    """Refuse what is not the number of a version."""
+    if version not in {None, *layout.VERSIONS}:
+        raise ArgumentError(f"version {version!r} is not known; versions 1, 2 and 3 are")
+
+
 def version_for(version: int | None, consumer: Consumer | None) -> int:
     """The version to write: what is asked for, or what the consumer reads, or 3."""
+    check_version(version)
     if consumer is None:
         return 3 if version is None else version
     if version not in {None, consumer.version}:

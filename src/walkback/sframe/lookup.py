@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import index
 
 import numpy as np
 
@@ -71,7 +72,7 @@ def find(source: Input, *targets: str | int, section: str | None = None, address
     >>> match.name, match.found.rule.text(match.piece.table.machine)
     ('main', 'CFA = rbp+16, RA = *(CFA-8), FP = *(CFA-16)')
     """
-    texts = [target if isinstance(target, str) else f"{target:#x}" for target in targets]
+    texts = [target if isinstance(target, str) else f"{index(target):#x}" for target in targets]
     for its in read(source, section=section, address=address):
         places = {text: resolve(its, text) for text in texts}
         for piece in its.pieces(faults=True):

@@ -13,6 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from walkback.base.arrays import I64, U64, Numbers, marked, numbered, sums
+from walkback.base.errors import ArgumentError
 from walkback.base.text import base_name, clean, counted, printable
 from walkback.stacks.distinct import Distinct
 from walkback.stacks.functions import FunctionStacks, functions_of, once_a_stack
@@ -55,6 +56,8 @@ def hottest(profile: Profile, limit: int | None = None) -> list[HotFunction]:
     >>> walkback.stacks.hottest(walkback.unwind("perf.data"), 1)
     [HotFunction(name='compute', module='.../hello', own=5, total=5)]
     """
+    if limit is not None and limit < 0:
+        raise ArgumentError(f"a limit is zero or more, and not {limit}")
     functions = functions_of(profile)
     names = functions.names
     weights = weigh(functions.first, functions.stacks, functions.stack_weight, len(names))

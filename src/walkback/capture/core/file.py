@@ -16,7 +16,7 @@ from walkback.capture.core.memory import CoreMemory, segments_of
 from walkback.capture.core.notes import CoreNotes, notes_of
 from walkback.capture.registers import empty_rows
 from walkback.capture.snapshot import Snapshot, samples_of
-from walkback.elf import ElfFile
+from walkback.elf import ElfFile, Input, one_elf
 from walkback.elf import layout as elf_layout
 from walkback.naming.modules import Modules
 from walkback.walking.samples import Samples
@@ -72,7 +72,7 @@ class CoreFile:
     @classmethod
     def open(
         cls,
-        path: str | os.PathLike[str],
+        source: Input,
         modules: Modules,
         exe: str | os.PathLike[str] | None = None,
         sysroot: str | os.PathLike[str] | None = None,
@@ -82,7 +82,7 @@ class CoreFile:
         `exe` is its program. Files are looked for in `sysroot` first, and in the system only if they have the build
         ID that the core file has recorded.
         """
-        return cls(ElfFile(path), modules, exe=exe, sysroot=sysroot)
+        return cls(one_elf(source), modules, exe=exe, sysroot=sysroot)
 
     def sample(self, walker: Walker | None = None) -> Snapshot:
         """All threads as they were; walked if there is a walker."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
+import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,7 +13,10 @@ from walkback.base.errors import UnreadableError
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata.header import RecordingHeader, byteorder_of, is_pipe, read_file_header
 from walkback.capture.perfdata.source import FileSource, MergedSource, RecordSource, StreamSource, read_into
-from walkback.elf import OpenFile
+from walkback.elf import IN_MEMORY, OpenFile
+
+RecordingInput = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
+"""A path, the bytes of a recording, or what is open for bytes."""
 
 _MAIN, _PARTS = "data", "data.*"
 """The files in a folder: the one with the header, and the others."""
@@ -54,8 +59,18 @@ def open_folder(name: str) -> tuple[RecordingHeader, RecordSource]:
     return header, MergedSource(name, parts)
 
 
+def open_bytes(data: bytes | bytearray | memoryview, name: str = IN_MEMORY) -> tuple[RecordingHeader, RecordSource]:
+    """A recording that is in memory."""
+    with tempfile.NamedTemporaryFile(prefix="walkback-") as file:
+        file.write(data)
+        file.flush()
+        return open_file(OpenFile(file.name), name)
+
+
 def open_stream(stream: BinaryIO) -> tuple[RecordingHeader, RecordSource]:
     """What comes through a pipe, or a file that is open."""
+    if not hasattr(stream, "readinto"):
+        raise TypeError(f"a path, bytes, or a stream of bytes is needed, not {type(stream).__name__}")
     name = str(getattr(stream, "name", "<stream>"))
     name = "/dev/stdin" if name in {"0", "<stdin>"} else name
     try:
@@ -64,6 +79,8 @@ def open_stream(stream: BinaryIO) -> tuple[RecordingHeader, RecordSource]:
             return open_file(OpenFile(f"/proc/self/fd/{descriptor}"), name)
     except (OSError, AttributeError):
         pass  # not a file of the system, as a BytesIO
+    if isinstance(stream, io.BytesIO):
+        return open_bytes(stream.read(), name)
     start = bytearray(layout.PIPE_HEADER)
     start = start[: read_into(stream, memoryview(start))]
     byteorder = byteorder_of(bytes(start[:8]), name)

@@ -6,7 +6,7 @@ import os
 import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Self
+from typing import Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from walkback.capture.perfdata._records import identify
 from walkback.capture.perfdata.batch import Extractor, RecordedBatch, keep
 from walkback.capture.perfdata.groups import Groups
 from walkback.capture.perfdata.header import RecordingHeader, read_feature
-from walkback.capture.perfdata.opening import open_file, open_folder, open_stream
+from walkback.capture.perfdata.opening import RecordingInput, open_bytes, open_file, open_folder, open_stream
 from walkback.capture.perfdata.order import Records, Waiting
 from walkback.capture.perfdata.source import RecordChunk, RecordSource
 from walkback.capture.perfdata.state import KernelMap, RecordedState, Threads
@@ -104,14 +104,16 @@ class Recording:
     @classmethod
     def open(
         cls,
-        source: str | os.PathLike[str] | BinaryIO,
+        source: RecordingInput,
         modules: Modules,
         *,
         machine: Machine | None = None,
         bound: int = _WAITING,
     ) -> Self:
         """A file of either form, the folder that `perf record --threads` writes, or what comes through a pipe."""
-        if not isinstance(source, (str, os.PathLike)):
+        if isinstance(source, bytes | bytearray | memoryview):
+            header, records = open_bytes(source)
+        elif not isinstance(source, str | os.PathLike):
             header, records = open_stream(source)
         elif os.path.isdir(source):
             header, records = open_folder(os.fsdecode(source))

@@ -213,9 +213,9 @@ def _places(one: Backtrace, locator: Locator | None, limit: int) -> list[Located
 def _print_json(one: Backtrace, places: list[Located | None], limit: int) -> None:
     import json
 
-    from walkback.cbf.text import to_objects
+    from walkback.cbf.objects import to_json
 
-    objects = list(to_objects(one, limit))
+    objects = to_json(one, limit)
     for frame, place in zip(objects, places, strict=False):
         if place is not None:
             frame.update(place.as_object())
@@ -226,7 +226,7 @@ def _print_text(one: Backtrace, places: list[Located | None], limit: int) -> Non
     from itertools import islice, zip_longest
 
     from walkback.cbf.layout import FrameCode
-    from walkback.cbf.text import NAMES
+    from walkback.cbf.objects import NAMES
 
     number = 0
     lines = []
@@ -280,12 +280,12 @@ def encode(
     def work(_: str) -> int:
         from walkback.base.errors import WalkbackError
         from walkback.cbf.encoding import encode as encode_backtrace
-        from walkback.cbf.text import from_objects
+        from walkback.cbf.objects import from_json
 
         with opened(output) as out:
             for line, objects in _lists(source):
                 try:
-                    data = encode_backtrace(from_objects(objects, int(word)), end=not no_end, style=style)
+                    data = encode_backtrace(from_json(objects, int(word)), end=not no_end, style=style)
                 except WalkbackError as error:
                     raise error.within(file=f"{source}: line {line}" if line else source) from None
                 out.write(coded(data, coding))

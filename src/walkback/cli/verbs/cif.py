@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.base.text import printable
-from walkback.cli.blobs import FROM, INPUT, coded, read_blob
+from walkback.cli.blobs import FROM, INPUT, coded, parsed_json, read_blob
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
 from walkback.cli.paths import INPUT_FILE, opened, refuse_input, refuse_terminal
 from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT, complain_of
@@ -81,13 +81,13 @@ def decode(ctx: click.Context, source: str, form: str, lenient: bool, as_json: b
     import json
 
     from walkback.cif.decoding import decode as decode_images
-    from walkback.cif.objects import to_object
+    from walkback.cif.objects import to_json
 
     def work(_: str) -> int:
         blob = read_blob(source, form, "imageMap")
         images = decode_images(blob.data, lenient=lenient)
         if as_json:
-            click.echo(json.dumps(to_object(images)))
+            click.echo(json.dumps(to_json(images)))
         else:
             click.echo(printable(f"{images.platform or 'no platform'}, {images.word} bits"))
             for one in images.images:
@@ -182,6 +182,6 @@ def _captured(source: str | None, given: dict[str, Any]) -> CapturedImages:
     if source is None:
         return images(given["pid"])
     if kind == "JSON":
-        return CapturedImages(from_json(bytes(data[:])), [], [])
+        return CapturedImages(from_json(parsed_json(bytes(data[:]))), [], [])
     wanted = {option: value for option, value in given.items() if option in takes}
     return images(source, **wanted)

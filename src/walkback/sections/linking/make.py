@@ -18,7 +18,7 @@ from walkback.sections.linking.gather import Gathered
 from walkback.sframe import layout
 from walkback.sframe.batch import batches
 from walkback.sframe.building import Built, build
-from walkback.sframe.consumers import WALKERS, Consumer, consumer_named, version_for
+from walkback.sframe.consumers import WALKERS, Consumer, check_version, consumer_named, version_for
 from walkback.sframe.encoding import encode
 from walkback.sframe.fitting import Fitted, fit
 from walkback.sframe.rules import to_table
@@ -49,6 +49,7 @@ class Form:
         consumer: str | None = None,
     ) -> Self:
         """The form that is asked for; raises ValueError if the consumer wants another."""
+        check_version(version)
         if consumer is None:
             return cls(version, pcrel, byteorder)
         walker = consumer_named(consumer, WALKERS)

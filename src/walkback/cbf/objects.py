@@ -6,7 +6,6 @@ end `{"kind": "truncated"}` if it is. A frame may have more to it, as the file t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -21,22 +20,25 @@ NAMES = {kind: kind.name.lower() for kind in FrameCode}
 _KINDS = {name: kind for kind, name in NAMES.items()}
 
 
-def to_objects(backtrace: Backtrace, limit: int | None = None) -> Iterator[dict[str, Any]]:
-    """The objects of a backtrace, made one by one; after `limit` frames a longer one is truncated.
+def to_json(backtrace: Backtrace, limit: int | None = None) -> list[dict[str, Any]]:
+    """A backtrace as `json.dumps` takes it; after `limit` frames a longer one is truncated.
 
-    >>> list(walkback.cbf.to_objects(walkback.cbf.decode(bytes.fromhex("021a40104600"))))
+    >>> walkback.cbf.to_json(walkback.cbf.decode(bytes.fromhex("021a40104600")))
     [{'kind': 'pc', 'address': 4198470}]
     """
-    for kind, value in islice(backtrace, limit):
-        yield {"kind": NAMES[kind], "count" if kind == FrameCode.OMIT else "address": value}
+    objects: list[dict[str, Any]] = [
+        {"kind": NAMES[kind], "count" if kind == FrameCode.OMIT else "address": value}
+        for kind, value in islice(backtrace, limit)
+    ]
     if backtrace.truncated or (limit is not None and backtrace.frame_count > limit):
-        yield dict(_TRUNCATED)
+        objects.append(dict(_TRUNCATED))
+    return objects
 
 
-def from_objects(objects: object, word: int = 64) -> Backtrace:
-    """The backtrace of such a list; raises BacktraceError for anything else.
+def from_json(objects: object, word: int = 64) -> Backtrace:
+    """The backtrace of such a list, as `json.loads` gives it; raises BacktraceError for anything else.
 
-    >>> walkback.cbf.encode(walkback.cbf.from_objects([{"kind": "pc", "address": 0x401046}])).hex(" ")
+    >>> walkback.cbf.encode(walkback.cbf.from_json([{"kind": "pc", "address": 0x401046}])).hex(" ")
     '02 1a 40 10 46 00'
     """
     if not isinstance(objects, list):
