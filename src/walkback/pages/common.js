@@ -21,13 +21,6 @@ export function completed(element, attributes, children) {
  * ) => HTMLElementTagNameMap[T]}
  */
 export const html = (tag, attributes = {}, ...children) => completed(document.createElement(tag), attributes, children);
-/**
- * @type {<T extends keyof SVGElementTagNameMap>(
- *   tag: T, attributes?: Attributes, ...children: Children[]
- * ) => SVGElementTagNameMap[T]}
- */
-export const svg = (tag, attributes = {}, ...children) =>
-  completed(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 // An element that the page has.
 /** @type {(id: string) => HTMLElement} */
 export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
