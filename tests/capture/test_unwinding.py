@@ -240,7 +240,7 @@ def test_a_recording_in_memory_is_read_like_its_file(recorded: Path) -> None:
     assert stacks == stacks[:1] * len(sources)
 
 
-@pytest.mark.parametrize("source", [None, "a text".split(), 1.5], ids=["nothing", "list", "number"])
+@pytest.mark.parametrize("source", [None, ["a", "text"], 1.5], ids=["nothing", "list", "number"])
 def test_what_is_no_recording_at_all_is_a_wrong_type(source: Any) -> None:
     with pytest.raises(TypeError, match="a path, bytes, or a stream of bytes is needed"):
         unwind(source)

@@ -46,7 +46,7 @@ def test_the_page_is_used_by_keyboard_alone(show: Callable[..., Page]) -> None:
     page.press("ArrowRight")
     assert chosen(page) == "realigns"
     page.press("Enter")
-    assert text(page, "#line-told").startswith("realigns")
+    assert text(page, "#line-description").startswith("realigns")
     page.press("0", "+", "-", "PageUp", "PageDown", "Home")
     assert chosen(page) == "main"
 

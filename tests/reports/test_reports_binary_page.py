@@ -91,7 +91,7 @@ def test_what_sframe_says_otherwise_is_marked(show: Callable[..., Page]) -> None
     pick(page, "differs")
     assert listed(page) == ["no name\ndiffers"]
     page.click("#functions-0")
-    assert text(page, "#rows-1 .said") == "differs"
+    assert text(page, "#rows-1 .verdict") == "differs"
     assert "CFA = rsp+24, RA = *(CFA-8), FP = *(CFA-16)" in text(page, "#function table")
     assert "4 stretches of code only in .sframe" in text(page, "#notes")
 
@@ -129,7 +129,7 @@ def test_code_for_which_neither_has_a_rule_differs_in_nothing(show: Callable[...
     page = show(program((TEXT, 32, rule), (TEXT + 32, 32, FRAMED), sframe=bytes(section), size=0x60))
     assert listed(page)[0] == "no name\nnot in V3"
     page.click("#functions-0")
-    assert text(page, "#rows-0 .said") == "same"
+    assert text(page, "#rows-0 .verdict") == "same"
     assert "neither has a rule" in text(page, "#function table[aria-label='Differences']")
     assert "a rule in neither" in legend(page)
 
@@ -161,7 +161,7 @@ def test_functions_that_say_the_same_say_so(show: Callable[..., Page]) -> None:
     page = show(program(*((TEXT + 32 * number, 32, rows) for number in range(3)), sframe=small(3).bytes(), size=0x60))
     assert "equal to .eh_frame at 100 % of code" in text(page, "#tiles")
     assert "They say the same at every address of this function." in text(page, "#function")
-    assert text(page, "#rows-1 .said") == "same"
+    assert text(page, "#rows-1 .verdict") == "same"
 
 
 def test_sframe_that_cannot_be_read_is_told_and_hides_nothing_else(show: Callable[..., Page]) -> None:

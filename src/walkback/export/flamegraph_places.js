@@ -1,30 +1,21 @@
 // Where nodes of a tree are: which hold a place, and which are above and below others.
 /** @import {FlameTree} from "./types.js" */
+import {firstThat} from "../pages/common.js";
 
 /** @type {(tree: FlameTree, node: number) => number} */
 export function levelOf(tree, node) {
-  let low = 0,
-    high = tree.first.length - 1;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (tree.first[middle] <= node) low = middle;
-    else high = middle;
-  }
-  return low;
+  return firstThat(1, tree.first.length - 1, (level) => tree.first[level] > node) - 1;
 }
 
 // The first node of a level that begins at a place or to the right of it, or with `behind` only to the right; the first
 // of the next level if none does.
 /** @type {(tree: FlameTree, level: number, x: number, behind?: boolean) => number} */
 function lowest(tree, level, x, behind = false) {
-  let low = tree.first[level],
-    high = tree.first[level + 1];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (tree.x[middle] < x || (behind && tree.x[middle] === x)) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return firstThat(
+    tree.first[level],
+    tree.first[level + 1],
+    (node) => tree.x[node] > x || (!behind && tree.x[node] === x),
+  );
 }
 
 // The node of a level that holds a place, or the next one to the left; -1 if there is none.
@@ -37,7 +28,7 @@ export function nodeAt(tree, level, x) {
 // The node of a level that a node is in or below of.
 /** @type {(tree: FlameTree, node: number, level: number) => number} */
 export function ancestor(tree, node, level) {
-  for (let its = levelOf(tree, node); its > level; its--) node = tree.parent[node];
+  for (let above = levelOf(tree, node); above > level; above--) node = tree.parent[node];
   return node;
 }
 

@@ -72,9 +72,9 @@ export function invertedTree(calls, names) {
   let at = stacks,
     group = stacks.map(() => 0),
     alone = false;
-  /** @type {(its: number, called: number) => void} */
-  const add = (its, called) => {
-    parent.push(its);
+  /** @type {(above: number, called: number) => void} */
+  const add = (above, called) => {
+    parent.push(above);
     name.push(called);
     total.push(0);
     own.push(0);
@@ -95,17 +95,17 @@ export function invertedTree(calls, names) {
         up = calls.parent[at[i]];
       const last = name.length - 1;
       if (last < first[first.length - 1] || parent[last] !== group[i] || name[last] !== called) add(group[i], called);
-      const its = name.length - 1,
+      const node = name.length - 1,
         weightWas = other ? other[stacks[i]] : 0;
-      total[its] += weight;
-      was[its] += weightWas;
+      total[node] += weight;
+      was[node] += weightWas;
       if (up > 0) {
         outer.stacks.push(stacks[i]);
         outer.at.push(up);
-        outer.group.push(its);
+        outer.group.push(node);
       } else {
-        own[its] += weight;
-        ownWas[its] += weightWas;
+        own[node] += weight;
+        ownWas[node] += weightWas;
       }
     }
     first.push(name.length);
@@ -126,25 +126,25 @@ function sortGroups(calls, names, stacks, at, group) {
   /** @type {number[]} */
   const weight = [];
   /** @type {number[]} */
-  const its = [];
-  const found = new Map(),
-    kind = new Int32Array(stacks.length);
+  const oldGroup = [];
+  const numbers = new Map(),
+    newGroup = new Int32Array(stacks.length);
   for (let i = 0; i < stacks.length; i++) {
     const key = group[i] * names + calls.name[at[i]];
-    let number = found.get(key);
+    let number = numbers.get(key);
     if (number === undefined) {
-      found.set(key, (number = weight.length));
+      numbers.set(key, (number = weight.length));
       weight.push(0);
-      its.push(group[i]);
+      oldGroup.push(group[i]);
     }
     weight[number] += calls.own[stacks[i]];
-    kind[i] = number;
+    newGroup[i] = number;
   }
   const order = stacks.map((_, i) => i);
   order.sort((a, b) => {
-    const one = kind[a],
-      other = kind[b];
-    return one === other ? a - b : its[one] - its[other] || weight[other] - weight[one] || one - other;
+    const one = newGroup[a],
+      other = newGroup[b];
+    return one === other ? a - b : oldGroup[one] - oldGroup[other] || weight[other] - weight[one] || one - other;
   });
   /** @type {(column: number[]) => number[]} */
   const pick = (column) => order.map((i) => column[i]);

@@ -4,6 +4,7 @@
 /** @import {Text, Version} from "./types.js" */
 import {inflated} from "../pages/columns.js";
 import {NONE, byId, bytes, count, counted, html} from "../pages/common.js";
+import {isModified, onSlash, onTyped} from "../pages/events.js";
 import {Binary, KIND, LSDA, SIGNAL} from "./binary_data.js";
 import {fillFoot} from "./binary_foot.js";
 import {FunctionPanel} from "./binary_function.js";
@@ -11,7 +12,11 @@ import {fillHead} from "./binary_head.js";
 import {CodeLine} from "./binary_line.js";
 import {LongTable} from "./binary_list.js";
 
-const PRINTED = 25;
+const PRINTED_ROWS = 25;
+const TYPING_PAUSE = 80;
+const COST_COLUMN = 4; // Of the list, which has it if there is a version.
+const ADDRESS_LETTERS = {least: 8, most: 24, sampled: 9999};
+const TYPED_INTO = "input:not([type=range]):not([type=radio]), select";
 const LEAD = "All sections of code one after the other, each as long as it is.";
 
 /** @typedef {[name: string, words: string, test: (index: number) => boolean]} Choice */
@@ -26,7 +31,7 @@ class BinaryPage {
     this.panel = new FunctionPanel(binary, byId("function"));
     // The functions in the order of the list, and those of them that are in it.
     this.order = Uint32Array.from({length: binary.length}, (_, index) => index);
-    this.found = this.order;
+    this.listed = this.order;
     this.input = html("input", {
       type: "search",
       id: "search",
@@ -41,8 +46,8 @@ class BinaryPage {
       label: "Functions",
       id: "functions",
       columns: this.columns(),
-      cells: (row) => this.cells(this.found[row]),
-      chosen: (row, byHand) => this.choose(this.found[row], null, !byHand),
+      cells: (row) => this.cells(this.listed[row]),
+      chosen: (row, byHand) => this.choose(this.listed[row], null, !byHand),
       sorted: (column, down) => this.resort(column, down),
     });
     /** @type {Choice[]} */
@@ -88,11 +93,11 @@ class BinaryPage {
   /** @type {(version: number | null) => void} */
   setVersion(version) {
     this.version = this.line.version = version;
-    const its = version && this.binary.versionOf(version);
-    byId("line-lead").textContent = its
-      ? `${LEAD} ${this.coverWords(its)}`
+    const possible = version && this.binary.versionOf(version);
+    byId("line-lead").textContent = possible
+      ? `${LEAD} ${this.coverWords(possible)}`
       : `${LEAD} The rows are those of ${this.binary.source}.`;
-    if (version) this.list.rename(4, `V${version}`);
+    if (version) this.list.rename(COST_COLUMN, `V${version}`);
     this.filters();
     this.search();
     this.line.redraw();
@@ -124,7 +129,7 @@ class BinaryPage {
   columns() {
     const {size, rows} = this.binary;
     /** @type {ListColumn[]} */
-    const its = [
+    const columns = [
       {title: "Name", className: "name mono", sort: (one, other) => this.byName(one, other)},
       {title: "Address", className: "address number mono", sort: (one, other) => one - other},
       {title: "Code", className: "code number", sort: (one, other) => size[one] - size[other], down: true},
@@ -133,8 +138,8 @@ class BinaryPage {
     // What a function takes in the chosen version.
     /** @type {(one: number, other: number) => number} */
     const byCost = (one, other) => this.costOf(one) - this.costOf(other);
-    if (this.version) its.push({title: "SFrame", className: "cost number", sort: byCost, down: true});
-    return its;
+    if (this.version) columns.push({title: "SFrame", className: "cost number", sort: byCost, down: true});
+    return columns;
   }
 
   // How wide addresses are, for the column of the list.
@@ -142,16 +147,13 @@ class BinaryPage {
     const {texts} = this.binary;
     /** @type {(text: Text, place: number) => string} */
     const end = (text, place) => this.binary.place(text.start + BigInt(Math.round(text.size)), place);
-    const longest = texts.slice(0, 9999).reduce((most, text, place) => Math.max(most, end(text, place).length), 8);
-    return Math.min(24, longest + 1);
+    const {least, most, sampled} = ADDRESS_LETTERS;
+    const lengths = texts.slice(0, sampled).map((text, place) => end(text, place).length);
+    return Math.min(most, Math.max(least, ...lengths) + 1);
   }
 
   listenToKeys() {
-    let typing = 0;
-    this.input.addEventListener("input", () => {
-      clearTimeout(typing);
-      typing = setTimeout(() => this.search(), 80);
-    });
+    onTyped(this.input, TYPING_PAUSE, () => this.search());
     this.input.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown") {
         event.preventDefault();
@@ -162,18 +164,18 @@ class BinaryPage {
         this.search();
       }
     });
-    document.addEventListener("keydown", (event) => {
-      const typed = /** @type {Element} */ (event.target).closest("input:not([type=range]):not([type=radio]), select");
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || typed) return;
-      event.preventDefault();
-      this.input.focus();
-      this.input.select();
-    });
+    onSlash(
+      (event) => !isModified(event) && !(/** @type {Element} */ (event.target).closest(TYPED_INTO)),
+      () => {
+        this.input.focus();
+        this.input.select();
+      },
+    );
   }
 
   /** @type {(row: number) => void} */
   toList(row) {
-    if (!this.found.length) return;
+    if (!this.listed.length) return;
     this.list.element.focus();
     if (row !== this.list.current) this.list.choose(row, true);
   }
@@ -190,41 +192,53 @@ class BinaryPage {
   }
   /** @type {(index: number) => string} */
   lowered(index) {
-    this.lower ??= this.binary.symbols.map((_, its) => this.binary.name(its).toLowerCase());
+    this.lower ??= this.binary.symbols.map((_, place) => this.binary.name(place).toLowerCase());
     return this.lower[index];
   }
 
   /** @type {(index: number) => Child[]} */
   cells(index) {
     const binary = this.binary,
-      named = binary.symbols[index] !== "";
-    /** @type {HTMLElement[]} */
-    const marks = [];
-    const name = named ? binary.name(index) : "no name";
-    const lost = this.version && binary.reasonOf(index, this.version);
-    /** @type {(words: string, kind: string, title?: string) => void} */
-    const mark = (words, kind, title) => marks.push(html("span", {class: kind, title}, words));
-    if (lost) mark(`not in V${this.version}`, "bad", lost[1]);
-    if (binary.sframe && binary.stretches.verdicts[index])
-      mark("differs", "bad", `${binary.sframe.name} says something else`);
-    if (binary.flags[index] & SIGNAL) mark("signal", "quiet");
-    if (binary.block[index]) mark("repeats", "quiet");
+      isNamed = binary.symbols[index] !== "",
+      name = isNamed ? binary.name(index) : "no name";
+    const nameCell = html("span", {title: name, class: isNamed ? "" : "quiet"}, name);
     /** @type {Child[]} */
-    const its = [
-      html("span", {class: "named"}, html("span", {title: name, class: named ? "" : "quiet"}, name), marks),
+    const cells = [
+      html("span", {class: "named"}, nameCell, this.marks(index)),
       binary.place(binary.start[index], binary.text[index]),
       bytes(binary.size[index]),
       count(binary.rows.count(index)),
     ];
-    if (this.version) its.push(lost ? NONE : bytes(binary.cost.get(this.version)?.[index]));
-    return its;
+    if (this.version) {
+      const isLost = binary.reasonOf(index, this.version) !== null;
+      cells.push(isLost ? NONE : bytes(binary.cost.get(this.version)?.[index]));
+    }
+    return cells;
   }
 
-  filters() {
+  // What stands beside a function's name.
+  /** @type {(index: number) => HTMLElement[]} */
+  marks(index) {
+    const {binary, version} = this,
+      lost = version && binary.reasonOf(index, version);
+    /** @type {HTMLElement[]} */
+    const marks = [];
+    /** @type {(words: string, kind: string, title?: string) => void} */
+    const mark = (words, kind, title) => marks.push(html("span", {class: kind, title}, words));
+    if (lost) mark(`not in V${version}`, "bad", lost[1]);
+    if (binary.sframe && binary.stretches.verdicts[index])
+      mark("differs", "bad", `${binary.sframe.name} says something else`);
+    if (binary.flags[index] & SIGNAL) mark("signal", "quiet");
+    if (binary.block[index]) mark("repeats", "quiet");
+    return marks;
+  }
+
+  /** @type {() => Choice[]} */
+  choices() {
     const binary = this.binary,
       reason = this.version ? binary.reason.get(this.version) : null;
     /** @type {(Choice | null | undefined | false)[]} */
-    const tests = [
+    const choices = [
       ["all", binary.length === binary.counts.functions ? "All functions" : "All pieces", () => true],
       reason && ["lost", `Not covered by V${this.version}`, (index) => reason[index] !== 0],
       binary.sframe?.compared && [
@@ -237,15 +251,18 @@ class BinaryPage {
       ["signal", "Signal frames", (index) => (binary.flags[index] & SIGNAL) !== 0],
       ["repeats", "Repeating blocks", (index) => binary.block[index] !== 0],
     ];
-    this.tests = tests.filter((one) => Array.isArray(one));
+    return choices.filter((choice) => Array.isArray(choice));
+  }
+
+  // Offer what any function is.
+  filters() {
     const chosen = this.filter.value || "all";
-    const options = this.tests
-      .map(([name, words, test]) => {
-        let number = 0;
-        for (let index = 0; index < binary.length; index++) if (test(index)) number++;
-        return number || name === "all" ? html("option", {value: name}, `${words} (${count(number)})`) : null;
-      })
-      .filter((one) => one !== null);
+    this.tests = this.choices();
+    const options = this.tests.flatMap(([name, words, test]) => {
+      let number = 0;
+      for (let index = 0; index < this.binary.length; index++) if (test(index)) number++;
+      return number || name === "all" ? [html("option", {value: name}, `${words} (${count(number)})`)] : [];
+    });
     this.filter.replaceChildren(...options);
     this.filter.value = options.some(({value}) => value === chosen) ? chosen : "all";
   }
@@ -256,39 +273,50 @@ class BinaryPage {
     if (this.framedFlags) return this.framedFlags;
     const binary = this.binary,
       fp = binary.machine.fp,
-      its = new Uint8Array(binary.length);
-    const by = binary.rules.map(([, , , cfa]) => cfa[0] === KIND.REGISTER && cfa[1] === fp);
+      framed = new Uint8Array(binary.length);
+    const isFramed = binary.rules.map(([, , , cfa]) => cfa[0] === KIND.REGISTER && cfa[1] === fp);
     for (let index = 0; index < binary.length; index++)
-      for (let row = binary.rows.first[index]; row < binary.rows.first[index + 1] && !its[index]; row++)
-        if (by[binary.rows.number[row]]) its[index] = 1;
-    return (this.framedFlags = its);
+      for (let row = binary.rows.first[index]; row < binary.rows.first[index + 1] && !framed[index]; row++)
+        if (isFramed[binary.rows.number[row]]) framed[index] = 1;
+    return (this.framedFlags = framed);
   }
 
   search() {
-    const binary = this.binary,
+    const {binary} = this,
       wanted = this.input.value.trim().toLowerCase();
-    const [, , test] = this.tests.find(([name]) => name === this.filter.value) ?? this.tests[0];
-    const words = wanted.split(/\s+/).filter(Boolean);
-    const here = /^0x[0-9a-f]{1,16}$/.test(wanted) ? binary.at(BigInt(wanted)) : null;
-    if (here?.length) {
-      this.found = Uint32Array.from(here.map(([index]) => index));
-      this.list.show(this.found.length, 0);
-      this.choose(here[0][0], here[0][1], true);
+    const holders = /^0x[0-9a-f]{1,16}$/.test(wanted) ? binary.at(BigInt(wanted)) : [];
+    if (holders.length) {
+      this.listed = Uint32Array.from(holders, ([index]) => index);
+      this.list.show(this.listed.length, 0);
+      this.choose(...holders[0], true);
     } else {
-      /** @type {(index: number, word: string) => boolean} */
-      const symbolHas = (index, word) =>
-        binary.names[index] !== "" && binary.symbols[index].toLowerCase().includes(word);
-      /** @type {(index: number) => boolean} */
-      const has = (index) => words.every((word) => this.lowered(index).includes(word) || symbolHas(index, word));
-      this.found = this.order.filter((index) => test(index) && (!words.length || has(index)));
-      this.list.show(this.found.length, this.found.indexOf(this.line.current));
+      this.listed = this.matching(wanted.split(/\s+/).filter(Boolean));
+      this.list.show(this.listed.length, this.listed.indexOf(this.line.current));
     }
     this.list.empty.textContent = binary.length ? "No function is called that." : "There are no functions.";
-    const functions = counted(binary.counts.functions, "function"),
-      whole = binary.length === binary.counts.functions;
-    const all = whole ? functions : `${counted(binary.length, "piece")} of ${functions}`;
-    const some = `${count(this.found.length)} of ${whole ? functions : counted(binary.length, "piece")}`;
-    this.status.textContent = this.found.length === binary.length ? all : some;
+    this.status.textContent = this.statusWords();
+  }
+
+  // The functions that pass the filter and have all words in their names.
+  /** @type {(words: string[]) => Uint32Array<ArrayBuffer>} */
+  matching(words) {
+    const {names, symbols} = this.binary;
+    const [, , test] = this.tests.find(([name]) => name === this.filter.value) ?? this.tests[0];
+    /** @type {(index: number, word: string) => boolean} */
+    const symbolHas = (index, word) => names[index] !== "" && symbols[index].toLowerCase().includes(word);
+    /** @type {(index: number) => boolean} */
+    const has = (index) => words.every((word) => this.lowered(index).includes(word) || symbolHas(index, word));
+    return this.order.filter((index) => test(index) && (!words.length || has(index)));
+  }
+
+  // How many functions are listed.
+  statusWords() {
+    const {counts, length} = this.binary,
+      isWhole = length === counts.functions;
+    const functions = counted(counts.functions, "function"),
+      pieces = counted(length, "piece");
+    if (this.listed.length < length) return `${count(this.listed.length)} of ${isWhole ? functions : pieces}`;
+    return isWhole ? functions : `${pieces} of ${functions}`;
   }
 
   /** @type {(column: ListColumn, down: boolean) => void} */
@@ -316,17 +344,10 @@ class BinaryPage {
     }
     this.line.select(index);
     this.panel.show(index, offset);
-    if (!quietly || this.list.current < 0) {
-      const row = this.found.indexOf(index);
-      if (row !== this.list.current) {
-        this.list.current = row;
-        if (row >= 0) this.list.reveal();
-        this.list.draw(true);
-      }
-    }
+    if (!quietly || this.list.current < 0) this.list.mark(this.listed.indexOf(index));
   }
 
-  // An address in the link that led here.
+  // Choose what an address in the link has that led here, if there is one.
   follow() {
     let place;
     try {
@@ -336,12 +357,13 @@ class BinaryPage {
     }
     const match = /^(?:(.*)\+)?(0x[0-9a-f]{1,16})$/i.exec(place);
     if (!match) return false;
-    const found = this.binary
-      .at(BigInt(match[2]))
-      .find(([index]) => !match[1] || this.binary.sectionOf(index) === match[1]);
-    if (!found) return false;
-    if (this.line.current === found[0] && this.panel.offset === found[1]) return true;
-    this.choose(...found);
+    const [, section, address] = match,
+      holders = this.binary.at(BigInt(address));
+    const holder = holders.find(([index]) => !section || this.binary.sectionOf(index) === section);
+    if (!holder) return false;
+    const [index, offset] = holder,
+      isShown = this.line.current === index && this.panel.offset === offset;
+    if (!isShown) this.choose(index, offset);
     return true;
   }
 
@@ -349,10 +371,10 @@ class BinaryPage {
   /** @type {(on: boolean) => void} */
   print(on) {
     const root = document.documentElement,
-      most = on ? PRINTED : 0;
+      most = on ? PRINTED_ROWS : 0;
     if (on) {
       this.before = {theme: root.dataset.theme ?? "", words: this.status.textContent};
-      if (most < this.found.length) this.status.textContent = `The first ${count(most)} of ${this.status.textContent}`;
+      if (most < this.listed.length) this.status.textContent = `The first ${count(most)} of ${this.status.textContent}`;
     } else this.status.textContent = this.before.words;
     root.dataset.theme = on ? "light" : this.before.theme;
     this.list.print(most);

@@ -3,6 +3,7 @@
 /** @import {Numbers} from "../pages/types.js" */
 /** @import {BinaryMeta, Part, Rule, Text, Version} from "./types.js" */
 import {Columns, sums} from "../pages/columns.js";
+import {addTo, firstThat, hexadecimal} from "../pages/common.js";
 
 export const KIND = {UNCHANGED: 0, UNDEFINED: 1, REGISTER: 2, AT_REGISTER: 3, CFA: 4, AT_CFA: 5, INEXPRESSIBLE: 6};
 export const VERDICT = {NEITHER: 0, EQUAL: 1, DIFFERENT: 2, ONLY_FRAMES: 3, ONLY_SFRAME: 4};
@@ -19,8 +20,8 @@ class Offsets {
     this.first = count.length ? sums(count) : new Uint32Array(functions + 1);
     this.number = columns.numbers(`${name}Number`);
     this.offset = steps instanceof Float64Array ? new Float64Array(steps.length) : new Uint32Array(steps.length);
-    for (let its = 0; its < count.length; its++)
-      for (let at = this.first[its], sum = 0; at < this.first[its + 1]; at++) this.offset[at] = sum += steps[at];
+    for (let owner = 0; owner < count.length; owner++)
+      for (let at = this.first[owner], sum = 0; at < this.first[owner + 1]; at++) this.offset[at] = sum += steps[at];
   }
   /** @type {(index: number) => number} */
   count(index) {
@@ -29,14 +30,9 @@ class Offsets {
   // The last at or before an offset; -1 if there is none.
   /** @type {(index: number, offset: number) => number} */
   at(index, offset) {
-    let low = this.first[index],
-      high = this.first[index + 1];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.offset[middle] <= offset) low = middle + 1;
-      else high = middle;
-    }
-    return low > this.first[index] ? low - 1 : -1;
+    const first = this.first[index],
+      next = firstThat(first, this.first[index + 1], (place) => this.offset[place] > offset);
+    return next > first ? next - 1 : -1;
   }
 }
 
@@ -48,8 +44,9 @@ class Stretches {
     this.size = columns.numbers("stretchSize");
     this.verdict = columns.numbers("stretchVerdict");
     this.function = columns.numbers("stretchFunction");
-    this.one = columns.numbers("stretchOne");
-    this.other = columns.numbers("stretchOther");
+    // The rule of call frame information, and that of .sframe, by number; 0 stands for none.
+    this.framesRule = columns.numbers("stretchOne");
+    this.sframeRule = columns.numbers("stretchOther");
     this.marks = columns.numbers("stretchMarks");
     this.section = columns.numbers("stretchSection");
     /** @type {Map<number, number[]>} */
@@ -57,22 +54,25 @@ class Stretches {
     // What belongs to no function.
     /** @type {number[]} */
     this.outside = [];
+    // All verdicts about functions; and those about each function, as bits.
     /** @type {Set<number>} */
-    this.found = new Set();
-    // The verdicts about each function, as bits.
+    this.allVerdicts = new Set();
     this.verdicts = new Uint8Array(functions);
-    for (let its = 0; its < this.start.length; its++) {
-      const owner = this.function[its] - 1,
-        verdict = this.verdict[its];
+    this.group();
+  }
+
+  // Give each function its stretches.
+  group() {
+    for (let stretch = 0; stretch < this.start.length; stretch++) {
+      const owner = this.function[stretch] - 1,
+        verdict = this.verdict[stretch];
       if (owner < 0) {
-        this.outside.push(its);
+        this.outside.push(stretch);
         continue;
       }
       if (verdict !== VERDICT.NEITHER) this.verdicts[owner] |= 1 << verdict;
-      this.found.add(verdict);
-      const those = this.byFunction.get(owner);
-      if (those) those.push(its);
-      else this.byFunction.set(owner, [its]);
+      this.allVerdicts.add(verdict);
+      addTo(this.byFunction, owner, stretch);
     }
   }
 }
@@ -98,6 +98,7 @@ export class Binary {
     this.rules = meta.rules;
     this.saved = meta.saved;
     const columns = new Columns(meta.columns, buffer);
+    // The functions.
     this.start = columns.addresses("start");
     this.length = this.start.length;
     this.size = columns.numbers("size");
@@ -109,6 +110,7 @@ export class Binary {
     this.fdePosition = columns.signed("fdePosition");
     this.symbols = columns.texts("symbols", this.length);
     this.names = columns.texts("names", this.length);
+    // By version: what each function takes, and the number of the reason that it is not covered.
     /** @type {Map<number, Numbers>} */
     this.cost = new Map();
     /** @type {Map<number, Numbers>} */
@@ -119,6 +121,7 @@ export class Binary {
       this.reason.set(version, columns.numbers(`reason${version}`));
     }
     this.rows = new Offsets(columns, "row", this.length);
+    // Sets of rules of other registers, and the rules.
     this.sets = new Offsets(columns, "set", this.length);
     this.setFirst = sums(columns.numbers("setEntries"));
     this.setRegister = columns.numbers("setRegister");
@@ -126,6 +129,7 @@ export class Binary {
     this.setBase = columns.numbers("setBase");
     this.setOffset = columns.signed("setOffset");
     this.stretches = new Stretches(columns, this.length);
+    // The line on which all stretches of code stand one after the other, and functions' places on it.
     this.texts = textsOf(meta.line);
     const last = this.texts.at(-1);
     this.lineLength = last ? last.x + last.size || 1 : 1;
@@ -134,13 +138,12 @@ export class Binary {
     this.layOut();
   }
 
-  // Functions' places on the line: all stretches of code stand on it one after the other.
   layOut() {
-    for (let its = 0; its < this.length; its++) {
-      const text = this.texts[this.text[its]];
-      this.x[its] = text.x + Number(this.start[its] - text.start);
+    for (let index = 0; index < this.length; index++) {
+      const text = this.texts[this.text[index]];
+      this.x[index] = text.x + Number(this.start[index] - text.start);
       // What claims to go on behind its section is drawn up to there.
-      this.xEnd[its] = Math.min(this.x[its] + this.size[its], text.x + text.size);
+      this.xEnd[index] = Math.min(this.x[index] + this.size[index], text.x + text.size);
     }
   }
 
@@ -155,7 +158,7 @@ export class Binary {
   // A place in the code: an address, or in object files section and offset.
   /** @type {(where: bigint, text: number) => string} */
   place(where, text) {
-    return this.relocatable ? `${this.texts[text].name || "?"}+0x${where.toString(16)}` : `0x${where.toString(16)}`;
+    return this.relocatable ? `${this.texts[text].name || "?"}+${hexadecimal(where)}` : hexadecimal(where);
   }
   /** @type {(index: number, offset: number) => string} */
   placeIn(index, offset) {
@@ -165,20 +168,13 @@ export class Binary {
   // The function that begins last at or before a place on the line; -1 if there is none.
   /** @type {(x: number) => number} */
   before(x) {
-    let low = 0,
-      high = this.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.x[middle] <= x) low = middle + 1;
-      else high = middle;
-    }
-    return low - 1;
+    return firstThat(0, this.length, (index) => this.x[index] > x) - 1;
   }
   // The functions, with the offset in each, that hold an address; in object files there can be several.
   /** @type {(where: bigint) => [index: number, offset: number][]} */
   at(where) {
     /** @type {[index: number, offset: number][]} */
-    const found = [];
+    const holders = [];
     for (const text of this.texts) {
       const away = where - text.start;
       if (away < 0n || away >= BigInt(Math.round(text.size))) continue;
@@ -186,9 +182,9 @@ export class Binary {
       if (index < 0) continue;
       const offset = where - this.start[index];
       const inside = offset >= 0n && Number(offset) < this.size[index];
-      if (inside && this.texts[this.text[index]] === text) found.push([index, Number(offset)]);
+      if (inside && this.texts[this.text[index]] === text) holders.push([index, Number(offset)]);
     }
-    return found;
+    return holders;
   }
 
   // What holds at an offset of a function: its row, -1 for none; rows of a repeating block come again.
@@ -211,12 +207,12 @@ export class Binary {
   savedAt(index, offset) {
     const at = this.sets.at(index, offset);
     /** @type {[register: number, where: Part][]} */
-    const found = [];
-    if (at < 0) return found;
+    const rules = [];
+    if (at < 0) return rules;
     const set = this.sets.number[at];
-    for (let its = this.setFirst[set]; its < this.setFirst[set + 1]; its++)
-      found.push([this.setRegister[its], [this.setKind[its], this.setBase[its], this.setOffset[its]]]);
-    return found;
+    for (let entry = this.setFirst[set]; entry < this.setFirst[set + 1]; entry++)
+      rules.push([this.setRegister[entry], [this.setKind[entry], this.setBase[entry], this.setOffset[entry]]]);
+    return rules;
   }
   /** @type {(number: number) => string} */
   register(number) {
@@ -229,7 +225,7 @@ export class Binary {
   }
   /** @type {(version: number) => Version} */
   versionOf(version) {
-    return /** @type {Version} */ (this.versions.find((one) => one.version === version));
+    return /** @type {Version} */ (this.versions.find((candidate) => candidate.version === version));
   }
 }
 
@@ -242,25 +238,4 @@ function textsOf(line) {
     end += size;
     return {name, start: BigInt(start), size, x};
   });
-}
-
-// Where a value is, in the notation of the rules.
-/** @type {(binary: Binary, part: Part) => string} */
-export function partText(binary, [kind, base, offset]) {
-  const from = kind === KIND.AT_CFA || kind === KIND.CFA ? "CFA" : binary.register(base);
-  const place = offset ? `${from}${offset < 0 ? "" : "+"}${offset}` : from;
-  switch (kind) {
-    case KIND.UNCHANGED:
-      return "unchanged";
-    case KIND.UNDEFINED:
-      return "undefined";
-    case KIND.AT_CFA:
-    case KIND.AT_REGISTER:
-      return `*(${place})`;
-    case KIND.CFA:
-    case KIND.REGISTER:
-      return place;
-    default:
-      return "by an expression";
-  }
 }

@@ -1,28 +1,21 @@
 // The commands that print what the page shows.
 /** @import {Binary} from "./binary_data.js" */
-import {byId, html} from "../pages/common.js";
+import {byId, folded, html, termAndValue} from "../pages/common.js";
 
 /** @type {(binary: Binary) => void} */
 export function fillFoot(binary) {
-  const {file: name} = binary;
-  // What is spelled out in a name is so for shells too.
-  const file = name.includes("\\") ? `$'${name.replace(/'/g, "\\'")}'` : `'${name.replace(/'/g, "'\\''")}'`;
+  const file = quoted(binary.file);
   const commands = [
     ["what the tables take", "walkback size"],
     ["what cannot be said, and why", "walkback derive -o /dev/null"],
     binary.sframe?.compared && ["where the two tables differ", "walkback compare"],
     ["the list of functions", "walkback report --csv --figure functions"],
     ["all rows", "walkback report --csv --figure rows"],
-  ].filter((one) => Array.isArray(one));
-  const shown = commands.map(([words, command]) =>
-    html("div", {}, html("dt", {}, words), html("dd", {class: "mono"}, `${command} ${file}`)),
-  );
-  byId("footer").replaceChildren(
-    html(
-      "details",
-      {},
-      html("summary", {}, "The same numbers on the command line"),
-      html("dl", {class: "facts"}, shown),
-    ),
-  );
+  ].filter((entry) => Array.isArray(entry));
+  const items = commands.map(([words, command]) => termAndValue(words, `${command} ${file}`, {class: "mono"}));
+  byId("footer").replaceChildren(folded("The same numbers on the command line", html("dl", {class: "facts"}, items)));
 }
+
+// A name for shells; what is spelled out in it is so for them too.
+/** @type {(name: string) => string} */
+const quoted = (name) => (name.includes("\\") ? `$'${name.replace(/'/g, "\\'")}'` : `'${name.replace(/'/g, "'\\''")}'`);

@@ -1,13 +1,22 @@
 // The code of a file by address: what functions there are, how many rows they have, and what tables cannot say.
 /** @import {Binary} from "./binary_data.js" */
-import {html} from "../pages/common.js";
+import {html, legendItem} from "../pages/common.js";
+import {oncePerFrame} from "../pages/events.js";
 import {VERDICT} from "./binary_data.js";
-import {legendItem} from "./binary_head.js";
 import {RULER, binsOf, drawCover, drawFunctions, drawRows, drawRuler, drawSFrame, noBins} from "./binary_strips.js";
 
 const GAP = 7;
+const BELOW = 3; // Below the last lane.
+const NAMES_WIDTH = 96; // Of the lanes' names, where the page is not narrow.
+const NARROW = 560;
 const OVERVIEW = 16;
-const PAPER = 680; // As many pixels as a sheet is wide, with more in each for printers.
+const OVERVIEW_MARGIN = 4;
+const OVERVIEW_LEAST = 3; // What is in sight is at least that wide in the overview.
+const BOX = 4; // In pixels: narrower functions are marked by a pointer.
+const POINTER = {line: 1.5, above: 4, half: 5, height: 7};
+const LINE_WIDTH = {hovered: 1, chosen: 2};
+// A sheet is so many pixels wide, with more in each for printers.
+const PAPER = {width: 680, ratio: 3};
 const HELP = "Code by address. Left and right arrows move between functions, plus and minus zoom, zero shows all";
 const COLOURS = [
   "ink",
@@ -43,7 +52,7 @@ export class LineDrawing {
     this.scale = 1;
     /** @type {Paint | null} */
     this.colours = null;
-    this.waiting = false;
+    this.redraw = oncePerFrame(() => this.draw());
     this.legendKey = "";
     this.bins = noBins(0);
     this.current = -1;
@@ -54,14 +63,14 @@ export class LineDrawing {
     this.canvas = html("canvas", {
       tabindex: 0,
       role: "application",
-      "aria-describedby": "line-told",
+      "aria-describedby": "line-description",
       class: "line",
       "aria-label": HELP,
     });
     this.small = html("canvas", {class: "overview", "aria-hidden": "true"});
     this.legend = html("ul", {class: "legend", "aria-label": "What the lanes show"});
     this.element = html("div", {}, this.canvas, this.small, this.legend);
-    new ResizeObserver(() => this.redraw()).observe(this.element);
+    new ResizeObserver(this.redraw).observe(this.element);
     const anew = () => {
       this.colours = null;
       this.redraw();
@@ -73,14 +82,14 @@ export class LineDrawing {
   /** @type {() => Lane[]} */
   lanes() {
     /** @type {[draw: Strip, label: string, height: number][]} */
-    const its = [
+    const strips = [
       [drawFunctions, "Functions", 34],
       [drawRows, "Rows per byte", 30],
     ];
-    if (this.version) its.push([drawCover, `SFrame V${this.version}`, 14]);
-    if (this.binary.sframe?.compared) its.push([drawSFrame, ".sframe", 14]);
+    if (this.version) strips.push([drawCover, `SFrame V${this.version}`, 14]);
+    if (this.binary.sframe?.compared) strips.push([drawSFrame, ".sframe", 14]);
     let y = RULER;
-    return its.map(([draw, label, height]) => {
+    return strips.map(([draw, label, height]) => {
       const lane = {draw, label, height, y};
       y += height + GAP;
       return lane;
@@ -115,23 +124,15 @@ export class LineDrawing {
     this.draw();
   }
 
-  redraw() {
-    if (this.waiting) return;
-    this.waiting = true;
-    requestAnimationFrame(() => {
-      this.waiting = false;
-      this.draw();
-    });
-  }
-
   /** @type {(canvas: HTMLCanvasElement, height: number) => Pen} */
   prepare(canvas, height) {
-    const ratio = this.printed ? 3 : window.devicePixelRatio || 1,
+    const ratio = this.printed ? PAPER.ratio : window.devicePixelRatio || 1,
       {width} = this;
+    const pixels = {width: Math.round(width * ratio), height: Math.round(height * ratio)};
     canvas.style.height = `${height}px`;
-    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-      canvas.width = Math.max(1, Math.round(width * ratio));
-      canvas.height = Math.round(height * ratio);
+    if (canvas.width !== pixels.width || canvas.height !== pixels.height) {
+      canvas.width = Math.max(1, pixels.width);
+      canvas.height = pixels.height;
     }
     const pen = /** @type {Pen} */ (canvas.getContext("2d"));
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -140,13 +141,13 @@ export class LineDrawing {
   }
 
   draw() {
-    this.width = this.printed ? PAPER : this.element.clientWidth;
+    this.width = this.printed ? PAPER.width : this.element.clientWidth;
     if (!this.width) return;
-    this.gutter = this.width < 560 ? 0 : 96;
+    this.gutter = this.width < NARROW ? 0 : NAMES_WIDTH;
     this.scale = (this.width - this.gutter) / (this.to - this.from);
     const lanes = this.lanes(),
       last = lanes[lanes.length - 1],
-      height = last.y + last.height + 3;
+      height = last.y + last.height + BELOW;
     const pen = this.prepare(this.canvas, height),
       paint = this.palette();
     this.bins = binsOf(this);
@@ -158,12 +159,7 @@ export class LineDrawing {
     for (const lane of lanes) lane.draw(this, pen, paint, lane);
     this.drawMarks(pen, paint, lanes, height);
     pen.restore();
-    if (this.gutter) {
-      pen.font = paint.sans;
-      pen.fillStyle = paint.quiet;
-      pen.textBaseline = "middle";
-      for (const lane of lanes) pen.fillText(lane.label, 0, lane.y + lane.height / 2);
-    }
+    for (const lane of lanes) this.drawName(pen, paint, lane.label, lane.y + lane.height / 2);
     this.drawOverview(paint);
     this.drawLegend();
   }
@@ -179,72 +175,86 @@ export class LineDrawing {
 
   /** @type {(pen: Pen, paint: Paint, lanes: Lane[], height: number) => void} */
   drawMarks(pen, paint, lanes, height) {
-    for (const [its, width] of [
-      [this.hovered, 1],
-      [this.current, 2],
-    ]) {
-      if (its < 0) continue;
-      const left = this.px(this.binary.x[its]),
-        right = this.px(this.binary.xEnd[its]);
-      if (right < this.gutter || left > this.width) continue;
+    /** @type {(index: number, width: number, colour: string) => void} */
+    const drawMark = (index, width, colour) => {
+      if (index < 0) return;
+      const left = this.px(this.binary.x[index]),
+        right = this.px(this.binary.xEnd[index]);
+      if (right < this.gutter || left > this.width) return;
+      if (right - left < BOX) {
+        drawPointer(pen, colour, (left + right) / 2, height);
+        return;
+      }
+      const [{y, height: laneHeight}] = lanes;
       pen.strokeStyle = paint.ink;
       pen.lineWidth = width;
-      if (right - left >= 4) {
-        const {y, height: tall} = lanes[0];
-        pen.strokeRect(left + width / 2, y + width / 2, right - left - width, tall - width);
-      } else {
-        // A pointer where the function itself is too small to be seen.
-        const middle = (left + right) / 2;
-        pen.fillStyle = width === 2 ? paint.accent : paint.quiet;
-        pen.fillRect(middle - 0.75, RULER - 4, 1.5, height);
-        pen.beginPath();
-        pen.moveTo(middle - 5, RULER - 7);
-        pen.lineTo(middle + 5, RULER - 7);
-        pen.lineTo(middle, RULER);
-        pen.fill();
-      }
-    }
+      pen.strokeRect(left + width / 2, y + width / 2, right - left - width, laneHeight - width);
+    };
+    drawMark(this.hovered, LINE_WIDTH.hovered, paint.quiet);
+    drawMark(this.current, LINE_WIDTH.chosen, paint.accent);
   }
 
-  /** @type {(paint: Paint) => void} */
-  drawOverview(paint) {
-    const binary = this.binary,
-      pen = this.prepare(this.small, OVERVIEW),
-      all = this.width - this.gutter;
-    const whole = this.from <= 0 && this.to >= binary.lineLength;
-    pen.fillStyle = paint.soft;
-    pen.fillRect(this.gutter, 4, all, OVERVIEW - 8);
-    pen.fillStyle = paint.line;
-    for (const text of binary.texts) pen.fillRect(this.gutter + (text.x / binary.lineLength) * all, 4, 1, OVERVIEW - 8);
-    const left = this.gutter + (this.from / binary.lineLength) * all;
-    const wide = Math.max(3, ((this.to - this.from) / binary.lineLength) * all);
-    pen.fillStyle = whole ? paint.line : paint.accent;
-    pen.fillRect(left, 4, wide, OVERVIEW - 8);
+  // To the left of what is drawn, if there is room.
+  /** @type {(pen: Pen, paint: Paint, name: string, middle: number) => void} */
+  drawName(pen, paint, name, middle) {
     if (!this.gutter) return;
     pen.font = paint.sans;
     pen.fillStyle = paint.quiet;
     pen.textBaseline = "middle";
-    pen.fillText("In sight", 0, OVERVIEW / 2);
+    pen.fillText(name, 0, middle);
+  }
+
+  /** @type {(paint: Paint) => void} */
+  drawOverview(paint) {
+    const {lineLength, texts} = this.binary,
+      pen = this.prepare(this.small, OVERVIEW),
+      width = this.width - this.gutter;
+    /** @type {(left: number, wide: number, colour: string) => void} */
+    const fill = (left, wide, colour) => {
+      pen.fillStyle = colour;
+      pen.fillRect(left, OVERVIEW_MARGIN, wide, OVERVIEW - 2 * OVERVIEW_MARGIN);
+    };
+    /** @type {(x: number) => number} */
+    const px = (x) => this.gutter + (x / lineLength) * width;
+    fill(this.gutter, width, paint.soft);
+    for (const text of texts) fill(px(text.x), 1, paint.line);
+    const isWhole = this.from <= 0 && this.to >= lineLength,
+      wide = ((this.to - this.from) / lineLength) * width;
+    fill(px(this.from), Math.max(OVERVIEW_LEAST, wide), isWhole ? paint.line : paint.accent);
+    this.drawName(pen, paint, "In sight", OVERVIEW / 2);
   }
 
   drawLegend() {
     const binary = this.binary,
       cover = `covered by V${this.version}`;
-    const lost = this.version && binary.versionOf(this.version).reasons.length > 1;
+    const lost = this.version && binary.versionOf(this.version).reasons.length > 1,
+      verdicts = binary.stretches.allVerdicts;
     // Of what is wrong only what there is.
-    const its = [
+    const entries = [
       ["var(--code-1)", "function"],
       ["var(--c2)", "rows of the table"],
       this.version && ["var(--good)", cover],
       lost && ["var(--bad)", `not ${cover}`],
-      binary.stretches.found.has(VERDICT.DIFFERENT) && ["var(--bad)", ".sframe says something else"],
-      binary.stretches.found.has(VERDICT.ONLY_FRAMES) && ["var(--warn)", "only in call frame information"],
-      binary.stretches.found.has(VERDICT.ONLY_SFRAME) && ["var(--quiet)", "only in .sframe"],
-      binary.stretches.found.has(VERDICT.NEITHER) && ["var(--quiet)", "a rule in neither"],
-    ].filter((one) => Array.isArray(one));
-    const key = its.join();
+      verdicts.has(VERDICT.DIFFERENT) && ["var(--bad)", ".sframe says something else"],
+      verdicts.has(VERDICT.ONLY_FRAMES) && ["var(--warn)", "only in call frame information"],
+      verdicts.has(VERDICT.ONLY_SFRAME) && ["var(--quiet)", "only in .sframe"],
+      verdicts.has(VERDICT.NEITHER) && ["var(--quiet)", "a rule in neither"],
+    ].filter((entry) => Array.isArray(entry));
+    const key = entries.join();
     if (this.legendKey === key) return;
     this.legendKey = key;
-    this.legend.replaceChildren(...its.map(([colour, words]) => legendItem(colour, words)));
+    this.legend.replaceChildren(...entries.map(([colour, words]) => legendItem(colour, words)));
   }
+}
+
+// A pointer to a function that is too small to be seen itself.
+/** @type {(pen: Pen, colour: string, x: number, height: number) => void} */
+function drawPointer(pen, colour, x, height) {
+  pen.fillStyle = colour;
+  pen.fillRect(x - POINTER.line / 2, RULER - POINTER.above, POINTER.line, height);
+  pen.beginPath();
+  pen.moveTo(x - POINTER.half, RULER - POINTER.height);
+  pen.lineTo(x + POINTER.half, RULER - POINTER.height);
+  pen.lineTo(x, RULER);
+  pen.fill();
 }

@@ -1,8 +1,11 @@
 // A table of any length of which only the rows in sight are there. The focus stays on the table; arrow keys move the
 // chosen row, and screen readers hear its number and how many there are.
 /** @import {Child} from "../pages/types.js" */
-import {html} from "../pages/common.js";
+import {clamped, html} from "../pages/common.js";
+import {isModified} from "../pages/events.js";
 
+const ROW_HEIGHT = 30; // Where the style says nothing else.
+const HIDDEN_ROWS = 2; // That are there above and below those in sight.
 const HIGHEST = 8e6; // Browsers draw nothing beyond some ten million pixels.
 
 /**
@@ -33,7 +36,7 @@ export class LongTable {
     // The rows that are there, and how high they are.
     this.first = -1;
     this.last = -1;
-    this.rowHeight = 30;
+    this.rowHeight = ROW_HEIGHT;
     this.height = 0;
     // Where the screen was when it was printed.
     this.left = 0;
@@ -79,9 +82,9 @@ export class LongTable {
   sortBy(column) {
     const down = this.sort?.column === column ? !this.sort.down : column.down === true;
     this.sort = {column, down};
-    this.columns.forEach((one, place) => {
-      const way = down ? "descending" : "ascending";
-      if (one.sort) this.heads[place].setAttribute("aria-sort", one === column ? way : "none");
+    const way = down ? "descending" : "ascending";
+    this.columns.forEach((other, place) => {
+      if (other.sort) this.heads[place].setAttribute("aria-sort", other === column ? way : "none");
     });
     this.sorted?.(column, down);
   }
@@ -100,7 +103,7 @@ export class LongTable {
   }
 
   measure() {
-    this.rowHeight = parseFloat(getComputedStyle(this.element).getPropertyValue("--row")) || 30;
+    this.rowHeight = parseFloat(getComputedStyle(this.element).getPropertyValue("--row")) || ROW_HEIGHT;
     this.height = Math.min((this.printed || this.count) * this.rowHeight, HIGHEST);
     this.tall.style.height = `${this.height}px`;
     this.view.style.flexBasis = `${this.height}px`;
@@ -112,17 +115,19 @@ export class LongTable {
   }
   // Which row stands at the top, in rows and parts of one.
   get top() {
-    const room = this.height - this.view.clientHeight;
-    if (this.height < HIGHEST || room <= 0) return this.view.scrollTop / this.rowHeight;
-    return (this.view.scrollTop / room) * (this.count - this.view.clientHeight / this.rowHeight);
+    const {room} = this;
+    return room ? (this.view.scrollTop / room.pixels) * room.rows : this.view.scrollTop / this.rowHeight;
   }
   /** @param {number} row */
   set top(row) {
-    const room = this.height - this.view.clientHeight;
-    this.view.scrollTop =
-      this.height < HIGHEST || room <= 0
-        ? row * this.rowHeight
-        : (row / (this.count - this.view.clientHeight / this.rowHeight)) * room;
+    const {room} = this;
+    this.view.scrollTop = room ? (row / room.rows) * room.pixels : row * this.rowHeight;
+  }
+  // How far a table that is too high for browsers scrolls, and how many rows that stands for; null for others.
+  get room() {
+    const pixels = this.height - this.view.clientHeight;
+    if (this.height < HIGHEST || pixels <= 0) return null;
+    return {pixels, rows: this.count - this.view.clientHeight / this.rowHeight};
   }
 
   // On paper nothing scrolls: the first `most` rows are there. 0 is for the screen.
@@ -138,8 +143,9 @@ export class LongTable {
   /** @type {(anew?: boolean) => void} */
   draw(anew = false) {
     const top = this.printed ? 0 : this.top,
-      first = Math.max(0, Math.floor(top) - 2);
-    const last = this.printed || Math.min(this.count, Math.ceil(top + this.view.clientHeight / this.rowHeight) + 2);
+      first = Math.max(0, Math.floor(top) - HIDDEN_ROWS);
+    const last =
+      this.printed || Math.min(this.count, Math.ceil(top + this.view.clientHeight / this.rowHeight) + HIDDEN_ROWS);
     if (!anew && first === this.first && last === this.last && this.height < HIGHEST) return;
     this.first = first;
     this.last = last;
@@ -154,7 +160,7 @@ export class LongTable {
 
   /** @type {(row: number, y: number) => HTMLElement} */
   row(row, y) {
-    const its = html("div", {
+    const element = html("div", {
       role: "row",
       class: "row",
       id: `${this.id}-${row}`,
@@ -162,11 +168,20 @@ export class LongTable {
       "aria-rowindex": row + 2,
       "aria-selected": String(row === this.current),
     });
-    its.style.transform = `translateY(${y}px)`;
+    element.style.transform = `translateY(${y}px)`;
     this.cells(row).forEach((cell, place) => {
-      its.append(html("div", {role: "gridcell", class: this.columns[place].className}, cell));
+      element.append(html("div", {role: "gridcell", class: this.columns[place].className}, cell));
     });
-    return its;
+    return element;
+  }
+
+  // Show which row is chosen, -1 for none, where it was chosen elsewhere.
+  /** @type {(row: number) => void} */
+  mark(row) {
+    if (row === this.current) return;
+    this.current = row;
+    if (row >= 0) this.reveal();
+    this.draw(true);
   }
 
   reveal() {
@@ -179,7 +194,7 @@ export class LongTable {
   /** @type {(row: number, byHand?: boolean) => void} */
   choose(row, byHand = false) {
     if (!this.count) return;
-    this.current = Math.max(0, Math.min(this.count - 1, row));
+    this.current = clamped(row, 0, this.count - 1);
     this.reveal();
     this.draw(true);
     this.chosen(this.current, byHand);
@@ -187,7 +202,7 @@ export class LongTable {
 
   /** @type {(event: KeyboardEvent) => void} */
   key(event) {
-    if (event.target !== this.element || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target !== this.element || isModified(event)) return;
     /** @type {Record<string, number>} */
     const moves = {
       ArrowDown: this.current + 1,

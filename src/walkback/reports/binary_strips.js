@@ -1,9 +1,28 @@
 // What the lanes of the code by address show: the ruler above them, and each lane.
 /** @import {Lane, LineDrawing, Paint, Pen} from "./binary_lanes.js" */
 /** @import {Text} from "./types.js" */
+import {hexadecimal, shortened} from "../pages/common.js";
 import {VERDICT} from "./binary_data.js";
 
+// All in pixels, but for shares of one.
 export const RULER = 22;
+const RULER_BASELINE = 13;
+const TICK_HEIGHT = 6;
+const TICK_DISTANCE = 110;
+const TICK_SPACE = {left: 4, right: 8, behind: 12};
+const SECTION_SPACE = {left: 5, behind: 12};
+const WIDE = 3; // Functions from here on are drawn by themselves.
+const LEAST_SPAN = 1e-9;
+const LEAST_LOST = 0.15;
+const LEAST_CODE = 0.004; // Less code in a pixel is not drawn.
+const LETTER = 7.25;
+const LEAST_LETTERS = 3;
+const NAME_SPACE = 5;
+const GAP = {normal: 1, narrow: 0.5, narrowTo: 6};
+const ROWS_SCALE = 1.5; // Single rows can be seen where a byte has more.
+const ROW_WIDTH = 2;
+const STRETCH_WIDTH = 1.2;
+const LOST_WIDTH = 1.4;
 
 /** @typedef {{code: Float64Array, rows: Float64Array, lost: Float64Array, wide: number[]}} Bins */
 
@@ -25,23 +44,23 @@ export function binsOf(line) {
   const bins = noBins(width);
   const reason = line.version ? binary.reason.get(line.version) : undefined;
   const first = Math.max(0, binary.before(line.from));
-  for (let its = first; its < binary.length && binary.x[its] < line.to; its++) {
-    const left = (binary.x[its] - line.from) * scale,
-      right = (binary.xEnd[its] - line.from) * scale;
+  for (let index = first; index < binary.length && binary.x[index] < line.to; index++) {
+    const left = (binary.x[index] - line.from) * scale,
+      right = (binary.xEnd[index] - line.from) * scale;
     if (right < 0) continue;
-    if (right - left >= 3) bins.wide.push(its);
-    const rows = binary.rows.count(its),
-      lost = reason !== undefined && reason[its] !== 0;
+    if (right - left >= WIDE) bins.wide.push(index);
+    const rows = binary.rows.count(index),
+      lost = reason !== undefined && reason[index] !== 0;
     const begin = Math.max(0, Math.floor(left)),
       end = Math.min(width - 1, Math.floor(right));
-    const span = Math.max(right - left, 1e-9);
+    const span = Math.max(right - left, LEAST_SPAN);
     for (let pixel = begin; pixel <= end; pixel++) {
       const part =
         begin === end ? Math.min(right, width) - Math.max(left, 0) : Math.min(right, pixel + 1) - Math.max(left, pixel);
       bins.code[pixel] += part;
       bins.rows[pixel] += rows * Math.min(1, part / span);
       // However small, what is not covered is seen.
-      if (lost) bins.lost[pixel] = Math.max(bins.lost[pixel] + part, 0.15);
+      if (lost) bins.lost[pixel] = Math.max(bins.lost[pixel] + part, LEAST_LOST);
     }
   }
   return bins;
@@ -59,21 +78,19 @@ export function drawRuler(line, pen, paint, height) {
     pen.fillStyle = paint.line;
     pen.fillRect(Math.round(left), 0, 1, height);
     const label = text.name || "code",
-      wide = pen.measureText(label).width + 12;
-    const from = Math.max(left, line.gutter) + 5;
+      wide = pen.measureText(label).width + SECTION_SPACE.behind;
+    const from = Math.max(left, line.gutter) + SECTION_SPACE.left;
     if (from < edge || right - from < wide) continue;
     pen.fillStyle = paint.ink;
-    pen.fillText(label, from, 13);
-    edge = from + wide;
-    edge = drawTicks(line, pen, paint, text, edge, Math.min(right, line.width));
+    pen.fillText(label, from, RULER_BASELINE);
+    edge = drawTicks(line, pen, paint, text, from + wide, Math.min(right, line.width));
   }
 }
 
 // Round addresses behind the name of a stretch.
 /** @type {(line: LineDrawing, pen: Pen, paint: Paint, text: Text, edge: number, right: number) => number} */
 function drawTicks(line, pen, paint, text, edge, right) {
-  const wide = 110,
-    step = 2 ** Math.ceil(Math.log2(Math.max(wide / line.scale, 1)));
+  const step = 2 ** Math.ceil(Math.log2(Math.max(TICK_DISTANCE / line.scale, 1)));
   const begin = line.at(edge) - text.x,
     first = BigInt(Math.max(0, Math.floor(begin)));
   const round = BigInt(step);
@@ -81,15 +98,15 @@ function drawTicks(line, pen, paint, text, edge, right) {
   for (let where = ((text.start + first) / round + 1n) * round; ; where += round) {
     const left = line.px(text.x + Number(where - text.start));
     if (left > right || !(step < Infinity)) return edge;
-    const words = line.binary.relocatable ? `+0x${where.toString(16)}` : `0x${where.toString(16)}`;
+    const words = `${line.binary.relocatable ? "+" : ""}${hexadecimal(where)}`;
     const width = pen.measureText(words).width;
-    if (left > right - width - 8) return edge;
+    if (left > right - width - TICK_SPACE.right) return edge;
     if (left < edge) continue;
     pen.fillStyle = paint.grid;
-    pen.fillRect(Math.round(left), RULER - 6, 1, 6);
+    pen.fillRect(Math.round(left), RULER - TICK_HEIGHT, 1, TICK_HEIGHT);
     pen.fillStyle = paint.quiet;
-    pen.fillText(words, left + 4, 13);
-    edge = left + width + 12;
+    pen.fillText(words, left + TICK_SPACE.left, RULER_BASELINE);
+    edge = left + width + TICK_SPACE.behind;
   }
 }
 
@@ -99,54 +116,58 @@ export function drawFunctions(line, pen, paint, {y, height}) {
   pen.fillRect(line.gutter, y, line.width - line.gutter, height);
   pen.fillStyle = paint["code-1"];
   line.bins.code.forEach((part, pixel) => {
-    if (part <= 0.004) return;
+    if (part <= LEAST_CODE) return;
     pen.globalAlpha = Math.min(1, 0.25 + 0.75 * part);
     pen.fillRect(line.gutter + pixel, y, 1, height);
   });
   pen.globalAlpha = 1;
   pen.font = paint.mono;
   pen.textBaseline = "middle";
-  for (const its of line.bins.wide) {
-    const left = Math.max(line.px(line.binary.x[its]), line.gutter);
-    const right = Math.min(line.px(line.binary.xEnd[its]), line.width);
-    const gap = right - left > 6 ? 1 : 0.5;
+  for (const index of line.bins.wide) {
+    const left = Math.max(line.px(line.binary.x[index]), line.gutter);
+    const right = Math.min(line.px(line.binary.xEnd[index]), line.width);
+    const width = right - left,
+      gap = width > GAP.narrowTo ? GAP.normal : GAP.narrow;
     pen.fillStyle = paint.soft;
-    pen.fillRect(left, y, right - left, height);
-    pen.fillStyle = its % 2 ? paint["code-1"] : paint["code-2"];
-    pen.fillRect(left, y, Math.max(right - left - gap, 1), height);
-    const letters = Math.floor((right - left - 10) / 7.25);
-    if (letters < 3) continue;
-    const name = line.binary.name(its);
+    pen.fillRect(left, y, width, height);
+    pen.fillStyle = index % 2 ? paint["code-1"] : paint["code-2"];
+    pen.fillRect(left, y, Math.max(width - gap, 1), height);
+    const letters = Math.floor((width - 2 * NAME_SPACE) / LETTER);
+    if (letters < LEAST_LETTERS) continue;
     pen.fillStyle = paint["code-ink"];
-    pen.fillText(name.length <= letters ? name : `${name.slice(0, letters - 1)}\u2026`, left + 5, y + height / 2 + 1);
+    pen.fillText(shortened(line.binary.name(index), letters), left + NAME_SPACE, y + height / 2 + 1);
   }
 }
 
 /** @type {(line: LineDrawing, pen: Pen, paint: Paint, lane: Lane) => void} */
 export function drawRows(line, pen, paint, {y, height}) {
-  const binary = line.binary,
-    per = line.bins.rows;
   pen.fillStyle = paint.grid;
   pen.fillRect(line.gutter, y + height - 1, line.width - line.gutter, 1);
-  // Where single rows can be seen they are drawn; elsewhere how many there are.
-  if (line.scale > 1.5) {
-    for (const its of line.bins.wide) {
-      const rows = binary.rows;
-      for (let row = rows.first[its]; row < rows.first[its + 1]; row++) {
-        const left = line.px(binary.x[its] + rows.offset[row]);
-        if (left < line.gutter - 2 || left > line.width) continue;
-        pen.fillStyle = paint.c2;
-        pen.fillRect(Math.round(left), y + 4, 2, height - 5);
-      }
-    }
-    return;
-  }
-  const most = per.reduce((one, other) => Math.max(one, other), 0);
   pen.fillStyle = paint.c2;
-  per.forEach((number, pixel) => {
+  if (line.scale > ROWS_SCALE) drawSingleRows(line, pen, y + 4, height - 5);
+  else drawRowCounts(line, pen, y + height - 1, height - 2);
+}
+
+/** @type {(line: LineDrawing, pen: Pen, y: number, height: number) => void} */
+function drawSingleRows(line, pen, y, height) {
+  const {rows, x} = line.binary;
+  for (const index of line.bins.wide) {
+    for (let row = rows.first[index]; row < rows.first[index + 1]; row++) {
+      const left = line.px(x[index] + rows.offset[row]);
+      if (left < line.gutter - ROW_WIDTH || left > line.width) continue;
+      pen.fillRect(Math.round(left), y, ROW_WIDTH, height);
+    }
+  }
+}
+
+// How many rows there are in each pixel.
+/** @type {(line: LineDrawing, pen: Pen, bottom: number, highest: number) => void} */
+function drawRowCounts({bins, gutter}, pen, bottom, highest) {
+  const most = bins.rows.reduce((largest, number) => Math.max(largest, number), 0);
+  bins.rows.forEach((number, pixel) => {
     if (number <= 0) return;
-    const tall = Math.max(1, (number / most) * (height - 2));
-    pen.fillRect(line.gutter + pixel, y + height - 1 - tall, 1, tall);
+    const height = Math.max(1, (number / most) * highest);
+    pen.fillRect(gutter + pixel, bottom - height, 1, height);
   });
 }
 
@@ -157,7 +178,7 @@ export function drawCover(line, pen, paint, {y, height}) {
   line.bins.lost.forEach((part, pixel) => {
     if (!part) return;
     pen.globalAlpha = Math.min(1, 0.45 + part);
-    pen.fillRect(line.gutter + pixel, y, 1.4, height);
+    pen.fillRect(line.gutter + pixel, y, LOST_WIDTH, height);
   });
   pen.globalAlpha = 1;
 }
@@ -169,10 +190,11 @@ export function drawSFrame(line, pen, paint, {y, height}) {
   const colours = {[VERDICT.DIFFERENT]: paint.bad, [VERDICT.ONLY_FRAMES]: paint.warn};
   for (const [owner, list] of binary.stretches.byFunction) {
     if (binary.xEnd[owner] < line.from || binary.x[owner] > line.to) continue;
-    for (const its of list) {
-      const left = binary.x[owner] + Number(binary.stretches.start[its] - binary.start[owner]);
-      pen.fillStyle = colours[binary.stretches.verdict[its]] ?? paint.quiet;
-      pen.fillRect(line.px(left), y, Math.max(1.2, binary.stretches.size[its] * line.scale), height);
+    for (const stretch of list) {
+      const left = binary.x[owner] + Number(binary.stretches.start[stretch] - binary.start[owner]);
+      pen.fillStyle = colours[binary.stretches.verdict[stretch]] ?? paint.quiet;
+      const width = Math.max(STRETCH_WIDTH, binary.stretches.size[stretch] * line.scale);
+      pen.fillRect(line.px(left), y, width, height);
     }
   }
 }
@@ -182,7 +204,7 @@ export function drawSFrame(line, pen, paint, {y, height}) {
 function drawGround(line, pen, paint, y, height) {
   pen.fillStyle = paint.good;
   line.bins.code.forEach((part, pixel) => {
-    if (part <= 0.004) return;
+    if (part <= LEAST_CODE) return;
     pen.globalAlpha = Math.min(1, 0.2 + 0.8 * part);
     pen.fillRect(line.gutter + pixel, y + height / 2 - 1, 1, 3);
   });

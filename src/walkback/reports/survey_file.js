@@ -2,33 +2,43 @@
 /** @import {Details} from "./survey_details.js" */
 /** @import {Files} from "./survey_list.js" */
 /** @import {Child} from "../pages/types.js" */
-import {NONE, bytes, count, counted, html, known, maker, percent} from "../pages/common.js";
-import {facts, part, smallTable} from "./survey_details.js";
+/** @import {Head} from "../pages/common.js" */
+import {NONE, bytes, count, counted, folded, html, known, maker, percent} from "../pages/common.js";
+import {facts, part} from "./survey_details.js";
 import {partsOf, replacementOf, sizesOf, whatIfsOf} from "./survey_sizes.js";
+import {textTable} from "./survey_table.js";
 import {nameAndPlace} from "./survey_words.js";
 
+const MOST_PLACES = 100;
+const NEWEST_VERSION = 3;
 /** @type {Record<string, string>} */
 const ABOUT = {uncovered: "cannot say", finding: "findings", different: "differences"};
+// Groups of reasons stand in this order, and within one the newest version is first.
+const ABOUT_ORDER = ["finding", "different", "uncovered"];
+const ABOUT_RANK = 10;
+const FIRST_OF_GROUP = 1;
+const MESSAGE_PARTS = ": ";
 
 /** @type {(files: Files, file: number) => HTMLElement} */
 function placesOf(files, file) {
-  const found = [];
+  /** @type {HTMLElement[]} */
+  const items = [];
   for (let place = files.first[file]; place < files.first[file + 1]; place++) {
-    const its = files.words.package[files.package[place]];
-    found.push(
+    const packageName = files.words.package[files.package[place]];
+    items.push(
       html(
         "li",
         {},
         html("bdi", {class: "mono"}, files.places[place]),
-        its && html("span", {class: "quiet"}, html("bdi", {}, ` ${its}`)),
+        packageName && html("span", {class: "quiet"}, html("bdi", {}, ` ${packageName}`)),
       ),
     );
   }
   return html(
     "ul",
     {class: "places names"},
-    found.slice(0, 100),
-    found.length > 100 && html("li", {class: "quiet"}, `and ${count(found.length - 100)} more`),
+    items.slice(0, MOST_PLACES),
+    items.length > MOST_PLACES && html("li", {class: "quiet"}, `and ${count(items.length - MOST_PLACES)} more`),
   );
 }
 
@@ -58,164 +68,173 @@ function sframeOf(details, file) {
 // Functions with a reason, a group for each reason.
 /** @type {(details: Details, file: number) => HTMLElement | null} */
 function reasonsOf(details, file) {
+  const groups = reasonGroups(details, file);
+  return groups.length ? part("Functions to look at", ...groups.map((rows) => reasonOf(details, rows))) : null;
+}
+
+/** @type {(details: Details, file: number) => number[][]} */
+function reasonGroups(details, file) {
   /** @type {number[][]} */
   const groups = [];
   for (let row = details.firstReason[file]; row < details.firstReason[file + 1]; row++) {
-    // The first of each group has place 1, and is stored as 2.
-    if (details.number("reason_place", row) === 1) groups.push([]);
+    if (details.number("reason_place", row) === FIRST_OF_GROUP) groups.push([]);
     groups[groups.length - 1].push(row);
   }
-  if (!groups.length) return null;
   /** @type {(rows: number[]) => number} */
-  const rank = (rows) =>
-    ["finding", "different", "uncovered"].indexOf(details.word("reason_about", rows[0])) * 10 -
-    (details.number("reason_version", rows[0]) ?? 0);
-  groups.sort((one, other) => rank(one) - rank(other));
-  const shown = groups.map((rows) => {
-    const first = rows[0],
-      about = details.word("reason_about", first),
-      version = details.number("reason_version", first);
-    const total = details.number("reason_total", first),
-      severity = details.word("reason_severity", first);
-    const title = about === "uncovered" ? `Version ${version} ${ABOUT.uncovered}` : (ABOUT[about] ?? about);
-    const code = details.word("reason_code", first),
-      [message] = details.word("reason_message", first).split(": ");
-    const list = rows.map((row) => [
-      details.names[row] || NONE,
-      details.address(row),
-      bytes(details.number("reason_size", row)),
-      [
-        details.word("reason_section", row),
-        about === "uncovered"
-          ? details.word("reason_message", row).split(": ").slice(1).join(": ")
-          : details.word("reason_message", row),
-      ]
-        .filter(Boolean)
-        .join(", ") || NONE,
-    ]);
-    const words = list.some((row) => row[3] !== NONE);
-    /** @type {[title: string, right: boolean][]} */
-    const columns = [
-      ["Function", false],
-      ["At", true],
-      ["Size", true],
-      ["What", false],
-    ];
-    const number = about === "uncovered" ? counted(total, "function") : counted(total, "place");
-    // What older versions cannot say is shown where it is wanted.
-    return html(
-      "details",
-      {class: "reason", open: about !== "uncovered" || version === 3},
-      html(
-        "summary",
-        {},
-        html(
-          "h4",
-          {},
-          `${title}: ${about === "uncovered" ? message : code}`,
-          severity && html("span", {class: "bad"}, ` ${severity}`),
-        ),
-      ),
-      html(
-        "p",
-        {class: "quiet"},
-        `${number}${rows.length < (total ?? 0) ? `, of which these are the largest ${count(rows.length)}` : ""}`,
-      ),
-      smallTable(
-        words ? columns : columns.slice(0, 3),
-        list.map((row) => (words ? row : row.slice(0, 3))),
-        title,
-      ),
-    );
-  });
-  return part("Functions to look at", ...shown);
+  const rank = ([first]) =>
+    ABOUT_ORDER.indexOf(details.word("reason_about", first)) * ABOUT_RANK -
+    (details.number("reason_version", first) ?? 0);
+  return groups.sort((one, other) => rank(one) - rank(other));
+}
+
+// The functions of a group, and what its reason is.
+/** @type {(details: Details, rows: number[]) => HTMLElement} */
+function reasonOf(details, rows) {
+  const [first] = rows,
+    about = details.word("reason_about", first),
+    version = details.number("reason_version", first),
+    total = details.number("reason_total", first),
+    severity = details.word("reason_severity", first);
+  const isUncovered = about === "uncovered";
+  const title = isUncovered ? `Version ${version} ${ABOUT.uncovered}` : (ABOUT[about] ?? about);
+  const [message] = details.word("reason_message", first).split(MESSAGE_PARTS);
+  const words = `${title}: ${isUncovered ? message : details.word("reason_code", first)}`;
+  const largest = rows.length < (total ?? 0) ? `, of which these are the largest ${count(rows.length)}` : "";
+  // What older versions cannot say is shown where it is wanted.
+  return html(
+    "details",
+    {class: "reason", open: !isUncovered || version === NEWEST_VERSION},
+    html("summary", {}, html("h4", {}, words, severity && html("span", {class: "bad"}, ` ${severity}`))),
+    html("p", {class: "quiet"}, `${counted(total, isUncovered ? "function" : "place")}${largest}`),
+    reasonTable(details, rows, title),
+  );
+}
+
+/** @type {(details: Details, rows: number[], title: string) => HTMLElement} */
+function reasonTable(details, rows, title) {
+  const cells = rows.map((row) => [
+    details.names[row] || NONE,
+    details.address(row),
+    bytes(details.number("reason_size", row)),
+    reasonWords(details, row) || NONE,
+  ]);
+  /** @type {Head[]} */
+  const heads = [
+    ["Function", false],
+    ["At", true],
+    ["Size", true],
+    ["What", false],
+  ];
+  const what = heads.length - 1;
+  if (cells.some((row) => row[what] !== NONE)) return textTable(heads, cells, title);
+  return textTable(
+    heads.slice(0, what),
+    cells.map((row) => row.slice(0, what)),
+    title,
+  );
+}
+
+// What is said of one function, besides what is said of the group.
+/** @type {(details: Details, row: number) => string} */
+function reasonWords(details, row) {
+  const message = details.word("reason_message", row),
+    isUncovered = details.word("reason_about", row) === "uncovered";
+  const own = isUncovered ? message.split(MESSAGE_PARTS).slice(1).join(MESSAGE_PARTS) : message;
+  return [details.word("reason_section", row), own].filter(Boolean).join(", ");
 }
 
 // Damaged call frame information goes on behind the code that there is.
 /** @type {(code: number, text: number) => string} */
 const shareOfText = (code, text) => (code > text ? "more than all of it" : percent(code / text));
+
+/** @type {(details: Details, file: number) => HTMLElement} */
+function identityOf(details, file) {
+  /** @type {(name: string) => string} */
+  const word = (name) => details.word(name, file);
+  const made = maker(word("producer"), word("producer_version"), word("language"));
+  const words = [word("kind"), word("machine"), made].filter(Boolean).join(" \u00b7 ");
+  return html("p", {class: "quiet"}, html("bdi", {}, words));
+}
+
+/** @type {(details: Details, file: number) => HTMLElement} */
+function propertiesOf(details, file) {
+  const {files} = details;
+  /** @type {(name: string) => string} */
+  const word = (name) => details.word(name, file);
+  /** @type {(name: string) => number | null} */
+  const number = (name) => details.number(name, file);
+  return part(
+    "What it is",
+    facts([
+      ["Outcome", word("outcome")],
+      ["Error", word("error")],
+      ["Kind", word("kind")],
+      ["Architecture", word("machine")],
+      ["Producer", [word("producer"), word("producer_version")].filter(Boolean).join(" ")],
+      ["Evidence", word("producer_evidence")],
+      ["All that left a mark", word("producers")],
+      ["Language", word("language")],
+      ["Linker", word("linker")],
+      ["Build ID", files.buildId[file]],
+      ["File", bytes(files.number("bytes", file))],
+      ["Text", bytes(number("text_bytes"))],
+      [".eh_frame", bytes(number("eh_frame"))],
+      [".eh_frame_hdr", bytes(number("eh_frame_hdr"))],
+      [".debug_frame", bytes(number("debug_frame"))],
+      ["Derived from", word("source")],
+      ...describedCode(details, file),
+      ["Of code that is not there", count(number("dead") || null)],
+      ["Of no code", count(number("empty") || null)],
+      ["Not readable", count(number("unreadable") || null)],
+      ["Described by others", count(number("shadowed") || null)],
+    ]),
+  );
+}
+
+// Functions and their code, and what of them has a frame pointer.
+/** @type {(details: Details, file: number) => [title: string, value: string][]} */
+function describedCode(details, file) {
+  /** @type {(name: string) => number | null} */
+  const number = (name) => details.number(name, file);
+  const functions = details.files.number("functions", file),
+    code = number("code_bytes"),
+    text = number("text_bytes"),
+    framedCode = number("fp_bytes");
+  /** @type {(some: number | null) => string} */
+  const ofFunctions = (some) => (functions ? `${count(some)}, ${percent((some ?? 0) / functions)}` : "");
+  return [
+    ["Functions", count(functions)],
+    ["Rows", count(number("rows"))],
+    ["Their code", bytes(code)],
+    ["Of the text", text && known(code) ? shareOfText(code, text) : ""],
+    ["CFA from the frame pointer", ofFunctions(details.files.number("fp_functions", file))],
+    ["Code where it is", known(framedCode) && code ? percent(framedCode / code) : ""],
+    ["Save the caller's", ofFunctions(number("fp_saved"))],
+  ];
+}
+
+/** @type {(details: Details, file: number) => HTMLElement} */
+function questionsOf(details, file) {
+  const queries = ["files", "versions", "functions"].map(
+    (table) => `SELECT * FROM ${table} WHERE content = '${details.contents[file]}';\n`,
+  );
+  return folded("SQL", html("pre", {tabindex: "0"}, html("code", {}, queries.join(""))));
+}
+
 /** @type {(details: Details, file: number) => {name: string, parts: Child[]}} */
 export function fileOf(details, file) {
-  const {files} = details,
-    [name] = nameAndPlace(files.name(file)),
-    functions = files.number("functions", file);
-  const pointers = files.number("fp_functions", file);
-  /** @type {(title: string) => string} */
-  const word = (title) => details.word(title, file);
-  /** @type {(title: string) => number | null} */
-  const number = (title) => details.number(title, file);
-  const code = number("code_bytes"),
-    text = number("text_bytes");
+  const [name] = nameAndPlace(details.files.name(file));
   const parts = [
-    html(
-      "p",
-      {class: "quiet"},
-      html(
-        "bdi",
-        {},
-        [word("kind"), word("machine"), maker(word("producer"), word("producer_version"), word("language"))]
-          .filter(Boolean)
-          .join(" \u00b7 "),
-      ),
-    ),
-    part("Where it is", placesOf(files, file)),
+    identityOf(details, file),
+    part("Where it is", placesOf(details.files, file)),
     sizesOf(details, file),
     reasonsOf(details, file),
     sframeOf(details, file),
-    part(
-      "What it is",
-      facts([
-        ["Outcome", word("outcome")],
-        ["Error", word("error")],
-        ["Kind", word("kind")],
-        ["Architecture", word("machine")],
-        ["Producer", [word("producer"), word("producer_version")].filter(Boolean).join(" ")],
-        ["Evidence", word("producer_evidence")],
-        ["All that left a mark", word("producers")],
-        ["Language", word("language")],
-        ["Linker", word("linker")],
-        ["Build ID", files.buildId[file]],
-        ["File", bytes(files.number("bytes", file))],
-        ["Text", bytes(text)],
-        [".eh_frame", bytes(number("eh_frame"))],
-        [".eh_frame_hdr", bytes(number("eh_frame_hdr"))],
-        [".debug_frame", bytes(number("debug_frame"))],
-        ["Derived from", word("source")],
-        ["Functions", count(functions)],
-        ["Rows", count(number("rows"))],
-        ["Their code", bytes(code)],
-        ["Of the text", text && known(code) ? shareOfText(code, text) : ""],
-        ["CFA from the frame pointer", functions ? `${count(pointers)}, ${percent((pointers ?? 0) / functions)}` : ""],
-        ["Code where it is", known(number("fp_bytes")) && code ? percent((number("fp_bytes") ?? 0) / code) : ""],
-        [
-          "Save the caller's",
-          functions ? `${count(number("fp_saved"))}, ${percent((number("fp_saved") ?? 0) / functions)}` : "",
-        ],
-        ["Of code that is not there", count(number("dead") || null)],
-        ["Of no code", count(number("empty") || null)],
-        ["Not readable", count(number("unreadable") || null)],
-        ["Described by others", count(number("shadowed") || null)],
-      ]),
-    ),
+    propertiesOf(details, file),
     partsOf(details, file),
     whatIfsOf(details, file),
     replacementOf(details, file),
-    html(
-      "details",
-      {},
-      html("summary", {}, "SQL"),
-      html(
-        "pre",
-        {tabindex: "0"},
-        html(
-          "code",
-          {},
-          ["files", "versions", "functions"]
-            .map((table) => `SELECT * FROM ${table} WHERE content = '${details.contents[file]}';\n`)
-            .join(""),
-        ),
-      ),
-    ),
+    questionsOf(details, file),
   ];
   return {name, parts};
 }

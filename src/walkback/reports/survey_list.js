@@ -1,53 +1,30 @@
-// The list of all files: searched, chosen from and sorted; only the rows that are seen are in the page.
-/** @import {Numbers} from "../pages/types.js" */
+// The list of all files, sorted; only the rows that are seen are in the page.
 /** @import {Columns} from "../pages/columns.js" */
 /** @import {SurveyMeta} from "./types.js" */
-import {sums} from "../pages/columns.js";
-import {NONE, byId, bytes, count, counted, html, known, ratio} from "../pages/common.js";
+import {KeptColumns, sums} from "../pages/columns.js";
+import {NONE, bytes, clamped, count, html, known, ratio} from "../pages/common.js";
+import {isModified, oncePerFrame} from "../pages/events.js";
 import {nameAndPlace} from "./survey_words.js";
 
-const ROW = 54,
-  SPARE = 6;
-const CHOICES = [
-  ["machine", "Architecture"],
-  ["producer", "Producer"],
-  ["language", "Language"],
-  ["kind", "Kind"],
-  ["outcome", "Outcome"],
-];
+const ROW_HEIGHT = 54; // As the style has it.
+const HIDDEN_ROWS = 6; // That are there above and below those in sight.
+const HEIGHT_UNKNOWN = 600;
+const PAGE_OVERLAP = 2;
+const SORTED_FIRST = "Call frames";
 
-export class Files {
+export class Files extends KeptColumns {
   /** @param {SurveyMeta} meta @param {Columns} columns */
   constructor(meta, columns) {
-    /** @type {Map<string, Numbers>} */
-    this.kept = new Map();
+    super(columns, meta.words);
     // What a search looks into; made when there is one.
     /** @type {string[] | null} */
     this.searched = null;
-    this.words = meta.words;
-    this.columns = columns;
     const places = this.numbers("places");
     this.count = places.length;
     this.first = sums(places);
     this.places = columns.texts("place", this.first[this.count]);
     this.package = this.numbers("package");
     this.buildId = columns.texts("build_id", this.count);
-  }
-  /** @type {(name: string) => Numbers} */
-  numbers(name) {
-    const kept = this.kept.get(name) ?? this.columns.numbers(name);
-    this.kept.set(name, kept);
-    return kept;
-  }
-  // Numbers are stored one more than they are.
-  /** @type {(name: string, file: number) => number | null} */
-  number(name, file) {
-    const value = this.numbers(name)[file];
-    return value ? value - 1 : null;
-  }
-  /** @type {(name: string, file: number) => string} */
-  word(name, file) {
-    return this.words[name][this.numbers(name)[file]];
   }
   /** @type {(version: number, file: number) => number | null} */
   ratio(version, file) {
@@ -118,9 +95,9 @@ export class FileList {
     // Which files to show: a byte for each, or all.
     /** @type {Uint8Array | null} */
     this.accepted = null;
-    this.waiting = false;
     // Which rows are there.
     this.drawn = "";
+    this.redraw = oncePerFrame(() => this.draw());
     this.order = Uint32Array.from({length: files.count}, (_, file) => file);
     this.shown = this.order;
     this.heads = LISTED.map((column, number) =>
@@ -140,10 +117,13 @@ export class FileList {
     );
     this.scroll = html("div", {class: "rows", tabindex: "-1"}, this.table);
     holder.replaceChildren(this.scroll);
-    this.scroll.addEventListener("scroll", () => this.soon(), {passive: true});
+    this.scroll.addEventListener("scroll", this.redraw, {passive: true});
     this.table.addEventListener("keydown", (event) => this.key(event));
-    new ResizeObserver(() => this.soon()).observe(this.scroll);
-    this.sort(3, false);
+    new ResizeObserver(this.redraw).observe(this.scroll);
+    this.sort(
+      LISTED.findIndex(({title}) => title === SORTED_FIRST),
+      false,
+    );
   }
   /** @type {(column: Listed) => string | null} */
   style(column) {
@@ -153,9 +133,8 @@ export class FileList {
   sort(number, rising = number === this.sorted ? !this.rising : !LISTED[number].write) {
     this.sorted = number;
     this.rising = rising;
-    this.heads.forEach((head, place) =>
-      head.setAttribute("aria-sort", place !== number ? "none" : rising ? "ascending" : "descending"),
-    );
+    const way = rising ? "ascending" : "descending";
+    this.heads.forEach((head, place) => head.setAttribute("aria-sort", place === number ? way : "none"));
     const {value} = LISTED[number],
       sign = rising ? 1 : -1,
       {files} = this;
@@ -163,8 +142,8 @@ export class FileList {
     if (value) {
       // What is not known comes last, whichever way.
       const keys = Float64Array.from(this.order, (file) => {
-        const its = value(files, file);
-        return known(its) ? sign * its : Infinity;
+        const key = value(files, file);
+        return known(key) ? sign * key : Infinity;
       });
       this.order.sort((one, other) => keys[one] - keys[other] || one - other);
     } else if (!rising) this.order.reverse();
@@ -181,33 +160,19 @@ export class FileList {
     this.drawn = "";
     this.draw();
   }
-  soon() {
-    if (this.waiting) return;
-    this.waiting = true;
-    requestAnimationFrame(() => {
-      this.waiting = false;
-      this.draw();
-    });
-  }
   draw() {
-    const tall = this.scroll.clientHeight || 600,
+    const height = this.scroll.clientHeight || HEIGHT_UNKNOWN,
       top = this.scroll.scrollTop;
-    const begin = Math.max(0, Math.floor(top / ROW) - SPARE),
-      end = Math.min(this.shown.length, Math.ceil((top + tall) / ROW) + SPARE);
+    const begin = Math.max(0, Math.floor(top / ROW_HEIGHT) - HIDDEN_ROWS),
+      end = Math.min(this.shown.length, Math.ceil((top + height) / ROW_HEIGHT) + HIDDEN_ROWS);
     const key = `${begin}-${end}-${this.active}`;
     if (key === this.drawn) return;
     this.drawn = key;
-    const had = this.body.contains(document.activeElement);
-    /** @type {(many: number) => HTMLElement} */
-    const space = (many) => {
-      const cell = html("td");
-      cell.style.height = `${many * ROW}px`;
-      return html("tr", {"aria-hidden": "true", class: "space"}, cell);
-    };
+    const hadFocus = this.body.contains(document.activeElement);
     const rows = [];
     for (let place = begin; place < end; place++) rows.push(this.row(place));
-    this.body.replaceChildren(space(begin), ...rows, space(this.shown.length - end));
-    if (had) this.focus();
+    this.body.replaceChildren(spaceFor(begin), ...rows, spaceFor(this.shown.length - end));
+    if (hadFocus) this.focus();
   }
   /** @type {(place: number) => HTMLElement} */
   row(place) {
@@ -220,11 +185,7 @@ export class FileList {
       html("bdi", {}, name || NONE),
     );
     const cells = LISTED.slice(1).map((column) =>
-      html(
-        "td",
-        {class: this.style(column)},
-        column.words ? column.words(files, file) || NONE : column.write?.(column.value?.(files, file) ?? null),
-      ),
+      html("td", {class: this.style(column)}, cellText(column, files, file)),
     );
     return html(
       "tr",
@@ -236,23 +197,22 @@ export class FileList {
   /** @type {(event: KeyboardEvent) => void} */
   key(event) {
     const link = /** @type {HTMLElement} */ (event.target);
-    const page = Math.max(1, Math.floor(this.scroll.clientHeight / ROW) - 2);
+    const page = Math.max(1, Math.floor(this.scroll.clientHeight / ROW_HEIGHT) - PAGE_OVERLAP);
     /** @type {Record<string, number>} */
     const steps = {ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity};
-    if (!link.matches("tbody a") || !(event.key in steps) || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!link.matches("tbody a") || !(event.key in steps) || isModified(event)) return;
     event.preventDefault();
-    this.go(Math.min(this.shown.length - 1, Math.max(0, Number(link.dataset.place) + steps[event.key])));
+    this.go(clamped(Number(link.dataset.place) + steps[event.key], 0, this.shown.length - 1));
   }
   // Move to a row, and show it.
   /** @type {(place: number) => void} */
   go(place) {
     this.active = place;
-    const head = this.heads[0].offsetHeight,
-      top = place * ROW,
-      {scroll} = this;
+    const {scroll} = this,
+      top = place * ROW_HEIGHT,
+      bottom = top + ROW_HEIGHT + this.heads[0].offsetHeight;
     if (top < scroll.scrollTop) scroll.scrollTop = top;
-    else if (top + ROW + head > scroll.scrollTop + scroll.clientHeight)
-      scroll.scrollTop = top + ROW + head - scroll.clientHeight;
+    else if (bottom > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = bottom - scroll.clientHeight;
     this.draw();
     this.focus();
   }
@@ -262,82 +222,15 @@ export class FileList {
   }
 }
 
-// The search and the choices above the list.
-/** @type {(files: Files, list: FileList) => void} */
-export function controls(files, list) {
-  const search = /** @type {HTMLInputElement} */ (byId("search"));
-  const clear = /** @type {HTMLButtonElement} */ (byId("clear"));
-  const dialog = /** @type {HTMLDialogElement} */ (byId("file"));
-  const choices = CHOICES.filter(([name]) => files.words[name].length > 2).map(([name, title]) => {
-    const there = new Uint32Array(files.words[name].length);
-    for (const number of files.numbers(name)) there[number]++;
-    const options = files.words[name].map((word, number) =>
-      there[number] ? html("option", {value: number}, `${word || "unknown"} (${count(there[number])})`) : null,
-    );
-    return html("select", {"aria-label": title, name}, html("option", {value: ""}, title), options);
-  });
-  byId("filters").replaceChildren(...choices);
-  const apply = () => {
-    const wanted = search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
-    const chosen = choices
-      .filter((one) => one.value !== "")
-      .map((one) => ({numbers: files.numbers(one.name), value: Number(one.value)}));
-    clear.disabled = !wanted.length && !chosen.length;
-    let accepted = null;
-    if (wanted.length || chosen.length) {
-      const texts = wanted.length ? files.texts() : [];
-      accepted = new Uint8Array(files.count);
-      for (let file = 0; file < files.count; file++) {
-        accepted[file] = Number(
-          chosen.every(({numbers, value}) => numbers[file] === value) &&
-            wanted.every((word) => texts[file].includes(word)),
-        );
-      }
-    }
-    list.show(accepted);
-    const shown = list.shown.length;
-    byId("matched").textContent = accepted
-      ? `${count(shown)} of ${counted(files.count, "file")}`
-      : counted(files.count, "file");
-  };
-  let typing = 0;
-  search.addEventListener("input", () => {
-    clearTimeout(typing);
-    typing = setTimeout(apply, 90);
-  });
-  search.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") {
-      search.value = "";
-      apply();
-    }
-    if (event.key === "ArrowDown" && list.shown.length) {
-      event.preventDefault();
-      apply();
-      list.go(0);
-    }
-  });
-  choices.forEach((one) => one.addEventListener("change", apply));
-  clear.addEventListener("click", () => {
-    search.value = "";
-    choices.forEach((one) => {
-      one.value = "";
-    });
-    apply();
-    search.focus();
-  });
-  byId("controls").addEventListener("submit", (event) => {
-    event.preventDefault();
-    apply();
-  });
-  document.addEventListener("keydown", (event) => {
-    if (
-      event.key === "/" &&
-      !dialog.open &&
-      !(/** @type {Element} */ (event.target).matches("input, select, textarea"))
-    ) {
-      event.preventDefault();
-      search.focus();
-    }
-  });
-  apply();
+/** @type {(column: Listed, files: Files, file: number) => string | undefined} */
+function cellText({value, words, write}, files, file) {
+  return words ? words(files, file) || NONE : write?.(value?.(files, file) ?? null);
+}
+
+// A row as high as those that are not there.
+/** @type {(rows: number) => HTMLElement} */
+function spaceFor(rows) {
+  const cell = html("td");
+  cell.style.height = `${rows * ROW_HEIGHT}px`;
+  return html("tr", {"aria-hidden": "true", class: "space"}, cell);
 }

@@ -2,8 +2,10 @@
 /** @import {Details} from "./survey_details.js" */
 /** @import {Chart} from "./types.js" */
 import {NONE, bytes, count, counted, html, known, percent, ratio} from "../pages/common.js";
-import {part, smallTable} from "./survey_details.js";
-import {drawn} from "./survey_figures.js";
+import {part} from "./survey_details.js";
+import {drawInto} from "./survey_panels.js";
+import {numberHeads, textTable} from "./survey_table.js";
+import {VERSIONS} from "./survey_words.js";
 
 const PART_NAMES = ["header", "index", "padding", "attributes", "starts", "info", "words", "other"];
 const WHAT_IFS = {
@@ -20,55 +22,39 @@ const WHAT_IFS = {
 
 /** @type {(details: Details, file: number) => HTMLElement | null} */
 export function sizesOf(details, file) {
+  /** @type {(version: number) => boolean} */
+  const isMade = (version) => known(details.files.number(`v${version}`, file));
+  const rows = VERSIONS.filter(isMade).map((version) => sizeRow(details, file, version));
+  const impossible = VERSIONS.filter((version) => !isMade(version)).flatMap((version) => {
+    const reason = details.word(`impossible${version}`, file);
+    return reason ? [html("p", {class: "quiet"}, `Version ${version} cannot be made: ${reason}.`)] : [];
+  });
+  if (!rows.length && !impossible.length) return null;
+  const titles = ["Bytes", "Ratio", "Of the file", "Left out", "Of its functions", "Entries", "Rows", "Proved"];
+  const table = rows.length > 0 && textTable(numberHeads(...titles), rows, "Sizes of each version");
+  return part("Sizes", table, ...impossible);
+}
+
+// What a version takes that can be made.
+/** @type {(details: Details, file: number, version: number) => string[]} */
+function sizeRow(details, file, version) {
   const {files} = details,
-    whole = files.number("call_frames", file),
-    size = files.number("bytes", file);
-  /** @type {string[][]} */
-  const rows = [];
-  /** @type {HTMLElement[]} */
-  const parts = [];
-  for (const version of [1, 2, 3]) {
-    const its = files.number(`v${version}`, file),
-      covered = files.number(`covered${version}`, file);
-    const why = details.word(`impossible${version}`, file),
-      functions = files.number("functions", file) ?? 0,
-      lost = functions - (covered ?? 0);
-    if (!known(its)) {
-      if (why) parts.push(html("p", {class: "quiet"}, `Version ${version} cannot be made: ${why}.`));
-      continue;
-    }
-    rows.push([
-      `Version ${version}`,
-      bytes(its),
-      whole ? ratio(its / whole) : NONE,
-      size ? percent(its / size) : NONE,
-      count(lost),
-      functions ? percent(lost / functions) : NONE,
-      count(details.number(`entries${version}`, file)),
-      count(details.number(`rows${version}`, file)),
-      details.number(`proved${version}`, file) ? "yes" : "no",
-    ]);
-  }
-  if (!rows.length) return parts.length ? part("Sizes", ...parts) : null;
-  return part(
-    "Sizes",
-    smallTable(
-      [
-        ["", false],
-        ["Bytes", true],
-        ["Ratio", true],
-        ["Of the file", true],
-        ["Left out", true],
-        ["Of its functions", true],
-        ["Entries", true],
-        ["Rows", true],
-        ["Proved", true],
-      ],
-      rows,
-      "Sizes of each version",
-    ),
-    ...parts,
-  );
+    size = files.number(`v${version}`, file) ?? 0,
+    frames = files.number("call_frames", file),
+    fileSize = files.number("bytes", file),
+    functions = files.number("functions", file) ?? 0;
+  const lost = functions - (files.number(`covered${version}`, file) ?? 0);
+  return [
+    `Version ${version}`,
+    bytes(size),
+    frames ? ratio(size / frames) : NONE,
+    fileSize ? percent(size / fileSize) : NONE,
+    count(lost),
+    functions ? percent(lost / functions) : NONE,
+    count(details.number(`entries${version}`, file)),
+    count(details.number(`rows${version}`, file)),
+    details.number(`proved${version}`, file) ? "yes" : "no",
+  ];
 }
 
 /** @type {(details: Details, file: number) => HTMLElement | null} */
@@ -85,95 +71,74 @@ export function partsOf(details, file) {
     drawing: {kind: "stack", label: "part", values: ["share"], panel: "version", span: null, axis: "", one: false},
     rows: [],
   };
-  for (const version of [1, 2, 3]) {
+  for (const version of VERSIONS) {
     const whole = details.files.number(`v${version}`, file);
     if (!whole) continue;
     for (const name of PART_NAMES) {
-      const its = details.number(`${name}${version}`, file);
-      if (its) figure.rows.push([`version ${version}`, name, its / whole]);
+      const size = details.number(`${name}${version}`, file);
+      if (size) figure.rows.push([`version ${version}`, name, size / whole]);
     }
   }
   if (!figure.rows.length) return null;
-  const holder = html("div", {class: "chart"}),
-    found = part("What the bytes are for", holder);
-  drawn(figure, holder);
-  return found;
+  const chart = html("div", {class: "chart"}),
+    section = part(figure.title, chart);
+  drawInto(figure, chart);
+  return section;
 }
 
 /** @type {(details: Details, file: number) => HTMLElement | null} */
 export function whatIfsOf(details, file) {
+  /** @type {(name: string, version: number) => string[]} */
+  const sizeAndRatio = (name, version) => {
+    const size = details.number(`${name}${version}`, file),
+      whole = details.files.number(`v${version}`, file);
+    return known(size) ? [bytes(size), ratio(whole ? size / whole : null)] : [NONE, NONE];
+  };
   const rows = Object.entries(WHAT_IFS)
-    .map(([name, words]) => [
-      words,
-      ...[2, 3].flatMap((version) => {
-        const its = details.number(`${name}${version}`, file),
-          whole = details.files.number(`v${version}`, file);
-        return known(its) ? [bytes(its), ratio(whole ? its / whole : null)] : [NONE, NONE];
-      }),
-    ])
-    .filter((row) => row.slice(1).some((value) => value !== NONE));
-  return rows.length
-    ? part(
-        "What if",
-        smallTable(
-          [
-            ["", false],
-            ["Version 2", true],
-            ["ratio", true],
-            ["Version 3", true],
-            ["ratio", true],
-          ],
-          rows,
-          "What other formats would take",
-        ),
-      )
-    : null;
+    .map(([name, words]) => [words, ...sizeAndRatio(name, 2), ...sizeAndRatio(name, 3)])
+    .filter(([, ...values]) => values.some((value) => value !== NONE));
+  if (!rows.length) return null;
+  const heads = numberHeads("Version 2", "ratio", "Version 3", "ratio");
+  return part("What if", textTable(heads, rows, "What other formats would take"));
 }
 
 /** @type {(details: Details, file: number) => HTMLElement | null} */
 export function replacementOf(details, file) {
-  /** @type {(name: string) => number} */
-  const number = (name) => details.number(name, file) ?? 0;
   if (!known(details.number("exception_bytes", file))) return null;
-  const whole = details.files.number("call_frames", file),
-    own = details.files.number("v3", file);
-  const total = (own ?? 0) + number("exception_bytes") + number("added_row_bytes");
-  /** @type {(value: number) => string} */
-  const against = (value) => (whole ? ratio(value / whole) : NONE);
+  const rows = replacementRows(details, file);
   return part(
     "To replace .eh_frame, version 3 would also carry",
-    smallTable(
-      [
-        ["", false],
-        ["Bytes", true],
-        ["", false],
-      ],
-      [
-        [
-          "exceptions",
-          bytes(number("exception_bytes")),
-          `${counted(number("personality_functions"), "function")} with a personality, ` +
-            `${count(number("lsda_functions"))} with an LSDA`,
-        ],
-        ["rows that are added", bytes(number("added_row_bytes")), counted(number("added_rows"), "row")],
-        [
-          "other registers in rows",
-          bytes(number("register_bytes")),
-          `${counted(number("register_functions"), "function")}, ${counted(number("register_rows"), "row")}`,
-        ],
-        ["or in numbered sets", bytes(number("numbered_bytes")), counted(number("sets"), "set")],
-        [
-          "all together",
-          bytes(total + number("register_bytes")),
-          `${against(total + number("register_bytes"))} of .eh_frame and .eh_frame_hdr`,
-        ],
-        [
-          "with numbered sets",
-          bytes(total + number("numbered_bytes")),
-          `${against(total + number("numbered_bytes"))} of .eh_frame and .eh_frame_hdr`,
-        ],
-      ],
-      "What a replacement would carry",
-    ),
+    textTable([...numberHeads("Bytes"), ["", false]], rows, "What a replacement would carry"),
   );
+}
+
+/** @type {(details: Details, file: number) => string[][]} */
+function replacementRows(details, file) {
+  /** @type {(name: string) => number} */
+  const number = (name) => details.number(name, file) ?? 0;
+  const frames = details.files.number("call_frames", file),
+    own = details.files.number("v3", file) ?? 0;
+  const exceptions = number("exception_bytes"),
+    addedRows = number("added_row_bytes"),
+    inRows = number("register_bytes"),
+    inSets = number("numbered_bytes");
+  /** @type {(title: string, registers: number) => string[]} */
+  const wholeRow = (title, registers) => {
+    const size = own + exceptions + addedRows + registers;
+    return [title, bytes(size), `${frames ? ratio(size / frames) : NONE} of .eh_frame and .eh_frame_hdr`];
+  };
+  const personalities = counted(number("personality_functions"), "function"),
+    registers = counted(number("register_functions"), "function");
+  return [
+    [
+      "exceptions",
+      bytes(exceptions),
+      `${personalities} with a personality, ${count(number("lsda_functions"))} with an LSDA`,
+    ],
+    ["rows that are added", bytes(addedRows), counted(number("added_rows"), "row")],
+    ["other registers in rows", bytes(inRows), `${registers}, ${counted(number("register_rows"), "row")}`],
+    ["or in numbered sets", bytes(inSets), counted(number("sets"), "set")],
+    wholeRow("all together", inRows),
+    wholeRow("with numbered sets", inSets),
+  ];
 }

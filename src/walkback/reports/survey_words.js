@@ -20,6 +20,10 @@ export function inWords(value, column) {
       return column.words[value] ?? String(value);
   }
 }
+// Where a figure has a column; -1 if it has none of that name.
+/** @type {(figure: {columns: Column[]}, name: string | null) => number} */
+export const columnOf = ({columns}, name) => columns.findIndex((column) => column.name === name);
+export const VERSIONS = [1, 2, 3];
 export const NUMBERS = new Set(["count", "bytes", "share", "ratio", "address"]);
 
 // A path as its last name, and where that is; members stand in brackets.
