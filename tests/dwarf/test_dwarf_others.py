@@ -20,7 +20,7 @@ from walkback.base.errors import DwarfError
 from walkback.dwarf.decoding import decode
 from walkback.dwarf.files import read
 from walkback.dwarf.frames import Frames
-from walkback.dwarf.others import REGISTERS, OtherRule, expression_at, rule_expressions, side_table
+from walkback.dwarf.others import REGISTERS, OtherRule, side_table
 from walkback.dwarf.rulewords import RuleKind
 
 pytestmark = pytest.mark.kernel
@@ -167,16 +167,6 @@ def test_expressions_keep_their_bytes() -> None:
     assert [found[R12].kind, found[R13].kind] == [RuleKind.AT_EXPRESSION, RuleKind.EXPRESSION]
     assert others.is_expression().sum() == 2
     assert {bytes(others.expression(found[one].operand)) for one in (R12, R13)} == {bytes.fromhex(block)}
-    ((key, place),) = rule_expressions(frames).items()
-    assert key == (0, "cfa")
-    assert bytes(expression_at(frames, place)) == bytes.fromhex(block)
-
-
-def test_expressions_of_all_parts_are_found() -> None:
-    long = "96" * 300  # nops
-    frames = frames_of(f"expression 6 {long}; val_expression 7 30; expression 16 3023; def_cfa_expression 31")
-    found = {part: bytes(expression_at(frames, place)).hex() for (_, part), place in rule_expressions(frames).items()}
-    assert found == {"cfa": "31", "ra": "3023", "fp": long, "sp": "30"}
 
 
 def test_registers_beyond_are_counted() -> None:

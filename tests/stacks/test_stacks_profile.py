@@ -109,10 +109,8 @@ def test_the_tree_has_every_prefix_once(stacks: list[list[int]], data: DataObjec
     assert set(paths) == prefixes
     assert [paths[node] if node >= 0 else () for node in tree.node.tolist()] == [tuple(one[::-1]) for one in stacks]
     weight = np.array([data.draw(st.integers(0, 9)) for _ in stacks], np.uint64)
-    total = tree.total_weight(tree.self_weight(weight)).tolist()
-    for path, its in zip(paths, total, strict=True):
-        below = [tuple(one[::-1][: len(path)]) == path for one in stacks]
-        assert its == sum(int(one) for one, there in zip(weight.tolist(), below, strict=True) if there)
+    for path, own in zip(paths, tree.self_weight(weight).tolist(), strict=True):
+        assert own == sum(one for one, stack in zip(weight.tolist(), stacks, strict=True) if tuple(stack[::-1]) == path)
 
 
 def test_chosen_stacks() -> None:

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from walkback.base.arch import AARCH64
 from walkback.base.arrays import I64, U8, U16, U32, Bools
 from walkback.base.errors import DwarfError
@@ -21,7 +19,7 @@ from walkback.dwarf import _others
 from walkback.dwarf._instruction import ProgramReader
 from walkback.dwarf.expressions import leb128
 from walkback.dwarf.frames import Frames
-from walkback.dwarf.rulewords import KIND_MASK, OFFSET_SHIFT, RuleKind
+from walkback.dwarf.rulewords import RuleKind
 
 REGISTERS = _others.REGISTERS
 """Rules of registers with this number or a higher one are only counted; no machine here has such."""
@@ -94,17 +92,6 @@ def side_table(frames: Frames) -> SideTable:
         position = int(frames.fdes.position[stop])
         raise DwarfError(message, offset=position, function=f"FDE {stop}", rule="cfi-other-registers")
     return SideTable(frames, row_set, *columns, unknown)
-
-
-def rule_expressions(frames: Frames) -> dict[tuple[int, str], int]:
-    """Where the expressions of the table's own rules stand, by the rule's number and the part that it gives.
-
-    They are those of all rules; the table has words for some, and the others are inexpressible there.
-    """
-    words = frames.rule_words[:, : len(PARTS)]
-    kinds = words & np.uint64(KIND_MASK)
-    found = np.argwhere((kinds == RuleKind.EXPRESSION) | (kinds == RuleKind.AT_EXPRESSION)).tolist()
-    return {(number, PARTS[part]): int(words[number, part]) >> OFFSET_SHIFT for number, part in found}
 
 
 def expression_at(frames: Frames, place: int) -> memoryview:

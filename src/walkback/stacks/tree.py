@@ -48,11 +48,3 @@ class PrefixTree:
         """The weight of each node's own stacks, from the weight of each stack."""
         some = self.node >= 0
         return sums(self.node[some], weight[some], len(self))
-
-    def total_weight(self, own: U64) -> U64:
-        """The weight of each node with all below it."""
-        total = own.copy()
-        for depth in range(len(self.depth_first) - 2, 0, -1):
-            level = slice(int(self.depth_first[depth]), int(self.depth_first[depth + 1]))
-            np.add.at(total, self.parent[level], total[level])
-        return total

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 
 MAGIC = b"PERFILE2"
+MAGICS = (MAGIC, MAGIC[::-1])
+"""Of either byte order."""
 """As a little-endian machine writes it; a big-endian one writes it backwards."""
 FILE_HEADER = 104
 PIPE_HEADER = 16

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _WIDEST = 24
 """Bytes of a part that are shown on one line."""
-_PERF = (b"PERFILE2", b"2ELIFREP")
 
 
 @click.group()
@@ -162,6 +161,7 @@ def _status(findings: Sequence[ByteFinding]) -> int:
 def _captured(source: str | None, given: dict[str, Any]) -> CapturedImages:
     """The image map of what SOURCE is; `given` has the values of options that are only for some kinds of it."""
     from walkback.capture.imagemaps import CapturedImages, images
+    from walkback.capture.perfdata.layout import MAGICS
     from walkback.cif.objects import from_json
     from walkback.elf import OpenFile, is_elf
 
@@ -171,7 +171,7 @@ def _captured(source: str | None, given: dict[str, Any]) -> CapturedImages:
         kind, takes = "a live process", {"pid"}
     elif is_elf(data):
         kind, takes = "a core file", {"exe", "sysroot", "buildid_dir"}
-    elif folder or bytes(data[:8]) in _PERF:
+    elif folder or bytes(data[:8]) in MAGICS:
         kind, takes = "a recording of perf", {"pid", "sysroot", "buildid_dir"}
     else:
         kind, takes = "JSON", set()

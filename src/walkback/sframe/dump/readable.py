@@ -9,7 +9,7 @@ import numpy as np
 from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U64, Numbers
 from walkback.base.render import LineForm
-from walkback.base.text import printable
+from walkback.base.text import counted, printable
 from walkback.sframe import layout
 from walkback.sframe.dump.view import Entry, View
 from walkback.table.rule import OUTERMOST, Part, PartKind, Rule
@@ -75,14 +75,10 @@ def _facts(view: View) -> str:
     if section.auxiliary:
         lines.append(f"  auxiliary header: {section.auxiliary.hex(' ')}")
     lines.append(
-        f"  {_count(len(section.functions), 'function')}, {_count(len(section.row_start), 'row')}; "
+        f"  {counted(len(section.functions), 'function')}, {counted(len(section.row_start), 'row')}; "
         f"header {section.header_end} bytes, index {len(section.functions) * section.fde_size}, rows {section.fre_len}"
     )
     return "\n".join(lines)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _head(entry: Entry, colour: bool) -> str:
@@ -90,7 +86,7 @@ def _head(entry: Entry, colour: bool) -> str:
     title = printable(entry.name or f"function {entry.number}")
     if colour:
         title = f"\x1b[1m{title}\x1b[0m"
-    words = [_count(entry.size, "byte")]
+    words = [counted(entry.size, "byte")]
     words += [f"repeating blocks of {entry.block_size}"] if entry.masked else []
     words += ["signal frame"] if entry.signal else []
     if entry.fde_type:

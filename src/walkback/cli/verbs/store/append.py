@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from walkback.store.append import Append
 
 FORMS = ("perf", "folded", "cbf")
-_PERF = (b"PERFILE2", b"2ELIFREP")
 _FIRST_TEXT = 4
 
 
@@ -138,12 +137,14 @@ def _opened(file: str) -> contextlib.AbstractContextManager[BinaryIO]:
 
 def _form(file: str, source: BinaryIO) -> tuple[str, BinaryIO]:
     """What a file is, by how it begins, and the whole of it."""
+    from walkback.capture.perfdata.layout import MAGICS
+
     begin = source.read(8)
     if source.seekable():
         source.seek(-len(begin), os.SEEK_CUR)
     else:
         source = io.BufferedReader(_Again(file, begin, source))
-    if begin in _PERF:
+    if begin in MAGICS:
         return "perf", source
     # No text begins so, and no later version of CBF is known.
     return "cbf" if begin and begin[0] < _FIRST_TEXT else "folded", source
