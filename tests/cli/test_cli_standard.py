@@ -9,6 +9,7 @@ import re
 import shutil
 import socket
 import subprocess
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,8 +22,8 @@ from recorded import hello as walked
 from waiting import PATIENCE
 from walkback.base.errors import UnreadableError
 from walkback.cli import paths
-from walkback.cli.main import VERBS, cli
-from walkback.cli.verbs.store import VERBS as STORE_VERBS
+from walkback.cli.main import HEADINGS, cli
+from walkback.cli.verbs.store import HEADINGS as STORE_HEADINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,8 +72,8 @@ def test_every_parameter_that_is_a_path_says_what_a_dash_is() -> None:
                 seen.add(words[0])
             else:
                 assert not {"--output", "FILE", "DIR", "FILE..."} & set(names), (words, parameter.name)
-    assert seen == set(VERBS)
-    assert len(STORE_VERBS) > 5
+    assert seen == set(chain(*HEADINGS.values()))
+    assert len([*chain(*STORE_HEADINGS.values())]) > 5
 
 
 # Reading

@@ -7,6 +7,7 @@ import pty
 import re
 import signal
 import subprocess
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from cli.stored import FOLDED, asked, objects, text
 from waiting import PATIENCE, eventually
 from walkback.cbf.encoding import encode as encode_backtrace
 from walkback.cbf.layout import FrameCode
-from walkback.cli.verbs.store import VERBS
+from walkback.cli.verbs.store import HEADINGS
 from walkback.cli.walking import STREAMED, SUMMED
 from walkback.export.formats import FORMATS as WRITERS
 
@@ -43,8 +44,9 @@ def store(tmp_path: Path, folded: Path) -> Path:
 
 def test_help_tells_of_every_verb() -> None:
     done = run("store", "--help")
-    assert re.findall(r"^  (\w+) {2,}", done.stdout.decode().partition("Commands:")[2], re.MULTILINE) == list(VERBS)
-    for verb in VERBS:
+    verbs = list(chain(*HEADINGS.values()))
+    assert re.findall(r"^  (\w+) {2,}", done.stdout.decode().partition("Put stacks in:")[2], re.MULTILINE) == verbs
+    for verb in verbs:
         helped = run("store", "DIR", verb, "--help")
         assert (helped.returncode, helped.stderr) == (0, b"")
         assert helped.stdout.startswith(f"Usage: walkback store DIR {verb} ".encode())

@@ -32,7 +32,7 @@ FROM = click.option(
     type=click.Choice(FORMS),
     default="auto",
     show_default=True,
-    help="What INPUT is; swift is JSON of Swift's.",
+    help="Format of INPUT; swift is the JSON of Swift's runtime.",
 )
 
 _LARGEST = 1 << 28

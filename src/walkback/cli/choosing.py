@@ -58,12 +58,19 @@ def one_each(labels: Iterable[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
-SINCE = click.option("--since", type=Moment(), metavar="TIME", help="From this time on; 2h is so long ago.")
-UNTIL = click.option("--until", type=Moment(), metavar="TIME", help="Before this time.")
-_HOST = click.option("--host", multiple=True, metavar="NAME", help="Of this host. Again for one more.")
-_PROCESS = click.option("--process", multiple=True, metavar="NAME", help="Of this process. Again for one more.")
+SINCE = click.option(
+    "--since", type=Moment(), metavar="TIME", help="Samples from this time on; 2h means two hours ago."
+)
+UNTIL = click.option("--until", type=Moment(), metavar="TIME", help="Samples before this time.")
+_HOST = click.option("--host", multiple=True, metavar="NAME", help="Samples of this host; may be repeated.")
+_PROCESS = click.option("--process", multiple=True, metavar="NAME", help="Samples of this process; may be repeated.")
 _LABEL = click.option(
-    "--label", "labels", type=Label(), multiple=True, metavar="NAME=VALUE", help="With this label. Again for one more."
+    "--label",
+    "labels",
+    type=Label(),
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Samples with this label; may be repeated.",
 )
 
 

@@ -8,7 +8,7 @@ FOR = click.option(
     "--for",
     "consumer",
     type=click.Choice(["linux", "glibc"]),
-    help="Write what this program reads, without what would end its walk; refuse what it would not load.",
+    help="Target this consumer: omit functions that would stop its unwinder, and fail if it would reject the section.",
 )
 
 

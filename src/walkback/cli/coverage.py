@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from walkback.sections.derive import Derived, Uncovered
 
 LIMIT = click.option(
-    "--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Places listed of each kind."
+    "--limit",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="List at most this many places of each kind.",
 )
 STRICT = click.option("--strict", is_flag=True, help="Exit 1 also if a function is not covered.")
 

@@ -16,38 +16,48 @@ from typing import Any
 import click
 
 from walkback.base.errors import PassedOverWarning, WalkbackError
-from walkback.cli.lazyverbs import LazyVerbs
+from walkback.cli.command import LazyVerbs
 from walkback.cli.output import EXIT_UNREADABLE, EXIT_USAGE, complain
 
-VERBS = (
-    "show",
-    "check",
-    "find",
-    "derive",
-    "compare",
-    "size",
-    "add",
-    "drop",
-    "convert",
-    "link",
-    "fix",
-    "split",
-    "stack",
-    "unwind",
-    "cbf",
-    "cif",
-    "store",
-    "survey",
-    "report",
-)
-"""In the order of `--help`; each is a module in `verbs`, and the command in it."""
+HEADINGS = {
+    "Look at tables": {
+        "show": "Print SFrame sections: functions, rows and rules.",
+        "find": "Show the rule at an address or a symbol.",
+        "check": "Check SFrame sections against every rule of the format.",
+        "compare": "Compare .eh_frame and .sframe, or two files, at every address.",
+        "size": "Show the size of .eh_frame and of SFrame in each version.",
+    },
+    "Make tables": {
+        "derive": "Make an SFrame section from .eh_frame or .debug_frame.",
+        "add": "Add SFrame to a program, library or object, and prove it right.",
+        "drop": "Remove the SFrame section from a file.",
+        "convert": "Convert SFrame to another version.",
+        "link": "Merge the SFrame sections of several files into one.",
+        "fix": "Merge and sort a linked file's SFrame; add its program header.",
+        "split": "Split an object's SFrame: one section for each text section.",
+    },
+    "Walk stacks": {
+        "stack": "Show the stacks of a live process or a core file.",
+        "unwind": "Unwind a perf recording: folded stacks, flame graphs, tables.",
+    },
+    "Keep stacks": {
+        "store": "Keep stacks of many programs in a folder, and query them.",
+        "cbf": "Explain, encode and decode Compact Backtrace Format.",
+        "cif": "Explain, encode and decode Compact Image Map Format.",
+    },
+    "Survey": {
+        "survey": "Measure every ELF file in folders, packages and archives.",
+        "report": "Show the results of a survey, or of one ELF file, as a page.",
+    },
+}
+"""Each verb is a module in `verbs`, and the command in it."""
 
 _EXIT_INTERRUPTED = 130
 
 
 class _Verbs(LazyVerbs):
     folder = "walkback.cli.verbs"
-    verbs = VERBS
+    headings = HEADINGS
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Without a verb, show the help as wrong usage: click before 8.2 takes it for right."""
@@ -70,10 +80,10 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version."
 )
 def cli() -> None:
-    """Make, prove, convert, link, read, check, measure and look up SFrame stack-trace tables, and walk stacks.
+    """Read, check, make and prove SFrame stack-trace tables, and unwind stacks with them.
 
-    Exit status: 0 fine, 1 findings, differences, nothing found or not
-    everything can be said, 2 wrong usage, 3 input unreadable.
+    Exit status: 0 success; 1 findings, differences, no match, or an incomplete result; 2 wrong usage; 3 unreadable
+    input or failed output.
     """
 
 

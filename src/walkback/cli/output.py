@@ -22,8 +22,8 @@ EXIT_USAGE = 2
 EXIT_UNREADABLE = 3
 
 FILE = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=INPUT_FILE)
-SECTION = click.option("--section", metavar="NAME", help="Take the ELF section of this name.")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
+SECTION = click.option("--section", metavar="NAME", help="Use the ELF section of this name.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 
 
 def check_options(files: Iterable[str], section: str | None, address: int | None) -> None:
@@ -71,7 +71,7 @@ class Address(ParameterType[int]):
 
 
 ADDRESS = click.option(
-    "--address", type=Address(), metavar="A", help="Where raw section bytes are loaded. [default: 0]"
+    "--address", type=Address(), metavar="A", help="Address at which a raw section is loaded. [default: 0]"
 )
 
 

@@ -22,10 +22,15 @@ if TYPE_CHECKING:
     from walkback.store.compact import Replaced
 
 STORE = click.option(
-    "--store", type=FOLDER, metavar="DIR", help="Put the stacks into this store, which is made if need be."
+    "--store", type=FOLDER, metavar="DIR", help="Add the stacks to this store; make it if it does not exist."
 )
 LABEL = click.option(
-    "--label", "labels", type=Label(), multiple=True, metavar="NAME=VALUE", help="With --store: of all samples."
+    "--label",
+    "labels",
+    type=Label(),
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="With --store: label all samples; may be repeated.",
 )
 
 

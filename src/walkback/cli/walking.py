@@ -25,27 +25,30 @@ SUMMED = tuple(name for name in FORMAT_NAMES if name not in STREAMED)
 _MOST_SHOWN = 20
 """Lines of what could not be had."""
 
-OUTPUT = click.option("-o", "--output", type=OUTPUT_FILE, help="Where to write. [default: standard output]")
+OUTPUT = click.option("-o", "--output", type=OUTPUT_FILE, help="Write to this file. [default: standard output]")
 _ONLY = click.option(
     "--only",
     type=click.Choice(["sframe", "cfi", "fp"]),
-    help="Walk by this alone, to compare; not by the best there is.",
+    help="Use only this method, for comparison, instead of choosing the best.",
 )
 _LIMIT = click.option(
-    "--max-stack", type=click.IntRange(1, 1 << 20), default=1024, show_default=True, help="The most frames of a stack."
+    "--max-stack", type=click.IntRange(1, 1 << 20), default=1024, show_default=True, help="Most frames per stack."
 )
 SYSROOT = click.option(
-    "--sysroot", type=EXISTING_FOLDER, metavar="DIR", help="Where the files of the machine that it is from are."
+    "--sysroot",
+    type=EXISTING_FOLDER,
+    metavar="DIR",
+    help="Look for the files of the recorded machine below this folder.",
 )
 BUILDID_DIR = click.option(
     "--buildid-dir",
     type=EXISTING_FOLDER,
     metavar="DIR",
-    help="perf's build-ID cache, which keeps files that were rebuilt since. [default: ~/.debug]",
+    help="Build-ID cache of perf. [default: ~/.debug]",
 )
-DEMANGLE = click.option("--demangle/--no-demangle", default=True, help="Show C++, Rust and Swift names as written.")
-LINES = click.option("--lines", is_flag=True, help="Show source files and lines where debug data is there.")
-_CACHE = click.option("--cache/--no-cache", default=True, help="Keep tables of large files on disk.")
+DEMANGLE = click.option("--demangle/--no-demangle", default=True, help="Demangle C++, Rust and Swift names.")
+LINES = click.option("--lines", is_flag=True, help="Show source files and lines, if there is debug information.")
+_CACHE = click.option("--cache/--no-cache", default=True, help="Cache the tables of large files on disk.")
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,15 +19,17 @@ if TYPE_CHECKING:
 
     from walkback.base.errors import LeftOut
 
-IN_PLACE = click.option("-o", "--output", type=OUTPUT_FILE, help="Write a copy instead of replacing the file.")
+IN_PLACE = click.option("-o", "--output", type=OUTPUT_FILE, help="Write a copy; do not change the file.")
 VERSION = click.option(
-    "--version", type=click.IntRange(1, 3), help="Version of SFrame to write. [default: the highest that there is]"
+    "--version", type=click.IntRange(1, 3), help="SFrame version to write. [default: the highest in the input]"
 )
-_PCREL = click.option("--pcrel", type=click.Choice(["yes", "no"]), help="Whether starts count from their own fields.")
+_PCREL = click.option(
+    "--pcrel", type=click.Choice(["yes", "no"]), help="Whether function starts are relative to their own fields."
+)
 _LEAVE_OUT = click.option(
-    "--leave-out", is_flag=True, help="Leave out what cannot be expressed or read, and report it."
+    "--leave-out", is_flag=True, help="Omit functions that cannot be expressed or read, and report them."
 )
-_STRICT = click.option("--strict", is_flag=True, help="Exit 1 if something is left out.")
+_STRICT = click.option("--strict", is_flag=True, help="Exit 1 if a function is omitted.")
 
 
 Subject = str | tuple[str, ...]

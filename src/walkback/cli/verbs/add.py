@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from walkback.base.text import printable
+from walkback.cli.command import verb
 from walkback.cli.consumer import FOR, refuse_both
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, for_each_file
@@ -12,12 +13,12 @@ from walkback.cli.paths import INPUT_FILE, account, output_for
 from walkback.cli.written import IN_PLACE
 
 
-@click.command()
+@verb("walkback add hello", "walkback add hello -o hello.new --for glibc")
 @click.argument("file", type=INPUT_FILE)
 @IN_PLACE
-@click.option("--version", type=click.IntRange(1, 3), help="Version of SFrame to write. [default: 3]")
+@click.option("--version", type=click.IntRange(1, 3), help="SFrame version to write. [default: 3]")
 @FOR
-@click.option("--section", metavar="NAME", help="Take the call frame information of this section.")
+@click.option("--section", metavar="NAME", help="Use the call frame information of this section.")
 @STRICT
 @LIMIT
 @JSON
@@ -33,7 +34,7 @@ def add(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Derive the SFrame section of a file, prove it, and put it into the file."""
+    """Add SFrame to a program, library or object, and prove it right."""
     import json
 
     from walkback.sections.install import add as add_section

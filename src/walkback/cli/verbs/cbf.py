@@ -9,6 +9,7 @@ import click
 
 from walkback.base.text import counted, printable
 from walkback.cli.blobs import FROM, INPUT, coded, read_blob, read_blobs, read_whole
+from walkback.cli.command import Verb
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import INPUT_FILE, STREAM, opened, refuse_input, refuse_terminal
 from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT, complain_of
@@ -27,21 +28,27 @@ _WIDEST = 9
 
 @click.group()
 def cbf() -> None:
-    """Explain, write and read backtraces in Compact Backtrace Format.
+    """Explain, encode and decode Compact Backtrace Format.
 
-    A backtrace is a list of addresses, in one to nine bytes each. Several may stand one after the other.
+    A backtrace is a list of addresses, in one to nine bytes each. A file can have several backtraces.
     """
 
 
-@cbf.command()
+@cbf.command(
+    cls=Verb,
+    examples=(
+        "walkback cbf show '02 1a 40 10 46 00'",
+        "walkback cbf show trace.cbf",
+    ),
+)
 @INPUT
 @FROM
 @JSON
 @click.pass_context
 def show(ctx: click.Context, source: str, form: str, as_json: bool) -> None:
-    """Explain the bytes of backtraces, and say what is wrong with them.
+    """Explain each byte, and what is wrong.
 
-    INPUT is a file, - for standard input, or the bytes themselves as hexadecimal or base64.
+    INPUT is a file, - for standard input, or the bytes as hexadecimal or base64.
     """
     import json
 
@@ -95,10 +102,16 @@ class _Printed:
     """Whether one was left out because all together have too many frames; then the others are, too."""
 
 
-@cbf.command()
+@cbf.command(
+    cls=Verb,
+    examples=(
+        "walkback cbf decode '02 1a 40 10 46 00'",
+        "walkback cbf decode trace.cbf --json",
+    ),
+)
 @INPUT
 @FROM
-@click.option("--lenient", is_flag=True, help="Keep what stands before something wrong, as Swift's reader does.")
+@click.option("--lenient", is_flag=True, help="Keep the frames before an error, as Swift's reader does.")
 @click.option(
     "--limit",
     type=click.IntRange(1, 1 << 26),
@@ -114,7 +127,7 @@ class _Printed:
     show_default=True,
     help="Print at most this many frames of all backtraces together.",
 )
-@click.option("--images", metavar="FILE", type=INPUT_FILE, help="The image map to name frames by, in CIF.")
+@click.option("--images", metavar="FILE", type=INPUT_FILE, help="Name frames with this image map, in CIF.")
 @SYSROOT
 @BUILDID_DIR
 @JSON
@@ -132,10 +145,10 @@ def decode(
     buildid_dir: str | None,
     as_json: bool,
 ) -> None:
-    """Print the frames of backtraces, innermost first.
+    """Print the frames, innermost first.
 
-    INPUT is a file, - for standard input, or the bytes themselves as hexadecimal or base64. The image map that stands
-    beside a backtrace in Swift's JSON is used as that of --images.
+    INPUT is a file, - for standard input, or the bytes as hexadecimal or base64. In Swift's JSON, the image map beside
+    a backtrace serves as --images.
     """
     wanted = _WantedFrames(lenient, limit, all_limit, images, sysroot, buildid_dir, as_json)
 
@@ -243,20 +256,26 @@ def _print_text(one: Backtrace, places: list[Located | None], limit: int) -> Non
     click.echo("\n".join(lines))
 
 
-@cbf.command()
+@cbf.command(
+    cls=Verb,
+    examples=(
+        "walkback cbf encode trace.json --hex",
+        "walkback cbf encode trace.json -o trace.cbf",
+    ),
+)
 @click.argument("source", metavar="[INPUT]", default="-", type=STREAM)
-@click.option("--word", type=click.Choice(["16", "32", "64"]), default="64", show_default=True, help="Bits of a word.")
+@click.option("--word", type=click.Choice(["16", "32", "64"]), default="64", show_default=True, help="Bits per word.")
 @click.option(
     "--as",
     "style",
     type=click.Choice(["shortest", "swift"]),
     default="shortest",
     show_default=True,
-    help="Take the fewest bytes, or make the choices of Swift's writer.",
+    help="Use the fewest bytes, or encode as Swift does.",
 )
 @click.option("--no-end", is_flag=True, help="Do not mark the end of a backtrace that is not truncated.")
-@click.option("--hex", "coding", flag_value="hex", help="Write hexadecimal text, a line a backtrace.")
-@click.option("--base64", "coding", flag_value="base64", help="Write base64 text, a line a backtrace.")
+@click.option("--hex", "coding", flag_value="hex", help="Write hexadecimal text, one backtrace per line.")
+@click.option("--base64", "coding", flag_value="base64", help="Write base64 text, one backtrace per line.")
 @OUTPUT
 @click.pass_context
 def encode(
@@ -269,9 +288,9 @@ def encode(
     coding: str | None,
     output: str | None,
 ) -> None:
-    """Write backtraces that are given as JSON.
+    """Encode backtraces from JSON.
 
-    INPUT is a file or - for standard input: a list of frames, or one a line, as `decode --json` prints them.
+    INPUT is a file or - for standard input. It has a list of frames, or one list per line, as `decode --json` prints.
     """
     refuse_input(source, output)
     if coding is None:

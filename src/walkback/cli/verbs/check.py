@@ -7,23 +7,30 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.base.text import counted, printable
+from walkback.cli.command import verb
 from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, FILE, JSON, SECTION, check_options, for_each_file
 
 if TYPE_CHECKING:
     from walkback.sframe.checking import Finding, Report
 
 
-@click.command()
+@verb("walkback check a.out", "walkback check libcalls.a --for gnu-ld")
 @FILE
 @click.option(
     "--for",
     "consumer",
     type=click.Choice(["linux", "glibc", "gnu-ld"]),
-    help="Say whether this consumer would load the section, and where its walk would stop.",
+    help="Report whether this consumer would load the section, and where its walk would stop.",
 )
-@click.option("--ignore", "ignored", multiple=True, metavar="CODE", help="Leave out the findings of a rule.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Findings listed of each rule."
+    "--ignore", "ignored", multiple=True, metavar="CODE", help="Ignore the findings of this rule; may be repeated."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="List at most this many findings of each rule.",
 )
 @JSON
 @SECTION

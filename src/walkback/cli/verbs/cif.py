@@ -9,6 +9,7 @@ import click
 
 from walkback.base.text import printable
 from walkback.cli.blobs import FROM, INPUT, coded, parsed_json, read_blob
+from walkback.cli.command import Verb
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
 from walkback.cli.paths import INPUT_FILE, opened, refuse_input, refuse_terminal
 from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT, complain_of
@@ -26,21 +27,28 @@ _WIDEST = 24
 
 @click.group()
 def cif() -> None:
-    """Explain, write and read image maps in Compact Image Map Format.
+    """Explain, encode and decode Compact Image Map Format.
 
-    An image map is the list of a process's files with code: path, build ID, where it begins and where its code ends.
+    An image map lists the files that a process has mapped as code: path, build ID, and where the image and its code
+    begin and end.
     """
 
 
-@cif.command()
+@cif.command(
+    cls=Verb,
+    examples=(
+        "walkback cif show hello.cif",
+        "walkback cif show hello.cif --json",
+    ),
+)
 @INPUT
 @FROM
 @JSON
 @click.pass_context
 def show(ctx: click.Context, source: str, form: str, as_json: bool) -> None:
-    """Explain the bytes of an image map, and say what is wrong with them.
+    """Explain each byte, and what is wrong.
 
-    INPUT is a file, - for standard input, or the bytes themselves as hexadecimal or base64.
+    INPUT is a file, - for standard input, or the bytes as hexadecimal or base64.
     """
     import json
 
@@ -66,16 +74,22 @@ def show(ctx: click.Context, source: str, form: str, as_json: bool) -> None:
     ctx.exit(guarded(work, source, source))
 
 
-@cif.command()
+@cif.command(
+    cls=Verb,
+    examples=(
+        "walkback cif decode hello.cif",
+        "walkback cif decode hello.cif --json",
+    ),
+)
 @INPUT
 @FROM
-@click.option("--lenient", is_flag=True, help="Keep the images that can be read, whatever is wrong.")
+@click.option("--lenient", is_flag=True, help="Keep the images that can be read.")
 @JSON
 @click.pass_context
 def decode(ctx: click.Context, source: str, form: str, lenient: bool, as_json: bool) -> None:
-    """Print the images of an image map.
+    """Print the images.
 
-    INPUT is a file, - for standard input, or the bytes themselves as hexadecimal or base64.
+    INPUT is a file, - for standard input, or the bytes as hexadecimal or base64.
     """
     import json
 
@@ -98,9 +112,15 @@ def decode(ctx: click.Context, source: str, form: str, lenient: bool, as_json: b
     ctx.exit(guarded(work, source, source))
 
 
-@cif.command()
+@cif.command(
+    cls=Verb,
+    examples=(
+        "walkback cif encode core.hello -o hello.cif",
+        "walkback cif encode --pid $PID --hex",
+    ),
+)
 @click.argument("source", metavar="[SOURCE]", required=False, type=INPUT_FILE)
-@click.option("--pid", type=click.IntRange(1), metavar="PID", help="A live process, or the one of a recording.")
+@click.option("--pid", type=click.IntRange(1), metavar="PID", help="A live process, or a process of the recording.")
 @click.option("--exe", type=INPUT_FILE, metavar="FILE", help="The program of a core file.")
 @SYSROOT
 @BUILDID_DIR
@@ -110,7 +130,7 @@ def decode(ctx: click.Context, source: str, form: str, lenient: bool, as_json: b
     type=click.Choice(["short", "swift"]),
     default="short",
     show_default=True,
-    help="Take few bytes, or make the choices of Swift's writer.",
+    help="Use few bytes, or encode as Swift does.",
 )
 @click.option("--hex", "coding", flag_value="hex", help="Write hexadecimal text.")
 @click.option("--base64", "coding", flag_value="base64", help="Write base64 text.")
@@ -128,10 +148,10 @@ def encode(
     coding: str | None,
     output: str | None,
 ) -> None:
-    """Write the image map of a live process, a core file or a recording of perf; or one that is given as JSON.
+    """Encode the map of a process, core, recording or JSON.
 
-    SOURCE is a core file, a perf.data file, or JSON as `decode --json` prints it. Without SOURCE the live process
-    --pid is meant, or JSON on standard input.
+    SOURCE is a core file, a perf.data file, or JSON as `decode --json` prints. Without SOURCE, give a live process with
+    --pid, or JSON on standard input.
     """
     if source is None and pid is None:
         source = INPUT_FILE.convert("-", None, ctx)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.base.text import printable
+from walkback.cli.command import verb
 from walkback.cli.coverage import LIMIT, STRICT
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
 from walkback.cli.paths import INPUT_FILE, PLACED_FILE
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
     from walkback.table.verdict import Verdict
 
 
-@click.command()
+@verb("walkback compare a.out", "walkback compare hello hello.sframe@0x2000")
 @click.argument("file", type=INPUT_FILE)
 @click.argument("other", required=False, type=PLACED_FILE)
-@click.option("--section", metavar="NAME", help="Take this section of the first file.")
-@click.option("--other-section", metavar="NAME", help="Take this section of the other file.")
+@click.option("--section", metavar="NAME", help="Use this section of the first file.")
+@click.option("--other-section", metavar="NAME", help="Use this section of the other file.")
 @STRICT
 @LIMIT
 @JSON
@@ -38,10 +39,10 @@ def compare(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Compare the rule of one table with the other's at every address.
+    """Compare .eh_frame and .sframe, or two files, at every address.
 
-    Without OTHER, the call frame information of FILE is compared with its SFrame section. OTHER is a file or raw SFrame
-    bytes with their address, as in raw.sframe@0x4000.
+    OTHER is a second file, or raw SFrame bytes with their address, as in raw.sframe@0x4000. Without it, the call frame
+    information of FILE is compared with its SFrame section.
     """
     import json
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from walkback.base.text import counted
+from walkback.cli.command import verb
 from walkback.cli.consumer import FOR
 from walkback.cli.output import check_raw
 from walkback.cli.paths import INPUT_FILE, output_for
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
     from walkback.cli.written import Written
 
 
-@click.command()
+@verb("walkback convert a.out --version 2", "walkback convert a.out --for linux -o a.new")
 @click.argument("file", type=INPUT_FILE)
 @IN_PLACE
-@click.option("--version", type=click.IntRange(1, 3), help="Version of SFrame to write. Needed without --for.")
+@click.option("--version", type=click.IntRange(1, 3), help="SFrame version to write; required without --for.")
 @FOR
-@click.option("--byteorder", type=click.Choice(["little", "big"]), help="Byte order of raw section bytes.")
+@click.option("--byteorder", type=click.Choice(["little", "big"]), help="Byte order to write; only for raw sections.")
 @options
 @click.pass_context
 def convert(
@@ -37,10 +38,10 @@ def convert(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Write SFrame in another version; every rule stays.
+    """Convert SFrame to another version.
 
-    FILE is a linked file, an object, an archive of objects, or raw section bytes. What the version cannot say is listed
-    and nothing is written, unless --leave-out leaves it out.
+    FILE is a linked file, an object, an archive of objects, or a raw section. If the version cannot express a function,
+    the function is listed and nothing is written; --leave-out writes the rest.
     """
     from walkback.sections.linking.convert import convert as convert_file
 

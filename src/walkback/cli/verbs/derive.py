@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import click
 
+from walkback.cli.command import verb
 from walkback.cli.consumer import FOR, refuse_both
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
 from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
 from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, account, refuse_input, refuse_terminal, same_file
 
-_VERSION = click.option("--version", type=click.IntRange(1, 3), help="Version of SFrame to write. [default: 3]")
+_VERSION = click.option("--version", type=click.IntRange(1, 3), help="SFrame version to write. [default: 3]")
 
 
-@click.command()
+@verb("walkback derive hello -o hello.sframe", "walkback derive hello.o -o hello.sframe --relocs hello.json")
 @click.argument("file", type=INPUT_FILE)
-@click.option("-o", "--output", required=True, type=OUTPUT_FILE, help="Where the bytes of the section go.")
+@click.option("-o", "--output", required=True, type=OUTPUT_FILE, help="Write the section to this file.")
 @_VERSION
 @FOR
 @ADDRESS
-@click.option("--relocs", type=OUTPUT_FILE, help="Where the relocations of an object's section go, as JSON.")
+@click.option("--relocs", type=OUTPUT_FILE, help="Write the relocations of an object's section to this file, as JSON.")
 @click.option(
     "--rows",
     type=click.Choice(["merged", "as-written"]),
     default="merged",
     show_default=True,
-    help="Rows that say something new, or a row wherever an assembler would write one.",
+    help="Only rows that change the rule, or every row that an assembler would write.",
 )
-@click.option("--section", metavar="NAME", help="Take the call frame information of this section.")
+@click.option("--section", metavar="NAME", help="Use the call frame information of this section.")
 @STRICT
 @LIMIT
 @JSON
@@ -45,10 +46,10 @@ def derive(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Make the SFrame section that says what .eh_frame or .debug_frame says.
+    """Make an SFrame section from .eh_frame or .debug_frame.
 
-    The bytes are for the address where `walkback add` would put them, or for --address. They are written only when they
-    are proved to say the same.
+    The section is made for the address where `walkback add` would put it, or for --address. It is written only after a
+    proof that it gives the same rules.
     """
     import json
 

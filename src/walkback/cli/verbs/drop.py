@@ -5,19 +5,21 @@ from __future__ import annotations
 import click
 
 from walkback.base.text import printable
+from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINE, for_each_file
 from walkback.cli.paths import INPUT_FILE, account, output_for
 from walkback.cli.written import IN_PLACE
 
 
-@click.command()
+@verb("walkback drop a.out", "walkback drop a.out -o plain")
 @click.argument("file", type=INPUT_FILE)
 @IN_PLACE
 @click.pass_context
 def drop(ctx: click.Context, file: str, output: str | None) -> None:
-    """Take the SFrame section out of a file.
+    """Remove the SFrame section from a file.
 
-    A file that `walkback add` changed becomes what it was, byte for byte, if nothing else has changed it since.
+    A file that `walkback add` has changed becomes what it was, byte for byte, unless something else has changed it
+    since.
     """
     from walkback.sections.install import drop as drop_section
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.base.text import printable
+from walkback.cli.command import verb
 from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, SECTION, check_options, complain, for_each_file
 from walkback.cli.paths import INPUT_FILE
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from walkback.sframe.lookup import Match
 
 
-@click.command()
+@verb("walkback find a.out main+4", "walkback find libcalls.a f0+2 .text+0x10")
 @click.argument("file", type=INPUT_FILE)
 @click.argument("targets", metavar="ADDR|SYMBOL[+OFF]...", nargs=-1, required=True)
 @JSON
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def find(
     ctx: click.Context, file: str, targets: tuple[str, ...], as_json: bool, section: str | None, address: int | None
 ) -> None:
-    """Look up the rule that holds at addresses and symbols."""
+    """Show the rule at an address or a symbol."""
     import json
 
     from walkback.sframe.lookup import find as lookup

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from walkback.base.text import counted
+from walkback.cli.command import verb
 from walkback.cli.consumer import FOR
 from walkback.cli.paths import INPUT_FILE, output_for
 from walkback.cli.written import IN_PLACE, VERSION, Writing, options, print_done, run, versions_text, wanted_pcrel
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from walkback.cli.written import Written
 
 
-@click.command()
+@verb("walkback fix concatenated", "walkback fix concatenated -o fixed")
 @click.argument("file", type=INPUT_FILE)
 @IN_PLACE
 @VERSION
@@ -34,10 +35,10 @@ def fix(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Make the SFrame of a linked file one sorted section, which the headers describe.
+    """Merge and sort a linked file's SFrame; add its program header.
 
-    It says what was wrong: concatenated, unsorted, doubled or dead functions, a wrong type, a program header that is
-    missing or wrong. A file that is right stays as it is.
+    The verb reports what was wrong: sections that a linker put one after the other, unsorted, duplicate or dead
+    functions, a wrong section type, a missing or wrong program header. It leaves a correct file alone.
     """
     from walkback.sections.linking.fix import fix as fix_file
 

@@ -8,6 +8,7 @@ import click
 
 from walkback.base.errors import WalkbackError
 from walkback.base.text import counted, printable
+from walkback.cli.command import verb
 from walkback.cli.consumer import FOR
 from walkback.cli.output import Address
 from walkback.cli.paths import OUTPUT_FILE, PLACED_FILE, refuse_terminal
@@ -19,16 +20,18 @@ if TYPE_CHECKING:
     from walkback.cli.written import Written
 
 
-@click.command()
+@verb("walkback link a.out concatenated -o all.sframe", "walkback link -r joined.o -o one.o")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PLACED_FILE)
-@click.option("-o", "--output", required=True, type=OUTPUT_FILE, help="Where the section, or with -r the object, goes.")
-@click.option("-r", "--relocatable", is_flag=True, help="Write a copy of one object whose sections have become one.")
+@click.option(
+    "-o", "--output", required=True, type=OUTPUT_FILE, help="Write the section, or with -r the object, to this file."
+)
+@click.option("-r", "--relocatable", is_flag=True, help="Write a copy of one object with its sections merged.")
 @click.option(
     "--view",
     type=click.Choice(["execution", "linking"]),
     default="execution",
     show_default=True,
-    help="One index, or complete sections that follow each other.",
+    help="One index, or whole sections one after the other.",
 )
 @VERSION
 @FOR
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     "--address",
     type=Address(),
     metavar="A",
-    help="Where the section will stand. [default: where the lowest is, or behind all code]",
+    help="Address of the new section. [default: the lowest of the old, or after all code]",
 )
 @options
 @click.pass_context
@@ -55,11 +58,10 @@ def link(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Make one section of all that FILE... have.
+    """Merge the SFrame sections of several files into one.
 
-    The code is laid out already: a FILE is a linked ELF file, or raw section bytes with their address, as in
-    raw.sframe@0x4000, and OUTPUT gets the bytes of the section. With -r the FILE is one relocatable object, and OUTPUT
-    is a copy of it.
+    Each FILE is a linked ELF file, or a raw section with its address, as in raw.sframe@0x4000. The code keeps its
+    place, and OUTPUT is a raw section. With -r, FILE is one relocatable object, and OUTPUT a copy with one section.
     """
     own_fields, how = wanted_pcrel(pcrel, version, consumer), Writing(strict, limit, as_json, output)
     if consumer is not None and view == "linking":

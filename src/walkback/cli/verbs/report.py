@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, opened, refuse_input
 
@@ -22,16 +23,16 @@ _SHOWN = 10
 _WIDEST = 72
 
 
-@click.command()
+@verb("walkback report hello", "walkback report hello -o hello.html")
 @click.argument("subject", metavar="SURVEY|FILE", type=INPUT_FILE)
 @click.option(
     "-o",
     "--output",
     type=OUTPUT_FILE,
-    help="Write a page of HTML, or with --json or --csv these.",
+    help="Write a page of HTML; with --json or --csv, write that.",
 )
-@click.option("--title", metavar="TEXT", help="What to call the page of a survey.")
-@click.option("--figure", "names", metavar="NAME", multiple=True, help="Only this figure. Again for one more.")
+@click.option("--title", metavar="TEXT", help="Title of the page.")
+@click.option("--figure", "names", metavar="NAME", multiple=True, help="Show only this figure; may be repeated.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows of one figure as CSV.")
 @JSON
 @click.pass_context
@@ -44,10 +45,10 @@ def report(
     as_csv: bool,
     as_json: bool,
 ) -> None:
-    """Show what a survey found, or what one ELF file has.
+    """Show the results of a survey, or of one ELF file, as a page.
 
-    With -o it is a page for a browser, which needs no network. Otherwise the figures are printed: as text, as CSV or
-    as JSON; each chosen one as text with the SQL that made it.
+    With -o it writes one page of HTML that needs no network. Without, it prints the figures as text, CSV or JSON; with
+    --figure also the SQL behind each.
     """
     if as_csv and as_json:
         message = "--csv is a format, and --json another"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from walkback.base.text import printable
+from walkback.cli.command import verb
 from walkback.cli.output import (
     ADDRESS,
     EXIT_FINDINGS,
@@ -26,18 +27,22 @@ if TYPE_CHECKING:
     from walkback.sframe.files import SFrameSection, Source
 
 
-@click.command()
+@verb("walkback show a.out", "walkback show a.out --function main")
 @FILE
 @click.option(
     "--format",
     "style",
     type=click.Choice(["readable", "gnu", "llvm"]),
     default="readable",
-    help="For people, as readelf --sframe prints, or as llvm-readobj --sframe (version 2).",
+    help="Readable, like readelf --sframe, or like llvm-readobj --sframe (version 2).",
 )
 @JSON
 @click.option(
-    "--function", "targets", multiple=True, metavar="NAME|ADDR", help="Only the function of this name or address."
+    "--function",
+    "targets",
+    multiple=True,
+    metavar="NAME|ADDR",
+    help="Show only the function with this name or address; may be repeated.",
 )
 @SECTION
 @ADDRESS
@@ -51,7 +56,7 @@ def show(
     section: str | None,
     address: int | None,
 ) -> None:
-    """Print the functions and rules of SFrame sections."""
+    """Print SFrame sections: functions, rows and rules."""
     from walkback.elf import OpenFile, is_archive
     from walkback.sframe.files import read
 

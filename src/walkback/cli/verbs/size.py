@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.base.text import printable
+from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINE, FILE, JSON, for_each_file
 
 if TYPE_CHECKING:
@@ -38,14 +39,14 @@ _WHAT_IF_WORDS = {
 }
 
 
-@click.command()
+@verb("walkback size hello", "walkback size /usr/bin/python3 hello")
 @FILE
 @JSON
 @click.pass_context
 def size(ctx: click.Context, files: tuple[str, ...], as_json: bool) -> None:
-    """Say what .eh_frame and SFrame take, and what each version of SFrame would take.
+    """Show the size of .eh_frame and of SFrame in each version.
 
-    Of one file it is an account; of several a line for each with the totals last, and the account of all together.
+    One file gives a full account. Several files give one line each, the totals, and the account of all together.
     """
     import json
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from walkback.base.text import counted
+from walkback.cli.command import verb
 from walkback.cli.paths import INPUT_FILE, output_for
 from walkback.cli.written import IN_PLACE, VERSION, Writing, options, print_done, run, wanted_pcrel
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from walkback.cli.written import Written
 
 
-@click.command()
+@verb("walkback split inline.o", "walkback split libcalls.a -o split.a")
 @click.argument("file", type=INPUT_FILE)
 @IN_PLACE
 @VERSION
@@ -33,10 +34,10 @@ def split(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Give each text section of an object an SFrame section of its own.
+    """Split an object's SFrame: one section for each text section.
 
-    It goes with its text section by SHF_LINK_ORDER, and into the section group that the text section is in, so that
-    linkers keep and drop both together. FILE is an object or an archive of objects.
+    Each section follows its text section by SHF_LINK_ORDER and joins its section group, so that linkers keep or drop
+    both together. FILE is an object or an archive of objects.
     """
     from walkback.sections.linking.split import split as split_file
 

@@ -10,6 +10,7 @@ import click
 
 from walkback.base.errors import UnreadableError
 from walkback.base.text import counted, printable
+from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
 from walkback.cli.paths import INPUT_FILE, opened, refuse_input, refuse_terminal
 from walkback.cli.storing import LABEL, STORE, check_store, storing
@@ -35,26 +36,26 @@ EXIT_INTERRUPTED = 130
 """Somebody has pressed Ctrl-C; what there was until then is written."""
 
 
-@click.command()
+@verb("walkback stack $PID", "walkback stack core.hello --exe hello --lines")
 @click.argument("target", metavar="PID|CORE", type=INPUT_FILE)
-@click.option("--exe", type=INPUT_FILE, metavar="FILE", help="The program of a core file.")
-@click.option("--format", "form", type=click.Choice(("text", *FORMAT_NAMES)), help="What to write. [default: text]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a thread; the same as --format json.")
-@click.option("--registers", is_flag=True, help="Show the registers of each thread, in text.")
-@click.option("--repeat", type=click.IntRange(1), default=1, metavar="N", help="Look at a process N times.")
+@click.option("--exe", type=INPUT_FILE, metavar="FILE", help="Program of a core file.")
+@click.option("--format", "form", type=click.Choice(("text", *FORMAT_NAMES)), help="Output format. [default: text]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per thread; same as --format json.")
+@click.option("--registers", is_flag=True, help="In text: show the registers of each thread.")
+@click.option("--repeat", type=click.IntRange(1), default=1, metavar="N", help="Take N snapshots of a process.")
 @click.option(
     "--interval",
     type=click.FloatRange(0),
     default=0.01,
     show_default=True,
     metavar="SECONDS",
-    help="Between two looks.",
+    help="Time between snapshots.",
 )
 @click.option(
     "--stack-bytes",
     type=click.IntRange(0, 1 << 30),
     metavar="N",
-    help="Copy this much of each stack at once. [default: 1 MiB]",
+    help="Copy at most this many bytes of each stack at once. [default: 1 MiB]",
 )
 @STORE
 @LABEL
@@ -75,10 +76,10 @@ def stack(
     labels: tuple[tuple[str, str], ...],
     **shared: Any,
 ) -> None:
-    """Show the stacks of all threads of a live process or a core file.
+    """Show the stacks of a live process or a core file.
 
-    A number is a process; the path of a core file whose name is a number begins with ./ then. A process is stopped as
-    briefly as possible, one thread after the other, and goes on whatever happens.
+    A number is a process ID; for a core file with a number for its name, write ./1234. The threads of a process stop
+    one after the other, each as briefly as possible, and always resume.
     """
     common = Shared(**shared)
     live = target.isascii() and target.isdigit()

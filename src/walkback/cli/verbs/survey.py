@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.base.text import printable
+from walkback.cli.command import verb
 from walkback.cli.coverage import percent
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import EXISTING_FOLDER, FOLDER
@@ -41,18 +42,18 @@ _OUTCOMES = {
 }
 
 
-@click.command()
+@verb("walkback survey . -o results", "walkback survey /usr/lib -o results --jobs 2")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FOLDER)
-@click.option("-o", "--output", required=True, type=FOLDER, metavar="DIR", help="The folder of the survey.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. [default: one for each processor]")
-@click.option("--dask", metavar="ADDRESS", help="Let the workers of this scheduler of Dask do it.")
+@click.option("-o", "--output", required=True, type=FOLDER, metavar="DIR", help="Folder for the results.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Number of processes. [default: one per processor]")
+@click.option("--dask", metavar="ADDRESS", help="Use the workers of this Dask scheduler.")
 @click.option(
     "--debug-root",
     "debug_roots",
     multiple=True,
     type=EXISTING_FOLDER,
     metavar="DIR",
-    help="Where separate debug files are. [default: /usr/lib/debug]",
+    help="Folder with separate debug files; may be repeated. [default: /usr/lib/debug]",
 )
 @JSON
 @click.pass_context
@@ -66,10 +67,10 @@ def survey(
     debug_roots: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Survey all ELF files in folders, packages and archives: sizes, coverage, findings, producers.
+    """Measure every ELF file in folders, packages and archives.
 
-    The folder of the survey is made, or if it is one, brought up to date: files that have not changed are not looked
-    through again. So the same command goes on after a survey that was stopped.
+    The results go into a folder. If the folder exists, only new and changed files are measured; so the same command
+    also resumes a survey that was interrupted.
     """
     if jobs is not None and dask is not None:
         message = "--jobs is for this machine, and with --dask the workers are others"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.base.text import printable
+from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
 from walkback.cli.paths import OUTPUT_FILE, STREAM, is_stdout, opened, refuse_input, refuse_terminal, standard_input
 from walkback.cli.progress import progress
@@ -27,27 +28,27 @@ if TYPE_CHECKING:
     from walkback.stacks.profile import SampleBatch
 
 
-@click.command()
+@verb("walkback unwind perf.data --format top", "walkback unwind perf.data --format html -o flame.html")
 @click.argument("file", metavar="PERF.DATA", type=STREAM)
-@click.option("--format", "form", type=click.Choice(FORMAT_NAMES), help="What to write. [default: folded]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a sample; the same as --format json.")
+@click.option("--format", "form", type=click.Choice(FORMAT_NAMES), help="Output format. [default: folded]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per sample; same as --format json.")
 @click.option(
-    "--compare", metavar="WAYS", help="Say how right sframe, cfi, fp and auto are, of those listed by commas."
+    "--compare",
+    metavar="WAYS",
+    help="Measure the accuracy of these methods: sframe, cfi, fp, auto, separated by commas.",
 )
-@click.option("--chart", type=OUTPUT_FILE, help="With --compare: where the chart goes, as SVG.")
+@click.option("--chart", type=OUTPUT_FILE, help="With --compare: write a chart to this file, as SVG.")
 @click.option(
-    "--weight", type=click.Choice(["samples", "period"]), default="samples", show_default=True, help="What to count."
+    "--weight", type=click.Choice(["samples", "period"]), default="samples", show_default=True, help="Unit to count."
 )
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="With --format top: rows per table. [default: 30]")
+@click.option("--kernel/--no-kernel", default=True, help="Show kernel frames.")
 @click.option(
-    "--limit", type=click.IntRange(1), metavar="N", help="With --format top: the rows of each table. [default: 30]"
-)
-@click.option("--kernel/--no-kernel", default=True, help="Show the kernel's frames.")
-@click.option(
-    "--mark-incomplete", is_flag=True, help="Give stacks that are not complete an outermost frame that says so."
+    "--mark-incomplete", is_flag=True, help="Add an outermost frame, as [incomplete: stack-cut], to incomplete stacks."
 )
 @STORE
 @LABEL
-@click.option("--threads", type=click.IntRange(1, 256), help="Walk with this many threads. [default: one a processor]")
+@click.option("--threads", type=click.IntRange(1, 256), help="Number of threads. [default: one per processor]")
 @options
 @click.pass_context
 def unwind(
@@ -67,9 +68,9 @@ def unwind(
     threads: int | None,
     **shared: Any,
 ) -> None:
-    """Walk the stacks of a recording of perf.
+    """Unwind a perf recording: folded stacks, flame graphs, tables.
 
-    It has to be made with `perf record --call-graph dwarf`. PERF.DATA can be - for what `perf record -o -` writes.
+    Record with `perf record --call-graph dwarf`. PERF.DATA can be - for the output of `perf record -o -`.
     """
     common = Shared(**shared)
     if as_json and form not in {None, "json"}:

@@ -11,21 +11,36 @@ from typing import TYPE_CHECKING
 import click
 
 from walkback.base.text import counted, printable
-from walkback.cli.lazyverbs import LazyVerbs
+from walkback.cli.command import LazyVerbs
 from walkback.cli.output import EXIT_FINE, guarded
 from walkback.cli.paths import FOLDER
 
 if TYPE_CHECKING:
     from walkback.store.overview import Overview
 
-VERBS = ("append", "top", "flame", "diff", "through", "sql", "compact", "expire", "check")
-"""In the order of `--help`."""
+HEADINGS = {
+    "Put stacks in": {
+        "append": "Add the stacks of recordings and other files.",
+    },
+    "Query": {
+        "top": "Show the hottest functions, their callers, and places.",
+        "flame": "Write a flame graph, or another profile format.",
+        "diff": "Compare two selections of samples.",
+        "through": "Show who calls a function, and what it calls.",
+        "sql": "Answer a query in the SQL of DuckDB.",
+    },
+    "Maintain": {
+        "compact": "Merge the blocks of each hour.",
+        "expire": "Delete old hours.",
+        "check": "Verify every block.",
+    },
+}
 _MOST_SHOWN = 12
 
 
 class _StoreVerbs(LazyVerbs):
     folder = "walkback.cli.verbs.store"
-    verbs = VERBS
+    headings = HEADINGS
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # Options may stand behind DIR too, where there is no verb that they would be of.
@@ -40,7 +55,7 @@ class _StoreVerbs(LazyVerbs):
 @click.option("--json", "as_json", is_flag=True, help="Without a verb: print JSON, one object.")
 @click.pass_context
 def store(ctx: click.Context, /, folder: str, as_json: bool) -> None:
-    """Keep the stacks of many programs in a folder, and ask what was seen.
+    """Keep stacks of many programs in a folder, and query them.
 
     Without a verb: list what the store holds.
     """

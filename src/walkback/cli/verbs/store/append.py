@@ -17,6 +17,7 @@ from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.base.text import printable
 from walkback.cli.blobs import Blob, read_blob, read_blobs, stream_blob
 from walkback.cli.choosing import Label, Moment, one_each
+from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import INPUT_FILE, STREAM, standard_input
 from walkback.cli.recordings import account_for
@@ -32,19 +33,19 @@ FORMS = ("perf", "folded", "cbf")
 _FIRST_TEXT = 4
 
 
-@click.command()
+@verb("walkback store stacks append perf.data", "walkback store stacks append perf.data --label version=1.2")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=STREAM)
-@click.option("--from", "form", type=click.Choice(FORMS), help="What the files are. [default: as they begin]")
-@click.option("--host", metavar="NAME", help="Where they are from. [default: as recorded]")
-@click.option("--label", "labels", type=Label(), multiple=True, metavar="NAME=VALUE", help="Of all samples.")
+@click.option("--from", "form", type=click.Choice(FORMS), help="Format of the files. [default: detect it]")
+@click.option("--host", metavar="NAME", help="Host that the samples are from. [default: as recorded]")
 @click.option(
-    "--time", "start", type=Moment(), metavar="TIME", help="When the first sample was. [default: as recorded]"
+    "--label", "labels", type=Label(), multiple=True, metavar="NAME=VALUE", help="Label all samples; may be repeated."
 )
+@click.option("--time", "start", type=Moment(), metavar="TIME", help="Time of the first sample. [default: as recorded]")
 @click.option(
-    "--weight", type=click.Choice(["samples", "period"]), default="samples", show_default=True, help="What to count."
+    "--weight", type=click.Choice(["samples", "period"]), default="samples", show_default=True, help="Unit to count."
 )
-@click.option("--process", metavar="NAME", help="Whose backtraces CBF has.")
-@click.option("--images", type=INPUT_FILE, metavar="FILE", help="The image map (CIF) of that process.")
+@click.option("--process", metavar="NAME", help="With CBF: process that the backtraces are from.")
+@click.option("--images", type=INPUT_FILE, metavar="FILE", help="With CBF: image map (CIF) of that process.")
 @SYSROOT
 @BUILDID_DIR
 @JSON
@@ -64,10 +65,10 @@ def append(
     buildid_dir: str | None,
     as_json: bool,
 ) -> None:
-    """Add the stacks of files to the store, which is made if it is not there.
+    """Add the stacks of recordings and other files.
 
-    A FILE is a recording of perf, made with `perf record --call-graph dwarf`; or it has folded stacks, or backtraces
-    in CBF; `-` is standard input. All of them appear in the store at once, or none.
+    A FILE is a recording made with `perf record --call-graph dwarf`, folded stacks, or backtraces in CBF; - is standard
+    input. The store is made if it does not exist. All files appear in it at once, or none.
     """
     its_labels = one_each(labels)
     wanted = _WantedAppend(start, weight == "period", process, images, sysroot, buildid_dir)

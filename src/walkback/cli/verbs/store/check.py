@@ -5,14 +5,15 @@ from __future__ import annotations
 import click
 
 from walkback.base.text import counted, printable
+from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
 
 
-@click.command()
+@verb("walkback store stacks check", "walkback store stacks check --json")
 @JSON
 @click.pass_context
 def check(ctx: click.Context, /, as_json: bool) -> None:
-    """Read every block, and compare it with what the store says of it."""
+    """Verify every block."""
 
     def work(folder: str) -> int:
         import json

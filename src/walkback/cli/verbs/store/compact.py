@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import click
 
+from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINE, JSON, guarded
 from walkback.cli.storing import print_replaced
 
 
-@click.command()
-@click.option("--every", is_flag=True, help="Also write hours again that have one block only, to make them smaller.")
+@verb("walkback store stacks compact", "walkback store stacks compact --every")
+@click.option("--every", is_flag=True, help="Also rewrite hours that have only one block.")
 @JSON
 @click.pass_context
 def compact(ctx: click.Context, /, every: bool, as_json: bool) -> None:
-    """Make the blocks of each hour one, and smaller."""
+    """Merge the blocks of each hour."""
 
     def work(folder: str) -> int:
         from walkback.store.store import Store

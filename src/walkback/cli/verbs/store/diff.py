@@ -8,6 +8,7 @@ import click
 
 from walkback.base.text import printable
 from walkback.cli.choosing import Chosen, choosing, profile_of
+from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
 from walkback.cli.parameter import ParameterType
 from walkback.cli.paths import opened
@@ -44,12 +45,15 @@ class _Words(ParameterType[dict[str, Any]]):
         return found
 
 
-@click.command()
+@verb(
+    "walkback store stacks diff version=1.1 version=1.2",
+    "walkback store stacks diff version=1.1 version=1.2 --format html -o diff.html",
+)
 @click.argument("before", type=_Words())
 @click.argument("after", type=_Words())
 @choosing
-@click.option("--format", "form", type=click.Choice(["text", "html"]), help="What to write. [default: text]")
-@click.option("--limit", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="The most lines.")
+@click.option("--format", "form", type=click.Choice(["text", "html"]), help="Output format. [default: text]")
+@click.option("--limit", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="Rows per table.")
 @JSON
 @OUTPUT
 @click.pass_context
@@ -64,10 +68,10 @@ def diff(
     output: str | None,
     **chosen: Any,
 ) -> None:
-    """Compare the samples of BEFORE with those of AFTER.
+    """Compare two selections of samples.
 
-    Both are words such as since=2h,until=1h or host=web1,version=1.2: times, hosts, processes, and labels. What the
-    options choose holds for both.
+    BEFORE and AFTER are conditions, such as since=2h,until=1h or host=web1,version=1.2: times, hosts, processes and
+    labels. The options select from both.
     """
     if as_json and form is not None:
         message = f"--json is a format, and --format {form} another"

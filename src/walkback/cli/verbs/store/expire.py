@@ -5,18 +5,23 @@ from __future__ import annotations
 import click
 
 from walkback.cli.choosing import Moment
+from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINE, JSON, guarded
 from walkback.cli.storing import print_replaced
 
 
-@click.command()
+@verb("walkback store stacks expire --before 30d", "walkback store stacks expire --before 2026-01-01 --json")
 @click.option(
-    "--before", type=Moment(), required=True, metavar="TIME", help="Whole hours before this time; 30d is so long ago."
+    "--before",
+    type=Moment(),
+    required=True,
+    metavar="TIME",
+    help="Delete whole hours before this time; 30d means 30 days ago.",
 )
 @JSON
 @click.pass_context
 def expire(ctx: click.Context, /, before: int, as_json: bool) -> None:
-    """Let the samples of old hours go."""
+    """Delete old hours."""
 
     def work(folder: str) -> int:
         from walkback.store.store import Store

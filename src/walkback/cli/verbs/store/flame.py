@@ -7,20 +7,21 @@ from typing import Any
 import click
 
 from walkback.cli.choosing import Chosen, choosing, profile_of
+from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, guarded
 from walkback.cli.paths import opened, refuse_terminal
 from walkback.cli.walking import OUTPUT, SUMMED
 
-FORMAT = click.option("--format", "form", type=click.Choice(SUMMED), help="What to write. [default: html]")
+FORMAT = click.option("--format", "form", type=click.Choice(SUMMED), help="Output format. [default: html]")
 
 
-@click.command()
+@verb("walkback store stacks flame -o flame.html", "walkback store stacks flame --format pprof -o stacks.pb.gz")
 @choosing
 @FORMAT
 @OUTPUT
 @click.pass_context
 def flame(ctx: click.Context, /, form: str | None, output: str | None, **chosen: Any) -> None:
-    """Write a flame graph, or with --format any other of the formats that sum samples up."""
+    """Write a flame graph, or another profile format."""
 
     def work(folder: str) -> int:
         from dataclasses import replace

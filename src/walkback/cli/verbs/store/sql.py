@@ -9,6 +9,7 @@ import click
 
 from walkback.base.text import printable
 from walkback.cli.choosing import SINCE, UNTIL
+from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINE, JSON, guarded
 from walkback.cli.paths import opened
 from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT
@@ -21,12 +22,15 @@ _ROWS = 10_000
 _WIDEST = 80
 
 
-@click.command()
+@verb(
+    "walkback store stacks sql 'SELECT process, sum(weight) FROM samples GROUP BY ALL'",
+    "walkback store stacks sql 'DESCRIBE samples'",
+)
 @click.argument("query")
 @SINCE
 @UNTIL
 @SYSROOT
-@click.option("--allow-files", is_flag=True, help="Let the query read files that are not of the store.")
+@click.option("--allow-files", is_flag=True, help="Let the query read files outside the store.")
 @BUILDID_DIR
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @JSON
@@ -45,10 +49,10 @@ def sql(
     as_json: bool,
     output: str | None,
 ) -> None:
-    """Answer a QUERY in the SQL of DuckDB.
+    """Answer a query in the SQL of DuckDB.
 
     The tables are samples, stack_frames, frames and blocks; `DESCRIBE samples` shows the columns of one. Queries that
-    write are refused, and so are those that read other files.
+    write, or that read other files, are refused.
     """
     if as_csv and as_json:
         message = "--csv is a format, and --json another"

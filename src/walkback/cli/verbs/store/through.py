@@ -9,6 +9,7 @@ import click
 
 from walkback.base.text import printable
 from walkback.cli.choosing import Chosen, choosing, profile_of
+from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import opened, refuse_terminal
 from walkback.cli.walking import OUTPUT, SUMMED
@@ -20,12 +21,15 @@ if TYPE_CHECKING:
 _MOST_LIKE = 5
 
 
-@click.command()
+@verb(
+    "walkback store stacks through compute",
+    "walkback store stacks through '^comp' --regex --format html -o compute.html",
+)
 @click.argument("function")
 @choosing
-@click.option("--regex", is_flag=True, help="FUNCTION is a pattern, to be found anywhere in a name.")
-@click.option("--format", "form", type=click.Choice(("text", *SUMMED)), help="What to write. [default: text]")
-@click.option("--limit", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="The most lines.")
+@click.option("--regex", is_flag=True, help="FUNCTION is a regular expression, searched in names.")
+@click.option("--format", "form", type=click.Choice(("text", *SUMMED)), help="Output format. [default: text]")
+@click.option("--limit", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="Rows per table.")
 @JSON
 @OUTPUT
 @click.pass_context
@@ -40,7 +44,7 @@ def through(
     output: str | None,
     **chosen: Any,
 ) -> None:
-    """Show who calls FUNCTION, and whom it calls; or write the stacks that it is in."""
+    """Show who calls a function, and what it calls."""
     if as_json and form is not None:
         message = f"--json is a format, and --format {form} another"
         raise click.UsageError(message)

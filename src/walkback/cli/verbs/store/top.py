@@ -7,16 +7,17 @@ from typing import Any
 import click
 
 from walkback.cli.choosing import Chosen, choosing, profile_of
+from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
 
 
-@click.command()
+@verb("walkback store stacks top", "walkback store stacks top --since 2h --process hello")
 @choosing
-@click.option("--limit", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="The most lines.")
+@click.option("--limit", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="Rows per table.")
 @JSON
 @click.pass_context
 def top(ctx: click.Context, /, limit: int, as_json: bool, **chosen: Any) -> None:
-    """Show the hottest functions, their callers, and the hottest places."""
+    """Show the hottest functions, their callers, and places."""
 
     def work(folder: str) -> int:
         import json
