@@ -10,6 +10,11 @@ import cython
 from walkback.base.bits import WORD
 from walkback.base.views import takes_views
 
+if cython.compiled:
+    from cython.cimports.walkback.base.mixing import folded, mixed
+else:
+    from walkback.base.mixing import folded, mixed
+
 _WORD = cython.declare(cython.ulonglong, WORD)
 """Keeps products to 64 bits where this runs interpreted."""
 
@@ -33,15 +38,11 @@ def _hash(
     base: cython.ulonglong,
 ) -> cython.ulonglong:
     i: cython.Py_ssize_t
-    word: cython.ulonglong
     key: cython.ulonglong = cython.cast(cython.ulonglong, end - begin)
     for i in range(begin, end):
-        word = (words[i] * mix) & _WORD
-        word ^= word >> 32
-        key = (key * base + word) & _WORD
-    key ^= key >> 32
+        key = (key * base + mixed(words[i], mix)) & _WORD
     # An odd number is never 0, which would say that there was an error.
-    return ((key * mix) & _WORD) | 1
+    return ((folded(key) * mix) & _WORD) | 1
 
 
 @cython.cfunc
