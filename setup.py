@@ -7,6 +7,7 @@ and runs interpreted: slower, with the same answers.
 import ast
 import operator
 import os
+import re
 from pathlib import Path
 
 import Cython
@@ -41,6 +42,8 @@ KERNELS = (
 )
 
 FACES = (
+    "walkback.base.leb128",
+    "walkback.base.mixing",
     "walkback.capture.perfdata.layout",
     "walkback.cbf.layout",
     "walkback.dwarf.actions",
@@ -52,7 +55,7 @@ FACES = (
     "walkback.walking.abi",
     "walkback.walking.samples",
 )
-"""Modules whose numbers and enumerations kernels compile in; a face tells C what they are."""
+"""Modules whose numbers, enumerations and inline functions kernels compile in; a face tells C what they are."""
 
 SHARED = "walkback._memoryviews"
 """What Cython generates for the views of every kernel, compiled once instead of in each."""
@@ -119,21 +122,63 @@ def whole_number(node: ast.expr | None, known: dict[str, int]) -> int | None:
 
 
 def numbers(body: list[ast.stmt]) -> dict[str, int]:
-    """The whole numbers that statements name and that fit into an int of C."""
+    """The whole numbers that statements name."""
     found: dict[str, int] = {}
     for node in body:
         name = getattr(node, "targets", [getattr(node, "target", None)])[0]
         number = whole_number(getattr(node, "value", None), found)
-        if isinstance(name, ast.Name) and number is not None and -(2**31) <= number < 2**31:
+        if isinstance(name, ast.Name) and number is not None:
             found[name.id] = number
     return found
 
 
+def enumeration(title: str, members: dict[str, int]) -> str:
+    """Numbers as C has them, those that fit into an int."""
+    lines = [f"    {key} = {value}\n" for key, value in members.items() if -(2**31) <= value < 2**31]
+    return f"cdef enum{title}:\n{''.join(lines)}" if lines else ""
+
+
+def imported_numbers(body: list[ast.stmt]) -> dict[str, int]:
+    """The whole numbers that statements import from modules of this package."""
+    found: dict[str, int] = {}
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("walkback."):
+            there = numbers(parsed(node.module))
+            found.update({alias.name: there[alias.name] for alias in node.names if alias.name in there})
+    return found
+
+
+def is_inline(node: ast.stmt) -> bool:
+    """Whether this is a function that is compiled into whoever calls it."""
+    return isinstance(node, ast.FunctionDef) and "cython.inline" in map(ast.unparse, node.decorator_list)
+
+
+def inline_function(function: ast.FunctionDef, known: dict[str, int]) -> str:
+    """Such a function as C has it; numbers that do not fit into an int of C stand there themselves."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and known.get(node.id, 0) >= 2**31:
+            node.id = f"{known[node.id]}ULL"
+    arguments = ", ".join(f"{c_type(one.annotation)} {one.arg}" for one in function.args.args)
+    body = "".join(f"    {line}\n" for node in function.body for line in ast.unparse(node).splitlines())
+    return f"cdef inline {c_type(function.returns)} {function.name}({arguments}) noexcept nogil:\n{body}"
+
+
+def c_type(annotation: ast.expr) -> str:
+    """A type as the face says it."""
+    constant = re.sub(r"cython\.const\[([\w.]+)\]", r"const \1", ast.unparse(annotation))
+    return re.sub(r"^tuple\[(.*)\]$", r"(\1)", constant)
+
+
+def parsed(module: str) -> list[ast.stmt]:
+    """The statements of a module."""
+    return ast.parse(Path("src", f"{module.replace('.', '/')}.py").read_text()).body
+
+
 def write_face(module: str) -> None:
     """Write what C has to know of a module, if that is not there yet."""
-    name = module.replace(".", "/")
-    body = ast.parse(Path("src", f"{name}.py").read_text()).body
-    parts = {"": numbers(body)}
+    body = parsed(module)
+    known = numbers(body)
+    text = enumeration("", known)
     for node in body:
         bases = [ast.unparse(base) for base in node.bases] if isinstance(node, ast.ClassDef) else []
         if bases == ["Fault"]:  # its members are a number and words
@@ -141,12 +186,11 @@ def write_face(module: str) -> None:
                 if isinstance(member, ast.Assign) and isinstance(member.value, ast.Tuple):
                     member.value = member.value.elts[0]
         if bases in (["IntEnum"], ["Fault"]):
-            parts[f" {node.name}"] = numbers(node.body)
-    text = ""
-    for enum, members in parts.items():
-        if members:
-            text += f"cdef enum{enum}:\n" + "".join(f"    {key} = {value}\n" for key, value in members.items())
-    face = Path("build", "faces", f"{name}.pxd")
+            text += enumeration(f" {node.name}", numbers(node.body))
+    if functions := list(filter(is_inline, body)):
+        known |= imported_numbers(body)
+        text = "cimport cython\n" + text + "".join(inline_function(one, known) for one in functions)
+    face = Path("build", "faces", f"{module.replace('.', '/')}.pxd")
     if not face.exists() or face.read_text() != text:
         face.parent.mkdir(parents=True, exist_ok=True)
         face.write_text(text)

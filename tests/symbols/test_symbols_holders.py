@@ -11,7 +11,7 @@ from symbols.indexed import FUNC, NOTYPE, elf_of, index_of
 from walkback.elf import layout
 from walkback.symbols import SymbolIndex
 from walkback.symbols.holders import LastAbove
-from walkback.symbols.spans import Spans
+from walkback.symbols.spans import SettledSpans
 
 TOP = 2**64 - 1
 SYMBOLS = st.lists(
@@ -91,6 +91,6 @@ class TestSpans:
         expected = [-1] * 80
         for number, (first, size) in enumerate(ranges):
             expected[first : first + size] = [number] * size
-        spans = Spans(start, end)
+        spans = SettledSpans(start, end)
         assert spans.find(np.arange(80, dtype=np.uint64)).tolist() == expected
         assert (spans.start[1:] >= spans.end[:-1]).all()

@@ -10,6 +10,7 @@ cdef class Cursor:
     cdef int move(self, Py_ssize_t pos, Py_ssize_t end) except -1 nogil
     cdef unsigned long long fixed(self, int size) noexcept nogil
     cdef unsigned long long uleb(self) noexcept nogil
+    cdef bint _is_wide(self, Py_ssize_t behind) noexcept nogil
     cdef long long sleb(self) noexcept nogil
 
 cdef long long as_signed(unsigned long long value) noexcept nogil

@@ -8,12 +8,19 @@ import cython
 
 from walkback.base.bits import WORD
 
+if cython.compiled:
+    from cython.cimports.walkback.base import leb128 as leb
+else:
+    from walkback.base import leb128 as leb
+
 _WORD = cython.declare(cython.ulonglong, WORD)
 _BYTES = cython.declare(cython.ulonglong, 0x00FF00FF00FF00FF)
 _PAIRS = cython.declare(cython.ulonglong, 0x0000FFFF0000FFFF)
 """Every second one."""
 _SIGN_32 = cython.declare(cython.ulonglong, 0x80000000)
 _HIGH_32 = cython.declare(cython.ulonglong, 0xFFFFFFFF00000000)
+_LAST_DIGIT = cython.declare(cython.int, WORD >> 7 * 9)
+"""The most that the last of the digits that hold 64 bits can be."""
 
 
 @cython.final
@@ -53,32 +60,37 @@ class Cursor:
 
     def uleb(self) -> cython.ulonglong:
         """An unsigned LEB128 number."""
-        value: cython.ulonglong = 0
-        shift: cython.int = 0
-        byte: cython.ulonglong = 0x80
-        while byte & 0x80 and not self.failed:
-            byte = self.fixed(1)
-            low: cython.ulonglong = byte & 0x7F
-            if shift < 64:
-                value |= (low << shift) & _WORD
-            if shift >= 63 and low > (1 if shift == 63 else 0):
-                self.failed = True
-            shift += 7
-        return 0 if self.failed else value
+        value: cython.ulonglong
+        behind: cython.Py_ssize_t
+        if self.failed:
+            return 0
+        value, behind = leb.leb128(self.buffer, self.pos, self.end, False)
+        if behind < 0 or (behind - self.pos >= leb.WORD_DIGITS and self._is_wide(behind)):
+            self.failed = True
+            return 0
+        self.pos = behind
+        return value
+
+    def _is_wide(self, behind: cython.Py_ssize_t) -> cython.bint:
+        """Whether the number from here on has more than 64 bits: in the last digit of a word or behind it."""
+        place: cython.Py_ssize_t
+        for place in range(self.pos + leb.WORD_DIGITS, behind):
+            if self.buffer[place] & leb.DIGIT:
+                return True
+        return self.buffer[self.pos + leb.WORD_DIGITS - 1] & leb.DIGIT > _LAST_DIGIT
 
     def sleb(self) -> cython.longlong:
         """A signed LEB128 number; what lies above 64 bits is dropped, as all readers do."""
-        value: cython.ulonglong = 0
-        shift: cython.int = 0
-        byte: cython.ulonglong = 0x80
-        while byte & 0x80:
-            byte = self.fixed(1)
-            if shift < 64:
-                value |= ((byte & 0x7F) << shift) & _WORD
-                shift += 7
-        if shift < 64 and byte & 0x40:
-            value |= (_WORD << shift) & _WORD
-        return 0 if self.failed else as_signed(value)
+        value: cython.ulonglong
+        behind: cython.Py_ssize_t
+        if self.failed:
+            return 0
+        value, behind = leb.leb128(self.buffer, self.pos, self.end, True)
+        if behind < 0:
+            self.failed = True
+            return 0
+        self.pos = behind
+        return as_signed(value)
 
 
 def as_signed(value: cython.ulonglong) -> cython.longlong:

@@ -15,10 +15,16 @@ import numpy as np
 from walkback.base.arrays import longer
 from walkback.base.bits import WORD
 
+if cython.compiled:
+    from cython.cimports.walkback.base.mixing import mixed
+else:
+    from walkback.base.mixing import mixed
+
 _SEED = int.from_bytes(os.urandom(8), "little") | 1
 _WORD = cython.declare(cython.ulonglong, WORD)
 """Keeps products to 64 bits where this runs interpreted."""
-_MIX = cython.declare(cython.ulonglong, 0x100000001B3)
+_FNV_PRIME = cython.declare(cython.ulonglong, 0x100000001B3)
+"""What FNV-1a multiplies by for each byte."""
 _LOW_7 = cython.declare(cython.ulonglong, 0x00FFFFFFFFFFFFFF)
 
 
@@ -114,8 +120,7 @@ class Interner:
             return self.add_short(key, position, length, tag)
         key = self.table.multiplier
         for i in range(position, position + length):
-            key = ((key ^ self.buffer[i]) * _MIX) & _WORD
-            key ^= key >> 29
+            key = mixed(key ^ self.buffer[i], _FNV_PRIME)
         key = (key & _LOW_7) | (cython.cast(cython.ulonglong, tag) << 59)
         number: cython.int = self.table.find(key)
         while number >= 0 and not self._equal(number, position, length):

@@ -80,9 +80,13 @@ def _count(
 @cython.nogil
 @cython.exceptval(check=False)
 def _address(
-    data: cython.const[cython.uchar][::1], pos: cython.Py_ssize_t, size: cython.Py_ssize_t, end: cython.Py_ssize_t
+    data: cython.const[cython.uchar][::1],
+    pos: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    before: cython.ulonglong,
 ) -> cython.ulonglong:
-    """The operand of an instruction, as a signed number."""
+    """An address that the operand of an instruction says as the difference from the one before."""
     raw: cython.ulonglong
     if pos < data.shape[0] - 8:
         # All 8 bytes at once: quicker than to ask how many there are.
@@ -101,7 +105,7 @@ def _address(
         raw = _operand(data, pos + 1, size - 1, end)
     # The operand is at the top of the 64 bits; its sign comes along when it moves down.
     sign: cython.ulonglong = (0 - (raw >> 63)) & _WORD
-    return ((raw ^ sign) >> (72 - 8 * size)) ^ sign
+    return (before + (((raw ^ sign) >> (72 - 8 * size)) ^ sign)) & _WORD
 
 
 @takes_views
@@ -145,37 +149,57 @@ def read(
             else:
                 offsets[i] = here.pos
             first[i] = here.run
-            here.ended = 0
-            here.wide = -1
-            here.fault = _information_fault(data, here.pos, end)
-            word[i] = 64
-            if here.fault == BacktraceFault.NONE:
-                word[i] = 16 << data[here.pos]
-                here.pos += 1
-                if _read_runs(here, data, end, word[i] >> 3, filling, kind, value, times):
-                    status = _FULL
-                    break
-            wrong_at: cython.Py_ssize_t = here.pos
-            if here.ended:
-                here.pos += 1
-                if known and here.pos < end:
-                    here.fault = BacktraceFault.TRAILING
-                    wrong_at = here.pos
-            elif not known:
-                # Where the next one would begin is not known.
-                here.pos = end
-            if here.wide >= 0:
-                # It can be stepped over, and came before anything that cannot.
-                here.fault = BacktraceFault.WIDE
-                wrong_at = here.wide
+            word[i] = _read_word(here, data, end)
+            if here.fault == BacktraceFault.NONE and _read_runs(
+                here, data, end, word[i] >> 3, filling, kind, value, times
+            ):
+                status = _FULL
+                break
+            at[i] = _finish(here, end, known)
             first[i + 1] = here.run
             ended[i] = here.ended
             fault[i] = here.fault
-            at[i] = wrong_at
             state[0] = i + 1
             state[1] = here.pos
             state[2] = here.run
     return status
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(0, check=False)
+def _read_word(here: _Progress, data: cython.const[cython.uchar][::1], end: cython.Py_ssize_t) -> cython.uchar:
+    """Begin a backtrace with its information byte: the bits of a word, as many as there can be if it is wrong."""
+    here.ended = Ended.DATA
+    here.wide = -1
+    here.fault = _information_fault(data, here.pos, end)
+    if here.fault != BacktraceFault.NONE:
+        return layout.LARGEST_WORD
+    here.pos += 1
+    return layout.SMALLEST_WORD << data[here.pos - 1]
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def _finish(here: _Progress, end: cython.Py_ssize_t, known: cython.bint) -> cython.Py_ssize_t:
+    """Go behind a backtrace, and settle what is wrong with it; returns the place of that."""
+    wrong_at: cython.Py_ssize_t = here.pos
+    if here.ended:
+        here.pos += 1
+        if known and here.pos < end:
+            here.fault = BacktraceFault.TRAILING
+            wrong_at = here.pos
+    elif not known:
+        # Where the next one would begin is not known.
+        here.pos = end
+    if here.wide >= 0:
+        # It can be stepped over, and came before anything that cannot.
+        here.fault = BacktraceFault.WIDE
+        wrong_at = here.wide
+    return wrong_at
 
 
 @cython.cfunc
@@ -194,7 +218,20 @@ def _information_fault(
 
 @cython.cfunc
 @cython.nogil
-@cython.boundscheck(False)
+@cython.exceptval(check=False)
+def _stop(here: _Progress, code: cython.uint) -> cython.void:
+    """Note why a backtrace does not go on: this instruction ends it, has nothing to repeat, or is reserved."""
+    if code <= layout.OP_TRUNC:
+        here.ended = Ended.END + code - layout.OP_END
+    elif layout.OP_REP <= code < layout.FIRST_RESERVED:
+        here.fault = BacktraceFault.REPEAT
+    else:
+        here.fault = BacktraceFault.RESERVED
+
+
+@cython.cfunc
+@cython.nogil
+@cython.boundscheck(False)  # the place is before `end`, which is in the data, and the run before `room`
 @cython.exceptval(check=False)
 def _read_runs(
     here: _Progress,
@@ -206,10 +243,7 @@ def _read_runs(
     value: cython.ulonglong[::1],
     times: cython.ulonglong[::1],
 ) -> cython.int:
-    """Read the instructions of one backtrace, whose words have `width` bytes; returns 0 or `FULL`.
-
-    Here the place is before `end`, which is in the data, and the run before `room`, wherever they are used.
-    """
+    """Read the instructions of one backtrace, whose words have `width` bytes; returns 0 or `FULL`."""
     pos: cython.Py_ssize_t = here.pos
     run: cython.Py_ssize_t = here.run
     room: cython.Py_ssize_t = min(kind.shape[0], value.shape[0], times.shape[0])
@@ -233,40 +267,25 @@ def _read_runs(
                     return _FULL
                 times[run] = 1
                 if code < layout.OP_OMIT:
-                    raw: cython.ulonglong = _address(data, pos, size, end)
-                    address = raw if code & layout.ABSOLUTE else (address + raw) & _WORD
+                    address = _address(data, pos, size, end, 0 if code & layout.ABSOLUTE else address)
                     kind[run] = code >> layout.KIND_SHIFT
                     value[run] = address & mask
                 else:
                     kind[run] = FrameCode.OMIT
                     value[run] = _count(data, pos, size, end, code & layout.OMIT_COUNT)
                 run += 1
-        elif code <= layout.OP_TRUNC:
-            here.ended = Ended.END + code - layout.OP_END
-            break
-        elif layout.OP_REP <= code < layout.FIRST_RESERVED:
+        elif layout.OP_REP <= code < layout.FIRST_RESERVED and any_frame:
             if code & layout.REP_EXTERNAL:
                 size = 2 + (code & layout.REP_COUNT)
-            if not any_frame:
-                here.fault = BacktraceFault.REPEAT
-                break
             if size > end - pos:
                 here.fault = BacktraceFault.SHORT
                 break
             if filling:
-                more: cython.ulonglong = _count(data, pos, size, end, code & layout.REP_COUNT)
-                if times[run - 1] <= _WORD - more:
-                    times[run - 1] += more
-                elif run >= room:
+                run = _repeat(kind, value, times, run, room, _count(data, pos, size, end, code & layout.REP_COUNT))
+                if run < 0:
                     return _FULL
-                else:
-                    # So many frames are counted in two runs.
-                    kind[run] = kind[run - 1]
-                    value[run] = value[run - 1]
-                    times[run] = more
-                    run += 1
         else:
-            here.fault = BacktraceFault.RESERVED
+            _stop(here, code)
             break
         if size > 1 + width and here.wide < 0:
             here.wide = pos
@@ -274,3 +293,28 @@ def _read_runs(
     here.pos = pos
     here.run = run
     return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.boundscheck(False)
+@cython.exceptval(check=False)
+def _repeat(
+    kind: cython.uchar[::1],
+    value: cython.ulonglong[::1],
+    times: cython.ulonglong[::1],
+    run: cython.Py_ssize_t,
+    room: cython.Py_ssize_t,
+    more: cython.ulonglong,
+) -> cython.Py_ssize_t:
+    """Repeat the frame of the run before `run`; returns the run behind, -1 if there is no room for it."""
+    if times[run - 1] <= _WORD - more:
+        times[run - 1] += more
+        return run
+    if run >= room:
+        return -1
+    # So many frames are counted in two runs.
+    kind[run] = kind[run - 1]
+    value[run] = value[run - 1]
+    times[run] = more
+    return run + 1

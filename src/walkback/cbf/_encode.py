@@ -35,6 +35,8 @@ _TOO_WIDE = cython.declare(cython.int, TOO_WIDE)
 _NOT_SWIFT = cython.declare(cython.int, NOT_SWIFT)
 _NO_ROOM = cython.declare(cython.int, NO_ROOM)
 
+_NO_KIND = cython.declare(cython.uint, 256)
+"""Which no frame's is: they are bytes."""
 _MOST = cython.declare(cython.Py_ssize_t, 32)
 """More bytes than any instruction has, and than a store of 8 bytes leaves behind one."""
 
@@ -141,17 +143,49 @@ def _put_address(
 
 @cython.cfunc
 @cython.nogil
-@cython.exceptval(-1, check=False)
+@cython.exceptval(-9, check=False)
 def _put_omission(
-    out: cython.uchar[::1], pos: cython.Py_ssize_t, number: cython.ulonglong, swift: cython.bint
+    out: cython.uchar[::1],
+    pos: cython.Py_ssize_t,
+    number: cython.ulonglong,
+    mask: cython.ulonglong,
+    swift: cython.bint,
 ) -> cython.Py_ssize_t:
-    """A number of omitted frames; returns the place behind."""
+    """A number of omitted frames; returns the place behind, or why there is none, less than 0."""
+    if swift and (number == 0 or number > _SIGNED_MOST):
+        return -_NOT_SWIFT
+    if not swift and number > mask:
+        return -_TOO_WIDE
     if number - 1 < layout.OMIT_COUNT + 1 - swift and number:
         out[pos] = cython.cast(cython.uchar, layout.OP_OMIT | (number - 1))
         return pos + 1
     size: cython.int = _width(number)
     _put(out, pos, layout.OP_OMIT | layout.OMIT_EXTERNAL | (size - 1), number, size)
     return pos + 1 + size
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(-9, check=False)
+def _put_frame(
+    out: cython.uchar[::1],
+    pos: cython.Py_ssize_t,
+    what: cython.uint,
+    number: cython.ulonglong,
+    before: cython.ulonglong,
+    mask: cython.ulonglong,
+    is_first: cython.bint,
+    swift: cython.bint,
+) -> cython.Py_ssize_t:
+    """One frame, behind the address `before`; returns the place behind, or why there is none, less than 0."""
+    if FrameCode.PC <= what < FrameCode.OMIT:
+        if number > mask:
+            return -_TOO_WIDE
+        return _put_address(out, pos, what, number, before, mask, is_first)
+    if what == FrameCode.OMIT:
+        return _put_omission(out, pos, number, mask, swift)
+    return -_BAD_KIND
 
 
 @takes_views
@@ -185,9 +219,9 @@ def encode(
             if out.shape[0] - _MOST < pos:
                 status = _NO_ROOM
                 break
-            out[pos] = word[i] >> 5
+            out[pos] = word[i] >> layout.WORD_SHIFT
             pos = _encode_frames(
-                first[i], first[i + 1], kind, value, times, word[i], most[word[i] >> 5], swift, out, pos + 1, state
+                first[i], first[i + 1], kind, value, times, word[i], most[out[pos]], swift, out, pos + 1, state
             )
             if pos < 0:
                 status = cython.cast(cython.int, -pos)
@@ -222,7 +256,7 @@ def _encode_frames(
     mask: cython.ulonglong = _WORD >> (64 - bits)
     address: cython.ulonglong = 0
     repeats: cython.ulonglong = 0
-    before: cython.uint = 256  # which no kind is
+    before: cython.uint = _NO_KIND
     number_before: cython.ulonglong = 0
     is_first: cython.bint = not swift
     for j in range(begin, stop):
@@ -251,20 +285,12 @@ def _encode_frames(
         number_before = number
         repeats = more - 1
         state[1] = j
-        if FrameCode.PC <= what < FrameCode.OMIT:
-            if number > mask:
-                return -_TOO_WIDE
-            pos = _put_address(out, pos, what, number, address, mask, is_first)
+        pos = _put_frame(out, pos, what, number, address, mask, is_first, swift)
+        if pos < 0:
+            return pos
+        if what != FrameCode.OMIT:
             address = number
             is_first = False
-        elif what == FrameCode.OMIT:
-            if swift and (number == 0 or number > _SIGNED_MOST):
-                return -_NOT_SWIFT
-            if not swift and number > mask:
-                return -_TOO_WIDE
-            pos = _put_omission(out, pos, number, swift)
-        else:
-            return -_BAD_KIND
     if repeats:
         pos = _repeat(out, pos, repeats, most)
     return pos if 0 <= pos <= room else -_NO_ROOM

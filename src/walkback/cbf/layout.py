@@ -17,6 +17,10 @@ SIZE_MASK = 0x03
 RESERVED_SIZE = 3
 VERSION_SHIFT = 2
 SIZES = {bits: size for size, bits in WORDS.items()}
+SMALLEST_WORD = 16
+LARGEST_WORD = 64
+WORD_SHIFT = 5
+"""The `size` field is the bits of a word shifted by this, and the bits are `SMALLEST_WORD` shifted by it."""
 
 OP_END = 0x00
 OP_TRUNC = 0x01

@@ -10,12 +10,14 @@ from walkback.base.bits import WORD
 
 if cython.compiled:
     from cython.cimports.walkback.base.cursor import Cursor, as_signed
+    from cython.cimports.walkback.base.leb128 import MORE
     from cython.cimports.walkback.dwarf import layout
     from cython.cimports.walkback.dwarf._entries import pointer
     from cython.cimports.walkback.dwarf.actions import Action
     from cython.cimports.walkback.dwarf.rulewords import RuleKind
 else:
     from walkback.base.cursor import Cursor, as_signed
+    from walkback.base.leb128 import MORE
     from walkback.dwarf import layout
     from walkback.dwarf._entries import pointer
     from walkback.dwarf.actions import Action
@@ -194,7 +196,7 @@ class ProgramReader:
         if self.cursor.pos < self.cursor.end:
             with cython.boundscheck(False):
                 byte: cython.int = self.cursor.buffer[self.cursor.pos]
-            if byte < 0x80:
+            if byte < MORE:  # it is the only one
                 self.cursor.pos += 1
                 return byte
         return self.cursor.uleb()

@@ -15,10 +15,12 @@ from walkback.base.views import takes_views
 
 if cython.compiled:
     from cython.cimports.walkback.base.intern import KeyTable
+    from cython.cimports.walkback.base.mixing import folded, mixed
     from cython.cimports.walkback.dwarf._instruction import ProgramReader
     from cython.cimports.walkback.dwarf.actions import Action
 else:
     from walkback.base.intern import KeyTable
+    from walkback.base.mixing import folded, mixed
     from walkback.dwarf._instruction import ProgramReader
     from walkback.dwarf.actions import Action
 
@@ -126,10 +128,7 @@ class Sets:
     def _mixed(self, register: cython.Py_ssize_t, kind: cython.int, operand: cython.longlong) -> cython.ulonglong:
         low: cython.ulonglong = (cython.cast(cython.ulonglong, operand & _WORD) * self.seeds[0]) & _WORD
         high: cython.ulonglong = (cython.cast(cython.ulonglong, (register << 8) | kind) * self.seeds[1]) & _WORD
-        key: cython.ulonglong = low ^ high
-        key ^= key >> 29
-        key = (key * self.seeds[2]) & _WORD
-        return key ^ (key >> 32)
+        return mixed(folded(low ^ high), self.seeds[2])
 
     @cython.cfunc
     @cython.nogil

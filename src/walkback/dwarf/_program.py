@@ -17,6 +17,7 @@ from walkback.dwarf.rulewords import LARGEST_OFFSET
 if cython.compiled:
     from cython.cimports.walkback.base.cursor import as_signed
     from cython.cimports.walkback.base.intern import KeyTable
+    from cython.cimports.walkback.base.mixing import folded
     from cython.cimports.walkback.dwarf import rulewords
     from cython.cimports.walkback.dwarf._instruction import ProgramReader
     from cython.cimports.walkback.dwarf.actions import Action
@@ -25,6 +26,7 @@ if cython.compiled:
 else:
     from walkback.base.cursor import as_signed
     from walkback.base.intern import KeyTable
+    from walkback.base.mixing import folded
     from walkback.dwarf import rulewords
     from walkback.dwarf._instruction import ProgramReader
     from walkback.dwarf.actions import Action
@@ -72,7 +74,7 @@ class Rules:
         key: cython.ulonglong = (
             (cfa * self.seeds[0]) ^ (ra * self.seeds[1]) ^ (fp * self.seeds[2]) ^ ((sp + flags) * self.seeds[3])
         ) & _WORD
-        key ^= key >> 29
+        key = folded(key)
         number: cython.int = self.table.find(key)
         with cython.boundscheck(False):  # there are words for each number
             while number >= 0:

@@ -19,7 +19,7 @@ from walkback.elf.sframe import SECTION_NAME
 from walkback.elf.write import SEGMENT_SIZE, Draft, Headers, Part, Tail
 from walkback.graft.drop import drop, is_grafted
 from walkback.graft.order import put_in_order, sections_moved
-from walkback.graft.plan import Move, Plan, plan_graft
+from walkback.graft.plan import GraftPlan, Move, plan_graft
 from walkback.graft.record import SECTION_ALIGNMENT, finish
 from walkback.graft.room import MOVABLE_TAGS
 
@@ -77,7 +77,7 @@ def without_section(elf: ElfFile) -> tuple[ElfFile, list[str]]:
     return former, ["the .sframe section that was there has been replaced"]
 
 
-def _plan(elf: ElfFile, headers: Headers, size: int) -> Plan:
+def _plan(elf: ElfFile, headers: Headers, size: int) -> GraftPlan:
     try:
         check_linked(elf)
         return plan_graft(elf, headers, size)
@@ -95,7 +95,7 @@ def check_linked(elf: ElfFile) -> None:
         raise GraftError(f"files of type {elf.type} are neither programs nor libraries", file=elf.name)
 
 
-def _assemble(elf: ElfFile, headers: Headers, plan: Plan, section: bytes, kind: int) -> list[Part]:
+def _assemble(elf: ElfFile, headers: Headers, plan: GraftPlan, section: bytes, kind: int) -> list[Part]:
     draft, tail = Draft(elf.data), Tail(plan.shift + len(elf.data))
     headers.segments = _segments(headers.segments, plan, len(section))
     names = _add_section(elf, headers, plan, len(section), kind)
@@ -114,7 +114,7 @@ def _assemble(elf: ElfFile, headers: Headers, plan: Plan, section: bytes, kind: 
     return [*_front(headers, plan, section), *draft.parts(), *tail.parts]
 
 
-def _front(headers: Headers, plan: Plan, section: bytes) -> list[Part]:
+def _front(headers: Headers, plan: GraftPlan, section: bytes) -> list[Part]:
     """What comes before the former file."""
     front = Tail(0)
     if plan.shift:
@@ -126,7 +126,7 @@ def _front(headers: Headers, plan: Plan, section: bytes) -> list[Part]:
     return front.parts
 
 
-def _move_blocks(elf: ElfFile, draft: Draft, tail: Tail, plan: Plan) -> None:
+def _move_blocks(elf: ElfFile, draft: Draft, tail: Tail, plan: GraftPlan) -> None:
     """Take what gives way from its old place, which is zeroed, to its new one."""
     _change_dynamic(elf, draft, plan)
     blocks = [draft.read(move.start, move.end - move.start) for move in plan.moves]
@@ -140,7 +140,7 @@ def _move_blocks(elf: ElfFile, draft: Draft, tail: Tail, plan: Plan) -> None:
             draft.write(move.offset, block)
 
 
-def _change_dynamic(elf: ElfFile, draft: Draft, plan: Plan) -> None:
+def _change_dynamic(elf: ElfFile, draft: Draft, plan: GraftPlan) -> None:
     offset, entries = dynamic_entries(elf)
     for index, (tag, value) in enumerate(entries.tolist()):
         for move in plan.moves:
@@ -149,7 +149,7 @@ def _change_dynamic(elf: ElfFile, draft: Draft, plan: Plan) -> None:
                 draft.write(offset + index * entries.dtype.itemsize, entry.tobytes())
 
 
-def _segments(former: Records, plan: Plan, size: int) -> Records:
+def _segments(former: Records, plan: GraftPlan, size: int) -> Records:
     """The program headers: what moved has followed, PT_GNU_SFRAME and what loads it are there, unused ones are not."""
     table = former[former["type"] != layout.PT_NULL].copy()
     for entry in table:
@@ -185,14 +185,14 @@ def _shift(entry: np.void, offset: int, address: int) -> None:
     entry["paddr"] = (int(entry["paddr"]) + address) % 2**64
 
 
-def _move_of(entry: np.void, plan: Plan) -> Move | None:
+def _move_of(entry: np.void, plan: GraftPlan) -> Move | None:
     """The move that takes this segment along; a PT_LOAD stays where it is, whatever leaves it."""
     if entry["type"] == layout.PT_LOAD or not entry["filesz"]:
         return None
     return next((move for move in plan.moves if move.start <= entry["offset"] < move.end), None)
 
 
-def _add_section(elf: ElfFile, headers: Headers, plan: Plan, size: int, kind: int) -> bytes:
+def _add_section(elf: ElfFile, headers: Headers, plan: GraftPlan, size: int, kind: int) -> bytes:
     """The section headers: what moved has followed, and some are new. Returns the names with the new ones."""
     table = headers.sections
     if not len(table):

@@ -12,7 +12,7 @@ from walkback.base.arrays import U32, Bools, Records
 from walkback.elf import ElfFile, layout
 from walkback.elf.write import SEGMENT_SIZE, Draft, Headers
 from walkback.graft.numbering import check_apart, order_sections
-from walkback.graft.plan import Plan
+from walkback.graft.plan import GraftPlan
 from walkback.graft.record import Order
 from walkback.graft.room import blocks
 
@@ -20,7 +20,7 @@ _VALUE = 8
 """Where `st_value` is in a symbol."""
 
 
-def put_in_order(elf: ElfFile, headers: Headers, draft: Draft, plan: Plan) -> Order:
+def put_in_order(elf: ElfFile, headers: Headers, draft: Draft, plan: GraftPlan) -> Order:
     """Order the headers, of which the last are new, and change the symbols in the draft, where nothing moved yet."""
     table = headers.sections
     placed = np.arange(len(table)) >= len(elf.sections)
@@ -49,13 +49,13 @@ def address_order(table: Records, chosen: Bools) -> U32:
     return numbers
 
 
-def sections_moved(elf: ElfFile, plan: Plan) -> list[Bools]:
+def sections_moved(elf: ElfFile, plan: GraftPlan) -> list[Bools]:
     """For each move the sections that it takes along."""
     start, stored = elf.sections["offset"], (elf.sections["size"] > 0) & (elf.sections["type"] != layout.SHT_NOBITS)
     return [stored & (start >= move.start) & (start < move.end) for move in plan.moves]
 
 
-def _change_symbols(elf: ElfFile, draft: Draft, plan: Plan) -> dict[int, list[tuple[int, int]]]:
+def _change_symbols(elf: ElfFile, draft: Draft, plan: GraftPlan) -> dict[int, list[tuple[int, int]]]:
     """Symbols of sections that move go with them. Returns for each symbol table the places that changed."""
     deltas = np.zeros(len(elf.sections), np.uint64)
     for move, inside in zip(plan.moves, sections_moved(elf, plan), strict=True):
@@ -82,7 +82,7 @@ def _change_symbols(elf: ElfFile, draft: Draft, plan: Plan) -> dict[int, list[tu
     return places
 
 
-def _untouched(elf: ElfFile, headers: Headers, plan: Plan, symtabs: list[int]) -> dict[int, tuple[int, int]]:
+def _untouched(elf: ElfFile, headers: Headers, plan: GraftPlan, symtabs: list[int]) -> dict[int, tuple[int, int]]:
     """Those symbol tables that stay in their place, where nothing else stands."""
     table_end = headers.segments_offset + SEGMENT_SIZE * len(headers.segments)
     found = {}

@@ -54,7 +54,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class GraftPlan:
     """What will stand where; offsets are those of the new file, except for the ranges that move."""
 
     shift: int
@@ -71,7 +71,7 @@ class Plan:
     """Offset, address and size of a section of nothing."""
 
 
-def plan_graft(elf: ElfFile, headers: Headers, size: int) -> Plan:
+def plan_graft(elf: ElfFile, headers: Headers, size: int) -> GraftPlan:
     """The best way there is for a section of this size; the file has no such section."""
     loads = check_layout(elf)
     room = find_room(elf, headers, _count(elf))
@@ -120,7 +120,7 @@ def _base(loads: Records) -> int:
     return int(loads["vaddr"][0]) - int(loads["offset"][0])
 
 
-def _in_place(elf: ElfFile, headers: Headers, loads: Records, room: Room, size: int) -> Plan:
+def _in_place(elf: ElfFile, headers: Headers, loads: Records, room: Room, size: int) -> GraftPlan:
     page = _page(loads)
     start = align(len(elf.data), 64)
     address = align(_end_of_memory(loads) + _distance(elf), page) + start % page
@@ -135,7 +135,7 @@ def _in_place(elf: ElfFile, headers: Headers, loads: Records, room: Room, size: 
     if padding is not None:
         left_over = f"a section .pad takes the {padding[2]:#x} bytes that are left over, for patchelf up to 0.18"
         notes.append(f"{left_over}; GNU strip between two runs of that patchelf would break the program")
-    return Plan(
+    return GraftPlan(
         shift=0,
         segments_offset=headers.segments_offset,
         segments_address=_address_of(loads, headers.segments_offset),
@@ -211,7 +211,7 @@ def _address_of(loads: Records, offset: int) -> int:
     return 0
 
 
-def _in_front(elf: ElfFile, headers: Headers, loads: Records, size: int) -> Plan | None:
+def _in_front(elf: ElfFile, headers: Headers, loads: Records, size: int) -> GraftPlan | None:
     """Only where nothing is reckoned from the beginning of the file: not for data behind it."""
     page = _page(loads)
     offset = align(HEADER_SIZE + SEGMENT_SIZE * (_count(elf) - 1), SECTION_ALIGNMENT)
@@ -224,7 +224,7 @@ def _in_front(elf: ElfFile, headers: Headers, loads: Records, size: int) -> Plan
     if appended(elf, headers) or shift - offset - size > _LARGEST_HOLE:
         return None
     why = "the program headers have no room to grow, and nothing behind them can move"
-    return Plan(
+    return GraftPlan(
         shift=shift,
         segments_offset=HEADER_SIZE,
         segments_address=start + HEADER_SIZE,
@@ -236,7 +236,7 @@ def _in_front(elf: ElfFile, headers: Headers, loads: Records, size: int) -> Plan
     )
 
 
-def _behind(elf: ElfFile, headers: Headers, loads: Records, size: int) -> Plan:
+def _behind(elf: ElfFile, headers: Headers, loads: Records, size: int) -> GraftPlan:
     page, base = _page(loads), _base(loads)
     address = align(max(_end_of_memory(loads), base + len(elf.data)), page)
     start = address - base
@@ -247,7 +247,7 @@ def _behind(elf: ElfFile, headers: Headers, loads: Records, size: int) -> Plan:
     table = align(start + size, SECTION_ALIGNMENT)
     text = "the program headers moved to the end of the file, where GNU strip and objcopy break them"
     notes = [text, f"{hole:#x} bytes of zeros keep file offsets in step with addresses"]
-    return Plan(
+    return GraftPlan(
         shift=0,
         segments_offset=table,
         segments_address=table + base,

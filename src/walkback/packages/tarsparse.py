@@ -33,7 +33,7 @@ _ZEROS: Final = bytes(STEP)
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class SparseMap:
     """Where the stored bytes belong in the file, as offsets and lengths, and how long the file is."""
 
     parts: list[tuple[int, int]]
@@ -50,7 +50,7 @@ def number(field: bytes) -> int:
     return int(digits[1] or b"0", 8)
 
 
-def in_header(header: bytes, stream: Stream) -> Places:
+def in_header(header: bytes, stream: Stream) -> SparseMap:
     """The old format; reads the blocks behind the header."""
     size = number(header[483:495])
     parts = list(_entries(header[386 : 386 + 4 * _ENTRY]))
@@ -61,7 +61,7 @@ def in_header(header: bytes, stream: Stream) -> Places:
         block = stream.read(BLOCK)
         parts += _entries(block[: 21 * _ENTRY])
         more = block[504]
-    return Places(parts, size)
+    return SparseMap(parts, size)
 
 
 def _entries(table: bytes) -> Iterator[tuple[int, int]]:
@@ -71,18 +71,18 @@ def _entries(table: bytes) -> Iterator[tuple[int, int]]:
         yield number(table[at : at + 12]), number(table[at + 12 : at + _ENTRY])
 
 
-def in_records(records: Records, stored: Stream) -> Places | None:
+def in_records(records: Records, stored: Stream) -> SparseMap | None:
     """The pax formats, or None if this is no sparse file; reads what stands in front of the bytes."""
     known = dict(records)
     if b"GNU.sparse.major" in known:
-        return Places(_pairs(_map_in_front(stored)), decimal(known.get(b"GNU.sparse.realsize", b"")))
+        return SparseMap(_pairs(_map_in_front(stored)), decimal(known.get(b"GNU.sparse.realsize", b"")))
     if b"GNU.sparse.size" not in known:
         return None
     if b"GNU.sparse.map" in known:
         numbers = known[b"GNU.sparse.map"].split(b",")
     else:
         numbers = [value for key, value in records if key in {b"GNU.sparse.offset", b"GNU.sparse.numbytes"}]
-    return Places(_pairs([decimal(text) for text in numbers]), decimal(known[b"GNU.sparse.size"]))
+    return SparseMap(_pairs([decimal(text) for text in numbers]), decimal(known[b"GNU.sparse.size"]))
 
 
 def _map_in_front(stored: Stream) -> list[int]:
@@ -119,12 +119,12 @@ def _too_many() -> ElfError:
     return ElfError("has a sparse file in too many pieces, or half of one")
 
 
-def expanded(stored: Stream, places: Places, room: MemoryBudget) -> Flow:
+def expanded(stored: Stream, places: SparseMap, room: MemoryBudget) -> Flow:
     """The file with its holes, which are bytes that come out of nothing."""
     return Flow(_expanded(stored, places, room.of(stored)), places.size)
 
 
-def _expanded(stored: Stream, places: Places, room: MemoryBudget) -> Iterator[Buffer]:
+def _expanded(stored: Stream, places: SparseMap, room: MemoryBudget) -> Iterator[Buffer]:
     position = 0
     for offset, length in [*places.parts, (places.size, 0)]:
         if offset < position or offset + length > places.size:

@@ -10,6 +10,11 @@ import cython
 from walkback.base.bits import WORD
 from walkback.base.views import takes_views
 
+if cython.compiled:
+    from cython.cimports.walkback.base.mixing import folded, mixed
+else:
+    from walkback.base.mixing import folded, mixed
+
 _WORD = cython.declare(cython.ulonglong, WORD)
 """Keeps products to 64 bits where this runs interpreted."""
 
@@ -33,15 +38,11 @@ def _hash(
     base: cython.ulonglong,
 ) -> cython.ulonglong:
     i: cython.Py_ssize_t
-    word: cython.ulonglong
     key: cython.ulonglong = cython.cast(cython.ulonglong, end - begin)
     for i in range(begin, end):
-        word = (words[i] * mix) & _WORD
-        word ^= word >> 32
-        key = (key * base + word) & _WORD
-    key ^= key >> 32
+        key = (key * base + mixed(words[i], mix)) & _WORD
     # An odd number is never 0, which would say that there was an error.
-    return ((key * mix) & _WORD) | 1
+    return ((folded(key) * mix) & _WORD) | 1
 
 
 @cython.cfunc
@@ -65,6 +66,68 @@ def _equal(
     return 1
 
 
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def _slot(
+    key: cython.ulonglong,
+    words: cython.const[cython.ulonglong][::1],
+    begin: cython.Py_ssize_t,
+    length: cython.Py_ssize_t,
+    slots: cython.int[::1],
+    hashes: cython.ulonglong[::1],
+    kept_first: cython.longlong[::1],
+    kept: cython.ulonglong[::1],
+) -> cython.Py_ssize_t:
+    """The slot of the number of a list, or the free one where that is to go."""
+    slot_mask: cython.Py_ssize_t = slots.shape[0] - 1
+    slot: cython.Py_ssize_t = _first_slot(key, slot_mask)
+    found: cython.Py_ssize_t = slots[slot]
+    while found >= 0:
+        if hashes[found] == key:
+            kept_begin: cython.Py_ssize_t = kept_first[found]
+            if _equal(words, begin, length, kept, kept_begin, kept_first[found + 1] - kept_begin):
+                break
+        slot = (slot + 1) & slot_mask
+        found = slots[slot]
+    return slot
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _first_slot(key: cython.ulonglong, slot_mask: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Where a list is looked for first: by the upper half of its hash, which is a product."""
+    return cython.cast(cython.Py_ssize_t, key >> 32) & slot_mask
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def _keep(
+    words: cython.const[cython.ulonglong][::1],
+    begin: cython.Py_ssize_t,
+    length: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    kept_first: cython.longlong[::1],
+    kept: cython.ulonglong[::1],
+) -> cython.int:
+    """Copy a new list behind the others, of which there are `count`; returns 0, or what there is no room for."""
+    j: cython.Py_ssize_t
+    kept_begin: cython.Py_ssize_t = kept_first[count]
+    if count + 1 == kept_first.shape[0]:
+        return _FULL_LISTS
+    if kept.shape[0] - kept_begin < length:
+        return _FULL_WORDS
+    for j in range(length):
+        kept[kept_begin + j] = words[begin + j]
+    kept_first[count + 1] = kept_begin + length
+    return 0
+
+
 @takes_views
 def number(
     first: cython.const[cython.longlong][::1],
@@ -85,50 +148,32 @@ def number(
     when all have a number, else what there is not enough room for.
     """
     i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     begin: cython.Py_ssize_t
-    end: cython.Py_ssize_t
+    length: cython.Py_ssize_t = width
     key: cython.ulonglong
     slot: cython.Py_ssize_t
     found: cython.Py_ssize_t
-    kept_begin: cython.Py_ssize_t
     count: cython.Py_ssize_t = state[1]
-    slot_mask: cython.Py_ssize_t = slots.shape[0] - 1
     stopped: cython.int = 0
     with cython.nogil:
         for i in range(state[0], numbers.shape[0]):
             if width:
                 begin = i * width
-                end = begin + width
             else:
                 begin = first[i]
-                end = first[i + 1]
-            key = _hash(words, begin, end, mix, base)
-            slot = cython.cast(cython.Py_ssize_t, key >> 32) & slot_mask
+                length = first[i + 1] - begin
+            key = _hash(words, begin, begin + length, mix, base)
+            slot = _slot(key, words, begin, length, slots, hashes, kept_first, kept)
             found = slots[slot]
-            while found >= 0:
-                if hashes[found] == key:
-                    kept_begin = kept_first[found]
-                    if _equal(words, begin, end - begin, kept, kept_begin, kept_first[found + 1] - kept_begin):
-                        break
-                slot = (slot + 1) & slot_mask
-                found = slots[slot]
             if found < 0:
-                kept_begin = kept_first[count]
-                if count == hashes.shape[0]:
-                    stopped = _FULL_LISTS
-                elif kept.shape[0] - kept_begin < end - begin:
-                    stopped = _FULL_WORDS
+                stopped = _keep(words, begin, length, count, kept_first, kept)
                 if stopped:
                     state[0] = i
                     break
-                for j in range(end - begin):
-                    kept[kept_begin + j] = words[begin + j]
                 found = count
                 slots[slot] = cython.cast(cython.int, found)
                 hashes[found] = key
                 count += 1
-                kept_first[count] = kept_begin + (end - begin)
             numbers[i] = found
         if not stopped:
             state[0] = numbers.shape[0]
@@ -144,7 +189,7 @@ def fill(slots: cython.int[::1], hashes: cython.const[cython.ulonglong][::1], co
     slot_mask: cython.Py_ssize_t = slots.shape[0] - 1
     with cython.nogil:
         for i in range(count):
-            slot = cython.cast(cython.Py_ssize_t, hashes[i] >> 32) & slot_mask
+            slot = _first_slot(hashes[i], slot_mask)
             while slots[slot] >= 0:
                 slot = (slot + 1) & slot_mask
             slots[slot] = cython.cast(cython.int, i)

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from walkback.base.arrays import U64, ends_of
-from walkback.symbols.spans import Spans
+from walkback.symbols.spans import SettledSpans
 
 _LARGEST = 64 * 1024 * 1024
 """So much of a file is read; perf maps of large programs have some ten megabytes."""
@@ -38,7 +38,7 @@ class PerfMap:
         self._name_places = np.frombuffer(places, np.int64).reshape(-1, 2) if places else np.zeros((0, 2), np.int64)
         start, size = (np.array(column, np.uint64) for column in (starts, sizes))
         self._start = start
-        self._spans = Spans(start, ends_of(start, size))
+        self._spans = SettledSpans(start, ends_of(start, size))
 
     def __len__(self) -> int:
         return len(self._start)

@@ -10,7 +10,7 @@ import numpy as np
 from walkback.base.arrays import I64, U64
 
 
-class Spans:
+class SettledSpans:
     """Disjoint ranges, each with the number of the one of the given ranges that holds there."""
 
     def __init__(self, start: U64, end: U64) -> None:

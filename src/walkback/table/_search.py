@@ -38,10 +38,9 @@ def _find(
     found_row: cython.longlong[::1],
 ):
     i: cython.Py_ssize_t
-    low: cython.Py_ssize_t
-    high: cython.Py_ssize_t
-    middle: cython.Py_ssize_t
+    piece: cython.Py_ssize_t
     which: cython.Py_ssize_t
+    row: cython.Py_ssize_t
     pc: cython.ulonglong
     offset: cython.ulonglong
     base: cython.ulonglong = 1
@@ -54,32 +53,60 @@ def _find(
             pc = pcs[i]
             if pc < base or pc > last:
                 continue
-            low = directory[(pc - base) >> shift]
-            high = cython.cast(cython.Py_ssize_t, directory[((pc - base) >> shift) + 1]) + 1
-            if high > starts.shape[0]:
-                high = starts.shape[0]
-            # The first piece that ends after pc is in [low, high).
-            while low < high:
-                middle = (low + high) >> 1
-                if lasts[middle] >= pc:
-                    high = middle
-                else:
-                    low = middle + 1
-            if low == starts.shape[0] or starts[low] > pc:
+            piece = _piece_of(pc, lasts, directory, cython.cast(cython.Py_ssize_t, (pc - base) >> shift))
+            if piece == starts.shape[0] or starts[piece] > pc:
                 continue
-            which = ranges[low]
+            which = ranges[piece]
             found_range[i] = which
             offset = pc - range_start[which]
             if block[which]:
                 offset = offset % block[which]
-            # The last row that does not start after the offset.
-            low = first_row[which]
-            high = low + rows[which]
-            while low < high:
-                middle = (low + high) >> 1
-                if row_offset[middle] <= offset:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low > first_row[which]:
-                found_row[i] = low - 1
+            row = _row_behind(offset, row_offset, first_row[which], first_row[which] + rows[which])
+            if row > first_row[which]:
+                found_row[i] = row - 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def _piece_of(
+    pc: cython.ulonglong,
+    lasts: cython.const[cython.ulonglong][::1],
+    directory: cython.const[cython.uint][::1],
+    bucket: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """The first piece that ends at or after an address, by the bucket of that."""
+    low: cython.Py_ssize_t = directory[bucket]
+    high: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, directory[bucket + 1]) + 1
+    middle: cython.Py_ssize_t
+    if high > lasts.shape[0]:
+        high = lasts.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if lasts[middle] >= pc:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def _row_behind(
+    offset: cython.ulonglong,
+    row_offset: cython.const[cython.uint][::1],
+    low: cython.Py_ssize_t,
+    high: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """The first of some rows that starts after an offset."""
+    middle: cython.Py_ssize_t
+    while low < high:
+        middle = (low + high) >> 1
+        if row_offset[middle] <= offset:
+            low = middle + 1
+        else:
+            high = middle
+    return low

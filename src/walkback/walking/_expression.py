@@ -10,9 +10,11 @@ import numpy as np
 from walkback.base.bits import WORD
 
 if cython.compiled:
+    from cython.cimports.walkback.base.leb128 import leb128
     from cython.cimports.walkback.dwarf import layout as dw
     from cython.cimports.walkback.walking.samples import COLUMNS, PC
 else:
+    from walkback.base.leb128 import leb128
     from walkback.dwarf import layout as dw
     from walkback.walking.samples import COLUMNS, PC
 
@@ -298,18 +300,11 @@ class Expressions:
 
     def _leb(self, signed: cython.bint) -> cython.int:
         """A LEB128 number; what is beyond 64 bits is lost."""
-        shift: cython.int = 0
-        byte: cython.ulonglong = 0x80
-        value: cython.ulonglong = 0
-        while byte & 0x80:
-            if self.position >= self.stop:
-                return _WRONG
-            byte = self.bytes[self.position]
-            self.position += 1
-            if shift < 64:
-                value |= ((byte & 0x7F) << shift) & _WORD
-            shift += 7
-        if signed and byte & 0x40 and shift < 64:
-            value |= (_WORD << shift) & _WORD
+        value: cython.ulonglong
+        behind: cython.Py_ssize_t
+        value, behind = leb128(self.bytes, self.position, self.stop, signed)
+        if behind < 0:
+            return _WRONG
         self.operand = value
+        self.position = behind
         return _ON

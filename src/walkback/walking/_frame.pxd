@@ -50,6 +50,13 @@ cdef class Frame:
         self, const unsigned long long[::1] samples, Py_ssize_t number, unsigned long long known
     ) except -1 nogil
     cdef bint follow(self, Py_ssize_t step) except -1 nogil
+    cdef bint _find_cfa(self, Py_ssize_t step, int flags) except -1 nogil
+    cdef bint _is_caller(
+        self, int flags, unsigned long long pc, unsigned long long sp, unsigned long long known
+    ) except -1 nogil
+    cdef int _go(
+        self, Py_ssize_t step, unsigned long long pc, unsigned long long sp, unsigned long long known
+    ) except -1 nogil
     cdef bint leads_to_code(self, Py_ssize_t step) except -1 nogil
     cdef bint _fail(self, int why, unsigned long long at) except -1 nogil
     cdef bint _has_chain(self) except -1 nogil

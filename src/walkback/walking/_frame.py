@@ -88,7 +88,6 @@ class Frame:
         """Come to the caller; if there is none, all registers stay, `why` says why, and `at` what that is about."""
         flags: cython.int = self.step_flags[step]
         first: cython.Py_ssize_t = self.step_first[step]
-        end: cython.Py_ssize_t = self.step_end[step]
         i: cython.Py_ssize_t
         column: cython.Py_ssize_t
         op: cython.int
@@ -97,32 +96,23 @@ class Frame:
         sp: cython.ulonglong
         pc: cython.ulonglong = 0
         known: cython.ulonglong = 0
-        if end - first > self.values.shape[0]:
-            return self._fail(End.INEXPRESSIBLE, self.at)
-        if flags & Flag.CHAIN and not self._has_chain():
-            return False
-        if not self._value(self.step_cfa[step], self.step_register[step], self.step_operand[step], 0, True):
+        if not self._find_cfa(step, flags):
             return False
         cfa = self.value
-        if not cfa and flags & Flag.GUESS:
-            # The last word of a chain.
-            return self._fail(End.ZERO, 0)
         sp = (cfa + self.sp_from_cfa) & _WORD
         if flags & Flag.KEEPS:
             known = self.known & self.preserved
         known |= _ONE << self.sp
-        for i in range(first, end):
+        for i in range(first, self.step_end[step]):
             op = self.save_op[i]
             column = self.save_column[i]
             bit = _ONE << column
             if op == Op.SAME:
                 self.values[i - first] = self.registers[column]
                 known = (known & ~bit) | (self.known & bit)
-                continue
-            if op == Op.UNKNOWN:
+            elif op == Op.UNKNOWN:
                 known &= ~bit
-                continue
-            if self._value(op, self.save_register[i], self.save_operand[i], cfa, False):
+            elif self._value(op, self.save_register[i], self.save_operand[i], cfa, False):
                 known |= bit
                 self.values[i - first] = self.value
                 if column == PC:
@@ -139,6 +129,28 @@ class Frame:
                     known |= self.known & bit
         if flags & Flag.SIGNED:
             pc &= self.address_mask
+        if not self._is_caller(flags, pc, sp, known):
+            return False
+        self._go(step, pc, sp, known)
+        return True
+
+    def _find_cfa(self, step: cython.Py_ssize_t, flags: cython.int) -> cython.bint:
+        """Leave the CFA in `value`; whether there is one to go on from."""
+        if self.step_end[step] - cython.cast(cython.Py_ssize_t, self.step_first[step]) > self.values.shape[0]:
+            return self._fail(End.INEXPRESSIBLE, self.at)
+        if flags & Flag.CHAIN and not self._has_chain():
+            return False
+        if not self._value(self.step_cfa[step], self.step_register[step], self.step_operand[step], 0, True):
+            return False
+        if not self.value and flags & Flag.GUESS:
+            # The last word of a chain.
+            return self._fail(End.ZERO, 0)
+        return True
+
+    def _is_caller(
+        self, flags: cython.int, pc: cython.ulonglong, sp: cython.ulonglong, known: cython.ulonglong
+    ) -> cython.bint:
+        """Whether what was found can be the caller."""
         # What a signal interrupted can have jumped to 0.
         if not (known >> PC) & 1 or (not pc and not flags & Flag.SIGNAL):
             return self._fail(End.ZERO, pc)
@@ -146,7 +158,17 @@ class Frame:
             return False
         if flags & Flag.GUESS and not self.tables.is_code((pc - 1) & _WORD):
             return self._fail(End.NOT_CODE, pc)
-        for i in range(first, end):
+        return True
+
+    def _go(
+        self, step: cython.Py_ssize_t, pc: cython.ulonglong, sp: cython.ulonglong, known: cython.ulonglong
+    ) -> cython.int:
+        """The frame is the caller now: its registers are the values that were found."""
+        flags: cython.int = self.step_flags[step]
+        first: cython.Py_ssize_t = self.step_first[step]
+        i: cython.Py_ssize_t
+        column: cython.Py_ssize_t
+        for i in range(first, self.step_end[step]):
             column = self.save_column[i]
             if (known >> column) & 1:
                 self.registers[column] = self.values[i - first]
@@ -163,7 +185,7 @@ class Frame:
         self.how = self.step_how[step]
         if self.how == How.FP_GUESS:
             self.guessed = True
-        return True
+        return 0
 
     def leads_to_code(self, step: cython.Py_ssize_t) -> cython.bint:
         """Whether the program counter that a step finds is in mapped code."""

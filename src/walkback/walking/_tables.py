@@ -19,7 +19,8 @@ else:
     from walkback.walking.abi import BuiltIn, Flag
 
 _WORD = cython.declare(cython.ulonglong, WORD)
-_MIX = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+_GOLDEN = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+"""2**64 by the golden ratio: the upper bits of products with it differ for numbers that are near each other."""
 CACHE_BITS = 13
 _CACHE_BITS = cython.declare(cython.int, CACHE_BITS)
 _NONE = cython.declare(cython.Py_ssize_t, -1)
@@ -96,7 +97,7 @@ class Tables:
             return _NONE
         slot = cython.cast(
             cython.Py_ssize_t,
-            (((lookup ^ (cython.cast(cython.ulonglong, is_return) << 63)) * _MIX) & _WORD) >> (64 - _CACHE_BITS),
+            (((lookup ^ (cython.cast(cython.ulonglong, is_return) << 63)) * _GOLDEN) & _WORD) >> (64 - _CACHE_BITS),
         )
         if self.cache_space[slot] == key and self.cache_key[slot] == lookup:
             self._enter(cython.cast(cython.Py_ssize_t, self.cache_map[slot]))

@@ -61,7 +61,7 @@ def _scan(
                 status = ScanEnd.CUT
                 break
             which = cython.cast(cython.uint, _number(data, at, 4, big))
-            length = cython.cast(cython.uint, _number(data, at + 6, 2, big))
+            length = cython.cast(cython.uint, _number(data, at + layout.RECORD_SIZE_AT, 2, big))
             if length < layout.RECORD_HEADER:
                 status = ScanEnd.BAD
                 break
@@ -69,15 +69,15 @@ def _scan(
                 status = ScanEnd.CUT
                 break
             kind[count] = which
-            misc[count] = cython.cast(cython.ushort, _number(data, at + 4, 2, big))
+            misc[count] = cython.cast(cython.ushort, _number(data, at + layout.RECORD_MISC_AT, 2, big))
             offset[count] = at
             size[count] = length
             count += 1
             word = 0
-            if which == layout.AUXTRACE and length >= 16:
-                word = _number(data, at + 8, 8, big)
-            elif which == layout.HEADER_TRACING_DATA and length >= 12:
-                word = _number(data, at + 8, 4, big)
+            if which == layout.AUXTRACE and length >= layout.RECORD_HEADER + 8:
+                word = _number(data, at + layout.RECORD_HEADER, 8, big)
+            elif which == layout.HEADER_TRACING_DATA and length >= layout.RECORD_HEADER + 4:
+                word = _number(data, at + layout.RECORD_HEADER, 4, big)
             at += length
             if word:
                 if word > _FARTHEST or at > cython.cast(cython.longlong, _FARTHEST - word):
@@ -138,11 +138,8 @@ def _identify(
     first: cython.Py_ssize_t
     length: cython.Py_ssize_t
     place: cython.Py_ssize_t
-    low: cython.Py_ssize_t
-    high: cython.Py_ssize_t
-    middle: cython.Py_ssize_t
     which: cython.int
-    wanted: cython.ulonglong
+    word: cython.ulonglong
     with cython.nogil:
         for i in range(kind.shape[0]):
             event[i] = 0
@@ -155,23 +152,8 @@ def _identify(
             if ids.shape[0]:
                 place = id_at if kind[i] == layout.SAMPLE else (length - id_back if id_back else 0)
                 if 0 < place < length:
-                    wanted = words[first + place]
-                    if big:
-                        wanted = swapped(wanted)
-                    # What perf made up itself has ID 0.
-                    if wanted:
-                        low = 0
-                        high = ids.shape[0]
-                        while low < high:
-                            middle = (low + high) >> 1
-                            if ids[middle] < wanted:
-                                low = middle + 1
-                            else:
-                                high = middle
-                        if low < ids.shape[0] and ids[low] == wanted:
-                            which = event_of_id[low]
-                        elif kind[i] == layout.SAMPLE:
-                            which = -1
+                    word = words[first + place]
+                    which = _event(swapped(word) if big else word, kind[i] == layout.SAMPLE, ids, event_of_id)
             event[i] = which
             if which < 0:
                 continue
@@ -180,12 +162,39 @@ def _identify(
             else:
                 place = length - time_back[which] if time_back[which] else 0
             if 0 < place < length:
-                wanted = words[first + place]
+                word = words[first + place]
                 if big:
-                    wanted = swapped(wanted)
+                    word = swapped(word)
                 # perf takes the highest number as no time as well.
-                time[i] = wanted if wanted != _NO_TIME else 0
+                time[i] = word if word != _NO_TIME else 0
     return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(-2, check=False)
+def _event(
+    wanted: cython.ulonglong,
+    is_sample: cython.bint,
+    ids: cython.const[cython.ulonglong][::1],
+    event_of_id: cython.const[cython.int][::1],
+) -> cython.int:
+    """The event of an ID; -1 for a sample with one that no event has. What perf made up itself has ID 0."""
+    low: cython.Py_ssize_t = 0
+    high: cython.Py_ssize_t = ids.shape[0]
+    middle: cython.Py_ssize_t
+    if not wanted:
+        return 0
+    while low < high:
+        middle = (low + high) >> 1
+        if ids[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    if low < ids.shape[0] and ids[low] == wanted:
+        return event_of_id[low]
+    return -1 if is_sample else 0
 
 
 @takes_views

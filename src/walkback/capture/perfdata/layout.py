@@ -13,6 +13,8 @@ PIPE_HEADER = 16
 
 RECORD_HEADER = 8
 """type (4), misc (2), size (2)"""
+RECORD_MISC_AT = 4
+RECORD_SIZE_AT = 6
 
 # Records of the kernel
 

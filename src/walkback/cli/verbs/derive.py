@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from walkback.cli.command import verb
@@ -9,6 +11,10 @@ from walkback.cli.consumer import FOR, refuse_both
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
 from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
 from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, account, refuse_input, refuse_terminal, same_file
+
+if TYPE_CHECKING:
+    from walkback.elf import ElfFile
+    from walkback.sections.derive import Derived
 
 _VERSION = click.option("--version", type=click.IntRange(1, 3), help="SFrame version to write. [default: 3]")
 
@@ -51,9 +57,6 @@ def derive(
     The section is made for the address where `walkback add` would put it, or for --address. It is written only after a
     proof that it gives the same rules.
     """
-    import json
-
-    from walkback.base.replace import replace_files
     from walkback.elf import ElfFile
     from walkback.sections.derive import derive as derive_file
 
@@ -67,12 +70,7 @@ def derive(
 
     def work(file: str) -> int:
         with ElfFile(file) as elf:
-            if elf.is_relocatable and address is not None:
-                message = "--address is for linked files; in an object the linker places the section"
-                raise click.UsageError(message)
-            if relocs is not None and not elf.is_relocatable:
-                message = "--relocs is for objects; in a linked file there is nothing to relocate"
-                raise click.UsageError(message)
+            _refuse_options(elf, address, relocs)
             made = derive_file(
                 elf,
                 version=version,
@@ -84,16 +82,41 @@ def derive(
             if not made.proof().equal:
                 complain(f"{file}: the derived section does not say what {made.source.name} says; nothing is written")
                 return EXIT_FINDINGS
-            outputs = [(output, [made.contents])]
-            if relocs is not None:
-                lines = [json.dumps(one) + "\n" for one in made.relocation_objects()]
-                outputs.append((relocs, ["".join(lines).encode()]))
-            replace_files(outputs)
+            _write(made, output, relocs)
             with account(output):
-                if as_json:
-                    click.echo(json.dumps(derived_object(made)))
-                else:
-                    print_derived(made, limit)
+                _print(made, limit, as_json)
             return EXIT_FINDINGS if strict and made.uncovered else EXIT_FINE
 
     ctx.exit(for_each_file([file], work))
+
+
+def _refuse_options(elf: ElfFile, address: int | None, relocs: str | None) -> None:
+    """Refuse what is for objects with a linked file, and the reverse."""
+    if elf.is_relocatable and address is not None:
+        message = "--address is for linked files; in an object the linker places the section"
+        raise click.UsageError(message)
+    if relocs is not None and not elf.is_relocatable:
+        message = "--relocs is for objects; in a linked file there is nothing to relocate"
+        raise click.UsageError(message)
+
+
+def _write(made: Derived, output: str, relocs: str | None) -> None:
+    """Write the section and, where they are wanted, its relocations: both or neither."""
+    import json
+
+    from walkback.base.replace import replace_files
+
+    outputs = [(output, [made.contents])]
+    if relocs is not None:
+        lines = [json.dumps(one) + "\n" for one in made.relocation_objects()]
+        outputs.append((relocs, ["".join(lines).encode()]))
+    replace_files(outputs)
+
+
+def _print(made: Derived, limit: int, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        click.echo(json.dumps(derived_object(made)))
+    else:
+        print_derived(made, limit)

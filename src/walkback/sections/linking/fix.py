@@ -12,13 +12,13 @@ from walkback.base.replace import Output, write_output
 from walkback.base.text import counted
 from walkback.elf import ElfFile, Input, in_pieces, one_elf
 from walkback.sections.check import examine_for
-from walkback.sections.linking.gather import gather
+from walkback.sections.linking.gather import Gathered, gather
 from walkback.sections.linking.make import Form, refuse_incomplete
 from walkback.sections.linking.merge import merge
 from walkback.sections.linking.missing import missing
 from walkback.sections.linking.place import place
 from walkback.sections.linking.problems import find_problems
-from walkback.sframe.files import no_section, sources_of
+from walkback.sframe.files import Source, no_section, sources_of
 from walkback.sframe.fitting import fit
 from walkback.table.table import UnwindTable
 
@@ -61,33 +61,17 @@ def fix(
     ['2 complete sections follow each other, and readers see the first', 'the functions are not marked ...
     """
     elf = one_elf(source)
-    if elf.is_relocatable:
-        raise GraftError("this is a relocatable object; `walkback link -r` is for those", file=elf.name)
-    found = list(sources_of(elf))
-    if not found:
-        raise no_section(elf.data, elf.name)
+    found = _found_in(elf)
     gathered = gather(found, leave_out=leave_out)
     if gathered is None:
         raise MissingError("the .sframe section is empty: there is nothing to mend", file=elf.name)
     form = Form.wanted(version, pcrel, consumer=consumer)
     merged = merge(gathered)
     problems = [*find_problems(elf, gathered, merged), *_unfit(elf, merged.table, form)]
-    same = gathered.versions == (form.version_for(gathered),) and gathered.pcrel == form.pcrel_for(gathered)
-    if same and not problems:
+    if not problems and _has_form(gathered, form):
         if output is not None:
             write_output(output, in_pieces(elf.data), read=elf.file)
-        return Fixed(
-            problems=[],
-            changed=False,
-            version=gathered.version,
-            versions=gathered.versions,
-            functions=len(gathered.table),
-            rows=len(gathered.table.row_offset),
-            address=found[0].address,
-            bytes=sum(len(source.data) for source in found),
-            left_out=[],
-            notes=missing(elf, merged.table),
-        )
+        return _unchanged(elf, found, gathered, merged.table)
     placed = place(elf, gathered, merged.table, form)
     made = placed.made
     if not leave_out:
@@ -105,6 +89,37 @@ def fix(
         bytes=len(made.contents),
         left_out=made.left_out,
         notes=[*made.fitting, *placed.notes, *missing(elf, merged.table), *examined],
+    )
+
+
+def _found_in(elf: ElfFile) -> list[Source]:
+    """The sections of a linked file; raises GraftError of an object, and MissingError if there are none."""
+    if elf.is_relocatable:
+        raise GraftError("this is a relocatable object; `walkback link -r` is for those", file=elf.name)
+    found = list(sources_of(elf))
+    if not found:
+        raise no_section(elf.data, elf.name)
+    return found
+
+
+def _has_form(gathered: Gathered, form: Form) -> bool:
+    """Whether what there is has the version and the kind of starts that are wanted."""
+    return gathered.versions == (form.version_for(gathered),) and gathered.pcrel == form.pcrel_for(gathered)
+
+
+def _unchanged(elf: ElfFile, found: list[Source], gathered: Gathered, table: UnwindTable) -> Fixed:
+    """What there is to say of a file in which nothing is wrong."""
+    return Fixed(
+        problems=[],
+        changed=False,
+        version=gathered.version,
+        versions=gathered.versions,
+        functions=len(gathered.table),
+        rows=len(gathered.table.row_offset),
+        address=found[0].address,
+        bytes=sum(len(source.data) for source in found),
+        left_out=[],
+        notes=missing(elf, table),
     )
 
 

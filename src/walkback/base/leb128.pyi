@@ -1,0 +1,3 @@
+from typing import Any
+
+def leb128(data: Any, pos: int, end: int, is_signed: bool) -> tuple[int, int]: ...
