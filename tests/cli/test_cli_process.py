@@ -18,7 +18,7 @@ from sframefiles import SFRAME, archive, linked, placing, relocatable, small, wr
 
 SFRAME_VERBS = (*VERBS, "derive", "compare", "size", "add", "drop", "convert", "link", "fix", "split")
 ALL_VERBS = (*SFRAME_VERBS, "stack", "unwind", "cbf", "cif", "store", "survey", "report")
-ARGUMENTS = {"cbf": "COMMAND", "cif": "COMMAND", "report": "SURVEY|FILE", "stack": "PID|CORE", "store": "DIR"} | {
+ARGUMENTS = {"cbf": "COMMAND", "cif": "COMMAND", "report": "SURVEY|FILE", "stack": "PID|NAME|CORE", "store": "DIR"} | {
     "survey": "PATH...",
     "unwind": "PERF.DATA",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from typing import TYPE_CHECKING, Any
@@ -34,10 +35,11 @@ if TYPE_CHECKING:
 
 EXIT_INTERRUPTED = 130
 """Somebody has pressed Ctrl-C; what there was until then is written."""
+_WIDEST_COMMAND = 70
 
 
 @verb("walkback stack $PID", "walkback stack core.hello --exe hello --lines")
-@click.argument("target", metavar="PID|CORE", type=INPUT_FILE)
+@click.argument("target", metavar="PID|NAME|CORE", type=INPUT_FILE)
 @click.option("--exe", type=INPUT_FILE, metavar="FILE", help="Program of a core file.")
 @click.option("--format", "form", type=click.Choice(("text", *FORMAT_NAMES)), help="Output format. [default: text]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per thread; same as --format json.")
@@ -78,10 +80,12 @@ def stack(
 ) -> None:
     """Show the stacks of a live process or a core file.
 
-    A number is a process ID; for a core file with a number for its name, write ./1234. The threads of a process stop
-    one after the other, each as briefly as possible, and always resume.
+    A number is a process ID, an existing path a core file (write ./1234 for one whose name is a number), and anything
+    else the name of a running process. The threads of a process stop one after the other, each as briefly as possible,
+    and always resume.
     """
     common = Shared(**shared)
+    target = _meant(target)
     live = target.isascii() and target.isdigit()
     if live and (exe is not None or common.sysroot is not None):
         message = "--exe and --sysroot are for core files"
@@ -112,6 +116,22 @@ def stack(
         return shots.print(target, common.only)
 
     ctx.exit(guarded(work, target, f"process {target}" if live else target))
+
+
+def _meant(target: str) -> str:
+    """The number or path that is meant, also by the name of a process."""
+    if target.isdigit() or "/" in target or os.path.lexists(target):
+        return target
+    from walkback.capture.live.processes import processes_named
+
+    commands = processes_named(target)
+    if len(commands) == 1:
+        return str(*commands)
+    if commands:
+        lines = (f"  {pid}  {printable(command)[:_WIDEST_COMMAND]}" for pid, command in sorted(commands.items()))
+        message = f"{printable(target)} is the name of {len(commands)} processes; choose one:\n" + "\n".join(lines)
+        raise click.UsageError(message)
+    raise UnreadableError("there is no such file, and no running process of this name", file=target)
 
 
 class _Shots:

@@ -1,0 +1,66 @@
+"""`walkback stack NAME`: a running process by its name."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from capture.targets import state
+from cli.commands import told
+from cli.walked import stack
+from waiting import eventually
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Callable[..., int]]:
+    """Runs a program of a name until the end of the test."""
+    with ExitStack() as running:
+
+        def start(name: str, mark: str = "") -> int:
+            program = tmp_path / name
+            if not program.exists():
+                shutil.copy("/bin/sleep", program)
+            process = running.enter_context(subprocess.Popen([f"{program}{mark}", "600"], executable=program))
+            running.callback(process.kill)
+            assert eventually(lambda: state(process.pid) == "S")
+            return process.pid
+
+        yield start
+
+
+@pytest.mark.parametrize("name", ["wb-one", "wb-with-a-name-of-more-than-fifteen-bytes"])
+def test_one_process_of_a_name_is_meant(run: Callable[..., int], name: str) -> None:
+    pid = run(name)
+    done = stack(name)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode().startswith(f"process {pid} {name[:15]}\n")
+
+
+def test_several_are_listed(run: Callable[..., int]) -> None:
+    first, second = run("wb-twice"), run("wb-twice", "\n\x1b[1m")
+    done = stack("wb-twice")
+    assert (done.returncode, done.stdout) == (2, b"")
+    text = done.stderr.decode()
+    assert "wb-twice is the name of 2 processes; choose one:\n" in text
+    assert sorted(map(int, re.findall(r"^  (\d+)  .+/wb-twice.* 600$", text, re.MULTILINE))) == sorted([first, second])
+    assert "\x1b" not in text
+
+
+def test_a_file_comes_before_a_process(
+    run: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("wb-file")
+    monkeypatch.chdir(tmp_path)
+    assert told(stack("wb-file")) == (3, "wb-file: this ELF file is not a core file")
+
+
+def test_a_name_that_nobody_has() -> None:
+    assert told(stack("wb-nobody")) == (3, "wb-nobody: there is no such file, and no running process of this name")
