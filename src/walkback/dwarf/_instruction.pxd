@@ -39,6 +39,8 @@ cdef class ProgramReader:
     cdef int open_fde(self, Py_ssize_t fde) except -1 nogil
     cdef int use(self, Py_ssize_t cie) except -1 nogil
     cdef int read(self, unsigned long long location) noexcept nogil
+    cdef int set_location(self, unsigned long long location) noexcept nogil
+    cdef int read_extension(self, int byte) noexcept nogil
     cdef int read_rule(self, int byte) noexcept nogil
     cdef int rule(self, unsigned long long register, int kind, long long operand) noexcept nogil
     cdef int advance(self, unsigned long long factored) noexcept nogil

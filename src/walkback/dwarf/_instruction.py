@@ -124,13 +124,23 @@ class ProgramReader:
             self.register = self.uleb()
             return Action.RESTORE
         if byte == layout.DW_CFA_SET_LOC:
-            if self.encoding & layout.DW_EH_PE_INDIRECT:
-                return Action.INDIRECT
-            place: cython.ulonglong = pointer(
-                self.cursor, self.encoding, self.address_size, self.address, self.text, self.got, self.start
-            )
-            self.delta = (place - self.start - location) & _WORD
-            return Action.ADVANCE
+            return self.set_location(location)
+        if byte >= layout.DW_CFA_LO_USER:
+            return self.read_extension(byte)
+        return self.read_rule(byte)
+
+    def set_location(self, location: cython.ulonglong) -> cython.int:
+        """The location becomes that of the pointer that stands here."""
+        if self.encoding & layout.DW_EH_PE_INDIRECT:
+            return Action.INDIRECT
+        place: cython.ulonglong = pointer(
+            self.cursor, self.encoding, self.address_size, self.address, self.text, self.got, self.start
+        )
+        self.delta = (place - self.start - location) & _WORD
+        return Action.ADVANCE
+
+    def read_extension(self, byte: cython.int) -> cython.int:
+        """Those that DWARF leaves to machines and vendors."""
         if byte == layout.DW_CFA_MIPS_ADVANCE_LOC8:
             return self.advance(self.cursor.fixed(8))
         if byte == layout.DW_CFA_AARCH64_NEGATE_RA_STATE:
@@ -140,21 +150,19 @@ class ProgramReader:
         if byte == layout.DW_CFA_GNU_ARGS_SIZE:  # for landing pads
             self.uleb()
             return Action.NOTHING
-        return self.read_rule(byte)
+        if byte == layout.DW_CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
+            register: cython.ulonglong = self.uleb()
+            factored: cython.ulonglong = self.uleb()
+            return self.rule(register, RuleKind.AT_CFA, self.scaled((-factored) & _WORD))
+        return Action.WRONG
 
     def read_rule(self, byte: cython.int) -> cython.int:
         """Those that begin with a register and give it a rule."""
         register: cython.ulonglong = 0
-        if (
-            layout.DW_CFA_OFFSET_EXTENDED <= byte <= layout.DW_CFA_VAL_EXPRESSION
-            or byte == layout.DW_CFA_GNU_NEGATIVE_OFFSET_EXTENDED
-        ):
+        if layout.DW_CFA_OFFSET_EXTENDED <= byte <= layout.DW_CFA_VAL_EXPRESSION:
             register = self.uleb()
         if byte == layout.DW_CFA_OFFSET_EXTENDED:
             return self.rule(register, RuleKind.AT_CFA, self.scaled(self.uleb()))
-        if byte == layout.DW_CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
-            factored: cython.ulonglong = self.uleb()
-            return self.rule(register, RuleKind.AT_CFA, self.scaled((-factored) & _WORD))
         if byte == layout.DW_CFA_OFFSET_EXTENDED_SF:
             return self.rule(register, RuleKind.AT_CFA, self.scaled(self.cursor.sleb()))
         if byte == layout.DW_CFA_VAL_OFFSET:

@@ -62,6 +62,8 @@ DW_CFA_DEF_CFA_OFFSET_SF: Final = 0x13
 DW_CFA_VAL_OFFSET: Final = 0x14
 DW_CFA_VAL_OFFSET_SF: Final = 0x15
 DW_CFA_VAL_EXPRESSION: Final = 0x16
+DW_CFA_LO_USER: Final = 0x1C
+"""From here on instructions are those of machines and vendors."""
 DW_CFA_MIPS_ADVANCE_LOC8: Final = 0x1D
 DW_CFA_AARCH64_NEGATE_RA_STATE_WITH_PC: Final = 0x2C
 DW_CFA_AARCH64_NEGATE_RA_STATE: Final = 0x2D

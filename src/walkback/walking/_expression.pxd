@@ -25,8 +25,12 @@ cdef class Expressions:
     cdef unsigned long long result(self) except? 1 nogil
     cdef int _run(self) except -1 nogil
     cdef int _binary(self, int code) except -1 nogil
+    cdef inline int _register(self, int code) except -1 nogil
+    cdef int _pick(self) except -1 nogil
+    cdef int _dereference(self, int code) except -1 nogil
+    cdef int _turn(self, Py_ssize_t count) except -1 nogil
     cdef int _unary(self, int code) except -1 nogil
     cdef int _fixed(self, int size, bint signed) except -1 nogil
     cdef int _leb(self, bint signed) except -1 nogil
-    cdef int _push(self, unsigned long long value) except -1 nogil
-    cdef int _branch(self) except -1 nogil
+    cdef inline int _push(self, unsigned long long value) except -1 nogil
+    cdef int _branch(self, int code) except -1 nogil

@@ -32,8 +32,60 @@ _UNKNOWN = cython.declare(cython.int, UNKNOWN)
 _WRONG = cython.declare(cython.int, WRONG)
 _ON = cython.declare(cython.int, ON)
 
-
 _TOP = cython.declare(cython.ulonglong, 1 << 63)
+"""The sign."""
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _negated(value: cython.ulonglong) -> cython.ulonglong:
+    """A number with the other sign."""
+    return (~value + 1) & _WORD
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _quotient(under: cython.ulonglong, top: cython.ulonglong) -> cython.ulonglong:
+    """The quotient of signed numbers, without its fraction."""
+    negative: cython.bint = (under ^ top) & _TOP != 0
+    if under & _TOP:
+        under = _negated(under)
+    if top & _TOP:
+        top = _negated(top)
+    return _negated(under // top) if negative else under // top
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _shifted(under: cython.ulonglong, top: cython.ulonglong) -> cython.ulonglong:
+    """A signed number shifted to the right: its sign comes in from above."""
+    sign: cython.ulonglong = _WORD if under & _TOP else 0
+    return (under >> top) | (sign & ~(_WORD >> top) & _WORD) if top < 64 else sign
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _compared(code: cython.int, under: cython.ulonglong, top: cython.ulonglong) -> cython.ulonglong:
+    """Whether a comparison of signed numbers holds: that of unsigned ones whose highest bits are turned around."""
+    under ^= _TOP
+    top ^= _TOP
+    if code == dw.DW_OP_EQ:
+        return under == top
+    if code == dw.DW_OP_GE:
+        return under >= top
+    if code == dw.DW_OP_GT:
+        return under > top
+    if code == dw.DW_OP_LE:
+        return under <= top
+    return under < top if code == dw.DW_OP_LT else under != top
 
 
 @cython.final
@@ -87,8 +139,6 @@ class Expressions:
     def _run(self) -> cython.int:
         code: cython.int
         status: cython.int
-        value: cython.ulonglong
-        register: cython.ulonglong
         while self.position < self.stop:
             self.done += 1
             if self.done > _MOST:
@@ -99,19 +149,7 @@ class Expressions:
             if code >= dw.DW_OP_LIT0 and code <= dw.DW_OP_LIT31:
                 status = self._push(code - dw.DW_OP_LIT0)
             elif (code >= dw.DW_OP_BREG0 and code <= dw.DW_OP_BREG31) or code == dw.DW_OP_BREGX:
-                register = code - dw.DW_OP_BREG0
-                if code == dw.DW_OP_BREGX:
-                    status = self._leb(False)
-                    register = self.operand
-                if status == _ON:
-                    status = self._leb(True)
-                if status != _ON or register >= PC:
-                    return _WRONG
-                if not (self.known >> register) & 1:
-                    self.address = register
-                    return _UNKNOWN
-                value = (self.registers[cython.cast(cython.Py_ssize_t, register)] + self.operand) & _WORD
-                status = self._push(value)
+                status = self._register(code)
             elif code >= dw.DW_OP_CONST1U and code <= dw.DW_OP_CONST8S:
                 status = self._fixed(1 << ((code - dw.DW_OP_CONST1U) >> 1), (code - dw.DW_OP_CONST1U) & 1)
                 if status == _ON:
@@ -125,35 +163,15 @@ class Expressions:
                 if status == _ON:
                     status = self._push((self.operand + self.bias) & _WORD)
             elif code == dw.DW_OP_PICK:
-                status = self._fixed(1, False)
-                if status != _ON or self.operand >= cython.cast(cython.ulonglong, self.depth):
-                    return _WRONG
-                status = self._push(self.stack[self.depth - 1 - cython.cast(cython.Py_ssize_t, self.operand)])
+                status = self._pick()
             elif code == dw.DW_OP_BRA or code == dw.DW_OP_SKIP:
-                status = self._fixed(2, True)
-                if status != _ON:
-                    return _WRONG
-                if code == dw.DW_OP_BRA:
-                    if not self.depth:
-                        return _WRONG
-                    self.depth -= 1
-                    if not self.stack[self.depth]:
-                        continue
-                status = self._branch()
+                status = self._branch(code)
             elif code == dw.DW_OP_NOP:
                 pass
             elif not self.depth:
                 return _WRONG
             elif code == dw.DW_OP_DEREF or code == dw.DW_OP_DEREF_SIZE:
-                self.size = 8
-                if code == dw.DW_OP_DEREF_SIZE:
-                    status = self._fixed(1, False)
-                    if status != _ON or self.operand < 1 or self.operand > 8:
-                        return _WRONG
-                    self.size = cython.cast(cython.int, self.operand)
-                self.depth -= 1
-                self.address = self.stack[self.depth]
-                return _MEMORY
+                status = self._dereference(code)
             elif code == dw.DW_OP_DUP:
                 status = self._push(self.stack[self.depth - 1])
             elif code == dw.DW_OP_DROP:
@@ -167,15 +185,46 @@ class Expressions:
             else:
                 status = self._binary(code)
             if status != _ON:
-                return _WRONG
+                return status
         return _DONE if self.depth else _WRONG
+
+    def _register(self, code: cython.int) -> cython.int:
+        """Push a register with an offset."""
+        register: cython.ulonglong = code - dw.DW_OP_BREG0
+        if code == dw.DW_OP_BREGX:
+            if self._leb(False) != _ON:
+                return _WRONG
+            register = self.operand
+        if self._leb(True) != _ON or register >= PC:
+            return _WRONG
+        if not (self.known >> register) & 1:
+            self.address = register
+            return _UNKNOWN
+        return self._push((self.registers[cython.cast(cython.Py_ssize_t, register)] + self.operand) & _WORD)
+
+    def _pick(self) -> cython.int:
+        """Push the value that the operand says, counted from the top."""
+        if self._fixed(1, False) != _ON or self.operand >= cython.cast(cython.ulonglong, self.depth):
+            return _WRONG
+        return self._push(self.stack[self.depth - 1 - cython.cast(cython.Py_ssize_t, self.operand)])
+
+    def _dereference(self, code: cython.int) -> cython.int:
+        """Ask for the value at the address on top."""
+        self.size = 8
+        if code == dw.DW_OP_DEREF_SIZE:
+            if self._fixed(1, False) != _ON or self.operand < 1 or self.operand > 8:
+                return _WRONG
+            self.size = cython.cast(cython.int, self.operand)
+        self.depth -= 1
+        self.address = self.stack[self.depth]
+        return _MEMORY
 
     def _unary(self, code: cython.int) -> cython.int:
         value: cython.ulonglong = self.stack[self.depth - 1]
         if code == dw.DW_OP_NOT:
             value = ~value & _WORD
         elif code == dw.DW_OP_NEG or value & _TOP:
-            value = (~value + 1) & _WORD
+            value = _negated(value)
         self.stack[self.depth - 1] = value
         return _ON
 
@@ -184,24 +233,14 @@ class Expressions:
         top: cython.ulonglong
         under: cython.ulonglong
         value: cython.ulonglong
-        negative: cython.bint
         if self.depth < 2:
             return _WRONG
         top = self.stack[self.depth - 1]
         under = self.stack[self.depth - 2]
         if code == dw.DW_OP_OVER:
             return self._push(under)
-        if code == dw.DW_OP_SWAP:
-            self.stack[self.depth - 1] = under
-            self.stack[self.depth - 2] = top
-            return _ON
-        if code == dw.DW_OP_ROT:
-            if self.depth < 3:
-                return _WRONG
-            self.stack[self.depth - 1] = under
-            self.stack[self.depth - 2] = self.stack[self.depth - 3]
-            self.stack[self.depth - 3] = top
-            return _ON
+        if code == dw.DW_OP_SWAP or code == dw.DW_OP_ROT:
+            return self._turn(1 if code == dw.DW_OP_SWAP else 2)
         if code == dw.DW_OP_AND:
             value = under & top
         elif code == dw.DW_OP_OR:
@@ -214,59 +253,48 @@ class Expressions:
             value = (under - top) & _WORD
         elif code == dw.DW_OP_MUL:
             value = (under * top) & _WORD
-        elif code == dw.DW_OP_DIV:
+        elif code == dw.DW_OP_DIV or code == dw.DW_OP_MOD:
             if not top:
                 return _WRONG
-            negative = (under ^ top) & _TOP != 0
-            if under & _TOP:
-                under = (~under + 1) & _WORD
-            if top & _TOP:
-                top = (~top + 1) & _WORD
-            value = under // top
-            if negative:
-                value = (~value + 1) & _WORD
-        elif code == dw.DW_OP_MOD:
-            if not top:
-                return _WRONG
-            value = under % top
+            value = _quotient(under, top) if code == dw.DW_OP_DIV else under % top
         elif code == dw.DW_OP_SHL:
             value = (under << top) & _WORD if top < 64 else 0
         elif code == dw.DW_OP_SHR:
             value = under >> top if top < 64 else 0
         elif code == dw.DW_OP_SHRA:
-            value = 0
-            if under & _TOP:
-                value = _WORD
-            if top < 64:
-                # The sign comes in from above.
-                value = (under >> top) | (value & ~(_WORD >> top) & _WORD)
+            value = _shifted(under, top)
+        elif code >= dw.DW_OP_EQ and code <= dw.DW_OP_NE:
+            value = _compared(code, under, top)
         else:
-            # Signed comparison is the unsigned one of values whose highest bit is turned around.
-            under ^= _TOP
-            top ^= _TOP
-            if code == dw.DW_OP_EQ:
-                value = under == top
-            elif code == dw.DW_OP_GE:
-                value = under >= top
-            elif code == dw.DW_OP_GT:
-                value = under > top
-            elif code == dw.DW_OP_LE:
-                value = under <= top
-            elif code == dw.DW_OP_LT:
-                value = under < top
-            elif code == dw.DW_OP_NE:
-                value = under != top
-            else:
-                return _WRONG
+            return _WRONG
         self.depth -= 1
         self.stack[self.depth - 1] = value
         return _ON
 
-    def _branch(self) -> cython.int:
-        """Go as far as the operand, a signed number of 16 bits, says."""
+    def _turn(self, count: cython.Py_ssize_t) -> cython.int:
+        """Put the value on top under so many others, which come up."""
+        place: cython.Py_ssize_t
+        top: cython.ulonglong = self.stack[self.depth - 1]
+        if self.depth <= count:
+            return _WRONG
+        for place in range(self.depth - 1, self.depth - 1 - count, -1):
+            self.stack[place] = self.stack[place - 1]
+        self.stack[self.depth - 1 - count] = top
+        return _ON
+
+    def _branch(self, code: cython.int) -> cython.int:
+        """Go as far as the operand, a signed number of 16 bits, says; DW_OP_bra only if the value on top is not 0."""
         target: cython.Py_ssize_t
+        if self._fixed(2, True) != _ON:
+            return _WRONG
+        if code == dw.DW_OP_BRA:
+            if not self.depth:
+                return _WRONG
+            self.depth -= 1
+            if not self.stack[self.depth]:
+                return _ON
         if self.operand & _TOP:
-            target = self.position - cython.cast(cython.Py_ssize_t, (~self.operand + 1) & _WORD)
+            target = self.position - cython.cast(cython.Py_ssize_t, _negated(self.operand))
         else:
             target = self.position + cython.cast(cython.Py_ssize_t, self.operand)
         if target < self.start_position or target > self.stop:

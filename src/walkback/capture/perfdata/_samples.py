@@ -39,6 +39,8 @@ _FARTHEST_CONTEXT = cython.declare(cython.ulonglong, CONTEXT_FARTHEST)
 _CONTEXT_KERNEL = cython.declare(cython.ulonglong, CONTEXT_KERNEL)
 _CONTEXT_USER = cython.declare(cython.ulonglong, CONTEXT_USER)
 _CONTEXT_DEFERRED = cython.declare(cython.ulonglong, CONTEXT_DEFERRED)
+_ALONE = cython.declare(cython.longlong, -2)
+"""The place of a call chain that is not recorded."""
 _TAKEN = (layout.SAMPLE_IP, layout.SAMPLE_TID, layout.SAMPLE_TIME, layout.SAMPLE_CPU, layout.SAMPLE_PERIOD)
 
 
@@ -170,7 +172,7 @@ class Extraction:
         """The call chain; where none is recorded it is the address alone."""
         behind: cython.Py_ssize_t
         if not self.sample_type & layout.SAMPLE_CALLCHAIN:
-            self.chain_at[i] = -2
+            self.chain_at[i] = _ALONE
             self.chain_length[i] = 1
             return at
         if at >= end:
@@ -188,13 +190,14 @@ class Extraction:
             if at >= end:
                 return -1
             word = _read(self.words, at, self.big)
-            at = self._behind(((word >> 32 if self.big else word & _LOW) + 4 + 7) >> 3, 1, at, end)
+            word = (word >> 32 if self.big else word & _LOW) + layout.RAW_SIZE
+            at = self._behind((word + 7) >> 3, 1, at, end)
         if at >= 0 and self.sample_type & layout.SAMPLE_BRANCH_STACK:
             if at >= end:
                 return -1
             word = _read(self.words, at, self.big)
             at += 2 if self.branches & layout.BRANCH_HW_INDEX else 1
-            at = self._behind(word, 4 if self.branches & layout.BRANCH_COUNTERS else 3, at, end)
+            at = self._behind(word, layout.BRANCH_WORDS + (1 if self.branches & layout.BRANCH_COUNTERS else 0), at, end)
         return at
 
     def _registers_and_stack(self, i: cython.Py_ssize_t, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:

@@ -99,6 +99,11 @@ READ_ID = 1 << 2
 READ_GROUP = 1 << 3
 READ_LOST = 1 << 4
 
+RAW_SIZE = 4
+"""Bytes of the size that raw data begin with; they end with a word."""
+BRANCH_WORDS = 3
+"""from, to, flags; and counters, where `BRANCH_COUNTERS` is set"""
+
 # Bits of `branch_sample_type`
 
 BRANCH_HW_INDEX = 1 << 17
