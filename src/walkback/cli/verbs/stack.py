@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 EXIT_INTERRUPTED = 130
 """Somebody has pressed Ctrl-C; what there was until then is written."""
-_WIDEST_COMMAND = 70
+_WIDEST_COMMAND = 200
 
 
 @verb("walkback stack $PID", "walkback stack core.hello --exe hello --lines")
