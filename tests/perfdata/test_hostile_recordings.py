@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 import resource
 import struct
@@ -190,8 +191,11 @@ def test_a_pipe_that_never_comes_to_an_event(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_file_through_a_pipe() -> None:
-    with pytest.raises(WalkbackError, match="as a file"):
-        read(small().file())
+    reading, writing = os.pipe()
+    os.write(writing, small().file())
+    os.close(writing)
+    with open(reading, "rb") as pipe, pytest.raises(WalkbackError, match="as a file"):
+        Recording.open(pipe, Modules())
 
 
 def test_broken_zstd(tmp_path: Path) -> None:
