@@ -6,16 +6,22 @@ Bare Python: this runs before any dependency is there.
 from __future__ import annotations
 
 import getpass
+import itertools
 import os
 import platform
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+PAUSES = (20, 60, 120)
+"""Seconds before each further try to fetch: the files of a mirror do not fit each other while it is being updated."""
 
 
 class FetchError(Exception):
@@ -106,26 +112,42 @@ def highest(name: str, known: list[str]) -> str:
     return name.replace("*", str(max(numbers)))
 
 
-def download(wanted: Sequence[str], release: str, architecture: str, folder: Path, *, alone: bool) -> list[Path]:
-    """The .deb files of packages, with all they depend on unless `alone`, from the first mirror that has them."""
-    problem = "no apt source of this machine serves Debian main"
-    for mirror in mirrors():
-        shutil.rmtree(folder, ignore_errors=True)
-        conf = apt_state(release, architecture, mirror, folder)
-        try:
-            output_of("apt-get", "-q", "update", conf=conf)
-            known = output_of("apt-cache", "pkgnames", conf=conf).split()
-            packages = [highest(name, known) for name in wanted]
-            archives = folder / "cache" / "archives"
-            if alone:
-                output_of("apt-get", "-q", "download", *packages, conf=conf, folder=archives)
-            else:
-                output_of("apt-get", "-qy", "--download-only", "install", *packages, conf=conf)
-        except FetchError as error:
-            problem = str(error)
-            continue
-        return sorted(archives.glob("*.deb"))
+def download(
+    wanted: Sequence[str], releases: Sequence[str], architecture: str, folder: Path, *, alone: bool
+) -> list[Path]:
+    """The .deb files of packages, with all they depend on unless `alone`, from the first release and mirror that can.
+
+    Where none can, all are tried again after a pause.
+    """
+    for pause in (*PAUSES, None):
+        problem = "no apt source of this machine serves Debian main"
+        for release, mirror in itertools.product(releases, mirrors()):
+            try:
+                return download_from(mirror, wanted, release, architecture, folder, alone=alone)
+            except FetchError as error:
+                problem = str(error)
+        if pause is None:
+            break
+        print(f"{problem}; another try in {pause} s", flush=True)
+        time.sleep(pause)
     raise FetchError(problem)
+
+
+def download_from(
+    mirror: str, wanted: Sequence[str], release: str, architecture: str, folder: Path, *, alone: bool
+) -> list[Path]:
+    """The .deb files of packages from one mirror."""
+    shutil.rmtree(folder, ignore_errors=True)
+    conf = apt_state(release, architecture, mirror, folder)
+    output_of("apt-get", "-q", "update", conf=conf)
+    known = output_of("apt-cache", "pkgnames", conf=conf).split()
+    packages = [highest(name, known) for name in wanted]
+    archives = folder / "cache" / "archives"
+    if alone:
+        output_of("apt-get", "-q", "download", *packages, conf=conf, folder=archives)
+    else:
+        output_of("apt-get", "-qy", "--download-only", "install", *packages, conf=conf)
+    return sorted(archives.glob("*.deb"))
 
 
 def unpack(package: Path, root: Path, left_out: tuple[str, ...]) -> None:

@@ -65,6 +65,7 @@ OTHER_LLVM_TOOLS = (
 SAMPLES = (  # of C, C++, Rust, Go, OCaml, D, Fortran and Pascal, and of LLVM
     *("hello", "gperf", "hexyl", "age", "cppo", "alex", "dub", "libunwind-19", "libblas3", "ddrescueview"),
 )
+SAMPLED = ("trixie", "bookworm")
 FOREIGN = ("libc6", "libgcc-s1", "dash", "coreutils", "python3.13-minimal", "busybox-static")
 MACHINES = {"": "x86_64-linux-gnu", "aarch64-": "aarch64-linux-gnu", "s390x-": "s390x-linux-gnu"}
 
@@ -88,8 +89,8 @@ class Suite:
     name: str
     label: str
     packages: tuple[str, ...]
-    release: str = ""
-    """The Debian release, where that is not the name."""
+    releases: tuple[str, ...] = ()
+    """The Debian releases that do, the best first, where that is not the name."""
     architecture: str = "amd64"
     left_out: tuple[str, ...] = SHARED
     """Besides LEFT_OUT."""
@@ -104,35 +105,41 @@ SUITES = (
     Suite("bookworm", "2.40", (*BINUTILS, "g++-12-aarch64-linux-gnu", "g++-12-s390x-linux-gnu", "libstb-dev")),
     Suite("trixie", "2.44", (*BINUTILS, "binutils-gold-x86-64-linux-gnu", "libsframe1", "binutils-dev")),
     Suite("sid", "new", (*BINUTILS, "mold", "libsframe*", "libsframe-dev", "llvm-*", "lld-*")),
-    Suite("tools", "", ("qemu-user", "elfutils"), release="trixie", left_out=(*SHARED, *OTHER_EMULATORS)),
+    Suite("tools", "", ("qemu-user", "elfutils"), releases=("trixie",), left_out=(*SHARED, *OTHER_EMULATORS)),
     Suite(
         "debuggers",
         "",
         ("gdb-multiarch", "linux-perf"),
-        release="bookworm",
+        releases=("bookworm",),
         left_out=(*DOCUMENTS, "*/perl*"),
     ),
     Suite(
-        "browser", "", ("chromium", "fonts-dejavu-core", "rpm"), release="bookworm", left_out=(*DOCUMENTS, "*/perl*")
+        "browser",
+        "",
+        ("chromium", "fonts-dejavu-core", "rpm"),
+        releases=("bookworm", "trixie"),
+        left_out=(*DOCUMENTS, "*/perl*"),
     ),
     Suite(
         "rewriters-bookworm",
         "",
         ("llvm-14", "llvm-16", "chrpath", "debugedit", "dwz"),
-        release="bookworm",
+        releases=("bookworm",),
         left_out=(*SHARED, *OTHER_LLVM_TOOLS),
     ),
-    Suite("rewriters-trixie", "", ("llvm-19",), release="trixie", left_out=(*SHARED, *OTHER_LLVM_TOOLS)),
-    Suite("samples-amd64", "", SAMPLES, release="trixie", alone=True),
-    Suite("samples-arm64", "", ("gperf", "hexyl", "libunwind-19"), release="trixie", architecture="arm64", alone=True),
-    Suite("samples-s390x", "", ("gperf", "hexyl", "libc++1-19"), release="trixie", architecture="s390x", alone=True),
-    Suite("glibc", "", ("glibc-source",), release="sid", alone=True),  # what reads SFrame at run time, as source
-    Suite("arm64", "", FOREIGN, release="trixie", architecture="arm64"),
-    Suite("s390x", "", FOREIGN, release="trixie", architecture="s390x"),
+    Suite("rewriters-trixie", "", ("llvm-19",), releases=("trixie",), left_out=(*SHARED, *OTHER_LLVM_TOOLS)),
+    Suite("samples-amd64", "", SAMPLES, releases=SAMPLED, alone=True),
+    Suite("samples-arm64", "", ("gperf", "hexyl", "libunwind-19"), releases=SAMPLED, architecture="arm64", alone=True),
+    Suite("samples-s390x", "", ("gperf", "hexyl", "libc++1-19"), releases=SAMPLED, architecture="s390x", alone=True),
+    Suite("glibc", "", ("glibc-source",), releases=("sid",), alone=True),  # what reads SFrame at run time, as source
+    Suite("arm64", "", FOREIGN, releases=("trixie", "sid"), architecture="arm64"),
+    Suite("s390x", "", FOREIGN, releases=("trixie", "sid"), architecture="s390x"),
 )
 PYTHONS = ("3.13", "3.14", "3.15")
 SUITES += tuple(
-    Suite(f"python{version}", "", (f"python{version}-dev",), release="trixie" if version == "3.13" else "sid")
+    Suite(
+        f"python{version}", "", (f"python{version}-dev",), releases=("trixie", "sid") if version == "3.13" else ("sid",)
+    )
     for version in PYTHONS
 )
 CORPUS = ("bookworm", "trixie", "sid")  # the roots with the programs that make the tests' corpus
@@ -149,9 +156,9 @@ def bring(suite: Suite) -> None:
     new, old, root = (PEERS / name for name in (f"{suite.name}.new", f"{suite.name}.old", suite.name))
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
-    release = suite.release or suite.name
+    releases = suite.releases or (suite.name,)
     try:
-        debs = download(suite.packages, release, suite.architecture, new / ".apt", alone=suite.alone)
+        debs = download(suite.packages, releases, suite.architecture, new / ".apt", alone=suite.alone)
     except FetchError as error:
         raise FetchError(f"{suite.name}: {error}") from None
     for deb in debs:
