@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import io
 import pydoc
 import re
 from collections.abc import Callable
@@ -202,6 +203,7 @@ WRONG: dict[str, Callable[[Simple], object]] = {
     "json-of-image-map": lambda its: walkback.cif.from_json([]),
     "folder-to-size": lambda its: walkback.size(its.folder),
     "section-to-compare": lambda its: list(walkback.compare(its.file, section="nothing")),
+    "open-file-as-list": lambda its: walkback.link(io.BytesIO(b"x"), its.folder / "out"),
     "path-of-nothing": lambda its: walkback.ElfFile(""),
     "text-as-version": lambda its: PACKAGE.convert(its.elf, version="2"),
     "limit-of-findings": lambda its: list(walkback.check(its.elf, limit=-1)),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -244,3 +246,29 @@ def test_a_recording_in_memory_is_read_like_its_file(recorded: Path) -> None:
 def test_what_is_no_recording_at_all_is_a_wrong_type(source: Any) -> None:
     with pytest.raises(TypeError, match="a path, bytes, or a stream of bytes is needed"):
         unwind(source)
+
+
+def test_a_stream_has_its_own_bytes_and_not_those_of_a_file_below(recorded: Path) -> None:
+    packed = recorded.with_suffix(".gz")
+    packed.write_bytes(gzip.compress(recorded.read_bytes()))
+    with gzip.open(packed) as file, pytest.raises(UnreadableError, match="give it as a file"):
+        unwind(file)  # type: ignore[arg-type]
+
+
+def test_an_empty_recording_has_the_name_that_it_was_given(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableError, match=r"^<bytes>: the file is empty$"):
+        unwind(b"")
+    (tmp_path / "empty").touch()
+    with (tmp_path / "empty").open("rb") as file, pytest.raises(UnreadableError, match=r"/empty: the file is empty$"):
+        unwind(file)
+
+
+def test_a_stream_that_does_not_wait_is_refused() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    with (
+        open(reading, "rb", buffering=0) as pipe,
+        open(writing, "wb"),
+        pytest.raises(UnreadableError, match="nothing to read yet"),
+    ):
+        unwind(pipe)

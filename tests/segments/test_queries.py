@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 
 from walkback.segments.database import apart
@@ -50,3 +51,17 @@ def test_equal_names_get_a_number(ask: Any) -> None:
         "a_1": [2],
         "a b": [3],
     }
+
+
+def test_names_that_differ_in_capitals_alone_get_a_number(ask: Any) -> None:
+    answer = ask("SELECT sum(1) AS s, sum(2) AS S, 3 AS s_1")
+    assert {name: column.tolist() for name, column in answer.items()} == {"s": [1], "S_2": [2], "s_1": [3]}
+
+
+def test_lists_of_decimals_are_answered(ask: Any) -> None:
+    assert [list(value) for value in ask("SELECT [1.5, 2.5] AS x")["x"]] == [[1.5, 2.5]]
+
+
+def test_the_type_of_a_column_is_that_of_all_its_rows(ask: Any) -> None:
+    answer = ask("SELECT CASE WHEN x = 2777 THEN 12345.6 ELSE 0.5 END AS x FROM range(3000) t(x)")
+    assert pyarrow.RecordBatchReader.from_stream(answer).read_all()["x"][2777].as_py() == Decimal("12345.6")

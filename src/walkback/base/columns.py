@@ -63,6 +63,8 @@ class NamedColumns(dict[str, npt.NDArray[Any]]):
                 answer = f"CASE WHEN missing{number} THEN NULL ELSE {answer} END"
             answers.append(f"{answer} AS {sql_name(name)}")
         connection = duckdb.connect()
+        # The type of a column of objects is that of all, not of a sample.
+        connection.execute(f"SET pandas_analyze_sample = {max(self.rows, 1)}")
         connection.register("columns", arrays)
         return connection.sql(f"SELECT {', '.join(answers)} FROM columns").__arrow_c_stream__(requested_schema)
 

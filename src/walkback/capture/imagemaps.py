@@ -55,6 +55,8 @@ def images(
     """
     if isinstance(source, int):
         return _of_process(source)
+    if not isinstance(source, str | os.PathLike):
+        raise TypeError(f"the number of a process or a path is needed, not {type(source).__name__}")
     if not os.path.isdir(source) and is_elf(OpenFile(source)):
         return _of_core(source, exe, sysroot, buildid_dir)
     return _of_recording(source, pid, sysroot, buildid_dir)

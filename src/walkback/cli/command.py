@@ -57,7 +57,7 @@ class LazyVerbs(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            close = difflib.get_close_matches(args[0].lower(), self.list_commands(ctx), n=1)
             if not close or "Did you mean" in error.message:
                 raise
             message = f"{error.message} Did you mean {close[0]!r}?"

@@ -60,16 +60,23 @@ class ElfFile:
     """
 
     def __init__(
-        self, source: str | os.PathLike[str] | Buffer | OpenFile, name: str | None = None, *, limit: int | None = None
+        self,
+        source: str | os.PathLike[str] | Buffer | OpenFile | ElfFile,
+        name: str | None = None,
+        *,
+        limit: int | None = None,
     ) -> None:
         """Open a path, or take the bytes, and read the header; `name` is what errors call it.
 
         `limit` is to how many bytes its compressed sections may come; without it, so many as go with its size.
         """
+        if isinstance(source, ElfFile):
+            name = source.name if name is None else name
+            source = source.data
         data = OpenFile(source) if isinstance(source, str | os.PathLike) else source
         if name is None:
             name = data.name if isinstance(data, OpenFile) else IN_MEMORY
-        self.name = name
+        self.name: str = name
         self._data: Contents | None = data if isinstance(data, OpenFile) else view_of(data)
         self._ranges: dict[tuple[int, int], memoryview] = {}
         self._decompressed: dict[tuple[int, int, bool], memoryview] = {}

@@ -24,6 +24,7 @@ _LOGGING = re.compile(r"(?:enable|disable)_logging|truncate_duckdb_logs", re.IGN
 
 _WIDE = {"HUGEINT", "UHUGEINT"}
 """Types of integers, as of a sum, that NumPy does not have."""
+_DECIMAL = re.compile(r"DECIMAL\(\d+,\s*\d+\)")
 
 
 @contextlib.contextmanager
@@ -90,7 +91,7 @@ def answer_columns(connection: DuckDBPyConnection, query: str) -> NamedColumns:
     """The columns of the answer to a readable query; numbers that NumPy has no type for are those of Python."""
     plain = connection.sql(query)
     kinds = dict(zip(plain.columns, map(str, plain.types), strict=True))
-    exact = {name: kind for name, kind in kinds.items() if kind in _WIDE or kind.startswith("DECIMAL(")}
+    exact = {name: kind for name, kind in kinds.items() if kind in _WIDE or _DECIMAL.fullmatch(kind)}
     if exact:
         replaced = ", ".join(f"CAST({sql_name(name)} AS VARCHAR) AS {sql_name(name)}" for name in exact)
         query = f"SELECT * REPLACE ({replaced}) FROM (\n{_without_end(query)}\n)"
@@ -119,12 +120,15 @@ def _numbers(texts: np.ndarray[Any, Any], kind: type[int | Decimal]) -> np.ndarr
 
 def _different(names: Sequence[str]) -> list[str]:
     """Names with a number where there was the same before."""
-    different: list[str] = []
+    different: dict[str, str] = {}
+    """By themselves in small letters, since names that differ in these alone are the same in SQL."""
+    small = {name.lower() for name in names}
     for name in names:
         numbered = (f"{name}_{number}" for number in range(1, len(names) + 1))
-        free = (new for new in numbered if new not in {*different, *names})
-        different.append(name if name not in different else next(free))
-    return different
+        free = (new for new in numbered if new.lower() not in small | different.keys())
+        new = name if name.lower() not in different else next(free)
+        different[new.lower()] = new
+    return list(different.values())
 
 
 def _readable_type(kind: str, *, times_as_text: bool) -> str:

@@ -26,6 +26,7 @@ from walkback.store.staging import Staging
 
 if TYPE_CHECKING:
     from walkback.base.arrays import Numbers
+    from walkback.capture.perfdata.opening import RecordingInput
     from walkback.capture.unwinding import Unwinding
     from walkback.cbf.backtraces import Backtraces
     from walkback.cif.imagemap import ImageMap
@@ -72,12 +73,12 @@ class Append:
         return taken
 
     def recording(
-        self, source: str | os.PathLike[str] | Unwinding, *, start: int | None = None, by_period: bool = False
+        self, source: RecordingInput | Unwinding, *, start: int | None = None, by_period: bool = False
     ) -> None:
-        """Add all samples of a perf.data file."""
-        if isinstance(source, (str, os.PathLike)):
-            from walkback.capture.unwinding import Unwinding
+        """Add all samples of a recording of perf."""
+        from walkback.capture.unwinding import Unwinding
 
+        if not isinstance(source, Unwinding):
             source = Unwinding(source, names_last=True)
         taken = self.captured(source, start=start, by_period=by_period)
         for batch in source:

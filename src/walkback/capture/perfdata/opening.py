@@ -61,6 +61,8 @@ def open_folder(name: str) -> tuple[RecordingHeader, RecordSource]:
 
 def open_bytes(data: bytes | bytearray | memoryview, name: str = IN_MEMORY) -> tuple[RecordingHeader, RecordSource]:
     """A recording that is in memory."""
+    if not data:
+        raise UnreadableError("the file is empty", file=name)
     with tempfile.NamedTemporaryFile(prefix="walkback-") as file:
         file.write(data)
         file.flush()
@@ -73,12 +75,14 @@ def open_stream(stream: BinaryIO) -> tuple[RecordingHeader, RecordSource]:
         raise TypeError(f"a path, bytes, or a stream of bytes is needed, not {type(stream).__name__}")
     name = str(getattr(stream, "name", "<stream>"))
     name = "/dev/stdin" if name in {"0", "<stdin>"} else name
-    try:
+    # Other streams can have the descriptor of what they decompress.
+    if isinstance(getattr(stream, "raw", stream), io.FileIO):
         descriptor = stream.fileno()
-        if stat.S_ISREG(os.fstat(descriptor).st_mode) and stream.tell() == 0:
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and stream.tell() == 0:
+            if not status.st_size:
+                raise UnreadableError("the file is empty", file=name)
             return open_file(OpenFile(f"/proc/self/fd/{descriptor}"), name)
-    except (OSError, AttributeError):
-        pass  # not a file of the system, as a BytesIO
     if isinstance(stream, io.BytesIO):
         return open_bytes(stream.read(), name)
     start = bytearray(layout.PIPE_HEADER)

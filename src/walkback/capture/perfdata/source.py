@@ -16,6 +16,7 @@ import numpy as np
 
 from walkback.base.arch import ByteOrder
 from walkback.base.arrays import I64, U16, U32
+from walkback.base.errors import UnreadableError
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata._records import scan
 from walkback.capture.perfdata.rooms import Rooms
@@ -334,6 +335,8 @@ def read_into(stream: BinaryIO, target: memoryview) -> int:
     done = 0
     while done < len(target):
         count = stream.readinto(target[done:])  # type: ignore[attr-defined]  # each stream has it, BinaryIO does not
+        if count is None or count < 0:
+            raise UnreadableError("the stream has nothing to read yet; it must be one that waits")
         if not count:
             break
         done += count

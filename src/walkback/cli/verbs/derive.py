@@ -9,7 +9,7 @@ import click
 from walkback.cli.command import verb
 from walkback.cli.consumer import FOR, refuse_both
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
-from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, Address, complain, for_each_file
 from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, account, refuse_input, refuse_terminal, same_file
 
 if TYPE_CHECKING:
@@ -24,7 +24,12 @@ _VERSION = click.option("--version", type=click.IntRange(1, 3), help="SFrame ver
 @click.option("-o", "--output", required=True, type=OUTPUT_FILE, help="Write the section to this file.")
 @_VERSION
 @FOR
-@ADDRESS
+@click.option(
+    "--address",
+    type=Address(),
+    metavar="A",
+    help="Address of the section. [default: where `walkback add` would put it]",
+)
 @click.option("--relocs", type=OUTPUT_FILE, help="Write the relocations of an object's section to this file, as JSON.")
 @click.option(
     "--rows",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "style",
     type=click.Choice(["readable", "gnu", "llvm"]),
     default="readable",
-    help="Readable, like readelf --sframe, or like llvm-readobj --sframe (version 2).",
+    help="Print for people, or exactly like readelf --sframe (gnu) or llvm-readobj --sframe of version 2 (llvm).",
 )
 @JSON
 @click.option(

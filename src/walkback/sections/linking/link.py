@@ -108,7 +108,7 @@ def _code_under(made: Made) -> int | None:
 
 def check_inputs(files: Iterable[Input], output: Output) -> list[tuple[Input, int | None]]:
     """What `link` is given, each with its address; raises ArgumentError if they make no sense together."""
-    if isinstance(files, str | bytes | bytearray | memoryview | os.PathLike | ElfFile):
+    if isinstance(files, str | bytes | bytearray | memoryview | os.PathLike | ElfFile) or hasattr(files, "read"):
         raise ArgumentError("link takes a list of files, not one file")
     inputs = [_split(file) for file in files]
     if not inputs:
