@@ -15,9 +15,9 @@ def rows(path: Path) -> int:
     return max(len(table.row_offset) for table in tables)
 
 
-def findings(data: bytes) -> list[str]:
+def findings(data: bytes) -> list[walkback.results.Finding]:
     """What is wrong with the bytes of a file."""
-    return [finding.message for report in walkback.check(data, limit=1) for finding in report.findings]
+    return [finding for report in walkback.check(data, limit=1) for finding in report.findings]
 
 
 def main() -> None:

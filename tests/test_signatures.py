@@ -61,7 +61,15 @@ METHODS = {
     "walk": "Walker",
 }
 """The classes of methods that the document names alone."""
-GIVEN = {"elf_of", "read", "str", "pandas.DataFrame.from_arrow", "polars.DataFrame", "pyarrow.table"}
+GIVEN = {
+    "elf_of",
+    "read",
+    "str",
+    "pandas.DataFrame.from_arrow",
+    "polars.DataFrame",
+    "pyarrow.table",
+    "pyarrow.RecordBatchReader.from_stream",
+}
 """Functions that the caller brings, and Python's and others' own."""
 
 
@@ -203,6 +211,12 @@ WRONG: dict[str, Callable[[Simple], object]] = {
     "json-of-image-map": lambda its: walkback.cif.from_json([]),
     "folder-to-size": lambda its: walkback.size(its.folder),
     "section-to-compare": lambda its: list(walkback.compare(its.file, section="nothing")),
+    "machine-that-is-none": lambda its: walkback.Rule.parse("CFA = sp", "Z80"),
+    "byte-order-of-frames": lambda its: PACKAGE.dwarf.decode(b"", "AMD64", byteorder="middle"),
+    "address-of-frames": lambda its: walkback.dwarf.decode(b"", "AMD64", address=-1),
+    "one-rule-to-ignore": lambda its: list(walkback.check(its.elf, ignore="nothing")),
+    "one-method": lambda its: walkback.capture.accuracy(its.folder / "perf.data", "nothing"),
+    "limit-of-frames": lambda its: walkback.cbf.to_json(walkback.cbf.decode(b""), limit=-1),
     "open-file-as-list": lambda its: walkback.link(io.BytesIO(b"x"), its.folder / "out"),
     "path-of-nothing": lambda its: walkback.ElfFile(""),
     "text-as-version": lambda its: PACKAGE.convert(its.elf, version="2"),

@@ -6,6 +6,7 @@ from walkback import cif as cif
 from walkback import dwarf as dwarf
 from walkback import export as export
 from walkback import naming as naming
+from walkback import results as results
 from walkback import sframe as sframe
 from walkback import stacks as stacks
 from walkback import store as store

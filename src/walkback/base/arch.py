@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from walkback.base.errors import ArgumentError
 from walkback.base.oneline import OneLine
 
 ByteOrder = Literal["little", "big"]
@@ -97,3 +98,25 @@ S390X = Machine(
 )
 
 MACHINES = (AMD64, AARCH64, S390X)
+
+
+def machine_of(machine: str | Machine) -> Machine:
+    """The machine that has a name, in capitals or not."""
+    if isinstance(machine, Machine):
+        return machine
+    known = {one.name.lower(): one for one in MACHINES}
+    if machine.lower() not in known:
+        raise ArgumentError(f"unknown machine {machine!r}; known: {', '.join(one.name for one in MACHINES)}")
+    return known[machine.lower()]
+
+
+def check_byteorder(order: str) -> None:
+    """Raise an error for what is no byte order."""
+    if order not in {"little", "big"}:
+        raise ArgumentError(f"the byte order is little or big, not {order!r}")
+
+
+def check_address(address: int) -> None:
+    """Raise an error for a number that is no address."""
+    if not 0 <= address < 1 << 64:
+        raise ArgumentError(f"{address} is no address of 64 bits")

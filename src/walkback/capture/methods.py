@@ -41,6 +41,8 @@ class Comparing:
         cache: bool = True,
     ) -> None:
         """`methods` are names of `METHODS`."""
+        if isinstance(methods, str):
+            methods = [methods]
         if unknown := set(methods) - METHODS.keys():
             raise ArgumentError(f"there is no method {', '.join(sorted(unknown))}")
         self.modules = Modules(sysroot=sysroot, buildid_dir=buildid_dir)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from walkback.base.errors import BacktraceError
+from walkback.base.errors import ArgumentError, BacktraceError
 from walkback.cbf.backtraces import Backtrace
 from walkback.cbf.encoding import backtrace as made_of
 from walkback.cbf.layout import FrameCode
@@ -26,6 +26,8 @@ def to_json(backtrace: Backtrace, limit: int | None = None) -> list[dict[str, An
     >>> walkback.cbf.to_json(walkback.cbf.decode(bytes.fromhex("021a40104600")))
     [{'kind': 'pc', 'address': 4198470}]
     """
+    if limit is not None and limit < 0:
+        raise ArgumentError(f"{limit} is no number of frames")
     objects: list[dict[str, Any]] = [
         {"kind": NAMES[kind], "count" if kind == FrameCode.OMIT else "address": value}
         for kind, value in islice(backtrace, limit)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from walkback.base.arch import AARCH64, ByteOrder, Machine
+from walkback.base.arch import AARCH64, ByteOrder, Machine, check_address, check_byteorder, machine_of
 from walkback.base.errors import DwarfError
 from walkback.dwarf import _entries, _program
 from walkback.dwarf._instruction import ProgramReader
@@ -18,7 +18,7 @@ Buffer = bytes | bytearray | memoryview
 
 def decode(
     data: Buffer,
-    machine: Machine,
+    machine: str | Machine,
     *,
     address: int = 0,
     eh: bool = True,
@@ -39,6 +39,9 @@ def decode(
     >>> len(frames.fdes), len(walkback.dwarf.to_table(frames))
     (4, 4)
     """
+    machine = machine_of(machine)
+    check_byteorder(byteorder)
+    check_address(address)
     view = memoryview(data).cast("B")
     big = byteorder == "big"
     position, end, fields, names, stop = _entries.scan(view, eh, big)

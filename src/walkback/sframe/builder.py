@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from walkback.base.arch import MACHINES, Machine
+from walkback.base.arch import Machine, machine_of
 from walkback.base.errors import ArgumentError
 from walkback.sframe.building import Built, build
 from walkback.sframe.encoding import encode
@@ -33,12 +33,7 @@ class SectionBuilder:
     """
 
     def __init__(self, machine: str | Machine) -> None:
-        if isinstance(machine, str):
-            known = {one.name.lower(): one for one in MACHINES}
-            if machine.lower() not in known:
-                raise ArgumentError(f"unknown machine {machine!r}; known: {', '.join(one.name for one in MACHINES)}")
-            machine = known[machine.lower()]
-        self.machine = machine
+        self.machine = machine_of(machine)
         self._functions: list[tuple[int, int, int, int, bool, int, int]] = []
         self._row_offsets: list[int] = []
         self._row_rules: list[int] = []

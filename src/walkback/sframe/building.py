@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.base.arch import AARCH64, AMD64, ByteOrder, Machine
+from walkback.base.arch import AARCH64, AMD64, ByteOrder, Machine, check_address, check_byteorder
 from walkback.base.arrays import I32, I64, U8, U32, U64, Bools
 from walkback.base.errors import ArgumentError, InexpressibleError
 from walkback.base.oneline import OneLine
@@ -35,18 +35,6 @@ class Built(OneLine):
     """Ranges with a row that is outermost and yet has a CFA: the section keeps of it that it is outermost."""
     ranges: I64
     """For each function of the section the range that it comes from."""
-
-
-def _check_place(byteorder: ByteOrder | None, address: int) -> None:
-    if byteorder not in {None, *layout.BYTE_ORDERS}:
-        raise ArgumentError(f"the byte order is little or big, not {byteorder!r}")
-    check_address(address)
-
-
-def check_address(address: int) -> None:
-    """Raise an error for a number that is no address."""
-    if not 0 <= address < 1 << 64:
-        raise ArgumentError(f"{address} is no address of 64 bits")
 
 
 def build(
@@ -75,7 +63,9 @@ def build(
     >>> built.section.version, len(walkback.sframe.encode(built.section))
     (2, 116)
     """
-    _check_place(byteorder, address)
+    if byteorder is not None:
+        check_byteorder(byteorder)
+    check_address(address)
     placed = table.range_section >= 0
     if linked is None:
         linked = not placed.any()

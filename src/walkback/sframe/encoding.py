@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from walkback.base.arch import ByteOrder
+from walkback.base.arch import ByteOrder, check_byteorder
 from walkback.base.arrays import I64, U8
-from walkback.base.errors import ArgumentError, InexpressibleError
+from walkback.base.errors import InexpressibleError
 from walkback.sframe import _rows, layout
 from walkback.sframe.section import Section
 
@@ -57,8 +57,7 @@ def with_byteorder(section: Section, order: ByteOrder) -> Section:
     >>> walkback.sframe.encode(walkback.sframe.with_byteorder(section.section, "big"))[:3].hex()
     'dee203'
     """
-    if order not in layout.BYTE_ORDERS:
-        raise ArgumentError(f"the byte order is little or big, not {order!r}")
+    check_byteorder(order)
     return replace(section, byteorder=order)
 
 

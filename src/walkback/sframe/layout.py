@@ -15,8 +15,6 @@ import numpy.typing as npt
 from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
 from walkback.base.arrays import record_type
 
-BYTE_ORDERS: Final = ("little", "big")
-
 MAGIC: Final = 0xDEE2
 VERSIONS: Final = (1, 2, 3)
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from walkback.base.arch import Machine
+from walkback.base.arch import Machine, machine_of
 from walkback.base.arrays import Bools, Records
 from walkback.base.errors import ArgumentError
 
@@ -109,18 +109,20 @@ class Part:
     register: int = 0
     offset: int = 0
 
-    def text(self, machine: Machine) -> str:
+    def text(self, machine: str | Machine) -> str:
         """In the field's notation: `rsp+16`, `*(CFA-8)`, `unchanged`."""
         if self.kind is PartKind.INEXPRESSIBLE:
             return f"inexpressible ({REASON_WORDS[Reason(self.offset)]})"
         if self.kind in {PartKind.UNCHANGED, PartKind.UNDEFINED}:
             return self.kind.name.lower()
-        name = "CFA" if self.kind in {PartKind.CFA, PartKind.AT_CFA} else machine.register_name(self.register)
+        name = (
+            "CFA" if self.kind in {PartKind.CFA, PartKind.AT_CFA} else machine_of(machine).register_name(self.register)
+        )
         place = f"{name}{self.offset:+d}" if self.offset else name
         return f"*({place})" if self.kind in {PartKind.AT_REGISTER, PartKind.AT_CFA} else place
 
     @classmethod
-    def parse(cls, text: str, machine: Machine) -> Self:
+    def parse(cls, text: str, machine: str | Machine) -> Self:
         """The inverse of `text`, for all but inexpressible parts."""
         match = _PART.fullmatch(text.replace(" ", ""))
         if not match:
@@ -132,7 +134,9 @@ class Part:
         if name.lower() == "cfa":
             return cls(PartKind.AT_CFA if at else PartKind.CFA, 0, int(number or 0))
         return cls(
-            PartKind.AT_REGISTER if at else PartKind.REGISTER, _register(name.lower(), machine), int(number or 0)
+            PartKind.AT_REGISTER if at else PartKind.REGISTER,
+            _register(name.lower(), machine_of(machine)),
+            int(number or 0),
         )
 
     def record(self) -> tuple[int, int, int]:
@@ -162,9 +166,8 @@ UNDEFINED = Part(PartKind.UNDEFINED)
 class Rule:
     """How to get from a frame to its caller's.
 
-    >>> machine = walkback.ElfFile("a.out").sframe[0].table.machine
-    >>> rule = walkback.Rule.parse("CFA = rsp+16, FP = *(CFA-16)", machine)
-    >>> rule.cfa.offset, rule.text(machine)
+    >>> rule = walkback.Rule.parse("CFA = rsp+16, FP = *(CFA-16)", "AMD64")
+    >>> rule.cfa.offset, rule.text("AMD64")
     (16, 'CFA = rsp+16, RA = *(CFA-8), FP = *(CFA-16)')
     """
 
@@ -178,7 +181,7 @@ class Rule:
         """Whether there is no caller."""
         return self.ra.kind is PartKind.UNDEFINED
 
-    def text(self, machine: Machine) -> str:
+    def text(self, machine: str | Machine) -> str:
         """One line: `CFA = rsp+16, RA = *(CFA-8), FP unchanged`."""
         if self == OUTERMOST:
             return "outermost frame"
@@ -193,8 +196,9 @@ class Rule:
         return ", ".join(parts)
 
     @classmethod
-    def parse(cls, text: str, machine: Machine) -> Self:
+    def parse(cls, text: str, machine: str | Machine) -> Self:
         """The inverse of `text`. A part that is not named gets the machine's default."""
+        machine = machine_of(machine)
         if text.strip() == "outermost frame":
             return cls(UNDEFINED, UNDEFINED, UNDEFINED)
         parts: dict[str, Part] = {}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from walkback.base.arch import check_address
 from walkback.base.errors import ArgumentError, GraftError, UnreadableError
 from walkback.base.replace import Output, write_output
 from walkback.elf import IN_MEMORY, ElfFile, Input, contents_of, is_archive, is_elf
@@ -19,7 +20,6 @@ from walkback.sections.check import examine_for
 from walkback.sections.linking.joining import Linked, linked
 from walkback.sections.linking.make import Form, Made
 from walkback.sections.linking.relink import link_object
-from walkback.sframe.building import check_address
 from walkback.sframe.files import Source, read
 
 _ALIGNMENT = 8

@@ -92,8 +92,9 @@ def check_section(
     `witnesses` finds the call frame information of a file. What rows say and that too becomes a note, and what that has
     and the section has not may end a consumer's walk.
     """
-    unknown = set(ignored) - CODES.keys()
-    if unknown:
+    if isinstance(ignored, str):
+        ignored = [ignored]
+    if unknown := set(ignored) - CODES.keys():
         raise ArgumentError(f"there is no rule {', '.join(sorted(unknown))}")
     if consumer is not None:
         consumer_named(consumer)

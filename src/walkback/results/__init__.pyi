@@ -1,0 +1,37 @@
+# The public names, each with the module that it is from; `base/publicnames` finds them here.
+
+from walkback.base.columns import NamedColumns as NamedColumns
+from walkback.base.findings import ByteFinding as ByteFinding
+from walkback.capture.imagemaps import CapturedImages as CapturedImages
+from walkback.capture.snapshot import Snapshot as Snapshot
+from walkback.capture.stacks import ThreadStacks as ThreadStacks
+from walkback.cbf.instructions import BacktraceInstruction as BacktraceInstruction
+from walkback.cif.decoding import MapPart as MapPart
+from walkback.naming.located import Located as Located
+from walkback.naming.modules import Module as Module
+from walkback.sections.derive import Derived as Derived
+from walkback.sections.install import Added as Added
+from walkback.sections.install import Dropped as Dropped
+from walkback.sections.linking.convert import Converted as Converted
+from walkback.sections.linking.fix import Fixed as Fixed
+from walkback.sections.linking.joining import Linked as Linked
+from walkback.sections.linking.split import Split as Split
+from walkback.sections.pairs import Pair as Pair
+from walkback.sections.size import Sizes as Sizes
+from walkback.sframe.building import Built as Built
+from walkback.sframe.checking.findings import Finding as Finding
+from walkback.sframe.files import Stray as Stray
+from walkback.sframe.lookup import Match as Match
+from walkback.sframe.planning import Refused as Refused
+from walkback.stacks.accuracy import Accuracy as Accuracy
+from walkback.stacks.changes import Difference as Difference
+from walkback.stacks.through import Through as Through
+from walkback.stacks.top import HotFunction as HotFunction
+from walkback.store.append import Append as Append
+from walkback.store.check import Problem as Problem
+from walkback.store.compact import Replaced as Replaced
+from walkback.store.folder import Block as Block
+from walkback.store.overview import Overview as Overview
+from walkback.surveys.run import Surveyed as Surveyed
+from walkback.table.comparing import Comparison as Comparison
+from walkback.table.table import Found as Found
