@@ -13,7 +13,7 @@ import pytest
 
 from perfbuilder import CALLCHAIN, CPU, IP, TID, TIME, Attr, Builder
 from recorded import KINDS, PID, SP, hello, in_compute, recording, symbols, text
-from walkback.base.errors import UnreadableError
+from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.capture.unwinding import Collector, Unwinding, unwind
 from walkback.export.formats import FORMATS
 from walkback.stacks.profile import Profile, SampleBatch
@@ -272,3 +272,10 @@ def test_a_stream_that_does_not_wait_is_refused() -> None:
         pytest.raises(UnreadableError, match="nothing to read yet"),
     ):
         unwind(pipe)
+
+
+def test_a_recording_is_walked_once(recorded: Path) -> None:
+    unwinding = Unwinding(recorded)
+    assert list(unwinding)
+    with pytest.raises(ArgumentError, match="has been read; open it again"):
+        list(unwinding)

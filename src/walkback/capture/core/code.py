@@ -124,7 +124,7 @@ class CoreCode:
         module = self._modules[number]
         if not main and self._is_data(module, parts):
             return
-        self._tell(module)
+        self._report(module)
         for one in parts:
             executable = self._memory.is_executable(one.start)
             if executable is None:
@@ -249,7 +249,7 @@ class CoreCode:
         number = self._module(name, None, None)
         elf = self._modules[number].elf
         if elf is None:
-            self._tell(self._modules[number])
+            self._report(self._modules[number])
             return
         try:
             dynamic = _dynamic(elf)
@@ -287,7 +287,7 @@ class CoreCode:
         key = ("core", path, build_id, tuple(places), machine)
         return self._modules.add(Module(path, build_id, tuple(places), machine=machine), key)
 
-    def _tell(self, module: Module) -> None:
+    def _report(self, module: Module) -> None:
         if module.elf is None:
             self.troubles.append(f"{module.name}: {self._modules.trouble(module)}")
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from walkback.base.arch import AMD64, MACHINES, Machine
 from walkback.base.arrays import I64, Bools
-from walkback.base.errors import UnreadableError
+from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.base.text import counted
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata._records import identify
@@ -87,6 +87,7 @@ class Recording:
         modules.recorded = header.written
         self._header = header
         self._source = source
+        self._read = False
         self._pieces = source.pieces()
         self._begun: list[RecordChunk] = []
         self._read_beginning()
@@ -211,14 +212,17 @@ class Recording:
             header.update_event(record)
 
     def batches(self) -> Iterator[RecordedBatch]:
-        """All samples, in the order of their times as far as the recording allows it."""
+        """All samples, in the order of their times as far as the recording allows it; this can be done once."""
+        if self._read:
+            raise ArgumentError("the recording has been read; open it again")
+        self._read = True
         while self._begun:
             yield from self._take(self._begun.pop(0))
         for piece in self._pieces:
             self._read_at_once(piece)
             yield from self._take(piece)
         yield from self._deliver(self._waiting.end())
-        self._tell()
+        self._report()
 
     def _take(self, piece: RecordChunk) -> Iterator[RecordedBatch]:
         """Records as they come in; what is delivered meanwhile."""
@@ -336,7 +340,7 @@ class Recording:
         if threads is not None:
             threads.fill(done, len(threads.comm))
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """What the counts mean for who reads the results."""
         self.counts.damaged += self._state.damaged
         self.counts.early = self._waiting.early

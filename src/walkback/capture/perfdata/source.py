@@ -110,12 +110,12 @@ class _SingleSource(RecordSource):
             for piece in self._stored():
                 yield from self._unpack(piece)
         except _DamageError as error:
-            self._tell(f"{error}; nothing behind it is read")
+            self._report(f"{error}; nothing behind it is read")
         yield from self._emit()
         if self._carry:
-            self._tell("the last compressed record ends within a record")
+            self._report("the last compressed record ends within a record")
 
-    def _tell(self, trouble: str) -> None:
+    def _report(self, trouble: str) -> None:
         self._troubles.append(f"{self.part}: {trouble}" if self.part else trouble)
 
     @abstractmethod
