@@ -135,6 +135,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "perf.data").write_bytes(recording(program))
     (tmp_path / "core.hello").write_bytes(core(program))
     subprocess.run(["gcc", "-c", "-o", "hello.o", ROOT / "tests" / "hello.s"], cwd=tmp_path, check=True)
+    subprocess.run(["ar", "rc", "libhello.a", "hello.o"], cwd=tmp_path, check=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

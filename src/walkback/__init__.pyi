@@ -34,6 +34,7 @@ from walkback.reports.page import report as report
 from walkback.sections.check import check as check
 from walkback.sections.derive import derive as derive
 from walkback.sections.install import add as add
+from walkback.sections.install import add_to_archive as add_to_archive
 from walkback.sections.install import drop as drop
 from walkback.sections.linking.convert import convert as convert
 from walkback.sections.linking.fix import fix as fix

@@ -52,7 +52,9 @@ def refused(path: Path) -> dict[str, tuple[str, int, Path]]:
 def test_what_cannot_be_taken_is_one_line_that_names_the_file_and_nothing_is_written(
     hello: Path, verb: str, in_place: bool
 ) -> None:
-    for message, status, path in refused(hello).values():
+    for name, (message, status, path) in refused(hello).items():
+        if verb == "add" and name in {"folder", "archive"}:
+            continue  # which it takes
         before = snapshot(hello.parent)
         done = run(verb, path, *([] if in_place and verb != "derive" else ["-o", hello.parent / "output"]))
         assert (done.exit_code, done.stdout) == (status, "")
@@ -101,7 +103,7 @@ def test_nothing_to_take_out_is_one_line_and_1(hello: Path) -> None:
         (["add", "hello", "-o", "s", "--version", "3", "--for", "linux"], "--version and --for exclude each other"),
         (["add", "hello", "-o", "s", "--version", "4"], "--version"),
         (["add", "hello", "-o", "s", "--version", "three"], "--version"),
-        (["add", "hello", "-o", "s", "--for", "gnu-ld"], "--for"),
+        (["add", "hello", "-o", "s", "--for", "gnu-as"], "--for"),
         (["add"], "Missing argument"),
         (["drop"], "Missing argument"),
         (["drop", "hello", "-o", "s", "--json"], "--json"),

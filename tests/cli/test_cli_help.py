@@ -44,6 +44,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     walkback.add(folder / "a.out")
     (folder / "hello.sframe").write_bytes(walkback.derive(program).contents)
     subprocess.run(["gcc", "-c", "-o", "hello.o", Path(__file__).parent.parent / "hello.s"], cwd=folder, check=True)
+    (folder / "build").mkdir()
+    subprocess.run(["ar", "rc", "build/libhello.a", "hello.o"], cwd=folder, check=True)
     one, two = (written(folder, relocatable(small(count), placing(count)), f"{count}.o") for count in (3, 2))
     archive(folder, "libcalls.a", one, two)
     written(folder, concatenated(), "concatenated")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-FOR = click.option(
-    "--for",
-    "consumer",
-    type=click.Choice(["linux", "glibc"]),
-    help="Target this consumer: omit functions that would stop its unwinder, and fail if it would reject the section.",
+_HELP = "Target this consumer: omit functions that would stop its unwinder, and fail if it would reject the section."
+FOR = click.option("--for", "consumer", type=click.Choice(["linux", "glibc"]), help=_HELP)
+FOR_ANY = click.option(
+    "--for", "consumer", type=click.Choice(["linux", "glibc", "gnu-ld"]), help=f"{_HELP} gnu-ld is for objects."
 )
 
 

@@ -29,7 +29,7 @@ HEADINGS = {
     },
     "Make tables": {
         "derive": "Make an SFrame section from .eh_frame or .debug_frame.",
-        "add": "Add SFrame to a program, library or object, and prove it right.",
+        "add": "Add SFrame to binaries, objects and archives, and prove it right.",
         "drop": "Remove the SFrame section from a file.",
         "convert": "Convert SFrame to another version.",
         "link": "Merge the SFrame sections of several files into one.",

@@ -61,14 +61,14 @@ def check_source(
 def examine_for(parts: Sequence[Part], name: str, consumer: Consumer | None) -> list[str]:
     """What the consumer would make of a file, or of raw bytes, that is to be written: notes on where its walk stops.
 
-    Raises an error if it would not load the SFrame. Objects are passed over: what is loaded is what a linker makes of
-    them.
+    Raises an error if it would not load the SFrame. What a linker makes of objects is loaded, and not the objects, so
+    only a linker's wishes are examined for them.
     """
     if consumer is None:
         return []
     data = b"".join(parts)
     elf = ElfFile(data, name) if is_elf(data) else None
-    if is_archive(data) or (elf is not None and elf.is_relocatable):
+    if is_archive(data) or (elf is not None and elf.is_relocatable and consumer.walks):
         return []
     stops = 0
     for source in [from_bytes(data, name=name)] if elf is None else sources_of(elf):

@@ -28,7 +28,7 @@ from walkback.elf import layout as elf_layout
 from walkback.elf.write import align
 from walkback.graft import planned_address
 from walkback.sframe.building import Built, build
-from walkback.sframe.consumers import WALKERS, consumer_named, version_for
+from walkback.sframe.consumers import consumer_named, version_for
 from walkback.sframe.decoding import decode
 from walkback.sframe.encoding import encode
 from walkback.sframe.fitting import fit
@@ -196,8 +196,8 @@ def derive(
 ) -> Derived:
     """Make the section for a file.
 
-    The version is 3, or with a `consumer` ("linux" or "glibc") the one that it reads; then functions that would end
-    its walk are left out, and listed in `unwanted`.
+    The version is 3, or with a `consumer` ("linux", "glibc", or for objects "gnu-ld") the one that it reads; then
+    functions that would end its walk are left out, and listed in `unwanted`.
 
     `address` is where it will stand; without one it is the place where `graft.add` would put it, or where that would
     refuse the file the first page behind all that is loaded. `as_written` keeps a
@@ -252,9 +252,11 @@ def derive_from(
 ) -> Derived:
     """Make the section that says what was read; the arguments are those of `derive`."""
     elf = call_frames.sources[0].elf
-    walker = None if consumer is None else consumer_named(consumer, WALKERS)
-    fitted = fit(call_frames.table, walker, [elf])
-    built = _build(elf, fitted.table, version_for(version, walker), address, call_frames.as_written)
+    target = None if consumer is None else consumer_named(consumer)
+    if target is not None and not target.walks and not elf.is_relocatable:
+        raise GraftError(f"{target.title} reads the SFrame of objects, and this is a linked file", file=elf.name)
+    fitted = fit(call_frames.table, target, [elf])
+    built = _build(elf, fitted.table, version_for(version, target), address, call_frames.as_written)
     refused = {int(fitted.kept[one.range]): _reason(call_frames, fitted.table, one) for one in built.refused}
     unwanted = {index: {"code": "unwanted", "reason": reason} for index, reason in fitted.unwanted.items()}
     return Derived(

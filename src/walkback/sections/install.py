@@ -6,16 +6,19 @@ print(added.derived.covered, "functions at", hex(added.address))
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from walkback import graft
-from walkback.base.errors import GraftError
+from walkback.base.errors import GraftError, MissingError, UnreadableError
 from walkback.base.oneline import OneLine
 from walkback.base.replace import Output, write_output
-from walkback.elf import Input, one_elf
+from walkback.elf import ElfFile, Input, contents_of, in_pieces, is_archive, one_elf, opened_file
+from walkback.elf.write import Part
 from walkback.sections.check import examine_for
 from walkback.sections.derive import Derived, derive
-from walkback.sframe.consumers import WALKERS, consumer_named
+from walkback.sections.linking.objects import rewrite_files
+from walkback.sframe.consumers import consumer_named
 from walkback.table.comparing import Comparison
 
 
@@ -41,17 +44,58 @@ def add(
 ) -> Added:
     """Derive the section of a file, prove it, and write a copy of the file that has it.
 
-    The copy takes the place of the file unless there is an `output`. `consumer` ("linux" or "glibc") chooses the
-    version that it reads, and leaves out what would end its walk; what it would reject raises `GraftError`, and so does
-    a section that is not proved. Then nothing is written.
+    The copy takes the place of the file unless there is an `output`. `consumer` ("linux", "glibc", or for objects
+    "gnu-ld") chooses the version that it reads, and leaves out what would end its walk; what it would reject raises
+    `GraftError`, and so does a section that is not proved. Then nothing is written.
 
     >>> added = walkback.add("hello", "hello.sframe")
     >>> hex(added.address), walkback.ElfFile("hello.sframe").sframe
     ('0x3ff190', [SFrameSection(version=3, functions=3, rows=8, position=0)])
     """
-    walker = None if consumer is None else consumer_named(consumer, WALKERS)
     # It stays open: names and sections are asked for when the result is printed.
     elf = one_elf(source)
+    added, parts = _with_section(elf, version, consumer, section)
+    write_output(output, parts, read=elf.file)
+    return added
+
+
+def add_to_archive(
+    source: Input,
+    output: Output | None = None,
+    *,
+    version: int | None = None,
+    consumer: str | None = None,
+    section: str | None = None,
+) -> list[Added]:
+    """Do the same for every object of an archive that has call frame information; the other members stay as they are.
+
+    >>> [added.derived.covered for added in walkback.add_to_archive("libhello.a", "with.a")]
+    [3]
+    """
+    data, name = contents_of(source)
+    if not is_archive(data):
+        raise UnreadableError("this is not an archive", file=name)
+    done: list[Added] = []
+
+    def changed(elf: ElfFile) -> Sequence[Part]:
+        try:
+            added, parts = _with_section(elf, version, consumer, section)
+        except MissingError:
+            return list(in_pieces(elf.data))
+        done.append(added)
+        return parts
+
+    parts = rewrite_files(data, name, changed)
+    if not done:
+        raise MissingError("no member has call frame information", file=name)
+    write_output(output, parts, read=opened_file(data))
+    return done
+
+
+def _with_section(
+    elf: ElfFile, version: int | None, consumer: str | None, section: str | None
+) -> tuple[Added, Sequence[Part]]:
+    """What is to be put into a file, and the parts of the copy that has it."""
     derived = derive(elf, version=version, section=section, consumer=consumer)
     proof = derived.proof()
     if not proof.equal:
@@ -61,9 +105,9 @@ def add(
         grafted = graft.add_to_object(elf, derived.contents, derived.relocations())
     else:
         grafted = graft.add(elf, derived.contents_at, len(derived.contents))
-    notes = [*grafted.notes, *examine_for(grafted.parts, elf.name, walker)]
-    write_output(output, grafted.parts, read=elf.file)
-    return Added(derived, proof, grafted.address, notes)
+    examined = None if consumer is None else consumer_named(consumer)
+    notes = [*grafted.notes, *examine_for(grafted.parts, elf.name, examined)]
+    return Added(derived, proof, grafted.address, notes), grafted.parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class Refusal(Fault):
     INEXPRESSIBLE = 1, "a rule that is none of the kinds of the table"
     OUTERMOST = 2, "an outermost frame, which version 1 cannot mark"
     CFA_BASE = 3, "a CFA based on a register other than SP and FP"
-    CFA_KIND = 4, "a CFA found in a way that the version has no words for"
+    CFA_KIND = 4, "a kind of CFA that the version cannot express"
     CFA_SCALE = 5, "a CFA offset that is not 160 and a multiple of 8"
     RA_PLACE = 6, "a return address that is not at its fixed place"
     RA_UNCHANGED = 7, "a return address in its register, where the format fixes it on the stack"

@@ -10,7 +10,7 @@ from walkback.base.text import printable
 from walkback.cli.command import verb
 from walkback.cli.coverage import LIMIT, STRICT
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
-from walkback.cli.paths import INPUT_FILE, PLACED_FILE
+from walkback.cli.paths import PLACED_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @verb("walkback compare a.out", "walkback compare hello hello.sframe@0x2000")
-@click.argument("file", type=INPUT_FILE)
-@click.argument("other", required=False, type=PLACED_FILE)
+@click.argument("files", metavar="FILE [OTHER]", nargs=-1, required=True, type=PLACED_FILE)
+@click.option("--each", is_flag=True, help="Take any number of files, and compare the two tables of each.")
 @click.option("--section", metavar="NAME", help="Use this section of the first file.")
 @click.option("--other-section", metavar="NAME", help="Use this section of the other file.")
 @STRICT
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 @click.pass_context
 def compare(
     ctx: click.Context,
-    file: str,
-    other: str | None,
+    files: tuple[str, ...],
+    each: bool,
     section: str | None,
     other_section: str | None,
     strict: bool,
@@ -49,7 +49,7 @@ def compare(
     from walkback.sections.pairs import compare as pairs
     from walkback.table.verdict import Verdict
 
-    _check_other(other, other_section)
+    other = _other(files, each, other_section)
 
     def work(file: str) -> int:
         status = EXIT_FINE
@@ -73,13 +73,17 @@ def compare(
         except ValueError as error:
             raise click.UsageError(str(error)) from None
 
-    ctx.exit(for_each_file([file], work))
+    ctx.exit(for_each_file(files if each else files[:1], work))
 
 
-def _check_other(other: str | None, section: str | None) -> None:
-    """Refuse an address that is none, and a section of raw bytes."""
+def _other(files: tuple[str, ...], each: bool, section: str | None) -> str | None:
+    """The second of two files that are compared with each other; an address that is none is refused."""
     from walkback.elf.inputs import split_address
 
+    if not each and len(files) > 2:
+        message = "one file or two are compared; --each takes any number and compares the two tables of each"
+        raise click.UsageError(message)
+    other = files[1] if len(files) == 2 and not each else None
     try:
         address = split_address(other)[1] if other is not None else None
     except ValueError as error:
@@ -87,6 +91,7 @@ def _check_other(other: str | None, section: str | None) -> None:
     if address is not None and section is not None:
         message = "--other-section is for ELF files, and raw section bytes have none"
         raise click.UsageError(message)
+    return other
 
 
 def _titles(pair: Pair) -> list[tuple[Verdict, str]]:

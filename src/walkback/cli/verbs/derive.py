@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from walkback.cli.command import verb
-from walkback.cli.consumer import FOR, refuse_both
+from walkback.cli.consumer import FOR_ANY, refuse_both
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, Address, complain, for_each_file
 from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, account, refuse_input, refuse_terminal, same_file
@@ -23,7 +23,7 @@ _VERSION = click.option("--version", type=click.IntRange(1, 3), help="SFrame ver
 @click.argument("file", type=INPUT_FILE)
 @click.option("-o", "--output", required=True, type=OUTPUT_FILE, help="Write the section to this file.")
 @_VERSION
-@FOR
+@FOR_ANY
 @click.option(
     "--address",
     type=Address(),

@@ -1,0 +1,135 @@
+"""`walkback add` on several files, archives and folders, and `compare --each`: made by gcc and ar, linked and run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import walkback
+from cli.commands import run, told
+
+_SOURCES = {
+    "one": "int two(int); int one(int x) { return two(x) + 1; } int main(int c, char **v) { return one(c); }",
+    "two": "int two(int x) { return x * 2; }",
+}
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Path:
+    """A folder with two objects, an archive of both and of a text, and a program."""
+    folder = tmp_path / "built"
+    folder.mkdir()
+    for name, text in _SOURCES.items():
+        (folder / f"{name}.c").write_text(text)
+        subprocess.run(["gcc", "-O2", "-c", f"{name}.c"], cwd=folder, check=True)
+    (folder / "note").write_text("a text")
+    subprocess.run(["ar", "rcs", "lib.a", "one.o", "two.o", "note"], cwd=folder, check=True)
+    subprocess.run(["gcc", "-o", "program", "one.o", "two.o"], cwd=folder, check=True)
+    return folder
+
+
+def covered(path: Path) -> list[int]:
+    """How many functions each SFrame section of a file has, after it was found right."""
+    assert all(pair.comparison.equal for pair in walkback.compare(path))
+    return [len(piece.section.functions) for source in walkback.sframe.read(path) for piece in source.pieces()]
+
+
+def test_every_object_of_an_archive_gets_sframe(built: Path) -> None:
+    done = run("add", built / "lib.a")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode().splitlines()[-1] == "2 binaries: 3 of 3 functions covered, 140 bytes of SFrame"
+    assert covered(built / "lib.a") == [2, 1]
+    assert subprocess.check_output(["ar", "t", "lib.a"], cwd=built).split() == [b"one.o", b"two.o", b"note"]
+    assert subprocess.check_output(["ar", "p", "lib.a", "note"], cwd=built) == b"a text"
+    subprocess.run(["gcc", "-o", "again", "lib.a"], cwd=built, check=True, stderr=subprocess.DEVNULL)
+    assert subprocess.run([built / "again"], check=False).returncode == 3
+
+
+def test_an_archive_without_call_frame_information_stays(built: Path) -> None:
+    subprocess.run(["ar", "rc", "texts.a", "note"], cwd=built, check=True)
+    before = (built / "texts.a").read_bytes()
+    assert told(run("add", built / "texts.a")) == (1, f"{built / 'texts.a'}: no member has call frame information")
+    assert (built / "texts.a").read_bytes() == before
+
+
+def test_several_files_get_a_line_each_and_the_rest_goes_on(built: Path) -> None:
+    done = run("add", built / "one.o", built / "note", built / "two.o")
+    assert done.returncode == 3
+    lines = done.stdout.decode().splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [str(built / "one.o"), str(built / "two.o"), "2 binaries"]
+    assert done.stderr.decode() == f"walkback: {built / 'note'}: this is not an ELF file\n"
+    assert covered(built / "one.o") == [2]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["one.o", "two.o", "-o", "new"], "--output is for one file"),
+        (["one.o", "--in-place", "-o", "new"], "--output is for one file, and excludes --in-place"),
+        (["."], ". is a folder; --in-place adds SFrame to every binary in it"),
+        ([".", "-o", "new"], "--output is for one file, and not for a folder"),
+    ],
+)
+def test_wrong_usage_changes_nothing(built: Path, args: list[str], message: str) -> None:
+    before = {path: path.read_bytes() for path in built.iterdir()}
+    done = run("add", *args, cwd=built)
+    assert (done.returncode, done.stderr.decode().splitlines()[-1]) == (2, f"Error: {message}")
+    assert {path: path.read_bytes() for path in built.iterdir()} == before
+
+
+def test_a_folder_gets_sframe_in_every_binary(built: Path) -> None:
+    below = built / "below"
+    below.mkdir()
+    shutil.copy(built / "program", below / "without")
+    subprocess.run(["objcopy", "--only-keep-debug", built / "program", below / "program.debug"], check=True)
+    (below / "second").hardlink_to(built / "program")
+    (below / "link").symlink_to("../program")
+    texts = {path: path.read_bytes() for path in (built / "note", built / "one.c", below / "program.debug")}
+    done = run("add", "--in-place", built)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode().splitlines()[-1].endswith("; 1 without call frame information")
+    assert {path: path.read_bytes() for path in texts} == texts
+    for name in ("one.o", "two.o", "lib.a", "program", "below/without"):
+        assert covered(built / name)
+    assert (below / "link").is_symlink()
+    assert (built / "program").samefile(below / "second")
+    assert subprocess.run([below / "second"], check=False).returncode == 3
+    assert sorted(os.listdir(below)) == ["link", "program.debug", "second", "without"]
+
+
+def test_what_is_broken_in_a_folder_is_reported_and_the_rest_gets_sframe(built: Path) -> None:
+    (built / "cut").write_bytes((built / "program").read_bytes()[:3000])
+    done = run("add", "--in-place", "--json", built)
+    assert done.returncode == 3
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith(f"walkback: {built / 'cut'}: ")
+    objects = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {one["type"] for one in objects} == {"added"}
+    assert [os.path.basename(one["file"]) for one in objects if "(" not in one["file"]] == ["one.o", "program", "two.o"]
+
+
+def test_objects_for_gnu_ld_are_as_it_takes_them(built: Path) -> None:
+    assert run("add", "--for", "gnu-ld", built / "one.o", built / "lib.a").returncode == 0
+    for name in ("one.o", "lib.a"):
+        assert all(report.loads for report in walkback.check(built / name, consumer="gnu-ld"))
+    code, message = told(run("add", "--for", "gnu-ld", built / "program"))
+    assert (code, message) == (
+        3,
+        f"{built / 'program'}: GNU ld reads the SFrame of objects, and this is a linked file",
+    )
+
+
+def test_each_file_is_compared_with_itself(built: Path) -> None:
+    files = [built / name for name in ("one.o", "two.o", "program")]
+    run("add", *files)
+    done = run("compare", "--each", *files)
+    assert done.returncode == 0
+    titles = [line for line in done.stdout.decode().splitlines() if not line.startswith(" ")]
+    assert titles == [f"{path}: .eh_frame and .sframe" for path in files]
+    done = run("compare", *files)
+    assert (done.returncode, b"--each takes any number" in done.stderr) == (2, True)
