@@ -116,8 +116,8 @@ OUTCOMES: Final = {
     "measured": "its tables were measured",
     "without": "it has neither call frame information nor SFrame",
     "debug": "it holds debug information of another file",
-    "machine": "SFrame does not know its machine",
+    "machine": "SFrame does not support its machine",
     "32-bit": "32-bit ELF files are not read",
     "core": "it is a core file",
-    "error": "it cannot be read; `error` says why",
+    "error": "it cannot be read; `error` gives the reason",
 }

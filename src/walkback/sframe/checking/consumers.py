@@ -57,7 +57,7 @@ def check_linux(source: Source, piece: SFrameSection, found: Findings) -> None:
     if source.elf is not None and not source.elf.is_relocatable:
         texts = _executable_segments(source.elf)
         if texts > 1:
-            found.add("linux-code", f"the file has {texts} executable segments, and one of them is registered")
+            found.add("linux-code", f"the file has {texts} executable segments, and Linux registers only one")
     _segment(source, found, "linux-segment")
 
 
@@ -70,7 +70,7 @@ def check_glibc(source: Source, piece: SFrameSection, found: Findings) -> None:
         found.add("glibc-sorted", "the flag SORTED is not set", offset=3)
     _follow(found, "glibc-sorted", {"function-order", "function-overlap"})
     if section.fdeoff or section.freoff != section.num_fdes * section.fde_size:
-        where = f"the index is {section.fdeoff:#x} and the rows are {section.freoff:#x} behind the header"
+        where = f"the index is {section.fdeoff:#x} and the rows are {section.freoff:#x} after the header"
         found.add("glibc-layout", where, offset=0x14)
     if section.machine not in GLIBC.machines or layout.ABI_BYTE_ORDERS[section.abi_arch] != section.byteorder:
         found.add("glibc-machine", f"ABI {section.abi_arch}, stored {section.byteorder}-endian", offset=4)

@@ -144,8 +144,8 @@ def _in_segments(elf: ElfFile, start: np.ndarray, end: np.ndarray) -> Bools:
 def _unsorted(section: Section, found: Findings) -> None:
     """Linkers that know SFrame sort, and make starts count from the section where no flag says otherwise."""
     if not section.sorted:
-        more = "" if section.pcrel else ", and it has left starts counting from their fields, against the flags"
-        found.add("section-unsorted", f"not marked as sorted: the linker does not know SFrame{more}", offset=3)
+        more = "" if section.pcrel else ", and it has left the starts relative to their fields, against the flags"
+        found.add("section-unsorted", f"not marked as sorted: the linker does not support SFrame{more}", offset=3)
 
 
 def _unrelocated(section: Section, found: Findings) -> None:
@@ -176,7 +176,7 @@ def _kept_relocations(source: Source, elf: ElfFile, piece: SFrameSection, found:
 
     def note(number: int) -> None:
         which = int(function[number])
-        message = f"the kept relocation says {int(says[number]):#x}, the field {int(section.code_address[which]):#x}"
+        message = f"the kept relocation gives {int(says[number]):#x}, the field {int(section.code_address[which]):#x}"
         found.add("relocation-mismatch", message, offset=section.field_offset(which), function=which)
 
     found.add_all("relocation-mismatch", wrong, note)
@@ -196,6 +196,6 @@ def _plt_got(elf: ElfFile, section: Section, found: Findings) -> None:
                 continue
             cfa = rules["cfa"][section.row_shape[functions.first_row[function]]]
             if cfa["kind"] == PartKind.REGISTER and cfa["register"] == AMD64.sp and cfa["offset"] == 16:
-                message = "the CFA in .plt.got is rsp+8, the row says rsp+16"
+                message = "the CFA in .plt.got is rsp+8, but the row has rsp+16"
                 offset = section.field_offset(function)
                 found.add("plt-got-row", message, offset=offset, function=function, row=0)

@@ -119,7 +119,7 @@ def _words(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
     rows.report_shapes(
         "row-extra-words",
         default & (count > most),
-        lambda shape: f"{count[shape]} data words, of which {machine.name} gives a meaning to {most}",
+        lambda shape: f"{count[shape]} data words; {machine.name} defines {most}",
     )
     if section.version == 1:
         rows.report_shapes("row-no-words", count == 0, lambda _: "no data words")
@@ -135,7 +135,7 @@ def _flex_words(rows: _Rows, rules: RuleArray, flex: Bools) -> None:
     rows.report_shapes(
         "row-extra-words",
         flex & (count > used),
-        lambda shape: f"{count[shape]} data words, and the rules take {used[shape]}",
+        lambda shape: f"{count[shape]} data words, but the rules use {used[shape]}",
     )
     odd = np.zeros(len(shapes), np.bool_)
     for pair in pairs:
@@ -214,7 +214,7 @@ def _values(rows: _Rows, machine: Machine, rules: RuleArray) -> None:
     rows.report_meaning(
         "fp-lost",
         from_fp & (fp["kind"] == PartKind.UNCHANGED),
-        lambda _: "the CFA is based on the frame pointer, and the caller's frame pointer is said to be unchanged",
+        lambda _: "the CFA is based on the frame pointer, but the row leaves the caller's frame pointer unchanged",
     )
 
 
@@ -223,5 +223,5 @@ def _frame_pointer(rows: _Rows) -> None:
     section = rows.section
     if not section.flags & layout.F_FRAME_POINTER or section.version == 3:
         return
-    message = "it makes a frame without keeping the frame pointer, and the flag FRAME_POINTER promises that all do"
+    message = "it makes a frame without keeping the frame pointer, against the flag FRAME_POINTER"
     rows.found.add_functions("frame-pointer-flag", section, to_table(section).frameless(), lambda _: message)

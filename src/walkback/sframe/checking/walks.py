@@ -97,7 +97,7 @@ class _Walk:
             kept = (rules["ra"]["kind"] == PartKind.UNCHANGED) & (rules["cfa"]["kind"] != PartKind.UNDEFINED)
             for code, where, words in (
                 ("glibc-register", kept, "have the return address in its register: a signal there ends the walk"),
-                ("glibc-signed", rules["ra_signed"] > 0, "sign the return address, and the library takes it as it is"),
+                ("glibc-signed", rules["ra_signed"] > 0, "sign the return address, and the library leaves it signed"),
             ):
                 if count := int((table.rows_where(where) > 0).sum()):
                     self.found.add(code, f"{counted(count, 'function')} {words}")
@@ -108,7 +108,7 @@ class _Walk:
             self.report(
                 "signal-code",
                 is_signal_code(elf, self.table),
-                lambda _: "signal handlers return here, and the walk takes these rows and not what was interrupted",
+                lambda _: "signal handlers return here, and the walk uses these rows instead of the interrupted frame",
             )
 
     def call_ends(self, elf: ElfFile) -> None:
@@ -122,10 +122,10 @@ class _Walk:
         code = f"{self.consumer.name}-call-end"
 
         def note(index: int) -> None:
-            what = "and the row that begins there says otherwise: the walk goes wrong"
+            what = "but the row that begins there differs: the walk goes wrong"
             if at[index] < 0:
-                what = "where no function is: the walk falls back"
-            message = f"the call in front of {place[index]:#x} returns there, {what}"
+                what = "where there is no function: the walk falls back"
+            message = f"the call before {place[index]:#x} returns there, {what}"
             function = int(owner[index])
             self.found.add(code, message, offset=self.section.field_offset(function), function=function)
 
@@ -167,7 +167,7 @@ class _Walk:
             place = f"{int(wanted.range_start[index]):#x}{names[number]} ({int(wanted.range_size[index])} bytes)"
             what = "is not in the section: the walk falls back here"
             if outermost[index]:
-                what = "is not in the section, and outermost: the walk ends here if the frame pointer is zero"
+                what = "is outermost and not in the section: the walk ends here if the frame pointer is zero"
             self.found.add(f"{self.consumer.name}-uncovered", f"{place} {what}")
 
         self.found.add_all(f"{self.consumer.name}-uncovered", np.arange(len(functions)), note)
