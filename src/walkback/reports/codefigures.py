@@ -29,8 +29,8 @@ def _code_says(rows: list[dict[str, Any]]) -> str:
     if not text:
         return ""
     return (
-        f"Of {byte_words(text)} of code {percent(described / text)} has call frame information. SFrame can be made for "
-        "that alone, and all shares of functions are of the functions that have it."
+        f"Of {byte_words(text)} of code, {percent(described / text)} has call frame information. SFrame can be made "
+        "for nothing else, and all shares of functions are shares of the functions that have it."
     )
 
 
@@ -39,13 +39,13 @@ def _code(name: str) -> Figure:
     return Figure(
         f"code-by-{name}",
         f"Code with call frame information, by {what}",
-        "The share of all bytes in sections of code that have call frame information, and the share that version 3 "
-        "says. What is between functions counts as code without, and so do all files that have none.",
+        "The share of all bytes of code that has call frame information, and the share that version 3 describes. Gaps "
+        "between functions count as code without, and so do files that have no call frame information.",
         (
             column,
             *counts(files="Files", without="Files without any"),
-            *sizes(text="Code", code="With call frames"),
-            *shares(described="With call frames, of code", covered="Version 3 says, of code"),
+            *sizes(text="Code", code="Bytes with call frames"),
+            *shares(described="With call frames", covered="Described by version 3"),
         ),
         f"""
 SELECT {name}, count(*) AS files, count(*) FILTER (bare) AS without, sum(text) AS text, sum(described) AS code,
@@ -57,6 +57,8 @@ ORDER BY sum(text) DESC, {name}
         (CODE,),
         drawing=Drawing("bars", name, ("described", "covered"), axis="of the code"),
         says=_code_says if name == "machine" else None,
+        split=True,
+        shown=(name, "files", "text", "described", "covered"),
     )
 
 
@@ -68,14 +70,14 @@ def _undescribed_say(rows: list[dict[str, Any]]) -> str:
         shares[row["producer"]] += row["share"]
     ranked = sorted(shares.items(), key=lambda one: -one[1])
     most = [f"{percent(share)} is in files of {name}" for name, share in ranked if share >= _MUCH]
-    return f"Of the code without call frame information {', '.join(most)}." if most else ""
+    return f"Of the code without call frame information, {', '.join(most)}." if most else ""
 
 
 UNDESCRIBED = Figure(
     "undescribed",
-    "Where code has no call frame information",
-    "Bytes of code that no call frame information describes, by who made the files, with the file that has the most. "
-    "Some of it is padding between functions.",
+    "Code without call frame information",
+    "Bytes of code without call frame information, by the compiler that made the files, with the file that has the "
+    "most. Some of it is padding between functions.",
     (
         *texts(producer="Producer", language="Language"),
         *sizes(undescribed="Without"),
@@ -97,12 +99,14 @@ ORDER BY sum(text - described) DESC, producer, language
 """,
     (CODE, NAMED),
     says=_undescribed_say,
+    shown=("producer", "language", "undescribed", "share", "file"),
+    empty="All code has call frame information.",
 )
 
 UNDESCRIBED_FILES = Figure(
     "undescribed-files",
-    "The files with the most of it",
-    "The fifty files with the most code that no call frame information describes.",
+    "Files with the most such code",
+    "The fifty files with the most code without call frame information.",
     (
         *texts(file="File"),
         *sizes(undescribed="Without"),
@@ -118,6 +122,7 @@ ORDER BY undescribed DESC, file
 LIMIT 50
 """,
     (CODE, NAMED),
+    shown=("file", "undescribed", "share", "producer"),
 )
 
 CODE_FIGURES = (*map(_code, ("machine", "producer")), UNDESCRIBED, UNDESCRIBED_FILES)

@@ -7,6 +7,7 @@ from typing import Any
 from walkback.reports.figurecolumns import CONTENT, EXAMPLE, GROUPS, VERSION, counts, shares, sizes, texts
 from walkback.reports.figures import NAMED, Drawing, Figure
 from walkback.reports.words import percent
+from walkback.sframe.checking.codes import Severity
 
 
 def _coverage(name: str) -> Figure:
@@ -14,9 +15,9 @@ def _coverage(name: str) -> Figure:
     return Figure(
         f"coverage-by-{name}",
         f"Left out, by {what}",
-        "The share of functions that a version cannot say, of those with call frame information: the same files for "
-        "all versions, those for which 2 and 3 can be made. Version 1 is there where it can be made for all of them. "
-        "Code without call frame information is not in it.",
+        "The share of functions that each version cannot describe, among functions with call frame information. All "
+        "versions are counted over the same files, those that versions 2 and 3 can be made for; version 1 is shown "
+        "where it can be made for all of these.",
         (
             column,
             *counts(files="Files", functions="Functions"),
@@ -43,6 +44,8 @@ ORDER BY sum(functions) DESC, {name}
 )""",
         ),
         drawing=Drawing("bars", name, ("v1", "v2", "v3"), axis="of the functions"),
+        split=True,
+        shown=(name, "functions", "v1", "v2", "v3"),
     )
 
 
@@ -51,7 +54,7 @@ def _reasons_say(rows: list[dict[str, Any]]) -> str:
     if not first["of_left_out"]:
         return ""
     return (
-        f"{percent(first['of_left_out'])} of what version {first['version']} leaves out has one reason: "
+        f"One reason accounts for {percent(first['of_left_out'])} of what version {first['version']} leaves out: "
         f"{first['message']}."
     )
 
@@ -59,11 +62,11 @@ def _reasons_say(rows: list[dict[str, Any]]) -> str:
 REASONS = Figure(
     "reasons",
     "Why functions are left out",
-    "The reasons by how many functions have them, with the largest function of each as an example. A function that "
-    "consists of several pieces counts for each piece.",
+    "Reasons by the number of functions that they concern, with the largest function of each as an example. A function "
+    "in several pieces counts once for each piece.",
     (
         VERSION,
-        *texts(code="Reason", message="In words"),
+        *texts(code="Reason", message="Message"),
         *counts(functions="Functions"),
         *shares(of_left_out="Of all left out"),
         *counts(files="Files"),
@@ -88,6 +91,7 @@ ORDER BY version DESC, functions DESC, code
     (NAMED,),
     drawing=Drawing("bars", "message", ("functions",), panel="version", axis="functions"),
     says=_reasons_say,
+    shown=("version", "message", "functions", "of_left_out", "file", "name"),
 )
 
 
@@ -96,14 +100,14 @@ def _frame_pointers(name: str) -> Figure:
     return Figure(
         f"frame-pointers-by-{name}",
         f"Frame pointers, by {what}",
-        "The share of functions whose CFA counts from the frame pointer after the prologue, the share of code in which "
-        "it does, and the share of functions that save the caller's frame pointer. How many functions keep a "
-        "frame pointer is between the first and the last: GCC sets one on AArch64 and still counts the CFA from the "
-        "stack pointer, and where the register is free for other uses, as on AMD64, many functions save it for these.",
+        "The share of functions whose CFA is based on the frame pointer after the prologue, the share of code where it "
+        "is, and the share of functions that save the caller's frame pointer. The share that keeps one lies "
+        "between these two: on AArch64, GCC sets one and still bases the CFA on the stack pointer; where "
+        "the register is free for other uses, as on AMD64, many functions save it for those.",
         (
             column,
             *counts(files="Files", functions="Functions"),
-            *shares(based="CFA from it", code="Code where it is", saved="Save the caller's"),
+            *shares(based="Base the CFA on it", code="Code that does", saved="Save the caller's"),
         ),
         f"""
 SELECT {name}, count(*) AS files, sum(functions) AS functions, sum(fp_functions) / sum(functions) AS based,
@@ -114,14 +118,14 @@ GROUP BY {name}
 ORDER BY functions DESC, {name}
 """,
         drawing=Drawing("bars", name, ("based", "code", "saved"), axis="of the functions, or of their code"),
+        split=True,
     )
 
 
 FRAME_POINTER_FILES = Figure(
     "frame-pointer-files",
-    "CFAs from the frame pointer, by file",
-    "Files by the share of their functions whose CFA counts from the frame pointer. A bin begins at its share and is "
-    "5 per cent wide.",
+    "CFAs based on the frame pointer, by file",
+    "Files by the share of their functions whose CFA is based on the frame pointer. Bins are 5 per cent wide.",
     (*shares(based="Functions from"), *counts(files="Files"), *shares(share="Of all files")),
     """
 SELECT least(floor(20 * fp_functions::DOUBLE / functions), 19) / 20 AS based, count(*) AS files,
@@ -131,14 +135,14 @@ WHERE functions > 0
 GROUP BY based
 ORDER BY based
 """,
-    drawing=Drawing("histogram", "based", ("share",), axis="of the functions of a file"),
+    drawing=Drawing("histogram", "based", ("share",), axis="of a file's functions"),
 )
 
 SFRAME = Figure(
     "sframe",
     "Files that have SFrame",
-    "The SFrame of files, and whether it says the same as the call frame information: bytes of code in which both say "
-    "the same, say different things, or only one of them says anything.",
+    "The SFrame in the files, compared with their call frame information: the bytes of code where the two agree, where "
+    "they differ, and where only one of them exists.",
     (
         *texts(machine="Architecture", versions="Version"),
         *counts(files="Files"),
@@ -157,22 +161,24 @@ FROM sframe JOIN files USING (content)
 GROUP BY ALL
 ORDER BY files DESC, machine, versions
 """,
+    shown=("machine", "versions", "files", "bytes", "equal", "different", "with_findings"),
     empty="No file has SFrame.",
 )
 
+_SEVERITIES = ", ".join(f"'{severity.name.lower()}'" for severity in Severity)
 FINDINGS = Figure(
     "findings",
-    "What is wrong with it",
-    "Findings of walkback check in the SFrame of files, by the producer of the file. The section itself comes from its "
-    "assembler and linker.",
+    "What walkback check finds",
+    "Findings in the SFrame of the files, the most severe first, by the compiler of the file. The section itself "
+    "comes from the assembler and the linker.",
     (
         *texts(producer="Producer", code="Rule", severity="Severity"),
         *counts(findings="Findings", files="Files"),
-        *texts(message="In words"),
+        *texts(message="Message"),
         *EXAMPLE,
         CONTENT,
     ),
-    """
+    f"""
 SELECT producer, code, severity, sum("count") AS findings, count(DISTINCT content) AS files,
   first(message ORDER BY file, address NULLS FIRST, message) AS message,
   first(file ORDER BY file, address NULLS FIRST, message) AS file,
@@ -183,17 +189,17 @@ SELECT producer, code, severity, sum("count") AS findings, count(DISTINCT conten
 FROM functions JOIN named USING (content) JOIN files USING (content)
 WHERE about = 'finding'
 GROUP BY producer, code, severity
-ORDER BY findings DESC, producer, code, severity
+ORDER BY list_position([{_SEVERITIES}], severity), findings DESC, producer, code, severity
 """,
     (NAMED,),
-    drawing=Drawing("bars", "producer", ("findings",), panel="code", axis="findings"),
-    empty="There are no findings; where no file has SFrame, nothing was checked.",
+    shown=("severity", "code", "producer", "findings", "files", "message", "file"),
+    empty="walkback check finds nothing wrong.",
 )
 
 DIFFERENT = Figure(
     "different",
-    "Where it says something else",
-    "The fifty files with the most code in which their SFrame and their call frame information say different things.",
+    "Where SFrame and call frame information differ",
+    "The fifty files with the most code that their SFrame and their call frame information describe differently.",
     (
         *texts(file="File"),
         *sizes(different="Different", equal="Equal", only_frames="Only call frames", only_sframe="Only SFrame"),
@@ -210,7 +216,8 @@ ORDER BY different DESC, file
 LIMIT 50
 """,
     (NAMED,),
-    empty="There are no differences; where no file has SFrame, nothing was compared.",
+    shown=("file", "different", "equal", "findings", "producer"),
+    empty="SFrame and call frame information agree wherever both exist.",
 )
 
 COVERAGE_FIGURES = (*map(_coverage, ("machine", "producer")), REASONS)

@@ -86,7 +86,11 @@ class Figure:
     """What the answer comes to, in a sentence; empty if there is nothing to say."""
     single: bool = False
     """Whether the answer is one row, which reads better as a list."""
-    empty: str = "There is none."
+    split: bool = False
+    """Whether it divides the files by its first column. A page leaves it out if there is one group."""
+    shown: tuple[str, ...] = ()
+    """The columns that a page shows, if not all; text, CSV and JSON have the others too."""
+    empty: str = "There are none."
     """What it means if there are no rows."""
 
     @property

@@ -30,19 +30,19 @@ def _survey_says(rows: list[dict[str, Any]]) -> str:
 
 SURVEY = Figure(
     "survey",
-    "What was looked at",
-    "Files on disk that are ELF files or hold some; the ELF files in them, each once however often it is there; and "
-    "what these have in all.",
+    "What was surveyed",
+    "Files on disk that are ELF files or contain some; the ELF files in them, each counted once however many copies "
+    "exist; and the totals of these.",
     (
         *counts(units="Files on disk"),
-        *sizes(unit_bytes="Their bytes"),
+        *sizes(unit_bytes="Bytes on disk"),
         *counts(places="ELF files found", packages="Packages", files="Different ELF files"),
-        *sizes(bytes="Their bytes"),
-        *counts(measured="Measured", with_sframe="With SFrame", functions="Functions", rows="Rows of their tables"),
+        *sizes(bytes="Bytes of these"),
+        *counts(measured="Measured", with_sframe="With SFrame", functions="Functions", rows="Rows"),
         *sizes(text="Code", code_bytes="Code with call frame information"),
-        *shares(described="Of all code", based="CFA from the frame pointer"),
+        *shares(described="Of all code", based="CFA based on the frame pointer"),
         *sizes(call_frames="Call frames", debug_frame=".debug_frame"),
-        *counts(errors="Could not be read", troubles="Could not be looked into"),
+        *counts(errors="Unreadable", troubles="Not examined"),
     ),
     """
 SELECT (SELECT count(*) FROM units) AS units, (SELECT sum(bytes) FROM units) AS unit_bytes,
@@ -62,14 +62,15 @@ FROM (
 """,
     says=_survey_says,
     single=True,
+    shown=("units", "packages", "files", "bytes", "functions", "text", "call_frames", "debug_frame"),
 )
 
 OUTCOME_FILES = Figure(
     "outcomes",
-    "What became of each file",
-    "Every different ELF file has one outcome.",
+    "Outcomes",
+    "Each different ELF file has one outcome.",
     (
-        *texts(outcome="Outcome", meaning="That is"),
+        *texts(outcome="Outcome", meaning="Meaning"),
         *counts(files="Files"),
         *sizes(bytes="Bytes"),
         *shares(share="Of all files"),
@@ -83,14 +84,15 @@ GROUP BY outcome
 ORDER BY files DESC, outcome
 """,
     drawing=Drawing("bars", "outcome", ("files",), axis="files"),
+    split=True,
 )
 
 PRODUCERS = Figure(
     "producers",
     "Who made the files",
-    "The producer of each file's main language, the language, and what shows them. Where nothing does, the file counts "
-    "as unknown; C is the language of what GCC or Clang made and nothing has marked as another. Files that were"
-    " not measured count too; of those that were not read nothing is known.",
+    "The compiler of each file's main language, the language, and the evidence. Without evidence a file counts as "
+    "unknown; a file by GCC or Clang counts as C unless something marks it as another language. Files that were not "
+    "measured count too.",
     (
         *texts(producer="Producer", language="Language", evidence="Evidence"),
         *counts(files="Files"),
@@ -105,13 +107,14 @@ FROM files
 GROUP BY producer, language, producer_evidence
 ORDER BY files DESC, producer, language, evidence
 """,
+    shown=("producer", "language", "evidence", "files", "share"),
 )
 
 PACKAGES = Figure(
     "packages",
     "The largest packages",
-    "The fifty packages with the most call frame information, with what version 3 would add to the bytes of their ELF "
-    "files. A file that is in several packages counts in each.",
+    "The fifty packages with the most call frame information, and how much version 3 would add to their ELF files. A "
+    "file in several packages counts in each.",
     (
         *texts(package="Package"),
         *counts(files="Files"),
@@ -131,6 +134,8 @@ ORDER BY sum(call_frames) DESC, package
 LIMIT 50
 """,
     (COMPARED, ALIKE),
+    shown=("package", "files", "call_frames", "v3", "growth"),
+    empty="No file came from a package.",
 )
 
 _RATIOS = """ratios AS (
@@ -151,13 +156,14 @@ ORDER BY call_frames DESC, file
 LIMIT 50
 """,
     (COMPARED, _RATIOS, NAMED),
+    shown=("file", "call_frames", "v2", "v3", "producer"),
 )
 
 WORST_RATIO = Figure(
     "worst-ratio",
-    "The files that pay most",
-    f"The fifty files in which version 3 takes the most for each byte of .eh_frame and .eh_frame_hdr, of those with "
-    f"{LEAST_CALL_FRAMES:,} bytes of these and more: in smaller ones the header of a section decides.",
+    "The files with the highest ratio",
+    f"The fifty files in which version 3 is largest for each byte of .eh_frame and .eh_frame_hdr, among files with at "
+    f"least {LEAST_CALL_FRAMES:,} bytes of these: in smaller files the header of the section decides.",
     (*texts(file="File"), *ratios(v3="Version 3", v2="Version 2"), *sizes(call_frames="Call frames"), *_ABOUT),
     f"""
 SELECT file, v3, v2, call_frames, functions, ratios.bytes AS bytes, machine, producer, content
@@ -167,16 +173,18 @@ ORDER BY v3 DESC, file
 LIMIT 50
 """,
     (COMPARED, _RATIOS, NAMED),
+    shown=("file", "v3", "v2", "call_frames", "producer"),
+    empty=f"No file has {LEAST_CALL_FRAMES:,} bytes of call frames.",
 )
 
 WORST_COVERAGE = Figure(
     "worst-coverage",
-    "The files that lose most",
-    "The fifty files with the most functions that version 3 leaves out.",
+    "The files with the most functions left out",
+    "The fifty files in which version 3 leaves out the most functions.",
     (
         *texts(file="File"),
         *counts(left_out="Left out"),
-        *shares(share="Of its functions", code="Of its code"),
+        *shares(share="Of the functions", code="Of the code"),
         *counts(functions="Functions"),
         *texts(machine="Architecture", producer="Producer"),
         CONTENT,
@@ -190,12 +198,14 @@ ORDER BY left_out DESC, file
 LIMIT 50
 """,
     (NAMED,),
+    shown=("file", "left_out", "share", "producer"),
+    empty="Version 3 leaves out no function.",
 )
 
 UNPROVED = Figure(
     "unproved",
-    "Not proved",
-    "Files and versions whose section does not say, byte for byte of code, what the call frame information says. There "
+    "Sections that do not match their source",
+    "Files and versions whose section does not describe every byte of code as the call frame information does. There "
     "should be none.",
     (*texts(file="File", machine="Architecture", version="Version"), CONTENT),
     """
@@ -206,13 +216,13 @@ ORDER BY file, version
 LIMIT 200
 """,
     (NAMED,),
-    empty="Every section says what its source says.",
+    empty="Every section matches its source.",
 )
 
 IMPOSSIBLE = Figure(
     "impossible",
     "Versions that cannot be made",
-    "Why a version cannot be made for a file at all.",
+    "Files for which a version cannot be made at all, by reason.",
     (
         *texts(version="Version", machine="Architecture", why="Why"),
         *counts(files="Files"),
@@ -249,17 +259,17 @@ LIMIT 200
 
 TROUBLES = Figure(
     "troubles",
-    "What could not be looked into",
-    "Files, folders and archives; of an archive that broke off what came before was measured. The first two hundred, "
-    "by name.",
-    (*texts(path="Path", member="In it", what="What", message="In words"),),
+    "What could not be examined",
+    "Files, folders and archives: the first two hundred, by name. Of a truncated archive, everything before the damage "
+    "was measured.",
+    (*texts(path="Path", member="Member", what="Kind", message="Message"),),
     """
 SELECT path, member, what, message
 FROM troubles
 ORDER BY path, member NULLS FIRST, what, message
 LIMIT 200
 """,
-    empty="Everything could be looked into.",
+    empty="Everything could be examined.",
 )
 
 

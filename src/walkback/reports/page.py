@@ -18,6 +18,8 @@ from walkback.elf import Input
 from walkback.reports.binary import write_binary_page
 from walkback.reports.opening import file_of
 from walkback.reports.survey import write_survey_page
+from walkback.reports.surveyhead import surveyed
+from walkback.surveys.folder import SurveyFolder
 from walkback.surveys.reading import Survey
 
 if TYPE_CHECKING:
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 
 
 def report(source: Input, output: Output, *, title: str | None = None) -> None:
-    """Write the page of a survey, which is a folder, or of an ELF file; `title` is what the page of a survey is called.
+    """Write the page of a survey, which is a folder, or of an ELF file.
+
+    `title` is the title of a survey's page, in place of the paths that were surveyed.
 
     The page needs no network. A member of an archive is named as `archive(member)`.
 
@@ -39,7 +43,8 @@ def report(source: Input, output: Output, *, title: str | None = None) -> None:
             write_binary_page(source, out)
             return
         survey = Survey(path)
-        called = title or f"Stack-trace tables in {survey.path.resolve().name}"
+        places = SurveyFolder(path).asked.get("places")
+        called = title or surveyed(places, survey.path.resolve().name)
         with asked(path) as database:
             write_survey_page(database, out, title=called, finished=survey.finished)
 

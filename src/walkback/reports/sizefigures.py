@@ -29,7 +29,7 @@ _PART_WORDS = {
     "starts": "row starts",
     "info": "info bytes of rows",
     "words": "words of rows",
-    "other": "belonging to nothing",
+    "other": "unused",
 }
 _WHAT_IF_WORDS = {
     "compact_index": "row counts of 16 bits, no padding",
@@ -47,7 +47,7 @@ _ADDED_WORDS = {
     "rows": "Registers in rows",
     "section": "version 3 as it is",
     "exceptions": "exceptions",
-    "added": "rows that are added",
+    "added": "additional rows",
     "registers": "other registers",
 }
 
@@ -64,27 +64,24 @@ def _versions_say(rows: list[dict[str, Any]]) -> str:
     alike = [row for row in rows if row["among"] == "same" and row["ratio"]]
     same = ", ".join(f"{row['ratio']:.3f} in version {row['version']}" for row in alike)
     if same:
-        sentence += f" Of the files that every version can be made for, the ratios are {same}."
+        sentence += f" Over the files that every version can be made for, the ratios are {same}."
     return sentence
 
 
 VERSIONS = Figure(
     "versions",
     "What each version takes",
-    "The bytes of all sections of a version, beside the bytes of .eh_frame and .eh_frame_hdr of the same files, called "
-    "call frames here. Where a version cannot be made for some files, as version 1 for some architectures, versions "
-    "are to be compared with each other on the files that all of them can be made for. Half of the files with "
-    "functions are below the median, one in ten is below the lowest tenth, and one in ten above the highest. Files for "
-    "which a version cannot be made at all count under that alone. Growth is what files gain if the section comes "
-    "beside what they have. Functions are counted in all files that the version can be made for, also in those that "
-    "have .debug_frame alone, whose bytes are not compared.",
+    "The size of all sections of a version, compared with .eh_frame and .eh_frame_hdr (the call frames) of the same "
+    "files. Version 1 does not support every architecture: compare versions over the files that all of them can be "
+    "made for. Growth is how much larger the files become with the section added. Left out is the share of functions "
+    "that the version cannot describe; it includes files that have only .debug_frame, whose bytes are not compared.",
     (
         Column(
             "among",
             "Among",
             words={
-                "all": "All files that the version can be made for",
-                "same": "Files that every version can be made for",
+                "all": "All files that the version supports",
+                "same": "Files that every version supports",
             },
         ),
         VERSION,
@@ -132,6 +129,7 @@ ORDER BY among DESC, version
     ),
     drawing=Drawing("bars", "version", ("ratio",), panel="among", axis=_AXIS, one=True),
     says=_versions_say,
+    shown=("among", "version", "files", "sframe", "ratio", "growth", "left_out"),
 )
 
 
@@ -139,15 +137,14 @@ def _distribution_says(rows: list[dict[str, Any]]) -> str:
     last = [row for row in rows if row["version"] == rows[-1]["version"]]
     total, larger = sum(row["files"] for row in last), sum(row["files"] for row in last if row["ratio"] >= 1)
     share = f"{percent(larger / total)} of the files" if larger else "no file"
-    return f"In {share} version {last[0]['version']} takes more bytes than .eh_frame and .eh_frame_hdr."
+    return f"In {share}, version {last[0]['version']} is larger than .eh_frame and .eh_frame_hdr."
 
 
 DISTRIBUTION = Figure(
     "distribution",
-    "How that differs from file to file",
-    "Files by the bytes that a version takes, as a multiple of the bytes of .eh_frame and .eh_frame_hdr in the same "
-    "file, of the files for which the version can be made. A bin begins at its ratio and is 0.05 wide; all from 2 on "
-    "are in the last. Files without functions are left out.",
+    "Ratio by file",
+    "Files by the size of a version's section, divided by the size of .eh_frame and .eh_frame_hdr in the same file. "
+    "Bins are 0.05 wide; the last one holds everything from 2 on. Files without functions do not count.",
     (VERSION, *ratios(ratio="Ratio from"), *counts(files="Files"), *shares(share="Of all files")),
     """
 SELECT version, least(floor(20 * sframe::DOUBLE / call_frames), 40) / 20 AS ratio, count(*) AS files,
@@ -168,9 +165,10 @@ def _by(name: str, title: str, what: str, column: Column, expression: str, order
     return Figure(
         f"size-by-{name}",
         title,
-        f"All bytes of a version beside all bytes of .eh_frame and .eh_frame_hdr, by {what}: the same files for all "
-        f"versions, those for which 2 and 3 can be made. Version 1 is there where it can be made for all of them. The "
-        f"line spans four fifths of the files in version 3, without the tenth at either end.{note}",
+        f"The size of all sections of a version, divided by the size of .eh_frame and .eh_frame_hdr, by {what}. All "
+        f"versions are counted over the same files, those that versions 2 and 3 can be made for; version 1 is shown "
+        f"where it can be made for all of these. The pale line spans four fifths of the files in version 3, without "
+        f"the tenth at either end.{note}",
         (
             column,
             *counts(files="Files"),
@@ -194,27 +192,29 @@ ORDER BY {order}
 """,
         (COMPARED, ALIKE),
         drawing=Drawing("dots", column.name, ("v1", "v2", "v3"), span=("low", "high"), axis=_AXIS, one=True),
+        split=True,
+        shown=(column.name, "files", "v1", "v2", "v3"),
     )
 
 
 _BY = tuple(
-    _by(name, f"By {what}", what, column, name, f"sum(call_frames) DESC, {name}")
+    _by(name, f"Size by {what}", what, column, name, f"sum(call_frames) DESC, {name}")
     for name, (what, column) in GROUPS.items()
 )
 _BY_SIZE = _by(
     "size",
-    "By the size of call frames",
-    "the bytes of .eh_frame and .eh_frame_hdr in a file",
+    "Size by the size of call frames",
+    "the size of .eh_frame and .eh_frame_hdr in a file",
     Column("size", "Call frames of a file"),
     _SIZE_CLASS,
     "min(call_frames)",
-    " A section has a header, which weighs much in small files.",
+    " In small files the header of a section weighs more.",
 )
 
 PARTS = Figure(
     "parts",
-    "What the bytes are for",
-    "The sections of all files that the version can be made for, by what their bytes say.",
+    "What the bytes are used for",
+    "All sections of a version, by the kind of data.",
     (VERSION, Column("part", "Part", words=_PART_WORDS), *sizes(bytes="Bytes"), *shares(share="Of the section")),
     """
 SELECT version, part, bytes, bytes / sum(bytes) OVER (PARTITION BY version) AS share
@@ -239,9 +239,9 @@ _SUMS = ",\n    ".join(f"sum({name}) AS {name}" for name in WHAT_IFS)
 WHAT_IF = Figure(
     "what-if",
     "What other formats would take",
-    "Every whole section, if something were otherwise; as a multiple of the version as it is, and of .eh_frame and "
-    ".eh_frame_hdr. A section for each function or text section counts its header and ELF section header as well. The "
-    "documentation of walkback size says what is assumed.",
+    "The size of all sections if the format were changed, divided by the size of the version as it is. A section for "
+    "each function or text section counts its header and its ELF section header too. The documentation of walkback "
+    "size lists the assumptions.",
     (
         VERSION,
         Column("change", "What if", words=_WHAT_IF_WORDS),
@@ -276,9 +276,10 @@ def _replacement_says(rows: list[dict[str, Any]]) -> str:
 
 REPLACEMENT = Figure(
     "replacement",
-    "What it takes to replace .eh_frame",
-    "SFrame finds callers and nothing else. To replace .eh_frame it would also have to say how exceptions are handled "
-    "and where other registers are saved: in each row that changes them, or as the number of a set of rules.",
+    "What it would take to replace .eh_frame",
+    "SFrame finds callers, and nothing else. To replace .eh_frame it would also have to describe how exceptions are "
+    "handled and where other registers are saved: either in each row that changes them, or as the number of a set of "
+    "rules.",
     (
         Column("form", "Form", words=_ADDED_WORDS),
         Column("part", "Part", words=_ADDED_WORDS),

@@ -1,31 +1,36 @@
 // Puts the page together.
 /** @import {SurveyMeta} from "./types.js" */
 import {Columns, inflated} from "../pages/columns.js";
-import {byId, count, html, known, percent, ratio, themeButton} from "../pages/common.js";
+import {byId, count, html, known, percent, themeButton} from "../pages/common.js";
 import {Controls} from "./survey_controls.js";
 import {Details} from "./survey_details.js";
 import {FileDialog} from "./survey_dialog.js";
 import {chapterOf} from "./survey_figures.js";
 import {FileList, Files} from "./survey_list.js";
-import {printCharts} from "./survey_panels.js";
+import {drawInto, printCharts} from "./survey_panels.js";
 import {prose} from "./survey_words.js";
 
 /** @type {Record<string, (value: number | null) => string>} */
-const CARD_UNITS = {count, share: percent, ratio: (value) => `${ratio(value)} \u00d7`};
+const CARD_UNITS = {count, share: percent};
 
 /** @type {(meta: SurveyMeta) => void} */
-function fillHead({finished, lead, cards}) {
+function fillHead({finished, verdict, chart, cards}) {
   byId("theme").append(themeButton());
   if (!finished)
-    byId("lead").append(html("p", {class: "bad"}, "This survey is not finished: these are the figures so far."));
-  byId("lead").append(...lead.map((words) => html("p", {}, prose(words))));
+    byId("lead").append(html("p", {class: "bad"}, "This survey is not finished. These are its results so far."));
+  byId("lead").append(html("p", {}, prose(verdict)));
   byId("cards").append(...cards.filter(({value}) => known(value)).map(cardOf));
+  if (chart.rows.length) {
+    const place = html("div", {class: "chart"});
+    byId("head-chart").append(html("h2", {}, chart.title), place);
+    drawInto(chart, place);
+  }
 }
 
 /** @type {(card: SurveyMeta["cards"][number]) => HTMLElement} */
 function cardOf({value, unit, words, figure}) {
-  const link = html("a", {href: `#figure-${figure}`}, words);
-  return html("div", {class: "panel card"}, html("dt", {}, link), html("dd", {}, CARD_UNITS[unit](value)));
+  const inner = figure ? html("a", {href: `#figure-${figure}`}, words) : words;
+  return html("div", {class: "panel card"}, html("dt", {}, inner), html("dd", {}, CARD_UNITS[unit](value)));
 }
 
 /** @type {(meta: SurveyMeta) => void} */
@@ -38,8 +43,7 @@ function fillBody({chapters, version}) {
     entry("files", "All files"),
   );
   byId("about").textContent =
-    `Made by walkback ${version} with walkback report. ` +
-    "The survey's tables are Parquet: every figure shows the SQL that made it.";
+    `Written by walkback ${version}. Each figure shows the SQL that produced it from the survey's Parquet tables.`;
 }
 
 // On paper charts have its width.

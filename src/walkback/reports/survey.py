@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from walkback.base.text import printable
 from walkback.pages.page import plain_data, write_page
 from walkback.reports.chapters import CHAPTERS
-from walkback.reports.figures import Answer, ColumnUnit, ask
+from walkback.reports.figures import Answer, ColumnUnit, Figure, Row, ask
 from walkback.reports.surveyfiles import SurveyedFiles
+from walkback.reports.surveyhead import CHART_TITLE, CHARTED, alike, cards, charted, is_shown, spoken, verdict
 from walkback.reports.words import printable_value
 
 if TYPE_CHECKING:
@@ -24,37 +25,23 @@ if TYPE_CHECKING:
 
 _STYLES = ("common.css", "survey.css")
 _SCRIPT = "reports/survey.js"
-
-_LEAD = ("survey", "code-by-machine", "undescribed", "versions")
-"""Figures whose answers the page begins with."""
-_CARDS = (
-    ("versions", "ratio", "the bytes of .eh_frame and .eh_frame_hdr, in version 3", "versions"),
-    ("versions", "growth", "larger files with version 3 beside what they have", "versions"),
-    ("survey", "described", "of the code has call frame information", "code-by-machine"),
-    ("versions", "left_out", "of the functions that have it are left out by version 3", "reasons"),
-    ("survey", "based", "of the functions count the CFA from the frame pointer", "frame-pointers-by-machine"),
-    ("survey", "measured", "different ELF files measured", "outcomes"),
-)
-"""A column of a figure that has one row, or one for each version; its words; and the figure that shows more."""
+_SFRAME = "sframe"
+"""The chapter and the figure about files that have SFrame."""
 
 
 def write_survey_page(connection: DuckDBPyConnection, out: BinaryIO, *, title: str, finished: bool = True) -> None:
     """Write the page about a survey; about one that is not finished it says so."""
     answers = {figure.name: ask(connection, figure) for chapter in CHAPTERS for figure in chapter.figures}
     files = SurveyedFiles(connection)
+    chapters = _chapters(answers, files)
+    shown = {figure["name"] for chapter in chapters for figure in chapter["figures"]}
     meta = {
         "version": version("walkback"),
         "finished": finished,
-        "lead": [answer.says for name in _LEAD if (answer := answers[name]).says],
-        "cards": _cards(answers),
-        "chapters": [
-            {
-                "name": chapter.name,
-                "title": chapter.title,
-                "figures": [_figure(answers[figure.name], files) for figure in chapter.figures],
-            }
-            for chapter in CHAPTERS
-        ],
+        "verdict": verdict(answers),
+        "chart": _head_chart(answers, files),
+        "cards": cards(answers, shown),
+        "chapters": chapters,
         "words": files.words,
         "list": files.list.described,
         "details": files.details.described,
@@ -64,23 +51,57 @@ def write_survey_page(connection: DuckDBPyConnection, out: BinaryIO, *, title: s
     write_page(out, __package__, "survey.html", title=printable(title), styles=_STYLES, script=_SCRIPT, data=data)
 
 
+def _chapters(answers: dict[str, Answer], files: SurveyedFiles) -> list[dict[str, Any]]:
+    """What each chapter has to show. The files that have SFrame come first; where none has it, that is one line."""
+    chapters: dict[str, dict[str, Any]] = {}
+    for chapter in CHAPTERS:
+        asked = [answers[figure.name] for figure in chapter.figures]
+        shown = [_figure(answer, files) for answer in asked if len(answer.rows) > answer.figure.split]
+        empty = [answer.figure.empty for answer in asked if not answer.rows and not answer.figure.split]
+        lines = [alike([answer for answer in asked if answer.figure.split and len(answer.rows) == 1]), *empty]
+        chapters[chapter.name] = {
+            "name": chapter.name,
+            "title": chapter.title,
+            "figures": shown,
+            "lines": [printable(line) for line in lines if line],
+        }
+    having = chapters.pop(_SFRAME)
+    if answers[_SFRAME].rows:
+        return [having, *chapters.values()]
+    chapters["survey"]["lines"].insert(0, answers[_SFRAME].figure.empty)
+    return list(chapters.values())
+
+
+def _head_chart(answers: dict[str, Answer], files: SurveyedFiles) -> dict[str, Any]:
+    """The chart of the head, which the figure of the same numbers does not repeat."""
+    figure = answers[CHARTED].figure
+    assert figure.drawing
+    return {
+        "title": CHART_TITLE,
+        "sentence": figure.sentence,
+        "columns": [asdict(column) for column in figure.columns],
+        "drawing": asdict(figure.drawing) | {"panel": None},
+        "rows": [_cells(row, figure, files) for row in charted(answers)],
+    }
+
+
 def _figure(answer: Answer, files: SurveyedFiles) -> dict[str, Any]:
     figure = answer.figure
     return {
         "name": figure.name,
         "title": figure.title,
-        "says": "" if figure.name in _LEAD else answer.says,
+        "says": spoken(answer),
         "sentence": figure.sentence,
-        "empty": figure.empty,
-        "columns": [asdict(column) for column in figure.columns],
-        "drawing": asdict(figure.drawing) if figure.drawing else None,
+        "columns": [asdict(column) | {"shown": is_shown(answer, column)} for column in figure.columns],
+        "drawing": asdict(figure.drawing) if figure.drawing and figure.name != CHARTED else None,
         "single": figure.single,
         "sql": figure.sql,
-        "rows": [
-            [_cell(value, column.unit, files) for value, column in zip(row, figure.columns, strict=True)]
-            for row in answer.rows
-        ],
+        "rows": [_cells(row, figure, files) for row in answer.rows],
     }
+
+
+def _cells(row: Row, figure: Figure, files: SurveyedFiles) -> list[Any]:
+    return [_cell(value, column.unit, files) for value, column in zip(row, figure.columns, strict=True)]
 
 
 def _cell(value: Any, unit: ColumnUnit, files: SurveyedFiles) -> Any:
@@ -92,14 +113,3 @@ def _cell(value: Any, unit: ColumnUnit, files: SurveyedFiles) -> Any:
     if unit == ColumnUnit.ADDRESS:
         return hex(value)
     return printable_value(value)
-
-
-def _cards(answers: dict[str, Answer]) -> list[dict[str, Any]]:
-    """The figures that everybody asks for first."""
-    versions = {row["version"]: row for row in answers["versions"].objects() if row["among"] == "all"}
-    rows = {"survey": answers["survey"].objects()[0], "versions": versions.get(3, {})}
-    cards = []
-    for name, column, words, figure in _CARDS:
-        unit = next(one.unit for one in answers[name].figure.columns if one.name == column)
-        cards.append({"value": rows[name].get(column), "unit": unit, "words": words, "figure": figure})
-    return cards

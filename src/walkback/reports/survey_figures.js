@@ -24,7 +24,7 @@ const numbered = (columns) => columns.map((column, place) => [column, place]);
 /** @type {(figure: Figure, rows: Row[], caption: string) => HTMLElement} */
 function tableOf(figure, rows, caption) {
   const link = figure.columns.findIndex((column) => column.unit === "content");
-  const columns = numbered(figure.columns).filter(([, place]) => place !== link);
+  const columns = numbered(figure.columns).filter(([column]) => column.shown);
   /** @type {(row: Row, column: [column: Column, place: number], first: boolean) => HTMLElement} */
   const cell = (row, [column, place], first) => {
     const words = inWords(row[place], column);
@@ -71,10 +71,11 @@ function growingTable(figure) {
 // One row reads better as a list of its columns.
 /** @type {(figure: Figure) => HTMLElement} */
 function listOf(figure) {
+  const columns = numbered(figure.columns).filter(([column]) => column.shown);
   return html(
     "dl",
     {class: "facts"},
-    figure.columns.map((column, place) => termAndValue(column.title, inWords(figure.rows[0][place], column))),
+    columns.map(([column, place]) => termAndValue(column.title, inWords(figure.rows[0][place], column))),
   );
 }
 
@@ -106,12 +107,35 @@ function figureOf(figure) {
   return html(
     "figure",
     {class: "panel figure", id, "aria-labelledby": `${id}-title`, tabindex: "-1"},
-    html("h3", {id: `${id}-title`}, figure.title),
+    headOf(figure, id),
     figure.says && html("p", {class: "says"}, prose(figure.says)),
-    html("p", {class: "quiet sentence"}, figure.sentence),
     bodyOf(figure),
     html("div", {class: "feet"}, numbersOf(figure), questionOf(figure), csvButton(figure)),
   );
+}
+
+// The title, and behind a button what the figure shows and how it is counted.
+/** @type {(figure: Figure, id: string) => DocumentFragment} */
+function headOf({title, sentence}, id) {
+  const caption = html("p", {class: "quiet sentence", id: `${id}-caption`, hidden: true}, sentence);
+  const button = html(
+    "button",
+    {
+      type: "button",
+      class: "ask screen",
+      "aria-expanded": "false",
+      "aria-controls": caption.id,
+      "aria-label": `About ${title}`,
+    },
+    "?",
+  );
+  button.addEventListener("click", () => {
+    caption.hidden = !caption.hidden;
+    button.setAttribute("aria-expanded", String(!caption.hidden));
+  });
+  const head = document.createDocumentFragment();
+  head.append(html("div", {class: "figure-head"}, html("h3", {id: `${id}-title`}, title), button), caption);
+  return head;
 }
 
 /** @type {(figure: Figure) => HTMLElement} */
@@ -121,7 +145,6 @@ const wholeTable = (figure) => (figure.single ? listOf(figure) : growingTable(fi
 /** @type {(figure: Figure) => Node} */
 function bodyOf(figure) {
   const {drawing} = figure;
-  if (!figure.rows.length) return html("p", {class: "none"}, figure.empty);
   if (!drawing) return wholeTable(figure);
   const chart = html("div", {class: "chart"}),
     body = document.createDocumentFragment();
@@ -133,7 +156,7 @@ function bodyOf(figure) {
 // The numbers of a chart, made when somebody wants to see them.
 /** @type {(figure: Figure) => HTMLDetailsElement | null} */
 function numbersOf(figure) {
-  if (!figure.drawing || !figure.rows.length) return null;
+  if (!figure.drawing) return null;
   const numbers = folded("Numbers");
   numbers.addEventListener("toggle", () => {
     if (numbers.open && numbers.children.length === 1) numbers.append(wholeTable(figure));
@@ -156,9 +179,8 @@ function questionOf({sql}) {
   return folded("SQL", question, copy);
 }
 
-/** @type {(figure: Figure) => HTMLElement | null} */
+/** @type {(figure: Figure) => HTMLElement} */
 function csvButton(figure) {
-  if (!figure.rows.length) return null;
   const onclick = () => save(`${figure.name}.csv`, csvOf(figure));
   return html(
     "button",
@@ -175,5 +197,11 @@ export function chapterOf(chapter) {
     {class: "chapter", id, "aria-labelledby": `${id}-title`, tabindex: "-1"},
     html("h2", {id: `${id}-title`}, chapter.title),
     html("div", {class: "figures"}, chapter.figures.map(figureOf)),
+    chapter.lines.length > 0 &&
+      html(
+        "ul",
+        {class: "quiet lines"},
+        chapter.lines.map((line) => html("li", {}, html("bdi", {}, line))),
+      ),
   );
 }

@@ -78,9 +78,7 @@ class Panels {
       {class: isHistogram ? "panel-narrow" : "panel-wide"},
       key !== null && this.heading(key, rows),
       place,
-      this.kind === "bars" &&
-        more > 0 &&
-        html("p", {class: "quiet sentence"}, `${count(more)} more are among the numbers.`),
+      this.kind === "bars" && more > 0 && html("p", {class: "quiet sentence"}, `The table has ${count(more)} more.`),
     );
   }
   /** @type {(key: any, rows: Row[]) => HTMLElement} */

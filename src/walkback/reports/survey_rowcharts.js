@@ -124,8 +124,9 @@ class BarChart extends RowChart {
     const {figure, filesColumn} = this;
     const isForAll = known(row[column]) || !this.several;
     const value = isForAll ? inWords(row[column], figure.columns[column]) : "not for all files";
-    // Versions may stand for different files.
-    const saysFiles = figure.drawing.label === "version" && filesColumn >= 0;
+    // Versions may be counted over different files.
+    const counts = figure.rows.map((other) => other[filesColumn]);
+    const saysFiles = figure.drawing.label === "version" && counts.some((files) => files !== counts[0]);
     return saysFiles ? `${value} in ${counted(row[filesColumn], "file")}` : value;
   }
   /** @type {(row: Row, number: number) => SVGElement[]} */

@@ -97,6 +97,8 @@ export interface Column {
   title: string;
   unit: Unit;
   words: Record<string, string>;
+  /** Whether a table has it, of those that may leave out some. */
+  shown?: boolean;
 }
 
 export interface Drawing {
@@ -121,7 +123,6 @@ export interface Chart {
 export interface Figure extends Omit<Chart, "drawing"> {
   name: string;
   says: string;
-  empty: string;
   drawing: Drawing | null;
   single: boolean;
   sql: string;
@@ -131,13 +132,16 @@ export interface Chapter {
   name: string;
   title: string;
   figures: Figure[];
+  /** What there is to say without a figure. */
+  lines: string[];
 }
 
 export interface SurveyMeta {
   version: string;
   finished: boolean;
-  lead: string[];
-  cards: {value: number | null; unit: "count" | "share" | "ratio"; words: string; figure: string}[];
+  verdict: string;
+  chart: Chart;
+  cards: {value: number | null; unit: "count" | "share"; words: string; figure: string | null}[];
   chapters: Chapter[];
   words: Record<string, string[]>;
   list: Described;
