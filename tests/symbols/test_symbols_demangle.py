@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from walkback.symbols import cxa
-from walkback.symbols.demangle import demangle, without_parameters
+from walkback.symbols.demangle import demangle, shortened, without_parameters
 from walkback.symbols.rustv0 import demangle_v0
 
 needs_cxa = pytest.mark.skipif(cxa.demangler() is None, reason="needs a C++ library")
@@ -58,7 +58,9 @@ class TestCpp:
             ("_ZTIFvRK1AE", "typeinfo for void (A const&)", "typeinfo for void (A const&)"),
             ("_ZL5value", "value", "value"),
             ("_Z3foov@plt", "foo@plt", "foo()@plt"),
-            ("_Z3foov@@GLIBCXX_3.4", "foo@@GLIBCXX_3.4", "foo()@@GLIBCXX_3.4"),
+            ("_Z3foov@@GLIBCXX_3.4", "foo", "foo()"),
+            ("memcpy@@GLIBC_2.14", "memcpy", "memcpy"),
+            ("~script /srv/@scope/file.js", "~script /srv/@scope/file.js", "~script /srv/@scope/file.js"),
         ],
     )
     def test_names(self, name: str, short: str, full: str | None) -> None:
@@ -81,6 +83,29 @@ class TestCpp:
     def test_without_a_library_names_stay(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(cxa, "demangler", lambda: None)
         assert one("_Z1fv") == "_Z1fv"
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("main", "main"),
+        ("std::vector<int, std::allocator<int> >::push_back(int const&)", "std::vector<...>::push_back(int const&)"),
+        ("a<b<c>>::d<e>", "a<...>::d<...>"),
+        ("operator<<(std::ostream&, A<int>)", "operator<<(std::ostream&, A<...>)"),
+        ("bool operator< <int>(A<int> const&)", "bool operator< <...>(A<...> const&)"),
+        ("A<int>::operator->() const", "A<...>::operator->() const"),
+        ("f<(a)->b>", "f<...>"),
+        ("fun<&A::operator< >()", "fun<...>()"),
+        ("x<(1<2)>", "x<(1<2)>"),
+        (
+            "<alloc::vec::Vec<T> as core::iter::Iterator<T>>::next",
+            "<alloc::vec::Vec<...> as core::iter::Iterator<...>>::next",
+        ),
+        ("<T as U>::f::<V>", "<T as U>::f::<...>"),
+    ],
+)
+def test_short_names_have_no_arguments_of_templates(name: str, short: str) -> None:
+    assert shortened(name) == short
 
 
 @needs_cxa

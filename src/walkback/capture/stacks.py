@@ -26,6 +26,7 @@ from walkback.naming.names import Names
 from walkback.stacks.distinct import Distinct
 from walkback.stacks.profile import CodeMapping, NamedFrames, Profile, SampleBatch, Timeline, Totals
 from walkback.stacks.stacks import Stacks
+from walkback.symbols.demangle import Demangle
 from walkback.walking.moduletable import Only
 from walkback.walking.walker import LIMIT
 
@@ -92,7 +93,7 @@ class Stopper:
         buildid_dir: str | os.PathLike[str] | None = None,
         only: Only | None = None,
         max_stack: int = LIMIT,
-        demangle: bool = True,
+        demangle: Demangle = True,
         lines: bool = False,
         cache: bool = True,
         stack_bytes: int | None = None,
@@ -185,7 +186,7 @@ def stack(
     buildid_dir: str | os.PathLike[str] | None = None,
     only: Only | None = None,
     max_stack: int = LIMIT,
-    demangle: bool = True,
+    demangle: Demangle = True,
     lines: bool = False,
 ) -> ThreadStacks:
     """The stacks of all threads of a live process, each stopped for a moment, or of a core file.

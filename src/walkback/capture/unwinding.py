@@ -25,6 +25,7 @@ from walkback.naming.names import Names
 from walkback.stacks.distinct import Distinct
 from walkback.stacks.profile import CodeMapping, Profile, SampleBatch, Timeline, Totals, unit_of_periods
 from walkback.stacks.stacks import End, FrameKind, How, Stacks
+from walkback.symbols.demangle import Demangle
 from walkback.symbols.kallsyms import KERNEL, Kallsyms
 from walkback.walking.moduletable import Only
 from walkback.walking.samples import Space
@@ -46,7 +47,7 @@ class Unwinding:
         max_stack: int = LIMIT,
         sysroot: str | os.PathLike[str] | None = None,
         buildid_dir: str | os.PathLike[str] | None = None,
-        demangle: bool = True,
+        demangle: Demangle = True,
         lines: bool = False,
         kernel: bool = True,
         threads: int | None = None,

@@ -11,7 +11,7 @@ import click
 from walkback.base.text import printable
 from walkback.cli.output import complain
 from walkback.cli.parameter import ParameterType
-from walkback.cli.walking import BUILDID_DIR, DEMANGLE, LINES, SYSROOT, complain_of
+from walkback.cli.walking import BUILDID_DIR, DEMANGLE, LINES, SHORT_NAMES, SYSROOT, complain_of, how_to_name
 
 if TYPE_CHECKING:
     from walkback.stacks.profile import Profile
@@ -76,7 +76,7 @@ _LABEL = click.option(
 
 def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say which samples, and how they are named."""
-    for option in (LINES, DEMANGLE, BUILDID_DIR, SYSROOT, _LABEL, _PROCESS, _HOST, UNTIL, SINCE):
+    for option in (LINES, SHORT_NAMES, DEMANGLE, BUILDID_DIR, SYSROOT, _LABEL, _PROCESS, _HOST, UNTIL, SINCE):
         command = option(command)
     return command
 
@@ -93,6 +93,7 @@ class Chosen:
     sysroot: str | None
     buildid_dir: str | None
     demangle: bool
+    short_names: bool
     lines: bool
 
     def select(self, store: Store, **other: Any) -> Selection:
@@ -104,7 +105,8 @@ class Chosen:
             labels.setdefault(name, []).append(value)
         asked: dict[str, Any] = {"since": self.since, "until": self.until, "host": self.host, "process": self.process}
         asked |= {**other, "labels": labels | other.get("labels", {})}
-        return store.select(**asked, naming=Naming(self.sysroot, self.demangle, self.lines, self.buildid_dir))
+        demangle = how_to_name(self.demangle, self.short_names)
+        return store.select(**asked, naming=Naming(self.sysroot, demangle, self.lines, self.buildid_dir))
 
 
 def profile_of(folder: str, selection: Selection) -> Profile | None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from walkback.symbols.demangle import Demangle
     from walkback.walking.moduletable import Only
 
 FORMAT_NAMES = ("folded", "top", "perf-script", "json", "pprof", "speedscope", "firefox", "cbf", "html")
@@ -47,15 +48,21 @@ BUILDID_DIR = click.option(
     help="Build-ID cache of perf. [default: ~/.debug]",
 )
 DEMANGLE = click.option("--demangle/--no-demangle", default=True, help="Demangle C++, Rust and Swift names.")
+SHORT_NAMES = click.option("--short-names", is_flag=True, help="Leave out the arguments of templates.")
 LINES = click.option("--lines", is_flag=True, help="Show source files and lines, if there is debug information.")
 _CACHE = click.option("--cache/--no-cache", default=True, help="Cache the tables of large files on disk.")
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that these verbs share."""
-    for option in (_CACHE, LINES, DEMANGLE, BUILDID_DIR, SYSROOT, _LIMIT, _ONLY, OUTPUT):
+    for option in (_CACHE, LINES, SHORT_NAMES, DEMANGLE, BUILDID_DIR, SYSROOT, _LIMIT, _ONLY, OUTPUT):
         command = option(command)
     return command
+
+
+def how_to_name(demangle: bool, short_names: bool) -> Demangle:
+    """The two options as the library takes them."""
+    return "short" if demangle and short_names else demangle
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,7 @@ class Shared:
     sysroot: str | None
     buildid_dir: str | None
     demangle: bool
+    short_names: bool
     lines: bool
     cache: bool
 
@@ -78,7 +86,7 @@ class Shared:
             "max_stack": self.max_stack,
             "sysroot": self.sysroot,
             "buildid_dir": self.buildid_dir,
-            "demangle": self.demangle,
+            "demangle": how_to_name(self.demangle, self.short_names),
             "lines": self.lines,
             "cache": self.cache,
         }

@@ -17,6 +17,7 @@ from walkback.cbf.layout import FrameCode
 from walkback.cif.imagemap import Image, ImageMap
 from walkback.naming.modules import Modules
 from walkback.naming.names import Names
+from walkback.symbols.demangle import Demangle
 
 _NO_MODULE = -1
 
@@ -62,7 +63,7 @@ class Locator:
         *,
         sysroot: str | os.PathLike[str] | None = None,
         buildid_dir: str | os.PathLike[str] | None = None,
-        demangle: bool = True,
+        demangle: Demangle = True,
     ) -> None:
         self._images = images
         self._modules = Modules(sysroot=sysroot, buildid_dir=buildid_dir)

@@ -15,7 +15,7 @@ import numpy as np
 from walkback.base.arrays import I64, U64, Bools, Numbers
 from walkback.base.errors import WalkbackError
 from walkback.naming.modules import Module, Modules
-from walkback.symbols.demangle import demangle as demangled
+from walkback.symbols.demangle import Demangle, shown
 from walkback.symbols.kallsyms import KERNEL, Kallsyms
 from walkback.symbols.perfmap import PerfMap, read_perf_map
 from walkback.symbols.plt import PltNames
@@ -69,7 +69,7 @@ class Names:
         self,
         modules: Modules,
         *,
-        demangle: bool = True,
+        demangle: Demangle = True,
         parameters: bool = False,
         kernel: bytes | None = None,
         lines: bool = False,
@@ -186,7 +186,7 @@ class Names:
         if not self._demangle:
             return names
         new = list(dict.fromkeys(name for name in names if name is not None and name not in self._shown))
-        self._shown.update(zip(new, demangled(new, parameters=self._parameters), strict=True))
+        self._shown.update(zip(new, shown(new, self._demangle, parameters=self._parameters), strict=True))
         return [None if name is None else self._shown[name] for name in names]
 
 

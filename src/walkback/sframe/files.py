@@ -35,6 +35,7 @@ from walkback.sframe.decoding import Buffer, decode_all
 from walkback.sframe.rules import to_table
 from walkback.sframe.section import Section
 from walkback.symbols import SymbolIndex
+from walkback.symbols.plt import PltNames
 from walkback.table.table import UnwindTable
 
 _WHO_MAKES = {
@@ -92,6 +93,10 @@ class _Names:
     @cached_property
     def index(self) -> SymbolIndex:
         return SymbolIndex(self.elf)
+
+    @cached_property
+    def plt(self) -> PltNames:
+        return PltNames(self.elf)
 
 
 @dataclass(repr=False)
@@ -164,6 +169,11 @@ class Source(OneLine):
     def symbols(self) -> SymbolIndex | None:
         """Names for the functions, if the file has any."""
         return None if self._names is None else self._names.index
+
+    @property
+    def plt(self) -> PltNames | None:
+        """The procedure linkage table of a linked file."""
+        return None if self._names is None or self.relocatable else self._names.plt
 
     def function_names(self, section: Section) -> list[str | None]:
         """The symbol at each function's start; symbols that cannot be read name nothing."""

@@ -63,7 +63,9 @@ class Match(OneLine):
 
 
 def find(source: Input, *targets: str | int, section: str | None = None, address: int = 0) -> Iterator[Match]:
-    """Look up addresses (0x401136, also as text), symbols (`main`, `main+4`) and offsets in sections (`.text+0x10`).
+    """Look up addresses (0x401136, also as text), functions (`main`, `main+4`) and offsets in sections (`.text+0x10`).
+
+    A function is named by its symbol, or as people write it: `run(int)`, `run`, `puts@plt`.
 
     A target that several sections or symbols answer gives several matches, one that none answers none. The matches come
     section by section, as they are read, and of one section in the order of the targets.
@@ -93,9 +95,22 @@ def resolve(source: Source, target: str) -> list[Place]:
         if not source.relocatable or source.elf is None:
             return [Place(number)]
         return [Place(number, index) for index in range(1, len(source.elf.sections))]
-    match = re.fullmatch(r"(.+?)\s*\+\s*(\w+)", target)
+    match = re.fullmatch(r"(.+)\s*\+\s*(\w+)", target)
     offset = _number(match[2]) if match else None
-    return [] if match is None or offset is None else _named(source, match[1], offset)
+    if match is not None and offset is not None:
+        return _named(source, match[1].rstrip(), offset) or _shown(source, match[1], offset)
+    return _shown(source, target, 0)
+
+
+def _shown(source: Source, name: str, offset: int) -> list[Place]:
+    """By demangled symbol."""
+    if source.symbols is None:
+        return []
+    try:
+        named = source.symbols.lookup_shown(name)
+    except UnreadableError:
+        return []
+    return [Place((address + offset) % 2**64, section) for section, address in named]
 
 
 def _number(text: str) -> int | None:
@@ -111,7 +126,10 @@ def _named(source: Source, name: str, offset: int) -> list[Place]:
     if source.symbols is None or source.elf is None:
         return []
     try:
-        places = [Place((address + offset) % 2**64, section) for section, address in source.symbols.lookup(name)]
+        named = source.symbols.lookup(name)
+        if not named and source.plt is not None:
+            named = [(-1, address) for address in source.plt.lookup(name)]
+        places = [Place((address + offset) % 2**64, section) for section, address in named]
         if not places:
             addresses = source.elf.sections["addr"]
             for index in source.elf.sections_named(name):

@@ -16,6 +16,7 @@ import numpy as np
 
 from walkback.base.arrays import I64
 from walkback.stacks.profile import CodeMapping, NamedFrames
+from walkback.symbols.demangle import Demangle
 
 if TYPE_CHECKING:
     from walkback.naming.names import FrameNames
@@ -33,7 +34,7 @@ class Naming:
 
     sysroot: str | os.PathLike[str] | None = None
     """Where the files of the machines that samples are from are."""
-    demangle: bool = True
+    demangle: Demangle = True
     lines: bool = False
     """Source files and lines as well."""
     buildid_dir: str | os.PathLike[str] | None = None

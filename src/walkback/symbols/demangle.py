@@ -1,7 +1,7 @@
 """Names as people write them, from those that compilers write: C++, Rust, and Swift where its own program is there.
 
 How a name begins says which language it is from. What is no such name, or breaks its rules, stays as it is, and so do
-the languages that are not read here. Behind `@` stands a version or the word `plt`, which stays.
+the languages that are not read here. The version of a symbol (`@@GLIBC_2.34`) is left out; `@plt` stays.
 
 C++ names are shown without the types of their parameters and result unless these are asked for, as perf does. What a
 compiler says of a piece of a function it split or copied (`.cold`, `.part.0`) is kept as ` [clone .cold]`.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Literal
 
 from walkback.symbols import cxa
 
@@ -21,11 +22,61 @@ _ESCAPE = re.compile(r"\$(?:(SP|BP|RF|LT|GT|LP|RP|C)|u([0-9a-f]{1,6}))\$|\.\.|\.
 _SWIFT = re.compile(r"_?\$[sS][^ \n\0]*$")
 _CLONES = re.compile(r"(?: \[clone [^\]]*\])+$| \(\.[^()]*\)$")
 _SWIFT_SECONDS = 60
+_VERSION = re.compile(r"(?<=[\w.$])@@?(?!plt\b)[\w.+-]+$")
+_TEMPLATE_MARKS = re.compile(r"[<>]|\boperator\b")
+
+Demangle = bool | Literal["short"]
+"""Whether names are shown as people write them, and whether without the arguments of templates."""
+
+
+def is_mangled(name: str) -> bool:
+    """Whether a name begins like those that are demangled here."""
+    return name.startswith(("_Z", "__Z", "___Z", "____Z", "_R")) or _SWIFT.match(name) is not None
+
+
+def shown(names: Sequence[str], how: Demangle, *, parameters: bool = False) -> list[str]:
+    """Names as they are to be shown."""
+    if not how:
+        return list(names)
+    found = demangle(names, parameters=parameters)
+    return [shortened(name) for name in found] if how == "short" else found
+
+
+def shortened(name: str) -> str:
+    """A demangled name with `<...>` for the arguments of templates.
+
+    What begins with `<`, as the name of a method of a Rust trait, keeps its outermost pair.
+
+    >>> shortened("std::vector<int, std::allocator<int> >::push_back(int const&)")
+    'std::vector<...>::push_back(int const&)'
+    """
+    if "<" not in name[1:]:
+        return name
+    kept: list[str] = []
+    depth, outer, done, skip = 0, int(name.startswith("<")), 0, 0
+    for mark in _TEMPLATE_MARKS.finditer(name):
+        position = mark.start()
+        if position < skip:
+            continue
+        if mark[0] == "operator":
+            match = _OPERATOR_NAME.match(name, position)
+            skip = match.end() if match else 0
+        elif mark[0] == "<":
+            depth += 1
+            if depth == outer + 1:
+                kept += [name[done:position], "<...>"]
+        elif name[position - 1] not in "-=" and depth:  # an arrow is no bracket
+            depth -= 1
+            if depth == outer:
+                done = position + 1
+            outer = min(outer, depth)
+    return name if depth else "".join(kept) + name[done:]
 
 
 def demangle(names: Sequence[str], *, parameters: bool = False) -> list[str]:
     """Each name for a person; `parameters` adds the types of C++ functions' parameters and results."""
-    found = list(names)
+    found = [_VERSION.sub("", name) if "@" in name else name for name in names]
+    names = list(found)
     cpp: dict[str, list[int]] = {}
     swift: dict[str, list[int]] = {}
     for number, name in enumerate(names):

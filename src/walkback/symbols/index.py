@@ -16,6 +16,7 @@ file the section plays no part and is -1.
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ import numpy as np
 
 from walkback.base.arrays import distinct, ends_of
 from walkback.elf import DEBUG_ROOTS
+from walkback.symbols.demangle import demangle, is_mangled
 from walkback.symbols.holders import LastAbove
 from walkback.symbols.tables import CODE_SYMBOLS, code_symbols, symbol_tables
 
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from walkback.symbols.tables import SymbolTable
 
 _HIGHEST = 2**64 - 1
+_LAST_WORD = re.compile(r"(?<!\w)(?!operator)([A-Za-z_]\w*)(?:<[^()]*>)?(?:\(.*\)[^()]*)?$")
+"""The last identifier of a demangled function, which its symbol has too."""
 
 
 class SymbolIndex:
@@ -130,6 +134,23 @@ class SymbolIndex:
             ours = symbols[symbols["table"] == number]
             rows = elf.find_string(strtab, ours["name_offset"], name, b"\0@")
             found.update(zip(ours["section"][rows].tolist(), ours["value"][rows].tolist(), strict=True))
+        return sorted(found)
+
+    def lookup_shown(self, shown: str) -> list[tuple[int, int]]:
+        """The same by a demangled name, `run(int)`, or by one without parameters, `run`."""
+        wanted = shown.replace(" ", "")
+        word = _LAST_WORD.search(shown)
+        found: set[tuple[int, int]] = set()
+        symbols = self._all
+        for number, (elf, _, strtab) in enumerate(self._tables):
+            ours = symbols[symbols["table"] == number]
+            names = elf.strings(strtab, ours["name_offset"].tolist())
+            rows = [row for row, name in enumerate(names) if is_mangled(name) and (word is None or word[1] in name)]
+            mangled = [names[row] for row in rows]
+            for parameters in (False, True):
+                for row, name in zip(rows, demangle(mangled, parameters=parameters), strict=True):
+                    if name.replace(" ", "") == wanted:
+                        found.add((int(ours["section"][row]), int(ours["value"][row])))
         return sorted(found)
 
     # Searching

@@ -55,6 +55,11 @@ class PltNames:
         named = np.array([name is not None for name in found], np.bool_)
         return found, np.where(named, start[rows], np.uint64(0))
 
+    def lookup(self, name: str) -> list[int]:
+        """Where the entries of this name, as `write@plt`, begin."""
+        start, _, names = self._entries
+        return [address for address, known in zip(start.tolist(), names, strict=True) if known == name]
+
     @cached_property
     def _entries(self) -> tuple[U64, U64, list[str | None]]:
         nothing = np.zeros(0, np.uint64)

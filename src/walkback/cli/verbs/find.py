@@ -10,22 +10,36 @@ from walkback.base.text import printable
 from walkback.cli.command import verb
 from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, SECTION, check_options, complain, for_each_file
 from walkback.cli.paths import INPUT_FILE
+from walkback.cli.walking import DEMANGLE, SHORT_NAMES, how_to_name
 
 if TYPE_CHECKING:
     from walkback.sframe.lookup import Match
+    from walkback.symbols.demangle import Demangle
 
 
 @verb("walkback find a.out main+4", "walkback find libcalls.a f0+2 .text+0x10")
 @click.argument("file", type=INPUT_FILE)
 @click.argument("targets", metavar="ADDR|SYMBOL[+OFF]...", nargs=-1, required=True)
 @JSON
+@DEMANGLE
+@SHORT_NAMES
 @SECTION
 @ADDRESS
 @click.pass_context
 def find(
-    ctx: click.Context, file: str, targets: tuple[str, ...], as_json: bool, section: str | None, address: int | None
+    ctx: click.Context,
+    file: str,
+    targets: tuple[str, ...],
+    as_json: bool,
+    demangle: bool,
+    short_names: bool,
+    section: str | None,
+    address: int | None,
 ) -> None:
-    """Show the rule at an address or a symbol."""
+    """Show the rule at an address or a symbol.
+
+    A function can be given by its symbol or as people write it: main, 'run(int)', puts@plt.
+    """
     import json
 
     from walkback.sframe.lookup import find as lookup
@@ -42,7 +56,7 @@ def find(
             if as_json:
                 click.echo(json.dumps(_match_object(match)))
             else:
-                _print_match(match, file)
+                _print_match(match, file, how_to_name(demangle, short_names))
         for target in missing:
             complain(f"{file}: {_missing(file, target, section)}")
         return EXIT_FINDINGS if missing else EXIT_FINE
@@ -59,16 +73,17 @@ def _missing(file: str, target: str, section: str | None) -> str:
     return f"no function covers {target}" if known else f"there is no symbol or section {target}"
 
 
-def _print_match(match: Match, file: str) -> None:
+def _print_match(match: Match, file: str, how: Demangle) -> None:
+    from walkback.sframe.shownnames import shown_place
+
     section, found = match.piece.section, match.found
-    name = printable(match.name or f"function {found.range}")
-    away = match.place.address - found.start
     words = [printable(match.source.place(match.place.section, found.start)), f"{found.size} bytes"]
     words += ["signal frame"] if found.signal else []
     words += [f"blocks of {int(section.block_size[found.range])}"] if section.block_size[found.range] else []
     words += ["key B"] if found.pauth_key else []
-    where = f" in {printable(match.source.file)}" if match.source.file != file else ""
-    click.echo(f"{printable(match.target)}{where}: {name}+{away:#x} (function {found.range}: {', '.join(words)})")
+    where = f" in {match.source.file}" if match.source.file != file else ""
+    place = printable(f"{match.target}{where}: {shown_place(match, how)}")
+    click.echo(f"{place} (function {found.range}: {', '.join(words)})")
     if found.rule is None or match.row_offset is None or section.machine is None:
         click.echo("  no row holds here")
         return

@@ -22,9 +22,11 @@ from walkback.cli.output import (
     guarded,
     write,
 )
+from walkback.cli.walking import DEMANGLE, SHORT_NAMES, how_to_name
 
 if TYPE_CHECKING:
     from walkback.sframe.files import SFrameSection, Source
+    from walkback.symbols.demangle import Demangle
 
 
 @verb("walkback show a.out", "walkback show a.out --function main")
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     metavar="NAME|ADDR",
     help="Show only the function with this name or address; may be repeated.",
 )
+@DEMANGLE
+@SHORT_NAMES
 @SECTION
 @ADDRESS
 @click.pass_context
@@ -53,10 +57,15 @@ def show(
     style: str,
     as_json: bool,
     targets: tuple[str, ...],
+    demangle: bool,
+    short_names: bool,
     section: str | None,
     address: int | None,
 ) -> None:
-    """Print SFrame sections: functions, rows and rules."""
+    """Print SFrame sections: functions, rows and rules.
+
+    JSON has the names of the symbols, never demangled.
+    """
     from walkback.elf import OpenFile, is_archive
     from walkback.sframe.files import read
 
@@ -68,10 +77,11 @@ def show(
         style = "json"
 
     unused: set[str] = set()
+    how = how_to_name(demangle, short_names) if style == "readable" else False
 
     def show_source(source: Source) -> int:
         pieces = source.pieces(faults=True)
-        return max((_show_piece(source, piece, style, targets, unused) for piece in pieces), default=EXIT_FINE)
+        return max((_show_piece(source, piece, style, how, targets, unused) for piece in pieces), default=EXIT_FINE)
 
     def work(file: str) -> int:
         unused.update(targets)
@@ -111,12 +121,14 @@ def _say_empty(source: Source, style: str) -> None:
         )
 
 
-def _show_piece(source: Source, piece: SFrameSection, style: str, targets: tuple[str, ...], unused: set[str]) -> int:
+def _show_piece(
+    source: Source, piece: SFrameSection, style: str, how: Demangle, targets: tuple[str, ...], unused: set[str]
+) -> int:
     """Print one section; say on standard error what a reader of its output might miss."""
     from walkback.sframe.dump import View, gnu, json, llvm, readable
     from walkback.sframe.lookup import choose
 
-    view = View.of(source, piece)
+    view = View.of(source, piece, how)
     if targets:
         view.chosen, used = choose(source, piece, targets)
         unused -= used

@@ -16,6 +16,8 @@ from walkback.sframe import layout
 from walkback.sframe.files import SFrameSection, Source
 from walkback.sframe.rules import shape_rules
 from walkback.sframe.section import RowFault, Section
+from walkback.sframe.shownnames import shown_names
+from walkback.symbols.demangle import Demangle
 from walkback.table.rule import Rule, RuleArray
 
 
@@ -55,11 +57,13 @@ class View:
     piece: SFrameSection
     chosen: I64
     """Numbers of the functions to print."""
+    how: Demangle = False
+    """How functions are named."""
 
     @classmethod
-    def of(cls, source: Source, piece: SFrameSection) -> View:
+    def of(cls, source: Source, piece: SFrameSection, how: Demangle = False) -> View:
         """All functions."""
-        return cls(source, piece, np.arange(len(piece.section.functions)))
+        return cls(source, piece, np.arange(len(piece.section.functions)), how)
 
     @property
     def section(self) -> Section:
@@ -68,8 +72,10 @@ class View:
 
     @cached_property
     def names(self) -> list[str | None]:
-        """The symbol of every function of the section."""
-        return self.source.function_names(self.section)
+        """The name of every function of the section."""
+        if not self.how:
+            return self.source.function_names(self.section)
+        return shown_names(self.source, self.section, self.how)
 
     @cached_property
     def _rules(self) -> RuleArray | None:
