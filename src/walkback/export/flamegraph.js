@@ -2,9 +2,11 @@
 /** @import {FlameData, FlameTree} from "./types.js" */
 import {byId, legendItem, shortened} from "../pages/common.js";
 import {isModified, onSlash, onTyped, oncePerFrame} from "../pages/events.js";
-import {KINDS, STEPS, colours, legendOf} from "./flamegraph_colours.js";
+import {keepInAddress, viewOfAddress} from "./flamegraph_address.js";
+import {KINDS, STEPS, colours, fileColours, filesByWeight, legendOf} from "./flamegraph_colours.js";
 import {ancestor, deepest, levelOf, nodeAt, sibling, widestChild} from "./flamegraph_places.js";
-import {callTree, invertedTree, otherSide} from "./flamegraph_tree.js";
+import {callTree, changeOf, changePart, invertedTree, otherSide, weightOf} from "./flamegraph_tree.js";
+import {amount, share, testFor} from "./flamegraph_words.js";
 
 /** @type {FlameData} */
 const data = JSON.parse(byId("data").textContent);
@@ -25,7 +27,6 @@ const ROW = 20,
   TEXT_BASELINE = 14,
   SIGHT_MARGIN = 16;
 const LEAST_LETTERS = 2;
-const LEAST_CHANGE = 1e-9;
 const TYPING_PAUSE = 120;
 const DIGITS = "0123456789";
 const FONT = '12px ui-monospace, "DejaVu Sans Mono", monospace';
@@ -48,28 +49,17 @@ let canvasWidth = 0,
   letterWidth = 7;
 // Of a difference: whether the widths are those of before.
 let old = false;
+const files = filesByWeight(data);
+// A difference has colours of its own.
+const canShowFiles = files.length > 1 && !data.before;
+let byFile = false;
 let paint = colours(data, dark.matches);
 
-function showLegend() {
-  byId("legend").replaceChildren(...legendOf(data, paint).map(([word, colour]) => legendItem(colour, word)));
-}
-
-// By how much the share of a node is larger after than before.
-/** @type {(node: number) => number} */
-const change = (node) => {
-  /** @type {(side: ArrayLike<number>) => number} */
-  const shareOf = (side) => (side[0] ? side[node] / side[0] : 0);
-  const more = shareOf(tree.total) - shareOf(tree.was ?? []);
-  return old ? -more : more;
-};
-
-/** @type {(node: number) => string} */
-function changeColour(node) {
-  // Relative to the largest change there is; small ones are made visible by the root.
-  tree.largest ??= tree.name.reduce((most, _, other) => Math.max(most, Math.abs(change(other))), LEAST_CHANGE);
-  const more = change(node),
-    part = Math.sqrt(Math.abs(more) / tree.largest);
-  return paint.changes[STEPS + Math.round(Math.sign(more) * part * STEPS)];
+function showColours() {
+  paint = byFile ? fileColours(data, files, dark.matches) : colours(data, dark.matches);
+  const legend = legendOf(data, paint, byFile ? files : null);
+  byId("legend").replaceChildren(...legend.map(([word, colour]) => legendItem(colour, word)));
+  redraw();
 }
 
 /** @type {(node: number, left: number, right: number, top: number, faded: boolean) => void} */
@@ -78,7 +68,9 @@ function box(node, left, right, top, faded) {
     height = ROW - GAP;
   const name = tree.name[node],
     isMatch = matches !== null && matches[name] !== 0;
-  const colour = data.before ? changeColour(node) : paint.fill[name];
+  const colour = data.before
+    ? paint.changes[STEPS + Math.round(STEPS * changePart(tree, node, old))]
+    : paint.fill[name];
   pen.fillStyle = node === 0 ? paint.root : isMatch ? paint.match : colour;
   pen.fillRect(left, top, width, height);
   if (faded || (matches !== null && !isMatch)) {
@@ -157,40 +149,30 @@ function measure() {
   draw();
 }
 
-/** @type {(part: number, whole: number) => string} */
-const share = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(2)} %` : "-");
-/** @type {[size: number, unit: string][]} */
-const TIME_UNITS = [
-  [1e9, "s"],
-  [1e6, "ms"],
-  [1e3, "\u00b5s"],
-];
-/** @type {(weight: number) => string} */
-function amount(weight) {
-  if (data.unit === "nanoseconds") {
-    const [size, unit] = TIME_UNITS.find(([least]) => weight >= least) ?? [1, "ns"];
-    return `${(weight / size).toLocaleString("en", {maximumFractionDigits: 3})} ${unit}`;
-  }
-  return `${weight.toLocaleString("en")} ${weight === 1 ? data.unit.replace(/s$/, "") : data.unit}`;
-}
-
 function describe() {
   const node = hovered >= 0 ? hovered : picked >= 0 ? picked : zoom;
   const name = tree.name[node],
     whole = tree.total[0],
     module = data.modules[data.module[name]];
   byId("name").textContent = data.names[name];
-  const words = [`${amount(tree.total[node])}, ${share(tree.total[node], whole)} of all`];
+  const words = [`${amount(tree.total[node], data.unit)}, ${share(tree.total[node], whole)} of all`];
   if (tree.was) {
-    const moved = 100 * change(node);
+    const moved = 100 * changeOf(tree, node, old);
     words.push(`${old ? "after" : "before"} ${share(tree.was[node], tree.was[0])}`);
     words.push(`${moved < 0 ? "\u2212" : "+"}${Math.abs(moved).toFixed(2)} points`);
   }
-  if (zoom && node !== zoom) words.push(`${share(tree.total[node], tree.total[zoom])} of the zoomed`);
-  if (tree === calls && tree.own[node]) words.push(`${amount(tree.own[node])} of its own`);
+  // Nodes below another have higher numbers, and of those above it all are lower.
+  if (zoom && node > zoom) words.push(`${share(tree.total[node], tree.total[zoom])} of the zoomed part`);
+  if (tree === calls && tree.own[node]) words.push(`${amount(tree.own[node], data.unit)} in itself`);
   if (node && data.kind[name]) words.push(KINDS[data.kind[name]]);
   if (module) words.push(module);
   byId("numbers").textContent = words.join(" \u00b7 ");
+}
+
+// Note in the address what is shown; a step is one that the back button takes back.
+/** @type {(isStep: boolean) => void} */
+function keep(isStep) {
+  keepInAddress({frame: zoom, find: input.value.trim(), inverted: tree !== calls, before: old, files: byFile}, isStep);
 }
 
 /** @type {(node: number) => void} */
@@ -219,32 +201,6 @@ function pick(node) {
   redraw();
 }
 
-// Whether a text has what is wanted. What is no regular expression is looked for as it is.
-/** @type {(wanted: string) => (text: string) => boolean} */
-function testFor(wanted) {
-  try {
-    const pattern = new RegExp(wanted, "i");
-    return (text) => pattern.test(text);
-  } catch {
-    return (text) => text.toLowerCase().includes(wanted.toLowerCase());
-  }
-}
-
-// The weight of all nodes with some names; what is below such a node is in its weight.
-/** @type {(names: Uint8Array) => number} */
-function weightOf(names) {
-  const inside = new Uint8Array(tree.name.length);
-  let weight = 0;
-  for (let node = 1; node < tree.name.length; node++) {
-    if (inside[tree.parent[node]]) inside[node] = 1;
-    else if (names[tree.name[node]]) {
-      inside[node] = 1;
-      weight += tree.total[node];
-    }
-  }
-  return weight;
-}
-
 function search() {
   const wanted = input.value.trim();
   matches = null;
@@ -253,9 +209,14 @@ function search() {
     matches = Uint8Array.from(data.names, (text) => Number(test(text)));
     matches[0] = 0;
   }
-  byId("matched").textContent = matches ? `${share(weightOf(matches), tree.total[0])} matched` : "";
+  byId("matched").textContent = matches ? `${share(weightOf(tree, matches), tree.total[0])} matched` : "";
   resetButton.disabled = !zoom && !matches;
   redraw();
+}
+
+function searchAndKeep() {
+  search();
+  keep(false);
 }
 
 function reset() {
@@ -263,6 +224,7 @@ function reset() {
   search();
   show(0);
   scroll.scrollTop = 0;
+  keep(true);
 }
 
 /** @type {(event: MouseEvent) => number} */
@@ -300,7 +262,7 @@ function pressKey(event) {
     ArrowLeft: () => pick(sibling(tree, node, -1, zoom)),
     ArrowRight: () => pick(sibling(tree, node, 1, zoom)),
     Enter: () => {
-      show(node);
+      zoomTo(node);
       keepInView();
     },
     Escape: zoomOut,
@@ -310,29 +272,84 @@ function pressKey(event) {
   moves[event.key]();
 }
 
+/** @type {(node: number) => void} */
+function zoomTo(node) {
+  show(node);
+  keep(true);
+}
+
 function zoomOut() {
   const before = zoom;
   if (!before) return reset();
-  show(0);
+  zoomTo(0);
   pick(before);
 }
 
-function turnInsideOut() {
-  tree = tree === calls ? (inverted ??= invertedTree(calls, data.names.length)) : calls;
-  byId("invert").setAttribute("aria-pressed", String(tree !== calls));
+/** @type {(id: string, isOn: boolean) => void} */
+const press = (id, isOn) => byId(id).setAttribute("aria-pressed", String(isOn));
+
+// Nodes of the inverted tree have the same numbers whichever side of a difference it was first shown for.
+function insideOut() {
+  if (!inverted) {
+    if (old) otherSide(calls);
+    inverted = invertedTree(calls, data.names.length);
+    if (old) [calls, inverted].forEach(otherSide);
+  }
+  return inverted;
+}
+
+/** @type {(isInverted: boolean) => void} */
+function setInverted(isInverted) {
+  tree = isInverted ? insideOut() : calls;
+  press("invert", isInverted);
+}
+
+// Of a difference: show one side or the other.
+/** @type {(isOld: boolean) => void} */
+function setSide(isOld) {
+  if (isOld !== old) {
+    otherSide(calls);
+    if (inverted) otherSide(inverted);
+  }
+  old = isOld;
+  press("side", old);
+}
+
+/** @type {(isByFile: boolean) => void} */
+function setColours(isByFile) {
+  byFile = isByFile;
+  press("files", byFile);
+  showColours();
+}
+
+// Show what the address names.
+function restore() {
+  const view = viewOfAddress();
+  setSide(view.before && Boolean(data.before));
+  setInverted(view.inverted);
+  setColours(view.files && canShowFiles);
+  if (input.value.trim() !== view.find) input.value = view.find;
   search();
-  show(0);
+  show(view.frame < tree.name.length && tree.total[view.frame] ? view.frame : 0);
+  if (zoom) keepInView();
+}
+
+function turnInsideOut() {
+  setInverted(tree === calls);
+  search();
+  zoomTo(0);
   scroll.scrollTop = 0;
 }
 
-// Of a difference: show the other side.
 function turnAround() {
-  old = !old;
-  otherSide(calls);
-  if (inverted) otherSide(inverted);
-  byId("side").setAttribute("aria-pressed", String(old));
+  setSide(!old);
   search();
-  show(tree.total[zoom] ? zoom : 0);
+  zoomTo(tree.total[zoom] ? zoom : 0);
+}
+
+function turnColours() {
+  setColours(!byFile);
+  keep(true);
 }
 
 function listenToGraph() {
@@ -340,15 +357,11 @@ function listenToGraph() {
   canvas.addEventListener("pointerleave", () => setHovered(-1));
   canvas.addEventListener("click", (event) => {
     const node = nodeUnder(event);
-    if (node >= 0) show(node);
+    if (node >= 0) zoomTo(node);
   });
   canvas.addEventListener("keydown", pressKey);
   scroll.addEventListener("scroll", redraw);
-  dark.addEventListener("change", () => {
-    paint = colours(data, dark.matches);
-    showLegend();
-    redraw();
-  });
+  dark.addEventListener("change", showColours);
   new ResizeObserver(measure).observe(scroll);
 }
 
@@ -357,24 +370,26 @@ function listenToControls() {
     () => document.activeElement !== input,
     () => input.focus(),
   );
-  onTyped(input, TYPING_PAUSE, search);
+  onTyped(input, TYPING_PAUSE, searchAndKeep);
   input.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     input.value = "";
-    search();
+    searchAndKeep();
     canvas.focus();
   });
   byId("controls").addEventListener("submit", (event) => {
     event.preventDefault();
-    search();
+    searchAndKeep();
   });
   resetButton.addEventListener("click", reset);
   byId("side").hidden = !data.before;
   byId("side").addEventListener("click", turnAround);
   byId("invert").addEventListener("click", turnInsideOut);
+  byId("files").hidden = !canShowFiles;
+  byId("files").addEventListener("click", turnColours);
+  addEventListener("hashchange", restore);
 }
 
-showLegend();
 listenToGraph();
 listenToControls();
-show(0);
+restore();

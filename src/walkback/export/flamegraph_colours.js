@@ -47,9 +47,47 @@ export function colours(data, night) {
   };
 }
 
+// The files that functions are in, those that most weight was found in first; the name of a file is its number.
+/** @type {(data: FlameData) => number[]} */
+export function filesByWeight({modules, module, name, own}) {
+  const weight = new Float64Array(modules.length);
+  name.forEach((number, node) => (weight[module[number]] += own[node]));
+  const named = [...new Set(module)].filter((file) => modules[file]);
+  return named.sort((one, other) => weight[other] - weight[one] || one - other);
+}
+
+const DISTINCT_FILES = 8; // The others have one colour.
+const HUES = [24, 212, 130, 282, 48, 176, 332, 92];
+
+// The colours of `colours`, but for functions: each has that of its file.
+/** @type {(data: FlameData, files: number[], night: boolean) => Paint} */
+export function fileColours(data, files, night) {
+  const paint = colours(data, night);
+  const colourOf = new Map(
+    files.slice(0, DISTINCT_FILES).map((file, place) => [file, `hsl(${HUES[place]} ${night ? "40% 33%" : "62% 80%"})`]),
+  );
+  const other = night ? "hsl(40 4% 32%)" : "hsl(40 6% 80%)";
+  const fill = data.module.map((file, number) =>
+    data.modules[file] ? (colourOf.get(file) ?? other) : paint.fill[number],
+  );
+  return {...paint, fill};
+}
+
+// What the colours of files mean.
+/** @type {(data: FlameData, files: number[], fill: string[]) => [words: string, colour: string][]} */
+function fileLegend(data, files, fill) {
+  /** @type {(file: number) => string} */
+  const colourOf = (file) => fill[data.module.indexOf(file)];
+  /** @type {[words: string, colour: string][]} */
+  const legend = files.slice(0, DISTINCT_FILES).map((file) => [data.modules[file], colourOf(file)]);
+  const more = files.length - legend.length;
+  return more > 0 ? [...legend, [`${more} more`, colourOf(files[DISTINCT_FILES])]] : legend;
+}
+
 // What the colours mean: words with a colour each.
-/** @type {(data: FlameData, paint: Paint) => [words: string, colour: string][]} */
-export function legendOf(data, {fill, changes}) {
+/** @type {(data: FlameData, paint: Paint, files: number[] | null) => [words: string, colour: string][]} */
+export function legendOf(data, {fill, changes}, files) {
+  if (files) return fileLegend(data, files, fill);
   if (data.before) {
     return [
       ["less than before", changes[0]],

@@ -51,6 +51,41 @@ export function otherSide(tree) {
   return layOut(tree);
 }
 
+// By how much the share of a node is larger after than before, where `isOld` says which side is shown.
+/** @type {(tree: FlameTree, node: number, isOld: boolean) => number} */
+export function changeOf(tree, node, isOld) {
+  /** @type {(side: ArrayLike<number>) => number} */
+  const shareOf = (side) => (side[0] ? side[node] / side[0] : 0);
+  const more = shareOf(tree.total) - shareOf(tree.was ?? []);
+  return isOld ? -more : more;
+}
+
+const LEAST_CHANGE = 1e-9;
+
+// The same relative to the largest change there is, from -1 to 1; small ones are made visible by the root.
+/** @type {(tree: FlameTree, node: number, isOld: boolean) => number} */
+export function changePart(tree, node, isOld) {
+  /** @type {(other: number) => number} */
+  const size = (other) => Math.abs(changeOf(tree, other, isOld));
+  tree.largest ??= tree.name.reduce((most, _, other) => Math.max(most, size(other)), LEAST_CHANGE);
+  return Math.sign(changeOf(tree, node, isOld)) * Math.sqrt(size(node) / tree.largest);
+}
+
+// The weight of all nodes with some names; what is below such a node is in its weight.
+/** @type {(tree: FlameTree, names: Uint8Array) => number} */
+export function weightOf(tree, names) {
+  const inside = new Uint8Array(tree.name.length);
+  let weight = 0;
+  for (let node = 1; node < tree.name.length; node++) {
+    if (inside[tree.parent[node]]) inside[node] = 1;
+    else if (names[tree.name[node]]) {
+      inside[node] = 1;
+      weight += tree.total[node];
+    }
+  }
+  return weight;
+}
+
 // The same stacks from the innermost frame on. All are walked outwards together, a level at a time; those that have
 // had the same names so far are in one group. Once each is in a group of its own there is nothing left to compare.
 /** @type {(calls: FlameTree, names: number) => FlameTree} */
