@@ -46,6 +46,7 @@ OBJECTS = {
 }
 """What the document calls an object, and its class."""
 METHODS = {
+    "by": "store.Selection",
     "batches": "Recording",
     "code_bytes": "table.comparing.Comparison",
     "columns": "UnwindTable",

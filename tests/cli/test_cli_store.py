@@ -104,6 +104,16 @@ def test_append_backtraces(tmp_path: Path) -> None:
     assert found == [{"process": "swift", "at": [0x1000] * 3 + [0x2000] * 3, "n": 6}]
 
 
+def test_top_by_version(store: Path) -> None:
+    assert [line.split() for line in text(store, "top", "--by", "version").splitlines()] == [
+        ["weight", "%", "samples", "version"],
+        ["50", "52.63", "2", "2"],
+        ["45", "47.37", "3", "1"],
+    ]
+    assert objects(store, "top", "--by", "host") == [{"value": "web1", "weight": 95, "count": 5}]
+    assert told(asked(store, "top", "--by", "zone")) == (1, f"{store}: no sample has the label zone")
+
+
 def test_top(store: Path) -> None:
     lines = text(store, "top", "--limit", 2).splitlines()
     assert lines[0] == f"{store}: 5 samples, 95 weight"

@@ -319,3 +319,23 @@ def test_sql_knows_nothing_of_variables(store: Store) -> None:
     assert samples_of_mine
     with pytest.raises(ValueError, match="samples_of_mine"):
         store.sql("FROM samples_of_mine")
+
+
+@pytest.mark.parametrize("by", ["host", "process", "version", "zone", "no 'such"])
+def test_groups_weigh_what_their_samples_do(store: Store, samples: list[Sample], by: str) -> None:
+    wanted = [sample for sample in samples if sample.process == "server" and sample.time >= NOON + HOUR]
+    weight: Counter[str | None] = Counter()
+    count: Counter[str | None] = Counter()
+    for sample in wanted:
+        value = {"host": sample.host, "process": sample.process, **dict(sample.labels)}.get(by)
+        weight[value] += sample.weight
+        count[value] += 1
+    found = store.select(since=NOON + HOUR, process="server").by(by)
+    assert {group.value: (group.weight, group.count) for group in found} == {
+        value: (weight[value], count[value]) for value in weight
+    }
+    assert [group.weight for group in found] == sorted(weight.values(), reverse=True)
+
+
+def test_groups_of_a_store_without_samples(tmp_path: Path) -> None:
+    assert Store(tmp_path / "empty", create=True).select().by("host") == []

@@ -19,6 +19,7 @@ from walkback.stacks.profile import Profile, unit_of_periods
 from walkback.stacks.through import Through, through
 from walkback.stacks.top import HotFunction, hottest
 from walkback.store.folder import StoreSnapshot
+from walkback.store.groups import Group, groups
 from walkback.store.moments import Moment, moment
 from walkback.store.naming import Naming, mappings
 from walkback.store.sums import Sums, Wanted, sums
@@ -110,6 +111,11 @@ class Selection:
     def top(self, limit: int | None = None) -> list[HotFunction]:
         """The functions that weigh most."""
         return hottest(self.profile(), limit)
+
+    def by(self, name: str) -> list[Group]:
+        """The weight of each host, of each process, or of each value of the label that has another name."""
+        with self._snapshot(since=self.wanted.since, until=self.wanted.until) as snapshot:
+            return groups(snapshot.blocks, self.wanted, name)
 
     def through(self, function: str | re.Pattern[str] | Callable[[str], bool]) -> Through:
         """The stacks through a function: of this name, or whose name the pattern is found in."""

@@ -43,7 +43,7 @@ class Wanted:
     def of_sources(self) -> str:
         """What is asked of sources, as a condition of SQL; nothing if all are wanted."""
         asked = [("host", self.host), ("process", self.process)]
-        asked += [(f"map_extract_value(labels, {_quoted(label)})", values) for label, values in self.labels.items()]
+        asked += [(_label(label), values) for label, values in self.labels.items()]
         parts = [f"{what} IN ({', '.join(map(_quoted, values))})" for what, values in asked if values]
         return " AND ".join(parts)
 
@@ -222,6 +222,15 @@ def _frames(tables: BlockTables) -> tuple[StoredFrames, BlockColumns]:
         np.where(stored_name == none, MISSING, stored_name),
     )
     return frames, BlockColumns(rows.first, [numbers], rows.files)
+
+
+def column_of(name: str) -> str:
+    """The host or the process of a source, or its label of another name, as SQL."""
+    return name if name in {"host", "process"} else _label(name)
+
+
+def _label(name: str) -> str:
+    return f"map_extract_value(labels, {_quoted(name)})"
 
 
 def _quoted(text: str) -> str:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from walkback.base.text import printable
 from walkback.cli.choosing import Chosen, choosing, profile_of
 from walkback.cli.command import verb
-from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
+
+if TYPE_CHECKING:
+    from walkback.store.groups import Group
 
 
-@verb("walkback store stacks top", "walkback store stacks top --since 2h --process hello")
+@verb("walkback store stacks top --since 2h --process hello", "walkback store stacks top --by version")
 @choosing
+@click.option(
+    "--by", metavar="NAME", help="Show the weight of each host, of each process, or of each value of the label NAME."
+)
 @click.option("--limit", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="Rows per table.")
 @JSON
 @click.pass_context
-def top(ctx: click.Context, /, limit: int, as_json: bool, **chosen: Any) -> None:
+def top(ctx: click.Context, /, by: str | None, limit: int, as_json: bool, **chosen: Any) -> None:
     """Show the hottest functions, their callers, and places."""
 
     def work(folder: str) -> int:
@@ -27,7 +34,10 @@ def top(ctx: click.Context, /, limit: int, as_json: bool, **chosen: Any) -> None
         from walkback.stacks.top import hottest, write
         from walkback.store.store import Store
 
-        found = profile_of(folder, Chosen(**chosen).select(Store(folder)))
+        selection = Chosen(**chosen).select(Store(folder))
+        if by is not None:
+            return _print_groups(folder, by, selection.by(by), limit, as_json)
+        found = profile_of(folder, selection)
         if found is None:
             return EXIT_FINDINGS
         if as_json:
@@ -39,3 +49,23 @@ def top(ctx: click.Context, /, limit: int, as_json: bool, **chosen: Any) -> None
         return EXIT_FINE
 
     ctx.exit(guarded(work, ctx.obj, ctx.obj))
+
+
+def _print_groups(folder: str, by: str, groups: list[Group], limit: int, as_json: bool) -> int:
+    import json
+    from dataclasses import asdict
+
+    if not groups or all(group.value is None for group in groups):
+        complain(f"{folder}: there are no such samples" if not groups else f"{folder}: no sample has the label {by}")
+        return EXIT_FINDINGS
+    whole = sum(group.weight for group in groups)
+    if not as_json:
+        click.echo(f"{'weight':>14} {'%':>6} {'samples':>12}  {printable(by)}")
+    for group in groups[:limit]:
+        if as_json:
+            click.echo(json.dumps(asdict(group)))
+        else:
+            share = f"{100 * group.weight / whole:.2f}" if whole else "-"
+            value = "(none)" if group.value is None else printable(group.value)
+            click.echo(f"{group.weight:>14} {share:>6} {group.count:>12}  {value}")
+    return EXIT_FINE

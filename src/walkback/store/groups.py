@@ -1,0 +1,39 @@
+"""Samples of a store summed up by what they are of: the host, the process, or the value of a label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from walkback.segments.database import connect
+from walkback.store.folder import Block
+from walkback.store.reading import BlockTables
+from walkback.store.sums import Wanted, column_of
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The samples of one host, of one process, or with one value of a label."""
+
+    value: str | None
+    """None for samples without that label."""
+    weight: int
+    count: int
+    """Of samples."""
+
+
+def groups(blocks: Sequence[Block], wanted: Wanted, by: str) -> list[Group]:
+    """The samples that are wanted, by "host", by "process", or by the label of another name; the heaviest first."""
+    if not blocks:
+        return []
+    with connect() as connection:
+        tables = BlockTables(connection, blocks)
+        samples = f"(SELECT * FROM {tables.scan('samples')} WHERE {wanted.of_times or 'true'})"
+        picked = f"SELECT block, row AS source, {column_of(by)} AS value FROM {tables.scan('sources')}"
+        found = tables.ask(
+            f"""SELECT value, CAST(sum(weight) AS VARCHAR) AS weight, CAST(count(*) AS BIGINT) AS count
+            FROM {samples} JOIN ({picked} WHERE {wanted.of_sources or "true"}) USING (block, source)
+            GROUP BY value ORDER BY sum(weight) DESC, value"""
+        )
+    columns = (found[name].tolist() for name in ("value", "weight", "count"))
+    return [Group(value, int(weight), count) for value, weight, count in zip(*columns, strict=True)]
