@@ -6,7 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from reports.binarypage import (
+    FRAMED,
     chosen,
     listed,
     pick,
@@ -14,10 +17,12 @@ from reports.binarypage import (
     several,
     text,
 )
+from reports.listed import program
 from sframefiles import TEXT
 
 if TYPE_CHECKING:
     from browser import Page
+    from elfbuilder import ElfBuilder
 
 
 def test_the_page_is_used_by_keyboard_alone(show: Callable[..., Page]) -> None:
@@ -59,6 +64,60 @@ def test_an_address_that_was_searched_stays_when_the_list_is_entered(show: Calla
     page.press("Enter")
     assert page.focus().startswith("div#functions")
     assert page.evaluate("location.hash") == f"#{address}"
+
+
+def nameless() -> ElfBuilder:
+    """Functions of which the first two, and the one with the most rows, have no name."""
+    fdes = [(TEXT + 16 * number, 16, "advance_loc 1; def_cfa_offset 16" * (number == 0)) for number in range(5)]
+    return program(*fdes, names=[("b", TEXT + 32, 16), ("a", TEXT + 48, 16)], size=0x80)
+
+
+def test_functions_without_names_do_not_come_first(show: Callable[..., Page]) -> None:
+    page = show(nameless())
+    assert listed(page) == ["b", "a", "no name", "no name", "no name"]
+    assert chosen(page) == "b"
+    address = "[...document.querySelectorAll('#functions .view .address')].map((one) => one.innerText)"
+    assert page.evaluate(address) == ["0x1020", "0x1030", "0x1000", "0x1010", "0x1040"]
+    page.click("#functions .head .name button")
+    assert listed(page) == ["a", "b", "no name", "no name", "no name"]
+    page.click("#functions .head .name button")
+    assert listed(page) == ["b", "a", "no name", "no name", "no name"]
+    page.click("#functions .head .address button")
+    assert page.evaluate(address) == ["0x1000", "0x1010", "0x1020", "0x1030", "0x1040"]
+
+
+IN_SIGHT = """
+(() => {
+  const {top, bottom} = document.getElementById('function-name').getBoundingClientRect();
+  return top >= 0 && bottom <= innerHeight;
+})()
+"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1400, 900), (1400, 500), (1000, 900), (390, 844)])
+def test_a_clicked_function_stays_in_sight(show: Callable[..., Page], width: int, height: int) -> None:
+    page = show(
+        program(*((TEXT + 16 * number, 16, FRAMED) for number in range(200)), size=0x1000), width=width, height=height
+    )
+    page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
+    page.evaluate("document.getElementById('list').scrollIntoView({block: 'start', behavior: 'instant'})")
+    if width > 1080:
+        # What was read of the function before does not move the next out of sight.
+        page.evaluate("document.getElementById('function').scrollTop = 9999")
+    place = "document.querySelector('#functions .view').scrollTop"
+    row = page.evaluate("document.querySelector('#functions .view .row').offsetHeight")
+    page.evaluate(f"{place} = {60 * row}")
+    page.settle()
+    page.click("#functions-61")
+    assert chosen(page) == f"{TEXT + 16 * 61:#x}"
+    assert page.evaluate(IN_SIGHT)
+    assert page.evaluate(place) == 60 * row
+    # The next can be clicked without scrolling back.
+    rows = "document.querySelector('#functions-61').getBoundingClientRect()"
+    assert page.evaluate(f"{rows}.top >= 0 && {rows}.bottom <= innerHeight")
+    if width > 1080:
+        page.evaluate("document.getElementById('browse').scrollIntoView({block: 'end', behavior: 'instant'})")
+        assert page.evaluate(IN_SIGHT)
 
 
 def test_the_list_is_sorted_by_keyboard(show: Callable[..., Page]) -> None:

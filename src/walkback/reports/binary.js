@@ -1,7 +1,7 @@
 // Puts the page together: headlines, the code by address, the list of functions and the one that is chosen.
 /** @import {ListColumn} from "./binary_list.js" */
 /** @import {Child} from "../pages/types.js" */
-/** @import {Text, Version} from "./types.js" */
+/** @import {Version} from "./types.js" */
 import {inflated} from "../pages/columns.js";
 import {NONE, byId, bytes, count, counted, html} from "../pages/common.js";
 import {isModified, onSlash, onTyped} from "../pages/events.js";
@@ -11,11 +11,11 @@ import {FunctionPanel} from "./binary_function.js";
 import {fillHead} from "./binary_head.js";
 import {CodeLine} from "./binary_line.js";
 import {LongTable} from "./binary_list.js";
+import {isNamed, namedFirst, shownFirst} from "./binary_order.js";
 
 const PRINTED_ROWS = 25;
 const TYPING_PAUSE = 80;
 const COST_COLUMN = 4; // Of the list, which has it if there is a version.
-const ADDRESS_LETTERS = {least: 8, most: 24, sampled: 9999};
 const TYPED_INTO = "input:not([type=range]):not([type=radio]), select";
 const LEAD = "All sections of code one after the other, each as long as it is.";
 
@@ -30,7 +30,7 @@ class BinaryPage {
     this.line = new CodeLine(binary, (index, offset) => this.choose(index, offset));
     this.panel = new FunctionPanel(binary, byId("function"));
     // The functions in the order of the list, and those of them that are in it.
-    this.order = Uint32Array.from({length: binary.length}, (_, index) => index);
+    this.order = namedFirst(binary);
     this.listed = this.order;
     this.input = html("input", {
       type: "search",
@@ -47,7 +47,10 @@ class BinaryPage {
       id: "functions",
       columns: this.columns(),
       cells: (row) => this.cells(this.listed[row]),
-      chosen: (row, byHand) => this.choose(this.listed[row], null, !byHand),
+      chosen: (row, byHand) => {
+        this.choose(this.listed[row], null, !byHand);
+        if (byHand) this.panel.reveal();
+      },
       sorted: (column, down) => this.resort(column, down),
     });
     /** @type {Choice[]} */
@@ -69,7 +72,7 @@ class BinaryPage {
     addEventListener("hashchange", () => this.follow());
     addEventListener("beforeprint", () => this.print(true));
     addEventListener("afterprint", () => this.print(false));
-    if (!this.follow()) this.choose(this.first());
+    if (!this.follow()) this.choose(shownFirst(binary));
   }
 
   // Versions
@@ -114,7 +117,7 @@ class BinaryPage {
   // The list
 
   functionList() {
-    this.list.element.style.setProperty("--address", `${this.addressLetters()}ch`);
+    this.list.element.style.setProperty("--address", `${this.binary.addressLetters()}ch`);
     /** @type {(event: Event) => void} */
     const onsubmit = (event) => {
       event.preventDefault();
@@ -130,7 +133,12 @@ class BinaryPage {
     const {size, rows} = this.binary;
     /** @type {ListColumn[]} */
     const columns = [
-      {title: "Name", className: "name mono", sort: (one, other) => this.byName(one, other)},
+      {
+        title: "Name",
+        className: "name mono",
+        sort: (one, other) => this.byName(one, other),
+        isLast: (index) => !isNamed(this.binary, index),
+      },
       {title: "Address", className: "address number mono", sort: (one, other) => one - other},
       {title: "Code", className: "code number", sort: (one, other) => size[one] - size[other], down: true},
       {title: "Rows", className: "count number", sort: (one, other) => rows.count(one) - rows.count(other), down: true},
@@ -140,16 +148,6 @@ class BinaryPage {
     const byCost = (one, other) => this.costOf(one) - this.costOf(other);
     if (this.version) columns.push({title: "SFrame", className: "cost number", sort: byCost, down: true});
     return columns;
-  }
-
-  // How wide addresses are, for the column of the list.
-  addressLetters() {
-    const {texts} = this.binary;
-    /** @type {(text: Text, place: number) => string} */
-    const end = (text, place) => this.binary.place(text.start + BigInt(Math.round(text.size)), place);
-    const {least, most, sampled} = ADDRESS_LETTERS;
-    const lengths = texts.slice(0, sampled).map((text, place) => end(text, place).length);
-    return Math.min(most, Math.max(least, ...lengths) + 1);
   }
 
   listenToKeys() {
@@ -199,9 +197,9 @@ class BinaryPage {
   /** @type {(index: number) => Child[]} */
   cells(index) {
     const binary = this.binary,
-      isNamed = binary.symbols[index] !== "",
-      name = isNamed ? binary.name(index) : "no name";
-    const nameCell = html("span", {title: name, class: isNamed ? "" : "quiet"}, name);
+      hasName = isNamed(binary, index),
+      name = hasName ? binary.name(index) : "no name";
+    const nameCell = html("span", {title: name, class: hasName ? "" : "quiet"}, name);
     /** @type {Child[]} */
     const cells = [
       html("span", {class: "named"}, nameCell, this.marks(index)),
@@ -320,20 +318,15 @@ class BinaryPage {
   }
 
   /** @type {(column: ListColumn, down: boolean) => void} */
-  resort({sort = () => 0}, down) {
+  resort({sort = () => 0, isLast = () => false}, down) {
     const sign = down ? -1 : 1;
-    this.order = Uint32Array.from(this.order).sort((one, other) => sign * sort(one, other) || one - other);
+    this.order = Uint32Array.from(this.order).sort(
+      (one, other) => Number(isLast(one)) - Number(isLast(other)) || sign * sort(one, other) || one - other,
+    );
     this.search();
   }
 
   // The chosen function
-
-  first() {
-    const binary = this.binary;
-    const main = binary.symbols.indexOf("main");
-    if (main >= 0 || !binary.length) return main;
-    return this.order.reduce((most, index) => (binary.rows.count(index) > binary.rows.count(most) ? index : most), 0);
-  }
 
   /** @type {(index: number, offset?: number | null, quietly?: boolean) => void} */
   choose(index, offset = null, quietly = false) {

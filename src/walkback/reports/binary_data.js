@@ -11,6 +11,8 @@ export const SIGNAL = 1;
 export const KEY_B = 2;
 export const LSDA = 4;
 
+const ADDRESS_LETTERS = {least: 8, most: 24, sampled: 9999};
+
 // Things at rising offsets, some for each function, each with a number.
 class Offsets {
   /** @param {Columns} columns @param {string} name @param {number} functions */
@@ -19,6 +21,7 @@ class Offsets {
       steps = columns.numbers(`${name}Step`);
     this.first = count.length ? sums(count) : new Uint32Array(functions + 1);
     this.number = columns.numbers(`${name}Number`);
+    this.total = this.number.length;
     this.offset = steps instanceof Float64Array ? new Float64Array(steps.length) : new Uint32Array(steps.length);
     for (let owner = 0; owner < count.length; owner++)
       for (let at = this.first[owner], sum = 0; at < this.first[owner + 1]; at++) this.offset[at] = sum += steps[at];
@@ -163,6 +166,15 @@ export class Binary {
   /** @type {(index: number, offset: number) => string} */
   placeIn(index, offset) {
     return this.place(this.start[index] + BigInt(Math.round(offset)), this.text[index]);
+  }
+
+  // How wide a column of addresses is, in letters.
+  addressLetters() {
+    /** @type {(text: Text, place: number) => string} */
+    const end = (text, place) => this.place(text.start + BigInt(Math.round(text.size)), place);
+    const {least, most, sampled} = ADDRESS_LETTERS;
+    const lengths = this.texts.slice(0, sampled).map((text, place) => end(text, place).length);
+    return Math.min(most, Math.max(least, ...lengths) + 1);
   }
 
   // The function that begins last at or before a place on the line; -1 if there is none.

@@ -140,7 +140,13 @@ export class FunctionPanel {
     this.profile.show(index);
     this.rows.show(binary.rows.count(index), -1);
     this.differences.replaceChildren(...(this.compared ? differencesOf(binary, this.compared, index) : []));
+    this.element.scrollTop = 0;
     this.move(offset ?? this.longest());
+  }
+
+  // Bring what is shown into sight, where it is not beside the list but below it.
+  reveal() {
+    this.title.scrollIntoView({block: "nearest"});
   }
 
   /** @type {(most: number) => void} */

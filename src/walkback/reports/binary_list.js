@@ -14,6 +14,7 @@ const HIGHEST = 8e6; // Browsers draw nothing beyond some ten million pixels.
  * @property {string} className
  * @property {(one: number, other: number) => number} [sort]
  * @property {boolean} [down] Whether the largest come first.
+ * @property {(row: number) => boolean} [isLast] Whether something comes last, whichever way is sorted.
  */
 /**
  * @typedef {object} List
