@@ -146,7 +146,7 @@ def test_tab_comes_to_everything_and_the_focus_is_seen(show: Callable[..., Page]
         )
         assert outlined, walked[-1]
     names = " ".join(walked)
-    for part in ("a# To the functions", "button# Colours", "canvas#", "input#search", "select#filter", "div#functions"):
+    for part in ("a# Skip to the functions", "button# Colours", "canvas#", "input#search", "select#filter", "div#functions"):
         assert part in names
     assert "input#offset Address in the function" in names
     assert "div#rows Rows of the function" in names
@@ -163,7 +163,7 @@ def test_search_finds_names_symbols_and_addresses(show: Callable[..., Page]) -> 
     assert text(page, "#function .where") == "0x1047 (+0x7), row 2 of 2"
     search(page, "nowhere")
     assert listed(page) == []
-    assert "No function is called that." in text(page, "#functions")
+    assert "No function matches." in text(page, "#functions")
     assert text(page, "#list [role=status]") == "0 of 4 functions"
     page.press("Escape")
     assert len(listed(page)) == 4

@@ -30,10 +30,10 @@ def test_headlines_are_the_numbers_of_the_other_verbs(show: Callable[..., Page])
     page = show(several())
     tiles = text(page, "#tiles")
     assert "Functions\n4\nwith 10 rows in .eh_frame" in tiles
-    assert "112 bytes\nof 128 bytes that can run, 87.5 %" in tiles
+    assert "112 bytes\nof 128 bytes of code, 87.5 %" in tiles
     assert "V3 would cover\n100 %\nevery function in .eh_frame" in tiles
     page.click("input[value='2']")
-    assert "SFrame V2 cannot say 1 function with 32 bytes of code." in text(page, "#line-lead")
+    assert "SFrame V2 leaves out 1 function with 32 bytes of code." in text(page, "#line-lead")
     assert listed(page)[2] == "realigns\nnot in V2"
 
 
@@ -43,8 +43,8 @@ def test_who_made_a_file_is_told_at_the_top(show: Callable[..., Page]) -> None:
     page = show(made)
     assert text(page, "#origin").split(" \u00b7 ") == [
         "Made by rustc 1.95.0 from Rust",
-        "known by .comment",
-        "with marks of GCC 12.2.0, rustc 1.95.0",
+        "identified by .comment",
+        "traces of GCC 12.2.0, rustc 1.95.0",
         "linked by LLD 22.1.2",
     ]
     page = show(several())
@@ -59,7 +59,7 @@ def test_a_chosen_function_has_its_rows_and_its_frame(show: Callable[..., Page])
     page.click("#rows-2")
     assert frame(page) == (
         "The stack frame at 0x1004. The CFA is rbp + 16. The return address is at CFA \u2212 8."
-        " The caller\u2019s rbp is at CFA \u2212 16. Saved besides: rbx. The caller\u2019s rsp is the CFA."
+        " The caller\u2019s rbp is at CFA \u2212 16. Also saved: rbx. The caller\u2019s rsp is the CFA."
     )
     drawn = page.evaluate("[...document.querySelectorAll('#function .frame text')].map((one) => one.textContent)")
     assert {"return address", "caller\u2019s rbp", "caller\u2019s rbx", "CFA \u2212 24", "rbp"} <= set(drawn)
@@ -87,7 +87,7 @@ def test_the_slider_moves_through_the_addresses_of_a_function(show: Callable[...
 def test_what_sframe_says_otherwise_is_marked(show: Callable[..., Page]) -> None:
     other = FRAMED.replace("def_cfa_offset 16", "def_cfa_offset 24")
     page = show(program((TEXT, 32, FRAMED), (TEXT + 32, 32, other), sframe=small(3).bytes(), size=0x60))
-    assert "equal to .eh_frame at" in text(page, "#tiles")
+    assert "agrees with .eh_frame in" in text(page, "#tiles")
     pick(page, "differs")
     assert listed(page) == ["no name\ndiffers"]
     page.click("#functions-0")
@@ -97,7 +97,7 @@ def test_what_sframe_says_otherwise_is_marked(show: Callable[..., Page]) -> None
 
 
 def test_the_legend_has_the_colours_that_there_are(show: Callable[..., Page]) -> None:
-    plain = ["function", "rows of the table"]
+    plain = ["function", "rows"]
     page = show(several())
     assert legend(page) == [*plain, "covered by V3"]
     page.click("input[value='2']")
@@ -106,7 +106,7 @@ def test_the_legend_has_the_colours_that_there_are(show: Callable[..., Page]) ->
     assert legend(page) == [*plain, "covered by V3"]
     other = FRAMED.replace("def_cfa_offset 16", "def_cfa_offset 24")
     page = show(program((TEXT, 32, other), (TEXT + 0x60, 16, ""), sframe=small(3).bytes(), size=0x80))
-    wrong = [".sframe says something else", "only in call frame information"]
+    wrong = [".sframe differs", "only in call frame information"]
     assert legend(page) == [*plain, "covered by V3", *wrong]
 
 
@@ -131,7 +131,7 @@ def test_code_for_which_neither_has_a_rule_differs_in_nothing(show: Callable[...
     page.click("#functions-0")
     assert text(page, "#rows-0 .verdict") == "same"
     assert "neither has a rule" in text(page, "#function table[aria-label='Differences']")
-    assert "a rule in neither" in legend(page)
+    assert "no rule in either" in legend(page)
 
 
 def test_pieces_functions_and_entries_are_told_apart(show: Callable[..., Page]) -> None:
@@ -139,7 +139,7 @@ def test_pieces_functions_and_entries_are_told_apart(show: Callable[..., Page]) 
     page = show(program((TEXT, 48, ""), (TEXT + 16, 16, PUSH), sframe=small(3).bytes()))
     assert "Functions\n2\nin 3 pieces, with " in text(page, "#tiles")
     assert "V3, 3 entries in its index; " in text(page, "#tiles")
-    assert "The list has 3 pieces, since some functions are in several" in text(page, "#notes")
+    assert "The list has 3 pieces, because some functions are split" in text(page, "#notes")
     assert text(page, "#list [role=status]") == "3 pieces of 2 functions"
     assert text(page, "#filter option") == "All pieces (3)"
     search(page, f"{TEXT + 20:#x}")
@@ -148,10 +148,10 @@ def test_pieces_functions_and_entries_are_told_apart(show: Callable[..., Page]) 
 
 def test_what_goes_on_behind_the_code_does_not_count(show: Callable[..., Page]) -> None:
     page = show(program((TEXT, 32, FRAMED), (TEXT + 32, 0x10000, "advance_loc 4; def_cfa 10 0"), size=0x40))
-    assert "Code that they describe\n64 bytes\nof 64 bytes that can run, 100 %" in text(page, "#tiles")
-    assert "1 function goes on behind the code of the file." in text(page, "#notes")
+    assert "Described code\n64 bytes\nof 64 bytes of code, 100 %" in text(page, "#tiles")
+    assert "1 function extends past the code of the file." in text(page, "#notes")
     page.click("input[value='2']")
-    assert "SFrame V2 cannot say 1 function with 32 bytes of code." in text(page, "#line-lead")
+    assert "SFrame V2 leaves out 1 function with 32 bytes of code." in text(page, "#line-lead")
 
 
 def test_functions_that_say_the_same_say_so(show: Callable[..., Page]) -> None:
@@ -159,15 +159,15 @@ def test_functions_that_say_the_same_say_so(show: Callable[..., Page]) -> None:
         "advance_loc 1; def_cfa_offset 16; offset 6 2; advance_loc 3; def_cfa_register 6; advance_loc 27; def_cfa 7 8"
     )
     page = show(program(*((TEXT + 32 * number, 32, rows) for number in range(3)), sframe=small(3).bytes(), size=0x60))
-    assert "equal to .eh_frame at 100 % of code" in text(page, "#tiles")
-    assert "They say the same at every address of this function." in text(page, "#function")
+    assert "agrees with .eh_frame in 100 % of the code" in text(page, "#tiles")
+    assert "They agree at every address of this function." in text(page, "#function")
     assert text(page, "#rows-1 .verdict") == "same"
 
 
 def test_sframe_that_cannot_be_read_is_told_and_hides_nothing_else(show: Callable[..., Page]) -> None:
     broken = bytes(2) + bytes(small(3).bytes())[2:]
     page = show(several(sframe=broken))
-    assert "The SFrame that the file has cannot be read: .sframe+0x0: the magic number is" in text(page, "#notes")
+    assert "The SFrame in the file cannot be read: .sframe+0x0: the magic number is" in text(page, "#notes")
     assert "lib::open" in listed(page)
 
 

@@ -71,7 +71,9 @@ def test_charts_have_marks_for_their_rows(opened: Page, made: Made) -> None:
 
 
 def test_a_version_that_cannot_be_made_for_all_files_is_not_drawn(opened: Page, made: Made) -> None:
-    marks = "document.querySelector('#figure-coverage-by-machine .drawing').textContent.split('not for all files')"
+    marks = (
+        "document.querySelector('#figure-coverage-by-machine .drawing').textContent.split('not supported by all files')"
+    )
     assert opened.evaluate(f"{marks}.length - 1") == 2  # beside where its bar would be, and told of it
     legend = "[...document.querySelectorAll('#figure-%s .legend li')].map((one) => one.textContent)"
     assert opened.evaluate(legend % "coverage-by-machine") == ["Version 1", "Version 2", "Version 3"]

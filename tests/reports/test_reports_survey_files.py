@@ -147,8 +147,8 @@ def test_a_file_has_the_reasons_of_its_functions(opened: Page, richest: Richest)
     file, lost = richest
     show_file(opened, file["build_id"])
     headings = opened.evaluate("[...document.querySelectorAll('dialog h4')].map((one) => one.textContent)")
-    assert {heading for heading in headings if heading.startswith("Version 3 cannot")} == {
-        f"Version 3 cannot say: {one['message']}" for one in lost
+    assert {heading for heading in headings if heading.startswith("Version 3 leaves out")} == {
+        f"Version 3 leaves out: {one['message']}" for one in lost
     }
     text = opened.evaluate("document.getElementById('file').innerText")
     assert all(printable(one["name"]) in text and f"{one['address']:#x}" in text for one in lost)

@@ -106,7 +106,7 @@ def test_without_a_script_nothing_is_shown_that_needs_one(page: Page, written: P
     roles = {role for role, _ in told}
     assert roles.isdisjoint({"searchbox", "search", "button", "navigation"})
     assert "All files" not in {name for _, name in told}
-    assert any("This page is drawn by a script." in name for _, name in told)
+    assert any("This page needs JavaScript." in name for _, name in told)
 
 
 def test_letters_with_hundreds_of_marks_make_no_file_wide(page: Page, tmp_path: Path) -> None:

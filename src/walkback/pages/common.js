@@ -140,7 +140,7 @@ export function themeButton() {
   const button = html("button", {
     type: "button",
     class: "small",
-    title: "Colours: as the system has them, light, or dark",
+    title: "Colours: those of the system, light or dark",
   });
   const show = () => {
     const [theme, words] = THEMES[chosen];

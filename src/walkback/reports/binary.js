@@ -17,7 +17,7 @@ const PRINTED_ROWS = 25;
 const TYPING_PAUSE = 80;
 const COST_COLUMN = 4; // Of the list, which has it if there is a version.
 const TYPED_INTO = "input:not([type=range]):not([type=radio]), select";
-const LEAD = "All sections of code one after the other, each as long as it is.";
+const LEAD = "All code sections in sequence, to scale.";
 
 /** @typedef {[name: string, words: string, test: (index: number) => boolean]} Choice */
 
@@ -99,7 +99,7 @@ class BinaryPage {
     const possible = version && this.binary.versionOf(version);
     byId("line-lead").textContent = possible
       ? `${LEAD} ${this.coverWords(possible)}`
-      : `${LEAD} The rows are those of ${this.binary.source}.`;
+      : `${LEAD} Its rows come from ${this.binary.source}.`;
     if (version) this.list.rename(COST_COLUMN, `V${version}`);
     this.filters();
     this.search();
@@ -110,8 +110,8 @@ class BinaryPage {
   /** @type {(version: Version) => string} */
   coverWords({version, covered, lostBytes}) {
     const missing = this.binary.counts.functions - covered;
-    if (!missing) return `SFrame V${version} can say all that is described of it.`;
-    return `SFrame V${version} cannot say ${counted(missing, "function")} with ${bytes(lostBytes)} of code.`;
+    if (!missing) return `SFrame V${version} covers every function.`;
+    return `SFrame V${version} leaves out ${counted(missing, "function")} with ${bytes(lostBytes)} of code.`;
   }
 
   // The list
@@ -225,7 +225,7 @@ class BinaryPage {
     const mark = (words, kind, title) => marks.push(html("span", {class: kind, title}, words));
     if (lost) mark(`not in V${version}`, "bad", lost[1]);
     if (binary.sframe && binary.stretches.verdicts[index])
-      mark("differs", "bad", `${binary.sframe.name} says something else`);
+      mark("differs", "bad", `${binary.sframe.name} describes it differently`);
     if (binary.flags[index] & SIGNAL) mark("signal", "quiet");
     if (binary.block[index]) mark("repeats", "quiet");
     return marks;
@@ -238,14 +238,14 @@ class BinaryPage {
     /** @type {(Choice | null | undefined | false)[]} */
     const choices = [
       ["all", binary.length === binary.counts.functions ? "All functions" : "All pieces", () => true],
-      reason && ["lost", `Not covered by V${this.version}`, (index) => reason[index] !== 0],
+      reason && ["lost", `Left out by V${this.version}`, (index) => reason[index] !== 0],
       binary.sframe?.compared && [
         "differs",
         `${binary.sframe.name} differs`,
         (index) => binary.stretches.verdicts[index] !== 0,
       ],
-      ["framed", `CFA by ${binary.register(binary.machine.fp)}`, (index) => this.framed()[index] !== 0],
-      ["lsda", "With a table for exceptions", (index) => (binary.flags[index] & LSDA) !== 0],
+      ["framed", `CFA based on ${binary.register(binary.machine.fp)}`, (index) => this.framed()[index] !== 0],
+      ["lsda", "With an exception table", (index) => (binary.flags[index] & LSDA) !== 0],
       ["signal", "Signal frames", (index) => (binary.flags[index] & SIGNAL) !== 0],
       ["repeats", "Repeating blocks", (index) => binary.block[index] !== 0],
     ];
@@ -291,7 +291,7 @@ class BinaryPage {
       this.listed = this.matching(wanted.split(/\s+/).filter(Boolean));
       this.list.show(this.listed.length, this.listed.indexOf(this.line.current));
     }
-    this.list.empty.textContent = binary.length ? "No function is called that." : "There are no functions.";
+    this.list.empty.textContent = binary.length ? "No function matches." : "There are no functions.";
     this.status.textContent = this.statusWords();
   }
 
@@ -331,7 +331,7 @@ class BinaryPage {
   /** @type {(index: number, offset?: number | null, quietly?: boolean) => void} */
   choose(index, offset = null, quietly = false) {
     if (index < 0) {
-      const words = html("p", {class: "quiet"}, "There is nothing to choose from.");
+      const words = html("p", {class: "quiet"}, "This file has no functions.");
       byId("function").replaceChildren(html("h3", {id: "function-name"}, "No function"), words);
       return;
     }

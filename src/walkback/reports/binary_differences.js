@@ -11,9 +11,8 @@ const MOST_DIFFERENCES = 20;
 /** @type {(binary: Binary, sframe: SFrame, index: number) => HTMLElement[]} */
 export function differencesOf(binary, sframe, index) {
   const stretches = binary.stretches.byFunction.get(index) ?? [];
-  const heading = html("h4", {}, `${sframe.name} against ${binary.source}`);
-  if (!stretches.length)
-    return [heading, html("p", {class: "good"}, "They say the same at every address of this function.")];
+  const heading = html("h4", {}, `${sframe.name} and ${binary.source}`);
+  if (!stretches.length) return [heading, html("p", {class: "good"}, "They agree at every address of this function.")];
   const more = stretches.length - MOST_DIFFERENCES;
   /** @type {Head[]} */
   const heads = [

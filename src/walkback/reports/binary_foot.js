@@ -6,10 +6,10 @@ import {byId, folded, html, termAndValue} from "../pages/common.js";
 export function fillFoot(binary) {
   const file = quoted(binary.file);
   const commands = [
-    ["what the tables take", "walkback size"],
-    ["what cannot be said, and why", "walkback derive -o /dev/null"],
+    ["size of the tables", "walkback size"],
+    ["what SFrame leaves out, and why", "walkback derive -o /dev/null"],
     binary.sframe?.compared && ["where the two tables differ", "walkback compare"],
-    ["the list of functions", "walkback report --csv --figure functions"],
+    ["list of functions", "walkback report --csv --figure functions"],
     ["all rows", "walkback report --csv --figure rows"],
   ].filter((entry) => Array.isArray(entry));
   const items = commands.map(([words, command]) => termAndValue(words, `${command} ${file}`, {class: "mono"}));

@@ -8,7 +8,7 @@ import {KIND} from "./binary_data.js";
 import {partText, whyInexpressible} from "./binary_rules.js";
 
 const SLOT = 8; // Bytes of a saved register.
-const GAP_WORDS = {inside: "local variables and the like", save: "save area of the caller", above: "of the caller"};
+const GAP_WORDS = {inside: "local variables", save: "save area of the caller", above: "of the caller"};
 
 /** @typedef {[place: number, name: string]} Mark */
 /** @typedef {{list: Piece[], highest: number}} Pieces */
@@ -46,7 +46,7 @@ function frameOf(binary, index, offset) {
     callerSp: machine.spFromCfa,
   };
   if (row < 0) {
-    frame.words.push("No row holds at this address, so nothing is known of the frame.");
+    frame.words.push("No row covers this address, so the frame is unknown.");
     return frame;
   }
   addCfa(frame, binary);
@@ -71,11 +71,11 @@ function addCfa(frame, binary) {
   const isOutermost = ra[0] === KIND.UNDEFINED;
   if (isOutermost) frame.words.push("This is the outermost frame: it has no caller.");
   if (kind === KIND.UNDEFINED) {
-    if (!isOutermost) frame.words.push("Where the CFA is, is not known.");
+    if (!isOutermost) frame.words.push("The CFA is unknown.");
     return;
   }
   if (kind === KIND.INEXPRESSIBLE) {
-    frame.words.push(`There is no rule that tables can have: ${whyInexpressible(cfaText) ?? cfaText}.`);
+    frame.words.push(`No table can express the rule: ${whyInexpressible(cfaText) ?? cfaText}.`);
     return;
   }
   frame.drawn = true;
@@ -85,7 +85,7 @@ function addCfa(frame, binary) {
     frame.words.push(`The CFA is ${signed(name, offset)}.`);
     frame.marks.push([-offset, name]);
   } else {
-    frame.words.push(`The CFA is what memory has at ${signed(name, offset)}.`);
+    frame.words.push(`The CFA is stored at ${signed(name, offset)}.`);
     keepApart(frame, register, offset, "the CFA");
   }
 }
@@ -145,7 +145,7 @@ function addSaved(frame, binary, index, offset) {
     else if (kind === KIND.UNCHANGED || kind === KIND.UNDEFINED) elsewhere.push(`${name} is ${words}`);
     else elsewhere.push(`${name} ${words}`);
   }
-  if (saved.length) frame.words.push(`Saved besides: ${saved.join(", ")}.`);
+  if (saved.length) frame.words.push(`Also saved: ${saved.join(", ")}.`);
   if (elsewhere.length) frame.words.push(`Other registers: ${elsewhere.join("; ")}.`);
 }
 
@@ -256,7 +256,7 @@ export function frameDrawing(binary, index, offset) {
   const isOpen = frame.marks.every(([, name]) => name !== sp);
   if (isOpen) drawing.torn(1);
   for (const [register, slots] of frame.apart) drawApart(drawing, binary.register(register), slots);
-  if (isOpen) drawing.middle(drawing.y + TITLE.end, `down to ${sp}: the rule does not say`);
+  if (isOpen) drawing.middle(drawing.y + TITLE.end, `down to ${sp}: unknown`);
   const height = drawing.y + (isOpen ? BELOW.open : BELOW.closed);
   const label = `The stack frame at ${binary.placeIn(index, offset)}. ${words}`;
   return html(

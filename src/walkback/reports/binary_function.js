@@ -188,7 +188,7 @@ export class FunctionPanel {
       facts.push([binary.source, `${bytes(binary.fdeBytes[index])}, ${fde}`]);
     }
     facts.push(...this.versionFacts());
-    if (marks.length) facts.push(["Besides", marks.join("; ")]);
+    if (marks.length) facts.push(["Also", marks.join("; ")]);
     return facts;
   }
 
@@ -200,7 +200,7 @@ export class FunctionPanel {
       const name = `SFrame V${version}`,
         reason = binary.reasonOf(index, version);
       if (impossible) return [name, "cannot be made for this file", "bad"];
-      if (reason) return [name, `not covered: ${reason[1]}`, "bad"];
+      if (reason) return [name, `left out: ${reason[1]}`, "bad"];
       return [name, bytes(binary.cost.get(version)?.[index])];
     });
   }
@@ -212,7 +212,7 @@ export class FunctionPanel {
     return [
       flags & SIGNAL && "signal frame",
       flags & KEY_B && "return addresses signed with key B",
-      flags & LSDA && "has a table for exceptions",
+      flags & LSDA && "has an exception table",
       block && `rows repeat every ${bytes(block)}`,
     ].filter(Boolean);
   }

@@ -34,8 +34,8 @@ function originText({producer, version, language, evidence, producers, linker}) 
   const source = evidence === "frames" ? "the style of its call frame information" : evidence;
   return [
     maker(producer, version, language),
-    source && `known by ${source}`,
-    producers.length > 1 && `with marks of ${producers.join(", ")}`,
+    source && `identified by ${source}`,
+    producers.length > 1 && `traces of ${producers.join(", ")}`,
     linker && `linked by ${linker}`,
   ]
     .filter(Boolean)
@@ -58,14 +58,14 @@ function tiles(binary, base) {
   const {counts} = binary;
   // In a damaged file sections can overlap.
   const part = counts.codeBytes <= binary.textBytes ? `, ${percent(counts.codeBytes / binary.textBytes)}` : "";
-  const runs = binary.textBytes ? `of ${bytes(binary.textBytes)} that can run${part}` : "";
+  const runs = binary.textBytes ? `of ${bytes(binary.textBytes)} of code${part}` : "";
   const pieces = binary.length > counts.functions ? `in ${count(binary.length)} pieces, ` : "";
   const all = [
     tile("Functions", count(counts.functions), `${pieces}with ${counted(counts.rows, "row")} in ${binary.source}`),
-    tile("Code that they describe", bytes(counts.codeBytes), runs),
+    tile("Described code", bytes(counts.codeBytes), runs),
   ];
   if (base.total) {
-    const each = counts.functions ? `${(base.total / counts.functions).toFixed(1)} bytes a function` : "";
+    const each = counts.functions ? `${(base.total / counts.functions).toFixed(1)} bytes per function` : "";
     all.push(tile(base.name, bytes(base.total), each));
   }
   all.push(...newestTiles(binary, base));
@@ -83,17 +83,17 @@ function newestTiles({counts, source, versions}, base) {
   if (!counts.functions) return [size];
   const missing = counts.functions - newest.covered,
     covered = percent(newest.covered / counts.functions);
-  const words = missing ? `${counted(missing, "function")} cannot be said` : `every function in ${source}`;
+  const words = missing ? `${counted(missing, "function")} left out` : `every function in ${source}`;
   return [size, tile(`V${newest.version} would cover`, covered, words, missing ? "warn" : "good")];
 }
 
 /** @type {(binary: Binary, sframe: SFrame) => HTMLElement} */
 function sframeTile({source}, sframe) {
-  const name = `${sframe.name} that it has`;
+  const name = `Existing ${sframe.name}`;
   const what = `V${sframe.versions.join(", V")}, ${counted(sframe.functions, "entry", "entries")} in its index`;
   if (!sframe.compared) return tile(name, bytes(sframe.bytes), what);
   const [, equal, different, onlyFrames, onlySFrame] = sframe.compared,
     whole = equal + different + onlyFrames + onlySFrame;
-  const words = `${what}; equal to ${source} at ${percent(whole ? equal / whole : null)} of code`;
+  const words = `${what}; agrees with ${source} in ${percent(whole ? equal / whole : null)} of the code`;
   return tile(name, bytes(sframe.bytes), words, equal === whole ? "good" : "bad");
 }

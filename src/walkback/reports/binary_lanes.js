@@ -221,7 +221,7 @@ export class LineDrawing {
     const isWhole = this.from <= 0 && this.to >= lineLength,
       wide = ((this.to - this.from) / lineLength) * width;
     fill(px(this.from), Math.max(OVERVIEW_LEAST, wide), isWhole ? paint.line : paint.accent);
-    this.drawName(pen, paint, "In sight", OVERVIEW / 2);
+    this.drawName(pen, paint, "Visible", OVERVIEW / 2);
   }
 
   drawLegend() {
@@ -232,13 +232,13 @@ export class LineDrawing {
     // Of what is wrong only what there is.
     const entries = [
       ["var(--code-1)", "function"],
-      ["var(--c2)", "rows of the table"],
+      ["var(--c2)", "rows"],
       this.version && ["var(--good)", cover],
       lost && ["var(--bad)", `not ${cover}`],
-      verdicts.has(VERDICT.DIFFERENT) && ["var(--bad)", ".sframe says something else"],
+      verdicts.has(VERDICT.DIFFERENT) && ["var(--bad)", ".sframe differs"],
       verdicts.has(VERDICT.ONLY_FRAMES) && ["var(--warn)", "only in call frame information"],
       verdicts.has(VERDICT.ONLY_SFRAME) && ["var(--quiet)", "only in .sframe"],
-      verdicts.has(VERDICT.NEITHER) && ["var(--quiet)", "a rule in neither"],
+      verdicts.has(VERDICT.NEITHER) && ["var(--quiet)", "no rule in either"],
     ].filter((entry) => Array.isArray(entry));
     const key = entries.join();
     if (this.legendKey === key) return;

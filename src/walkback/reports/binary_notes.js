@@ -10,7 +10,7 @@ const MOST_OUTSIDE = 50;
 export function notes(binary) {
   const {sframe, unreadable} = binary;
   const all = [
-    unreadable && `The SFrame that the file has cannot be read: ${unreadable}.`,
+    unreadable && `The SFrame in the file cannot be read: ${unreadable}.`,
     ...entryNotes(binary),
     ...functionNotes(binary),
     sframe && binary.stretches.outside.length > 0 && outsideNote(binary, sframe),
@@ -32,7 +32,7 @@ function entryNotes({counts, source, unplaced}) {
   return [
     ...note(counts.dead, "describes code that is not in the file", "describe code that is not in the file"),
     ...note(counts.empty, "describes no code", "describe no code"),
-    ...note(counts.shadowed, "describes code for which another holds", "describe code for which others hold"),
+    ...note(counts.shadowed, "is overridden by another", "are overridden by others"),
     ...note(counts.unplaced, "cannot be read", "cannot be read"),
     ...(counts.unplaced ? [shortList(reasons, counts.unplaced)] : []),
   ];
@@ -43,13 +43,13 @@ function functionNotes({counts, length}) {
   const all = [];
   if (length > counts.functions)
     all.push(
-      `The list has ${count(length)} pieces, since some functions are in several, ` +
-        "as the procedure linkage table is.",
+      `The list has ${count(length)} pieces, because some functions are split, ` +
+        "such as the procedure linkage table.",
     );
   if (counts.beyond)
     all.push(
-      `${counted(counts.beyond, "function")} ${counts.beyond === 1 ? "goes" : "go"} on behind the code of the file. ` +
-        "What is behind does not count.",
+      `${counted(counts.beyond, "function")} ${counts.beyond === 1 ? "extends" : "extend"} past the code of the file. The ` +
+        "excess does not count.",
     );
   return all;
 }

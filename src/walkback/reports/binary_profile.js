@@ -99,8 +99,8 @@ export class Profile {
     const registers = new Set(spans.filter(({what}) => what === "other").map(({register}) => name(register)));
     const words = [
       ["depth", deepest > 0 && `CFA above ${name(binary.machine.sp)}, up to ${bytes(deepest)}`],
-      ["other", registers.size > 0 && `CFA by ${[...registers].slice(0, MOST_REGISTERS).join(", ")}`],
-      ["none", spans.some(({what}) => what === "none") && "no CFA that tables can have"],
+      ["other", registers.size > 0 && `CFA based on ${[...registers].slice(0, MOST_REGISTERS).join(", ")}`],
+      ["none", spans.some(({what}) => what === "none") && "inexpressible CFA"],
     ];
     return words.map(([what, text]) => text && html("span", {}, html("i", {class: `swatch ${what}`}), text));
   }

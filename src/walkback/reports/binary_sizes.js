@@ -15,7 +15,7 @@ const PARTS = [
   ["starts", "row starts", "--c4"],
   ["info", "info bytes", "--c5"],
   ["words", "words", "--c6"],
-  ["other", "belonging to nothing", "--bad"],
+  ["other", "unused", "--bad"],
 ];
 const BASE_COLOURS = ["--eh", "--c8"];
 
@@ -44,11 +44,11 @@ export function sizes(binary, base) {
   const most = Math.max(1, ...bars.map(({total}) => total ?? 0));
   const used = new Map(bars.flatMap(({parts}) => parts.map(([words, , colour]) => [words, colour])));
   return [
-    html("h3", {}, "What the tables take"),
+    html("h3", {}, "Size of the tables"),
     ...bars.map((bar) => sizeBar(bar, most, bar.name === base.name ? 0 : base.total)),
     html(
       "ul",
-      {class: "legend", "aria-label": "What the bytes are for"},
+      {class: "legend", "aria-label": "What the bytes are used for"},
       [...used].map(([words, colour]) => legendItem(`var(${colour})`, words)),
     ),
     sizeTable(

@@ -12,7 +12,7 @@ import {nameAndPlace} from "./survey_words.js";
 const MOST_PLACES = 100;
 const NEWEST_VERSION = 3;
 /** @type {Record<string, string>} */
-const ABOUT = {uncovered: "cannot say", finding: "findings", different: "differences"};
+const ABOUT = {uncovered: "leaves out", finding: "findings", different: "differences"};
 // Groups of reasons stand in this order, and within one the newest version is first.
 const ABOUT_ORDER = ["finding", "different", "uncovered"];
 const ABOUT_RANK = 10;
@@ -48,18 +48,18 @@ function sframeOf(details, file) {
   /** @type {(name: string) => number | null} */
   const number = (name) => details.number(`sframe_${name}`, file);
   return part(
-    "The SFrame that it has",
+    "Existing SFrame",
     facts([
       ["Version", details.word("sframe_versions", file)],
       ["Bytes", bytes(number("bytes"))],
       ["Functions", count(number("functions"))],
       ["Rows", count(number("rows"))],
-      ["Code that it says as the call frame information does", bytes(number("equal_bytes"))],
-      ["otherwise", bytes(number("different_bytes"))],
-      ["only the call frame information", bytes(number("only_frames_bytes"))],
-      ["only SFrame", bytes(number("only_sframe_bytes"))],
+      ["Code where it agrees with the call frame information", bytes(number("equal_bytes"))],
+      ["Code where it differs", bytes(number("different_bytes"))],
+      ["Code only in the call frame information", bytes(number("only_frames_bytes"))],
+      ["Code only in SFrame", bytes(number("only_sframe_bytes"))],
       ["Findings", count(number("findings"))],
-      ["The worst", details.word("sframe_severity", file)],
+      ["Most severe", details.word("sframe_severity", file)],
       ["Error", details.word("sframe_error", file)],
     ]),
   );
@@ -69,7 +69,9 @@ function sframeOf(details, file) {
 /** @type {(details: Details, file: number) => HTMLElement | null} */
 function reasonsOf(details, file) {
   const groups = reasonGroups(details, file);
-  return groups.length ? part("Functions to look at", ...groups.map((rows) => reasonOf(details, rows))) : null;
+  return groups.length
+    ? part("Findings and functions left out", ...groups.map((rows) => reasonOf(details, rows)))
+    : null;
 }
 
 /** @type {(details: Details, file: number) => number[][]} */
@@ -99,7 +101,7 @@ function reasonOf(details, rows) {
   const title = isUncovered ? `Version ${version} ${ABOUT.uncovered}` : (ABOUT[about] ?? about);
   const [message] = details.word("reason_message", first).split(MESSAGE_PARTS);
   const words = `${title}: ${isUncovered ? message : details.word("reason_code", first)}`;
-  const largest = rows.length < (total ?? 0) ? `, of which these are the largest ${count(rows.length)}` : "";
+  const largest = rows.length < (total ?? 0) ? `; the largest ${count(rows.length)}` : "";
   // What older versions cannot say is shown where it is wanted.
   return html(
     "details",
@@ -143,7 +145,7 @@ function reasonWords(details, row) {
   return [details.word("reason_section", row), own].filter(Boolean).join(", ");
 }
 
-// Damaged call frame information goes on behind the code that there is.
+// Damaged call frame information describes more code than there is.
 /** @type {(code: number, text: number) => string} */
 const shareOfText = (code, text) => (code > text ? "more than all of it" : percent(code / text));
 
@@ -164,7 +166,7 @@ function propertiesOf(details, file) {
   /** @type {(name: string) => number | null} */
   const number = (name) => details.number(name, file);
   return part(
-    "What it is",
+    "Properties",
     facts([
       ["Outcome", word("outcome")],
       ["Error", word("error")],
@@ -172,21 +174,21 @@ function propertiesOf(details, file) {
       ["Architecture", word("machine")],
       ["Producer", [word("producer"), word("producer_version")].filter(Boolean).join(" ")],
       ["Evidence", word("producer_evidence")],
-      ["All that left a mark", word("producers")],
+      ["All producers found", word("producers")],
       ["Language", word("language")],
       ["Linker", word("linker")],
       ["Build ID", files.buildId[file]],
       ["File", bytes(files.number("bytes", file))],
-      ["Text", bytes(number("text_bytes"))],
+      ["Code", bytes(number("text_bytes"))],
       [".eh_frame", bytes(number("eh_frame"))],
       [".eh_frame_hdr", bytes(number("eh_frame_hdr"))],
       [".debug_frame", bytes(number("debug_frame"))],
       ["Derived from", word("source")],
       ...describedCode(details, file),
-      ["Of code that is not there", count(number("dead") || null)],
-      ["Of no code", count(number("empty") || null)],
-      ["Not readable", count(number("unreadable") || null)],
-      ["Described by others", count(number("shadowed") || null)],
+      ["Entries for missing code", count(number("dead") || null)],
+      ["Entries for no code", count(number("empty") || null)],
+      ["Unreadable entries", count(number("unreadable") || null)],
+      ["Overridden entries", count(number("shadowed") || null)],
     ]),
   );
 }
@@ -205,10 +207,10 @@ function describedCode(details, file) {
   return [
     ["Functions", count(functions)],
     ["Rows", count(number("rows"))],
-    ["Their code", bytes(code)],
-    ["Of the text", text && known(code) ? shareOfText(code, text) : ""],
-    ["CFA from the frame pointer", ofFunctions(details.files.number("fp_functions", file))],
-    ["Code where it is", known(framedCode) && code ? percent(framedCode / code) : ""],
+    ["Described code", bytes(code)],
+    ["Of the code", text && known(code) ? shareOfText(code, text) : ""],
+    ["CFA based on the frame pointer", ofFunctions(details.files.number("fp_functions", file))],
+    ["Code that does", known(framedCode) && code ? percent(framedCode / code) : ""],
     ["Save the caller's", ofFunctions(number("fp_saved"))],
   ];
 }
@@ -226,7 +228,7 @@ export function fileOf(details, file) {
   const [name] = nameAndPlace(details.files.name(file));
   const parts = [
     identityOf(details, file),
-    part("Where it is", placesOf(details.files, file)),
+    part("Location", placesOf(details.files, file)),
     sizesOf(details, file),
     reasonsOf(details, file),
     sframeOf(details, file),

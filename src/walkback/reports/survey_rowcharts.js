@@ -123,7 +123,7 @@ class BarChart extends RowChart {
   words(row, column) {
     const {figure, filesColumn} = this;
     const isForAll = known(row[column]) || !this.several;
-    const value = isForAll ? inWords(row[column], figure.columns[column]) : "not for all files";
+    const value = isForAll ? inWords(row[column], figure.columns[column]) : "not supported by all files";
     // Versions may be counted over different files.
     const counts = figure.rows.map((other) => other[filesColumn]);
     const saysFiles = figure.drawing.label === "version" && counts.some((files) => files !== counts[0]);

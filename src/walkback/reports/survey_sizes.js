@@ -30,7 +30,7 @@ export function sizesOf(details, file) {
     return reason ? [html("p", {class: "quiet"}, `Version ${version} cannot be made: ${reason}.`)] : [];
   });
   if (!rows.length && !impossible.length) return null;
-  const titles = ["Bytes", "Ratio", "Of the file", "Left out", "Of its functions", "Entries", "Rows", "Proved"];
+  const titles = ["Bytes", "Ratio", "Of the file", "Left out", "Of the functions", "Entries", "Rows", "Proved"];
   const table = rows.length > 0 && textTable(numberHeads(...titles), rows, "Sizes of each version");
   return part("Sizes", table, ...impossible);
 }
@@ -61,11 +61,11 @@ function sizeRow(details, file, version) {
 export function partsOf(details, file) {
   /** @type {Chart} */
   const figure = {
-    title: "What the bytes are for",
+    title: "What the bytes are used for",
     sentence: "Parts of the section of each version",
     columns: [
       {name: "version", title: "", unit: "text", words: {}},
-      {name: "part", title: "", unit: "text", words: {starts: "row starts", info: "info bytes", other: "nothing"}},
+      {name: "part", title: "", unit: "text", words: {starts: "row starts", info: "info bytes", other: "unused"}},
       {name: "share", title: "", unit: "share", words: {}},
     ],
     drawing: {kind: "stack", label: "part", values: ["share"], panel: "version", span: null, axis: "", one: false},
@@ -99,7 +99,7 @@ export function whatIfsOf(details, file) {
     .filter(([, ...values]) => values.some((value) => value !== NONE));
   if (!rows.length) return null;
   const heads = numberHeads("Version 2", "ratio", "Version 3", "ratio");
-  return part("What if", textTable(heads, rows, "What other formats would take"));
+  return part("What other formats would take", textTable(heads, rows, "What other formats would take"));
 }
 
 /** @type {(details: Details, file: number) => HTMLElement | null} */
@@ -135,10 +135,10 @@ function replacementRows(details, file) {
       bytes(exceptions),
       `${personalities} with a personality, ${count(number("lsda_functions"))} with an LSDA`,
     ],
-    ["rows that are added", bytes(addedRows), counted(number("added_rows"), "row")],
+    ["additional rows", bytes(addedRows), counted(number("added_rows"), "row")],
     ["other registers in rows", bytes(inRows), `${registers}, ${counted(number("register_rows"), "row")}`],
     ["or in numbered sets", bytes(inSets), counted(number("sets"), "set")],
-    wholeRow("all together", inRows),
+    wholeRow("total", inRows),
     wholeRow("with numbered sets", inSets),
   ];
 }
