@@ -10,7 +10,7 @@ FACES := $(call LISTED,FACES)
 TESTS ?= tests
 PYTEST := $(BIN)/pytest --numprocesses auto
 
-.PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench pictures wheel peers clean
+.PHONY: install demo lint lint-scripts test test-compiled test-interpreted test-whole test-lowest test-pythons test-all test-long soak bench pictures wheel man peers clean
 
 install: .venv/installed
 
@@ -116,6 +116,10 @@ wheel: .venv/release
 .venv/release: .venv/dependencies
 	$(BIN)/python -m pip install --quiet --group release
 	touch $@
+
+# Man pages, from the same source as the help of the command.
+man: install
+	$(BIN)/python tools/man.py build/man
 
 # The pictures in the documents, of programs of this machine.
 pictures: install peers

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.base.text import printable
+from walkback.cli.completion import hosts, labels, stored_processes
 from walkback.cli.output import complain
 from walkback.cli.parameter import ParameterType
 from walkback.cli.walking import BUILDID_DIR, DEMANGLE, LINES, SHORT_NAMES, SYSROOT, complain_of, how_to_name
@@ -62,8 +63,16 @@ SINCE = click.option(
     "--since", type=Moment(), metavar="TIME", help="Samples from this time on; 2h means two hours ago."
 )
 UNTIL = click.option("--until", type=Moment(), metavar="TIME", help="Samples before this time.")
-_HOST = click.option("--host", multiple=True, metavar="NAME", help="Samples of this host; may be repeated.")
-_PROCESS = click.option("--process", multiple=True, metavar="NAME", help="Samples of this process; may be repeated.")
+_HOST = click.option(
+    "--host", multiple=True, metavar="NAME", help="Samples of this host; may be repeated.", shell_complete=hosts
+)
+_PROCESS = click.option(
+    "--process",
+    multiple=True,
+    metavar="NAME",
+    help="Samples of this process; may be repeated.",
+    shell_complete=stored_processes,
+)
 _LABEL = click.option(
     "--label",
     "labels",
@@ -71,6 +80,7 @@ _LABEL = click.option(
     multiple=True,
     metavar="NAME=VALUE",
     help="Samples with this label; may be repeated.",
+    shell_complete=labels,
 )
 
 

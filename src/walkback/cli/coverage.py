@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 LIMIT = click.option(
     "--limit",
     type=click.IntRange(min=0),
+    metavar="N",
     default=20,
     show_default=True,
     help="List at most this many places of each kind.",

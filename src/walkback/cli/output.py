@@ -11,6 +11,7 @@ import click
 
 from walkback.base.errors import MissingError, WalkbackError
 from walkback.base.text import printable
+from walkback.cli.completion import sections
 from walkback.cli.parameter import ParameterType
 from walkback.cli.paths import INPUT_FILE
 
@@ -22,7 +23,10 @@ EXIT_USAGE = 2
 EXIT_UNREADABLE = 3
 
 FILE = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=INPUT_FILE)
-SECTION = click.option("--section", metavar="NAME", help="Use the ELF section of this name.")
+SECTION = click.option("--section", metavar="NAME", help="Use the ELF section of this name.", shell_complete=sections)
+CALL_FRAMES = click.option(
+    "--section", metavar="NAME", help="Use the call frame information of this section.", shell_complete=sections
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 
 

@@ -33,7 +33,12 @@ _ONLY = click.option(
     help="Use only this method, for comparison, instead of choosing the best.",
 )
 _LIMIT = click.option(
-    "--max-stack", type=click.IntRange(1, 1 << 20), default=1024, show_default=True, help="Most frames per stack."
+    "--max-stack",
+    type=click.IntRange(1, 1 << 20),
+    metavar="N",
+    default=1024,
+    show_default=True,
+    help="Most frames per stack.",
 )
 SYSROOT = click.option(
     "--sysroot",

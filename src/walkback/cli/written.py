@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 IN_PLACE = click.option("-o", "--output", type=OUTPUT_FILE, help="Write a copy; do not change the file.")
 VERSION = click.option(
-    "--version", type=click.IntRange(1, 3), help="SFrame version to write. [default: the highest in the input]"
+    "--version",
+    type=click.IntRange(1, 3),
+    metavar="N",
+    help="SFrame version to write. [default: the highest in the input]",
 )
 _PCREL = click.option(
     "--pcrel", type=click.Choice(["yes", "no"]), help="Whether function starts are relative to their own fields."

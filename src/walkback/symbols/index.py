@@ -126,6 +126,15 @@ class SymbolIndex:
         names = [self._names[row] if row >= 0 else None for row in used.tolist()]
         return [names[number] for number in numbers.tolist()]
 
+    def all_names(self) -> list[str]:
+        """The name of every definition of code."""
+        symbols = self._all
+        return [
+            name
+            for number, (elf, _, strtab) in enumerate(self._tables)
+            for name in elf.strings(strtab, symbols["name_offset"][symbols["table"] == number].tolist())
+        ]
+
     def lookup(self, name: str) -> list[tuple[int, int]]:
         """(section, address) of every definition of code with this name, with or without `@VERSION`."""
         symbols = self._all

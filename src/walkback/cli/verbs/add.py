@@ -13,7 +13,7 @@ from walkback.base.text import printable
 from walkback.cli.command import verb
 from walkback.cli.consumer import FOR_ANY, refuse_both
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, percent, print_derived
-from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, FILE, JSON, for_each_file, guarded
+from walkback.cli.output import CALL_FRAMES, EXIT_FINDINGS, EXIT_FINE, FILE, JSON, for_each_file, guarded
 from walkback.cli.paths import account, output_for
 from walkback.cli.trees import binaries, link_again
 from walkback.cli.written import IN_PLACE
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 @FILE
 @IN_PLACE
 @click.option("--in-place", is_flag=True, help="Change the files; needed for a folder, where every binary gets SFrame.")
-@click.option("--version", type=click.IntRange(1, 3), help="SFrame version to write. [default: 3]")
+@click.option("--version", type=click.IntRange(1, 3), metavar="N", help="SFrame version to write. [default: 3]")
 @FOR_ANY
-@click.option("--section", metavar="NAME", help="Use the call frame information of this section.")
+@CALL_FRAMES
 @STRICT
 @LIMIT
 @JSON

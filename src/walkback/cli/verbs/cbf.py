@@ -115,6 +115,7 @@ class _Printed:
 @click.option(
     "--limit",
     type=click.IntRange(1, 1 << 26),
+    metavar="N",
     default=1 << 16,
     show_default=True,
     help="Print at most this many frames of a backtrace.",
@@ -123,6 +124,7 @@ class _Printed:
     "--limit-all",
     "all_limit",
     type=click.IntRange(1),
+    metavar="N",
     default=1 << 20,
     show_default=True,
     help="Print at most this many frames of all backtraces together.",

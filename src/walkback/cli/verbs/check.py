@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
+    metavar="N",
     default=20,
     show_default=True,
     help="List at most this many findings of each rule.",

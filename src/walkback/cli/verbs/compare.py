@@ -8,6 +8,7 @@ import click
 
 from walkback.base.text import printable
 from walkback.cli.command import verb
+from walkback.cli.completion import sections
 from walkback.cli.coverage import LIMIT, STRICT
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
 from walkback.cli.paths import PLACED_FILE
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 @verb("walkback compare a.out", "walkback compare hello hello.sframe@0x2000")
 @click.argument("files", metavar="FILE [OTHER]", nargs=-1, required=True, type=PLACED_FILE)
 @click.option("--each", is_flag=True, help="Take any number of files, and compare the two tables of each.")
-@click.option("--section", metavar="NAME", help="Use this section of the first file.")
-@click.option("--other-section", metavar="NAME", help="Use this section of the other file.")
+@click.option("--section", metavar="NAME", help="Use this section of the first file.", shell_complete=sections)
+@click.option("--other-section", metavar="NAME", help="Use this section of the other file.", shell_complete=sections)
 @STRICT
 @LIMIT
 @JSON

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @verb("walkback convert a.out --version 2", "walkback convert a.out --for linux -o a.new")
 @click.argument("file", type=INPUT_FILE)
 @IN_PLACE
-@click.option("--version", type=click.IntRange(1, 3), help="SFrame version to write; required without --for.")
+@click.option(
+    "--version", type=click.IntRange(1, 3), metavar="N", help="SFrame version to write; required without --for."
+)
 @FOR
 @click.option("--byteorder", type=click.Choice(["little", "big"]), help="Byte order to write; only for raw sections.")
 @options

@@ -9,14 +9,16 @@ import click
 from walkback.cli.command import verb
 from walkback.cli.consumer import FOR_ANY, refuse_both
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
-from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, Address, complain, for_each_file
+from walkback.cli.output import CALL_FRAMES, EXIT_FINDINGS, EXIT_FINE, JSON, Address, complain, for_each_file
 from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, account, refuse_input, refuse_terminal, same_file
 
 if TYPE_CHECKING:
     from walkback.elf import ElfFile
     from walkback.sections.derive import Derived
 
-_VERSION = click.option("--version", type=click.IntRange(1, 3), help="SFrame version to write. [default: 3]")
+_VERSION = click.option(
+    "--version", type=click.IntRange(1, 3), metavar="N", help="SFrame version to write. [default: 3]"
+)
 
 
 @verb("walkback derive hello -o hello.sframe", "walkback derive hello.o -o hello.sframe --relocs hello.json")
@@ -38,7 +40,7 @@ _VERSION = click.option("--version", type=click.IntRange(1, 3), help="SFrame ver
     show_default=True,
     help="Only rows that change the rule, or every row that an assembler would write.",
 )
-@click.option("--section", metavar="NAME", help="Use the call frame information of this section.")
+@CALL_FRAMES
 @STRICT
 @LIMIT
 @JSON

@@ -8,6 +8,7 @@ import click
 
 from walkback.base.text import printable
 from walkback.cli.command import verb
+from walkback.cli.completion import functions
 from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, SECTION, check_options, complain, for_each_file
 from walkback.cli.paths import INPUT_FILE
 from walkback.cli.walking import DEMANGLE, SHORT_NAMES, how_to_name
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @verb("walkback find a.out main+4", "walkback find libcalls.a f0+2 .text+0x10")
 @click.argument("file", type=INPUT_FILE)
-@click.argument("targets", metavar="ADDR|SYMBOL[+OFF]...", nargs=-1, required=True)
+@click.argument("targets", metavar="ADDR|SYMBOL[+OFF]...", nargs=-1, required=True, shell_complete=functions)
 @JSON
 @DEMANGLE
 @SHORT_NAMES

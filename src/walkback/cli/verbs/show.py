@@ -9,6 +9,7 @@ import click
 
 from walkback.base.text import printable
 from walkback.cli.command import verb
+from walkback.cli.completion import functions
 from walkback.cli.output import (
     ADDRESS,
     EXIT_FINDINGS,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     "targets",
     multiple=True,
     metavar="NAME|ADDR",
+    shell_complete=functions,
     help="Show only the function with this name or address; may be repeated.",
 )
 @DEMANGLE

@@ -12,6 +12,7 @@ import click
 from walkback.base.errors import UnreadableError
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
+from walkback.cli.completion import processes
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
 from walkback.cli.paths import INPUT_FILE, opened, refuse_input, refuse_terminal
 from walkback.cli.storing import LABEL, STORE, check_store, storing
@@ -39,7 +40,7 @@ _WIDEST_COMMAND = 200
 
 
 @verb("walkback stack $PID", "walkback stack core.hello --exe hello --lines")
-@click.argument("target", metavar="PID|NAME|CORE", type=INPUT_FILE)
+@click.argument("target", metavar="PID|NAME|CORE", type=INPUT_FILE, shell_complete=processes)
 @click.option("--exe", type=INPUT_FILE, metavar="FILE", help="Program of a core file.")
 @click.option("--format", "form", type=click.Choice(("text", *FORMAT_NAMES)), help="Output format. [default: text]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per thread; same as --format json.")

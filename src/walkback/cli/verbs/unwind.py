@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 )
 @STORE
 @LABEL
-@click.option("--threads", type=click.IntRange(1, 256), help="Number of threads. [default: one per processor]")
+@click.option(
+    "--threads", type=click.IntRange(1, 256), metavar="N", help="Number of threads. [default: one per processor]"
+)
 @options
 @click.pass_context
 def unwind(

@@ -9,6 +9,7 @@ import click
 from walkback.base.text import printable
 from walkback.cli.choosing import Chosen, choosing, profile_of
 from walkback.cli.command import verb
+from walkback.cli.completion import groupings
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 @verb("walkback store stacks top --since 2h --process hello", "walkback store stacks top --by version")
 @choosing
 @click.option(
-    "--by", metavar="NAME", help="Show the weight of each host, of each process, or of each value of the label NAME."
+    "--by",
+    metavar="NAME",
+    help="Show the weight of each host, of each process, or of each value of the label NAME.",
+    shell_complete=groupings,
 )
 @click.option("--limit", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="Rows per table.")
 @JSON
