@@ -146,7 +146,14 @@ def test_tab_comes_to_everything_and_the_focus_is_seen(show: Callable[..., Page]
         )
         assert outlined, walked[-1]
     names = " ".join(walked)
-    for part in ("a# Skip to the functions", "button# Colours", "canvas#", "input#search", "select#filter", "div#functions"):
+    for part in (
+        "a# Skip to the functions",
+        "button# Colours",
+        "canvas#",
+        "input#search",
+        "select#filter",
+        "div#functions",
+    ):
         assert part in names
     assert "input#offset Address in the function" in names
     assert "div#rows Rows of the function" in names

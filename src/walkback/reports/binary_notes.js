@@ -46,11 +46,10 @@ function functionNotes({counts, length}) {
       `The list has ${count(length)} pieces, because some functions are split, ` +
         "such as the procedure linkage table.",
     );
-  if (counts.beyond)
-    all.push(
-      `${counted(counts.beyond, "function")} ${counts.beyond === 1 ? "extends" : "extend"} past the code of the file. The ` +
-        "excess does not count.",
-    );
+  if (counts.beyond) {
+    const extend = counts.beyond === 1 ? "extends" : "extend";
+    all.push(`${counted(counts.beyond, "function")} ${extend} past the code of the file. The excess does not count.`);
+  }
   return all;
 }
 
