@@ -97,6 +97,17 @@ def test_functions_are_json_a_line_each(file: Path) -> None:
     assert (lines[1]["v2_bytes"], lines[1]["v2_reason"], lines[1]["v3_reason"]) == (0, "cfa-base", None)
 
 
+def test_the_numbers_of_the_cards_are_json(file: Path) -> None:
+    (line,) = report(file, "--json", "--figure", "summary").stdout.splitlines()
+    told = json.loads(line)
+    assert list(told) == [
+        "figure", "functions", "rows", "text", "code", "frames", "v1_bytes", "v2_bytes", "v3_bytes", "v1_covered",
+        "v2_covered", "v3_covered", "sframe", "equal",
+    ]  # fmt: skip
+    assert (told["functions"], told["code"], told["v2_covered"], told["v3_covered"]) == (2, 48, 0.5, 1)
+    assert (told["sframe"], told["equal"]) == (None, None)
+
+
 def test_rows_are_csv_with_a_heading(file: Path) -> None:
     rows = list(csv.DictReader(report(file, "--csv", "--figure", "rows").stdout.splitlines()))
     assert [(row["function"], row["address"], row["size"], row["cfa"], row["fp"]) for row in rows] == [
@@ -106,10 +117,16 @@ def test_rows_are_csv_with_a_heading(file: Path) -> None:
     ]
 
 
-def test_text_for_terminals_has_both_tables_and_nothing_that_moves_the_cursor(file: Path) -> None:
+def test_text_for_terminals_begins_with_the_numbers_of_the_cards_and_has_nothing_that_moves_the_cursor(
+    file: Path,
+) -> None:
     done = report(file)
     assert done.returncode == 0
-    assert done.stdout.startswith("Functions (functions)\n")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "At a glance (summary)"
+    assert lines[1].split()[:4] == ["Functions", "Rows", "Code", "Described"]
+    assert lines[2].split()[:6] == ["2", "3", "4.00", "KiB", "48", "bytes"]
+    assert "\nFunctions (functions)\n" in done.stdout
     assert "\nRows (rows)\n" in done.stdout
     assert "\x1b" not in done.stdout
     assert "a::b" in done.stdout

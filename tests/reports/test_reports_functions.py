@@ -27,6 +27,7 @@ from walkback.reports.opening import one_elf_file
 from walkback.sections.pairs import compare
 from walkback.sections.size import size as measure
 from walkback.table.rule import Part, PartKind, Reason
+from walkback.table.verdict import Verdict
 
 LIBC = Path("/lib/x86_64-linux-gnu/libc.so.6")
 RBX, RBP, R12, R13 = 3, 6, 12, 13
@@ -188,7 +189,16 @@ def test_a_large_library_has_the_numbers_of_the_other_verbs(tmp_path: Path) -> N
     compare_costs(functions)
     compare_line(functions)
     sizes = measure(LIBC)
-    listing, rows = binary_figures(LIBC)
+    summary, listing, rows = binary_figures(LIBC)
+    told = dict(zip((column.name for column in summary.columns), next(summary.rows), strict=True))
+    assert (told["functions"], told["text"], told["frames"]) == (
+        functions.call_frames.functions, sizes.text_bytes, sizes.eh_frame + sizes.eh_frame_hdr,
+    )  # fmt: skip
+    for version, one in sizes.versions.items():
+        assert told[f"v{version}_bytes"] == one.parts.total
+        assert told[f"v{version}_covered"] == one.covered / told["functions"]
+    assert told["code"] == functions.derived[3].code_bytes
+    assert (told["sframe"], told["equal"]) == (None, None)
     names = [column.name for column in listing.columns]
     found = [dict(zip(names, row, strict=True)) for row in listing.rows]
     assert sum(one["rows"] for one in found) == sum(1 for _ in rows.rows) == len(functions.table.row_rule)
@@ -234,7 +244,10 @@ def test_a_file_with_sframe_alone_shows_the_rows_of_that(tmp_path: Path) -> None
     assert (functions.call_frames, functions.saved, functions.comparison, functions.versions) == (None, None, None, {})
     assert functions.names == ["f0", "f1", "f2"]
     assert functions.table.range_rows.tolist() == [4, 4, 4]
-    (listing, rows) = binary_figures(tmp_path / "file")
+    summary, listing, rows = binary_figures(tmp_path / "file")
+    assert [column.name for column in summary.columns if column.name.startswith("v")] == []
+    ((functions_told, *_, frames, sframe, equal),) = summary.rows
+    assert (functions_told, frames, sframe, equal) == (3, 0, len(small(3).bytes()), None)
     assert [column.name for column in listing.columns if column.name.startswith("v")] == []
     assert next(rows.rows) == (".text", TEXT, TEXT, 1, "rsp+8", "*(CFA-8)", "unchanged", False)
 
@@ -249,7 +262,9 @@ def test_what_sframe_says_otherwise_is_counted_as_compare_does(tmp_path: Path) -
     functions = read(path)
     (pair,) = compare(path)
     assert functions.comparison.bytes_of.tolist() == pair.comparison.bytes_of.tolist()
-    listing, _ = binary_figures(path)
+    summary, listing, _ = binary_figures(path)
+    whole = sum(pair.comparison.code_bytes(verdict) for verdict in Verdict if verdict is not Verdict.NEITHER)
+    assert next(summary.rows)[-1] == pair.comparison.code_bytes(Verdict.EQUAL) / whole
     found = [row[-1] for row in listing.rows]
     assert found == [0, 30, 32]
 
@@ -257,7 +272,7 @@ def test_what_sframe_says_otherwise_is_counted_as_compare_does(tmp_path: Path) -
 def test_rows_of_a_procedure_linkage_table_are_given_for_one_turn(tmp_path: Path) -> None:
     plt = expr("breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus")
     path = written(tmp_path, program((TEXT, 0x40, f"def_cfa_expression {plt}")))
-    _, rows = binary_figures(path)
+    _, _, rows = binary_figures(path)
     assert [(start, size, text) for _, _, start, size, text, *_ in rows.rows] == [
         (TEXT, 11, "rsp+8"),
         (TEXT + 11, 5, "rsp+16"),
@@ -333,6 +348,6 @@ def test_the_page_takes_the_place_of_a_former_one_only_when_it_is_whole(tmp_path
 def test_a_function_without_rows_is_listed_without_rows(version: int, tmp_path: Path) -> None:
     builder = small(version)
     builder.function(TEXT + 0x60, 32)
-    functions, rows = binary_figures(written(tmp_path, linked(builder.bytes())))
+    _, functions, rows = binary_figures(written(tmp_path, linked(builder.bytes())))
     assert [one[1] for one in functions.rows] == [TEXT, TEXT + 0x20, TEXT + 0x40, TEXT + 0x60]
     assert {one[1] for one in rows.rows} == {TEXT, TEXT + 0x20, TEXT + 0x40}

@@ -77,7 +77,7 @@ def _meta(functions: ListedFunctions) -> dict[str, Any]:
         "source": functions.source,
         "frames": {".eh_frame": sizes.eh_frame, ".eh_frame_hdr": sizes.eh_frame_hdr, ".debug_frame": sizes.debug_frame},
         "counts": {
-            "functions": len(np.unique(table.range_origin)) if call_frames is None else call_frames.functions,
+            "functions": functions.count,
             "rows": len(table.row_rule),
             "codeBytes": int(functions.inside.sum()),
             "beyond": int(np.count_nonzero(functions.inside < table.range_size)),

@@ -65,6 +65,13 @@ class ListedFunctions:
         return len(self.table)
 
     @cached_property
+    def count(self) -> int:
+        """How many functions there are; some are in several pieces, which `len` counts."""
+        if self.call_frames is not None:
+            return self.call_frames.functions
+        return len(np.unique(self.table.range_origin))
+
+    @cached_property
     def comparison(self) -> Comparison | None:
         """What the SFrame of the file says against the call frame information, if it has both."""
         return None if self.call_frames is None or self.sframe is None else compare(self.table, self.sframe.table)

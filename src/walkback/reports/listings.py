@@ -15,7 +15,7 @@ import numpy as np
 
 from walkback.base.arrays import I64
 from walkback.elf import DEBUG_ROOTS
-from walkback.reports.figurecolumns import addresses, counts, sizes, texts
+from walkback.reports.figurecolumns import addresses, counts, shares, sizes, texts
 from walkback.reports.figures import Column
 from walkback.reports.functions import ListedFunctions, functions_of, rules_of
 from walkback.reports.opening import one_elf_file
@@ -35,10 +35,51 @@ class Listing:
 
 def binary_figures(
     path: str | os.PathLike[str], *, debug_roots: Sequence[str] = DEBUG_ROOTS
-) -> tuple[Listing, Listing]:
-    """The functions of an ELF file, or of a member of an archive, and their rows."""
+) -> tuple[Listing, Listing, Listing]:
+    """The numbers of an ELF file, or of a member of an archive, its functions, and their rows."""
     functions = functions_of(one_elf_file(path), debug_roots)
-    return _function_listing(functions), _row_listing(functions)
+    return _summary_listing(functions), _function_listing(functions), _row_listing(functions)
+
+
+def _summary_listing(functions: ListedFunctions) -> Listing:
+    """One row, with the numbers that the page begins with."""
+    versions = sorted(functions.versions)
+    columns = (
+        *counts(functions="Functions", rows="Rows"),
+        *sizes(text="Code", code="Described", frames="Call frames"),
+        *sizes(**{f"v{version}_bytes": f"V{version}" for version in versions}),
+        *shares(**{f"v{version}_covered": f"In V{version}" for version in versions}),
+        *sizes(sframe="Existing SFrame"),
+        *shares(equal="Agrees"),
+    )
+    return Listing("summary", "At a glance", columns, iter([_summary_row(functions, versions)]))
+
+
+def _summary_row(functions: ListedFunctions, versions: Sequence[int]) -> tuple[Any, ...]:
+    measured = functions.sizes
+    made = [measured.versions[version] for version in versions]
+    of_frames = functions.source == ".debug_frame"
+    return (
+        functions.count,
+        len(functions.table.row_rule),
+        measured.text_bytes,
+        int(functions.inside.sum()),
+        measured.debug_frame if of_frames else measured.eh_frame + measured.eh_frame_hdr,
+        *(one.parts.total for one in made),
+        *(one.covered / functions.count if functions.count else None for one in made),
+        None if measured.sframe is None else measured.sframe.parts.total,
+        _equal_share(functions),
+    )
+
+
+def _equal_share(functions: ListedFunctions) -> float | None:
+    """Of the code that SFrame or call frame information describes, the share that both describe alike."""
+    comparison = functions.comparison
+    if comparison is None:
+        return None
+    found = {verdict: comparison.code_bytes(verdict) for verdict in Verdict if verdict is not Verdict.NEITHER}
+    whole = sum(found.values())
+    return found[Verdict.EQUAL] / whole if whole else None
 
 
 def _function_listing(functions: ListedFunctions) -> Listing:
@@ -51,7 +92,7 @@ def _function_listing(functions: ListedFunctions) -> Listing:
         *counts(rows="Rows"),
         *sizes(fde_bytes="Call frame information", **{f"v{version}_bytes": f"V{version}" for version in versions}),
         *texts(**{f"v{version}_reason": f"Not in V{version}" for version in versions}, signal="Signal frame"),
-        *sizes(different_bytes="Code of which .sframe says something else"),
+        *sizes(different_bytes="Code where .sframe differs"),
     )
     return Listing("functions", "Functions", columns, _function_rows(functions, versions))
 
