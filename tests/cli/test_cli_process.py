@@ -209,6 +209,18 @@ def test_colour_is_for_terminals(tmp_path: Path) -> None:
         assert b"\x1b" not in on(verb, path).stdout
 
 
+def test_colour_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, linked(small(num_fres=13).bytes()))
+    for verb, coloured in (("show", b"\x1b[1mf1\x1b[0m"), ("check", b"\x1b[31mbroken")):
+        assert coloured in run(verb, "--color", "always", path).stdout
+        assert b"\x1b" not in on_a_terminal(verb, "--color", "never", path)
+        monkeypatch.setenv("NO_COLOR", "1")
+        assert b"\x1b" not in on_a_terminal(verb, path)
+        assert coloured in on_a_terminal(verb, "--color", "always", path)
+        monkeypatch.setenv("NO_COLOR", "")
+        assert coloured in on_a_terminal(verb, path)
+
+
 def test_a_terminal_and_a_pipe_have_the_same_text(library: Path) -> None:
     plain = re.sub(rb"\x1b\[\d*m", b"", on_a_terminal("show", library)).replace(b"\r\n", b"\n")
     assert plain == run("show", library).stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -24,6 +25,27 @@ EXIT_UNREADABLE = 3
 
 FILE = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=INPUT_FILE)
 SECTION = click.option("--section", metavar="NAME", help="Use the ELF section of this name.", shell_complete=sections)
+
+
+def _choose_colour(ctx: click.Context, _param: click.Parameter, when: str) -> None:
+    """Without a choice terminals get colour, unless NO_COLOR is set."""
+    ctx.color = {"always": True, "never": False}.get(when, False if os.environ.get("NO_COLOR") else None)
+
+
+def is_coloured(ctx: click.Context) -> bool:
+    """Whether standard output gets colour."""
+    return sys.stdout.isatty() if ctx.color is None else ctx.color
+
+
+COLOUR = click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    expose_value=False,
+    callback=_choose_colour,
+    help="Colour the output; auto does so on a terminal, unless NO_COLOR is set.",
+)
 CALL_FRAMES = click.option(
     "--section", metavar="NAME", help="Use the call frame information of this section.", shell_complete=sections
 )

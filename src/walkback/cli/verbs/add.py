@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from walkback.cli.consumer import FOR_ANY, refuse_both
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, percent, print_derived
 from walkback.cli.output import CALL_FRAMES, EXIT_FINDINGS, EXIT_FINE, FILE, JSON, for_each_file, guarded
 from walkback.cli.paths import account, output_for
+from walkback.cli.progress import progress
 from walkback.cli.trees import binaries, link_again
 from walkback.cli.written import IN_PLACE
 
@@ -159,7 +161,14 @@ def _of_folder(folder: str, work: Callable[[str], int], total: _Total) -> int:
         return status
 
     def of_all(folder: str) -> int:
-        return max((guarded(with_links, names, names[0]) for names in binaries(folder)), default=EXIT_FINE)
+        found = list(binaries(folder))
+        status = EXIT_FINE
+        shown = not sys.stdout.isatty()  # whose lines show how far this is
+        with progress("adding SFrame", len(found), "binaries", shown=shown) as move:
+            for number, names in enumerate(found, start=1):
+                status = max(status, guarded(with_links, names, names[0]))
+                move(number, total.binaries)
+        return status
 
     return guarded(of_all, folder, folder)
 

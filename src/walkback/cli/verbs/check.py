@@ -8,7 +8,17 @@ import click
 
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
-from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, FILE, JSON, SECTION, check_options, for_each_file
+from walkback.cli.output import (
+    ADDRESS,
+    COLOUR,
+    EXIT_FINDINGS,
+    EXIT_FINE,
+    FILE,
+    JSON,
+    SECTION,
+    check_options,
+    for_each_file,
+)
 
 if TYPE_CHECKING:
     from walkback.sframe.checking import Finding, Report
@@ -36,6 +46,7 @@ if TYPE_CHECKING:
 @JSON
 @SECTION
 @ADDRESS
+@COLOUR
 @click.pass_context
 def check(
     ctx: click.Context,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +11,7 @@ from walkback.cli.command import verb
 from walkback.cli.completion import functions
 from walkback.cli.output import (
     ADDRESS,
+    COLOUR,
     EXIT_FINDINGS,
     EXIT_FINE,
     FILE,
@@ -21,6 +21,7 @@ from walkback.cli.output import (
     complain,
     for_each_file,
     guarded,
+    is_coloured,
     write,
 )
 from walkback.cli.walking import DEMANGLE, SHORT_NAMES, how_to_name
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 @SHORT_NAMES
 @SECTION
 @ADDRESS
+@COLOUR
 @click.pass_context
 def show(
     ctx: click.Context,
@@ -137,7 +139,7 @@ def _show_piece(
         if not len(view.chosen):
             return EXIT_FINE
     if style == "readable":
-        write(readable.dump(view, colour=sys.stdout.isatty()))
+        write(readable.dump(view, colour=is_coloured(click.get_current_context())))
     else:
         write({"gnu": gnu.dump, "llvm": llvm.dump, "json": json.dump}[style](view))
     if piece.position:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import processes
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
-from walkback.cli.paths import INPUT_FILE, opened, refuse_input, refuse_terminal
+from walkback.cli.paths import INPUT_FILE, is_stdout, opened, refuse_input, refuse_terminal
+from walkback.cli.progress import progress
 from walkback.cli.storing import LABEL, STORE, check_store, storing
 from walkback.cli.walking import (
     FORMAT_NAMES,
@@ -112,8 +114,14 @@ def stack(
 
         stopper = Stopper(int(target) if live else target, exe=exe, stack_bytes=stack_bytes, **common.walking())
         shots = _Shots(stopper, repeat, interval)
-        with storing(store, labels, stopper) as keep:
-            _write(shots.each(keep), stopper, name, common, registers=registers)
+        # Lines that are printed to the terminal while the bar is there would tear it.
+        printed = common.output is None or is_stdout(common.output)
+        shown = repeat > 1 and not (printed and sys.stdout.isatty())
+        with (
+            storing(store, labels, stopper) as keep,
+            progress("sampling", repeat, "snapshots", shown=shown) as move,
+        ):
+            _write(shots.each(keep, move), stopper, name, common, registers=registers)
         return shots.print(target, common.only)
 
     ctx.exit(guarded(work, target, f"process {target}" if live else target))
@@ -159,10 +167,11 @@ class _Shots:
         finally:
             signal.signal(signal.SIGINT, former)
 
-    def each(self, keep: Callable[[SampleBatch], None]) -> Iterator[ThreadStacks]:
+    def each(self, keep: Callable[[SampleBatch], None], move: Callable[[int, int], None]) -> Iterator[ThreadStacks]:
         """All of them, each of which is kept before it is shown."""
-        for shot in self:
+        for number, shot in enumerate(self, start=1):
             keep(shot.batch())
+            move(number, number)
             yield shot
 
     def _interrupt(self, _number: int, _frame: object) -> None:

@@ -151,7 +151,7 @@ def _unwind(file: str, wanted: _Wanted, common: Shared) -> int:
     shown = not streamed or not printed or not sys.stdout.isatty()
     with (
         storing(wanted.store, wanted.labels, unwinding, by_period=wanted.by_period) as keep,
-        progress("unwinding", unwinding.recording.total, shown=shown) as move,
+        progress("unwinding", unwinding.recording.total, "samples", shown=shown) as move,
     ):
 
         def batches() -> Iterator[SampleBatch]:
@@ -159,7 +159,7 @@ def _unwind(file: str, wanted: _Wanted, common: Shared) -> int:
                 ends[:] += np.bincount(batch.end, minlength=256)
                 keep(batch)
                 yield batch
-                move(unwinding.recording.position())
+                move(unwinding.recording.position(), int(ends.sum()))
 
         if form is not None and streamed:
             with opened(common.output) as out:
@@ -193,10 +193,10 @@ def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, co
         cache=common.cache,
     )
     samples = 0
-    with progress("comparing", comparing.recording.total) as move:
+    with progress("comparing", comparing.recording.total, "samples") as move:
         for count in comparing:
             samples += count
-            move(comparing.recording.position())
+            move(comparing.recording.position(), samples)
     rows = comparing.rows
     if as_json:
         for row in rows:
