@@ -30,7 +30,7 @@ def _survey_says(rows: list[dict[str, Any]]) -> str:
 
 SURVEY = Figure(
     "survey",
-    "What was surveyed",
+    "Totals",
     "Files on disk that are ELF files or contain some; the ELF files in them, each counted once however many copies "
     "exist; and the totals of these.",
     (
