@@ -15,7 +15,7 @@ from pathlib import Path
 
 from inputs import BIN
 from walkback.capture.methods import accuracy
-from walkback.stacks.accuracy import Accuracy, chart, share
+from walkback.stacks.accuracy import Accuracy, chart, frames_right, share
 
 _PERF = shutil.which("perf") or str(BIN / "perf")
 _SOURCE = Path(__file__).with_name("accuracy.cc")
@@ -29,15 +29,17 @@ def work():
 threads = [threading.Thread(target=work) for _ in range(3)]
 [one.start() for one in threads]; [one.join() for one in threads]
 """
+_WAYS = {"sframe": "SFrame", "cfi": "call frame information", "fp": "frame pointers"}
 _KEEPS = ("-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--chart", help="where the chart of the first program goes, as SVG")
+    parser.add_argument("--chart", help="where the chart of all programs goes, as SVG")
     options = parser.parse_args()
-    print("| program | way | complete stacks | exact stacks | frames right | missed | invented | ns/frame |")
+    print("| program | way | complete stacks | exact stacks | frames right | missed | invented | ns per frame |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
+    groups = []
     with tempfile.TemporaryDirectory() as name:
         for title, command in _programs(Path(name)):
             data = Path(name) / "perf.data"
@@ -46,9 +48,11 @@ def main() -> None:
             rows = accuracy(data, ("sframe", "cfi", "fp"))
             for row in rows:
                 print(_line(title if row is rows[0] else "", row))
-            if options.chart:
-                Path(options.chart).write_text(chart(rows, f"{title}: how right, against call frame information"))
-                options.chart = None
+            # Call frame information is what the others are compared with.
+            right = [(_WAYS[name], part) for name, part in frames_right(rows) if name != "cfi"]
+            groups.append((title.replace("`", ""), right))
+    if options.chart:
+        Path(options.chart).write_text(chart(groups, "Frames right, against call frame information"))
 
 
 def _programs(folder: Path) -> list[tuple[str, list[str]]]:
@@ -57,18 +61,18 @@ def _programs(folder: Path) -> list[tuple[str, list[str]]]:
     for program, options in ((plain, ()), (kept, _KEEPS)):
         subprocess.run(["g++", "-O2", *options, "-o", program, _SOURCE, "-pthread"], check=True)
     found = [
-        ("C++, -O2", [str(plain)]),
-        ("the same, -fno-omit-frame-pointer", [str(kept)]),
-        ("the C++ compiler (Debian)", ["g++", "-O2", "-c", "-o", str(folder / "made.o"), str(_SOURCE)]),
+        ("C++, `-O2`", [str(plain)]),
+        ("the same, `-fno-omit-frame-pointer`", [str(kept)]),
+        ("the C++ compiler of Debian", ["g++", "-O2", "-c", "-o", str(folder / "made.o"), str(_SOURCE)]),
     ]
     python = Path("/usr/bin/python3")
-    return [*found, ("Python (Debian)", [str(python), "-c", _PYTHON])] if python.exists() else found
+    return [*found, ("Python of Debian", [str(python), "-c", _PYTHON])] if python.exists() else found
 
 
 def _line(title: str, row: Accuracy) -> str:
     cells = (
         title,
-        row.method,
+        _WAYS[row.method],
         share(row.complete, row.stacks),
         share(row.exact, row.stacks),
         share(row.agreeing, row.reference_frames),
@@ -76,7 +80,7 @@ def _line(title: str, row: Accuracy) -> str:
         share(row.invented, row.frames),
         f"{row.per_frame:.0f}",
     )
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join(cells)} |".replace("|  |", "| |")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How right ways of walking are: what is counted, on stacks made by hand and on recordings."""
+"""The accuracy of ways of walking: what is counted, on stacks made by hand and on recordings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from perfbuilder import CALLCHAIN, IP, TID, TIME, Attr, Builder
 from recorded import PID, hello, recording
 from walkback.capture.methods import METHODS, Comparing, _add, accuracy
-from walkback.stacks.accuracy import Accuracy, bars, chart, share, table
+from walkback.stacks.accuracy import Accuracy, bars, chart, frames_right, measures, share, table
 from walkback.stacks.stacks import End, FrameKind, How, Stacks
 
 pytestmark = pytest.mark.kernel
@@ -206,12 +206,14 @@ def test_the_table_is_aligned() -> None:
 
 
 def test_the_chart_has_a_bar_for_each_share() -> None:
-    root = ElementTree.fromstring(chart(ROWS, 'a < b & "c"'))
+    root = ElementTree.fromstring(chart(measures(ROWS), 'a < b & "c"'))
     name = "{http://www.w3.org/2000/svg}"
     widths = [float(one.attrib["width"]) for one in root.iter(f"{name}rect")][1::2]
     assert len(widths) == 6
     assert (widths[1], widths[3]) == (0, 480)
     assert 'a < b & "c"' in {one.text for one in root.iter(f"{name}text")}
+    groups = [("one", frames_right(ROWS)), ("other", frames_right(ROWS[:1]))]
+    assert chart(groups, "frames").count("<rect") == 6
     lines = bars(ROWS, 10)
     assert len(lines) == 9
     assert lines[5].count("█") == 10

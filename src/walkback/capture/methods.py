@@ -1,4 +1,4 @@
-"""How right each way of walking is on a recording.
+"""The accuracy of each way of walking a recording.
 
 Every sample is walked by call frame information, which is the reference, and by each way that is asked for.
 """
@@ -84,7 +84,7 @@ def accuracy(
     sysroot: str | os.PathLike[str] | None = None,
     buildid_dir: str | os.PathLike[str] | None = None,
 ) -> list[Accuracy]:
-    """How right each of the methods is on a whole recording.
+    """The accuracy of each method on a whole recording.
 
     >>> [row] = walkback.capture.accuracy("perf.data", ["fp"])
     >>> row.method, row.stacks

@@ -1,4 +1,4 @@
-"""How right each way of walking is, as a table, a chart, and objects.
+"""The accuracy of each way of walking, as a table, a chart, and objects.
 
 The reference is call frame information; what the other ways find is held against it, frame by frame.
 """
@@ -133,20 +133,33 @@ _ROW, _LEFT, _WIDTH = 22, 150, 480
 _COLOURS = ("#2f6f9f", "#c9822b", "#5b8f4e", "#8a5fa8")
 
 
-def chart(rows: Sequence[Accuracy], title: str) -> str:
-    """The chart as SVG; readable on light and dark ground."""
+Bars = Sequence[tuple[str, float]]
+"""The name and the length of each, at most 1."""
+
+
+def measures(rows: Sequence[Accuracy]) -> list[tuple[str, Bars]]:
+    """What the chart of one recording shows: of each measure a bar for each way."""
+    return [(title, [(one.method, _part(one, name)) for one in rows]) for title, name in _BARS]
+
+
+def frames_right(rows: Sequence[Accuracy]) -> Bars:
+    """Of each way how many of the frames it has right."""
+    return [(one.method, _part(one, "agreeing")) for one in rows]
+
+
+def chart(groups: Sequence[tuple[str, Bars]], title: str) -> str:
+    """Bars below headings as SVG; readable on light and dark ground."""
     y = 34
     parts = [f'<text x="8" y="20" font-weight="bold">{escape(title)}</text>']
-    for heading, name in _BARS:
+    for heading, group in groups:
         y += 18
-        parts.append(f'<text x="8" y="{y}" font-weight="bold">{heading}</text>')
+        parts.append(f'<text x="8" y="{y}" font-weight="bold">{escape(heading)}</text>')
         y += 8
-        for number, one in enumerate(rows):
-            part = _part(one, name)
+        for number, (name, part) in enumerate(group):
             colour = _COLOURS[number % len(_COLOURS)]
             text = y + 15
             parts += [
-                f'<text x="{_LEFT - 8}" y="{text}" text-anchor="end">{escape(one.method)}</text>',
+                f'<text x="{_LEFT - 8}" y="{text}" text-anchor="end">{escape(name)}</text>',
                 f'<rect x="{_LEFT}" y="{y + 3}" width="{_WIDTH}" height="{_ROW - 6}" fill="#888" opacity="0.18"/>',
                 f'<rect x="{_LEFT}" y="{y + 3}" width="{part * _WIDTH:.1f}" height="{_ROW - 6}" fill="{colour}"/>',
                 f'<text x="{_LEFT + _WIDTH + 8}" y="{text}">{100 * part:.2f} %</text>',

@@ -181,7 +181,7 @@ def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, co
 
     from walkback.base.replace import replace_file
     from walkback.capture.methods import Comparing
-    from walkback.stacks.accuracy import bars, table
+    from walkback.stacks.accuracy import bars, measures, table
     from walkback.stacks.accuracy import chart as drawn
 
     comparing = Comparing(
@@ -209,7 +209,7 @@ def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, co
             for line in bars(rows):
                 click.echo(line)
     if chart is not None:
-        replace_file(chart, [drawn(rows, f"How right, against call frame information: {file}").encode()])
+        replace_file(chart, [drawn(measures(rows), f"Accuracy against call frame information: {file}").encode()])
     walked = any(row.stacks for row in rows)
     if not walked:
         complain(f"{file}: {NOTHING_TO_WALK if samples else NO_SAMPLES}")
