@@ -1,7 +1,7 @@
 """Makes the pictures of the documents anew; `make pictures` runs it.
 
 They are what a browser shows of pages that walkback makes here: a flame graph of perl as the distribution built it,
-without frame pointers.
+without frame pointers, and the first screen of a survey of this system's programs.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, Browser() as browser:
         page = browser.page(flame_graph(Path(folder)), width=1100, height=520)
         page.screenshot(ROOT / "docs" / "flamegraph.png")
+        page = browser.page(survey(Path(folder)), width=1100, height=520)
+        page.screenshot(ROOT / "docs" / "survey.png")
 
 
 def flame_graph(folder: Path) -> Path:
@@ -43,6 +45,12 @@ def flame_graph(folder: Path) -> Path:
     subprocess.run([*record, "-o", "perf.data", "--", "perl", "-e", PERL], cwd=folder, check=True)
     subprocess.run([WALKBACK, "unwind", "perf.data", "--format", "html", "-o", "perl.html"], cwd=folder, check=True)
     return folder / "perl.html"
+
+
+def survey(folder: Path) -> Path:
+    subprocess.run([WALKBACK, "survey", "/usr/bin", "-o", "survey"], cwd=folder, check=True)
+    subprocess.run([WALKBACK, "report", "survey", "-o", "survey.html"], cwd=folder, check=True)
+    return folder / "survey.html"
 
 
 if __name__ == "__main__":
