@@ -206,7 +206,7 @@ def test_a_recording_whose_file_is_gone_has_its_images_too(tmp_path: Path) -> No
     program = hello(tmp_path)
     (tmp_path / "perf.data").write_bytes(recording(program))
     before = imagemaps.images(tmp_path / "perf.data")
-    assert before.notes == [f"{program}: its build ID was not recorded, and is taken from the file that is there"]
+    assert before.notes == [f"{program}: its build ID was not recorded; that of the current file is used"]
     program.unlink()
     after = imagemaps.images(tmp_path / "perf.data")
     assert after.images.images == (before.images.images[0]._replace(build_id=None),)

@@ -229,7 +229,7 @@ def test_a_core_file_and_a_recording_are_written(tmp_path: Path) -> None:
             done = run("cif", "encode", tmp_path / name, *chosen)
             (one,) = decode_images(done.stdout).images
             assert (done.returncode, one.path) == (0, str(program))
-            assert told(done)[1].endswith("its build ID was not recorded, and is taken from the file that is there")
+            assert told(done)[1].endswith("its build ID was not recorded; that of the current file is used")
     assert told(run("cif", "encode", tmp_path / "perf.data", "--pid", "7")) == (
         1,
         f"{tmp_path}/perf.data: no sample is of process 7; there is {PID}",

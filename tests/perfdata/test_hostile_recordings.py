@@ -251,7 +251,7 @@ def test_names_and_processes_without_end_are_bounded(tmp_path: Path, monkeypatch
     recording, count = read_file(builder.file(), tmp_path / "perf.data")
     assert count == 200
     assert len(recording.comms) == 20
-    assert "not all of them" in recording.troubles[-1]
+    assert "too many processes, threads or files" in recording.troubles[-1]
 
 
 @pytest.mark.parametrize("byteorder", ["little", "big"])

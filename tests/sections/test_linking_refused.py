@@ -54,7 +54,7 @@ def test_a_function_whose_symbol_is_elsewhere_is_not_dead(
 def test_a_result_without_functions_is_none(tmp_path: Path) -> None:
     """The section stands over all the code that it is about, so that its starts mean no code."""
     path = written(tmp_path, small(address=TEXT).bytes())
-    with pytest.raises(MissingError, match="none of the 3 functions describes code that is there"):
+    with pytest.raises(MissingError, match="none of the 3 functions describes existing code"):
         link([f"{path}@{TEXT:#x}"], tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

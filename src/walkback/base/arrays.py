@@ -55,7 +55,7 @@ def ends_of(start: U64, size: U64) -> U64:
 
 
 def longer(array: Numbers, size: int) -> Numbers:
-    """A copy with room for `size` values or rows, of which the last have none yet."""
+    """A copy with room for `size` values or rows; those at the end are not set yet."""
     copy: Numbers = np.empty((size, *array.shape[1:]), array.dtype)
     copy[: len(array)] = array
     return copy
@@ -69,7 +69,7 @@ def changes(*columns: Numbers) -> Bools:
 
 
 def runs(first: I64, counts: I64) -> I64:
-    """One run of numbers after the other: each begins with its first one and has so many."""
+    """Runs of consecutive numbers, one run after another: run i has `counts[i]` numbers, from `first[i]` on."""
     ends = np.cumsum(counts)
     numbers: I64 = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(first - (ends - counts), counts)
     return numbers

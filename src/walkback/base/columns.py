@@ -27,7 +27,7 @@ def _registered(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], 
     if any(isinstance(value, bytes | bytearray) for value in listed):  # would become their repr
         digits = [None if value is None else _bytes(value).hex() for value in listed]
         return np.array(digits, object), f"unhex({name})"
-    # Objects of which there is none would have no type.
+    # A column without any value would have no type.
     kept = name if any(value is not None for value in listed) else f"CAST({name} AS VARCHAR)"
     return np.fromiter((spelled_out(value) if isinstance(value, str) else value for value in listed), object), kept
 
@@ -55,7 +55,7 @@ class NamedColumns(dict[str, npt.NDArray[Any]]):
         for number, (name, values) in enumerate(self.items()):
             array, answer = _registered(np.ma.getdata(values), f"values{number}")
             arrays[f"values{number}"] = array
-            if values.dtype.kind == "f":  # of which DuckDB takes NaN for a missing one
+            if values.dtype.kind == "f":  # DuckDB takes NaN for a missing value
                 arrays[f"nan{number}"] = np.isnan(np.ma.getdata(values))
                 answer = f"CASE WHEN nan{number} THEN 'NaN' ELSE {answer} END"
             if np.ma.is_masked(values):

@@ -75,9 +75,9 @@ class Decoder(Protocol):
 
 
 def decompressed(method: Method, pull: Callable[[int], bytes | memoryview]) -> Iterator[bytes]:
-    """What the streams hold that follow each other here; `pull` gives at most so many bytes, and none at the end.
+    """The contents of consecutive streams; `pull` gives at most as many bytes as asked for, and none at the end.
 
-    Streams of millions of blocks with next to nothing in them are nobody's, and would take as long as they liked.
+    A stream of millions of nearly empty blocks is refused: no honest file has one, and reading it could take forever.
     """
     make, errors = _decoders(method)
     stored: bytes | memoryview = pull(STEP)

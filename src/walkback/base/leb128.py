@@ -11,7 +11,7 @@ DIGIT_BITS = 7
 SIGN = 0x40
 """The bit of the last byte that a negative number has."""
 WORD_DIGITS = 10
-"""So many digits hold 64 bits."""
+"""Digits that 64 bits need."""
 
 
 @cython.cfunc

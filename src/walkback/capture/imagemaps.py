@@ -153,7 +153,7 @@ def _image(module: Module, bias: int, space: Space, rows: list[int], troubles: l
         troubles.append(f"{path}: its name is not UTF-8, and is changed in the map")
     build_id = module.build_id or (build_id_of(module.elf) if module.elf is not None else None)
     if build_id is not None and module.build_id is None and module.opened is None and module.image is None:
-        notes.append(f"{path}: its build ID was not recorded, and is taken from the file that is there")
+        notes.append(f"{path}: its build ID was not recorded; that of the current file is used")
     return Image(shown, build_id, base, min(last, 2**64 - 2) + 1)
 
 

@@ -307,13 +307,13 @@ def _repeat(
     room: cython.Py_ssize_t,
     more: cython.ulonglong,
 ) -> cython.Py_ssize_t:
-    """Repeat the frame of the run before `run`; returns the run behind, -1 if there is no room for it."""
+    """Repeat the frame of the run before `run`; returns the next free run, or -1 if there is no room."""
     if times[run - 1] <= _WORD - more:
         times[run - 1] += more
         return run
     if run >= room:
         return -1
-    # So many frames are counted in two runs.
+    # The sum does not fit into one run: the new frames get a second one.
     kind[run] = kind[run - 1]
     value[run] = value[run - 1]
     times[run] = more

@@ -208,9 +208,9 @@ class _MapReader:
         return path
 
     def _read_address(self, size: int, number: int, *, is_difference: bool) -> int:
-        """Sign-extended to the word, of which a wider one keeps the lowest bits.
+        """Read a number with its sign; if it is wider than a word, only its lowest bits count.
 
-        Swift writes differences of what is extended to 64 bits, which can take a byte that only has the sign.
+        Swift extends addresses to 64 bits before it writes their difference, which can take one more byte for the sign.
         """
         start = self._pos
         value = int.from_bytes(self._take(size, f"image {number}: an address"), "big", signed=True)

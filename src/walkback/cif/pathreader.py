@@ -115,7 +115,7 @@ class PathReader:
         return piece if len(piece) == size else None
 
     def _fits(self, start: int, size: int) -> bool:
-        """Whether the path is good and can have so many bytes more."""
+        """Whether the path is good so far and may have `size` more bytes."""
         if self._trouble is None:
             length = len(self._text) + size
             if length > layout.LONGEST_PATH:

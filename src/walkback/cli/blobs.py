@@ -65,9 +65,10 @@ def read_blob(source: str, form: str = "auto", key: str = "backtrace") -> Blob:
 
 
 def read_blobs(source: str, form: str = "auto", key: str = "backtrace") -> list[Blob]:
-    """All blobs of an input, at least one; several are only in Swift's JSON, of which `key` says what is wanted.
+    """All blobs of an input, at least one; only Swift's JSON has several.
 
-    `key` is "backtrace" or "imageMap". Raises UnreadableError, and MissingError for JSON without such a blob.
+    In JSON, `key` selects them: "backtrace" or "imageMap". Raises UnreadableError, and MissingError for JSON without
+    such a blob.
     """
     name, data = _input(source, form)
     found = list(_blobs(name, data, form, key))

@@ -92,7 +92,7 @@ def _scan(cursor: Cursor, eh: cython.bint, entries: cython.longlong[:, ::1]):
 @cython.final
 @cython.cclass
 class CieReader:
-    """Reads CIEs into their columns, of which `fields` and `end` are known."""
+    """Reads CIEs into their columns; `fields` and `end` are already filled in."""
 
     cursor: Cursor
     address: cython.ulonglong

@@ -210,7 +210,7 @@ class ProgramReader:
         return self.cursor.uleb()
 
     def skip_block(self) -> cython.int:
-        """Go past a block of bytes, in front of which its size stands."""
+        """Skip a block of bytes and the size in front of it."""
         size: cython.ulonglong = self.uleb()
         if size > cython.cast(cython.ulonglong, self.cursor.end - self.cursor.pos):
             self.cursor.failed = True

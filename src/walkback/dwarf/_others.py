@@ -268,7 +268,7 @@ class Sets:
     def run(
         self, reader: ProgramReader, row: cython.Py_ssize_t, rows: cython.Py_ssize_t, row_set: cython.uint[::1]
     ) -> cython.int:
-        """Run a program that has so many rows, the first with this number; a CIE has none. Returns `_FULL` or 0."""
+        """Run a program with `rows` rows, numbered from `row` on; a CIE has none. Returns `_FULL` or 0."""
         last: cython.Py_ssize_t = row + rows
         location: cython.ulonglong = 0
         number: cython.int

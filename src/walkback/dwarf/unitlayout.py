@@ -52,7 +52,7 @@ OFFSETS: Final = frozenset({DW_FORM_STRP, 0x17, 0x1D, DW_FORM_LINE_STRP, 0x1F20,
 LEB128: Final = frozenset({0x0D, 0x0F, 0x15, DW_FORM_STRX, 0x1B, 0x22, 0x23, 0x1F01, DW_FORM_GNU_STR_INDEX})
 """Forms that are one number: also sdata, udata, ref_udata, addrx, loclistx, rnglistx, GNU_addr_index."""
 BLOCKS: Final = {0x03: 2, 0x04: 4, 0x09: 0, 0x0A: 1, 0x18: 0}
-"""Forms that say their length first, in so many bytes or as LEB128: block2, block4, block, block1, exprloc."""
+"""Forms that begin with their length, in this many bytes, 0 for LEB128: block2, block4, block, block1, exprloc."""
 STRING_INDICES: Final = frozenset(
     {DW_FORM_STRX, DW_FORM_STRX1, DW_FORM_STRX2, DW_FORM_STRX3, DW_FORM_STRX4, DW_FORM_GNU_STR_INDEX}
 )

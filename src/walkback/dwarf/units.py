@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 _MOST_UNITS = 20_000
 """Of all kinds."""
 _MOST_DISTINCT = 1000
-"""Honest files name a handful of producers; what comes after so many counts as nameless."""
+"""The most producers that are counted by name; honest files have a handful, and any more count as nameless."""
 _MOST_SEARCHED = 256 << 20
 _LONGEST_TABLE = 1 << 20
-"""Where declarations are searched: in all, and for one unit."""
+"""Bytes searched for declarations: in all, and for one unit."""
 _LARGEST = 64 << 20
-"""To how many bytes copies may come, which compressed and relocatable files need: more costs more than it is worth."""
+"""The most bytes of copies, which compressed and relocatable files need; more would cost more than it is worth."""
 _LONGEST = 256
 """GCC lists all its options; the beginning is enough."""
 _SEEN = 64
-"""Declarations that stand in so many bytes are read once, as most units have the same."""
+"""A declaration of at most this many bytes is read once, as most units have the same one."""
 
 _SECTION = re.compile(r"\.z?debug_(.*)")
 _NAMES = ("info", "abbrev", "str", "line_str", "str_offsets")

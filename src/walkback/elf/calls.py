@@ -33,7 +33,7 @@ _PADDING = {
 
 
 def after_call(elf: ElfFile, addresses: Addresses, functions: Addresses) -> Bools:
-    """Of which addresses of a linked file a call instruction ends there; `functions` are where functions begin."""
+    """Which addresses of a linked file directly follow a call instruction; `functions` are where functions begin."""
     found = np.zeros(len(addresses), np.bool_)
     known = _Targets(elf, functions)
     for inside, before in _code_at(elf, addresses, -_LONGEST, _LONGEST):
@@ -60,7 +60,7 @@ def is_padding(elf: ElfFile, addresses: Addresses) -> Bools:
 
 
 def _code_at(elf: ElfFile, addresses: Addresses, first: int, size: int) -> Iterator[tuple[Indices, Bytes]]:
-    """So many bytes from each address plus `first` on, a row for each address where an executable segment has them."""
+    """For each executable segment, the addresses with `size` bytes in it from `address + first` on, and those bytes."""
     segments = elf.segments
     code = (segments["type"] == layout.PT_LOAD) & ((segments["flags"] & layout.PF_X) != 0)
     for index in np.flatnonzero(code).tolist():

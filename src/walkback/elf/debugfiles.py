@@ -83,11 +83,11 @@ def debug_link(elf: ElfFile) -> DebugLink | None:
 
 
 def debug_file(elf: ElfFile, roots: Sequence[str | os.PathLike[str]] = DEBUG_ROOTS) -> ElfFile | None:
-    """The separate debug file of this one, or None if there is none in any of the places.
+    """The separate debug file of this one, or None if none of the places has one.
 
-    What is there and cannot be read, or is not the right file, is passed over: one found by build ID must have that
-    build ID; one found by the link must have the checksum of the link, and no other build ID. Where making the checksum
-    would take too much, because the file is very large or mostly holes, a `PassedOverWarning` says so.
+    A file that cannot be read, or is the wrong one, is passed over: one found by build ID must have that build ID; one
+    found by the link must have the checksum of the link, and no other build ID. If the checksum would take too long,
+    because the file is very large or mostly holes, a `PassedOverWarning` says so.
     """
     found = debug_file_by_build_id(elf, roots)
     if found is not None:

@@ -68,7 +68,7 @@ class ElfFile:
     ) -> None:
         """Open a path, or take the bytes, and read the header; `name` is what errors call it.
 
-        `limit` is to how many bytes its compressed sections may come; without it, so many as go with its size.
+        `limit` is how many bytes its compressed sections may expand to; by default it depends on the size of the file.
         """
         if isinstance(source, ElfFile):
             name = source.name if name is None else name

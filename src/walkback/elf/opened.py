@@ -94,13 +94,13 @@ class OpenFile:
         return memoryview(self._read(start, max(stop - start, 0)))
 
     def pieces(self, start: int = 0, end: int | None = None) -> Iterator[memoryview]:
-        """The contents one piece after the other, of which only one has to be in memory."""
+        """The contents piece by piece; only one piece at a time has to be in memory."""
         end = self._size if end is None else end
         for place in range(start, end, _PIECE):
             yield self[place : min(place + _PIECE, end)]
 
     def read_into(self, start: int, room: memoryview) -> None:
-        """Fill this memory with the bytes from an offset on, all of which have to be there."""
+        """Fill this memory with the bytes from an offset on; a file that ends too early is an error."""
         done = 0
         try:
             while done < len(room):

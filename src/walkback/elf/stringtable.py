@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SHORT_STRING = 128
 _FEW = 256
-"""So many strings are compared sooner in Python than in NumPy."""
+"""Up to this many strings, Python compares faster than NumPy."""
 
 
 def string(table: memoryview, offset: int) -> str:

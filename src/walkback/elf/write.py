@@ -39,7 +39,7 @@ class Draft:
         self._patches: list[bytearray] = []
 
     def write(self, offset: int, contents: bytes) -> None:
-        """Write over what is there; places that overlap or touch become one."""
+        """Overwrite the contents at an offset; places that overlap or touch become one."""
         end = offset + len(contents)
         first, last = self._touching(offset, end)
         if first == last:
@@ -77,7 +77,7 @@ class Draft:
 
     @property
     def patches(self) -> list[tuple[int, bytes]]:
-        """The places that were written over, in order, with what is there now."""
+        """The overwritten places in order, with their new contents."""
         return list(zip(self._starts, map(bytes, self._patches), strict=True))
 
     def parts(self, first: int = 0, last: int | None = None) -> list[Part]:

@@ -22,7 +22,7 @@ RELOCATIONS = (layout.SHT_REL, layout.SHT_RELA, layout.SHT_CREL)
 
 
 def numbers_without(count: int, removed: Sequence[int]) -> U32:
-    """The number that each of so many sections has after some are gone; theirs is 0."""
+    """The new number of each of `count` sections once some are removed; the removed ones get 0."""
     stays = np.ones(count, bool)
     stays[list(removed)] = False
     return np.where(stays, np.cumsum(stays) - 1, 0).astype(np.uint32)

@@ -21,7 +21,7 @@ _VALUE = 8
 
 
 def put_in_order(elf: ElfFile, headers: Headers, draft: Draft, plan: GraftPlan) -> Order:
-    """Order the headers, of which the last are new, and change the symbols in the draft, where nothing moved yet."""
+    """Order the headers, the last of them new, and change the symbols in the draft, where nothing has moved yet."""
     table = headers.sections
     placed = np.arange(len(table)) >= len(elf.sections)
     for move, inside in zip(plan.moves, sections_moved(elf, plan), strict=True):

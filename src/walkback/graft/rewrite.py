@@ -55,7 +55,7 @@ class Rewriting:
         return planned_address(self._former, size) if place is None else place.address
 
     def write(self, contents: Callable[[int], bytes], size: int, kind: int = layout.SHT_GNU_SFRAME) -> Grafted:
-        """A copy of the file in which one `.sframe` section of this type takes the place of all that are there.
+        """A copy of the file in which one `.sframe` section of this type replaces all it had.
 
         `contents` makes the `size` bytes of the section for the address where it will stand.
         """

@@ -1,1 +1,1 @@
-"""Who made a file, of which kind it is, and how its code keeps frames."""
+"""Who made a file, what kind of file it is, and how its code keeps frames."""

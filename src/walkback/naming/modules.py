@@ -24,7 +24,7 @@ from walkback.elf.debugfiles import build_id_roots, files_by_build_id
 from walkback.symbols import SymbolIndex
 
 _PAGES = (1 << 12, 1 << 14, 1 << 16)
-"""What sizes of pages there are, of which a mapping begins with a whole one."""
+"""The sizes that pages can have; a mapping begins with a whole page."""
 
 
 VDSO = "[vdso]"

@@ -86,7 +86,7 @@ class MemoryBudget:
 
 
 class Stream(ABC):
-    """The bytes that come next, of which there are `left`, or nobody knows how many."""
+    """The bytes that come next: `left` of them, or an unknown number if that is None."""
 
     left: int | None
 
@@ -202,7 +202,7 @@ class RangeStream(Stream):
 
 
 class MemoryStream(RangeStream):
-    """Bytes that lie in memory, of which parts are given without copying."""
+    """Bytes in memory, given out in parts without copying."""
 
     def whole(self) -> memoryview:
         """All that is left, where it lies."""

@@ -116,7 +116,7 @@ def elf_files_in(path: str) -> Iterator[_Seen]:
     walk, place = _PackageWalk(MemoryBudget(limit_of(len(file)))), _WalkPlace()
     try:
         if kind_of(bytes(file[:HEAD]), path) is PackageKind.ELF:
-            yield FoundFile(None, None, file)  # of which only what is wanted is read
+            yield FoundFile(None, None, file)  # only the parts wanted are read
         else:
             yield from walk.guarded(walk.opened(RangeStream(file), place, path), place)
     except ExhaustedError as error:
@@ -198,7 +198,7 @@ class _PackageWalk:
     def _members(
         self, members: Iterable[tuple[bytes, Stream | Link]], place: _WalkPlace, folder: str = ""
     ) -> Iterator[_Seen]:
-        """What is in members, of which each may be a link to one before it."""
+        """What members hold; a member may be a link to an earlier one."""
         names: dict[bytes, range] = {}
         for raw, contents in members:
             key = raw.removeprefix(b"./")

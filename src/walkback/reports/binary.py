@@ -179,7 +179,7 @@ def _columns(functions: ListedFunctions) -> PageColumns:
 
 
 def _add_rows(columns: PageColumns, name: str, count: I64, offset: np.ndarray, number: np.ndarray) -> None:
-    """What each function has some of, at rising offsets: stored is how far it is from the one before."""
+    """The items of each function, at rising offsets: each stores its distance from the one before."""
     first = np.zeros(len(offset), np.bool_)
     first[(np.cumsum(count) - count)[count > 0]] = True
     step = np.diff(offset, prepend=offset.dtype.type(0))
@@ -190,7 +190,7 @@ def _add_rows(columns: PageColumns, name: str, count: I64, offset: np.ndarray, n
 
 
 def _add_stretches(columns: PageColumns, comparison: Comparison) -> None:
-    """Code of which the two tables do not say the same; neighbours with the same two rules are one stretch."""
+    """Code for which the two tables differ; neighbours with the same two rules are one stretch."""
     found = comparison
     told_apart_by = (found.verdict, found.rule_one, found.rule_other, found.range_one, found.range_other, found.section)
     new: Bools = np.ones(len(found.start), np.bool_)

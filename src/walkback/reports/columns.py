@@ -35,9 +35,9 @@ class PageColumns:
         self._add(name, f"u{little.itemsize}", little.tobytes())
 
     def rising(self, name: str, values: Numbers) -> None:
-        """A column of numbers of which most are near the one before: what is stored is by how much they rise or fall.
+        """A column of numbers, most of them near the one before: their differences are stored.
 
-        Modulo two to the power of 64.
+        They are modulo two to the power of 64.
         """
         wide = np.ascontiguousarray(values).astype(np.uint64)
         steps = np.diff(wide, prepend=np.uint64(0)).view(np.int64)

@@ -75,7 +75,7 @@ class SurveyedFiles:
         self._add_words(self.list, "package", _texts(found["package"]))
 
     def _add_words(self, columns: PageColumns, name: str, texts: Sequence[str]) -> None:
-        """Texts of which few are different."""
+        """Texts with few different values."""
         words = sorted(set(texts) | {""})
         number = {word: place for place, word in enumerate(words)}
         self.words[name] = words

@@ -1,1 +1,1 @@
-"""Folders of Parquet files of which a description says that they count."""
+"""Folders of Parquet files; each counts only if it has a description."""

@@ -168,7 +168,7 @@ def check_regular(path: Path) -> None:
 
 def sql_path(path: Path) -> str:
     """The path of a file as DuckDB reads it, with quotes."""
-    with contextlib.suppress(OSError):  # of which DuckDB says what is wrong
+    with contextlib.suppress(OSError):  # DuckDB reports what is wrong
         check_regular(path)
     return sql_text(pattern(path))
 

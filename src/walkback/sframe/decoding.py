@@ -188,7 +188,7 @@ def _decode_rows(
     # A row has two bytes or more, so claims that cannot be true cost nothing.
     room = np.maximum(fre_end - position, 0) // 2
     too_many = claimed > room
-    # Functions may share rows, but not so many that a small section fills the memory.
+    # Functions may share rows, but a small section must not fill the memory that way.
     most = len(view) // 2 + _SHARED_ROWS
     if too_many.any() or int(claimed.sum()) > most:
         claimed = _feasible(functions, claimed, too_many, room, most, position)

@@ -115,7 +115,7 @@ def _keep(
     kept_first: cython.longlong[::1],
     kept: cython.ulonglong[::1],
 ) -> cython.int:
-    """Copy a new list behind the others, of which there are `count`; returns 0, or what there is no room for."""
+    """Copy a new list behind the `count` others; returns 0, or what there is no room for."""
     j: cython.Py_ssize_t
     kept_begin: cython.Py_ssize_t = kept_first[count]
     if count + 1 == kept_first.shape[0]:

@@ -14,7 +14,7 @@ from walkback.base.arrays import I64, U64, Bools, Numbers, longer
 from walkback.stacks import _distinct
 
 _LISTS = 1 << 10
-"""Room for so many lists at first."""
+"""Lists that there is room for at first."""
 _MOST = 2**31 - 1
 _MIX, _BASE = (int.from_bytes(os.urandom(8), "little") | 1 for _ in range(2))
 

@@ -111,7 +111,7 @@ class StoreFolder:
         self.staging.mkdir(exist_ok=True)
 
     def segments(self, wrong: list[UnreadableError] | None = None) -> list[Segment]:
-        """All that are there, the oldest first. What cannot be read is raised, or put into `wrong` and left out."""
+        """All segments, the oldest first. One that cannot be read raises its error, or adds it to `wrong`."""
         found = []
         with os.scandir(self.path) as entries:
             names = [entry.name for entry in entries if entry.name.startswith(layout.SEGMENT)]

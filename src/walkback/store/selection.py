@@ -25,7 +25,7 @@ from walkback.store.naming import Naming, mappings
 from walkback.store.sums import Sums, Wanted, sums
 
 Choice = str | Sequence[str]
-"""One text, or several of which any is fine."""
+"""One text, or several; any of them matches."""
 
 
 class Shelf(Protocol):

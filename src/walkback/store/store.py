@@ -54,11 +54,11 @@ class Store:
         return Append(self.folder, host=host, labels=labels)
 
     def snapshot(self, *, since: int | None = None, until: int | None = None) -> StoreSnapshot:
-        """What is there now, and stays there while this is held; times in nanoseconds since 1970."""
+        """The blocks as they are now; they stay while this is held. Times are in nanoseconds since 1970."""
         return StoreSnapshot(self.folder, since=since, until=until)
 
     def blocks(self, *, since: int | None = None, until: int | None = None) -> tuple[Block, ...]:
-        """The blocks that are there now, in the order of hours."""
+        """The blocks as they are now, in the order of hours."""
         with self.snapshot(since=since, until=until) as snapshot:
             return snapshot.blocks
 

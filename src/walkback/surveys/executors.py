@@ -209,7 +209,7 @@ class DaskWorkers:
         return self._executor
 
     def count(self) -> int:
-        """Those that are there now, or were when the scheduler last answered."""
+        """The threads of the cluster now, or when the scheduler last answered."""
         now = time.monotonic()
         if now > self._counted + _COUNTED_EVERY:
             self._counted = now

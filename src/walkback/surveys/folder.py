@@ -56,7 +56,7 @@ class SurveyFolder:
         return [part for part in found if part.number not in replaced]
 
     def all_parts(self) -> list[SurveyPart]:
-        """All that are there, the oldest first."""
+        """All parts, the oldest first."""
         try:
             names = sorted(entry.name for entry in os.scandir(self.path) if entry.name.startswith(layout.PART))
         except OSError as error:

@@ -110,7 +110,7 @@ ORDER: Final = {
 }
 """How a finished survey is sorted."""
 KEYED: Final = ("files", "versions", "sframe", "functions")
-"""Tables about contents: equal rows for each time that a content was found, of which one stays."""
+"""Tables about contents: each time the same content is found it adds equal rows, and only one of each is kept."""
 
 OUTCOMES: Final = {
     "measured": "its tables were measured",

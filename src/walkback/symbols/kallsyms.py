@@ -1,7 +1,7 @@
 """Names of kernel code, from `/proc/kallsyms`: a line has an address, a type, a name, and in brackets its module.
 
-They are those of the kernel that runs now, and nothing but its build ID says of which kernel a recording is.
-Without the right to see addresses all of them are 0, and there are no names.
+The names are those of the running kernel; only its build ID shows whether a recording comes from the same kernel.
+Without the right to see addresses, all of them are 0, and there are no names.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class PltNames:
 
 
 def _signed(words: I64, bits: int) -> I64:
-    """Numbers of so many bits with their sign."""
+    """Numbers of `bits` bits, with their sign."""
     return (words ^ (1 << (bits - 1))) - (1 << (bits - 1))
 
 

@@ -40,9 +40,9 @@ class Pieces:
 
 
 def directory_of(starts: U64, lasts: U64, buckets: int) -> tuple[U32, int]:
-    """For about so many equally wide buckets of addresses the first interval that ends in each or later; their bits.
+    """For equally wide buckets of addresses, the first interval that ends in each or later; and their width in bits.
 
-    Intervals are disjoint and in order. Behind the last bucket stands how many there are.
+    There are about `buckets` of them. Intervals are disjoint and in order; their number follows the last bucket.
     """
     if not len(starts):
         return np.zeros(2, np.uint32), 0

@@ -93,7 +93,7 @@ AnySpans = TypeVar("AnySpans", bound=Spans)
 
 
 def joined_spans(parts: Sequence[AnySpans], kinds: Sequence[int]) -> AnySpans:
-    """Several of one file as one, of which each has so many kinds of rows; `range_origin` still counts in each."""
+    """Several of one file as one; each has its number of `kinds` of rows, and `range_origin` still counts in each."""
     if len(parts) == 1:
         return parts[0]
     first_row = np.cumsum([0, *(len(part.row_offset) for part in parts)])

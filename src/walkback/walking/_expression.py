@@ -272,7 +272,7 @@ class Expressions:
         return _ON
 
     def _turn(self, count: cython.Py_ssize_t) -> cython.int:
-        """Put the value on top under so many others, which come up."""
+        """Move the value on top below `count` others, which move up."""
         place: cython.Py_ssize_t
         top: cython.ulonglong = self.stack[self.depth - 1]
         if self.depth <= count:

@@ -152,7 +152,7 @@ def _table(
 
 
 def _outermost(elf: ElfFile) -> list[_Part]:
-    """Functions of which more is known than their tables say: that nobody calls them."""
+    """Functions that nobody calls; their tables do not say so."""
     places = outermost_functions(elf)
     if not places:
         return []

@@ -49,7 +49,7 @@ class Points:
         return directory_of(self.start, self.start, len(self))
 
     def moved(self, steps: int, blocks: int, rows: int) -> Points:
-        """The same where so many steps, blocks, and rows of blocks stand before theirs."""
+        """The same points, with this many steps, blocks and rows of blocks before theirs."""
         their = self.blocks
         moved = replace(their, first=their.first + rows, end=their.end + rows, step=_moved_steps(their.step, steps, 0))
         return Points(self.start, _moved_steps(self.step, steps, blocks), moved)

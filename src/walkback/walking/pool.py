@@ -61,7 +61,7 @@ class Pool:
         self._append(replace(empty, steps=built_in(machine)))
 
     def grow(self, modules: int) -> None:
-        """Have a place for so many modules."""
+        """Make room for this many modules."""
         more = modules - len(self._modules["state"])
         if more > 0:
             for name, column in self._modules.items():

@@ -36,11 +36,11 @@ class Memory(OneLine):
     start: U64
     """The address of each segment; rising within the segments of one sample, which do not overlap."""
     size: U64
-    """Bytes of it that are there."""
+    """The size of each segment in bytes."""
     offset: I64
-    """Where they begin in the buffer, or where it ends, in what follows it."""
+    """Where they begin in the buffer, or beyond its end in `following`."""
     following: memoryview = memoryview(b"")  # noqa: RUF009 - it cannot be changed
-    """More bytes, which count from the end of the buffer."""
+    """More bytes, counted from the end of the buffer."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -64,7 +64,7 @@ class Steps:
         return len(self.cfa)
 
     def moved(self, saves: int, expressions: int, places: int) -> Steps:
-        """The same where so many saves, expressions, and bytes of expressions stand before theirs."""
+        """The same steps, with this many saves, expressions and bytes of expressions before theirs."""
         return replace(
             self,
             first=self.first + np.uint32(saves),

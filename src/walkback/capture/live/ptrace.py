@@ -170,10 +170,10 @@ class Tracer:
                 self._waiting = False
 
     def give_up(self, patience: float) -> bool:
-        """If it has waited for longer than so many seconds for a thread to stop: leave it to that.
+        """Give up on a thread that has not stopped within `patience` seconds; return whether this tracer has given up.
 
-        From then on the tracer does nothing but let that thread go when it stops after all. To be called by another
-        thread than the one that waits.
+        From then on the tracer only lets that thread go if it stops after all. Call this from another thread than the
+        one that waits.
         """
         with self._lock:
             if self._waiting and time.monotonic_ns() - self._since > patience * 1e9:

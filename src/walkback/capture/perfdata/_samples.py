@@ -1,7 +1,7 @@
 """Takes samples apart: fields, registers, where the stack's copy is, the recorded call chain (compiled).
 
-Where a field begins follows from all fields before it, some of which have lengths of their own, so each sample is read
-from its start. Reading ends with the stack: what comes after it is not needed.
+Where a field begins depends on all fields before it, and some have lengths of their own, so each sample is read from
+its start. Reading ends with the stack: nothing after it is needed.
 """
 
 import cython
@@ -30,7 +30,7 @@ else:
 
 _LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 _MEMBERS = cython.declare(cython.Py_ssize_t, 64)
-"""So many counters of a group are followed; damaged groups have thousands, and each comes to a sample."""
+"""The most counters of a group that are followed; damaged groups have thousands, and each would become a sample."""
 _HALF = cython.declare(cython.ulonglong, 0x80000000)
 _WHOLE = cython.declare(cython.longlong, 0x100000000)
 _WORD = cython.declare(cython.ulonglong, WORD)
@@ -144,7 +144,7 @@ class Extraction:
     def _behind(
         self, count: cython.ulonglong, each: cython.Py_ssize_t, at: cython.Py_ssize_t, end: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
-        """The word behind so many entries of `each` words."""
+        """The word behind `count` entries of `each` words; -1 if they do not fit."""
         if at > end or count > cython.cast(cython.ulonglong, (end - at) // each):
             return -1
         return at + cython.cast(cython.Py_ssize_t, count) * each

@@ -99,7 +99,7 @@ class Event:
 
 
 def read_attr(contents: memoryview, byteorder: ByteOrder) -> Event:
-    """The event of a `perf_event_attr` of any age, of which the caller has seen to the smallest size."""
+    """The event of a `perf_event_attr` of any version; the caller has checked that it has the smallest size."""
     whole = bytes(contents[: layout.ATTR_LARGEST]).ljust(layout.ATTR_LARGEST, b"\0")
     prefix = "<" if byteorder == "little" else ">"
     kind, _, config, period, sample_type, read_format, flags = struct.unpack_from(prefix + "IIQQQQQ", whole)

@@ -146,7 +146,7 @@ class RecordingHeader:
             self.build_ids[text_of(record[_BUILD_ID_RECORD:])] = build_id
 
     def update_event(self, record: memoryview) -> None:
-        """A later word about an event, of which its name is wanted."""
+        """Take the name of an event from a later record about it."""
         kind, number = struct.unpack_from(self.prefix + "QQ", record, 8)
         event = self.events.by_id(number)
         if kind == layout.EVENT_UPDATE_NAME and event is not None:
@@ -200,7 +200,7 @@ def read_file_header(data: OpenFile, name: str) -> RecordingHeader:
     header.end = header.begin + data_size
     if data_size == 0:
         header.end = len(data)
-        header.troubles.append("perf did not finish this file; what is there is read to the end, without build IDs")
+        header.troubles.append("perf did not finish this file; its records are read to the end, without build IDs")
     elif header.end > len(data):
         header.end = len(data)
         header.troubles.append(f"the file is cut off: {data_size} bytes of records should begin at {header.begin:#x}")

@@ -91,7 +91,7 @@ class Spaces:
     def __init__(self) -> None:
         self.all: list[Space] = []
         self.full = False
-        """Whether there were so many that changes of mappings are not followed any more."""
+        """Whether they have become too many; later changes of mappings are not followed."""
         self._known: dict[bytes, int] = {}
         self._rows = 0
 

@@ -50,7 +50,7 @@ class RecordingCounts:
     lost_samples: int = 0
     unknown_records: int = 0
     unknown_ids: int = 0
-    """Samples of which nobody knows the event."""
+    """Samples whose event is unknown."""
     damaged: int = 0
     """Records whose contents contradict their size."""
     without_registers: int = 0
@@ -58,7 +58,7 @@ class RecordingCounts:
     narrow: int = 0
     """Samples of 32-bit programs, whose registers are not taken."""
     early: int = 0
-    """How often records had to be delivered before older ones might have come, so that not too many wait."""
+    """How often records were delivered before older ones might have come, so that not too many had to wait."""
 
 
 class Recording:
@@ -351,7 +351,7 @@ class Recording:
         if self._state.spaces.full:
             self.troubles.append("mappings change so often that the later changes are not followed")
         if self._state.forgotten:
-            self.troubles.append("there are so many processes, threads or files that not all of them were followed")
+            self.troubles.append("there are too many processes, threads or files to follow all of them")
 
 
 def _grouped(rows: Records, sampled: Bools) -> I64:

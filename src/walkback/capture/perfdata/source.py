@@ -267,7 +267,7 @@ class FileSource(_SingleSource):
 
 
 class MergedSource(RecordSource):
-    """The records of several files, of which the one is read on that is behind in time."""
+    """The records of several files; the file furthest behind in time is read next."""
 
     is_merged = True
 

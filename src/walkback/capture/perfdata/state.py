@@ -23,7 +23,7 @@ _MOST_PROCESSES = 1 << 17
 _MOST_MODULES = 1 << 16
 _MOST_BIASES = 1 << 18
 _MOST_COMMS = 1 << 20
-"""So many are followed at once; recordings have some thousands, and damaged ones must not fill the memory."""
+"""The most of each that are followed at once; recordings have thousands, and damaged ones must not fill memory."""
 _MOST_ENDED = 256
 """Processes that have ended are kept for a while, because their last samples can come behind their end."""
 _MOST_KERNEL_MAPS = 1 << 16

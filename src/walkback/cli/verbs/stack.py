@@ -168,7 +168,7 @@ class _Shots:
             signal.signal(signal.SIGINT, former)
 
     def each(self, keep: Callable[[SampleBatch], None], move: Callable[[int, int], None]) -> Iterator[ThreadStacks]:
-        """All of them, each of which is kept before it is shown."""
+        """Yield every picture to be shown; keep each one first."""
         for number, shot in enumerate(self, start=1):
             keep(shot.batch())
             move(number, number)

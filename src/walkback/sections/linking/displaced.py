@@ -37,7 +37,7 @@ def place_in_order(source: Source, found: list[SectionBatch]) -> bool:
 
 
 def _known(elf: ElfFile, section: np.ndarray, start: np.ndarray, size: np.ndarray) -> Bools:
-    """Of which functions the call frame information knows the place and the size."""
+    """Which functions the call frame information has, with the same place and size."""
     table = all_frames(elf)
     if table is None:
         return np.zeros(len(start), np.bool_)

@@ -30,7 +30,7 @@ class Gathered:
     live: Bools
     """For each function whether its code is there."""
     piece: I64
-    """For each function the number of the complete section that it comes from, of which several can stand in one."""
+    """For each function the number of its complete section; one section of a file can hold several of these."""
     place: I64
     """For each function the number of the source that it comes from, as they were given."""
     unreadable: dict[int, str]

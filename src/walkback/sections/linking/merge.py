@@ -71,9 +71,9 @@ def merge(gathered: Gathered) -> Merged:
 
 
 def refuse_lifeless(gathered: Gathered) -> None:
-    """Raise an error where there are functions and none has code: something else is wrong than that it was dropped."""
+    """Raise an error if there are functions but none has code: more is wrong than that the linker dropped some."""
     if len(gathered.table) and not gathered.live.any():
-        message = f"none of the {counted(len(gathered.table), 'function')} describes code that is there"
+        message = f"none of the {counted(len(gathered.table), 'function')} describes existing code"
         raise MissingError(message, file=gathered.sources[0].file)
 
 
@@ -112,9 +112,9 @@ def _again(table: UnwindTable) -> Bools:
 
 
 def _digests(table: UnwindTable) -> U64:
-    """A number for what each function says, the same for the same contents wherever they come from.
+    """A number for the contents of each function, the same for equal contents wherever they come from.
 
-    Only functions with one place and one size are distinguished by it, of which one holds in any case.
+    It only distinguishes functions with the same place and size; one of those is right in any case.
     """
     of_rule = table.rules["ra_signed"].astype(np.uint64)
     for part in ("cfa", "ra", "fp"):

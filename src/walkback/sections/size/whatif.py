@@ -46,7 +46,7 @@ _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(
 
 
 def what_ifs(section: Section, size: int, text_sections: int) -> dict[str, int]:
-    """The answers for a section that was built here and has so many bytes; none for version 1."""
+    """The answers for a section of `size` bytes that was built here; none for version 1."""
     if section.version == 1:
         return {}
     functions = len(section.functions)
