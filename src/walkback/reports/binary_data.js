@@ -39,7 +39,7 @@ class Offsets {
   }
 }
 
-// Code of which .sframe and call frame information do not say the same.
+// Code for which .sframe and call frame information differ.
 class Stretches {
   /** @param {Columns} columns @param {number} functions */
   constructor(columns, functions) {

@@ -15,7 +15,7 @@ const OVERVIEW_LEAST = 3; // What is in sight is at least that wide in the overv
 const BOX = 4; // In pixels: narrower functions are marked by a pointer.
 const POINTER = {line: 1.5, above: 4, half: 5, height: 7};
 const LINE_WIDTH = {hovered: 1, chosen: 2};
-// A sheet is so many pixels wide, with more in each for printers.
+// The width of a sheet in pixels; a printer needs `ratio` dots for each.
 const PAPER = {width: 680, ratio: 3};
 const HELP = "Code by address. Left and right arrows move between functions, plus and minus zoom, zero shows all";
 const COLOURS = [

@@ -1,11 +1,11 @@
-// A table of any length of which only the rows in sight are there. The focus stays on the table; arrow keys move the
-// chosen row, and screen readers hear its number and how many there are.
+// A table of any length that only holds the rows in sight. The focus stays on the table; arrow keys move the chosen row,
+// and screen readers read its number and the number of rows.
 /** @import {Child} from "../pages/types.js" */
 import {clamped, html} from "../pages/common.js";
 import {isModified} from "../pages/events.js";
 
 const ROW_HEIGHT = 30; // Where the style says nothing else.
-const HIDDEN_ROWS = 2; // That are there above and below those in sight.
+const HIDDEN_ROWS = 2; // Kept above and below those in sight.
 const HIGHEST = 8e6; // Browsers draw nothing beyond some ten million pixels.
 
 /**
@@ -34,7 +34,7 @@ export class LongTable {
     this.chosen = chosen;
     this.sorted = sorted;
     this.id = id;
-    // The rows that are there, and how high they are.
+    // The rows in the page, and their height.
     this.first = -1;
     this.last = -1;
     this.rowHeight = ROW_HEIGHT;
@@ -90,7 +90,7 @@ export class LongTable {
     this.sorted?.(column, down);
   }
 
-  // Show `count` rows, of which `current` is the chosen one.
+  // Show `count` rows; `current` is the chosen one.
   /** @type {(count: number, current?: number) => void} */
   show(count, current = -1) {
     this.count = count;

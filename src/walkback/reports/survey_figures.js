@@ -41,7 +41,7 @@ function tableOf(figure, rows, caption) {
   );
 }
 
-// A table of which one sees the first rows, and all if one wants.
+// A table that shows its first rows, and all of them on request.
 /** @type {(figure: Figure) => HTMLElement} */
 function growingTable(figure) {
   const holder = html("div", {});

@@ -7,7 +7,7 @@ import {isModified, oncePerFrame} from "../pages/events.js";
 import {nameAndPlace} from "./survey_words.js";
 
 const ROW_HEIGHT = 54; // As the style has it.
-const HIDDEN_ROWS = 6; // That are there above and below those in sight.
+const HIDDEN_ROWS = 6; // Kept above and below those in sight.
 const HEIGHT_UNKNOWN = 600;
 const PAGE_OVERLAP = 2;
 const SORTED_FIRST = "Call frames";

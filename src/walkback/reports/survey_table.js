@@ -15,7 +15,7 @@ export function tableBox(heads, rows, caption) {
   return scrollBox(`Table: ${caption}`, table);
 }
 
-// A table of texts, of which the first in each row is its head.
+// A table of texts; the first in each row is its head.
 /** @type {(heads: Head[], rows: string[][], caption: string) => HTMLElement} */
 export function textTable(heads, rows, caption) {
   /** @type {(text: string, place: number) => HTMLElement} */
