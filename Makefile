@@ -35,6 +35,7 @@ lint: install .venv/node
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tools/words.py
 	@if PATH="$(CURDIR)/$(BIN):$$PATH" npm --version >/dev/null 2>&1; then $(MAKE) --no-print-directory lint-scripts; \
 	else echo "npm is not there: the scripts of pages were not checked"; test "$$WALKBACK_PEERS" != required; fi
 
