@@ -1,5 +1,5 @@
-// A table of any length that only holds the rows in sight. The focus stays on the table; arrow keys move the chosen row,
-// and screen readers read its number and the number of rows.
+// A table of any length that only holds the rows in sight. The focus stays on the table; arrow keys move the chosen
+// row, and screen readers read its number and the number of rows.
 /** @import {Child} from "../pages/types.js" */
 import {clamped, html} from "../pages/common.js";
 import {isModified} from "../pages/events.js";
