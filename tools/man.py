@@ -16,19 +16,16 @@ from walkback.cli.main import cli
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-STATUSES = {
-    0: "Success.",
-    1: "Findings, differences, no match, or an incomplete result.",
-    2: "Wrong usage.",
-    3: "Unreadable input, or failed output.",
-}
+STATUS = "Exit status: "
+RANGE = re.compile(r" ?\[\d*(?:<=)?x(?:[<>]=\d+)?\]|; \d*(?:<=)?x(?:[<>]=\d+)?(?=\])")
+"""What click says of the range of a number."""
 
 
 class Page(NamedTuple):
     """A command, and the words by which it is called."""
 
     words: tuple[str, ...]
-    command: click.Command
+    context: click.Context
 
     @property
     def name(self) -> str:
@@ -39,12 +36,13 @@ class Page(NamedTuple):
 def pages(page: Page) -> Iterator[Page]:
     """The page of a command, and those of the commands below it."""
     yield page
-    if isinstance(page.command, click.Group):
-        context = click.Context(page.command, info_name=page.words[-1])
-        for name in page.command.list_commands(context):
-            command = page.command.get_command(context, name)
+    group = page.context.command
+    if isinstance(group, click.Group):
+        for name in group.list_commands(page.context):
+            command = group.get_command(page.context, name)
             if command is not None:
-                yield from pages(Page((*page.words, name), command))
+                context = click.Context(command, page.context, name, **command.context_settings)
+                yield from pages(Page((*page.words, name), context))
 
 
 def roff(text: str) -> str:
@@ -53,23 +51,27 @@ def roff(text: str) -> str:
     return re.sub(r"^(?=[.'])", r"\\&", escaped, flags=re.MULTILINE)
 
 
-def options_of(command: click.Command, context: click.Context) -> Iterator[str]:
-    for parameter in command.get_params(context):
+def options_of(context: click.Context) -> Iterator[str]:
+    """The paragraph of each option."""
+    for parameter in context.command.get_params(context):
         record = parameter.get_help_record(context)
         if record is not None and isinstance(parameter, click.Option):
-            yield f".TP\n.B {roff(record[0])}\n{roff(' '.join(record[1].split()))}"
+            names, text = record
+            text = RANGE.sub("", " ".join(text.split())).replace("this message and exit", "the help")
+            yield f".TP\n.B {roff(names)}\n{roff(text)}"
 
 
 def text_of(page: Page, others: list[Page]) -> str:
     """The whole page."""
-    command = page.command
-    context = click.Context(command, info_name=" ".join(page.words))
+    context, command = page.context, page.context.command
     paragraphs = [" ".join(part.split()) for part in (command.help or "").replace("\b", "").split("\n\n")]
+    statuses = [part.removeprefix(STATUS) for part in paragraphs if part.startswith(STATUS)]
+    paragraphs = [part for part in paragraphs if not part.startswith(STATUS)]
     usage = " ".join(command.collect_usage_pieces(context))
     parts = [
         f'.TH {page.name.upper()} 1 "" "walkback {version("walkback")}" "User Commands"',
         f".SH NAME\n{roff(page.name)} \\- {roff(paragraphs[0].rstrip('.'))}",
-        f".SH SYNOPSIS\n.B {' '.join(page.words)}\n{roff(usage)}",
+        f".SH SYNOPSIS\n.B {roff(context.command_path)}\n{roff(usage)}",
         ".SH DESCRIPTION\n" + "\n.PP\n".join(map(roff, paragraphs)),
     ]
     if isinstance(command, LazyVerbs):
@@ -77,10 +79,8 @@ def text_of(page: Page, others: list[Page]) -> str:
         for heading, verbs in command.headings.items():
             parts.append(f".SS {roff(heading)}")
             parts += [f".TP\n.B {name}\n{roff(line)}" for name, line in verbs.items()]
-    parts.append(".SH OPTIONS\n" + "\n".join(options_of(command, context)))
-    if page.command is cli:
-        statuses = "\n".join(f".TP\n.B {number}\n{roff(text)}" for number, text in STATUSES.items())
-        parts.append(f".SH EXIT STATUS\n{statuses}")
+    parts.append(".SH OPTIONS\n" + "\n".join(options_of(context)))
+    parts += [f".SH EXIT STATUS\n{roff(text)}" for text in statuses]
     examples = getattr(command, "examples", ())
     if examples:
         parts.append(".SH EXAMPLES\n.nf\n" + "\n".join(map(roff, examples)) + "\n.fi")
@@ -92,7 +92,7 @@ def text_of(page: Page, others: list[Page]) -> str:
 def main() -> int:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    every = list(pages(Page(("walkback",), cli)))
+    every = list(pages(Page(("walkback",), click.Context(cli, info_name="walkback", **cli.context_settings))))
     for page in every:
         (folder / f"{page.name}.1").write_text(text_of(page, every))
     print(f"{len(every)} man pages in {folder}")

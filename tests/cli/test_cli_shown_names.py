@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
+import click
 import pytest
 
 import walkback
@@ -14,6 +16,13 @@ from cli.commands import run, told
 
 _SOURCE = """
 #include <cstdio>
+#include <vector>
+struct Point {
+    int x;
+    __attribute__((noinline)) bool operator==(Point const& other) const { return x == other.x; }
+    __attribute__((noinline)) operator bool() const { return x != 3; }
+};
+template <class T> __attribute__((noinline)) int call(T what) { return what(4); }
 template <class T> struct Box { T held; __attribute__((noinline)) int run(int x) { return held + x; } };
 namespace ns {
 __attribute__((noinline)) int run(int a) { return a + 1; }
@@ -23,7 +32,10 @@ int main(int count, char **)
 {
     Box<int> box{1};
     std::puts("x");
-    return box.run(count) + ns::run(count) + ns::run(2.0, 'c');
+    Point one{count}, other{4};
+    std::vector<int> many(static_cast<unsigned>(count));
+    return static_cast<int>(many.size()) + (one == other) + bool(one) + call([&](int x) { return x + one.x; }) +
+           box.run(count) + ns::run(count) + ns::run(2.0, 'c');
 }
 """
 
@@ -85,3 +97,27 @@ def test_names_can_be_short_or_those_of_the_file(program: Path) -> None:
     assert "_ZN2ns3runEi" in shown
     done = run("find", "--json", program, "ns::run(int)")
     assert json.loads(done.stdout)["name"] == "_ZN2ns3runEi"
+
+
+def test_every_name_that_show_prints_is_found(program: Path) -> None:
+    for options in ([], ["--short-names"]):
+        names = [line.partition("  0x")[0] for line in heads("show", *options, program)[1:]]
+        assert len(names) > 9
+        for name in names:
+            assert heads("find", program, name)
+
+
+def test_a_target_of_a_megabyte_is_answered_at_once(program: Path) -> None:
+    start = time.process_time()
+    for target in ("a<a" * 300_000, " " * 900_000, "a<b>" * 200_000 + "+", "(" * 900_000):
+        assert list(walkback.find(program, target)) == []
+    assert time.process_time() - start < 20
+
+
+def test_shells_complete_demangled_names(program: Path) -> None:
+    from walkback.cli.completion import functions
+
+    context = click.Context(click.Command("find"))
+    context.params["file"] = str(program)
+    items = functions(context, click.Argument(["targets"]), "ns::")
+    assert [item.value for item in items] == ["ns::run"]

@@ -6,12 +6,17 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import walkback
-from cli.commands import run, told
+from cli.commands import WALKBACK, run, told
+from cli.inprocess import run as in_process
+from cli.writing import without_privilege
+from walkback.cli.trees import Binary, binaries, link_again
+from walkback.cli.verbs import add as verb
 
 _SOURCES = {
     "one": "int two(int); int one(int x) { return two(x) + 1; } int main(int c, char **v) { return one(c); }",
@@ -69,10 +74,10 @@ def test_several_files_get_a_line_each_and_the_rest_goes_on(built: Path) -> None
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["one.o", "two.o", "-o", "new"], "--output is for one file"),
-        (["one.o", "--in-place", "-o", "new"], "--output is for one file, and excludes --in-place"),
+        (["one.o", "two.o", "-o", "new"], "--output is for one file, and cannot be combined with --in-place"),
+        (["one.o", "--in-place", "-o", "new"], "--output is for one file, and cannot be combined with --in-place"),
         (["."], ". is a folder; --in-place adds SFrame to every binary in it"),
-        ([".", "-o", "new"], "--output is for one file, and not for a folder"),
+        ([".", "-o", "new"], "--output is for one file, and cannot be combined with --in-place"),
     ],
 )
 def test_wrong_usage_changes_nothing(built: Path, args: list[str], message: str) -> None:
@@ -133,3 +138,84 @@ def test_each_file_is_compared_with_itself(built: Path) -> None:
     assert titles == [f"{path}: .eh_frame and .sframe" for path in files]
     done = run("compare", *files)
     assert (done.returncode, b"--each takes any number" in done.stderr) == (2, True)
+
+
+def test_a_name_that_stands_for_another_file_by_now_is_left_alone(built: Path) -> None:
+    problems: list[OSError] = []
+    (binary,) = binaries(str(linked_twice(built)), problems.append)
+    walkback.add(binary.names[0])
+    other = Path(binary.names[1])
+    other.unlink()
+    other.write_text("a new file")
+    link_again(binary)
+    assert other.read_text() == "a new file"
+    assert len(os.listdir(other.parent)) == 2
+
+
+def linked_twice(built: Path) -> Path:
+    folder = built / "below"
+    folder.mkdir()
+    for name in ("first", "second"):
+        (folder / name).hardlink_to(built / "program")
+    return folder
+
+
+def test_a_link_that_takes_the_place_of_a_listed_file_leads_nowhere(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = built.parent / "outside"
+    shutil.copy(built / "program", outside)
+    before = outside.read_bytes()
+
+    def listed(folder: str, problem: Callable[[OSError], None]) -> Iterator[Binary]:
+        found = list(binaries(folder, problem))
+        (built / "program").unlink()
+        (built / "program").symlink_to(outside)
+        return iter(found)
+
+    monkeypatch.setattr(verb, "binaries", listed)
+    done = in_process("add", "--in-place", built)
+    assert done.exit_code == 3
+    assert "another file took its place after the folder was listed" in done.stderr
+    assert outside.read_bytes() == before
+
+
+def test_what_cannot_be_written_or_listed_does_not_end_the_rest(built: Path) -> None:
+    for name in ("below", "closed"):
+        (built / name).mkdir()
+        shutil.copy(built / "program", built / name / "program")
+    (built / "below").chmod(0o555)
+    (built / "closed").chmod(0)
+    command: list[str | Path] = [*without_privilege(), WALKBACK, "add", "--in-place", built]
+    done = subprocess.run(command, capture_output=True, check=False)
+    for name in ("below", "closed"):
+        (built / name).chmod(0o755)
+    assert done.returncode == 3
+    assert done.stderr.decode().splitlines() == [
+        f"walkback: {built / 'closed'}: Permission denied",
+        f"walkback: cannot write {built / 'below' / 'program'}: Permission denied",
+    ]
+    assert covered(built / "program")
+    assert covered(built / "two.o")
+    assert done.stdout.decode().splitlines()[-1].startswith("5 binaries: ")
+
+
+def test_a_hard_link_outside_of_the_folder_is_reported(built: Path) -> None:
+    (built.parent / "outside").hardlink_to(built / "program")
+    done = run("add", "--in-place", built)
+    assert (
+        done.stderr.decode() == f"walkback: {built / 'program'}: hard links outside of the folder keep the old file\n"
+    )
+    assert done.returncode == 0
+
+
+def test_for_a_linker_linked_files_stay(built: Path) -> None:
+    before = (built / "program").read_bytes()
+    done = run("add", "--in-place", "--for", "gnu-ld", built)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (built / "program").read_bytes() == before
+
+
+def test_a_section_that_no_binary_has_is_1(built: Path) -> None:
+    done = run("add", "--in-place", "--section", ".nothing", built)
+    assert done.returncode == 1

@@ -78,9 +78,12 @@ def _overview(ctx: click.Context) -> Overview | None:
 
 def _function_names(ctx: click.Context) -> Iterator[str]:
     from walkback.symbols import SymbolIndex
+    from walkback.symbols.demangle import demangle
 
     for elf in _elf_files(ctx):
-        yield from SymbolIndex(elf).all_names()
+        names = SymbolIndex(elf).all_names()
+        yield from names
+        yield from demangle(names)
 
 
 def _section_names(ctx: click.Context) -> Iterator[str]:

@@ -128,6 +128,11 @@ def guarded(work: Callable[[Input], int], subject: Input, file: str) -> int:
     except WalkbackError as error:
         complain(str(error.within(file=file)))
         return EXIT_FINDINGS if isinstance(error, MissingError) else EXIT_UNREADABLE
+    except OSError as error:
+        if error.filename is None:  # as of standard output, which ends everything
+            raise
+        complain(f"cannot write {printable(os.fsdecode(error.filename))}: {error.strerror}")
+        return EXIT_UNREADABLE
     except MemoryError:
         complain(f"{file}: there is not enough memory for this file")
         return EXIT_UNREADABLE

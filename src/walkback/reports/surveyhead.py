@@ -61,7 +61,9 @@ def verdict(answers: Answers) -> str:
     if not newest.get("made"):
         return f"{first}SFrame V{NEWEST} cannot be made for {'this file' if files == 1 else 'any of these files'}."
     claims = []
-    if newest["growth"] is not None:
+    if having and newest["ratio"] is not None:  # their sizes include it
+        claims.append(f"take {newest['ratio']:.2f} times the bytes of .eh_frame and .eh_frame_hdr")
+    elif newest["growth"] is not None:
         claims.append(f"add {percent(newest['growth'])} to {'this file' if files == 1 else 'these files'}")
     if newest["left_out"] is not None:
         whole = (survey["described"] or 0) >= _MOST_CODE

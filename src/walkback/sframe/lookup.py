@@ -6,7 +6,6 @@ for match in lookup("a.out", "main+4"):
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import index
@@ -95,10 +94,10 @@ def resolve(source: Source, target: str) -> list[Place]:
         if not source.relocatable or source.elf is None:
             return [Place(number)]
         return [Place(number, index) for index in range(1, len(source.elf.sections))]
-    match = re.fullmatch(r"(.+)\s*\+\s*(\w+)", target)
-    offset = _number(match[2]) if match else None
-    if match is not None and offset is not None:
-        return _named(source, match[1].rstrip(), offset) or _shown(source, match[1], offset)
+    name, _, away = target.rpartition("+")
+    offset = _number(away.strip())
+    if name and offset is not None:
+        return _named(source, name.strip(), offset) or _shown(source, name, offset)
     return _shown(source, target, 0)
 
 

@@ -42,6 +42,16 @@ def shown(names: Sequence[str], how: Demangle, *, parameters: bool = False) -> l
     return [shortened(name) for name in found] if how == "short" else found
 
 
+def is_called(name: str, wanted: str) -> bool:
+    """Whether people may call a demangled name so: with parameters or without, and with `<...>` for arguments."""
+    short = "<...>" in wanted
+    # Without parameters a name is part of what it is with them.
+    if not short and wanted.partition("[clone")[0] not in name.replace(" ", ""):
+        return False
+    forms = (name, without_parameters(name))
+    return any((shortened(form) if short else form).replace(" ", "") == wanted for form in forms)
+
+
 def shortened(name: str) -> str:
     """A demangled name with `<...>` for the arguments of templates.
 

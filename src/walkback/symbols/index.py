@@ -16,7 +16,6 @@ file the section plays no part and is -1.
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ import numpy as np
 
 from walkback.base.arrays import distinct, ends_of
 from walkback.elf import DEBUG_ROOTS
-from walkback.symbols.demangle import demangle, is_mangled
+from walkback.symbols.demangle import demangle, is_called, is_mangled
 from walkback.symbols.holders import LastAbove
 from walkback.symbols.tables import CODE_SYMBOLS, code_symbols, symbol_tables
 
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
     from walkback.symbols.tables import SymbolTable
 
 _HIGHEST = 2**64 - 1
-_LAST_WORD = re.compile(r"(?<!\w)(?!operator)([A-Za-z_]\w*)(?:<[^()]*>)?(?:\(.*\)[^()]*)?$")
-"""The last identifier of a demangled function, which its symbol has too."""
 
 
 class SymbolIndex:
@@ -146,20 +143,17 @@ class SymbolIndex:
         return sorted(found)
 
     def lookup_shown(self, shown: str) -> list[tuple[int, int]]:
-        """The same by a demangled name, `run(int)`, or by one without parameters, `run`."""
+        """The same by a demangled name, `run(int)`, or by one without parameters, `run`, or without arguments."""
         wanted = shown.replace(" ", "")
-        word = _LAST_WORD.search(shown)
         found: set[tuple[int, int]] = set()
         symbols = self._all
         for number, (elf, _, strtab) in enumerate(self._tables):
             ours = symbols[symbols["table"] == number]
             names = elf.strings(strtab, ours["name_offset"].tolist())
-            rows = [row for row, name in enumerate(names) if is_mangled(name) and (word is None or word[1] in name)]
-            mangled = [names[row] for row in rows]
-            for parameters in (False, True):
-                for row, name in zip(rows, demangle(mangled, parameters=parameters), strict=True):
-                    if name.replace(" ", "") == wanted:
-                        found.add((int(ours["section"][row]), int(ours["value"][row])))
+            rows = [row for row, name in enumerate(names) if is_mangled(name)]
+            for row, name in zip(rows, demangle([names[row] for row in rows], parameters=True), strict=True):
+                if is_called(name, wanted):
+                    found.add((int(ours["section"][row]), int(ours["value"][row])))
         return sorted(found)
 
     # Searching

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from dataclasses import dataclass
@@ -9,15 +10,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from walkback.base.errors import MissingError, WalkbackError
+from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.base.text import printable
 from walkback.cli.command import verb
 from walkback.cli.consumer import FOR_ANY, refuse_both
 from walkback.cli.coverage import LIMIT, STRICT, derived_object, percent, print_derived
-from walkback.cli.output import CALL_FRAMES, EXIT_FINDINGS, EXIT_FINE, FILE, JSON, for_each_file, guarded
+from walkback.cli.output import (
+    CALL_FRAMES,
+    EXIT_FINDINGS,
+    EXIT_FINE,
+    EXIT_UNREADABLE,
+    FILE,
+    JSON,
+    complain,
+    for_each_file,
+    guarded,
+)
 from walkback.cli.paths import account, output_for
 from walkback.cli.progress import progress
-from walkback.cli.trees import binaries, link_again
+from walkback.cli.trees import Binary, binaries, link_again
 from walkback.cli.written import IN_PLACE
 
 if TYPE_CHECKING:
@@ -63,9 +74,9 @@ def add(
     short = len(files) > 1 or _has_members(files[0])
     total = _Total()
 
-    def work(file: str) -> int:
+    def work(file: str, listed: Binary | None = None) -> int:
         uncovered = False
-        for added in _added(file, output, version, consumer, section):
+        for added in _added(file, listed, output, version, consumer, section):
             uncovered = uncovered or bool(added.derived.uncovered)
             total.count(added)
             with account(output):
@@ -78,10 +89,13 @@ def add(
                     _print_account(added, output or file, limit)
         return EXIT_FINDINGS if strict and uncovered else EXIT_FINE
 
-    status = max(
-        (_of_folder(file, work, total) if os.path.isdir(file) else for_each_file([file], work)) for file in files
-    )
-    if short and not as_json and (total.binaries or total.without):
+    def of_file(file: str) -> int:
+        return _of_folder(file, work, total) if os.path.isdir(file) else for_each_file([file], work)
+
+    status = max(map(of_file, files))
+    if section is not None and not total.binaries:
+        status = max(status, EXIT_FINDINGS)
+    if short and not as_json and (total.binaries or total.unchanged):
         with account(output):
             click.echo(total.text())
     ctx.exit(status)
@@ -95,8 +109,8 @@ class _Total:
     functions: int = 0
     covered: int = 0
     bytes: int = 0
-    without: int = 0
-    """Binaries of folders that have no call frame information."""
+    unchanged: int = 0
+    """Binaries of folders that have no call frame information, or that the consumer does not read."""
 
     def count(self, added: Added) -> None:
         self.binaries += 1
@@ -106,22 +120,17 @@ class _Total:
 
     def text(self) -> str:
         what = "binary" if self.binaries == 1 else "binaries"
-        without = f"; {self.without} without call frame information" if self.without else ""
+        unchanged = f"; {self.unchanged} without call frame information" if self.unchanged else ""
         functions = f"{self.covered} of {self.functions} functions"
-        return f"{self.binaries} {what}: {functions} covered, {self.bytes} bytes of SFrame{without}"
+        return f"{self.binaries} {what}: {functions} covered, {self.bytes} bytes of SFrame{unchanged}"
 
 
 def _check_places(files: tuple[str, ...], output: str | None, in_place: bool) -> None:
-    if output is not None and (len(files) > 1 or in_place):
-        message = f"--output is for one file{', and excludes --in-place' if in_place else ''}"
-        raise click.UsageError(message)
     folder = next((file for file in files if os.path.isdir(file)), None)
-    if folder is None:
-        return
-    if output is not None:
-        message = "--output is for one file, and not for a folder"
+    if output is not None and (len(files) > 1 or in_place or folder is not None):
+        message = "--output is for one file, and cannot be combined with --in-place"
         raise click.UsageError(message)
-    if not in_place:
+    if folder is not None and not in_place:
         message = f"{printable(folder)} is a folder; --in-place adds SFrame to every binary in it"
         raise click.UsageError(message)
 
@@ -137,40 +146,49 @@ def _has_members(file: str) -> bool:
 
 
 def _added(
-    file: str, output: str | None, version: int | None, consumer: str | None, section: str | None
+    file: str, listed: Binary | None, output: str | None, version: int | None, consumer: str | None, section: str | None
 ) -> list[Added]:
-    from walkback.elf import OpenFile, is_archive
+    from walkback.elf import ElfFile, OpenFile, is_archive
     from walkback.sections.install import add, add_to_archive
+    from walkback.sframe.consumers import CONSUMERS
 
     opened = OpenFile(file)
+    if listed is not None and not listed.is_at(opened.status):
+        raise UnreadableError("another file took its place after the folder was listed", file=file)
     if is_archive(opened):
         return add_to_archive(opened, output, version=version, consumer=consumer, section=section)
-    return [add(opened, output, version=version, consumer=consumer, section=section)]
+    elf = ElfFile(opened)
+    if listed is not None and consumer is not None and not (CONSUMERS[consumer].walks or elf.is_relocatable):
+        raise MissingError("a linker does not read the SFrame of linked files", file=file)
+    return [add(elf, output, version=version, consumer=consumer, section=section)]
 
 
-def _of_folder(folder: str, work: Callable[[str], int], total: _Total) -> int:
+def _of_folder(folder: str, work: Callable[[str, Binary], int], total: _Total) -> int:
     """The exit status of the work on every binary in a folder that has call frame information."""
+    problems: list[OSError] = []
 
-    def with_links(names: list[str]) -> int:
+    def of_binary(binary: Binary) -> int:
         try:
-            status = work(names[0])
+            return work(binary.names[0], binary)
         except MissingError:
-            total.without += 1
+            total.unchanged += 1
             return EXIT_FINE
-        link_again(*names)
-        return status
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                link_again(binary)
+                if binary.links > len(binary.names) and not binary.is_at(os.lstat(binary.names[0])):
+                    complain(f"{binary.names[0]}: hard links outside of the folder keep the old file")
 
-    def of_all(folder: str) -> int:
-        found = list(binaries(folder))
-        status = EXIT_FINE
-        shown = not sys.stdout.isatty()  # whose lines show how far this is
-        with progress("adding SFrame", len(found), "binaries", shown=shown) as move:
-            for number, names in enumerate(found, start=1):
-                status = max(status, guarded(with_links, names, names[0]))
-                move(number, total.binaries)
-        return status
-
-    return guarded(of_all, folder, folder)
+    found = list(binaries(folder, problems.append))
+    for error in problems:
+        complain(f"{os.fsdecode(error.filename)}: {error.strerror}")
+    status = EXIT_UNREADABLE if problems else EXIT_FINE
+    shown = not sys.stdout.isatty()  # whose lines show how far this is
+    with progress("adding SFrame", len(found), "binaries", shown=shown) as move:
+        for number, binary in enumerate(found, start=1):
+            status = max(status, guarded(of_binary, binary, binary.names[0]))
+            move(number, total.binaries)
+    return status
 
 
 def _line(added: Added) -> str:

@@ -129,7 +129,7 @@ def stack(
 
 def _meant(target: str) -> str:
     """The number or path that is meant, also by the name of a process."""
-    if target.isdigit() or "/" in target or os.path.lexists(target):
+    if (target.isascii() and target.isdigit()) or "/" in target or os.path.lexists(target):
         return target
     from walkback.capture.live.processes import processes_named
 
