@@ -1,7 +1,6 @@
 """Takes samples apart: fields, registers, where the stack's copy is, the recorded call chain (compiled).
 
-Where a field begins depends on all fields before it, and some have lengths of their own, so each sample is read from
-its start. Reading ends with the stack: nothing after it is needed.
+Where a field begins depends on the lengths of those before it, so each sample is read from its start to its stack.
 """
 
 import cython
@@ -48,8 +47,7 @@ def extract(words, big, which, offset, size, shape, columns, sp, copy_of_pc, out
     """Read the samples of the numbers `which`, which all have one shape.
 
     `shape` is (sample_type, read_format, branch_sample_type, period if none is recorded, bits of sample_regs_user);
-    `columns` has for each bit of it the column of the register, or -1. Fills the arrays of `out`, which are for all
-    samples, at the numbers `which`.
+    `columns` has for each bit of it the column of the register, or -1. Fills the arrays of `out` at these numbers.
     """
     Extraction(words, big, offset, size, shape, columns, sp, copy_of_pc, out).run(memoryview(which))
 
