@@ -8,7 +8,7 @@ from typing import Any
 
 from cli.inprocess import run
 
-NOT_TWO = "there are not two tables to compare; `walkback add` makes a .sframe section"
+NOT_TWO = "the file does not have two tables to compare; `walkback add` makes a .sframe section"
 PUSHED = bytes.fromhex("01 03 10")
 """Of the rows of `main` the one behind the push: its start, its info byte and its CFA, rsp+16."""
 

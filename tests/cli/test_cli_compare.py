@@ -104,7 +104,7 @@ def test_one_table_is_not_compared_with_itself(tmp_path: Path, kind: int, advice
     path = hello_object(tmp_path) if kind == 1 else program(tmp_path)
     done = run("compare", path)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr == f"walkback: {path}: there are not two tables to compare{advice}\n"
+    assert done.stderr == f"walkback: {path}: the file does not have two tables to compare{advice}\n"
 
 
 def test_in_an_object_a_place_has_its_section(tmp_path: Path) -> None:

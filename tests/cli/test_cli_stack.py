@@ -108,7 +108,7 @@ def test_a_process_is_looked_at_again_and_again(target: int) -> None:
     assert done.returncode == 0
     assert done.stdout.count(f"process {target} target\n".encode()) == 4
     assert re.fullmatch(
-        rf"walkback: {target}: 20 stops: [\d.]+ ms in the middle, [\d.]+ ms for 99 of 100, [\d.]+ ms at most\n",
+        rf"walkback: {target}: 20 stops: median [\d.]+ ms, 99th percentile [\d.]+ ms, maximum [\d.]+ ms\n",
         done.stderr.decode(),
     )
 

@@ -22,7 +22,7 @@ def test_the_command_tells_what_it_found(files: Path, whole: Path, tmp_path: Pat
     status, out, err = ended(files, "-o", tmp_path / "survey", "--jobs", "2")
     assert status == 1
     assert f"{tmp_path}/survey: looked through 73 files\n" in out
-    assert "ELF files: 75, 42 different ones of " in out
+    assert "ELF files: 75, 42 distinct, of " in out
     assert [line.split(":")[1] for line in err.splitlines()] == [f" {files}/broken.so", f" {files}/cut.tar"]
     assert tables(tmp_path / "survey") == tables(whole)
     status, out, err = ended(files, "-o", tmp_path / "survey", "--json")
@@ -53,7 +53,7 @@ def test_an_archive_without_any_elf_file_is_told(tmp_path: Path) -> None:
     subprocess.run(["ar", "rc", tmp_path / "files" / "none.a", tmp_path / "files" / "readme"], check=True)
     status, out, err = ended(tmp_path / "files", "-o", tmp_path / "survey")
     assert "looked through 1 file\n" in out
-    assert (status, err) == (1, f"walkback: {tmp_path}/survey: there is no ELF file in what was looked through\n")
+    assert (status, err) == (1, f"walkback: {tmp_path}/survey: no ELF file was found\n")
 
 
 def test_paths_that_cannot_be_looked_into_are_told_and_the_others_surveyed(files: Path, tmp_path: Path) -> None:

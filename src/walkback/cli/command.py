@@ -20,9 +20,14 @@ class Verb(click.Command):
         self.examples = examples
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Examples"):
-            for example in self.examples:
-                formatter.write(f"  {example}\n")
+        if self.examples:
+            with formatter.section("Examples"):
+                for example in self.examples:
+                    formatter.write(f"  {example}\n")
+
+
+class VerbGroup(Verb, click.Group):
+    """Commands below one, whose help ends with examples."""
 
 
 def verb(*examples: str) -> Callable[[F], Verb]:
@@ -30,7 +35,7 @@ def verb(*examples: str) -> Callable[[F], Verb]:
     return click.command(cls=Verb, examples=examples)
 
 
-class LazyVerbs(click.Group):
+class LazyVerbs(VerbGroup):
     """Imports a verb when it is asked for; each is the module of that name, and the command in it."""
 
     folder: ClassVar[str]

@@ -203,7 +203,7 @@ class _MemberReader:
             name, newline, _ = bytes(self.long_names[offset : offset + _LONGEST_NAME]).partition(b"\n")
             if newline:
                 return name.removesuffix(b"/")
-        raise self.error(f"a member's name is {_text(raw_name)}, which leads nowhere", start - AR_HEADER.size)
+        raise self.error(f"the member name {_text(raw_name)} does not refer to any long name", start - AR_HEADER.size)
 
 
 def _text(name: bytes) -> str:

@@ -131,7 +131,7 @@ def compare(
             errors.append(error.within(file=elf.name))
     raise_first(errors, "files")
     if not some:
-        message = "there are not two tables to compare"
+        message = "the file does not have two tables to compare"
         if not is_archive(data) and not ElfFile(data, name).is_relocatable:
             message += "; `walkback add` makes a .sframe section"
         raise MissingError(message, file=name)

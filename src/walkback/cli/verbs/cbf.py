@@ -9,7 +9,7 @@ import click
 
 from walkback.base.text import counted, printable
 from walkback.cli.blobs import FROM, INPUT, coded, read_blob, read_blobs, read_whole
-from walkback.cli.command import Verb
+from walkback.cli.command import Verb, VerbGroup
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import INPUT_FILE, STREAM, opened, refuse_input, refuse_terminal
 from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT, complain_of
@@ -26,7 +26,7 @@ _WIDEST = 9
 """Bytes of an instruction that are shown on one line."""
 
 
-@click.group()
+@click.group(cls=VerbGroup, examples=("walkback cbf show trace.cbf", "walkback cbf decode trace.cbf"))
 def cbf() -> None:
     """Explain, encode and decode Compact Backtrace Format.
 

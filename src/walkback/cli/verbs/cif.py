@@ -9,7 +9,7 @@ import click
 
 from walkback.base.text import printable
 from walkback.cli.blobs import FROM, INPUT, coded, parsed_json, read_blob
-from walkback.cli.command import Verb
+from walkback.cli.command import Verb, VerbGroup
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
 from walkback.cli.paths import INPUT_FILE, opened, refuse_input, refuse_terminal
 from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT, complain_of
@@ -25,7 +25,7 @@ _WIDEST = 24
 """Bytes of a part that are shown on one line."""
 
 
-@click.group()
+@click.group(cls=VerbGroup, examples=("walkback cif show hello.cif", "walkback cif encode core.hello -o new.cif"))
 def cif() -> None:
     """Explain, encode and decode Compact Image Map Format.
 

@@ -82,7 +82,7 @@ def _other(files: tuple[str, ...], each: bool, section: str | None) -> str | Non
     from walkback.elf.inputs import split_address
 
     if not each and len(files) > 2:
-        message = "one file or two are compared; --each takes any number and compares the two tables of each"
+        message = "compare takes one file or two; --each compares the two tables of any number of files"
         raise click.UsageError(message)
     other = files[1] if len(files) == 2 and not each else None
     try:

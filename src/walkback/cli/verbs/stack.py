@@ -226,8 +226,8 @@ class _Shots:
         if self.live and self._repeat > 1 and len(stopped):
             middle, most, longest = (np.percentile(stopped, part) / 1e6 for part in (50, 99, 100))
             complain(
-                f"{target}: {counted(len(stopped), 'stop')}: {middle:.3f} ms in the middle, "
-                f"{most:.3f} ms for 99 of 100, {longest:.3f} ms at most"
+                f"{target}: {counted(len(stopped), 'stop')}: median {middle:.3f} ms, "
+                f"99th percentile {most:.3f} ms, maximum {longest:.3f} ms"
             )
         complain_of(target, list(dict.fromkeys([*self._troubles, *self.stopper.troubles])))
         if self._interrupted:

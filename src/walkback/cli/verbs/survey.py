@@ -205,7 +205,7 @@ def _print(done: Surveyed, found: Summary) -> None:
     before = f", {done.files - done.done:,} of them in former runs" if done.done < done.files else ""
     click.echo(f"{printable(done.folder)}: looked through {_counted(done.files, 'file')}{before}")
     kinds = ", ".join(f"{count:,} {_OUTCOMES.get(outcome, outcome)}" for outcome, count in found.outcomes.items())
-    click.echo(f"ELF files: {found.places:,}, {found.files:,} different ones of {found.bytes:,} bytes")
+    click.echo(f"ELF files: {found.places:,}, {found.files:,} distinct, of {found.bytes:,} bytes")
     if kinds:
         click.echo(f"of these:  {kinds}")
     if found.versions:
@@ -239,7 +239,7 @@ def _complain(folder: str, found: Summary) -> int:
     if more > 0:
         complain(f"{folder}: and {more:,} more, in the tables troubles and files")
     if not found.files:
-        complain(f"{folder}: there is no ELF file in what was looked through")
+        complain(f"{folder}: no ELF file was found")
     return EXIT_FINDINGS if found.unsurveyed or not found.files else EXIT_FINE
 
 

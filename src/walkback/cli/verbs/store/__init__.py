@@ -50,7 +50,12 @@ class _StoreVerbs(LazyVerbs):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_StoreVerbs, invoke_without_command=True, subcommand_metavar="[VERB [ARGS]...]")
+@click.group(
+    cls=_StoreVerbs,
+    invoke_without_command=True,
+    subcommand_metavar="[VERB [ARGS]...]",
+    examples=("walkback store stacks append perf.data", "walkback store stacks top"),
+)
 @click.argument("folder", metavar="DIR", type=FOLDER)
 @click.option("--json", "as_json", is_flag=True, help="Without a verb: print JSON, one object.")
 @click.pass_context
