@@ -110,6 +110,7 @@ def test_top_by_version(store: Path) -> None:
         ["50", "52.63", "2", "2"],
         ["45", "47.37", "3", "1"],
     ]
+    assert text(store, "top", "--by", "version", "--limit", 1).splitlines()[2:] == ["and 1 more"]
     assert objects(store, "top", "--by", "host") == [{"value": "web1", "weight": 95, "count": 5}]
     assert told(asked(store, "top", "--by", "zone")) == (1, f"{store}: no sample has the label zone")
 

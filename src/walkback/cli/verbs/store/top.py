@@ -72,4 +72,6 @@ def _print_groups(folder: str, by: str, groups: list[Group], limit: int, as_json
             share = f"{100 * group.weight / whole:.2f}" if whole else "-"
             value = "(none)" if group.value is None else printable(group.value)
             click.echo(f"{group.weight:>14} {share:>6} {group.count:>12}  {value}")
+    if len(groups) > limit and not as_json:
+        click.echo(f"and {len(groups) - limit} more")
     return EXIT_FINE
