@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ class Stream:
         (np.array([1, -2, 3], ">i4"), "int32"),
         (np.arange(6, dtype=np.uint16)[::-2], "uint16"),
         (np.array([2**70, 1], object), "decimal128(38, 0)"),
+        (np.array([-(2**63) - 1, None], object), "decimal128(38, 0)"),
+        (np.array([Decimal("1.5"), Decimal("0.001"), None], object), "decimal128(38, 3)"),
         (np.array([1.5, np.inf], np.float32), "float"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from itertools import islice
 from typing import Any, Self
 
@@ -27,9 +28,30 @@ def _registered(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], 
     if any(isinstance(value, bytes | bytearray) for value in listed):  # would become their repr
         digits = [None if value is None else _bytes(value).hex() for value in listed]
         return np.array(digits, object), f"unhex({name})"
+    known = [value for value in listed if value is not None]
+    exact = _exact_type(known)
+    if exact is not None:  # DuckDB before 1.5 takes some of these for text
+        return np.array([None if value is None else str(value) for value in listed], object), f"CAST({name} AS {exact})"
     # A column without any value would have no type.
-    kept = name if any(value is not None for value in listed) else f"CAST({name} AS VARCHAR)"
+    kept = name if known else f"CAST({name} AS VARCHAR)"
     return np.fromiter((spelled_out(value) if isinstance(value, str) else value for value in listed), object), kept
+
+
+def _exact_type(values: list[object]) -> str | None:
+    """The type of SQL for numbers that NumPy has no type for; None if these are not all such, or do not fit."""
+    if not values:
+        return None
+    integers = [value for value in values if type(value) is int]
+    if len(integers) == len(values):
+        largest = max(map(abs, integers))
+        if largest < 2**63:
+            return None
+        return "HUGEINT" if largest < 10**38 else "VARCHAR"  # Arrow has no wider integers
+    decimals = [value for value in values if isinstance(value, Decimal) and value.is_finite()]
+    if len(decimals) != len(values):
+        return None
+    scale = max(0, *(-int(number.as_tuple().exponent) for number in decimals))
+    return f"DECIMAL(38, {scale})" if scale + max(number.adjusted() for number in decimals) < 38 else None
 
 
 def _bytes(value: object) -> bytes:
