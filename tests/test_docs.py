@@ -288,7 +288,7 @@ def test_every_option_of_a_verb_is_documented(verb: str) -> None:
     own = f"## `walkback show`{rest}".partition(f"## `walkback {verb}`")[2].partition("\n## ")[0]
     told = run(f"walkback {verb} --help")
     # Groups have verbs of their own, and that of stores a folder before them.
-    for one in re.findall(r"^  (\w+) ", told.partition("Commands:")[2], re.MULTILINE):
+    for one in re.findall(r"^  (\w+) ", told.partition("Commands:")[2].partition("Examples:")[0], re.MULTILINE):
         assert re.search(rf"\bwalkback {verb} (?:DIR )?{one}\b", own)
         told += run(f"walkback {verb} {'DIR ' * (verb == 'store')}{one} --help")
     options = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", told, re.MULTILINE))
