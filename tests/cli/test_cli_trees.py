@@ -137,7 +137,7 @@ def test_each_file_is_compared_with_itself(built: Path) -> None:
     titles = [line for line in done.stdout.decode().splitlines() if not line.startswith(" ")]
     assert titles == [f"{path}: .eh_frame and .sframe" for path in files]
     done = run("compare", *files)
-    assert (done.returncode, b"--each takes any number" in done.stderr) == (2, True)
+    assert (done.returncode, b"--each compares the two tables of any number" in done.stderr) == (2, True)
 
 
 def test_a_name_that_stands_for_another_file_by_now_is_left_alone(built: Path) -> None:
