@@ -42,6 +42,7 @@ from walkback.sections.linking.link import link as link
 from walkback.sections.linking.split import split as split
 from walkback.sections.pairs import compare as compare
 from walkback.sections.size import size as size
+from walkback.sections.verify import verify as verify
 from walkback.sframe.lookup import find as find
 from walkback.store.store import Store as Store
 from walkback.surveys.reading import Survey as Survey

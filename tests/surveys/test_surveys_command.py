@@ -21,7 +21,7 @@ from walkback.surveys.run import survey
 def test_the_command_tells_what_it_found(files: Path, whole: Path, tmp_path: Path) -> None:
     status, out, err = ended(files, "-o", tmp_path / "survey", "--jobs", "2")
     assert status == 1
-    assert f"{tmp_path}/survey: looked through 73 files\n" in out
+    assert f"{tmp_path}/survey: 73 files examined\n" in out
     assert "ELF files: 75, 42 distinct, of " in out
     assert [line.split(":")[1] for line in err.splitlines()] == [f" {files}/broken.so", f" {files}/cut.tar"]
     assert tables(tmp_path / "survey") == tables(whole)
@@ -35,9 +35,9 @@ def test_the_command_tells_what_it_found(files: Path, whole: Path, tmp_path: Pat
 def test_a_survey_with_nothing_to_complain_of_is_fine(files: Path, tmp_path: Path) -> None:
     status, out, err = ended(files / "lib", "-o", tmp_path / "survey")
     assert (status, err) == (0, "")
-    assert "looked through 40 files" in out
+    assert "40 files examined" in out
     _, out, _ = ended(files / "lib", "-o", tmp_path / "survey")
-    assert "looked through 40 files, 40 of them in former runs" in out
+    assert "40 files examined, 40 of them in former runs" in out
 
 
 def test_sframe_that_cannot_be_read_is_told(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_an_archive_without_any_elf_file_is_told(tmp_path: Path) -> None:
     write(tmp_path / "files", {"readme": b"text"})
     subprocess.run(["ar", "rc", tmp_path / "files" / "none.a", tmp_path / "files" / "readme"], check=True)
     status, out, err = ended(tmp_path / "files", "-o", tmp_path / "survey")
-    assert "looked through 1 file\n" in out
+    assert "1 file examined\n" in out
     assert (status, err) == (1, f"walkback: {tmp_path}/survey: no ELF file was found\n")
 
 
@@ -62,7 +62,7 @@ def test_paths_that_cannot_be_looked_into_are_told_and_the_others_surveyed(files
     paths: list[str | Path] = [files / "lib", tmp_path / "fifo", tmp_path / "loop", tmp_path / "missing", "/dev/null"]
     status, out, err = ended(*paths, "-o", tmp_path / "survey")
     assert status == 1
-    assert "looked through 40 files\n" in out
+    assert "40 files examined\n" in out
     assert {line.split(":")[1].strip() for line in err.splitlines()} == set(map(str, paths[1:]))
     assert not Survey(tmp_path / "survey").finished or len(tables(tmp_path / "survey")["troubles"]) == 4
 

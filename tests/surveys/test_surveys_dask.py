@@ -77,7 +77,7 @@ def test_two_workers_make_the_survey_that_this_machine_makes(
     cluster: Cluster, files: Path, whole: Path, tmp_path: Path
 ) -> None:
     status, out, err = ended(files, "-o", tmp_path / "survey", "--dask", cluster.address)
-    assert "looked through 73 files\n" in out, err
+    assert "73 files examined\n" in out, err
     assert status == 1
     assert len(err.splitlines()) == 2  # the damaged ones
     assert tables(tmp_path / "survey") == tables(whole)
@@ -161,7 +161,7 @@ def test_without_a_worker_it_is_told_and_goes_on_when_one_comes(files: Path, tmp
         process.kill()
         own.close()
     assert (process.returncode, err) == (0, "")
-    assert "looked through 40 files\n" in out
+    assert "40 files examined\n" in out
 
 
 @pytest.mark.whole

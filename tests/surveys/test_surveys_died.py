@@ -74,7 +74,7 @@ def test_a_file_during_which_each_worker_dies_is_told_and_is_all_that_is_lost(
     assert without(found, "killer.so") == expected
     [trouble] = objects(tmp_path / "survey", "troubles")
     assert (trouble["path"], trouble["what"]) == (str(files / "killer.so"), "died")
-    # It is not told as looked through, and so it is tried again.
+    # It does not count as examined, so it is tried again.
     assert survey([files], tmp_path / "survey", workers=LocalWorkers(2)).done == 1
     assert objects(tmp_path / "survey", "troubles") == []
     assert len(tables(tmp_path / "survey")["files"]) == 61

@@ -133,7 +133,7 @@ def test_interrupted_it_keeps_what_was_done_and_says_how_to_go_on(tmp_path: Path
     status, out, err = ended(files, "-o", output)
     assert (status, err) == (0, "")
     before = f", {former:,} of them in former runs" if former else ""
-    assert f"looked through 3,000 files{before}\n" in out
+    assert f"3,000 files examined{before}\n" in out
     assert Survey(output).finished
 
 

@@ -44,7 +44,7 @@ class Label(ParameterType[tuple[str, str]]):
             return value
         name, sign, its = str(value).partition("=")
         if not name or not sign:
-            self.fail(f"{value!r} is no label; example: version=1.2", param, ctx)
+            self.fail(f"{value!r} is not NAME=VALUE; example: version=1.2", param, ctx)
         return name, its
 
 

@@ -25,6 +25,7 @@ HEADINGS = {
         "find": "Show the rule at an address or a symbol.",
         "check": "Check SFrame sections against every rule of the format.",
         "compare": "Compare .eh_frame and .sframe, or two files, at every address.",
+        "verify": "Prove unwind tables against the machine code they describe.",
         "size": "Show the size of .eh_frame and of SFrame in each version.",
     },
     "Make tables": {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_MAGICS = (b"\x7fELF", b"!<arch>\n")
+_MAGICS = (b"\x7fELF", b"!<arch>\n", b"!<thin>\n")
 
 
 class Binary(NamedTuple):

@@ -259,7 +259,7 @@ def _read_fdes(
     start_field: cython.longlong[::1],
     start: cython.ulonglong[::1],
     size: cython.ulonglong[::1],
-    lsda: cython.uchar[::1],
+    lsda: cython.ulonglong[::1],
     program: cython.longlong[::1],
     fault: cython.uchar[::1],
 ):
@@ -286,7 +286,10 @@ def _read_fdes(
             encoding = cies.lsda_encoding[c]
             if encoding != layout.DW_EH_PE_OMIT and not cursor.failed:
                 # A stored pointer of 0 says that there is none.
-                lsda[i] = pointer(cursor, encoding & layout.DW_EH_PE_FORMAT_MASK, address_size, 0, 0, 0, 0) != 0
+                stored: cython.Py_ssize_t = cursor.pos
+                if pointer(cursor, encoding & layout.DW_EH_PE_FORMAT_MASK, address_size, 0, 0, 0, 0):
+                    cursor.pos = stored
+                    lsda[i] = pointer(cursor, encoding, address_size, cies.address, text, data, start[i])
             if cursor.failed or (data_end >= 0 and cursor.pos > data_end):
                 fault[i] = EntryFault.CUT_OFF
             program[i] = data_end if data_end >= 0 else cursor.pos

@@ -86,6 +86,23 @@ def value(data: bytes, byteorder: ByteOrder, *, cfa: bool) -> Value | None:
     return stack[-1] if stack else None
 
 
+def chain(data: bytes, byteorder: ByteOrder) -> tuple[int, list[int]] | None:
+    """A register and offsets: one before each load from there on, and one behind the last."""
+    operations = _operations(data, byteorder)
+    if not operations or operations[0][0] != dw.DW_OP_BREG0:
+        return None
+    register, offset = operations[0][1]
+    offsets = [offset]
+    for code, numbers in operations[1:]:
+        if code == dw.DW_OP_DEREF:
+            offsets.append(0)
+        elif code == dw.DW_OP_PLUS_UCONST:
+            offsets[-1] += numbers[0]
+        else:
+            return None
+    return register, offsets
+
+
 def part_of(result: Value | None, *, location: bool) -> Part | None:
     """The rule that a value, or the place where the value is stored, means."""
     if result is None or result.register == NO_REGISTER or not _in_range(result.register, result.offset):

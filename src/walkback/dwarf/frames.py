@@ -53,8 +53,8 @@ class Fdes(ColumnRecord, OneLine):
     """Where the start of the code stands."""
     start: U64
     size: U64
-    lsda: U8
-    """Whether it has a language-specific data area."""
+    lsda: U64
+    """The address of its language-specific data area; 0 if it has none."""
     program: I64
     fault: U8
     first_row: I64

@@ -42,7 +42,9 @@ class _Change:
 def rewritten(data: memoryview, name: str, change: Callable[[Member], Sequence[Part] | None]) -> list[Part]:
     """A copy of an archive with the contents that `change` gives for a member; None leaves it as it is."""
     if bytes(data[:8]) == layout.ARMAG_THIN:
-        raise GraftError("this is a thin archive: its members are files of their own", file=name)
+        raise GraftError(
+            "this is a thin archive, which holds no objects; change the object files themselves", file=name
+        )
     found = list(entries(data, name))
     members = [entry for entry in found if isinstance(entry, Member)]
     changes = []

@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from walkback.base.errors import ArgumentError, WalkbackError
+from walkback.base.errors import ArgumentError, UnreadableError, WalkbackError
 from walkback.elf import layout
 from walkback.elf.archive import is_archive, members
 from walkback.elf.file import ElfFile, is_elf
@@ -47,7 +47,11 @@ def elf_files(data: Contents, name: str) -> Iterator[ElfFile]:
     brackets = "[]" if bytes(data[:8]) == layout.ARMAG_THIN else "()"
     errors: list[WalkbackError] = []
     for member in members(data, name):
-        if is_elf(member.data):
+        if is_archive(member.data):
+            errors.append(
+                UnreadableError("archives in archives are not read; extract it", file=f"{name}({member.name})")
+            )
+        elif is_elf(member.data):
             try:
                 yield ElfFile(member.data, f"{name}{brackets[0]}{member.name}{brackets[1]}")
             except WalkbackError as error:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U64, Bools
+from walkback.base.arrays import I64, U64, Bools
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.elf import ElfFile
 from walkback.reports.codeline import CodeLine, code_line
@@ -114,7 +114,7 @@ class ListedFunctions:
         """Which functions have a language-specific data area, for exceptions."""
         if self.call_frames is None:
             return np.zeros(len(self), np.bool_)
-        column: U8 = np.concatenate([source.frames.fdes.lsda for source in self.call_frames.sources])
+        column: U64 = np.concatenate([source.frames.fdes.lsda for source in self.call_frames.sources])
         has: Bools = column[self.table.range_origin] != 0
         return has
 

@@ -21,6 +21,9 @@ from walkback.reports.functions import ListedFunctions, functions_of, rules_of
 from walkback.reports.opening import one_elf_file
 from walkback.table.verdict import Verdict
 
+_NAME = 3
+"""The column of the function's name."""
+
 
 @dataclass(slots=True)
 class Listing:
@@ -98,10 +101,11 @@ def _function_listing(functions: ListedFunctions) -> Listing:
 
 
 def _function_rows(functions: ListedFunctions, versions: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """The rows of all functions by address, those with names before the others."""
     table, made = functions.table, [functions.versions[version] for version in versions]
     nothing = [None] * len(table)
     different = _different_bytes(functions)
-    yield from zip(
+    rows = zip(
         functions.code_sections(),
         table.range_start.tolist(),
         table.range_size.tolist(),
@@ -115,6 +119,7 @@ def _function_rows(functions: ListedFunctions, versions: Sequence[int]) -> Itera
         nothing if different is None else different.tolist(),
         strict=True,
     )
+    yield from sorted(rows, key=lambda row: row[_NAME] is None)
 
 
 def _different_bytes(functions: ListedFunctions) -> I64 | None:

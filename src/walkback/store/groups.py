@@ -23,7 +23,10 @@ class Group:
 
 
 def groups(blocks: Sequence[Block], wanted: Wanted, by: str) -> list[Group]:
-    """The samples that are wanted, by "host", by "process", or by the label of another name; the heaviest first."""
+    """The samples that are wanted, by "host", by "process", or by a label; the heaviest first.
+
+    `label:host` is the label of that name.
+    """
     if not blocks:
         return []
     with connect() as connection:

@@ -18,7 +18,7 @@ _SINCE = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def moment(value: Moment, now: int | None = None) -> int:
-    """The nanoseconds of a moment; text is as ISO 8601 has it, UTC where it has no time zone, or `90m`: so long ago."""
+    """The nanoseconds of a moment; text is as in ISO 8601, UTC without a time zone, or `90m` for 90 minutes ago."""
     if isinstance(value, int):
         return value
     if isinstance(value, datetime):
@@ -31,7 +31,9 @@ def moment(value: Moment, now: int | None = None) -> int:
     try:
         return _nanoseconds(datetime.fromisoformat(value))
     except ValueError:
-        message = f"{printable(value)!r} is no time; examples: 2026-11-21, 2026-11-21T13:30, 90m (so long ago), 2d"
+        message = (
+            f"{printable(value)!r} is not a time; examples: 2026-11-21, 2026-11-21T13:30, 90m (90 minutes ago), 2d"
+        )
         raise ArgumentError(message) from None
 
 

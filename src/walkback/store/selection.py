@@ -113,7 +113,7 @@ class Selection:
         return hottest(self.profile(), limit)
 
     def by(self, name: str) -> list[Group]:
-        """The weight of each host, of each process, or of each value of the label that has another name."""
+        """The weight of each "host", of each "process", or of each value of a label; "label:host" is the label host."""
         with self._snapshot(since=self.wanted.since, until=self.wanted.until) as snapshot:
             return groups(snapshot.blocks, self.wanted, name)
 

@@ -225,8 +225,8 @@ def _frames(tables: BlockTables) -> tuple[StoredFrames, BlockColumns]:
 
 
 def column_of(name: str) -> str:
-    """The host or the process of a source, or its label of another name, as SQL."""
-    return name if name in {"host", "process"} else _label(name)
+    """The host or the process of a source, or a label, as SQL; `label:host` is the label of that name."""
+    return name if name in {"host", "process"} else _label(name.removeprefix("label:"))
 
 
 def _label(name: str) -> str:

@@ -74,7 +74,7 @@ COLUMNS: Final = {
 }
 """The tables of a part.
 
-units      What was looked through: a file on the disk, with its size and its time of change in nanoseconds.
+units      What was examined: a file on the disk, with its size and its time of change in nanoseconds.
 places     Where each content was found: in `path`, or in the file `member` of the archive or package `path`.
            Members of members stand in brackets: `usr/lib/libc.a(printf.o)`.
 files      Each distinct content once. `content` is its digest. `outcome`: one of OUTCOMES. `machine`: as walkback calls

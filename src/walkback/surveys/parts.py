@@ -46,9 +46,9 @@ class Writer:
         self.rows = 0
         """How many wait to be written."""
         self.done: dict[str, Stamp] = {}
-        """What had been looked through, by its path."""
+        """What had been examined, by its path."""
         self.troubles: set[tuple[str, str | None, str, str]] = set()
-        """What was wrong with paths that were not looked through."""
+        """What was wrong with paths that were not examined."""
         self._known: set[str] = set()
         """Contents that some part has, or that wait to be written."""
         for table, columns in layout.COLUMNS.items():

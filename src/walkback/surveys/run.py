@@ -1,4 +1,4 @@
-"""A survey from its beginning to its end: files are found, looked through by workers, and what they find is written.
+"""A survey from its beginning to its end: files are found, examined by workers, and what they find is written.
 
 What is written depends on the files alone: not on who did the work, in which order, or how often it broke off. A file
 is in what is written with all its rows or not at all, so a survey that was killed goes on where it was.
@@ -66,7 +66,7 @@ class Surveyed:
     files: int
     """Those on the disk that are ELF files, or archives and packages that may hold some."""
     done: int
-    """Those of them that were looked through in this run; the others had been before."""
+    """Those of them that were examined in this run; the others had been before."""
 
 
 def survey(
@@ -172,7 +172,7 @@ class _Run:
         """All that rows are about, as these have it."""
         self.files = 0
         self.former = 0
-        """Files that had been looked through before."""
+        """Files that had been examined before."""
         self._state = Progress(0, 0, 0, 0, finding=True)
 
     def find(self, found: Iterable[SurveyUnit | Trouble]) -> None:

@@ -1,4 +1,4 @@
-"""The work of a survey: some files from the disk are looked through, and become rows.
+"""The work of a survey: some files from the disk are examined, and become rows.
 
 It runs in other processes, perhaps on other machines, so all that it takes and gives can be sent.
 """
@@ -37,7 +37,7 @@ _SECTOR = 512
 
 @dataclass(frozen=True, slots=True)
 class UnitBatch:
-    """Files to be looked through."""
+    """Files to be examined."""
 
     paths: tuple[str, ...]
     folder: str
@@ -62,7 +62,7 @@ def work(batch: UnitBatch) -> list[bytes]:
 
 
 def trouble(path: str, what: str, message: str) -> bytes:
-    """The packed row of a file that was not looked through."""
+    """The packed row of a file that was not examined."""
     return packed({"troubles": [(path, None, what, message)]})
 
 

@@ -55,6 +55,11 @@ class PltNames:
         named = np.array([name is not None for name in found], np.bool_)
         return found, np.where(named, start[rows], np.uint64(0))
 
+    def entries(self) -> tuple[list[int], list[int], list[str | None]]:
+        """Where each entry begins and ends, and its name."""
+        start, end, names = self._entries
+        return start.tolist(), end.tolist(), names
+
     def lookup(self, name: str) -> list[int]:
         """Where the entries of this name, as `write@plt`, begin."""
         start, _, names = self._entries

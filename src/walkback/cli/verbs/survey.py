@@ -203,7 +203,7 @@ def _cost(files: int, size: int) -> int:
 
 def _print(done: Surveyed, found: Summary) -> None:
     before = f", {done.files - done.done:,} of them in former runs" if done.done < done.files else ""
-    click.echo(f"{printable(done.folder)}: looked through {_counted(done.files, 'file')}{before}")
+    click.echo(f"{printable(done.folder)}: {_counted(done.files, 'file')} examined{before}")
     kinds = ", ".join(f"{count:,} {_OUTCOMES.get(outcome, outcome)}" for outcome, count in found.outcomes.items())
     click.echo(f"ELF files: {found.places:,}, {found.files:,} distinct, of {found.bytes:,} bytes")
     if kinds:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from walkback.base.arrays import Records
+from walkback.base.errors import UnreadableError
 from walkback.elf import Contents, ElfFile, Member, is_archive, is_elf, layout, whole
 from walkback.elf.archivewrite import rewritten
 from walkback.elf.write import Part, align
@@ -57,6 +58,8 @@ def rewrite_files(data: Contents, name: str, change: Callable[[ElfFile], Sequenc
         return change(ElfFile(data, name))
 
     def changed(member: Member) -> Sequence[Part] | None:
+        if is_archive(member.data):
+            raise UnreadableError("archives in archives are not changed; extract it", file=f"{name}({member.name})")
         return change(ElfFile(member.data, f"{name}({member.name})")) if is_elf(member.data) else None
 
     return rewritten(whole(data), name, changed)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option(
     "--by",
     metavar="NAME",
-    help="Show the weight of each host, of each process, or of each value of the label NAME.",
+    help="Show the weight of each host, of each process, or of each value of the label NAME or label:NAME.",
     shell_complete=groupings,
 )
 @click.option("--limit", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="Rows per table.")
@@ -40,6 +40,9 @@ def top(ctx: click.Context, /, by: str | None, limit: int, as_json: bool, **chos
 
         selection = Chosen(**chosen).select(Store(folder))
         if by is not None:
+            if chosen["lines"] or chosen["short_names"]:
+                message = "--lines and --short-names are for functions, and --by shows none"
+                raise click.UsageError(message)
             return _print_groups(folder, by, selection.by(by), limit, as_json)
         found = profile_of(folder, selection)
         if found is None:

@@ -1,0 +1,114 @@
+"""`walkback verify`: whether unwind tables are right about the machine code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from walkback.base.text import printable
+from walkback.cli.command import verb
+from walkback.cli.completion import functions, sections
+from walkback.cli.coverage import LIMIT
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, FILE, JSON, for_each_file
+
+if TYPE_CHECKING:
+    from walkback.sections.verify import Mismatch, Verified
+
+
+@verb("walkback verify hello", "walkback verify --table .sframe --json a.out")
+@FILE
+@click.option("--table", metavar="NAME", help="Only the table in this section.", shell_complete=sections)
+@click.option("--function", metavar="NAME", help="Only this function.", shell_complete=functions)
+@LIMIT
+@JSON
+@click.pass_context
+def verify(
+    ctx: click.Context, files: tuple[str, ...], table: str | None, function: str | None, limit: int, as_json: bool
+) -> None:
+    """Prove unwind tables against the machine code they describe.
+
+    For each instruction of each function, the machine code shows where the caller's frame is. A table is proved where
+    its rule agrees. This assumes that functions begin as the ABI says, that callees keep the registers that the ABI
+    says, and that nothing else writes to the places where registers are saved.
+    """
+    import json
+
+    from walkback.sections.verify import verify as verified_tables
+
+    def work(file: str) -> int:
+        status = EXIT_FINE
+        for verified in verified_tables(file, table=table, function=function):
+            if as_json:
+                for one in verified.mismatches:
+                    click.echo(json.dumps(_mismatch_object(verified, one)))
+                click.echo(json.dumps(_file_object(verified)))
+            else:
+                _print(verified, limit)
+            if verified.wrong:
+                status = EXIT_FINDINGS
+        return status
+
+    ctx.exit(for_each_file(files, work))
+
+
+def _print(verified: Verified, limit: int) -> None:
+    click.echo(printable(f"{verified.file}: {verified.table}"))
+    click.echo(
+        f"  {verified.functions} functions: {verified.functions_proved} proved, {verified.functions_wrong} wrong; "
+        f"{verified.reached} bytes of instructions: {_shares(verified)}"
+    )
+    for why, size in verified.reasons.items():
+        if why not in {"padding", "data"}:
+            click.echo(f"  unknown: {why}: {size} bytes")
+    wrong = verified.worst()
+    for one in wrong[:limit]:
+        click.echo(printable(f"  wrong: {_place(one)}: {_words(one)}"))
+    if len(wrong) > limit:
+        click.echo(f"  and {len(wrong) - limit} more functions")
+
+
+def _shares(verified: Verified) -> str:
+    from walkback.cli.coverage import percent
+
+    parts = {
+        "proved": verified.proved,
+        "wrong": verified.wrong,
+        "assumed": verified.assumed,
+        "unknown": verified.unknown,
+    }
+    shown = [f"{percent(size, verified.reached)} {name}" for name, size in parts.items() if size]
+    return ", ".join(shown) if shown else "none"
+
+
+def _place(one: Mismatch) -> str:
+    from walkback.symbols.demangle import demangle
+
+    section = f"{one.section}+" if one.section else ""
+    distance = one.address - one.start
+    name = demangle([one.function], parameters=True)[0] if one.function else ""
+    if name and distance:
+        name += f"+{distance:#x}"
+    return f"{section}{one.address:#x} {name}".rstrip() + f" ({one.bytes} bytes)"
+
+
+def _words(one: Mismatch) -> str:
+    from walkback.proof.words import TITLES
+
+    what = TITLES.get(one.what, one.what)
+    return f"the table has {what} {one.claimed}, the code {one.computed}"
+
+
+def _mismatch_object(verified: Verified, one: Mismatch) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {"type": "mismatch", "file": verified.file, "table": verified.table, **asdict(one)}
+
+
+def _file_object(verified: Verified) -> dict[str, Any]:
+    names = [
+        *("functions", "functions_proved", "functions_wrong"),
+        *("bytes", "proved", "wrong", "assumed", "not_reached", "unknown", "reasons"),
+    ]
+    found = {name: getattr(verified, name) for name in names}
+    return {"type": "file", "file": verified.file, "table": verified.table, **found}

@@ -1,0 +1,46 @@
+"""One instruction, as decoders fill it and the proof reads it (compiled; `_instruction.pxd` has the C types).
+
+Registers have their DWARF numbers, but for the vector registers of AArch64, which are 32 to 63.
+
+length     bytes
+flow       a `Flow`; target is where a direct jump, branch or call goes, or what `exrl` of s390x executes
+condition  of a branch, a `Condition`
+effect     an `Effect`, whose operands are first, second, base, index, scale, offset, width and signed
+count      how many registers are loaded or stored: first, second, and from three on those from first on, modulo 16
+moved      what loading or storing adds to the base register; `before` says whether the access is at the new place
+clobbers   a bit for each other register that is changed; those that the effect gives a value are not among them
+"""
+
+import cython
+
+if cython.compiled:
+    from cython.cimports.walkback.code.effects import NONE, Effect, Flow
+else:
+    from walkback.code.effects import NONE, Effect, Flow
+
+
+@cython.final
+@cython.cclass
+class Instruction:
+    """What was decoded last."""
+
+    def __init__(self):
+        self.length = 0
+        self.clear()
+
+    def clear(self) -> cython.int:
+        """An instruction that does nothing and goes on; its length stays."""
+        self.flow = Flow.NEXT
+        self.effect = Effect.NOTHING
+        self.condition = 0
+        self.target = 0
+        self.first = self.second = self.base = self.index = NONE
+        self.count = 1
+        self.scale = 1
+        self.offset = 0
+        self.width = 8
+        self.signed = False
+        self.moved = 0
+        self.before = False
+        self.clobbers = 0
+        return 0

@@ -1,0 +1,88 @@
+"""Code decoded from one end to the other (compiled)."""
+
+import cython
+import numpy as np
+
+from walkback.base.views import takes_views
+
+if cython.compiled:
+    from cython.cimports.walkback.base.cursor import as_signed
+    from cython.cimports.walkback.code._aarch64 import decode as decode_aarch64
+    from cython.cimports.walkback.code._amd64 import decode as decode_amd64
+    from cython.cimports.walkback.code._instruction import Instruction
+    from cython.cimports.walkback.code._s390x import decode as decode_s390x
+else:
+    from walkback.base.cursor import as_signed
+    from walkback.code._aarch64 import decode as decode_aarch64
+    from walkback.code._amd64 import decode as decode_amd64
+    from walkback.code._instruction import Instruction
+    from walkback.code._s390x import decode as decode_s390x
+
+AMD64, AARCH64, S390X = range(3)
+"""Numbers of the machines, in the order of `arch.MACHINES`."""
+
+_AMD64 = cython.declare(cython.int, AMD64)
+_AARCH64 = cython.declare(cython.int, AARCH64)
+
+COLUMNS = (
+    "length", "flow", "effect", "condition", "first", "second", "count", "base", "index", "scale", "offset", "width",
+    "signed", "moved", "before", "target", "clobbers",
+)  # fmt: skip
+
+
+def decode(
+    machine: cython.int,
+    code: cython.const[cython.uchar][::1],
+    pos: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    address: cython.ulonglong,
+    out: Instruction,
+) -> cython.int:
+    """Decode the instruction at a place in the code, which has this address."""
+    out.clear()
+    if machine == _AMD64:
+        return decode_amd64(code, pos, end, address, out)
+    if machine == _AARCH64:
+        return decode_aarch64(code, pos, end, address, out)
+    return decode_s390x(code, pos, end, address, out)
+
+
+def listing(machine, code, address):
+    """A row for each instruction, one behind the other, as an array of 64-bit integers: see `COLUMNS`."""
+    rows = np.zeros((len(code) // (4 if machine == AARCH64 else 1) + 1, len(COLUMNS)), np.int64)
+    return rows[: _listing(machine, np.frombuffer(code, np.uint8), address, rows)]
+
+
+@takes_views
+def _listing(
+    machine: cython.int,
+    code: cython.const[cython.uchar][::1],
+    address: cython.ulonglong,
+    rows: cython.longlong[:, ::1],
+):
+    pos: cython.Py_ssize_t = 0
+    row: cython.Py_ssize_t = 0
+    found: Instruction = Instruction()
+    with cython.nogil:
+        while pos < code.shape[0]:
+            decode(machine, code, pos, code.shape[0], address + pos, found)
+            rows[row, 0] = found.length
+            rows[row, 1] = found.flow
+            rows[row, 2] = found.effect
+            rows[row, 3] = found.condition
+            rows[row, 4] = found.first
+            rows[row, 5] = found.second
+            rows[row, 6] = found.count
+            rows[row, 7] = found.base
+            rows[row, 8] = found.index
+            rows[row, 9] = found.scale
+            rows[row, 10] = found.offset
+            rows[row, 11] = found.width
+            rows[row, 12] = found.signed
+            rows[row, 13] = found.moved
+            rows[row, 14] = found.before
+            rows[row, 15] = as_signed(found.target)
+            rows[row, 16] = as_signed(found.clobbers)
+            pos += found.length
+            row += 1
+    return row

@@ -1,0 +1,3 @@
+from walkback.base.arrays import U64
+
+def read(data: memoryview, address: int, big: bool, start: U64, area: U64) -> U64: ...

@@ -1,0 +1,25 @@
+# The C face of what a table claims.
+
+from walkback.proof._state cimport State
+
+cdef class Claims:
+    cdef const long long[::1] first
+    cdef const short[::1] target
+    cdef const short[::1] base
+    cdef const unsigned char[::1] depth
+    cdef const long long[:, ::1] offset
+    cdef const unsigned char[::1] signed
+    cdef int sp
+    cdef long long sp_from_cfa
+    # What was found last
+    cdef int verdict
+    cdef int what
+    cdef int why
+
+    cdef int judge(self, State state, Py_ssize_t number) noexcept nogil
+    cdef long long value(self, State state, Py_ssize_t entry) noexcept nogil
+    cdef int judge_cfa(self, State state, Py_ssize_t entry) noexcept nogil
+    cdef int judge_register(self, State state, Py_ssize_t entry) noexcept nogil
+    cdef int suppose(self, State state, Py_ssize_t number) noexcept nogil
+    cdef int suppose_one(self, State state, Py_ssize_t entry) noexcept nogil
+    cdef long long stack_pointer(self, Py_ssize_t number) noexcept nogil

@@ -1,0 +1,169 @@
+"""What a table claims, held against what the code did (compiled).
+
+A set of claims is what holds in a row: for the CFA and for each register that calls keep, where its value is. Each is a
+register or the CFA, and up to two loads from there, with an offset before the first load and behind each.
+"""
+
+import cython
+
+if cython.compiled:
+    from cython.cimports.walkback.proof._state import State
+    from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, made, moved
+    from cython.cimports.walkback.proof.values import (
+        CFA_BASE,
+        CFA_TARGET,
+        INEXPRESSIBLE,
+        UNCHANGED,
+        UNDEFINED,
+        Known,
+        Verdict,
+        Why,
+    )
+else:
+    from walkback.proof._state import State
+    from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, made, moved
+    from walkback.proof.values import CFA_BASE, CFA_TARGET, INEXPRESSIBLE, UNCHANGED, UNDEFINED, Known, Verdict, Why
+
+
+@cython.final
+@cython.cclass
+class Claims:
+    """All sets of claims of a table."""
+
+    def __init__(self, sets, machine):
+        self.first = memoryview(sets.first)
+        self.target = memoryview(sets.target)
+        self.base = memoryview(sets.base)
+        self.depth = memoryview(sets.depth)
+        self.offset = memoryview(sets.offset)
+        self.signed = memoryview(sets.signed)
+        self.sp = machine.sp
+        self.sp_from_cfa = machine.sp_from_cfa
+        self.verdict = self.what = self.why = 0
+
+    def judge(self, state: State, number: cython.Py_ssize_t) -> cython.int:
+        """The verdict on a set: wrong if one claim is wrong, unknown if one cannot be known, else proved."""
+        entry: cython.Py_ssize_t
+        verdict: cython.int
+        self.verdict = Verdict.PROVED
+        self.what = CFA_TARGET
+        self.why = Why.NONE
+        if self.first[number] == self.first[number + 1]:
+            self.verdict = Verdict.UNKNOWN
+            self.why = Why.NO_RULE
+            return self.verdict
+        for entry in range(self.first[number], self.first[number + 1]):
+            if self.base[entry] == UNDEFINED:
+                continue
+            if self.target[entry] == CFA_TARGET:
+                verdict = self.judge_cfa(state, entry)
+            else:
+                verdict = self.judge_register(state, entry)
+            if verdict == Verdict.PROVED:
+                continue
+            if verdict == Verdict.WRONG:
+                self.verdict = verdict
+                self.what = self.target[entry]
+                self.why = Why.NONE
+                return verdict
+            if self.verdict == Verdict.PROVED:
+                self.verdict = verdict
+                self.what = self.target[entry]
+                self.why = verdict >> 8
+        self.verdict &= 0xFF
+        return self.verdict
+
+    def value(self, state: State, entry: cython.Py_ssize_t) -> cython.longlong:
+        """What a claim comes to."""
+        i: cython.int
+        value: cython.longlong
+        if self.base[entry] == CFA_BASE:
+            value = made(Known.CFA, 0, 0)
+        elif self.base[entry] == UNCHANGED:
+            return state.get(self.target[entry])
+        else:
+            value = state.get(self.base[entry])
+        value = moved(value, self.offset[entry, 0])
+        for i in range(self.depth[entry]):
+            value = moved(state.load(value), self.offset[entry, i + 1])
+        return value
+
+    def judge_cfa(self, state: State, entry: cython.Py_ssize_t) -> cython.int:
+        """The verdict on the CFA; above it the reason why it is unknown."""
+        value: cython.longlong
+        kind: cython.int
+        if self.base[entry] == INEXPRESSIBLE:
+            return Verdict.UNKNOWN | (cython.cast(cython.int, self.offset[entry, 0]) << 8)
+        value = self.value(state, entry)
+        kind = value & KIND_MASK
+        if kind == Known.CFA:
+            return Verdict.PROVED if value >> OFFSET_SHIFT == 0 else Verdict.WRONG
+        if kind == Known.ANY or kind == Known.STACK or kind == Known.ALIGNED:
+            return Verdict.UNKNOWN | (Why.CFA_VALUE << 8)
+        if kind == Known.OTHER and (self.base[entry] == state.sp or self.depth[entry]):
+            return Verdict.UNKNOWN | (Why.CFA_VALUE << 8)
+        return Verdict.WRONG
+
+    def judge_register(self, state: State, entry: cython.Py_ssize_t) -> cython.int:
+        """The verdict on a register, with the reason above it."""
+        value: cython.longlong
+        target: cython.int = self.target[entry]
+        if self.base[entry] == INEXPRESSIBLE:
+            return Verdict.UNKNOWN | (cython.cast(cython.int, self.offset[entry, 0]) << 8)
+        value = self.value(state, entry)
+        if target == state.sp:
+            if value == made(Known.CFA, 0, self.sp_from_cfa):
+                return Verdict.PROVED
+        elif value == made(Known.SIGNED if self.signed[entry] else Known.ENTRY, target, 0):
+            return Verdict.PROVED
+        if value & KIND_MASK == Known.ANY:
+            return Verdict.UNKNOWN | ((Why.SLOT_VALUE if self.depth[entry] else Why.REGISTER_VALUE) << 8)
+        return Verdict.WRONG
+
+    def suppose(self, state: State, number: cython.Py_ssize_t) -> cython.int:
+        """Make the state one in which all claims hold; 0 if that cannot be done."""
+        entry: cython.Py_ssize_t
+        register: cython.int
+        first: cython.Py_ssize_t = self.first[number]
+        if first == self.first[number + 1]:
+            return 0
+        base: cython.int = self.base[first]
+        if self.target[first] != CFA_TARGET or base < 0 or self.depth[first]:
+            return 0
+        state.enter()
+        state.slots = 0
+        for register in range(state.registers):
+            if register != state.ra and not (state.preserved >> register) & 1:
+                state.set(register, Known.OTHER)
+        state.set(state.sp, Known.STACK)
+        state.set(base, made(Known.CFA, 0, -self.offset[first, 0]))
+        for entry in range(first + 1, self.first[number + 1]):
+            self.suppose_one(state, entry)
+        return 1
+
+    def suppose_one(self, state: State, entry: cython.Py_ssize_t) -> cython.int:
+        """Let one register be where its claim says."""
+        target: cython.int = self.target[entry]
+        wanted: cython.longlong = made(Known.SIGNED if self.signed[entry] else Known.ENTRY, target, 0)
+        place: cython.longlong
+        if target == state.sp:
+            wanted = made(Known.CFA, 0, self.sp_from_cfa)
+        if self.base[entry] == UNCHANGED:
+            return state.set(target, wanted)
+        if self.base[entry] < CFA_BASE:
+            return 0
+        if state.get(target) & KIND_MASK != Known.CFA:
+            state.set(target, Known.OTHER)
+        if self.depth[entry] == 0 and self.base[entry] >= 0:
+            return state.set(self.base[entry], wanted)
+        if self.depth[entry] == 1:
+            place = made(Known.CFA, 0, 0) if self.base[entry] == CFA_BASE else state.get(self.base[entry])
+            state.store(moved(place, self.offset[entry, 0]), 8, wanted)
+        return 0
+
+    def stack_pointer(self, number: cython.Py_ssize_t) -> cython.longlong:
+        """The stack pointer that a set says, if it bases the CFA on it."""
+        entry: cython.Py_ssize_t = self.first[number]
+        if entry == self.first[number + 1] or self.target[entry] != CFA_TARGET or self.depth[entry]:
+            return Known.OTHER
+        return made(Known.CFA, 0, -self.offset[entry, 0]) if self.base[entry] == self.sp else Known.OTHER

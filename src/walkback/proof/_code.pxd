@@ -1,0 +1,27 @@
+# The C face of a file's memory, for the walk.
+
+cdef class Code:
+    cdef const unsigned char[::1] data
+    cdef const unsigned long long[::1] start
+    cdef const unsigned long long[::1] end
+    cdef const long long[::1] pos
+    cdef const unsigned char[::1] executable
+    cdef bint big
+    cdef int machine
+    # Functions that are called: those that do not come back, and those that do
+    cdef const unsigned long long[::1] silent
+    cdef const unsigned long long[::1] returning
+    cdef const unsigned long long[::1] written
+    # Addresses of data that the code names
+    cdef const unsigned long long[::1] named
+    # A bit for each byte that is jumped to
+    cdef const unsigned char[::1] targets
+    cdef bint ok
+
+    cdef long long read(self, unsigned long long address, int width, bint signed) noexcept nogil
+    cdef Py_ssize_t place(self, unsigned long long address) noexcept nogil
+    cdef bint is_data(self, unsigned long long address) noexcept nogil
+    cdef bint is_silent(self, unsigned long long address) noexcept nogil
+    cdef unsigned long long changed_by(self, unsigned long long address) noexcept nogil
+    cdef long long room(self, unsigned long long address) noexcept nogil
+    cdef int padding(self, Py_ssize_t pos, Py_ssize_t end) noexcept nogil

@@ -1,0 +1,138 @@
+"""The memory of a file as its program sees it, and what is known of the functions in it (compiled)."""
+
+import cython
+
+from walkback.base.bits import WORD
+
+if cython.compiled:
+    from cython.cimports.walkback.base.cursor import as_signed
+else:
+    from walkback.base.cursor import as_signed
+
+_AMD64 = cython.declare(cython.int, 0)
+_AARCH64 = cython.declare(cython.int, 1)
+_ALL = cython.declare(cython.ulonglong, WORD)
+_FAR = cython.declare(cython.longlong, 1 << 40)
+_NOP = cython.declare(cython.uint, 0xD503201F)
+
+
+@cython.final
+@cython.cclass
+class Code:
+    """Bytes at addresses."""
+
+    def __init__(self, image, known):
+        self.data = memoryview(image.data)
+        self.start, self.end, self.pos = memoryview(image.start), memoryview(image.end), memoryview(image.pos)
+        self.executable = memoryview(image.executable)
+        self.big = image.byteorder == "big"
+        self.machine = image.machine_number
+        self.silent, self.returning = memoryview(known.silent), memoryview(known.returning)
+        self.written = memoryview(known.written)
+        self.named, self.targets = memoryview(known.named), memoryview(known.targets)
+        self.ok = True
+
+    def read(self, address: cython.ulonglong, width: cython.int, signed: cython.bint) -> cython.longlong:
+        """A number of `width` bytes; `ok` says whether it is there."""
+        i: cython.int
+        value: cython.ulonglong = 0
+        pos: cython.Py_ssize_t = self.place(address)
+        self.ok = pos >= 0 and self.place(address + width - 1) == pos + width - 1
+        if not self.ok:
+            return 0
+        for i in range(width):
+            if self.big:
+                value = (value << 8) | self.data[pos + i]
+            else:
+                value |= cython.cast(cython.ulonglong, self.data[pos + i]) << (8 * i)
+        if signed and width < 8 and value >> (8 * width - 1):
+            return cython.cast(cython.longlong, value) - (cython.cast(cython.longlong, 1) << (8 * width))
+        return as_signed(value)
+
+    def place(self, address: cython.ulonglong) -> cython.Py_ssize_t:
+        """Where an address is in the buffer; -1 if it is not there."""
+        part: cython.Py_ssize_t = _last(self.start, address)
+        if part < 0 or address >= self.end[part]:
+            return -1
+        return cython.cast(cython.Py_ssize_t, self.pos[part]) + cython.cast(
+            cython.Py_ssize_t, address - self.start[part]
+        )
+
+    def is_data(self, address: cython.ulonglong) -> cython.bint:
+        """Whether an address is in a part that has no code."""
+        part: cython.Py_ssize_t = _last(self.start, address)
+        return part >= 0 and address < self.end[part] and not self.executable[part]
+
+    def is_silent(self, address: cython.ulonglong) -> cython.bint:
+        """Whether a function does not come back."""
+        part: cython.Py_ssize_t = _last(self.silent, address)
+        return part >= 0 and self.silent[part] == address
+
+    def changed_by(self, address: cython.ulonglong) -> cython.ulonglong:
+        """The registers that a function changes, as bits; `ok` says whether it is known to come back."""
+        part: cython.Py_ssize_t = _last(self.returning, address)
+        self.ok = part >= 0 and self.returning[part] == address
+        return self.written[part] if self.ok else _ALL
+
+    def room(self, address: cython.ulonglong) -> cython.longlong:
+        """How many bytes there are from an address to the next that the code names."""
+        after: cython.Py_ssize_t = _last(self.named, address) + 1
+        if after == self.named.shape[0]:
+            return _FAR
+        return cython.cast(cython.longlong, self.named[after] - address)
+
+    def padding(self, pos: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
+        """How many bytes from a place in the buffer on fill the room between pieces of code; 0 if that is code."""
+        at: cython.Py_ssize_t = pos
+        if self.machine == _AARCH64:
+            if end - pos < 4:
+                return cython.cast(cython.int, end - pos)
+            word: cython.uint = (self.data[pos] | self.data[pos + 1] << 8 | self.data[pos + 2] << 16) | cython.cast(
+                cython.uint, self.data[pos + 3]
+            ) << 24
+            return 4 if word == 0 or word == _NOP else 0
+        if self.machine != _AMD64:
+            if end - pos >= 2 and self.data[pos] == 7 and self.data[pos + 1] & 0xF0 == 0:
+                return 2
+            if end - pos >= 2 and self.data[pos] == 0 and self.data[pos + 1] == 0:
+                return 2
+            if end - pos >= 6 and self.data[pos] == 0xC0 and self.data[pos + 1] == 4:
+                return 6
+            return 4 if end - pos >= 4 and self.data[pos] == 0x47 and self.data[pos + 1] == 0 else 0
+        if self.data[pos] == 0xCC or self.data[pos] == 0:
+            return 1
+        while at < end and (self.data[at] == 0x66 or self.data[at] == 0x2E or self.data[at] == 0x48):
+            at += 1
+        if at < end and self.data[at] == 0x90:
+            return cython.cast(cython.int, at + 1 - pos)
+        if end - at >= 3 and self.data[at] == 0x0F and self.data[at + 1] == 0x1F:
+            return cython.cast(cython.int, min(at + 2 + _operand_size(self.data[at + 2]), end) - pos)
+        return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _operand_size(modrm: cython.int) -> cython.int:
+    """Bytes of the operand of a `nop` of AMD64, which is at a register and a distance."""
+    size: cython.int = 2 if modrm & 7 == 4 else 1
+    return size + (1 if modrm >> 6 == 1 else 4 if modrm >> 6 == 2 else 0)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _last(sorted_: cython.const[cython.ulonglong][::1], wanted: cython.ulonglong) -> cython.Py_ssize_t:
+    """The last of these numbers that is not larger; -1 if all are."""
+    low: cython.Py_ssize_t = 0
+    high: cython.Py_ssize_t = sorted_.shape[0]
+    with cython.boundscheck(False):
+        while low < high:
+            middle: cython.Py_ssize_t = (low + high) // 2
+            if sorted_[middle] <= wanted:
+                low = middle + 1
+            else:
+                high = middle
+    return low - 1

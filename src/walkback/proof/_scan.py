@@ -1,0 +1,216 @@
+"""A first look at the code of each range: where it jumps, and whether it comes back (compiled)."""
+
+from typing import NamedTuple
+
+import cython
+import numpy as np
+
+from walkback.base.arrays import U8, U64, Bools, longer
+from walkback.base.bits import WORD
+from walkback.base.views import takes_views
+
+if cython.compiled:
+    from cython.cimports.walkback.code._instruction import Instruction
+    from cython.cimports.walkback.code._listing import decode
+    from cython.cimports.walkback.code.effects import Effect, Flow
+    from cython.cimports.walkback.proof._code import Code
+    from cython.cimports.walkback.proof.values import Way
+else:
+    from walkback.code._instruction import Instruction
+    from walkback.code._listing import decode
+    from walkback.code.effects import Effect, Flow
+    from walkback.proof._code import Code
+    from walkback.proof.values import Way
+
+
+_PAGE = cython.declare(cython.longlong, 0xFFF)
+"""The part of an address that AArch64 adds in a second instruction."""
+_ALL = cython.declare(cython.ulonglong, WORD)
+_ONE = cython.declare(cython.ulonglong, 1)
+_LOWEST = cython.declare(cython.longlong, 64)
+"""Smaller numbers are no addresses."""
+
+
+@cython.final
+@cython.cclass
+class Ways:
+    """What was found: rows of a range, an address, and a `Way`."""
+
+    rows: cython.ulonglong[:, ::1]
+    count: cython.Py_ssize_t
+
+    def __init__(self):
+        self.rows = memoryview(np.zeros((1 << 12, 3), np.uint64))
+        self.count = 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1, check=False)
+    def add(self, number: cython.Py_ssize_t, address: cython.ulonglong, way: cython.int) -> cython.int:
+        if self.count == self.rows.shape[0]:
+            self._grow()
+        self.rows[self.count, 0] = cython.cast(cython.ulonglong, number)
+        self.rows[self.count, 1] = address
+        self.rows[self.count, 2] = way
+        self.count += 1
+        return 0
+
+    @cython.cfunc
+    @cython.with_gil
+    @cython.exceptval(-1, check=False)
+    def _grow(self) -> cython.int:
+        self.rows = memoryview(longer(np.asarray(self.rows), 2 * self.rows.shape[0]))
+        return 0
+
+    def all(self):
+        """The rows."""
+        return np.asarray(self.rows)[: self.count].copy()
+
+
+class Scan(NamedTuple):
+    """What the first look found."""
+
+    returns: Bools
+    """Which ranges have a way back to their caller."""
+    written: U64
+    """The registers that each range changes, as bits: all of them if it calls or jumps elsewhere."""
+    ways: U64
+    """The rows of `Ways`: how control leaves ranges."""
+    called: Bools
+    """Which of the wanted addresses are called."""
+    named: U64
+    """Addresses of data that the code names, sorted."""
+    targets: U8
+    """A bit for each byte of the image that is jumped to."""
+
+
+def scan(code, image, ranges, wanted):
+    """Look at all ranges; `wanted` are sorted addresses; the scan finds out which of them are called."""
+    targets = np.zeros(len(image.data) // 8 + 1, np.uint8)
+    returns, called = np.zeros(len(ranges.start), np.uint8), np.zeros(len(wanted), np.uint8)
+    written = np.zeros(len(ranges.start), np.uint64)
+    ways, named = Ways(), Ways()
+    _scan(code, ranges.start, ranges.size, ranges.pos, wanted, returns, written, called, ways, named, targets)
+    return Scan(
+        returns.astype(np.bool_), written, ways.all(), called.astype(np.bool_), np.unique(named.all()[:, 1]), targets
+    )
+
+
+@takes_views
+def _scan(
+    code: Code,
+    start: cython.const[cython.ulonglong][::1],
+    size: cython.const[cython.longlong][::1],
+    pos: cython.const[cython.longlong][::1],
+    wanted: cython.const[cython.ulonglong][::1],
+    returns: cython.uchar[::1],
+    written: cython.ulonglong[::1],
+    called: cython.uchar[::1],
+    ways: Ways,
+    named: Ways,
+    targets: cython.uchar[::1],
+):
+    i: cython.Py_ssize_t
+    at: cython.longlong
+    one: Instruction = Instruction()
+    constants: cython.longlong[::1] = memoryview(np.zeros(64, np.int64))
+    with cython.nogil:
+        for i in range(start.shape[0]):
+            call: cython.ulonglong = 0
+            """The target of the call that came last, while nothing but padding came since."""
+            goes_on: cython.bint = False
+            at = 0
+            while at < size[i]:
+                place: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, pos[i] + at)
+                end: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, pos[i] + size[i])
+                decode(code.machine, code.data, place, end, start[i] + at, one)
+                at += one.length
+                written[i] |= _changed(one)
+                if one.effect:
+                    constant(code, one, constants, named)
+                if one.flow == Flow.NEXT or one.flow == Flow.BAD:
+                    if one.effect or one.clobbers or code.padding(place, end) == 0:
+                        call = 0
+                        goes_on = True
+                    continue
+                call = 0
+                goes_on = one.flow == Flow.BRANCH or one.flow == Flow.CALL_INDIRECT
+                if one.flow == Flow.JUMP_INDIRECT or one.flow == Flow.CALL or one.flow == Flow.CALL_INDIRECT:
+                    written[i] = _ALL
+                if one.flow == Flow.RETURN or one.flow == Flow.JUMP_INDIRECT:
+                    returns[i] = 1
+                elif one.flow == Flow.CALL:
+                    call = one.target
+                    mark(wanted, called, one.target)
+                elif one.flow == Flow.JUMP or one.flow == Flow.BRANCH:
+                    if one.target - start[i] >= cython.cast(cython.ulonglong, size[i]):
+                        ways.add(i, one.target, Way.JUMP)
+                        written[i] = _ALL
+                    place = code.place(one.target)
+                    if place >= 0:
+                        targets[place >> 3] |= 1 << (place & 7)
+            if call:
+                ways.add(i, call, Way.LAST_CALL)
+            elif goes_on:
+                ways.add(i, start[i] + cython.cast(cython.ulonglong, size[i]), Way.FALL)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _changed(one: Instruction) -> cython.ulonglong:
+    """The registers that an instruction changes, as bits."""
+    found: cython.ulonglong = one.clobbers
+    i: cython.int
+    if one.effect == Effect.STORE or one.effect == Effect.COMPARE or one.effect == Effect.COMPARE_CONSTANT:
+        return found
+    if one.count > 2:
+        for i in range(one.count):
+            found |= _ONE << ((one.first + i) & 15)
+        return found
+    if one.first >= 0:
+        found |= _ONE << one.first
+    if one.second >= 0 and (one.effect == Effect.EXCHANGE or one.effect == Effect.LOAD):
+        found |= _ONE << one.second
+    return found
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def constant(code: Code, one: Instruction, constants: cython.longlong[::1], named: Ways) -> cython.int:
+    """Note the address of data that an instruction names, in one part or as the second after the register's first."""
+    address: cython.longlong = one.offset
+    if one.effect == Effect.CONSTANT:
+        constants[one.first & 63] = 0 if address & _PAGE else address
+    elif one.effect == Effect.ADD and one.base >= 0 and constants[one.base & 63]:
+        address += constants[one.base & 63]
+        constants[one.base & 63] = 0
+    elif one.base >= 0:
+        return 0
+    if address > _LOWEST and code.is_data(cython.cast(cython.ulonglong, address)):
+        named.add(0, cython.cast(cython.ulonglong, address), 0)
+    return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def mark(
+    wanted: cython.const[cython.ulonglong][::1], called: cython.uchar[::1], address: cython.ulonglong
+) -> cython.int:
+    """Mark an address if it is one of those wanted."""
+    low: cython.Py_ssize_t = 0
+    high: cython.Py_ssize_t = wanted.shape[0]
+    with cython.boundscheck(False):
+        while low < high:
+            middle: cython.Py_ssize_t = (low + high) // 2
+            if wanted[middle] < address:
+                low = middle + 1
+            else:
+                high = middle
+        if low < wanted.shape[0] and wanted[low] == address:
+            called[low] = 1
+    return 0

@@ -1,0 +1,16 @@
+from typing import NamedTuple
+
+from walkback.base.arrays import U8, U64, Bools
+from walkback.proof._code import Code
+from walkback.proof.image import Image
+from walkback.proof.ranges import Ranges
+
+class Scan(NamedTuple):
+    returns: Bools
+    written: U64
+    ways: U64
+    called: Bools
+    named: U64
+    targets: U8
+
+def scan(code: Code, image: Image, ranges: Ranges, wanted: U64) -> Scan: ...

@@ -1,0 +1,4 @@
+from walkback.base.arch import Machine
+
+class State:
+    def __init__(self, machine: Machine, preserved: int, watched: int) -> None: ...

@@ -1,0 +1,241 @@
+"""Walks through all units, and the verdicts summed up by range (compiled)."""
+
+import cython
+import numpy as np
+
+from walkback.base.arrays import longer
+from walkback.base.views import takes_views
+
+if cython.compiled:
+    from cython.cimports.walkback.proof._claims import Claims
+    from cython.cimports.walkback.proof._state import State
+    from cython.cimports.walkback.proof._unit import Unit
+    from cython.cimports.walkback.proof._walk import Walk
+    from cython.cimports.walkback.proof.values import Verdict, Why
+else:
+    from walkback.proof._claims import Claims
+    from walkback.proof._state import State
+    from walkback.proof._unit import Unit
+    from walkback.proof._walk import Walk
+    from walkback.proof.values import Verdict, Why
+
+_VERDICTS = cython.declare(cython.int, 5)
+_MOST = cython.declare(cython.Py_ssize_t, 1 << 20)
+"""Mismatches of a file that are kept."""
+
+
+@cython.final
+@cython.cclass
+class Mismatches:
+    """Rows of a range, a unit, an address, bytes, and the register that is wrong."""
+
+    rows: cython.ulonglong[:, ::1]
+    count: cython.Py_ssize_t
+
+    def __init__(self):
+        self.rows = memoryview(np.zeros((256, 5), np.uint64))
+        self.count = 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1, check=False)
+    def add(
+        self,
+        number: cython.Py_ssize_t,
+        group: cython.Py_ssize_t,
+        address: cython.ulonglong,
+        size: cython.int,
+        what: cython.int,
+    ) -> cython.int:
+        """Add an instruction, to the row before if it goes on there."""
+        last: cython.Py_ssize_t = self.count - 1
+        if last >= 0 and self.rows[last, 0] == number and self.rows[last, 4] == what:
+            if self.rows[last, 2] + self.rows[last, 3] == address:
+                self.rows[last, 3] += size
+                return 0
+        if self.count == _MOST:
+            return 0
+        if self.count == self.rows.shape[0]:
+            self._grow()
+        self.rows[self.count, 0] = cython.cast(cython.ulonglong, number)
+        self.rows[self.count, 1] = cython.cast(cython.ulonglong, group)
+        self.rows[self.count, 2] = address
+        self.rows[self.count, 3] = size
+        self.rows[self.count, 4] = what
+        self.count += 1
+        return 0
+
+    @cython.cfunc
+    @cython.with_gil
+    @cython.exceptval(-1, check=False)
+    def _grow(self) -> cython.int:
+        self.rows = memoryview(longer(np.asarray(self.rows), 2 * self.rows.shape[0]))
+        return 0
+
+    def all(self):
+        """The rows."""
+        return np.asarray(self.rows)[: self.count].copy()
+
+
+def as_entered(claims, state, count):
+    """Which sets of claims hold where a function begins as the ABI says."""
+    found = np.zeros(count, np.uint8)
+    _as_entered(claims, state, found)
+    return found
+
+
+@takes_views
+def _as_entered(claims: Claims, state: State, found: cython.uchar[::1]):
+    number: cython.Py_ssize_t
+    with cython.nogil:
+        for number in range(found.shape[0]):
+            state.enter()
+            found[number] = claims.judge(state, number) == Verdict.PROVED
+
+
+def walker(code, claims, state, ranges, members):
+    """A walk through units; their ranges are stretches of `members`."""
+    return Walk(Unit(ranges, members), code, claims, state, ranges)
+
+
+def tally(walk, ranges, unit_first, wanted):
+    """Walk through all units: the bytes of each range by verdict, those not known by reason, and what is wrong."""
+    verdicts = np.zeros((len(ranges.start), _VERDICTS), np.int64)
+    reasons = np.zeros((len(ranges.start), len(Why) if not cython.compiled else 16), np.int64)
+    mismatches = Mismatches()
+    _tally(walk, unit_first, wanted, verdicts, reasons, mismatches)
+    return verdicts, reasons, mismatches.all()
+
+
+@takes_views
+def _tally(
+    walk: Walk,
+    unit_first: cython.const[cython.longlong][::1],
+    wanted: cython.const[cython.uchar][::1],
+    verdicts: cython.longlong[:, ::1],
+    reasons: cython.longlong[:, ::1],
+    mismatches: Mismatches,
+):
+    group: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    number: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    with cython.nogil:
+        for group in range(unit_first.shape[0] - 1):
+            first = cython.cast(cython.Py_ssize_t, unit_first[group])
+            end = cython.cast(cython.Py_ssize_t, unit_first[group + 1])
+            if not _any(walk, first, end, wanted):
+                continue
+            if walk.run(first, end):
+                for i in range(end - first):
+                    if wanted[walk.unit.members[first + i]]:
+                        _sum_up(walk, group, i, verdicts, reasons, mismatches)
+                continue
+            for i in range(first, end):
+                number = cython.cast(cython.Py_ssize_t, walk.unit.members[i])
+                if not wanted[number]:
+                    continue
+                verdicts[number, cython.cast(cython.Py_ssize_t, Verdict.UNKNOWN)] += walk.unit.size[number]
+                reasons[number, cython.cast(cython.Py_ssize_t, Why.TOO_COMPLEX)] += walk.unit.size[number]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _any(
+    walk: Walk, first: cython.Py_ssize_t, end: cython.Py_ssize_t, wanted: cython.const[cython.uchar][::1]
+) -> cython.bint:
+    """Whether any of these members is wanted."""
+    i: cython.Py_ssize_t
+    for i in range(first, end):
+        if wanted[walk.unit.members[i]]:
+            return True
+    return False
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def _sum_up(
+    walk: Walk,
+    group: cython.Py_ssize_t,
+    member: cython.Py_ssize_t,
+    verdicts: cython.longlong[:, ::1],
+    reasons: cython.longlong[:, ::1],
+    mismatches: Mismatches,
+) -> cython.int:
+    """Count the bytes of one range."""
+    number: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.unit.members[walk.unit.first + member])
+    place: cython.longlong = walk.unit.base[member]
+    end: cython.longlong = walk.unit.base[member + 1]
+    pos: cython.longlong = walk.unit.pos[number] - place
+    size: cython.int
+    verdict: cython.int
+    with cython.boundscheck(False):
+        while place < end:
+            if not walk.unit.owner[place]:
+                size = walk.code.padding(
+                    cython.cast(cython.Py_ssize_t, pos + place), cython.cast(cython.Py_ssize_t, pos + end)
+                )
+                reasons[number, cython.cast(cython.Py_ssize_t, Why.PADDING if size else Why.DATA)] += max(size, 1)
+                verdicts[number, cython.cast(cython.Py_ssize_t, Verdict.NOT_REACHED)] += max(size, 1)
+                place += max(size, 1)
+                continue
+            size = max(walk.unit.length[place], 1)
+            if size > end - place:
+                size = cython.cast(cython.int, end - place)
+            verdict = walk.unit.verdict[place]
+            verdicts[number, verdict] += size
+            if verdict == Verdict.UNKNOWN:
+                reasons[number, walk.unit.what[place]] += size
+            elif verdict == Verdict.WRONG:
+                mismatches.add(
+                    number,
+                    group,
+                    walk.unit.start[number] + cython.cast(cython.ulonglong, place - walk.unit.base[member]),
+                    size,
+                    walk.unit.what[place],
+                )
+            place += size
+    return 0
+
+
+def state_at(walk, first, end, address):
+    """Walk through a unit again: the state at one address, and the addresses of the ways that led to its block.
+
+    The state is the value of each register, and of each place on the stack where something was saved.
+    """
+    return _state_at(walk, first, end, address)
+
+
+def _state_at(walk: Walk, first: cython.Py_ssize_t, end: cython.Py_ssize_t, address: cython.ulonglong):
+    walk.run(first, end)
+    place: cython.longlong = walk.unit.place_of(address)
+    if place < 0 or not walk.unit.owner[place]:
+        return None
+    block: cython.Py_ssize_t = walk.unit.owner[place] - 1
+    walk.replay(block, place)
+    registers = [walk.state.values[i] for i in range(walk.state.registers)]
+    saved = {walk.state.keys[i]: walk.state.saved[i] for i in range(walk.state.slots)}
+    path = []
+    source: cython.longlong = walk.unit.block_source[block]
+    while source >= 0 and walk.unit.address_of(source) not in path:
+        path.append(walk.unit.address_of(source))
+        source = walk.unit.block_source[walk.unit.owner[source] - 1]
+    return registers, saved, path[::-1]
+
+
+def instructions(walk, first, end):
+    """Walk through a unit again: rows of the address, length and verdict of each instruction that was reached."""
+    return _instructions(walk, first, end)
+
+
+def _instructions(walk: Walk, first: cython.Py_ssize_t, end: cython.Py_ssize_t):
+    place: cython.longlong
+    walk.run(first, end)
+    rows = []
+    for place in range(walk.unit.total):
+        if walk.unit.owner[place]:
+            rows.append((walk.unit.address_of(place), walk.unit.length[place], walk.unit.verdict[place]))
+    return rows

@@ -1,0 +1,50 @@
+# The C face of a unit, for the walk through it.
+
+from walkback.proof._state cimport State
+
+cdef class Unit:
+    # The ranges of the table
+    cdef const unsigned long long[::1] start
+    cdef const long long[::1] size
+    cdef const long long[::1] pos
+    # Those of this unit
+    cdef const long long[::1] members
+    cdef long long[::1] base
+    cdef Py_ssize_t first
+    cdef Py_ssize_t count
+    cdef long long total
+    # For each byte of it
+    cdef int[::1] head
+    cdef int[::1] owner
+    cdef unsigned char[::1] length
+    cdef unsigned char[::1] verdict
+    cdef unsigned char[::1] what
+    cdef unsigned char[::1] begins
+    # Blocks
+    cdef long long[::1] block_place
+    cdef long long[::1] block_state
+    cdef long long[::1] block_end
+    cdef long long[::1] block_source
+    cdef long long[::1] block_waits
+    cdef long long[::1] block_assumed
+    cdef Py_ssize_t block_count
+    cdef int[::1] queue
+    cdef Py_ssize_t queued
+    cdef long long visits
+    cdef long long[::1] arena
+    cdef Py_ssize_t arena_used
+
+    cdef int room(self, Py_ssize_t size) except -1 nogil
+    cdef int room_for_members(self) except -1 nogil
+    cdef int more_blocks(self) except -1 nogil
+    cdef int more_arena(self) except -1 nogil
+    cdef bint open(self, Py_ssize_t first, Py_ssize_t end) except -1 nogil
+    cdef Py_ssize_t member_of(self, long long place) noexcept nogil
+    cdef long long place_of(self, unsigned long long address) noexcept nogil
+    cdef unsigned long long address_of(self, long long place) noexcept nogil
+    cdef Py_ssize_t keep(self, State state) except -1 nogil
+    cdef int enqueue(self, Py_ssize_t block) noexcept nogil
+    cdef Py_ssize_t next(self) noexcept nogil
+    cdef Py_ssize_t begin(self, State state, long long place, long long source, bint assumed) except -1 nogil
+    cdef int flow(self, State state, long long place, long long source, bint assumed) except -1 nogil
+    cdef bint is_inside(self, long long place, Py_ssize_t block) noexcept nogil

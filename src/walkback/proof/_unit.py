@@ -1,0 +1,231 @@
+"""The memory of a walk: a unit's bytes, and the blocks that its code is cut into where ways meet (compiled).
+
+A unit is a range of the table, or several that jump into each other. Its bytes are numbered through all its ranges:
+such a number is a *place*.
+"""
+
+import cython
+import numpy as np
+
+from walkback.base.arrays import longer
+
+if cython.compiled:
+    from cython.cimports.walkback.proof._state import State
+else:
+    from walkback.proof._state import State
+
+_LARGEST = cython.declare(cython.longlong, 1 << 23)
+"""Bytes of a unit; larger ones are not walked."""
+
+
+@cython.final
+@cython.cclass
+class Unit:
+    """One after the other."""
+
+    def __init__(self, ranges, members):
+        self.start = memoryview(ranges.start)
+        self.size = memoryview(ranges.size)
+        self.pos = memoryview(ranges.pos)
+        self.members = memoryview(members)
+        self.block_place, self.block_state, self.block_end, self.block_source, self.block_waits, self.block_assumed = (
+            memoryview(np.zeros(256, np.int64)) for _ in range(6)
+        )
+        self.queue = memoryview(np.zeros(256, np.int32))
+        self.arena = memoryview(np.zeros(1 << 14, np.int64))
+        self.base = memoryview(np.zeros(16, np.int64))
+        self.room(1 << 12)
+
+    def room(self, size: cython.Py_ssize_t) -> cython.int:
+        """Make room for the bytes of a unit."""
+        with cython.gil:
+            self.head = memoryview(np.zeros(size, np.int32))
+            self.owner = memoryview(np.zeros(size, np.int32))
+            self.length = memoryview(np.zeros(size, np.uint8))
+            self.verdict = memoryview(np.zeros(size, np.uint8))
+            self.what = memoryview(np.zeros(size, np.uint8))
+            self.begins = memoryview(np.zeros(size, np.uint8))
+        return 0
+
+    def room_for_members(self) -> cython.int:
+        """Make room for the ranges of this unit."""
+        with cython.gil:
+            self.base = memoryview(np.zeros(2 * self.count + 1, np.int64))
+        return 0
+
+    def more_blocks(self) -> cython.int:
+        """Make room for more blocks."""
+        with cython.gil:
+            size = self.block_place.shape[0]
+            self.block_place = memoryview(longer(np.asarray(self.block_place), 2 * size))
+            self.block_state = memoryview(longer(np.asarray(self.block_state), 2 * size))
+            self.block_end = memoryview(longer(np.asarray(self.block_end), 2 * size))
+            self.block_source = memoryview(longer(np.asarray(self.block_source), 2 * size))
+            self.block_waits = memoryview(longer(np.asarray(self.block_waits), 2 * size))
+            self.block_assumed = memoryview(longer(np.asarray(self.block_assumed), 2 * size))
+            self.queue = memoryview(longer(np.asarray(self.queue), 2 * size))
+        return 0
+
+    def more_arena(self) -> cython.int:
+        """Make room for more states."""
+        with cython.gil:
+            self.arena = memoryview(longer(np.asarray(self.arena), 2 * self.arena.shape[0]))
+        return 0
+
+    def open(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
+        """Begin with the ranges from `first` to `end` of `members`; returns False if they are too large."""
+        i: cython.Py_ssize_t
+        total: cython.longlong = 0
+        self.first = first
+        self.count = end - first
+        self.block_count = self.queued = self.arena_used = 0
+        self.visits = 0
+        self.total = 0
+        if self.base.shape[0] <= self.count:
+            self.room_for_members()
+        for i in range(self.count):
+            self.base[i] = total
+            total += self.size[self.members[first + i]]
+            if total > _LARGEST:
+                return False
+        self.base[self.count] = total
+        self.total = total
+        if self.head.shape[0] < total:
+            self.room(cython.cast(cython.Py_ssize_t, 2 * total))
+        with cython.boundscheck(False):
+            for i in range(cython.cast(cython.Py_ssize_t, total)):
+                self.head[i] = 0
+                self.owner[i] = 0
+                self.length[i] = 0
+                self.verdict[i] = 0
+        return True
+
+    def member_of(self, place: cython.longlong) -> cython.Py_ssize_t:
+        """Which of the unit's ranges a place is in."""
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = self.count
+        with cython.boundscheck(False):
+            while high - low > 1:
+                middle: cython.Py_ssize_t = (low + high) // 2
+                if self.base[middle] <= place:
+                    low = middle
+                else:
+                    high = middle
+        return low
+
+    def place_of(self, address: cython.ulonglong) -> cython.longlong:
+        """The place of an address; -1 outside of the unit."""
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = self.count
+        with cython.boundscheck(False):
+            while high - low > 1:
+                middle: cython.Py_ssize_t = (low + high) // 2
+                if self.start[self.members[self.first + middle]] <= address:
+                    low = middle
+                else:
+                    high = middle
+            number: cython.longlong = self.members[self.first + low]
+            if address < self.start[number] or address - self.start[number] >= cython.cast(
+                cython.ulonglong, self.size[number]
+            ):
+                return -1
+            return self.base[low] + cython.cast(cython.longlong, address - self.start[number])
+
+    def address_of(self, place: cython.longlong) -> cython.ulonglong:
+        """The address of a place."""
+        member: cython.Py_ssize_t = self.member_of(place)
+        return self.start[self.members[self.first + member]] + cython.cast(cython.ulonglong, place - self.base[member])
+
+    def keep(self, state: State) -> cython.Py_ssize_t:
+        """Store a state; returns where."""
+        at: cython.Py_ssize_t = self.arena_used
+        while at + state.size() > self.arena.shape[0]:
+            self.more_arena()
+        state.write(self.arena, at)
+        self.arena_used = at + state.size()
+        return at
+
+    def enqueue(self, block: cython.Py_ssize_t) -> cython.int:
+        """Let a block be walked, again if need be. The queue is a heap: the first block in the code comes first."""
+        with cython.boundscheck(False):
+            if self.block_waits[block]:
+                return 0
+            self.block_waits[block] = 1
+            at: cython.Py_ssize_t = self.queued
+            self.queued += 1
+            while at:
+                parent: cython.Py_ssize_t = (at - 1) // 2
+                other: cython.int = self.queue[parent]
+                if self.block_place[other] <= self.block_place[block]:
+                    break
+                self.queue[at] = other
+                at = parent
+            self.queue[at] = cython.cast(cython.int, block)
+        return 0
+
+    def next(self) -> cython.Py_ssize_t:
+        """The block to walk next; -1 if none waits."""
+        if not self.queued:
+            return -1
+        with cython.boundscheck(False):
+            block: cython.Py_ssize_t = self.queue[0]
+            self.queued -= 1
+            last: cython.int = self.queue[self.queued]
+            at: cython.Py_ssize_t = 0
+            while 2 * at + 1 < self.queued:
+                child: cython.Py_ssize_t = 2 * at + 1
+                if child + 1 < self.queued:
+                    if self.block_place[self.queue[child + 1]] < self.block_place[self.queue[child]]:
+                        child += 1
+                if self.block_place[last] <= self.block_place[self.queue[child]]:
+                    break
+                self.queue[at] = self.queue[child]
+                at = child
+            self.queue[at] = last
+            self.block_waits[block] = 0
+        self.visits += 1
+        return block
+
+    def begin(
+        self, state: State, place: cython.longlong, source: cython.longlong, assumed: cython.bint
+    ) -> cython.Py_ssize_t:
+        """Let a block begin at a place; it is not put into the queue."""
+        block: cython.Py_ssize_t = self.block_count
+        if block == self.block_place.shape[0]:
+            self.more_blocks()
+        self.block_count += 1
+        with cython.boundscheck(False):
+            self.block_place[block] = place
+            self.block_end[block] = self.total
+            self.block_source[block] = source
+            self.block_waits[block] = 0
+            self.block_assumed[block] = assumed
+            self.block_state[block] = self.keep(state)
+            self.head[place] = cython.cast(cython.int, block + 1)
+            other: cython.Py_ssize_t = self.owner[place] - 1
+            if other >= 0 and self.is_inside(place, other):
+                # It was part of a block, which ends here from now on.
+                self.block_end[other] = place
+                self.enqueue(other)
+        return block
+
+    def flow(self, state: State, place: cython.longlong, source: cython.longlong, assumed: cython.bint) -> cython.int:
+        """Come to a place with a state: a new block begins there, or the one that does knows less from now on."""
+        block: cython.Py_ssize_t = self.head[place] - 1
+        if block < 0:
+            self.enqueue(self.begin(state, place, source, assumed))
+        elif self.block_assumed[block] and not assumed:
+            # What is known goes before what was assumed.
+            self.block_assumed[block] = 0
+            self.block_state[block] = self.keep(state)
+            self.block_source[block] = source
+            self.enqueue(block)
+        elif self.block_assumed[block] or not assumed:
+            if state.join(self.arena, cython.cast(cython.Py_ssize_t, self.block_state[block])):
+                self.enqueue(block)
+        return 0
+
+    def is_inside(self, place: cython.longlong, block: cython.Py_ssize_t) -> cython.bint:
+        """Whether a place is within a block, behind its beginning."""
+        with cython.boundscheck(False):
+            return self.block_place[block] < place < self.block_end[block]

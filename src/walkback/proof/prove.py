@@ -1,0 +1,276 @@
+"""The proof of a table: its ranges, claims and code are put together, walked through, and summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from walkback.base.arch import Machine
+from walkback.base.arrays import I64, U8, U32, U64
+from walkback.dwarf import _landings
+from walkback.dwarf.files import FrameSource, frame_sources
+from walkback.elf import ElfFile, layout
+from walkback.proof import _tally
+from walkback.proof._claims import Claims
+from walkback.proof._code import Code
+from walkback.proof._scan import scan
+from walkback.proof._state import State
+from walkback.proof._walk import Walk
+from walkback.proof.image import Image, image_of
+from walkback.proof.ranges import Ranges, Units, come_back, range_at, together
+from walkback.proof.relocate import UNDEFINED_STEP
+from walkback.proof.sets import KEPT, ClaimSets, claim_sets
+from walkback.proof.silent import OWN_CONVENTION, is_silent
+from walkback.proof.values import Verdict, Way
+from walkback.proof.words import StateWords
+from walkback.symbols import SymbolIndex
+from walkback.symbols.plt import PltNames
+from walkback.table.table import UnwindTable
+
+_NOP = 0x90
+
+
+@dataclass(slots=True)
+class Proof:
+    """What the proof says of the ranges of a table."""
+
+    machine: Machine
+    ranges: Ranges
+    verdicts: I64
+    """Bytes of each range by `Verdict`."""
+    reasons: I64
+    """Bytes of each range by `Why`, of those that are not known or not reached."""
+    mismatches: U64
+    """Rows of a range, its unit, an address, bytes, and the register that is wrong."""
+    units: Units
+    sets: ClaimSets
+    walk: Walk
+
+    def instructions(self, unit: int) -> list[tuple[int, int, Verdict]]:
+        """The address, length and verdict of each instruction of a unit that is reached."""
+        first, end = self.units.first[unit : unit + 2].tolist()
+        return [(at, size, Verdict(verdict)) for at, size, verdict in _tally.instructions(self.walk, first, end)]
+
+    def unit_of(self, address: int) -> int | None:
+        """The unit that holds an address of the image."""
+        number = int(np.searchsorted(self.ranges.start, address, "right")) - 1
+        if number < 0 or address - int(self.ranges.start[number]) >= int(self.ranges.size[number]):
+            return None
+        member = int(np.flatnonzero(self.units.members == number)[0])
+        return int(np.searchsorted(self.units.first, member, "right")) - 1
+
+    def state_at(self, unit: int, address: int) -> tuple[StateWords | None, list[int]]:
+        """The state at an address of a unit, and the jumps that lead there."""
+        first, end = self.units.first[unit : unit + 2].tolist()
+        found = _tally.state_at(self.walk, first, end, address)
+        if found is None:
+            return None, []
+        registers, saved, path = found
+        return StateWords(self.machine, registers, saved), path
+
+    def claims_at(self, number: int, address: int) -> dict[int, str]:
+        """What the table claims at an address of a range, of the CFA and of each register."""
+        ranges, sets = self.ranges, self.sets
+        offset = address - int(ranges.start[number])
+        offset = offset % int(ranges.block[number]) if ranges.block[number] else offset
+        first, count = int(ranges.first_row[number]), int(ranges.rows[number])
+        row = first + int(np.searchsorted(ranges.row_offset[first : first + count], offset, "right")) - 1
+        chosen = int(ranges.row_claims[row])
+        entries = range(int(sets.first[chosen]), int(sets.first[chosen + 1]))
+        return {int(sets.target[entry]): sets.text(entry, self.machine) for entry in entries}
+
+
+def _nothing() -> U64:
+    return np.zeros(0, np.uint64)
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of the code of a file before it is walked through."""
+
+    silent: U64 = field(default_factory=_nothing)
+    """The addresses of functions that do not come back, sorted."""
+    returning: U64 = field(default_factory=_nothing)
+    """Those of functions that can."""
+    written: U64 = field(default_factory=_nothing)
+    """The registers that each of these changes, as bits."""
+    named: U64 = field(default_factory=_nothing)
+    """The addresses of data that the code names."""
+    targets: U8 = field(default_factory=lambda: np.zeros(0, np.uint8))
+    """A bit for each byte of the image that is jumped to."""
+
+
+class Prover:
+    """The code of one file, against which its tables are proved."""
+
+    def __init__(self, elf: ElfFile) -> None:
+        self.elf = elf
+        self.symbols = SymbolIndex(elf)
+
+    @cached_property
+    def image(self) -> Image:
+        """The memory of the file."""
+        return image_of(self.elf)
+
+    @cached_property
+    def silent_names(self) -> list[int]:
+        """The addresses of functions that by their names do not come back."""
+        if self.elf.is_relocatable:
+            return list(self._silent_symbols())
+        starts, _, names = PltNames(self.elf).entries()
+        return [start for start, name in zip(starts, names, strict=True) if name and is_silent(name[:-4])]
+
+    def _silent_symbols(self) -> Iterator[int]:
+        """Those of a relocatable file, whose symbols are somewhere in its image."""
+        for table in self.elf.sections_of_type(layout.SHT_SYMTAB):
+            symbols, strings = self.elf.symbols(table), int(self.elf.sections["link"][table])
+            names = self.elf.strings(strings, symbols["name_offset"].tolist())
+            for number, name in enumerate(names):
+                if is_silent(name):
+                    section = int(symbols["section"][number])
+                    if 0 < section < len(self.elf.sections):
+                        yield int(self.image.base[section]) + int(symbols["value"][number])
+                    else:
+                        yield int(self.image.base[-1]) + UNDEFINED_STEP * number
+
+    def prove(
+        self, table: UnwindTable, source: FrameSource | None = None, *, only: set[tuple[int, int]] | None = None
+    ) -> Proof:
+        """The proof of a table; with the call frame information that it was made from, of all registers in that.
+
+        `only` are the functions wanted, each by its section and place.
+        """
+        sets = claim_sets(table, source)
+        ranges = self._ranges(table, sets)
+        claims, state = Claims(sets, table.machine), State(table.machine, _kept(table), _watched(table, sets))
+        abi = _tally.as_entered(claims, state, len(sets))
+        first = ranges.first_row.clip(max=max(len(ranges.row_claims) - 1, 0))
+        begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0) if len(first) else np.zeros(0, np.bool_)
+        ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
+        others = ranges.start[ranges.is_entry == 0]
+        seen = scan(Code(self.image, Known()), self.image, ranges, others)
+        self._add_called(ranges, others[seen.called])
+        self._drop_parts(ranges, seen.ways)
+        last = seen.ways[seen.ways[:, 2] == Way.LAST_CALL, 1]
+        may = come_back(ranges, seen.returns, seen.ways, self.silent_names)
+        outside = last[~np.isin(last, ranges.start)]
+        silent = np.unique(np.concatenate((np.array(self.silent_names, np.uint64), ranges.start[~may], outside)))
+        back = may & ~np.isin(ranges.start, silent)
+        known = Known(silent, ranges.start[back], seen.written[back], seen.named, seen.targets)
+        units = together(ranges, seen.ways)
+        walk = _tally.walker(Code(self.image, known), claims, state, ranges, units.members)
+        wanted = np.ones(len(ranges.start), np.uint8)
+        if only is not None:
+            wanted[:] = [self.section_of(start) in only for start in ranges.start.tolist()]
+        verdicts, reasons, mismatches = _tally.tally(walk, ranges, units.first, wanted)
+        return Proof(table.machine, ranges, verdicts, reasons, mismatches, units, sets, walk)
+
+    def _ranges(self, table: UnwindTable, sets: ClaimSets) -> Ranges:
+        """The ranges with code, by address."""
+        size = table.range_size.astype(np.int64)
+        start = self.image.addresses(table.range_start, table.range_section)
+        pos = self.image.places(start, size)
+        chosen = np.flatnonzero((pos >= 0) & (size > 0) & (pos == self.image.places(start, np.zeros_like(size))))
+        number = chosen[np.argsort(start[chosen], kind="stable")]
+        start, size = start[number], size[number]
+        if len(number):  # of ranges that overlap the first counts, up to where the next begins
+            size[:-1] = np.minimum(size[:-1], np.diff(start).astype(np.int64))
+        pad_first, pads = self._landings(start, size)
+        return Ranges(
+            start=start,
+            size=size,
+            pos=pos[number],
+            first_row=table.range_first_row[number],
+            rows=table.range_rows[number],
+            block=table.range_block[number],
+            is_entry=np.zeros(len(number), np.uint8),
+            is_stub=self._is_stub(start, size, table.range_block[number]),
+            stubs=self.stubs,
+            row_offset=table.row_offset,
+            row_claims=sets.row_set,
+            pad_first=pad_first,
+            pads=pads,
+        )
+
+    @cached_property
+    def stubs(self) -> U64:
+        """Where the entries of the procedure linkage table begin."""
+        if self.elf.is_relocatable:
+            return np.zeros(0, np.uint64)
+        starts, _, names = PltNames(self.elf).entries()
+        return np.array([start for start, name in zip(starts, names, strict=True) if name], np.uint64)
+
+    def _is_stub(self, start: U64, size: I64, block: U32) -> U8:
+        """Which ranges have such entries."""
+        if not len(self.stubs):
+            return np.asarray(block != 0, np.uint8)
+        first = np.searchsorted(self.stubs, start)
+        has = (first < len(self.stubs)) & (
+            self.stubs[first.clip(max=len(self.stubs) - 1)] - start < size.astype(np.uint64)
+        )
+        return np.asarray(has | (block != 0), np.uint8)
+
+    def _landings(self, start: U64, size: I64) -> tuple[I64, U64]:
+        """Where exceptions go on, for each range, by the areas that its call frame information names."""
+        rows = self.landings
+        number = np.searchsorted(start, rows[:, 0], "right").astype(np.int64) - 1
+        held = number >= 0
+        held[held] = rows[held, 0] - start[number[held]] < size[number[held]].astype(np.uint64)
+        number, rows = number[held], rows[held]
+        first = np.searchsorted(number, np.arange(len(start) + 1))
+        return first.astype(np.int64), np.ascontiguousarray(rows)
+
+    @cached_property
+    def landings(self) -> U64:
+        """Rows of where calls begin and end, and where exceptions that come out of them go on, by address."""
+        found = [np.zeros((0, 4), np.uint64)]
+        for source in [] if self.elf.is_relocatable else frame_sources(self.elf):
+            fdes = source.frames.fdes
+            some = np.flatnonzero(fdes.lsda)
+            for index in self.elf.sections_named(".gcc_except_table"):
+                data, address = self.elf.section_data(index), int(self.elf.sections["addr"][index])
+                big = self.elf.byteorder == "big"
+                found.append(_landings.read(data, address, big, fdes.start[some], fdes.lsda[some]))
+        rows = np.concatenate(found)[:, 1:]
+        return np.ascontiguousarray(rows[np.argsort(rows[:, 0], kind="stable")])
+
+    def section_of(self, address: int) -> tuple[int, int]:
+        """The section of an address of the image and the place in it; of a linked file -1 and the address."""
+        if not len(self.image.base):
+            return -1, address
+        section = int(np.searchsorted(self.image.base, address, "right")) - 1
+        return section, address - int(self.image.base[section])
+
+    def name_at(self, address: int) -> str | None:
+        """The symbol at an address of the image."""
+        section, place = self.section_of(address)
+        return self.symbols.name_at(place, section)
+
+    def _drop_parts(self, ranges: Ranges, ways: U64) -> None:
+        """A part that others jump into may begin with a `nop`, whose row is that of an entry by chance."""
+        source, target = ways[:, 0].astype(np.int64), range_at(ranges, ways[:, 1])
+        inside = (target >= 0) & (target != source) & (ranges.start[target] != ways[:, 1])
+        for row in np.unique(target[inside]).tolist():
+            if self.image.data[ranges.pos[row]] == _NOP and self.elf.machine == layout.EM_X86_64:
+                ranges.is_entry[row] = 0
+
+    def _add_called(self, ranges: Ranges, addresses: U64) -> None:
+        """What is called is an entry, whatever its first row says, unless it is known to have rules of its own."""
+        for row in np.flatnonzero(np.isin(ranges.start, addresses)).tolist():
+            name = self.name_at(int(ranges.start[row]))
+            if name is None or not OWN_CONVENTION.fullmatch(name.partition("@")[0]):
+                ranges.is_entry[row] = 1
+
+
+def _kept(table: UnwindTable) -> int:
+    """A bit for each register that calls keep."""
+    return sum(1 << register for register in (*KEPT[table.machine], table.machine.sp))
+
+
+def _watched(table: UnwindTable, sets: ClaimSets) -> int:
+    """A bit for each register that a claim is about or counts from."""
+    registers = {*sets.target.tolist(), *sets.base.tolist(), table.machine.sp}
+    return sum(1 << register for register in registers if 0 <= register < 64)

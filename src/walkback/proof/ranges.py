@@ -1,0 +1,96 @@
+"""The ranges of a table, as the walk takes them: their code, how they are entered, and which belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from walkback.base.arrays import I64, U8, U32, U64, Bools
+from walkback.proof.values import Way
+
+
+@dataclass(slots=True)
+class Ranges:
+    """One element a range, in the order of addresses."""
+
+    start: U64
+    size: I64
+    pos: I64
+    """Where the code is in the image."""
+    first_row: I64
+    rows: I64
+    block: U32
+    is_entry: U8
+    is_stub: U8
+    """Whether it is part of a procedure linkage table."""
+    stubs: U64
+    """Where the entries of that begin."""
+    row_offset: U32
+    row_claims: U32
+    pad_first: I64
+    """For each range its first row of `pads`, and behind the last how many there are."""
+    pads: U64
+    """Where calls begin and end whose exceptions go on at the third address."""
+
+
+@dataclass(slots=True)
+class Units:
+    """Ranges that jump into each other, together."""
+
+    members: I64
+    first: I64
+    """For each unit its first member, and behind the last how many there are."""
+
+
+def together(ranges: Ranges, ways: U64) -> Units:
+    """Units of ranges: two are together where one leads into the other, but not to its entry."""
+    count = len(ranges.start)
+    source, target = ways[:, 0].astype(np.int64), range_at(ranges, ways[:, 1])
+    inside = (target >= 0) & (target != source) & (ways[:, 2] != Way.LAST_CALL)
+    at_entry = (ranges.start[target] == ways[:, 1]) & (ranges.is_entry[target] != 0) & (ranges.block[target] == 0)
+    pairs = np.unique(np.stack((source, target), 1)[inside & ~at_entry], axis=0)
+    own, pads = np.repeat(np.arange(count), np.diff(ranges.pad_first)), range_at(ranges, ranges.pads[:, 2])
+    pairs = np.concatenate((pairs, np.stack((own, pads), 1)[(pads >= 0) & (pads != own)]))
+    root = list(range(count))
+
+    def find(number: int) -> int:
+        while root[number] != number:
+            root[number] = root[root[number]]
+            number = root[number]
+        return number
+
+    for one, other in pairs.tolist():
+        root[find(one)] = find(other)
+    roots = np.array([find(number) for number in range(count)] if len(pairs) else root, np.int64)
+    members = np.lexsort((ranges.start, roots)).astype(np.int64)
+    begins = np.flatnonzero(np.diff(roots[members], prepend=-1))
+    return Units(members, np.append(begins, count).astype(np.int64))
+
+
+def range_at(ranges: Ranges, addresses: U64) -> I64:
+    """The range that holds each address; -1 for none."""
+    if not len(ranges.start):
+        return np.full(len(addresses), -1, np.int64)
+    number = np.searchsorted(ranges.start, addresses, "right").astype(np.int64) - 1
+    held = addresses - ranges.start[number] < ranges.size[number].astype(np.uint64)
+    return np.where((number >= 0) & held, number, -1)
+
+
+def come_back(ranges: Ranges, returns: Bools, ways: U64, silent: Sequence[int]) -> Bools:
+    """Which ranges can come back to their caller: by themselves, or by going on in one that can.
+
+    What a range leads to outside of the table can, unless its address is among the `silent`.
+    """
+    may = returns.copy()
+    leads = ways[ways[:, 2] != Way.LAST_CALL]
+    source, target = leads[:, 0].astype(np.int64), range_at(ranges, leads[:, 1])
+    outside = (target < 0) & ~np.isin(leads[:, 1], np.array(silent, np.uint64)) & (leads[:, 2] == Way.JUMP)
+    may[source[outside]] = True
+    source, target = source[target >= 0], target[target >= 0]
+    while True:
+        found = source[may[target] & ~may[source]]
+        if not len(found):
+            return may
+        may[found] = True

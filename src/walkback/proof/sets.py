@@ -1,0 +1,190 @@
+"""The claims of a table: rules, and for call frame information those of all other registers, as sets for the kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from walkback.base.arch import AARCH64, AMD64, S390X, Machine
+from walkback.base.arrays import I16, I64, U8, U32
+from walkback.dwarf.expressions import block_at, chain, part_of, value
+from walkback.dwarf.files import FrameSource
+from walkback.dwarf.others import SideTable, side_table
+from walkback.dwarf.rulewords import KIND_MASK, OFFSET_SHIFT, RuleKind
+from walkback.proof.values import CFA_BASE, CFA_TARGET, INEXPRESSIBLE, UNCHANGED, UNDEFINED, Why
+from walkback.table.rule import Part, PartKind, Rule
+from walkback.table.table import UnwindTable
+
+KEPT = {
+    AMD64: (3, 6, 12, 13, 14, 15),
+    AARCH64: (*range(19, 30), *range(40, 48)),
+    S390X: (*range(6, 14), *range(24, 32)),
+}
+"""The registers that calls keep, besides the stack pointer; vector registers of AArch64 as the kernels number them."""
+_VECTORS = 64
+"""AArch64: the DWARF number of the first vector register, which is 32 in the kernels."""
+_LOADS = 3
+"""Offsets of a claim: two loads at most."""
+_KINDS = {
+    RuleKind.UNDEFINED: PartKind.UNDEFINED,
+    RuleKind.SAME_VALUE: PartKind.UNCHANGED,
+    RuleKind.REGISTER: PartKind.REGISTER,
+    RuleKind.AT_CFA: PartKind.AT_CFA,
+    RuleKind.CFA: PartKind.CFA,
+}
+
+_WORDS = {UNCHANGED: "unchanged", UNDEFINED: "undefined", INEXPRESSIBLE: "an expression"}
+
+Entry = tuple[int, int, int, int, int, int, int]
+"""The register that is claimed, what is counted from, loads, three offsets, and whether there is a signature."""
+
+
+@dataclass(slots=True)
+class ClaimSets:
+    """What the rows of a table claim, each distinct set once."""
+
+    first: I64
+    target: I16
+    base: I16
+    depth: U8
+    offset: I64
+    """Before the first load, and behind each of two."""
+    signed: U8
+    row_set: U32
+    """The number of each row's set."""
+
+    def __len__(self) -> int:
+        return len(self.first) - 1
+
+    def text(self, entry: int, machine: Machine) -> str:
+        """One claim in the notation of rules."""
+        base, offset = int(self.base[entry]), int(self.offset[entry, 0])
+        if base in _WORDS:
+            return _WORDS[base]
+        loaded = self.depth[entry] > 0
+        if self.depth[entry] > 1 or self.offset[entry, 1]:
+            return "an expression"
+        if base == CFA_BASE:
+            return Part(PartKind.AT_CFA if loaded else PartKind.CFA, 0, offset).text(machine)
+        return Part(PartKind.AT_REGISTER if loaded else PartKind.REGISTER, base, offset).text(machine)
+
+
+def claim_sets(table: UnwindTable, source: FrameSource | None = None) -> ClaimSets:
+    """The claims of a table; of the call frame information that it was made from also those of other registers."""
+    side = None if source is None else side_table(source.frames)
+    row_other = np.zeros(len(table.row_rule), np.int64)
+    others: list[list[Entry]] = [[]]
+    if side is not None:
+        row_other[: len(side.row_set)] = side.row_set
+        others = [_others(side, number) for number in range(len(side))]
+    signal = np.zeros(len(table.row_rule), np.bool_)
+    for number in np.flatnonzero(table.range_signal).tolist():
+        first = int(table.range_first_row[number])
+        signal[first : first + int(table.range_rows[number])] = True
+    words, row_word = _expressions(table, source)
+    keys = ((table.row_rule.astype(np.int64) * len(words) + row_word) * len(others) + row_other) * 2 + signal
+    distinct, numbers = np.unique(keys, return_inverse=True)
+    rules: dict[int, list[Entry]] = {}
+    sets: list[list[Entry]] = []
+    for key in distinct.tolist():
+        rest, other = divmod(key // 2, len(others))
+        rule, word = divmod(rest, len(words))
+        if key % 2:
+            sets.append([_bare(CFA_TARGET, INEXPRESSIBLE, int(Why.SIGNAL_FRAME))])
+            continue
+        if rule not in rules:
+            rules[rule] = _of_rule(Rule.from_record(table.rules[rule]), table.machine)
+        entries = _with_kept(rules[rule], others[other], table.machine) if side is not None else rules[rule]
+        cfa = words[word]
+        sets.append(entries if cfa is None else [cfa, *entries[1:]])
+    return _as_arrays(sets, numbers.astype(np.uint32))
+
+
+def _expressions(table: UnwindTable, source: FrameSource | None) -> tuple[list[Entry | None], I64]:
+    """Claims on the CFA by expressions that the table has no place for, and which of them each row has; 0 is none."""
+    row_word = np.zeros(len(table.row_rule), np.int64)
+    found: list[Entry | None] = [None]
+    if source is None:
+        return found, row_word
+    frames = source.frames
+    words = frames.rule_words[frames.row_rule, 0]
+    lost = table.rules["cfa"]["kind"][table.row_rule[: len(words)]] == PartKind.INEXPRESSIBLE
+    lost &= (words & np.uint64(KIND_MASK)) == RuleKind.EXPRESSION
+    for word in np.unique(words[lost]).tolist():
+        result = chain(block_at(frames.data, word >> OFFSET_SHIFT), frames.byteorder)
+        if result is not None and 1 < len(result[1]) <= _LOADS:
+            register, offsets = result
+            row_word[np.flatnonzero(lost & (words == word))] = len(found)
+            first, second, third = (*offsets, 0, 0)[:_LOADS]
+            found.append((CFA_TARGET, register, len(offsets) - 1, first, second, third, 0))
+    return found, row_word
+
+
+def _as_arrays(sets: list[list[Entry]], row_set: U32) -> ClaimSets:
+    entries = np.array([entry for one in sets for entry in one], np.int64).reshape(-1, 7)
+    return ClaimSets(
+        first=np.concatenate(([0], np.cumsum([len(one) for one in sets]))).astype(np.int64),
+        target=entries[:, 0].astype(np.int16),
+        base=entries[:, 1].astype(np.int16),
+        depth=entries[:, 2].astype(np.uint8),
+        offset=np.ascontiguousarray(entries[:, 3:6]),
+        signed=entries[:, 6].astype(np.uint8),
+        row_set=row_set,
+    )
+
+
+def _of_rule(rule: Rule, machine: Machine) -> list[Entry]:
+    """The claims on the CFA, the return address and the frame pointer."""
+    if rule.outermost:  # nobody walks on from here
+        return [_bare(target, UNDEFINED) for target in (CFA_TARGET, machine.ra, machine.fp)]
+    return [
+        _entry(CFA_TARGET, rule.cfa),
+        (*_entry(machine.ra, rule.ra)[:6], int(rule.ra_signed)),
+        _entry(machine.fp, rule.fp),
+    ]
+
+
+def _with_kept(rules: list[Entry], others: list[Entry], machine: Machine) -> list[Entry]:
+    """A set with a claim on every register that calls keep: where nothing is said of one it is unchanged."""
+    found = {entry[0]: entry for entry in [*others, *rules]}
+    outermost = found[machine.ra][1] == UNDEFINED
+    other = UNDEFINED if outermost else UNCHANGED
+    kept = [found.get(one, _bare(one, other)) for one in KEPT[machine] if one != machine.fp]
+    return [*rules, *kept]
+
+
+def _bare(target: int, base: int, why: int = 0) -> Entry:
+    return (target, base, 0, why, 0, 0, 0)
+
+
+def _entry(target: int, part: Part) -> Entry:
+    """One claim."""
+    if part.kind is PartKind.UNCHANGED:
+        return _bare(target, UNCHANGED)
+    if part.kind is PartKind.UNDEFINED:
+        return _bare(target, UNDEFINED)
+    if part.kind is PartKind.INEXPRESSIBLE:
+        return _bare(target, INEXPRESSIBLE, int(Why.EXPRESSION))
+    base = CFA_BASE if part.kind in {PartKind.CFA, PartKind.AT_CFA} else part.register
+    return (target, base, int(part.kind in {PartKind.AT_REGISTER, PartKind.AT_CFA}), part.offset, 0, 0, 0)
+
+
+def _others(side: SideTable, number: int) -> list[Entry]:
+    """The claims on registers that the table has no place for."""
+    machine = side.frames.machine
+    found: list[Entry] = []
+    for register, rule in side.rules(number).items():
+        target = register - 32 if machine is AARCH64 and register >= _VECTORS else register
+        if target not in KEPT[machine]:
+            continue
+        if rule.kind in _KINDS:
+            kind = _KINDS[rule.kind]
+            operand = rule.operand if kind is not PartKind.REGISTER else 0
+            part = Part(kind, rule.operand if kind is PartKind.REGISTER else 0, operand)
+        else:
+            location = rule.kind == RuleKind.AT_EXPRESSION
+            result = value(block_at(side.frames.data, rule.operand), side.frames.byteorder, cfa=True)
+            part = part_of(result, location=location) or Part(PartKind.INEXPRESSIBLE)
+        found.append(_entry(target, part))
+    return found

@@ -1,0 +1,92 @@
+"""What the proof knows of a register or of a place on the stack, and what it says of an instruction."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+CFA_TARGET = 255
+"""In a claim, for the register that is said to be somewhere: the CFA."""
+CFA_BASE = -2
+"""For the register that a claim counts from: the CFA."""
+UNCHANGED = -3
+"""The register itself."""
+UNDEFINED = -4
+"""Nothing is claimed."""
+INEXPRESSIBLE = -5
+"""There is a claim, and it is none of these."""
+
+
+class Known(IntEnum):
+    """What a value is."""
+
+    ANY = 0
+    """It may be anything."""
+    OTHER = 1
+    """It was computed or loaded here: no value that a register had at the entry."""
+    CONFLICT = 2
+    """It differs with the way that led here."""
+    CFA = 3
+    """CFA + offset"""
+    ALIGNED = 4
+    """A place on the stack that was aligned down, + offset; the id says by which instruction."""
+    ENTRY = 5
+    """What the register of this id had when the function was entered, + offset."""
+    SIGNED = 6
+    """That with a signature."""
+    CONSTANT = 7
+    """The offset."""
+    ENTRY_OF_TABLE = 8
+    """An entry of the table of jumps of this id."""
+    PLACE_OF_TABLE = 9
+    """Where an entry of that table leads to."""
+    STACK = 10
+    """Some place on the stack."""
+
+
+class Verdict(IntEnum):
+    """What the proof says of an instruction."""
+
+    NOT_REACHED = 0
+    PROVED = 1
+    WRONG = 2
+    ASSUMED = 3
+    """Right if the table is right where this part begins."""
+    UNKNOWN = 4
+
+
+class Why(IntEnum):
+    """Why the proof does not know; `PADDING` and `DATA` say what is not reached."""
+
+    NONE = 0
+    CFA_VALUE = 1
+    """The register that the CFA is based on has a value that is not known."""
+    REGISTER_VALUE = 2
+    """A register that is said to be unchanged has one."""
+    SLOT_VALUE = 3
+    """What was saved may have gone to an address that is not known."""
+    EXPRESSION = 4
+    """The rule is an expression that is not followed."""
+    NO_RULE = 5
+    """The table has no rule here."""
+    SIGNAL_FRAME = 6
+    """The kernel made this frame."""
+    BAD_CODE = 7
+    """This is no instruction."""
+    TOO_COMPLEX = 8
+    """The function is too large, or has too many ways through it."""
+    NO_CODE = 9
+    """The file does not have the code."""
+    PADDING = 10
+    DATA = 11
+    ASSUMPTION = 12
+    """The table contradicts what it says where this part begins."""
+
+
+class Way(IntEnum):
+    """How control leaves a range."""
+
+    JUMP = 0
+    LAST_CALL = 1
+    """A call is the last instruction, so it does not come back."""
+    FALL = 2
+    """Behind the last instruction."""

@@ -1,0 +1,67 @@
+"""What the proof knows, in words: where the code has a value, beside where the table says that it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from walkback.base.arch import AARCH64, Machine
+from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT
+from walkback.proof.values import CFA_TARGET, Known
+from walkback.table.rule import Part, PartKind
+
+TITLES = {"cfa": "the CFA at", "ra": "the return address", "fp": "the frame pointer"}
+"""What claims are about, for a person; other registers have their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateWords:
+    """The state at one place of the code."""
+
+    machine: Machine
+    registers: list[int]
+    """The value of each, as `values` packs it."""
+    saved: dict[int, int]
+    """The values at places on the stack."""
+
+    def where(self, target: int) -> str:
+        """Where the code has what the caller needs: the CFA, or the value that a register had at the entry."""
+        return self._cfa() if target == CFA_TARGET else self._register(target)
+
+    def _cfa(self) -> str:
+        machine = self.machine
+        for register in dict.fromkeys((machine.sp, machine.fp, *range(len(machine.register_names)))):
+            if register < len(self.registers):
+                kind, _, offset = _parts(self.registers[register])
+                if kind is Known.CFA:
+                    return Part(PartKind.REGISTER, register, -offset).text(machine)
+        kind = _parts(self.registers[machine.sp])[0]
+        return "different on different paths" if kind is Known.CONFLICT else "not known"
+
+    def _register(self, target: int) -> str:
+        for kind in (Known.ENTRY, Known.SIGNED):
+            wanted = (target << ID_SHIFT) + int(kind)
+            if target < len(self.registers) and self.registers[target] == wanted:
+                return "unchanged"
+            for place, value in self.saved.items():
+                base, _, offset = _parts(place)
+                if value == wanted and base is Known.CFA:
+                    return Part(PartKind.AT_CFA, 0, offset).text(self.machine)
+            if wanted in self.registers:
+                return Part(PartKind.REGISTER, self.registers.index(wanted)).text(self.machine)
+        found = _parts(self.registers[target])[0] if target < len(self.registers) else Known.OTHER
+        return "different on different paths" if found is Known.CONFLICT else "lost"
+
+
+def register_word(machine: Machine, target: int) -> str:
+    """What a claim is about: `cfa`, `ra`, `fp`, or the name of a register."""
+    if target == CFA_TARGET:
+        return "cfa"
+    if target in {machine.ra, machine.fp}:
+        return "ra" if target == machine.ra else "fp"
+    if machine is AARCH64 and target >= 32:
+        return f"d{target - 32}"
+    return machine.register_name(target)
+
+
+def _parts(value: int) -> tuple[Known, int, int]:
+    return Known(value & KIND_MASK), (value >> ID_SHIFT) & ID_MASK, value >> OFFSET_SHIFT

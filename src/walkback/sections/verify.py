@@ -1,0 +1,220 @@
+"""The unwind tables of a file, proved against its machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from walkback.base.columns import NamedColumns
+from walkback.base.errors import MissingError, UnreadableError, WalkbackError
+from walkback.base.oneline import OneLine
+from walkback.dwarf.files import frame_sources
+from walkback.elf import ElfFile, Input, contents_of, elf_files, is_archive, is_elf
+from walkback.elf.inputs import raise_first
+from walkback.proof.prove import Proof, Prover
+from walkback.proof.values import Verdict, Why
+from walkback.proof.words import register_word
+from walkback.sections.pairs import sframe_table
+
+RESTS_ON = (
+    "functions begin as the ABI says, callees keep the registers that the ABI says, and nothing else writes to the "
+    "places where registers are saved"
+)
+"""What a verdict of the proof rests on."""
+_SEVERITY = {"cfa": 0, "ra": 1, "fp": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """Instructions at which the table is wrong about one value."""
+
+    function: str | None
+    """The symbol."""
+    start: int
+    """Where the function begins; in an object the offset in its section."""
+    size: int
+    section: str | None
+    """In an object the section of the code."""
+    address: int
+    bytes: int
+    what: str
+    """`cfa`, `ra`, `fp`, or the name of a register."""
+    claimed: str
+    """Where the table says that the value is."""
+    computed: str
+    """Where it is."""
+    path: tuple[int, ...]
+    """The jumps that lead there, the last first seen."""
+
+
+@dataclass(repr=False)
+class Verified(OneLine):
+    """The verdicts on one table of one file.
+
+    >>> [verified] = walkback.verify("hello")
+    >>> verified.table, verified.functions, verified.wrong, verified.mismatches
+    ('.eh_frame', 4, 0, [])
+    """
+
+    elf: ElfFile = field(repr=False)
+    table: str
+    """The section."""
+    proof: Proof = field(repr=False)
+    prover: Prover = field(repr=False)
+
+    @property
+    def file(self) -> str:
+        """The path; for a member of an archive `archive(member)`."""
+        return self.elf.name
+
+    @property
+    def functions(self) -> int:
+        """How many functions with code the table describes."""
+        return int(np.count_nonzero(self.proof.verdicts.any(axis=1)))
+
+    @cached_property
+    def functions_wrong(self) -> int:
+        """Those with an instruction at which the table is wrong."""
+        return int(np.count_nonzero(self.proof.verdicts[:, Verdict.WRONG]))
+
+    @cached_property
+    def functions_proved(self) -> int:
+        """Those proved at every instruction that can be reached."""
+        others = [Verdict.WRONG, Verdict.ASSUMED, Verdict.UNKNOWN]
+        doubtful = np.count_nonzero(self.proof.verdicts[:, others].any(axis=1))
+        return self.functions - int(doubtful)
+
+    @property
+    def bytes(self) -> int:
+        """Of the code that the table describes."""
+        return int(self.proof.verdicts.sum())
+
+    @property
+    def reached(self) -> int:
+        """Those of instructions that can be reached: proved, wrong, assumed and unknown."""
+        return self.bytes - self.not_reached
+
+    def _bytes_of(self, verdict: Verdict) -> int:
+        return int(self.proof.verdicts[:, verdict].sum())
+
+    @property
+    def proved(self) -> int:
+        """Bytes of instructions at which every claim of the table holds."""
+        return self._bytes_of(Verdict.PROVED)
+
+    @property
+    def wrong(self) -> int:
+        """Bytes of instructions at which one does not."""
+        return self._bytes_of(Verdict.WRONG)
+
+    @property
+    def assumed(self) -> int:
+        """Bytes of code that nothing known leads to, and that agrees with the table where it begins."""
+        return self._bytes_of(Verdict.ASSUMED)
+
+    @property
+    def unknown(self) -> int:
+        """Bytes of instructions at which the proof cannot decide; `reasons` has why."""
+        return self._bytes_of(Verdict.UNKNOWN)
+
+    @property
+    def not_reached(self) -> int:
+        """Bytes of padding and of data between functions."""
+        return self._bytes_of(Verdict.NOT_REACHED)
+
+    @cached_property
+    def reasons(self) -> dict[str, int]:
+        """The bytes of `unknown` and `not_reached` by reason."""
+        found = self.proof.reasons.sum(axis=0)
+        return {why.name.lower().replace("_", "-"): int(found[why]) for why in Why if found[why]}
+
+    @cached_property
+    def mismatches(self) -> list[Mismatch]:
+        """What is wrong, the worst first: the CFA, then the return address, the frame pointer, and other registers."""
+        found = [self._mismatch(*row) for row in self.proof.mismatches.tolist()]
+        return sorted(found, key=lambda one: (_SEVERITY.get(one.what, 3), -one.bytes, one.address))
+
+    def worst(self) -> list[Mismatch]:
+        """The worst mismatch of each wrong function."""
+        first: dict[tuple[str | None, int], Mismatch] = {}
+        for one in self.mismatches:
+            first.setdefault((one.section, one.start), one)
+        return list(first.values())
+
+    def columns(self) -> NamedColumns:
+        """A row for each function: where it is, and its bytes by verdict."""
+        ranges = self.proof.ranges
+        found = NamedColumns(address=ranges.start, size=ranges.size)
+        for verdict in Verdict:
+            found[verdict.name.lower()] = self.proof.verdicts[:, verdict]
+        return found
+
+    def _mismatch(self, number: int, unit: int, address: int, size: int, what: int) -> Mismatch:
+        ranges, machine = self.proof.ranges, self.proof.machine
+        start = int(ranges.start[number])
+        section, place = self.prover.section_of(start)
+        words, path = self.proof.state_at(unit, address)
+        return Mismatch(
+            function=self.prover.symbols.describe(place, section),
+            start=place,
+            size=int(ranges.size[number]),
+            section=self.elf.section_name(section) if section >= 0 else None,
+            address=self.prover.section_of(address)[1],
+            bytes=size,
+            what=register_word(machine, what),
+            claimed=self.proof.claims_at(number, address).get(what, "nothing"),
+            computed=words.where(what) if words is not None else "not known",
+            path=tuple(self.prover.section_of(one)[1] for one in path),
+        )
+
+
+def verify(source: Input, *, table: str | None = None, function: str | None = None) -> Iterator[Verified]:
+    """Prove each unwind table of a file, or of each member of an archive, against its machine code.
+
+    `table` chooses one by the name of its section, `function` the functions of that name.
+
+    >>> [verified] = walkback.verify("hello")
+    >>> verified.proved, verified.wrong, verified.reasons
+    (38, 0, {'expression': 6})
+    """
+    data, name = contents_of(source)
+    if not is_elf(data) and not is_archive(data):
+        raise UnreadableError("this is no ELF file or archive", file=name)
+    some = False
+    errors: list[WalkbackError] = []
+    for elf in elf_files(data, name):
+        try:
+            for one in _of_file(elf, table, function):
+                some = True
+                yield one
+        except WalkbackError as error:
+            errors.append(error.within(file=elf.name))
+    raise_first(errors, "files")
+    if not some and function is not None:
+        raise MissingError(f"there is no function {function} with a table", file=name)
+    if not some:
+        what = f"no table {table}" if table is not None else "no .eh_frame, .debug_frame or .sframe section"
+        raise MissingError(f"there is {what}", file=name)
+
+
+def _of_file(elf: ElfFile, table: str | None, function: str | None) -> Iterator[Verified]:
+    prover = Prover(elf)
+    only = None if function is None else _named(prover, function)
+    if only is not None and not only:
+        return
+    if table is None or "sframe" not in table:
+        for source in frame_sources(elf, section=table):
+            yield Verified(elf, source.name, prover.prove(source.table, source, only=only), prover)
+    if table is None or "sframe" in table:
+        found = sframe_table(elf, section=table)
+        if found is not None:
+            yield Verified(elf, found.name, prover.prove(found.table, only=only), prover)
+
+
+def _named(prover: Prover, function: str) -> set[tuple[int, int]]:
+    """The section, -1 in a linked file, and the place of each function of a name."""
+    found = {*prover.symbols.lookup(function), *prover.symbols.lookup_shown(function)}
+    return {(section if prover.elf.is_relocatable else -1, place) for section, place in found}

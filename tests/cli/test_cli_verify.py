@@ -1,0 +1,117 @@
+"""`walkback verify`: what it prints, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cli.commands import run, told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = """
+.text
+.globl right, wrong
+.type right,@function
+.type wrong,@function
+right:
+.cfi_startproc
+push %rbx
+.cfi_def_cfa_offset 16
+.cfi_offset 3,-16
+xor %ebx,%ebx
+pop %rbx
+.cfi_restore 3
+.cfi_def_cfa_offset 8
+ret
+.cfi_endproc
+.size right,.-right
+wrong:
+.cfi_startproc
+push %rbx
+xor %ebx,%ebx
+pop %rbx
+ret
+.cfi_endproc
+.size wrong,.-wrong
+.globl _ZN2ns3runEi
+.type _ZN2ns3runEi,@function
+_ZN2ns3runEi:
+.cfi_startproc
+push %rax
+pop %rax
+ret
+.cfi_endproc
+.size _ZN2ns3runEi,.-_ZN2ns3runEi
+"""
+
+
+@pytest.fixture
+def object_file(tmp_path: Path) -> Path:
+    path = tmp_path / "some.o"
+    subprocess.run(["as", "-o", path, "-"], input=TEXT.encode(), check=True)
+    return path
+
+
+def test_what_is_wrong_is_a_line_and_1(object_file: Path) -> None:
+    done = run("verify", object_file)
+    assert done.returncode == 1
+    assert done.stdout.decode().splitlines() == [
+        f"{object_file}: .eh_frame",
+        "  3 functions: 1 proved, 2 wrong; 13 bytes of instructions: 69.231 % proved, 30.769 % wrong",
+        "  wrong: .text+0x6 wrong+0x1 (3 bytes): the table has the CFA at rsp+8, the code rsp+16",
+        "  wrong: .text+0xb ns::run(int)+0x1 (1 bytes): the table has the CFA at rsp+8, the code rsp+16",
+    ]
+
+
+def test_one_function_and_a_limit(object_file: Path) -> None:
+    done = run("verify", "--function", "right", object_file)
+    assert done.returncode == 0
+    assert "1 functions: 1 proved, 0 wrong; 5 bytes of instructions: 100 % proved" in done.stdout.decode()
+    assert run("verify", "--function", "ns::run(int)", object_file).returncode == 1
+    lines = run("verify", "--limit", "1", object_file).stdout.decode().splitlines()
+    assert lines[-1] == "  and 1 more functions"
+    assert told(run("verify", "--function", "nothing", object_file)) == (
+        1,
+        f"{object_file}: there is no function nothing with a table",
+    )
+
+
+def test_json(object_file: Path) -> None:
+    done = run("verify", "--json", object_file)
+    *mismatches, table = map(json.loads, done.stdout.splitlines())
+    assert done.returncode == 1
+    assert [one["type"] for one in mismatches] == ["mismatch", "mismatch"]
+    assert mismatches[0] == {
+        "type": "mismatch", "file": str(object_file), "table": ".eh_frame", "function": "wrong", "start": 5,
+        "size": 5, "section": ".text", "address": 6, "bytes": 3, "what": "cfa", "claimed": "rsp+8",
+        "computed": "rsp+16", "path": [],
+    }  # fmt: skip
+    assert table == {
+        "type": "file", "file": str(object_file), "table": ".eh_frame", "functions": 3, "functions_proved": 1,
+        "functions_wrong": 2, "bytes": 13, "proved": 9, "wrong": 4, "assumed": 0, "not_reached": 0, "unknown": 0,
+        "reasons": {},
+    }  # fmt: skip
+
+
+def test_each_table_and_one_of_them(object_file: Path) -> None:
+    run("add", object_file)
+    done = run("verify", object_file)
+    assert [line for line in done.stdout.decode().splitlines() if not line.startswith(" ")] == [
+        f"{object_file}: .eh_frame",
+        f"{object_file}: .sframe",
+    ]
+    done = run("verify", "--table", ".sframe", object_file)
+    assert done.returncode == 1
+    assert "the table has the CFA at rsp+8, the code rsp+16" in done.stdout.decode()
+    assert told(run("verify", "--table", ".nothing", object_file)) == (1, f"{object_file}: there is no table .nothing")
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_text("no ELF file")
+    assert told(run("verify", path)) == (3, f"{path}: this is no ELF file or archive")

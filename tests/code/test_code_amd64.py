@@ -1,0 +1,189 @@
+"""Instructions of AMD64 against iced-x86, which decodes them from tables of its own."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import iced_x86 as iced
+import numpy as np
+import pytest
+
+import walkback
+from effort import rounds
+from walkback.base.arch import AMD64
+from walkback.code._listing import AMD64 as NUMBER
+from walkback.code._listing import COLUMNS, listing
+from walkback.code.effects import NONE, Effect, Flow
+from walkback.elf import layout
+
+Row = dict[str, int]
+SP, FP = AMD64.sp, AMD64.fp
+AX, CX, R11 = 0, 2, 11
+REGISTERS = {getattr(iced.Register, name.upper()): number for number, name in enumerate(AMD64.register_names[:16])}
+FACTORY = iced.InstructionInfoFactory()
+WRITING = {
+    iced.OpAccess.WRITE,
+    iced.OpAccess.READ_WRITE,
+    iced.OpAccess.COND_WRITE,
+    iced.OpAccess.READ_COND_WRITE,
+}
+FLOWS = {
+    iced.FlowControl.NEXT: Flow.NEXT,
+    iced.FlowControl.UNCONDITIONAL_BRANCH: Flow.JUMP,
+    iced.FlowControl.CONDITIONAL_BRANCH: Flow.BRANCH,
+    iced.FlowControl.CALL: Flow.CALL,
+    iced.FlowControl.INDIRECT_CALL: Flow.CALL_INDIRECT,
+    iced.FlowControl.INDIRECT_BRANCH: Flow.JUMP_INDIRECT,
+    iced.FlowControl.RETURN: Flow.RETURN,
+    iced.FlowControl.EXCEPTION: Flow.TRAP,
+}
+ALSO_WRITTEN = {
+    iced.Mnemonic.SYSCALL: 1 << AX,  # by the kernel
+    iced.Mnemonic.INT: 1 << AX,
+    iced.Mnemonic.XABORT: 1 << AX,
+}
+"""What the instruction of the machine does not write by itself."""
+PADLOCK = {
+    iced.Mnemonic.XSTORE, iced.Mnemonic.XCRYPTECB, iced.Mnemonic.XCRYPTCBC, iced.Mnemonic.XCRYPTCFB,
+    iced.Mnemonic.XCRYPTOFB, iced.Mnemonic.XCRYPTCTR, iced.Mnemonic.XSHA1, iced.Mnemonic.XSHA256,
+    iced.Mnemonic.XSHA512, iced.Mnemonic.MONTMUL,
+}  # fmt: skip
+"""Of one maker, each with registers of its own; all that one of them writes are taken to be written."""
+PUSHED = {"effect": Effect.STORE, "base": SP, "moved": -8, "before": 1, "width": 8}
+POPPED = {"effect": Effect.LOAD, "base": SP, "moved": 8, "width": 8}
+
+CASES: dict[str, dict[str, int]] = {
+    "55": PUSHED | {"first": FP},  # push %rbp
+    "4157": PUSHED | {"first": 15},
+    "6a01": PUSHED,
+    "ff35 00000000": PUSHED,  # push of memory
+    "5d": POPPED | {"first": FP},
+    "c9": {"effect": Effect.LEAVE, "first": SP, "base": FP},
+    "4889e5": {"effect": Effect.COPY, "first": FP, "second": SP},
+    "4883ec28": {"effect": Effect.ADD, "first": SP, "base": SP, "offset": -40},
+    "4881c400100000": {"effect": Effect.ADD, "first": SP, "base": SP, "offset": 4096},
+    "4883e4e0": {"effect": Effect.ALIGN, "first": SP, "base": SP, "offset": -32},
+    "488d6424f8": {"effect": Effect.ADD, "first": SP, "base": SP, "offset": -8},  # lea -8(%rsp),%rsp
+    "4c8d542408": {"effect": Effect.ADD, "first": 10, "base": SP, "offset": 8},
+    "48895c2408": {"effect": Effect.STORE, "first": 3, "base": SP, "offset": 8, "width": 8},  # mov %rbx,8(%rsp)
+    "488b5c2408": {"effect": Effect.LOAD, "first": 3, "base": SP, "offset": 8, "width": 8},
+    "f20f11442408": {"effect": Effect.STORE, "first": NONE, "base": SP, "offset": 8, "width": 8},  # movsd
+    "0f29442410": {"effect": Effect.STORE, "first": NONE, "base": SP, "offset": 16, "width": 16},  # movaps
+    "c5fc11442420": {"effect": Effect.STORE, "first": NONE, "base": SP, "offset": 32, "width": 32},  # vmovups
+    "4829c4": {"effect": Effect.SUBTRACT, "first": SP, "base": SP, "index": AX},  # sub %rax,%rsp
+    "4c39dc": {"effect": Effect.COMPARE, "first": SP, "second": R11},
+    "4863148f": {"effect": Effect.LOAD_TABLE, "first": 1, "base": 5, "index": CX, "scale": 4, "width": 4, "signed": 1},
+}
+
+
+def rows(code: bytes, address: int = 0x1000) -> list[Row]:
+    return [dict(zip(COLUMNS, row, strict=True)) for row in listing(NUMBER, code, address).tolist()]
+
+
+def covered(row: Row) -> int:
+    """The registers that the decoder says change, as bits."""
+    mask = row["clobbers"]
+    effect = row["effect"]
+    if row["first"] >= 0 and effect not in {Effect.NOTHING, Effect.STORE, Effect.COMPARE, Effect.COMPARE_CONSTANT}:
+        mask |= 1 << row["first"]
+    if effect == Effect.EXCHANGE:
+        mask |= 1 << row["second"]
+    if effect == Effect.LEAVE or row["moved"]:
+        mask |= 1 << row["base"]
+    return mask
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("code", CASES)
+def test_what_stacks_depend_on(code: str) -> None:
+    [row] = rows(bytes.fromhex(code))
+    assert {name: row[name] for name in CASES[code]} == CASES[code]
+
+
+def said(code: bytes, address: int) -> tuple[int, Flow | None, int, int]:
+    """The length, flow, target, and written registers that iced gives; no flow where it has none to compare."""
+    one = iced.Decoder(64, code, ip=address).decode()
+    if one.code == iced.Code.INVALID:
+        return 0, None, 0, 0
+    written = ALSO_WRITTEN.get(one.mnemonic, 0)
+    for used in FACTORY.info(one).used_registers():
+        whole = iced.RegisterExt.full_register(used.register)
+        if used.access in WRITING and whole in REGISTERS:
+            written |= 1 << REGISTERS[whole]
+    flow = Flow.NEXT if one.mnemonic == iced.Mnemonic.SYSCALL else FLOWS.get(one.flow_control)
+    if flow in {Flow.CALL, Flow.CALL_INDIRECT, Flow.RETURN}:
+        written &= ~(1 << SP)  # what calls and returns do to it is known from the flow
+    if one.mnemonic == iced.Mnemonic.HLT:
+        flow = Flow.TRAP  # programs may not
+    if one.mnemonic in PADLOCK:
+        written = sum(1 << number for number in (AX, CX, AMD64.register_names.index("rsi"), 5))
+    target = one.near_branch_target if flow in {Flow.JUMP, Flow.BRANCH, Flow.CALL} else 0
+    return one.len, flow, target, written
+
+
+def code_of(path: Path) -> list[tuple[int, bytes]]:
+    """The executable sections of a program."""
+    elf = walkback.ElfFile(path)
+    chosen = (elf.sections["flags"] & layout.SHF_EXECINSTR != 0) & (elf.sections["type"] == layout.SHT_PROGBITS)
+    numbers = np.flatnonzero(chosen).tolist()
+    return [(int(elf.sections["addr"][number]), bytes(elf.section_data(number))) for number in numbers]
+
+
+def test_programs_are_decoded_as_iced_decodes_them() -> None:
+    wrong: list[str] = []
+    compared = 0
+    seen: set[bytes] = set()
+    for path in some_programs():
+        for address, code in code_of(path):
+            at = 0
+            for row in rows(code, address):
+                part = code[at : at + 15]
+                mine = part[: row["length"]]
+                if mine not in seen and row["flow"] != Flow.BAD:
+                    seen.add(mine)
+                    length, flow, target, written = said(part, address + at)
+                    compared += 1
+                    got = (row["length"], row["flow"], row["target"], covered(row))
+                    if length and got != (length, row["flow"] if flow is None else flow, target, written):
+                        wrong.append(f"{path}: {mine.hex()}: {got}, not {(length, flow, target, written)}")
+                elif row["flow"] == Flow.BAD and said(part, address + at)[0]:
+                    wrong.append(f"{path}: {part.hex()} is an instruction")
+                at += row["length"]
+    assert wrong == []
+    assert compared > rounds(100_000, 10_000)
+
+
+def some_programs() -> list[Path]:
+    """Programs of this machine, the first by the names."""
+    found = []
+    room = rounds(20_000_000, 2_000_000)
+    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/bin"):
+        for path in sorted(Path(folder).glob("*")):
+            if path.is_file() and 50_000 < path.stat().st_size < room:
+                with path.open("rb") as file:
+                    if file.read(20)[:5] == b"\x7fELF\x02" and path.resolve() not in found:
+                        found.append(path.resolve())
+                        room -= path.stat().st_size
+    return found
+
+
+@pytest.mark.kernel
+def test_random_bytes_have_lengths_and_no_registers_that_there_are_not() -> None:
+    rng = random.Random(64)
+    for _ in range(rounds(200, 20)):
+        code = rng.randbytes(rng.randrange(600))
+        found = rows(code, rng.choice([0, 0x1000, 2**64 - 64]))
+        assert sum(row["length"] for row in found) == len(code)
+        assert all(1 <= row["length"] <= 15 and row["clobbers"] >> 16 == 0 for row in found)
+
+
+@pytest.mark.kernel
+def test_random_bytes_have_the_lengths_of_iced() -> None:
+    rng = random.Random(65)
+    for _ in range(rounds(20_000, 1_000)):
+        code = rng.randbytes(15)
+        one = iced.Decoder(64, code, ip=0).decode()
+        row = rows(code)[0]
+        if one.code != iced.Code.INVALID and row["flow"] != Flow.BAD:
+            assert row["length"] == one.len, (code.hex(), str(one))

@@ -1,0 +1,145 @@
+"""The proof on small functions of AMD64, each with the rules that it has to find right or wrong."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import walkback
+from effort import rounds
+from walkback.base.errors import WalkbackError
+from walkback.sections.verify import Mismatch, Verified
+
+pytestmark = pytest.mark.kernel
+
+HEAD = ".text\n.globl f\n.type f,@function\nf:\n.cfi_startproc\n"
+END = "\n.cfi_endproc\n.size f,.-f\n"
+
+
+def verified(text: str, folder: Path, before: str = HEAD, behind: str = END) -> Verified:
+    """A function with these lines between its beginning and its end."""
+    path = folder / "f.o"
+    lines = "\n".join([before + text.replace(";", "\n") + behind])
+    subprocess.run(["as", "-o", path, "-"], input=lines.encode(), check=True)
+    [found] = walkback.verify(path)
+    assert found.proved + found.wrong + found.assumed + found.unknown + found.not_reached == found.bytes
+    return found
+
+
+def wrong(text: str, folder: Path) -> list[tuple[int, int, str, str, str]]:
+    found = verified(text, folder).mismatches
+    return [(one.address, one.bytes, one.what, one.claimed, one.computed) for one in found]
+
+
+FRAME = "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset 6,-16; mov %rsp,%rbp; .cfi_def_cfa_register 6;"
+LEAVE = "leave; .cfi_restore 6; .cfi_def_cfa 7,8; ret"
+
+RIGHT = {
+    "nothing": "ret",
+    "a frame": f"{FRAME} sub $32,%rsp; call g; {LEAVE}",
+    "saved registers": (
+        "push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %rdi,%rbx; call g; mov %rbx,%rax;"
+        "pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; ret"
+    ),
+    "a register saved but said later": (
+        "push %rbx; .cfi_def_cfa_offset 16; nop; nop; .cfi_offset 3,-16; xor %ebx,%ebx; call g;"
+        "pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; ret"
+    ),
+    "two ways": (
+        "test %edi,%edi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; call g;"
+        "pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; 1: ret"
+    ),
+    "a stack that grows": f"{FRAME} sub %rdi,%rsp; mov %rsp,%rdi; call g; {LEAVE}",
+    "a large frame, touched page by page": (
+        "lea -0x8000(%rsp),%r11; .cfi_def_cfa 11,0x8008; 1: sub $0x1000,%rsp; orq $0,(%rsp); cmp %r11,%rsp; jne 1b;"
+        ".cfi_def_cfa_register 7; call g; add $0x8000,%rsp; .cfi_def_cfa_offset 8; ret"
+    ),
+    "an aligned frame": (
+        "lea 8(%rsp),%r10; .cfi_def_cfa 10,0; and $-32,%rsp; push -8(%r10); push %rbp; mov %rsp,%rbp;"
+        ".cfi_escape 0x10,0x6,0x2,0x76,0; push %r10; .cfi_escape 0xf,0x3,0x76,0x78,0x6; sub $40,%rsp; call g;"
+        "add $40,%rsp; pop %r10; .cfi_def_cfa 10,0; pop %rbp; .cfi_restore 6; lea -8(%r10),%rsp; .cfi_def_cfa 7,8; ret"
+    ),
+    "the old stack pointer in memory": (
+        "mov %rsp,%rax; .cfi_def_cfa_register 0; sub $64,%rsp; and $-64,%rsp; mov %rax,32(%rsp);"
+        ".cfi_escape 0xf,0x6,0x77,0x20,0x06,0x23,0x08,0x96; call g; mov 32(%rsp),%rsp; .cfi_def_cfa 7,8; ret"
+    ),
+    "a call that does not come back, with other code behind it": (
+        "test %edi,%edi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%ebx; call unknown;"
+        ".cfi_def_cfa_offset 8; .cfi_restore 3; 1: ret"
+    ),
+    "a table of jumps": (
+        "cmp $2,%edi; ja 9f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%edi; lea t(%rip),%rax;"
+        "movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 1: xor %ebx,%ebx; 2: call g; 3: pop %rbx;"
+        ".cfi_restore 3; .cfi_def_cfa_offset 8; 9: ret; .section .rodata; t: .long 1b-t, 2b-t, 3b-t; .text"
+    ),
+}
+
+WRONG: dict[str, tuple[str, list[tuple[int, int, str, str, str]]]] = {
+    "a push that nobody describes": ("push %rbx; call g; pop %rbx; ret", [(1, 6, "cfa", "rsp+8", "rsp+16")]),
+    "a row that comes an instruction late": (
+        "sub $24,%rsp; nop; .cfi_def_cfa_offset 32; call g; add $24,%rsp; .cfi_def_cfa_offset 8; ret",
+        [(4, 1, "cfa", "rsp+8", "rsp+32")],
+    ),
+    "a register that was changed": ("xor %ebx,%ebx; ret", [(2, 1, "rbx", "unchanged", "lost")]),
+    "a frame pointer that was changed": ("mov %rdi,%rbp; ret", [(3, 1, "fp", "unchanged", "lost")]),
+    "a register that is elsewhere": (
+        "push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-24; call g; pop %rbx; .cfi_def_cfa_offset 8; ret",
+        [(1, 7, "rbx", "*(CFA-24)", "unchanged")],
+    ),
+    "an epilogue moved before the branch": (
+        "sub $8,%rsp; .cfi_def_cfa_offset 16; call g; add $8,%rsp; cmp $1,%eax; je 1f; .cfi_def_cfa_offset 8; 1: ret",
+        [(13, 5, "cfa", "rsp+16", "rsp+8")],
+    ),
+    "two ways that differ": (
+        "test %edi,%edi; je 1f; push %rax; .cfi_def_cfa_offset 16; 1: nop; pop %rax; .cfi_def_cfa_offset 8; ret",
+        [(5, 3, "cfa", "rsp+16", "different on different paths")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_right_is_proved(name: str, tmp_path: Path) -> None:
+    found = verified(RIGHT[name], tmp_path)
+    assert found.mismatches == []
+    assert (found.proved, found.functions_proved) == (found.reached, 1)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_found(name: str, tmp_path: Path) -> None:
+    text, expected = WRONG[name]
+    assert wrong(text, tmp_path)[:1] == expected[:1]
+
+
+def test_code_that_nothing_leads_to_is_assumed(tmp_path: Path) -> None:
+    found = verified("jmp *(%rdi); push %rbx; ret", tmp_path)
+    assert (found.proved, found.assumed, found.unknown) == (2, 1, 1)
+    assert found.reasons == {"assumption": 1}
+
+
+def test_what_is_no_code_is_unknown(tmp_path: Path) -> None:
+    found = verified(".byte 0x06; ret", tmp_path)
+    assert found.reasons["bad-code"] == 1
+
+
+def test_a_mismatch_has_the_way_to_it(tmp_path: Path) -> None:
+    [one] = verified("test %edi,%edi; je 1f; ret; 1: jmp 2f; nop; 2: push %rax; ret", tmp_path).mismatches
+    assert one == Mismatch("f", 0, 10, ".text", 9, 1, "cfa", "rsp+8", "rsp+16", (2, 5))
+
+
+def test_damaged_files_raise_nothing_else(tmp_path: Path) -> None:
+    verified(RIGHT["a table of jumps"], tmp_path)
+    whole = (tmp_path / "f.o").read_bytes()
+    rng = random.Random(17)
+    for _ in range(rounds(600, 40)):
+        data = bytearray(whole)
+        for _ in range(rng.randrange(1, 12)):
+            data[rng.randrange(64, len(data))] = rng.randrange(256)
+        try:
+            for found in walkback.verify(bytes(data)):
+                assert found.proved + found.wrong + found.assumed + found.unknown + found.not_reached == found.bytes
+                assert found.mismatches is not None
+        except WalkbackError:
+            pass
