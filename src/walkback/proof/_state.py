@@ -356,7 +356,8 @@ class State:
         if one.before:
             place = moved(place, one.moved)
         if one.effect == Effect.STORE and one.first == NONE:
-            self.store(place, one.width, Known.OTHER)
+            if one.target == 0:  # else its length is in a register, and it keeps to what it is for
+                self.store(place, one.width, Known.OTHER)
         else:
             for i in range(one.count):
                 number = one.first

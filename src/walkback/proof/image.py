@@ -59,7 +59,7 @@ class Image:
 
 def image_of(elf: ElfFile) -> Image:
     """The code of a file, and the sections that have tables of jumps."""
-    data = bytearray()
+    pieces: list[memoryview] = []
     start: list[int] = []
     end: list[int] = []
     pos: list[int] = []
@@ -71,11 +71,11 @@ def image_of(elf: ElfFile) -> Image:
             continue
         start.append(address)
         end.append(address + len(contents))
-        pos.append(len(data))
+        pos.append(pos[-1] + len(pieces[-1]) if pos else 0)
         executable.append(is_code)
-        data += contents
+        pieces.append(contents)
     image = Image(
-        np.frombuffer(data, np.uint8),
+        np.frombuffer(bytearray().join(pieces), np.uint8),
         np.array(start, np.uint64),
         np.array(end, np.uint64),
         np.array(pos, np.int64),

@@ -24,6 +24,7 @@ KEPT = {
 """The registers that calls keep, besides the stack pointer; vector registers of AArch64 as the kernels number them."""
 _VECTORS = 64
 """AArch64: the DWARF number of the first vector register, which is 32 in the kernels."""
+_FEW = 1 << 16
 _LOADS = 3
 """Offsets of a claim: two loads at most."""
 _KINDS = {
@@ -84,7 +85,7 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None) -> ClaimSe
         signal[first : first + int(table.range_rows[number])] = True
     words, row_word = _expressions(table, source)
     keys = ((table.row_rule.astype(np.int64) * len(words) + row_word) * len(others) + row_other) * 2 + signal
-    distinct, numbers = np.unique(keys, return_inverse=True)
+    distinct, numbers = _numbered(keys)
     rules: dict[int, list[Entry]] = {}
     sets: list[list[Entry]] = []
     for key in distinct.tolist():
@@ -99,6 +100,16 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None) -> ClaimSe
         cfa = words[word]
         sets.append(entries if cfa is None else [cfa, *entries[1:]])
     return _as_arrays(sets, numbers.astype(np.uint32))
+
+
+def _numbered(keys: I64) -> tuple[I64, I64]:
+    """The distinct keys, and the number of each; they are small, so that a place for each is quicker than sorting."""
+    if not len(keys) or int(keys.max()) > max(_FEW, 8 * len(keys)):
+        distinct, numbers = np.unique(keys, return_inverse=True)
+        return distinct, numbers
+    present = np.zeros(int(keys.max()) + 1, np.bool_)
+    present[keys] = True
+    return np.flatnonzero(present), np.cumsum(present)[keys] - 1
 
 
 def _expressions(table: UnwindTable, source: FrameSource | None) -> tuple[list[Entry | None], I64]:
