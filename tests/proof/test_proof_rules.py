@@ -70,6 +70,11 @@ RIGHT = {
         "test %edi,%edi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%ebx; call unknown;"
         ".cfi_def_cfa_offset 8; .cfi_restore 3; 1: ret"
     ),
+    "a call that does not come back, and padding": (
+        "test %edi,%edi; je 1f; sub $8,%rsp; .cfi_def_cfa_offset 16; call unknown; nopw 0(%rax,%rax);"
+        ".cfi_def_cfa_offset 8; 1: ret"
+    ),
+    "a fence on the return address": "lock orq $0,(%rsp); ret",
     "a table of jumps": (
         "cmp $2,%edi; ja 9f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%edi; lea t(%rip),%rax;"
         "movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 1: xor %ebx,%ebx; 2: call g; 3: pop %rbx;"

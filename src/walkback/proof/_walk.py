@@ -137,7 +137,7 @@ class Walk:
                 self.enter_member(self.unit.member_of(place))
             limit: cython.longlong = self.unit.base[self.member + 1]
             while place < limit:
-                if self.doubt:
+                if self.doubt and not self.code.padding(self.code_at + place, self.code_at + limit):
                     self.doubt = False
                     if self.judge(place) == Verdict.WRONG:
                         return self.put_off(place)

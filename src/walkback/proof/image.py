@@ -18,6 +18,8 @@ _RELATIVE = {layout.EM_X86_64: 8, layout.EM_AARCH64: 1027, layout.EM_S390: 12}
 """The relocation that adds the address at which a file is loaded."""
 _TABLES = (".rodata", ".data.rel.ro", ".lrodata")
 """Sections that have tables of jumps, by the beginning of their names."""
+_FIRST = 1 << 29
+"""The address of the first section of a relocatable file: a number that programs do not use otherwise."""
 _ALIGNMENT = 1 << 12
 """Of the sections of a relocatable file, which are laid out one behind the other."""
 
@@ -102,7 +104,7 @@ def _linked_parts(elf: ElfFile) -> Iterator[tuple[int, memoryview, bool]]:
 def _relocatable_parts(elf: ElfFile, base: U64) -> Iterator[tuple[int, memoryview, bool]]:
     """The same of a relocatable file, laid out and relocated; `base` gets the addresses of its sections."""
     wanted = dict(_wanted(elf))
-    address = _ALIGNMENT
+    address = _FIRST
     for number in range(1, len(elf.sections)):
         base[number] = address
         if number in wanted:
