@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from walkback.dwarf.files import frame_sources
 from walkback.elf import ElfFile, Input, contents_of, elf_files, is_archive, is_elf
 from walkback.elf.inputs import raise_first
 from walkback.proof.prove import Proof, Prover
-from walkback.proof.values import Verdict, Why
+from walkback.proof.values import CFA_TARGET, Verdict, Why
 from walkback.proof.words import register_word
 from walkback.sections.pairs import sframe_table
 
@@ -24,7 +25,6 @@ RESTS_ON = (
     "places where registers are saved"
 )
 """What a verdict of the proof rests on."""
-_SEVERITY = {"cfa": 0, "ra": 1, "fp": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +134,21 @@ class Verified(OneLine):
     @cached_property
     def mismatches(self) -> list[Mismatch]:
         """What is wrong, the worst first: the CFA, then the return address, the frame pointer, and other registers."""
-        found = [self._mismatch(*row) for row in self.proof.mismatches.tolist()]
-        return sorted(found, key=lambda one: (_SEVERITY.get(one.what, 3), -one.bytes, one.address))
+        return [self._mismatch(*row) for row in self._rows]
 
-    def worst(self) -> list[Mismatch]:
-        """The worst mismatch of each wrong function."""
-        first: dict[tuple[str | None, int], Mismatch] = {}
-        for one in self.mismatches:
-            first.setdefault((one.section, one.start), one)
-        return list(first.values())
+    @cached_property
+    def _rows(self) -> list[list[int]]:
+        """The rows of the proof in this order."""
+        machine = self.proof.machine
+        severity = {CFA_TARGET: 0, machine.ra: 1, machine.fp: 2}
+        return sorted(self.proof.mismatches.tolist(), key=lambda row: (severity.get(row[4], 3), -row[3], row[2]))
+
+    def worst(self, limit: int | None = None) -> list[Mismatch]:
+        """The worst mismatch of each wrong function, and of these the first."""
+        first: dict[int, list[int]] = {}
+        for row in self._rows:
+            first.setdefault(row[0], row)
+        return [self._mismatch(*row) for row in islice(first.values(), limit)]
 
     def columns(self) -> NamedColumns:
         """A row for each function: where it is, and its bytes by verdict."""

@@ -61,11 +61,10 @@ def _print(verified: Verified, limit: int) -> None:
     for why, size in verified.reasons.items():
         if why not in {"padding", "data"}:
             click.echo(f"  unknown: {why}: {size} bytes")
-    wrong = verified.worst()
-    for one in wrong[:limit]:
+    for one in verified.worst(limit):
         click.echo(printable(f"  wrong: {_place(one)}: {_words(one)}"))
-    if len(wrong) > limit:
-        click.echo(f"  and {len(wrong) - limit} more functions")
+    if verified.functions_wrong > limit:
+        click.echo(f"  and {verified.functions_wrong - limit} more functions")
 
 
 def _shares(verified: Verified) -> str:
