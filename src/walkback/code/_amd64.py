@@ -728,7 +728,7 @@ def _sum_with_number(
         out.offset = number
         return 0
     if number == 0 and operation != 2 and operation != 3 and operation != 4:
-        return 0  # what is there stays: a fence, or a touch of the stack
+        return 0  # memory stays as it was: a fence, or a touch of the stack
     return _store(_width(kind, prefix), out)
 
 
