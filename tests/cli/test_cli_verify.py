@@ -115,3 +115,24 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("no ELF file")
     assert told(run("verify", path)) == (3, f"{path}: this is no ELF file or archive")
+
+
+def test_explain_shows_each_instruction(object_file: Path) -> None:
+    done = run("verify", "--explain", "wrong", object_file)
+    assert done.returncode == 1
+    assert done.stdout.decode().splitlines() == [
+        f"{object_file}: .eh_frame: wrong",
+        "  0x5  proved   pushq %rbx                           CFA = rsp+8, ra = *(CFA-8)",
+        "  0x6  wrong    xorl %ebx, %ebx",
+        "    wrong cfa; the code has CFA = rsp+16, ra = *(CFA-8)",
+        "  0x8  wrong    popq %rbx",
+        "    wrong cfa; the code has CFA = rsp+16, ra = *(CFA-8), rbx = *(CFA-16)",
+        "  0x9  proved   retq",
+    ]
+    done = run("verify", "--explain", "right", object_file)
+    assert done.returncode == 0
+    assert [line.split()[1] for line in done.stdout.decode().splitlines()[1:]] == ["proved"] * 4
+    assert told(run("verify", "--explain", "nothing", object_file)) == (
+        1,
+        f"{object_file}: no table describes nothing",
+    )

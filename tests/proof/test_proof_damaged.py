@@ -58,7 +58,7 @@ def instructions(path: Path) -> set[Place]:
     proof = verified.proof
     found = set()
     for unit in range(len(proof.units.first) - 1):
-        for address, _, verdict in proof.instructions(unit):
+        for address, _, verdict, _ in proof.instructions(unit):
             assert verdict is Verdict.PROVED
             number = int(np.searchsorted(proof.ranges.start, address, "right")) - 1
             found.add(place(verified, number, address - int(proof.ranges.start[number])))

@@ -20,6 +20,7 @@ else:
     from walkback.proof.values import Verdict, Why
 
 _VERDICTS = cython.declare(cython.int, 5)
+_LONGEST_PATH = cython.declare(cython.int, 64)
 _MOST = cython.declare(cython.Py_ssize_t, 1 << 20)
 """Mismatches of a file that are kept."""
 
@@ -201,33 +202,52 @@ def _sum_up(
     return 0
 
 
-def state_at(walk, first, end, address):
-    """Walk through a unit again: the state at one address, and the addresses of the ways that led to its block.
+def states(walk, first, end, addresses):
+    """Walk through a unit again: the states at some addresses, rising, with the ways that led to their blocks.
 
-    The state is the value of each register, and of each place on the stack where something was saved.
+    A state is the value of each register, and of each place on the stack where something was saved. It is None at an
+    address that is not reached.
     """
-    return _state_at(walk, first, end, address)
+    return _states(walk, first, end, addresses)
 
 
-def _state_at(walk: Walk, first: cython.Py_ssize_t, end: cython.Py_ssize_t, address: cython.ulonglong):
+def _states(walk: Walk, first: cython.Py_ssize_t, end: cython.Py_ssize_t, addresses):
     walk.run(first, end)
-    place: cython.longlong = walk.unit.place_of(address)
-    if place < 0 or not walk.unit.owner[place]:
-        return None
-    block: cython.Py_ssize_t = walk.unit.owner[place] - 1
-    walk.replay(block, place)
-    registers = [walk.state.values[i] for i in range(walk.state.registers)]
-    saved = {walk.state.keys[i]: walk.state.saved[i] for i in range(walk.state.slots)}
+    block: cython.Py_ssize_t = -1
+    at: cython.longlong = 0
+    found = []
+    for address in addresses:
+        place: cython.longlong = walk.unit.place_of(address)
+        if place < 0 or not walk.unit.owner[place]:
+            found.append(None)
+            continue
+        if walk.unit.owner[place] - 1 != block or place < at:
+            block = walk.unit.owner[place] - 1
+            at = walk.unit.block_place[block]
+            walk.return_to(block)
+        walk.go_on(at, place)
+        at = place
+        registers = [walk.state.values[i] for i in range(walk.state.registers)]
+        saved = {walk.state.keys[i]: walk.state.saved[i] for i in range(walk.state.slots)}
+        found.append((registers, saved, _path(walk, block)))
+    return found
+
+
+def _path(walk: Walk, block: cython.Py_ssize_t):
+    """The addresses of the last jumps that led to a block for the first time."""
     path = []
     source: cython.longlong = walk.unit.block_source[block]
-    while source >= 0 and walk.unit.address_of(source) not in path:
+    while source >= 0 and len(path) < _LONGEST_PATH and walk.unit.address_of(source) not in path:
         path.append(walk.unit.address_of(source))
         source = walk.unit.block_source[walk.unit.owner[source] - 1]
-    return registers, saved, path[::-1]
+    return path[::-1]
 
 
 def instructions(walk, first, end):
-    """Walk through a unit again: rows of the address, length and verdict of each instruction that was reached."""
+    """Walk through a unit again: rows of the address, length, verdict and cause of each instruction that was reached.
+
+    The cause is the register that is wrong, or the reason why nothing is known.
+    """
     return _instructions(walk, first, end)
 
 
@@ -237,5 +257,6 @@ def _instructions(walk: Walk, first: cython.Py_ssize_t, end: cython.Py_ssize_t):
     rows = []
     for place in range(walk.unit.total):
         if walk.unit.owner[place]:
-            rows.append((walk.unit.address_of(place), walk.unit.length[place], walk.unit.verdict[place]))
+            cause = walk.unit.what[place]
+            rows.append((walk.unit.address_of(place), walk.unit.length[place], walk.unit.verdict[place], cause))
     return rows

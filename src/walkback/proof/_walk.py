@@ -169,11 +169,14 @@ class Walk:
             # The code goes on in the next range, if that is part of the unit.
             return self.flow_to(self.address_at + cython.cast(cython.ulonglong, place))
 
-    def replay(self, block: cython.Py_ssize_t, place: cython.longlong) -> cython.int:
-        """Bring the state of a block to a place in it, when all is walked."""
-        at: cython.longlong = self.unit.block_place[block]
+    def return_to(self, block: cython.Py_ssize_t) -> cython.int:
+        """Take the state of a block up again, when all is walked."""
         self.state.read(self.unit.arena, cython.cast(cython.Py_ssize_t, self.unit.block_state[block]))
-        self.enter_member(self.unit.member_of(at))
+        self.enter_member(self.unit.member_of(self.unit.block_place[block]))
+        return 0
+
+    def go_on(self, at: cython.longlong, place: cython.longlong) -> cython.int:
+        """Bring the state from one place of a block to another behind it."""
         while at < place:
             address: cython.ulonglong = self.address_at + cython.cast(cython.ulonglong, at)
             end: cython.longlong = self.code_at + self.unit.base[self.member + 1]
@@ -182,6 +185,8 @@ class Walk:
                 self.call(address)
             elif self.one.effect or self.one.clobbers:
                 self.state.apply(self.one, address)
+            if self.one.flow == Flow.BRANCH and self.one.condition:
+                self.state.assume(_OPPOSITE[self.one.condition])
             at += self.one.length
         return 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -49,10 +49,11 @@ class Proof:
     sets: ClaimSets
     walk: Walk
 
-    def instructions(self, unit: int) -> list[tuple[int, int, Verdict]]:
-        """The address, length and verdict of each instruction of a unit that is reached."""
+    def instructions(self, unit: int) -> list[tuple[int, int, Verdict, int]]:
+        """The address, length, verdict and cause of each instruction of a unit that is reached."""
         first, end = self.units.first[unit : unit + 2].tolist()
-        return [(at, size, Verdict(verdict)) for at, size, verdict in _tally.instructions(self.walk, first, end)]
+        rows = _tally.instructions(self.walk, first, end)
+        return [(address, size, Verdict(verdict), cause) for address, size, verdict, cause in rows]
 
     def unit_of(self, address: int) -> int | None:
         """The unit that holds an address of the image."""
@@ -62,14 +63,11 @@ class Proof:
         member = int(np.flatnonzero(self.units.members == number)[0])
         return int(np.searchsorted(self.units.first, member, "right")) - 1
 
-    def state_at(self, unit: int, address: int) -> tuple[StateWords | None, list[int]]:
-        """The state at an address of a unit, and the jumps that lead there."""
+    def states_at(self, unit: int, addresses: Sequence[int]) -> list[StateWords | None]:
+        """The states at addresses of a unit, rising; None where the code is not reached."""
         first, end = self.units.first[unit : unit + 2].tolist()
-        found = _tally.state_at(self.walk, first, end, address)
-        if found is None:
-            return None, []
-        registers, saved, path = found
-        return StateWords(self.machine, registers, saved), path
+        found = _tally.states(self.walk, first, end, addresses)
+        return [None if one is None else StateWords(self.machine, *one) for one in found]
 
     def claims_at(self, number: int, address: int) -> dict[int, str]:
         """What the table claims at an address of a range, of the CFA and of each register."""
@@ -243,6 +241,10 @@ class Prover:
             return -1, address
         section = int(np.searchsorted(self.image.base, address, "right")) - 1
         return section, address - int(self.image.base[section])
+
+    def image_address(self, section: int, place: int) -> int:
+        """The address in the image of a place in a section; of a linked file it is the same."""
+        return int(self.image.base[section]) + place if len(self.image.base) else place
 
     def name_at(self, address: int) -> str | None:
         """The symbol at an address of the image."""

@@ -22,6 +22,8 @@ class StateWords:
     """The value of each, as `values` packs it."""
     saved: dict[int, int]
     """The values at places on the stack."""
+    path: list[int]
+    """The last jumps that led here for the first time."""
 
     def where(self, target: int) -> str:
         """Where the code has what the caller needs: the CFA, or the value that a register had at the entry."""

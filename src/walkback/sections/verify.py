@@ -9,6 +9,7 @@ from itertools import islice
 
 import numpy as np
 
+from walkback.base.arch import Machine
 from walkback.base.columns import NamedColumns
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.base.oneline import OneLine
@@ -17,7 +18,7 @@ from walkback.elf import ElfFile, Input, contents_of, elf_files, is_archive, is_
 from walkback.elf.inputs import raise_first
 from walkback.proof.prove import Proof, Prover
 from walkback.proof.values import CFA_TARGET, Verdict, Why
-from walkback.proof.words import register_word
+from walkback.proof.words import StateWords, register_word
 from walkback.sections.pairs import sframe_table
 
 RESTS_ON = (
@@ -48,6 +49,34 @@ class Mismatch:
     """Where it is."""
     path: tuple[int, ...]
     """The jumps that lead there, the last first seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One instruction."""
+
+    address: int
+    """In an object the offset in its section."""
+    code: bytes
+    verdict: Verdict
+    what: str | None
+    """Where the table is wrong: `cfa`, `ra`, `fp`, or the name of a register."""
+    why: Why | None
+    """Why the proof does not know."""
+    rule: str
+    """What the table says."""
+    computed: str
+    """What the code does."""
+
+
+def _listed(machine: Machine, places: dict[int, str]) -> str:
+    """Where values are, as `CFA = rsp+16, ra = *(CFA-8)`; registers that are unchanged are left out."""
+    words = [
+        f"{register_word(machine, target)} = {place}"
+        for target, place in places.items()
+        if place not in {"unchanged", "undefined"}
+    ]
+    return ", ".join(words).replace("cfa = ", "CFA = ")
 
 
 @dataclass(repr=False)
@@ -134,7 +163,7 @@ class Verified(OneLine):
     @cached_property
     def mismatches(self) -> list[Mismatch]:
         """What is wrong, the worst first: the CFA, then the return address, the frame pointer, and other registers."""
-        return [self._mismatch(*row) for row in self._rows]
+        return self._mismatches(self._rows)
 
     @cached_property
     def _rows(self) -> list[list[int]]:
@@ -148,7 +177,7 @@ class Verified(OneLine):
         first: dict[int, list[int]] = {}
         for row in self._rows:
             first.setdefault(row[0], row)
-        return [self._mismatch(*row) for row in islice(first.values(), limit)]
+        return self._mismatches(list(islice(first.values(), limit)))
 
     def columns(self) -> NamedColumns:
         """A row for each function: where it is, and its bytes by verdict."""
@@ -158,11 +187,21 @@ class Verified(OneLine):
             found[verdict.name.lower()] = self.proof.verdicts[:, verdict]
         return found
 
-    def _mismatch(self, number: int, unit: int, address: int, size: int, what: int) -> Mismatch:
+    def _mismatches(self, rows: list[list[int]]) -> list[Mismatch]:
+        """Rows of the proof with their words; each unit is walked through once more."""
+        by_unit: dict[int, list[int]] = {}
+        for _, unit, address, _, _ in rows:
+            by_unit.setdefault(unit, []).append(address)
+        states = {
+            address: state
+            for unit, addresses in by_unit.items()
+            for address, state in zip(sorted(addresses), self.proof.states_at(unit, sorted(addresses)), strict=True)
+        }
+        return [self._mismatch(number, address, size, what, states[address]) for number, _, address, size, what in rows]
+
+    def _mismatch(self, number: int, address: int, size: int, what: int, state: StateWords | None) -> Mismatch:
         ranges, machine = self.proof.ranges, self.proof.machine
-        start = int(ranges.start[number])
-        section, place = self.prover.section_of(start)
-        words, path = self.proof.state_at(unit, address)
+        section, place = self.prover.section_of(int(ranges.start[number]))
         return Mismatch(
             function=self.prover.symbols.describe(place, section),
             start=place,
@@ -172,9 +211,56 @@ class Verified(OneLine):
             bytes=size,
             what=register_word(machine, what),
             claimed=self.proof.claims_at(number, address).get(what, "nothing"),
-            computed=words.where(what) if words is not None else "not known",
-            path=tuple(self.prover.section_of(one)[1] for one in path),
+            computed=state.where(what) if state is not None else "not known",
+            path=tuple(self.prover.section_of(one)[1] for one in state.path) if state is not None else (),
         )
+
+    def places_of(self, wanted: str) -> list[int]:
+        """The addresses in the image of a function, given by its name, or in a linked file by an address in it."""
+        proof, prover = self.proof, self.prover
+        try:
+            found = {(-1, int(wanted, 0))} if not prover.elf.is_relocatable else set()
+        except ValueError:
+            found = set()
+        found = found or _named(prover, wanted)
+        places = [prover.image_address(section, place) for section, place in found]
+        return sorted(place for place in places if proof.unit_of(place) is not None)
+
+    def explain(self, function: int) -> Iterator[Explained]:
+        """Each instruction of the function that holds an address, with the rule and what the code does.
+
+        The address is one of the image, as `places_of` gives it.
+        """
+        unit = self.proof.unit_of(function)
+        if unit is None:
+            return
+        number = int(np.searchsorted(self.proof.ranges.start, function, "right")) - 1
+        start, size = int(self.proof.ranges.start[number]), int(self.proof.ranges.size[number])
+        inside = [one for one in self.proof.instructions(unit) if start <= one[0] < start + size]
+        states = self.proof.states_at(unit, [address for address, _, _, _ in inside])
+        pos = int(self.proof.ranges.pos[number]) - start
+        for (address, length, verdict, cause), state in zip(inside, states, strict=True):
+            yield Explained(
+                address=self.prover.section_of(address)[1],
+                code=self.prover.image.data[pos + address : pos + address + length].tobytes(),
+                verdict=verdict,
+                what=register_word(self.proof.machine, cause) if verdict is Verdict.WRONG else None,
+                why=Why(cause) if verdict is Verdict.UNKNOWN else None,
+                rule=self._rule(number, address),
+                computed=self._words(number, address, state),
+            )
+
+    def _rule(self, number: int, address: int) -> str:
+        """What the table claims, in the notation of rules; registers that are unchanged are left out."""
+        claims = self.proof.claims_at(number, address)
+        return _listed(self.proof.machine, claims)
+
+    def _words(self, number: int, address: int, state: StateWords | None) -> str:
+        """What the code has for each of these."""
+        if state is None:
+            return "not known"
+        claims = self.proof.claims_at(number, address)
+        return _listed(self.proof.machine, {target: state.where(target) for target in claims})
 
 
 def verify(source: Input, *, table: str | None = None, function: str | None = None) -> Iterator[Verified]:

@@ -20,11 +20,23 @@ if TYPE_CHECKING:
 @FILE
 @click.option("--table", metavar="NAME", help="Only the table in this section.", shell_complete=sections)
 @click.option("--function", metavar="NAME", help="Only this function.", shell_complete=functions)
+@click.option(
+    "--explain",
+    metavar="FUNCTION",
+    help="Show each instruction of this function, given by its name or an address in it.",
+    shell_complete=functions,
+)
 @LIMIT
 @JSON
 @click.pass_context
 def verify(
-    ctx: click.Context, files: tuple[str, ...], table: str | None, function: str | None, limit: int, as_json: bool
+    ctx: click.Context,
+    files: tuple[str, ...],
+    table: str | None,
+    function: str | None,
+    explain: str | None,
+    limit: int,
+    as_json: bool,
 ) -> None:
     """Prove unwind tables against the machine code they describe.
 
@@ -38,6 +50,8 @@ def verify(
 
     def work(file: str) -> int:
         status = EXIT_FINE
+        if explain is not None:
+            return _explain(file, table, explain)
         for verified in verified_tables(file, table=table, function=function):
             if as_json:
                 for one in verified.mismatches:
@@ -50,6 +64,35 @@ def verify(
         return status
 
     ctx.exit(for_each_file(files, work))
+
+
+def _explain(file: str, table: str | None, wanted: str) -> int:
+    """Print each instruction of a function, from each table."""
+    from walkback.base.errors import MissingError
+    from walkback.cli.disassembly import texts
+    from walkback.proof.values import Verdict
+    from walkback.sections.verify import verify as verified_tables
+
+    status, found = EXIT_FINE, False
+    for verified in verified_tables(file, table=table):
+        text = texts(verified.proof.machine)
+        for place in verified.places_of(wanted):
+            found = True
+            click.echo(printable(f"{verified.file}: {verified.table}: {wanted}"))
+            before = None
+            for one in verified.explain(place):
+                rule = "" if one.rule == before else one.rule
+                before = one.rule
+                name = one.verdict.name.lower()
+                click.echo(f"  {one.address:#x}  {name:<8} {text(one.code, one.address):<36} {rule}".rstrip())
+                if one.verdict is Verdict.WRONG:
+                    status = EXIT_FINDINGS
+                    click.echo(f"    wrong {one.what}; the code has {one.computed}")
+                elif one.why is not None:
+                    click.echo(f"    {one.why.name.lower().replace('_', '-')}")
+    if not found:
+        raise MissingError(f"no table describes {wanted}", file=file)
+    return status
 
 
 def _print(verified: Verified, limit: int) -> None:
