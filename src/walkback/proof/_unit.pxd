@@ -30,7 +30,7 @@ cdef class Unit:
     cdef Py_ssize_t block_count
     cdef int[::1] queue
     cdef Py_ssize_t queued
-    cdef long long visits
+    cdef bint is_full
     cdef long long[::1] arena
     cdef Py_ssize_t arena_used
 

@@ -14,8 +14,10 @@ if cython.compiled:
 else:
     from walkback.proof._state import State
 
-_LARGEST = cython.declare(cython.longlong, 1 << 23)
+_LARGEST = cython.declare(cython.longlong, 1 << 22)
 """Bytes of a unit; larger ones are not walked."""
+_ARENA = cython.declare(cython.Py_ssize_t, 1 << 24)
+"""Words of the states of a unit; with more it has too many ways."""
 
 
 @cython.final
@@ -79,7 +81,7 @@ class Unit:
         self.first = first
         self.count = end - first
         self.block_count = self.queued = self.arena_used = 0
-        self.visits = 0
+        self.is_full = False
         self.total = 0
         if self.base.shape[0] <= self.count:
             self.room_for_members()
@@ -91,7 +93,7 @@ class Unit:
         self.base[self.count] = total
         self.total = total
         if self.head.shape[0] < total:
-            self.room(cython.cast(cython.Py_ssize_t, 2 * total))
+            self.room(cython.cast(cython.Py_ssize_t, total + total // 4))
         with cython.boundscheck(False):
             for i in range(cython.cast(cython.Py_ssize_t, total)):
                 self.head[i] = 0
@@ -139,6 +141,9 @@ class Unit:
     def keep(self, state: State) -> cython.Py_ssize_t:
         """Store a state; returns where."""
         at: cython.Py_ssize_t = self.arena_used
+        if at + state.size() > _ARENA:
+            self.is_full = True
+            at = 0
         while at + state.size() > self.arena.shape[0]:
             self.more_arena()
         state.write(self.arena, at)
@@ -183,7 +188,6 @@ class Unit:
                 at = child
             self.queue[at] = last
             self.block_waits[block] = 0
-        self.visits += 1
         return block
 
     def begin(

@@ -30,6 +30,7 @@ cdef class Walk:
     cdef Py_ssize_t doubts
     cdef bint unresolved
     cdef bint swept
+    cdef long long steps
     # Where the walk is
     cdef Py_ssize_t member
     cdef long long number

@@ -24,8 +24,8 @@ else:
     from walkback.proof.values import Known, Verdict, Why
 
 _ALL = cython.declare(cython.ulonglong, WORD)
-_VISITS = cython.declare(cython.longlong, 64)
-"""How often each block may be walked, on average."""
+_STEPS = cython.declare(cython.longlong, 16)
+"""How often each byte of a unit may be walked over, on average."""
 _PATTERN = cython.declare(cython.uchar, 6)
 """Bytes of an instruction that `exrl` executes."""
 _ENTRIES = cython.declare(cython.longlong, 1 << 14)
@@ -66,6 +66,7 @@ class Walk:
         """Walk through a unit; returns False if it is too large or has too many ways."""
         self.doubts = 0
         self.unresolved = self.swept = False
+        self.steps = 0
         self.state.table_count = 0
         self.member = -1
         if not self.unit.open(first, end):
@@ -103,15 +104,22 @@ class Walk:
 
     def begin_stubs(self, member: cython.Py_ssize_t, number: cython.longlong) -> cython.int:
         """Come to each entry of a procedure linkage table."""
-        i: cython.Py_ssize_t
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = self.stubs.shape[0]
         place: cython.longlong
-        for i in range(self.stubs.shape[0]):
-            if self.stubs[i] >= self.unit.start[number]:
-                place = self.unit.place_of(self.stubs[i])
-                if place < self.unit.base[member] or place >= self.unit.base[member + 1]:
-                    break
-                self.state.enter()
-                self.unit.flow(self.state, place, -1, False)
+        while low < high:
+            middle: cython.Py_ssize_t = (low + high) // 2
+            if self.stubs[middle] < self.unit.start[number]:
+                low = middle + 1
+            else:
+                high = middle
+        while low < self.stubs.shape[0]:
+            place = self.unit.place_of(self.stubs[low])
+            if place < self.unit.base[member] or place >= self.unit.base[member + 1]:
+                break
+            self.state.enter()
+            self.unit.flow(self.state, place, -1, False)
+            low += 1
         return 0
 
     def settle(self) -> cython.bint:
@@ -119,7 +127,7 @@ class Walk:
         block: cython.Py_ssize_t = self.unit.next()
         while block >= 0:
             self.walk(block)
-            if self.unit.visits > _VISITS * (self.unit.block_count + 16):
+            if self.unit.is_full or self.steps > _STEPS * (self.unit.total + 4096):
                 return False
             block = self.unit.next()
         return True
@@ -158,6 +166,7 @@ class Walk:
                 decode(self.code.machine, self.code.data, pos, self.code_at + limit, address, self.one)
                 self.unit.length[place] = cython.cast(cython.uchar, self.one.length)
                 self.source = place
+                self.steps += 1
                 if self.one.flow == Flow.BAD:
                     self.unit.verdict[place] = Verdict.UNKNOWN
                     self.unit.what[place] = Why.BAD_CODE
@@ -332,11 +341,13 @@ class Walk:
         if low == end:
             return 0
         with cython.boundscheck(False):
-            while low < end:
-                if self.pads[low, 0] <= address < self.pads[low, 1]:
-                    break
-                low += 1
-            if low == end:
+            while end - low > 1:
+                middle: cython.longlong = (low + end) // 2
+                if self.pads[middle, 0] <= address:
+                    low = middle
+                else:
+                    end = middle
+            if address < self.pads[low, 0] or address >= self.pads[low, 1]:
                 return 0
             place = self.unit.place_of(self.pads[low, 2])
             if place < 0:

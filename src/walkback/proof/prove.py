@@ -69,14 +69,18 @@ class Proof:
         found = _tally.states(self.walk, first, end, addresses)
         return [None if one is None else StateWords(self.machine, *one) for one in found]
 
-    def claims_at(self, number: int, address: int) -> dict[int, str]:
-        """What the table claims at an address of a range, of the CFA and of each register."""
-        ranges, sets = self.ranges, self.sets
+    def set_at(self, number: int, address: int) -> int:
+        """The number of the set of claims at an address of a range."""
+        ranges = self.ranges
         offset = address - int(ranges.start[number])
         offset = offset % int(ranges.block[number]) if ranges.block[number] else offset
         first, count = int(ranges.first_row[number]), int(ranges.rows[number])
         row = first + int(np.searchsorted(ranges.row_offset[first : first + count], offset, "right")) - 1
-        chosen = int(ranges.row_claims[row])
+        return int(ranges.row_claims[row])
+
+    def claims_at(self, number: int, address: int) -> dict[int, str]:
+        """What the table claims at an address of a range, of the CFA and of each register."""
+        sets, chosen = self.sets, self.set_at(number, address)
         entries = range(int(sets.first[chosen]), int(sets.first[chosen + 1]))
         return {int(sets.target[entry]): sets.text(entry, self.machine) for entry in entries}
 

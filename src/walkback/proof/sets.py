@@ -25,6 +25,10 @@ KEPT = {
 _VECTORS = 64
 """AArch64: the DWARF number of the first vector register, which is 32 in the kernels."""
 _FEW = 1 << 16
+_MOST_SETS = 1 << 17
+"""Distinct sets of claims, and of rules of other registers; compilers come to some thousands."""
+_HIGHEST = 1000
+"""A register with a higher number is none."""
 _LOADS = 3
 """Offsets of a claim: two loads at most."""
 _KINDS = {
@@ -74,6 +78,8 @@ class ClaimSets:
 def claim_sets(table: UnwindTable, source: FrameSource | None = None) -> ClaimSets:
     """The claims of a table; of the call frame information that it was made from also those of other registers."""
     side = None if source is None else side_table(source.frames)
+    if side is not None and len(side) > _MOST_SETS:
+        side = None
     row_other = np.zeros(len(table.row_rule), np.int64)
     others: list[list[Entry]] = [[]]
     if side is not None:
@@ -88,7 +94,7 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None) -> ClaimSe
     distinct, numbers = _numbered(keys)
     rules: dict[int, list[Entry]] = {}
     sets: list[list[Entry]] = []
-    for key in distinct.tolist():
+    for key in distinct[:_MOST_SETS].tolist():
         rest, other = divmod(key // 2, len(others))
         rule, word = divmod(rest, len(words))
         if key % 2:
@@ -99,7 +105,9 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None) -> ClaimSe
         entries = _with_kept(rules[rule], others[other], table.machine) if side is not None else rules[rule]
         cfa = words[word]
         sets.append(entries if cfa is None else [cfa, *entries[1:]])
-    return _as_arrays(sets, numbers.astype(np.uint32))
+    if len(distinct) > _MOST_SETS:
+        sets.append([_bare(CFA_TARGET, INEXPRESSIBLE, int(Why.TOO_COMPLEX))])
+    return _as_arrays(sets, np.minimum(numbers, _MOST_SETS).astype(np.uint32))
 
 
 def _numbered(keys: I64) -> tuple[I64, I64]:
@@ -128,7 +136,7 @@ def _expressions(table: UnwindTable, source: FrameSource | None) -> tuple[list[E
             register, offsets = result
             row_word[np.flatnonzero(lost & (words == word))] = len(found)
             first, second, third = (*offsets, 0, 0)[:_LOADS]
-            found.append((CFA_TARGET, register, len(offsets) - 1, first, second, third, 0))
+            found.append((CFA_TARGET, min(register, _HIGHEST), len(offsets) - 1, first, second, third, 0))
     return found, row_word
 
 
@@ -177,7 +185,7 @@ def _entry(target: int, part: Part) -> Entry:
         return _bare(target, UNDEFINED)
     if part.kind is PartKind.INEXPRESSIBLE:
         return _bare(target, INEXPRESSIBLE, int(Why.EXPRESSION))
-    base = CFA_BASE if part.kind in {PartKind.CFA, PartKind.AT_CFA} else part.register
+    base = CFA_BASE if part.kind in {PartKind.CFA, PartKind.AT_CFA} else min(part.register, _HIGHEST)
     return (target, base, int(part.kind in {PartKind.AT_REGISTER, PartKind.AT_CFA}), part.offset, 0, 0, 0)
 
 
