@@ -136,7 +136,7 @@ def _scan(
                         goes_on = True
                     continue
                 call = 0
-                goes_on = one.flow == Flow.BRANCH or one.flow == Flow.CALL_INDIRECT
+                goes_on = one.flow == Flow.BRANCH
                 if one.flow == Flow.JUMP_INDIRECT or one.flow == Flow.CALL or one.flow == Flow.CALL_INDIRECT:
                     written[i] = _ALL
                 if one.flow == Flow.RETURN or one.flow == Flow.JUMP_INDIRECT:

@@ -50,6 +50,7 @@ cdef class Walk:
     cdef int begin_stubs(self, Py_ssize_t member, long long number) except -1 nogil
     cdef bint settle(self) except -1 nogil
     cdef int walk(self, Py_ssize_t block) except -1 nogil
+    cdef int fall(self, unsigned long long address) except -1 nogil
     cdef int return_to(self, Py_ssize_t block) noexcept nogil
     cdef int go_on(self, long long at, long long place) except -1 nogil
     cdef int enter_member(self, Py_ssize_t member) noexcept nogil

@@ -175,8 +175,20 @@ class Walk:
                 if not self.step(address):
                     return 0
                 place += self.one.length
-            # The code goes on in the next range, if that is part of the unit.
-            return self.flow_to(self.address_at + cython.cast(cython.ulonglong, place))
+            if self.one.flow == Flow.CALL or self.one.flow == Flow.CALL_INDIRECT:
+                return 0  # with nothing behind it, it does not come back
+            return self.fall(self.address_at + cython.cast(cython.ulonglong, place))
+
+    def fall(self, address: cython.ulonglong) -> cython.int:
+        """Go on in the next range, if that is part of the unit, and the state fits or nothing else leads there."""
+        place: cython.longlong = self.unit.place_of(address)
+        if place < 0:
+            return 0
+        self.enter_member(self.unit.member_of(place))
+        self.judged = -1
+        if self.judge(place) == Verdict.WRONG:
+            return self.put_off(place)
+        return self.unit.flow(self.state, place, self.source, self.assumed)
 
     def return_to(self, block: cython.Py_ssize_t) -> cython.int:
         """Take the state of a block up again, when all is walked."""
