@@ -49,7 +49,7 @@ _COUNTS = cython.declare(
 
 @cython.boundscheck(False)
 def decode(
-    code: cython.const[cython.uchar][::1],
+    code,
     pos: cython.Py_ssize_t,
     end: cython.Py_ssize_t,
     address: cython.ulonglong,

@@ -74,7 +74,7 @@ _CONDITIONS = cython.declare(cython.const[cython.uchar][::1], memoryview(bytes([
 
 @cython.boundscheck(False)
 def decode(
-    code: cython.const[cython.uchar][::1],
+    code,
     pos: cython.Py_ssize_t,
     end: cython.Py_ssize_t,
     address: cython.ulonglong,

@@ -32,7 +32,7 @@ COLUMNS = (
 
 def decode(
     machine: cython.int,
-    code: cython.const[cython.uchar][::1],
+    code,
     pos: cython.Py_ssize_t,
     end: cython.Py_ssize_t,
     address: cython.ulonglong,

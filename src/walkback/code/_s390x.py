@@ -54,7 +54,7 @@ _FIFTH = cython.declare(cython.int, 12)
 
 
 def decode(
-    code: cython.const[cython.uchar][::1],
+    code,
     pos: cython.Py_ssize_t,
     end: cython.Py_ssize_t,
     address: cython.ulonglong,
