@@ -37,13 +37,13 @@ _BIT_21 = cython.declare(cython.uint, 1 << 21)
 _BIT_15 = cython.declare(cython.uint, 1 << 15)
 _BIT_12 = cython.declare(cython.uint, 1 << 12)
 
-_CONDITIONS = cython.declare(
-    cython.const[cython.uchar][::1], memoryview(bytes([1, 2, 4, 5, 0, 0, 0, 0, 3, 6, 0, 0, 0, 0, 0, 0]))
-)
+if cython.compiled:
+    _CONDITIONS = cython.declare(cython.const[cython.uchar][::1])
+_CONDITIONS = memoryview(bytes([1, 2, 4, 5, 0, 0, 0, 0, 3, 6, 0, 0, 0, 0, 0, 0]))
 """The `Condition` of each condition code."""
-_COUNTS = cython.declare(
-    cython.const[cython.uchar][::1], memoryview(bytes([4, 0, 4, 0, 3, 0, 3, 1, 2, 0, 2, 0, 0, 0, 0, 0]))
-)
+if cython.compiled:
+    _COUNTS = cython.declare(cython.const[cython.uchar][::1])
+_COUNTS = memoryview(bytes([4, 0, 4, 0, 3, 0, 3, 1, 2, 0, 2, 0, 0, 0, 0, 0]))
 """Registers of the structures that vectors load."""
 
 

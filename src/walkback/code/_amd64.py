@@ -23,8 +23,12 @@ else:
 _ALL = cython.declare(cython.ulonglong, WORD)
 _HALF = cython.declare(cython.longlong, WORD >> 32)
 _LONGEST = cython.declare(cython.Py_ssize_t, 15)
-_ONE_BYTE = cython.declare(cython.const[cython.ushort][::1], memoryview(one_byte_opcodes()))
-_TWO_BYTE = cython.declare(cython.const[cython.ushort][::1], memoryview(two_byte_opcodes()))
+if cython.compiled:
+    _ONE_BYTE = cython.declare(cython.const[cython.ushort][::1])
+_ONE_BYTE = memoryview(one_byte_opcodes())
+if cython.compiled:
+    _TWO_BYTE = cython.declare(cython.const[cython.ushort][::1])
+_TWO_BYTE = memoryview(two_byte_opcodes())
 
 # Registers have their DWARF numbers.
 _RAX = cython.declare(cython.int, 0)
@@ -38,9 +42,9 @@ _RSP = cython.declare(cython.int, 7)
 _R11 = cython.declare(cython.int, 11)
 _RIP = cython.declare(cython.int, -2)
 """In the place of a base register until the length is known."""
-_NUMBERS = cython.declare(
-    cython.const[cython.uchar][::1], memoryview(bytes([0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15]))
-)
+if cython.compiled:
+    _NUMBERS = cython.declare(cython.const[cython.uchar][::1])
+_NUMBERS = memoryview(bytes([0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15]))
 """The DWARF number of each register of the machine."""
 
 # What prefixes say; the low bits are those of REX.
@@ -65,10 +69,12 @@ _VVVV = cython.declare(cython.int, 16)
 """The register in VEX.vvvv stands in the bits from here on."""
 _PREFIX = {0x66: 32, 0xF3: 64, 0xF2: 128, 0x64: 256, 0x65: 256, 0x67: 256 | 1024}
 _PREFIX |= dict.fromkeys((0xF0, 0x26, 0x2E, 0x36, 0x3E), 512)
-_PREFIXES = cython.declare(
-    cython.const[cython.ushort][::1], memoryview(np.array([_PREFIX.get(byte, 0) for byte in range(256)], np.uint16))
-)
-_CONDITIONS = cython.declare(cython.const[cython.uchar][::1], memoryview(bytes([0, 0, 5, 4, 1, 2, 6, 3, *[0] * 8])))
+if cython.compiled:
+    _PREFIXES = cython.declare(cython.const[cython.ushort][::1])
+_PREFIXES = memoryview(np.array([_PREFIX.get(byte, 0) for byte in range(256)], np.uint16))
+if cython.compiled:
+    _CONDITIONS = cython.declare(cython.const[cython.uchar][::1])
+_CONDITIONS = memoryview(bytes([0, 0, 5, 4, 1, 2, 6, 3, *[0] * 8]))
 """The `Condition` of each condition code."""
 
 

@@ -22,20 +22,23 @@ else:
     from walkback.code.effects import NONE, Condition, Effect, Flow
     from walkback.code.s390xopcodes import Does
 
-_PAGES = cython.declare(cython.const[cython.uchar][::1], memoryview(pages()))
-_KINDS = cython.declare(cython.const[cython.uint][::1], memoryview(kinds()))
-_FLOATS = cython.declare(
-    cython.const[cython.uchar][::1],
-    memoryview(bytes([16, 20, 17, 21, 18, 22, 19, 23, 24, 28, 25, 29, 26, 30, 27, 31])),
-)
+if cython.compiled:
+    _PAGES = cython.declare(cython.const[cython.uchar][::1])
+_PAGES = memoryview(pages())
+if cython.compiled:
+    _KINDS = cython.declare(cython.const[cython.uint][::1])
+_KINDS = memoryview(kinds())
+if cython.compiled:
+    _FLOATS = cython.declare(cython.const[cython.uchar][::1])
+_FLOATS = memoryview(bytes([16, 20, 17, 21, 18, 22, 19, 23, 24, 28, 25, 29, 26, 30, 27, 31]))
 """The DWARF number of each floating point register."""
-_CONDITIONS = cython.declare(
-    cython.const[cython.uchar][::1], memoryview(bytes([0, 0, 3, 0, 5, 0, 2, 2, 1, 0, 4, 4, 6, 6, 0, 0]))
-)
+if cython.compiled:
+    _CONDITIONS = cython.declare(cython.const[cython.uchar][::1])
+_CONDITIONS = memoryview(bytes([0, 0, 3, 0, 5, 0, 2, 2, 1, 0, 4, 4, 6, 6, 0, 0]))
 """The `Condition` of each mask."""
-_SIZES = cython.declare(
-    cython.const[cython.uchar][::1], memoryview(bytes([0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4]))
-)
+if cython.compiled:
+    _SIZES = cython.declare(cython.const[cython.uchar][::1])
+_SIZES = memoryview(bytes([0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4]))
 """How many bytes a mask picks."""
 
 _LINK = cython.declare(cython.int, 14)

@@ -30,7 +30,9 @@ _PATTERN = cython.declare(cython.uchar, 6)
 """Bytes of an instruction that `exrl` executes."""
 _ENTRIES = cython.declare(cython.longlong, 1 << 14)
 """Of a table of jumps."""
-_OPPOSITE = cython.declare(cython.const[cython.uchar][::1], memoryview(bytes([0, 2, 1, 6, 5, 4, 3])))
+if cython.compiled:
+    _OPPOSITE = cython.declare(cython.const[cython.uchar][::1])
+_OPPOSITE = memoryview(bytes([0, 2, 1, 6, 5, 4, 3]))
 """The `Condition` that holds where each does not."""
 _POPPED = cython.declare(cython.longlong, 4096)
 """Bytes of arguments at most that an exception takes off the stack."""
