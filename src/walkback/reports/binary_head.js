@@ -20,7 +20,7 @@ export function fillHead(binary) {
   byId("kind").textContent = `${KIND_WORDS[binary.kind] ?? "ELF file"} for ${binary.machine.name}`;
   byId("file").textContent = binary.file;
   const buildId = binary.buildId ? `build ID ${binary.buildId}` : "no build ID";
-  byId("identity").textContent = `${bytes(binary.fileBytes)} \u00b7 ${buildId}`;
+  byId("identity").replaceChildren(bytes(binary.fileBytes), html("span", {class: "build-id"}, buildId));
   byId("origin").textContent = originText(binary.origin);
   byId("theme").replaceChildren(themeButton());
   const base = baseline(binary);

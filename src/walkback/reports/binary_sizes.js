@@ -4,18 +4,19 @@
 /** @import {SizeParts} from "./types.js" */
 import {bytes, count, folded, html, legendItem, percent, scrollBox, tableHead} from "../pages/common.js";
 import {svg} from "../pages/svg.js";
+import {PART_COLOURS} from "./size_colours.js";
 
-// The parts of a section: their names, what they are called, and their colours.
-/** @type {[name: keyof SizeParts, words: string, colour: string][]} */
+// The parts of a section, and what they are called.
+/** @type {[name: keyof SizeParts, words: string][]} */
 const PARTS = [
-  ["header", "header", "--c1"],
-  ["index", "index", "--c2"],
-  ["padding", "padding in the index", "--c7"],
-  ["attributes", "attributes", "--c3"],
-  ["starts", "row starts", "--c4"],
-  ["info", "info bytes", "--c5"],
-  ["words", "words", "--c6"],
-  ["other", "unused", "--bad"],
+  ["header", "header"],
+  ["index", "index"],
+  ["padding", "padding in the index"],
+  ["attributes", "attributes"],
+  ["starts", "row starts"],
+  ["info", "info bytes"],
+  ["words", "words"],
+  ["other", "unused"],
 ];
 const BASE_COLOURS = ["--eh", "--c8"];
 
@@ -77,7 +78,7 @@ function barsOf({versions, sframe}, base) {
 
 /** @type {(parts: SizeParts) => BarPart[]} */
 const partList = (parts) =>
-  PARTS.filter(([name]) => parts[name]).map(([name, words, colour]) => [words, parts[name], colour]);
+  PARTS.filter(([name]) => parts[name]).map(([name, words]) => [words, parts[name], PART_COLOURS[name]]);
 
 /** @type {(bar: Bar, most: number, base: number) => HTMLElement} */
 function sizeBar({name, total, parts, impossible}, most, base) {

@@ -2,6 +2,7 @@
 /** @import {Chart, Row} from "./types.js" */
 import {counted, known, percent, ratio} from "../pages/common.js";
 import {svg} from "../pages/svg.js";
+import {partColour} from "./size_colours.js";
 import {
   ABOVE_ONE,
   AXIS_HEIGHT,
@@ -19,8 +20,6 @@ import {
   titled,
 } from "./survey_drawing.js";
 import {columnOf, inWords} from "./survey_words.js";
-
-export const PARTS = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
 
 const BIN = 0.05;
 const HISTOGRAM = {
@@ -153,12 +152,12 @@ function stackPart(figure, row, order, from, to, one) {
   const {columns, drawing} = figure,
     part = columnOf(figure, drawing.label),
     value = columnOf(figure, drawing.values[0]);
-  const colour = order.indexOf(row[part]) % PARTS.length;
+  const colour = partColour(row[part], order.indexOf(row[part]));
   const words = `${inWords(row[part], columns[part])}: ${inWords(row[value], columns[value])}`;
   const width = Math.max(0, to - from - STACK.gap);
   const box = svg("rect", {x: from, y: STACK.top, width, height: STACK.height, rx: 2});
   /** @type {SVGElement[]} */
-  const marks = [titled(filled(box, PARTS[colour]), words)];
+  const marks = [titled(filled(box, colour), words)];
   const isShare = columns[value].unit === "share";
   const short = isShare ? tickWords.share(Number(row[value].toPrecision(2))) : ratio(row[value]);
   const half = textWidth(short) / 2 + STACK.wordsSpace,

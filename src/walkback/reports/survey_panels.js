@@ -2,7 +2,8 @@
 /** @import {Chart, Row} from "./types.js" */
 /** @import {Entry} from "./survey_drawing.js" */
 import {addTo, count, counted, html, known} from "../pages/common.js";
-import {PARTS, histogram, stack} from "./survey_charts.js";
+import {partColour} from "./size_colours.js";
+import {histogram, stack} from "./survey_charts.js";
 import {dot, legend} from "./survey_drawing.js";
 import {SERIES, bars, dots} from "./survey_rowcharts.js";
 import {columnOf, inWords} from "./survey_words.js";
@@ -94,7 +95,7 @@ class Panels {
   legendEntries() {
     const {columns, drawing, rows} = this.figure;
     if (this.kind === "stack")
-      return this.order.map((part, number) => [inWords(part, columns[this.label]), PARTS[number % PARTS.length]]);
+      return this.order.map((part, number) => [inWords(part, columns[this.label]), partColour(part, number)]);
     if (drawing.values.length < 2) return [];
     return drawing.values.flatMap((name, number) => {
       const column = this.values[number];
