@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import packed
 from cli.commands import run, told
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def test_each_table_and_one_of_them(object_file: Path) -> None:
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("no ELF file")
-    assert told(run("verify", path)) == (3, f"{path}: this is no ELF file or archive")
+    assert told(run("verify", path)) == (3, f"{path}: this is no ELF file, archive or package")
 
 
 def test_explain_shows_each_instruction(object_file: Path) -> None:
@@ -135,4 +136,26 @@ def test_explain_shows_each_instruction(object_file: Path) -> None:
     assert told(run("verify", "--explain", "nothing", object_file)) == (
         1,
         f"{object_file}: no table describes nothing",
+    )
+
+
+@pytest.mark.parametrize("kind", ["tar", "whl"])
+def test_packages_are_read_through(kind: str, object_file: Path, tmp_path: Path) -> None:
+    files = {"usr/lib/some.o": object_file.read_bytes(), "usr/bin/broken": packed.ELF, "usr/share/text": b"text"}
+    package = tmp_path / f"made-1-py3-none-any.{kind}"
+    package.write_bytes((packed.tar_of if kind == "tar" else packed.zip_of)(files))
+    done = run("verify", package)
+    assert done.stdout.decode().splitlines()[0] == f"{package}(usr/lib/some.o): .eh_frame"
+    assert told(done) == (
+        3,
+        f"{package}(usr/bin/broken): offset 0x0: the file ends within its ELF header",
+    )
+
+
+def test_a_package_without_tables(tmp_path: Path) -> None:
+    package = tmp_path / "empty.tar"
+    package.write_bytes(packed.tar_of({"text": b"text"}))
+    assert told(run("verify", package)) == (
+        1,
+        f"{package}: there is no .eh_frame, .debug_frame or .sframe section",
     )

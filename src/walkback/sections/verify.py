@@ -14,8 +14,10 @@ from walkback.base.columns import NamedColumns
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.dwarf.files import frame_sources
-from walkback.elf import ElfFile, Input, contents_of, elf_files, is_archive, is_elf
+from walkback.elf import ElfFile, Input, OpenFile, contents_of, elf_files, is_archive, is_elf
 from walkback.elf.inputs import raise_first
+from walkback.packages.kinds import HEAD, PackageKind, kind_of
+from walkback.packages.walk import Broken, FoundFile, elf_files_in
 from walkback.proof.prove import Proof, Prover
 from walkback.proof.values import CFA_TARGET, Verdict, Why
 from walkback.proof.words import StateWords, register_word
@@ -96,7 +98,7 @@ class Verified(OneLine):
 
     @property
     def file(self) -> str:
-        """The path; for a member of an archive `archive(member)`."""
+        """The path; for a member of an archive or package `archive(member)`."""
         return self.elf.name
 
     @property
@@ -264,7 +266,7 @@ class Verified(OneLine):
 
 
 def verify(source: Input, *, table: str | None = None, function: str | None = None) -> Iterator[Verified]:
-    """Prove each unwind table of a file, or of each member of an archive, against its machine code.
+    """Prove each unwind table of a file, or of each ELF file in an archive or package, against its machine code.
 
     `table` chooses one by the name of its section, `function` the functions of that name.
 
@@ -272,12 +274,9 @@ def verify(source: Input, *, table: str | None = None, function: str | None = No
     >>> verified.proved, verified.wrong, verified.reasons
     (38, 0, {'expression': 6})
     """
-    data, name = contents_of(source)
-    if not is_elf(data) and not is_archive(data):
-        raise UnreadableError("this is no ELF file or archive", file=name)
     some = False
     errors: list[WalkbackError] = []
-    for elf in elf_files(data, name):
+    for elf in _elf_files(source, errors):
         try:
             for one in _of_file(elf, table, function):
                 some = True
@@ -285,11 +284,36 @@ def verify(source: Input, *, table: str | None = None, function: str | None = No
         except WalkbackError as error:
             errors.append(error.within(file=elf.name))
     raise_first(errors, "files")
-    if not some and function is not None:
-        raise MissingError(f"there is no function {function} with a table", file=name)
     if not some:
-        what = f"no table {table}" if table is not None else "no .eh_frame, .debug_frame or .sframe section"
-        raise MissingError(f"there is {what}", file=name)
+        name = source.name if isinstance(source, ElfFile) else contents_of(source)[1]
+        raise MissingError(_nothing(table, function), file=name)
+
+
+def _elf_files(source: Input, errors: list[WalkbackError]) -> Iterator[ElfFile]:
+    """The file itself, or those in it; what is wrong with one does not hide the others."""
+    data, name = contents_of(source)
+    kind = kind_of(bytes(data[:HEAD]), name)
+    if kind in {None, PackageKind.ELF, PackageKind.AR} or not isinstance(data, OpenFile):
+        if not is_elf(data) and not is_archive(data):
+            raise UnreadableError("this is no ELF file, archive or package", file=name)
+        yield from elf_files(data, name)
+        return
+    for found in elf_files_in(name):
+        inner = f"{name}({found.member})" if found.member else name
+        try:
+            if isinstance(found, Broken):
+                errors.append(UnreadableError(found.message, file=inner))
+            elif isinstance(found, FoundFile):
+                yield ElfFile(found.data, inner)
+        except WalkbackError as error:
+            errors.append(error.within(file=inner))
+
+
+def _nothing(table: str | None, function: str | None) -> str:
+    """What was looked for in vain."""
+    if function is not None:
+        return f"there is no function {function} with a table"
+    return f"there is {f'no table {table}' if table is not None else 'no .eh_frame, .debug_frame or .sframe section'}"
 
 
 def _of_file(elf: ElfFile, table: str | None, function: str | None) -> Iterator[Verified]:

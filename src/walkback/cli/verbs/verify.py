@@ -40,6 +40,8 @@ def verify(
 ) -> None:
     """Prove unwind tables against the machine code they describe.
 
+    FILE is an ELF file, an archive, or a package: deb, rpm, wheel or tar.
+
     For each instruction of each function, the machine code shows where the caller's frame is. A table is proved where
     its rule agrees. This assumes that functions begin as the ABI says, that callees keep the registers that the ABI
     says, and that nothing else writes to the places where registers are saved.
