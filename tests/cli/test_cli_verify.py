@@ -61,21 +61,22 @@ def object_file(tmp_path: Path) -> Path:
 def test_what_is_wrong_is_a_line_and_1(object_file: Path) -> None:
     done = run("verify", object_file)
     assert done.returncode == 1
+    wrong = "push-without-rule: the table has the CFA at rsp+8, the code rsp+16"
     assert done.stdout.decode().splitlines() == [
         f"{object_file}: .eh_frame",
         "  3 functions: 1 proved, 2 wrong; 13 bytes of instructions: 69.231 % proved, 30.769 % wrong",
-        "  wrong: .text+0x6 wrong+0x1 (3 bytes): the table has the CFA at rsp+8, the code rsp+16",
-        "  wrong: .text+0xb ns::run(int)+0x1 (1 bytes): the table has the CFA at rsp+8, the code rsp+16",
+        f"  wrong: .text+0x6 wrong+0x1 (3 bytes): {wrong}",
+        f"  wrong: .text+0xb ns::run(int)+0x1 (1 byte): {wrong}",
     ]
 
 
 def test_one_function_and_a_limit(object_file: Path) -> None:
     done = run("verify", "--function", "right", object_file)
     assert done.returncode == 0
-    assert "1 functions: 1 proved, 0 wrong; 5 bytes of instructions: 100 % proved" in done.stdout.decode()
+    assert "1 function: 1 proved, 0 wrong; 5 bytes of instructions: 100 % proved" in done.stdout.decode()
     assert run("verify", "--function", "ns::run(int)", object_file).returncode == 1
     lines = run("verify", "--limit", "1", object_file).stdout.decode().splitlines()
-    assert lines[-1] == "  and 1 more functions"
+    assert lines[-1] == "  and 1 more function"
     assert told(run("verify", "--function", "nothing", object_file)) == (
         1,
         f"{object_file}: there is no function nothing with a table",
@@ -90,7 +91,7 @@ def test_json(object_file: Path) -> None:
     assert mismatches[0] == {
         "type": "mismatch", "file": str(object_file), "table": ".eh_frame", "function": "wrong", "start": 5,
         "size": 5, "section": ".text", "address": 6, "bytes": 3, "what": "cfa", "claimed": "rsp+8",
-        "computed": "rsp+16", "path": [],
+        "computed": "rsp+16", "path": [], "pattern": "push-without-rule",
     }  # fmt: skip
     assert table == {
         "type": "file", "file": str(object_file), "table": ".eh_frame", "functions": 3, "functions_proved": 1,

@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 import random
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import walkback
 from effort import rounds
+from proof.assembled import FRAME, LEAVE, verified
 from walkback.base.errors import WalkbackError
-from walkback.sections.verify import Mismatch, Verified
+from walkback.proof.patterns import Pattern
+from walkback.sections.verify import Mismatch
 
 pytestmark = pytest.mark.kernel
-
-HEAD = ".text\n.globl f\n.type f,@function\nf:\n.cfi_startproc\n"
-END = "\n.cfi_endproc\n.size f,.-f\n"
-
-
-def verified(text: str, folder: Path, before: str = HEAD, behind: str = END) -> Verified:
-    """A function with these lines between its beginning and its end."""
-    path = folder / "f.o"
-    lines = "\n".join([before + text.replace(";", "\n") + behind])
-    subprocess.run(["as", "-o", path, "-"], input=lines.encode(), check=True)
-    [found] = walkback.verify(path)
-    assert found.proved + found.wrong + found.assumed + found.unknown + found.not_reached == found.bytes
-    return found
 
 
 def wrong(text: str, folder: Path) -> list[tuple[int, int, str, str, str]]:
     found = verified(text, folder).mismatches
     return [(one.address, one.bytes, one.what, one.claimed, one.computed) for one in found]
 
-
-FRAME = "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset 6,-16; mov %rsp,%rbp; .cfi_def_cfa_register 6;"
-LEAVE = "leave; .cfi_restore 6; .cfi_def_cfa 7,8; ret"
 
 RIGHT = {
     "nothing": "ret",
@@ -131,7 +116,7 @@ def test_what_is_no_code_is_unknown(tmp_path: Path) -> None:
 
 def test_a_mismatch_has_the_way_to_it(tmp_path: Path) -> None:
     [one] = verified("test %edi,%edi; je 1f; ret; 1: jmp 2f; nop; 2: push %rax; ret", tmp_path).mismatches
-    assert one == Mismatch("f", 0, 10, ".text", 9, 1, "cfa", "rsp+8", "rsp+16", (2, 5))
+    assert one == Mismatch("f", 0, 10, ".text", 9, 1, "cfa", "rsp+8", "rsp+16", (2, 5), Pattern.PUSH_WITHOUT_RULE)
 
 
 def test_damaged_files_raise_nothing_else(tmp_path: Path) -> None:

@@ -163,6 +163,8 @@ class Made:
         )  # fmt: skip
         for one in (1, 2, 3):
             self._add_version(rng, content, machine, one, functions, rows, size - 17)
+        if number % 2:
+            self._add_proof(rng, content, functions, size - 17)
         if number % 13 == 5:
             self._add_sframe(rng, content, functions, rows, size)
 
@@ -210,6 +212,22 @@ class Made:
             self.add(
                 "functions", content=content, about="uncovered", version=version, code=code_name, message=message,
                 address=0x1000 + 16 * one, size=size, name=f"function_{one}" if one != 1 else HOSTILE, count=1,
+            )  # fmt: skip
+
+    def _add_proof(self, rng: random.Random, content: str, functions: int, code: int) -> None:
+        """What the code proves of half of the files."""
+        wrong = min(functions, rng.choice([0, 0, 0, 1, 4]))
+        verdicts = {"wrong": 3 * wrong, "assumed": 0, "unknown": code // 100, "not_reached": code // 50}
+        reasons = dict.fromkeys(layout.REASONS, 0) | {"padding": code // 50, "expression": code // 100}
+        self.add(
+            "proofs", content=content, source=".eh_frame", functions=functions, functions_proved=functions - wrong,
+            functions_wrong=wrong, bytes=code, proved=code - sum(verdicts.values()), **verdicts, **reasons,
+        )  # fmt: skip
+        for one in range(wrong):
+            self.add(
+                "functions", content=content, about="wrong", code=rng.choice(["epilogue-hoisted", "wrong-slot"]),
+                message="the table has the CFA at rsp+8, the code rsp+16", address=0x1000 + 16 * one, size=3,
+                name=f"function_{one}", count=1,
             )  # fmt: skip
 
     def _add_sframe(self, rng: random.Random, content: str, functions: int, rows: int, size: int) -> None:

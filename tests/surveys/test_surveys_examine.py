@@ -260,3 +260,22 @@ def test_measuring_fails_where_the_row_has_an_error(tmp_path: Path) -> None:
     with pytest.raises(WalkbackError) as told:
         size(tmp_path / "cut")
     assert file_of(tmp_path / "cut")["error"] in str(told.value)
+
+
+def test_tables_are_proved_where_that_is_wanted(tmp_path: Path) -> None:
+    text = ".text; .globl f; f: .cfi_startproc; push %rbx; xor %ebx,%ebx; pop %rbx; ret; .cfi_endproc; .size f,.-f"
+    path = tmp_path / "wrong.o"
+    subprocess.run(["as", "-o", path, "-"], input=text.replace(";", "\n").encode(), check=True)
+    assert rows_of(path)["proofs"] == []
+    found = examine(read_file(path), "c0", debug_roots=(), verify=True)
+    [proof] = [dict(zip(layout.COLUMNS["proofs"], row, strict=True)) for row in found["proofs"]]
+    assert {name: proof[name] for name in ("source", "functions", "functions_wrong", "bytes", "proved", "wrong")} == {
+        "source": ".eh_frame", "functions": 1, "functions_wrong": 1, "bytes": 5, "proved": 2, "wrong": 3,
+    }  # fmt: skip
+    rows = [dict(zip(layout.COLUMNS["functions"], row, strict=True)) for row in found["functions"]]
+    [wrong] = [row for row in rows if row["about"] == "wrong"]
+    assert (wrong["code"], wrong["message"]) == (
+        "push-without-rule",
+        "the table has the CFA at rsp+8, the code rsp+16",
+    )
+    assert (wrong["section"], wrong["address"], wrong["size"], wrong["name"]) == (".text", 1, 3, "f")

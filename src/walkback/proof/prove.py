@@ -45,6 +45,8 @@ class Proof:
     """Bytes of each range by `Why`, of those that are not known or not reached."""
     mismatches: U64
     """Rows of a range, its unit, an address, bytes, and the register that is wrong."""
+    code: U8
+    """The bytes of the image."""
     units: Units
     sets: ClaimSets
     walk: Walk
@@ -57,7 +59,7 @@ class Proof:
 
     def unit_of(self, address: int) -> int | None:
         """The unit that holds an address of the image."""
-        number = int(np.searchsorted(self.ranges.start, address, "right")) - 1
+        number = self.range_of(address)
         if number < 0 or address - int(self.ranges.start[number]) >= int(self.ranges.size[number]):
             return None
         member = int(np.flatnonzero(self.units.members == number)[0])
@@ -69,20 +71,37 @@ class Proof:
         found = _tally.states(self.walk, first, end, addresses)
         return [None if one is None else StateWords(self.machine, *one) for one in found]
 
-    def set_at(self, number: int, address: int) -> int:
-        """The number of the set of claims at an address of a range."""
+    def range_of(self, address: int) -> int:
+        """The number of the last range that begins at an address of the image or before it."""
+        return int(np.searchsorted(self.ranges.start, address, "right")) - 1
+
+    def code_at(self, address: int, size: int) -> bytes:
+        """Bytes of a range."""
+        number = self.range_of(address)
+        pos = int(self.ranges.pos[number]) + address - int(self.ranges.start[number])
+        return self.code[pos : pos + size].tobytes()
+
+    def row_at(self, number: int, address: int) -> int:
+        """The number of the row of a range that holds at an address."""
         ranges = self.ranges
         offset = address - int(ranges.start[number])
         offset = offset % int(ranges.block[number]) if ranges.block[number] else offset
         first, count = int(ranges.first_row[number]), int(ranges.rows[number])
-        row = first + int(np.searchsorted(ranges.row_offset[first : first + count], offset, "right")) - 1
-        return int(ranges.row_claims[row])
+        return first + int(np.searchsorted(ranges.row_offset[first : first + count], offset, "right")) - 1
 
     def claims_at(self, number: int, address: int) -> dict[int, str]:
         """What the table claims at an address of a range, of the CFA and of each register."""
-        sets, chosen = self.sets, self.set_at(number, address)
-        entries = range(int(sets.first[chosen]), int(sets.first[chosen + 1]))
-        return {int(sets.target[entry]): sets.text(entry, self.machine) for entry in entries}
+        entries = self.entries_at(number, address)
+        return {target: self.sets.text(entry, self.machine) for target, entry in entries.items()}
+
+    def entries_at(self, number: int, address: int, away: int = 0) -> dict[int, int]:
+        """The claims by their targets of the row that holds at an address, or of another row of the range near it."""
+        row, first = self.row_at(number, address) + away, int(self.ranges.first_row[number])
+        if not first <= row < first + int(self.ranges.rows[number]):
+            return {}
+        chosen = int(self.ranges.row_claims[row])
+        entries = range(int(self.sets.first[chosen]), int(self.sets.first[chosen + 1]))
+        return {int(self.sets.target[entry]): entry for entry in entries}
 
 
 def _nothing() -> U64:
@@ -168,7 +187,7 @@ class Prover:
         if only is not None:
             wanted[:] = [self.section_of(start) in only for start in ranges.start.tolist()]
         verdicts, reasons, mismatches = _tally.tally(walk, ranges, units.first, wanted)
-        return Proof(table.machine, ranges, verdicts, reasons, mismatches, units, sets, walk)
+        return Proof(table.machine, ranges, verdicts, reasons, mismatches, self.image.data, units, sets, walk)
 
     def _ranges(self, table: UnwindTable, sets: ClaimSets) -> Ranges:
         """The ranges with code, by address."""

@@ -13,6 +13,10 @@ TITLES = {"cfa": "the CFA at", "ra": "the return address", "fp": "the frame poin
 """What claims are about, for a person; other registers have their names."""
 
 
+UNCHANGED, LOST, NOT_KNOWN, CONFLICT = "unchanged", "lost", "not known", "different on different paths"
+"""Where a value is, if no rule finds it."""
+
+
 @dataclass(frozen=True, slots=True)
 class StateWords:
     """The state at one place of the code."""
@@ -29,6 +33,19 @@ class StateWords:
         """Where the code has what the caller needs: the CFA, or the value that a register had at the entry."""
         return self._cfa() if target == CFA_TARGET else self._register(target)
 
+    @property
+    def depth(self) -> int | None:
+        """The stack pointer, as bytes from the CFA; None where it is not known."""
+        kind, _, offset = _parts(self.registers[self.machine.sp])
+        return offset if kind is Known.CFA else None
+
+    def is_cfa(self, register: int, offset: int) -> bool:
+        """Whether register + offset is the CFA."""
+        if not 0 <= register < len(self.registers):
+            return False
+        kind, _, distance = _parts(self.registers[register])
+        return kind is Known.CFA and distance + offset == 0
+
     def _cfa(self) -> str:
         machine = self.machine
         for register in dict.fromkeys((machine.sp, machine.fp, *range(len(machine.register_names)))):
@@ -37,13 +54,13 @@ class StateWords:
                 if kind is Known.CFA:
                     return Part(PartKind.REGISTER, register, -offset).text(machine)
         kind = _parts(self.registers[machine.sp])[0]
-        return "different on different paths" if kind is Known.CONFLICT else "not known"
+        return CONFLICT if kind is Known.CONFLICT else NOT_KNOWN
 
     def _register(self, target: int) -> str:
         for kind in (Known.ENTRY, Known.SIGNED):
             wanted = (target << ID_SHIFT) + int(kind)
             if target < len(self.registers) and self.registers[target] == wanted:
-                return "unchanged"
+                return UNCHANGED
             for place, value in self.saved.items():
                 base, _, offset = _parts(place)
                 if value == wanted and base is Known.CFA:
@@ -51,7 +68,7 @@ class StateWords:
             if wanted in self.registers:
                 return Part(PartKind.REGISTER, self.registers.index(wanted)).text(self.machine)
         found = _parts(self.registers[target])[0] if target < len(self.registers) else Known.OTHER
-        return "different on different paths" if found is Known.CONFLICT else "lost"
+        return CONFLICT if found is Known.CONFLICT else LOST
 
 
 def register_word(machine: Machine, target: int) -> str:

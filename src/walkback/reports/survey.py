@@ -27,6 +27,8 @@ _STYLES = ("common.css", "survey.css")
 _SCRIPT = "reports/survey.js"
 _SFRAME = "sframe"
 """The chapter and the figure about files that have SFrame."""
+_PROOF = "proof"
+"""Those about surveys that were asked to verify."""
 
 
 def write_survey_page(connection: DuckDBPyConnection, out: BinaryIO, *, title: str, finished: bool = True) -> None:
@@ -52,7 +54,10 @@ def write_survey_page(connection: DuckDBPyConnection, out: BinaryIO, *, title: s
 
 
 def _chapters(answers: dict[str, Answer], files: SurveyedFiles) -> list[dict[str, Any]]:
-    """What each chapter has to show. The files that have SFrame come first; where none has it, that is one line."""
+    """What each chapter has to show. The files that have SFrame come first; where none has it, that is one line.
+
+    A survey that was not asked to verify has no chapter about proofs.
+    """
     chapters: dict[str, dict[str, Any]] = {}
     for chapter in CHAPTERS:
         asked = [answers[figure.name] for figure in chapter.figures]
@@ -65,6 +70,8 @@ def _chapters(answers: dict[str, Answer], files: SurveyedFiles) -> list[dict[str
             "figures": shown,
             "lines": [printable(line) for line in lines if line],
         }
+    if not answers[_PROOF].rows:
+        del chapters[_PROOF]
     having = chapters.pop(_SFRAME)
     if answers[_SFRAME].rows:
         return [having, *chapters.values()]

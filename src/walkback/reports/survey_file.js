@@ -12,9 +12,14 @@ import {nameAndPlace} from "./survey_words.js";
 const MOST_PLACES = 100;
 const NEWEST_VERSION = 3;
 /** @type {Record<string, string>} */
-const ABOUT = {uncovered: "leaves out", finding: "findings", different: "differences"};
+const ABOUT = {
+  uncovered: "leaves out",
+  finding: "findings",
+  different: "differences",
+  wrong: "contradicted by the code",
+};
 // Groups of reasons stand in this order, and within one the newest version is first.
-const ABOUT_ORDER = ["finding", "different", "uncovered"];
+const ABOUT_ORDER = ["wrong", "finding", "different", "uncovered"];
 const ABOUT_RANK = 10;
 const FIRST_OF_GROUP = 1;
 const MESSAGE_PARTS = ": ";

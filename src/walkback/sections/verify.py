@@ -18,9 +18,11 @@ from walkback.elf import ElfFile, Input, OpenFile, contents_of, elf_files, is_ar
 from walkback.elf.inputs import raise_first
 from walkback.packages.kinds import HEAD, PackageKind, kind_of
 from walkback.packages.walk import Broken, FoundFile, elf_files_in
+from walkback.proof.patterns import Pattern
 from walkback.proof.prove import Proof, Prover
 from walkback.proof.values import CFA_TARGET, Verdict, Why
-from walkback.proof.words import StateWords, register_word
+from walkback.proof.words import NOT_KNOWN, TITLES, StateWords, register_word
+from walkback.proof.wrong import Wrong, wrong_places
 from walkback.sections.pairs import sframe_table
 
 RESTS_ON = (
@@ -51,6 +53,13 @@ class Mismatch:
     """Where it is."""
     path: tuple[int, ...]
     """The jumps that lead there, the last first seen."""
+    pattern: Pattern
+    """What kind of mistake it is."""
+
+    @property
+    def message(self) -> str:
+        """What is wrong, in words."""
+        return f"the table has {TITLES.get(self.what, self.what)} {self.claimed}, the code {self.computed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,18 +200,17 @@ class Verified(OneLine):
 
     def _mismatches(self, rows: list[list[int]]) -> list[Mismatch]:
         """Rows of the proof with their words; each unit is walked through once more."""
-        by_unit: dict[int, list[int]] = {}
-        for _, unit, address, _, _ in rows:
-            by_unit.setdefault(unit, []).append(address)
-        states = {
-            address: state
-            for unit, addresses in by_unit.items()
-            for address, state in zip(sorted(addresses), self.proof.states_at(unit, sorted(addresses)), strict=True)
-        }
-        return [self._mismatch(number, address, size, what, states[address]) for number, _, address, size, what in rows]
+        by_unit: dict[int, list[tuple[int, int]]] = {}
+        for _, unit, address, _, what in rows:
+            by_unit.setdefault(unit, []).append((address, what))
+        found: dict[tuple[int, int], Wrong] = {}
+        for unit, places in by_unit.items():
+            found |= wrong_places(self.proof, unit, places)
+        return [self._mismatch(row, found[row[2], row[4]]) for row in rows]
 
-    def _mismatch(self, number: int, address: int, size: int, what: int, state: StateWords | None) -> Mismatch:
-        ranges, machine = self.proof.ranges, self.proof.machine
+    def _mismatch(self, row: list[int], wrong: Wrong) -> Mismatch:
+        number, _, address, size, what = row
+        ranges, state = self.proof.ranges, wrong.state
         section, place = self.prover.section_of(int(ranges.start[number]))
         return Mismatch(
             function=self.prover.symbols.describe(place, section),
@@ -211,10 +219,11 @@ class Verified(OneLine):
             section=self.elf.section_name(section) if section >= 0 else None,
             address=self.prover.section_of(address)[1],
             bytes=size,
-            what=register_word(machine, what),
+            what=register_word(self.proof.machine, what),
             claimed=self.proof.claims_at(number, address).get(what, "nothing"),
-            computed=state.where(what) if state is not None else "not known",
+            computed=state.where(what) if state is not None else NOT_KNOWN,
             path=tuple(self.prover.section_of(one)[1] for one in state.path) if state is not None else (),
+            pattern=wrong.pattern,
         )
 
     def places_of(self, wanted: str) -> list[int]:
@@ -260,7 +269,7 @@ class Verified(OneLine):
     def _words(self, number: int, address: int, state: StateWords | None) -> str:
         """What the code has for each of these."""
         if state is None:
-            return "not known"
+            return NOT_KNOWN
         claims = self.proof.claims_at(number, address)
         return _listed(self.proof.machine, {target: state.where(target) for target in claims})
 
@@ -278,7 +287,7 @@ def verify(source: Input, *, table: str | None = None, function: str | None = No
     errors: list[WalkbackError] = []
     for elf in _elf_files(source, errors):
         try:
-            for one in _of_file(elf, table, function):
+            for one in verified_tables(elf, table=table, function=function):
                 some = True
                 yield one
         except WalkbackError as error:
@@ -316,7 +325,8 @@ def _nothing(table: str | None, function: str | None) -> str:
     return f"there is {f'no table {table}' if table is not None else 'no .eh_frame, .debug_frame or .sframe section'}"
 
 
-def _of_file(elf: ElfFile, table: str | None, function: str | None) -> Iterator[Verified]:
+def verified_tables(elf: ElfFile, *, table: str | None = None, function: str | None = None) -> Iterator[Verified]:
+    """What `verify` yields for one ELF file; nothing where it has no such table or function."""
     prover = Prover(elf)
     only = None if function is None else _named(prover, function)
     if only is not None and not only:

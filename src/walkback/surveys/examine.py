@@ -27,6 +27,7 @@ from walkback.identify.producers import origin_with_debug_file
 from walkback.sections.check import check_source
 from walkback.sections.pairs import call_frame_table, sframe_table
 from walkback.sections.size import Measured, existing_size, measure_frames, section_sizes
+from walkback.sections.verify import verified_tables
 from walkback.sframe.checking import CODES, Report
 from walkback.sframe.files import sources_of
 from walkback.surveys import layout
@@ -45,11 +46,14 @@ _HEAD = 64
 _MACHINE_NAMES = {machine.elf_machine: machine.name for machine in MACHINES}
 
 
-def examine(data: Contents, content: str, *, debug_roots: Sequence[str]) -> Rows:
-    """The rows of one file; what is wrong with it is in them. Raised is only a MemoryError, which is not its fault."""
+def examine(data: Contents, content: str, *, debug_roots: Sequence[str], verify: bool = False) -> Rows:
+    """The rows of one file, and of the proofs of its tables if it is to be verified; what is wrong with it is in them.
+
+    Raised is only a MemoryError, which is not its fault.
+    """
     found = _Examined(content)
     try:
-        _examine(data, found, debug_roots)
+        _examine(data, found, debug_roots, verify=verify)
     except WalkbackError as error:
         error.file = None
         found.file |= {"outcome": "error", "error": str(error)}
@@ -73,7 +77,7 @@ class _Examined:
             raise ValueError(f"the table {table} has no {', '.join(values)}")
 
 
-def _examine(data: Contents, found: _Examined, debug_roots: Sequence[str]) -> None:
+def _examine(data: Contents, found: _Examined, debug_roots: Sequence[str], *, verify: bool) -> None:
     file, head = found.file, bytes(data[:_HEAD])
     file["bytes"] = len(data)
     file["machine"] = _machine_name(head)
@@ -97,6 +101,8 @@ def _examine(data: Contents, found: _Examined, debug_roots: Sequence[str]) -> No
         return
     _add_frames(found, measured)
     some = _add_sframe(found, elf)
+    if verify and not debug:
+        _add_proofs(found, elf)
     file["outcome"] = "measured" if measured.call_frames is not None or some else "debug" if debug else "without"
 
 
@@ -233,6 +239,34 @@ def _compared(found: _Examined, elf: ElfFile) -> dict[str, Any]:
         "only_frames_bytes": comparison.code_bytes(Verdict.ONLY_ONE),
         "only_sframe_bytes": comparison.code_bytes(Verdict.ONLY_OTHER),
     }
+
+
+def _add_proofs(found: _Examined, elf: ElfFile) -> None:
+    """Whether the machine code agrees with the tables."""
+    errors: list[str] = []
+    with _kept(errors):
+        for one in verified_tables(elf):
+            totals = ("functions", "functions_proved", "functions_wrong", "bytes", *layout.VERDICTS)
+            reasons = {name.replace("-", "_"): size for name, size in one.reasons.items()}
+            reasons = dict.fromkeys(layout.REASONS, 0) | reasons
+            found.add("proofs", source=one.table, **{name: getattr(one, name) for name in totals}, **reasons)
+            for wrong in one.worst(LISTED):
+                found.add(
+                    "functions",
+                    about="wrong",
+                    code=wrong.pattern,
+                    message=wrong.message,
+                    section=wrong.section,
+                    address=wrong.address,
+                    size=wrong.bytes,
+                    name=wrong.function,
+                    count=1,
+                )
+            if one.functions_wrong > LISTED:
+                more = one.functions_wrong - LISTED
+                found.add("functions", about="wrong", code="more", message=f"{more} more", count=more)
+    for error in errors:
+        found.add("proofs", error=error)
 
 
 def _add_differences(found: _Examined, elf: ElfFile, comparison: Comparison) -> None:

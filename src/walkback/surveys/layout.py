@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from walkback.proof.values import Verdict, Why
 from walkback.segments.protocol import Marker
 
-VERSION: Final = 2
+VERSION: Final = 3
 MARKER: Final = Marker("walkback-survey.json", "survey", VERSION)
 LOCK: Final = "lock"
 READERS: Final = "readers"
@@ -39,6 +40,8 @@ _OTHER_FORMATS: Final = _numbers(
     "compact_index", "slim_header", "section_per_text", "section_per_text_slim", "section_per_function"
 ) | _numbers("section_per_function_slim", "shared_rows", "palette", "stack_deltas")
 WHAT_IFS: Final = tuple(_OTHER_FORMATS)
+VERDICTS: Final = tuple(verdict.name.lower() for verdict in Verdict)
+REASONS: Final = tuple(why.name.lower() for why in Why if why)
 
 COLUMNS: Final = {
     "units": _texts("path") | _numbers("bytes") | {"modified": "BIGINT"},
@@ -64,6 +67,8 @@ COLUMNS: Final = {
     | _PARTS
     | {"findings": "UBIGINT", "severity": "VARCHAR"}
     | _numbers("equal_bytes", "different_bytes", "only_frames_bytes", "only_sframe_bytes"),
+    "proofs": _texts("content", "source", "error")
+    | _numbers("functions", "functions_proved", "functions_wrong", "bytes", *VERDICTS, *REASONS),
     "functions": _texts("content", "about")
     | {"version": "UTINYINT"}
     | _texts("code", "severity", "message", "section")
@@ -88,10 +93,13 @@ versions   What each version of SFrame would take: as `walkback size` has it. `i
            `proved`: that the bytes say what the source says.
 sframe     What SFrame the file has: sizes, how many findings `check` has and the worst of their severities, and code by
            what `compare` finds between it and the call frame information.
+proofs     What `walkback verify` finds in the table of the section `source`, if the survey was asked to verify:
+           functions, and bytes of code by verdict and by reason. `error`: why it could not be verified.
 functions  Functions to look at. `about`: `uncovered` (`version` cannot have it; `code` and `message` say
-           why), `finding` (of `check`, at the byte `offset` of `section`) or `different` (the SFrame does not say what
-           the call frame information does). `section` and `address` are the place of the code; the section is NULL in
-           linked files. `count` is 1, or more where the findings of a rule are too many to be listed.
+           why), `finding` (of `check`, at the byte `offset` of `section`), `different` (the SFrame does not say what
+           the call frame information does) or `wrong` (the code contradicts the table; `code` is the pattern).
+           `section` and `address` are the place of the code; the section is NULL in linked files. `count` is 1, or more
+           where the findings of a rule are too many to be listed.
 troubles   What could not be looked into, and the archives that broke off.
 """
 TABLES: Final = tuple(COLUMNS)
@@ -102,6 +110,7 @@ ORDER: Final = {
     "files": "content",
     "versions": "content, version",
     "sframe": "content",
+    "proofs": "content, source NULLS FIRST",
     "functions": (
         "content, about, version NULLS FIRST, section NULLS FIRST, address NULLS FIRST, "
         '"offset" NULLS FIRST, code, message, name NULLS FIRST'
@@ -109,7 +118,7 @@ ORDER: Final = {
     "troubles": "path, member NULLS FIRST, what, message",
 }
 """How a finished survey is sorted."""
-KEYED: Final = ("files", "versions", "sframe", "functions")
+KEYED: Final = ("files", "versions", "sframe", "proofs", "functions")
 """Tables about contents: each time the same content is found it adds equal rows, and only one of each is kept."""
 
 OUTCOMES: Final = {

@@ -76,11 +76,13 @@ def survey(
     jobs: int | None = None,
     workers: Workers | None = None,
     debug_roots: Sequence[str] = DEBUG_ROOTS,
+    verify: bool = False,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Surveyed:
     """Survey all ELF files under these paths into a folder, which is made or, if it is a survey of these, brought up.
 
-    `jobs` processes of this machine do it, or other `workers`. Raises UnreadableError for a folder that cannot be
+    `jobs` processes of this machine do it, or other `workers`. With `verify` the tables are also proved against the
+    machine code. Raises UnreadableError for a folder that cannot be
     used, and OSError if it cannot be written. Whatever ends it, what was done is kept.
 
     >>> walkback.survey(["hello", "libcalls.a"], "tables", jobs=1)
@@ -95,14 +97,16 @@ def survey(
     if "" in {place, *names}:
         raise UnreadableError("an empty name is no path", file="''")
     found = _found(names)
-    folder = made(place, _asked(names, debug_roots))
+    asked = _asked(names, debug_roots, verify=verify)
+    folder = made(place, asked)
     with locked(folder.path / layout.LOCK, wait=False) as held:
         if not held:
             raise UnreadableError("another survey is at work in this folder", file=str(folder.path))
-        _ask(folder, names, debug_roots)
+        _ask(folder, asked)
         folder.clean()
         with Writer(folder) as writer, closing(workers or LocalWorkers(jobs)) as its_workers:
-            run = _Run(writer, its_workers, tuple(debug_roots), progress)
+            batch = UnitBatch((), os.getcwd(), tuple(debug_roots), VERSION, verify)
+            run = _Run(writer, its_workers, batch, progress)
             run.find(found)
             try:
                 run.work()
@@ -131,18 +135,22 @@ def _found(paths: Sequence[str]) -> Iterator[SurveyUnit | Trouble]:
     raise UnreadableError(first.message, file=first.path)
 
 
-def _asked(paths: Sequence[str], debug_roots: Sequence[str]) -> dict[str, Any]:
+def _asked(paths: Sequence[str], debug_roots: Sequence[str], *, verify: bool) -> dict[str, Any]:
     """What a survey is of."""
     places = sorted({os.path.abspath(path) for path in paths})
-    return {"walkback": VERSION, "places": places, "debug_roots": list(debug_roots)}
+    return {"walkback": VERSION, "places": places, "debug_roots": list(debug_roots), "verify": verify}
 
 
-def _ask(folder: SurveyFolder, paths: Sequence[str], debug_roots: Sequence[str]) -> None:
+def _ask(folder: SurveyFolder, asked: dict[str, Any]) -> None:
     """Note what is asked for. Nothing is taken away by a survey of something else."""
-    asked, former = _asked(paths, debug_roots), folder.asked
+    former = folder.asked
     if folder.parts():
-        if former.get("walkback") != asked["walkback"] or former.get("debug_roots") != asked["debug_roots"]:
+        if any(former.get(name) != asked[name] for name in ("walkback", "debug_roots")):
             message = "this was made with another walkback or other debug files: take another folder, or remove it"
+            raise UnreadableError(message, file=str(folder.path))
+        if former.get("verify") != asked["verify"]:
+            made_with = "without" if asked["verify"] else "with"
+            message = f"this was made {made_with} --verify: take another folder, or remove it"
             raise UnreadableError(message, file=str(folder.path))
         left_out = [str(place) for place in former.get("places", ()) if place not in asked["places"]]
         if left_out:
@@ -153,12 +161,12 @@ def _ask(folder: SurveyFolder, paths: Sequence[str], debug_roots: Sequence[str])
 
 class _Run:
     def __init__(
-        self, writer: Writer, workers: Workers, debug_roots: tuple[str, ...], progress: Callable[[Progress], None]
+        self, writer: Writer, workers: Workers, batch: UnitBatch, progress: Callable[[Progress], None]
     ) -> None:
         self._writer = writer
         self._workers = workers
         self._progress = progress
-        self._batch = UnitBatch((), os.getcwd(), debug_roots, VERSION)
+        self._batch = batch
         self._todo: list[SurveyUnit] = []
         self._waiting: deque[UnitBatch] = deque()
         self._suspects: deque[UnitBatch] = deque()

@@ -20,11 +20,19 @@ SELECT version, count(*), coalesce(sum(sframe) FILTER (beside), 0)::BIGINT,
 FROM compared GROUP BY version ORDER BY version
 """
 _SHARED = "content NOT IN (SELECT content FROM versions WHERE impossible IS NOT NULL)"
+_PROOFS = """
+SELECT source, count(*), sum(functions)::BIGINT, sum(functions_wrong)::BIGINT, sum(proved)::BIGINT, sum(wrong)::BIGINT,
+    sum(bytes - not_reached)::BIGINT
+FROM proofs WHERE error IS NULL GROUP BY source ORDER BY source
+"""
 _UNSURVEYED = """
 SELECT path || coalesce('(' || member || ')', ''), message FROM troubles
 UNION ALL
 SELECT min(path || coalesce('(' || member || ')', '')), any_value(error)
 FROM files JOIN places USING (content) WHERE outcome = 'error' GROUP BY content
+UNION ALL
+SELECT min(path || coalesce('(' || member || ')', '')), any_value(error)
+FROM proofs JOIN places USING (content) WHERE error IS NOT NULL GROUP BY content
 UNION ALL
 SELECT min(path || coalesce('(' || member || ')', '')), any_value(error)
 FROM sframe JOIN places USING (content) WHERE error IS NOT NULL GROUP BY content
@@ -47,6 +55,21 @@ class VersionSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class ProofSummary:
+    """What `walkback verify` finds in the tables of a section."""
+
+    source: str
+    files: int
+    functions: int
+    functions_wrong: int
+    proved: int
+    """Bytes of instructions."""
+    wrong: int
+    reached: int
+    """All that can be reached."""
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """Of a survey."""
 
@@ -61,6 +84,8 @@ class Summary:
     versions: tuple[VersionSummary, ...]
     shared: tuple[VersionSummary, ...]
     """The same of the files for which every version can be made: these can be compared with each other."""
+    proofs: tuple[ProofSummary, ...]
+    """Empty if the survey was not asked to verify."""
     unsurveyed: tuple[tuple[str, str], ...]
     """What could not be surveyed, in whole or in part, and why."""
 
@@ -77,6 +102,7 @@ def summary(database: DuckDBPyConnection) -> Summary:
         dict(outcomes),
         _versions(database, "true"),
         _versions(database, _SHARED),
+        tuple(ProofSummary(*row) for row in database.execute(_PROOFS).fetchall()),
         tuple((str(where), str(why)) for where, why in database.execute(_UNSURVEYED).fetchall()),
     )
 

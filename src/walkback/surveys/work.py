@@ -45,6 +45,8 @@ class UnitBatch:
     debug_roots: tuple[str, ...]
     version: str
     """Of whoever asks: rows of two versions are not to be mixed."""
+    verify: bool = False
+    """Whether tables are proved against the code."""
 
 
 class OtherVersionError(UnreadableError):
@@ -55,7 +57,7 @@ def work(batch: UnitBatch) -> list[bytes]:
     """The rows of some files, packed."""
     if batch.version != VERSION:
         raise OtherVersionError(f"a worker has walkback {VERSION}, and the survey is made by {batch.version}")
-    looking = _Looking(batch.debug_roots)
+    looking = _Looking(batch.debug_roots, verify=batch.verify)
     for path in batch.paths:
         looking.through(shown(path), Path(batch.folder, path))
     return looking.all_packed()
@@ -67,8 +69,9 @@ def trouble(path: str, what: str, message: str) -> bytes:
 
 
 class _Looking:
-    def __init__(self, debug_roots: Sequence[str]) -> None:
+    def __init__(self, debug_roots: Sequence[str], *, verify: bool) -> None:
         self._debug_roots = debug_roots
+        self._verify = verify
         self._seen: set[str] = set()
         """Contents that need not be examined again: their rows go where these go."""
         self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in layout.TABLES}
@@ -110,7 +113,7 @@ class _Looking:
         """Returns whether nothing went wrong that is not the file's fault."""
         if content not in self._seen:
             try:
-                rows = examine(found.data, content, debug_roots=self._debug_roots)
+                rows = examine(found.data, content, debug_roots=self._debug_roots, verify=self._verify)
             except MemoryError:
                 self._trouble(path, found.member, _NOT_NOW, _NO_MEMORY)
                 return False

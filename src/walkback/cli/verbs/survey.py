@@ -55,6 +55,7 @@ _OUTCOMES = {
     metavar="DIR",
     help="Folder with separate debug files; may be repeated. [default: /usr/lib/debug]",
 )
+@click.option("--verify", is_flag=True, help="Also prove the tables against the machine code, as verify does.")
 @JSON
 @click.pass_context
 def survey(
@@ -65,6 +66,7 @@ def survey(
     jobs: int | None,
     dask: str | None,
     debug_roots: tuple[str, ...],
+    verify: bool,
     as_json: bool,
 ) -> None:
     """Measure every ELF file in folders, packages and archives.
@@ -94,6 +96,7 @@ def survey(
                 folder,
                 workers=_workers(jobs, dask),
                 debug_roots=debug_roots or DEBUG_ROOTS,
+                verify=verify,
                 progress=progress,
             )
         with Survey(folder).database() as database:
@@ -218,6 +221,11 @@ def _print(done: Surveyed, found: Summary) -> None:
         files = _counted(found.shared[0].files, "file")
         ratios = ", ".join(f"version {one.version} {_ratio(one)}" for one in found.shared)
         click.echo(f"Ratios over the {files} that every version can be made for: {ratios}")
+    for proof in found.proofs:
+        proved = percent(proof.proved, proof.reached) if proof.reached else "-"
+        wrong = f"{proof.functions_wrong:,} of {_counted(proof.functions, 'function')} wrong"
+        table = f"{proof.source} of {_counted(proof.files, 'file')}"
+        click.echo(f"verified:  {table}: {proved} of the code proved, {wrong}")
 
 
 def _ratio(one: VersionSummary) -> str:

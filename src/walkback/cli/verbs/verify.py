@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from walkback.base.text import printable
+from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import functions, sections
 from walkback.cli.coverage import LIMIT
@@ -99,17 +99,16 @@ def _explain(file: str, table: str | None, wanted: str) -> int:
 
 def _print(verified: Verified, limit: int) -> None:
     click.echo(printable(f"{verified.file}: {verified.table}"))
-    click.echo(
-        f"  {verified.functions} functions: {verified.functions_proved} proved, {verified.functions_wrong} wrong; "
-        f"{verified.reached} bytes of instructions: {_shares(verified)}"
-    )
+    found = f"{verified.functions_proved} proved, {verified.functions_wrong} wrong"
+    code = f"{counted(verified.reached, 'byte')} of instructions: {_shares(verified)}"
+    click.echo(f"  {counted(verified.functions, 'function')}: {found}; {code}")
     for why, size in verified.reasons.items():
         if why not in {"padding", "data"}:
             click.echo(f"  unknown: {why}: {size} bytes")
     for one in verified.worst(limit):
-        click.echo(printable(f"  wrong: {_place(one)}: {_words(one)}"))
+        click.echo(printable(f"  wrong: {_place(one)}: {one.pattern}: {one.message}"))
     if verified.functions_wrong > limit:
-        click.echo(f"  and {verified.functions_wrong - limit} more functions")
+        click.echo(f"  and {counted(verified.functions_wrong - limit, 'more function')}")
 
 
 def _shares(verified: Verified) -> str:
@@ -133,14 +132,7 @@ def _place(one: Mismatch) -> str:
     name = demangle([one.function], parameters=True)[0] if one.function else ""
     if name and distance:
         name += f"+{distance:#x}"
-    return f"{section}{one.address:#x} {name}".rstrip() + f" ({one.bytes} bytes)"
-
-
-def _words(one: Mismatch) -> str:
-    from walkback.proof.words import TITLES
-
-    what = TITLES.get(one.what, one.what)
-    return f"the table has {what} {one.claimed}, the code {one.computed}"
+    return f"{section}{one.address:#x} {name}".rstrip() + f" ({counted(one.bytes, 'byte')})"
 
 
 def _mismatch_object(verified: Verified, one: Mismatch) -> dict[str, Any]:

@@ -1,0 +1,93 @@
+"""The patterns of wrong rules: by what the table has, what the code has, and how control comes to the place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from walkback.proof.words import CONFLICT, LOST, NOT_KNOWN, UNCHANGED
+
+
+class Pattern(StrEnum):
+    """What kind of mistake a wrong rule is."""
+
+    EPILOGUE_HOISTED = "epilogue-hoisted"
+    """The stack pointer went up, and the rule follows only behind a branch."""
+    RULE_NOT_RESTORED = "rule-not-restored"
+    """Only jumps lead here, and the rule of the code in front of it goes on."""
+    PUSH_WITHOUT_RULE = "push-without-rule"
+    """The stack pointer went down, and no rule follows it."""
+    POP_WITHOUT_RULE = "pop-without-rule"
+    """It went up, and no rule follows it."""
+    RULE_EARLY = "rule-early"
+    """The rule before this one still holds: a rule comes before its instruction."""
+    RULE_LATE = "rule-late"
+    """The rule behind this one holds already: it is one instruction late."""
+    WRONG_CFA = "wrong-cfa"
+    """The CFA is somewhere else for another reason."""
+    FRAME_LOST = "frame-lost"
+    """The code itself has no way back to the CFA that the proof could follow."""
+    PATHS_DISAGREE = "paths-disagree"
+    """Two paths meet, and no single rule holds for both."""
+    SAVE_WITHOUT_RULE = "save-without-rule"
+    """A register was saved or copied, and the table still has it unchanged."""
+    RESTORE_WITHOUT_RULE = "restore-without-rule"
+    """A register has its value again, and the table still has it on the stack."""
+    REGISTER_CLOBBERED = "register-clobbered"
+    """A register that calls keep is overwritten, and the table has it unchanged."""
+    SLOT_OVERWRITTEN = "slot-overwritten"
+    """The place where the table has a register holds something else."""
+    WRONG_SLOT = "wrong-slot"
+    """The register is saved at another place."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrongPlace:
+    """The first instruction of a stretch where a rule is wrong about one value."""
+
+    claimed: str
+    computed: str
+    begins: bool
+    """Whether the row begins here."""
+    follows: bool
+    """Whether the instruction in front of it leads here."""
+    before: bool
+    """Whether the row before would be right, and this one is where the stretch ends."""
+    after: bool
+    """Whether the next row would be."""
+    single: bool
+    """Whether the rule is wrong at one instruction only."""
+    moved: int
+    """How far the instruction in front of it moved the stack pointer."""
+
+
+def cfa_pattern(place: WrongPlace) -> Pattern:
+    """The pattern of a wrong CFA."""
+    if place.computed == CONFLICT:
+        return Pattern.PATHS_DISAGREE
+    if place.computed == NOT_KNOWN:
+        return Pattern.FRAME_LOST
+    if not place.follows:
+        return Pattern.RULE_NOT_RESTORED
+    if place.before:
+        return Pattern.RULE_EARLY
+    if place.after and place.single:
+        return Pattern.RULE_LATE
+    if place.after and place.moved > 0:
+        return Pattern.EPILOGUE_HOISTED
+    if place.moved:
+        return Pattern.PUSH_WITHOUT_RULE if place.moved < 0 else Pattern.POP_WITHOUT_RULE
+    return Pattern.WRONG_CFA
+
+
+def register_pattern(place: WrongPlace) -> Pattern:
+    """The pattern of a register that is not where the table has it."""
+    if place.computed == CONFLICT:
+        return Pattern.PATHS_DISAGREE
+    if place.claimed == UNCHANGED:
+        if place.computed in {LOST, NOT_KNOWN}:
+            return Pattern.REGISTER_CLOBBERED
+        return Pattern.RULE_LATE if place.after else Pattern.SAVE_WITHOUT_RULE
+    if place.begins:
+        return Pattern.RULE_EARLY if place.before else Pattern.WRONG_SLOT
+    return Pattern.RESTORE_WITHOUT_RULE if place.computed == UNCHANGED else Pattern.SLOT_OVERWRITTEN
