@@ -21,11 +21,17 @@ KERNELS = (
     "walkback.capture.perfdata._samples",
     "walkback.cbf._decode",
     "walkback.cbf._encode",
-    "walkback.code._aarch64",
     "walkback.code._amd64",
     "walkback.code._instruction",
     "walkback.code._listing",
     "walkback.code._s390x",
+    "walkback.code.aarch64._atomics",
+    "walkback.code.aarch64._branches",
+    "walkback.code.aarch64._decode",
+    "walkback.code.aarch64._immediates",
+    "walkback.code.aarch64._memory",
+    "walkback.code.aarch64._registers",
+    "walkback.code.aarch64._vectors",
     "walkback.base.cursor",
     "walkback.dwarf._entries",
     "walkback.dwarf._instruction",
@@ -59,8 +65,10 @@ FACES = (
     "walkback.base.mixing",
     "walkback.capture.perfdata.layout",
     "walkback.cbf.layout",
+    "walkback.code.aarch64.fields",
     "walkback.code.amd64opcodes",
     "walkback.code.effects",
+    "walkback.code.filling",
     "walkback.code.s390xopcodes",
     "walkback.dwarf.actions",
     "walkback.dwarf.layout",
@@ -166,6 +174,17 @@ def imported_numbers(body: list[ast.stmt]) -> dict[str, int]:
     return found
 
 
+def cimports(body: list[ast.stmt]) -> str:
+    """What statements import from kernels and faces; numbers that do not fit into an int of C are not in faces."""
+    found = ""
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and node.module in KERNELS + FACES:
+            there = imported_numbers([node])
+            names = [alias.name for alias in node.names if there.get(alias.name, 0) < 2**31]
+            found += f"from {node.module} cimport {', '.join(names)}\n" if names else ""
+    return found
+
+
 def is_inline(node: ast.stmt) -> bool:
     """Whether this is a function that is compiled into whoever calls it."""
     return isinstance(node, ast.FunctionDef) and "cython.inline" in map(ast.unparse, node.decorator_list)
@@ -207,7 +226,7 @@ def write_face(module: str) -> None:
             text += enumeration(f" {node.name}", numbers(node.body))
     if functions := list(filter(is_inline, body)):
         known |= imported_numbers(body)
-        text = "cimport cython\n" + text + "".join(inline_function(one, known) for one in functions)
+        text = "cimport cython\n" + cimports(body) + text + "".join(inline_function(one, known) for one in functions)
     face = Path("build", "faces", f"{module.replace('.', '/')}.pxd")
     if not face.exists() or face.read_text() != text:
         face.parent.mkdir(parents=True, exist_ok=True)
@@ -231,7 +250,7 @@ setup(
         [extension(SHARED, "c"), *map(extension, KERNELS)],
         build_dir=f"build/cython-{Cython.__version__}",  # one version's C does not fit another's
         compiler_directives=DIRECTIVES,
-        include_path=["build/faces"],
+        include_path=["build/faces", "src"],  # faces import from faces and from kernels
         nthreads=os.cpu_count() or 1,
         shared_utility_qualified_name=SHARED,
     ),
