@@ -8,15 +8,15 @@ from walkback.base.views import takes_views
 if cython.compiled:
     from cython.cimports.walkback.base.cursor import as_signed
     from cython.cimports.walkback.code._instruction import Instruction
-    from cython.cimports.walkback.code._s390x import decode as decode_s390x
     from cython.cimports.walkback.code.aarch64._decode import decode as decode_aarch64
     from cython.cimports.walkback.code.amd64._decode import decode as decode_amd64
+    from cython.cimports.walkback.code.s390x._decode import decode as decode_s390x
 else:
     from walkback.base.cursor import as_signed
     from walkback.code._instruction import Instruction
-    from walkback.code._s390x import decode as decode_s390x
     from walkback.code.aarch64._decode import decode as decode_aarch64
     from walkback.code.amd64._decode import decode as decode_amd64
+    from walkback.code.s390x._decode import decode as decode_s390x
 
 AMD64, AARCH64, S390X = range(3)
 """Numbers of the machines, in the order of `arch.MACHINES`."""
