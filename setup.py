@@ -52,6 +52,7 @@ KERNELS = (
     "walkback.proof._unit",
     "walkback.proof._walk",
     "walkback.stacks._distinct",
+    "walkback.base.growing",
     "walkback.base.intern",
     "walkback.base.render",
     "walkback.sframe._rows",

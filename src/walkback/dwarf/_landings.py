@@ -4,18 +4,18 @@ The layout is that of the Itanium C++ ABI, "Exception Handling Tables"; C++, Rus
 """
 
 import cython
-import numpy as np
 
-from walkback.base.arrays import longer
 from walkback.base.bits import WORD
 from walkback.base.views import takes_views
 
 if cython.compiled:
     from cython.cimports.walkback.base.cursor import Cursor
+    from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.dwarf import layout
     from cython.cimports.walkback.dwarf._entries import pointer
 else:
     from walkback.base.cursor import Cursor
+    from walkback.base.growing import Growing
     from walkback.dwarf import layout
     from walkback.dwarf._entries import pointer
 
@@ -24,54 +24,14 @@ _MOST = cython.declare(cython.Py_ssize_t, 1 << 24)
 """Entries of one file."""
 
 
-@cython.final
-@cython.cclass
-class Landings:
-    """Rows of the number of a function, where calls begin and end, and where their exceptions go on."""
-
-    rows: cython.ulonglong[:, ::1]
-    count: cython.Py_ssize_t
-
-    def __init__(self):
-        self.rows = memoryview(np.zeros((1 << 10, 4), np.uint64))
-        self.count = 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
-    def add(
-        self,
-        number: cython.Py_ssize_t,
-        start: cython.ulonglong,
-        end: cython.ulonglong,
-        place: cython.ulonglong,
-    ) -> cython.int:
-        if self.count == self.rows.shape[0]:
-            self._grow()
-        self.rows[self.count, 0] = cython.cast(cython.ulonglong, number)
-        self.rows[self.count, 1] = start & _WORD
-        self.rows[self.count, 2] = end & _WORD
-        self.rows[self.count, 3] = place & _WORD
-        self.count += 1
-        return 0
-
-    @cython.cfunc
-    @cython.with_gil
-    @cython.exceptval(-1, check=False)
-    def _grow(self) -> cython.int:
-        self.rows = memoryview(longer(np.asarray(self.rows), 2 * self.rows.shape[0]))
-        return 0
-
-    def all(self):
-        """The rows."""
-        return np.asarray(self.rows)[: self.count].copy()
-
-
 def read(data, address, big, start, area):
-    """The calls of functions that begin at `start` and have their areas at `area` in a section at an address."""
-    found = Landings()
+    """The calls of functions that begin at `start` and have their areas at `area` in a section at an address.
+
+    A row has the number of the function, where calls begin and end, and where their exceptions go on.
+    """
+    found = Growing(4)
     _read(Cursor(data, big), address, start, area, found)
-    return found.all()
+    return found.rows()
 
 
 @takes_views
@@ -80,7 +40,7 @@ def _read(
     address: cython.ulonglong,
     start: cython.const[cython.ulonglong][::1],
     area: cython.const[cython.ulonglong][::1],
-    found: Landings,
+    found: Growing,
 ):
     i: cython.Py_ssize_t
     with cython.nogil:
@@ -89,7 +49,7 @@ def _read(
                 continue
             cursor.move(cython.cast(cython.Py_ssize_t, area[i] - address), cursor.buffer.shape[0])
             _read_one(cursor, address, start[i], i, found)
-            if found.count > _MOST:
+            if found.used > _MOST * found.width:
                 break
 
 
@@ -97,7 +57,7 @@ def _read(
 @cython.nogil
 @cython.exceptval(-1, check=False)
 def _read_one(
-    cursor: Cursor, address: cython.ulonglong, start: cython.ulonglong, number: cython.Py_ssize_t, found: Landings
+    cursor: Cursor, address: cython.ulonglong, start: cython.ulonglong, number: cython.Py_ssize_t, found: Growing
 ) -> cython.int:
     """One area; what is damaged ends it."""
     base: cython.ulonglong = start
@@ -117,5 +77,6 @@ def _read_one(
         place: cython.ulonglong = pointer(cursor, encoding, 8, 0, 0, 0, 0)
         cursor.uleb()
         if place and not cursor.failed:
-            found.add(number, start + first, start + first + length, base + place)
+            first = (start + first) & _WORD
+            found.add(number, first, (first + length) & _WORD, (base + place) & _WORD)
     return 0

@@ -5,17 +5,19 @@ from typing import NamedTuple
 import cython
 import numpy as np
 
-from walkback.base.arrays import U8, U64, Bools, longer
+from walkback.base.arrays import U8, U64, Bools
 from walkback.base.bits import WORD
 from walkback.base.views import takes_views
 
 if cython.compiled:
+    from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code._listing import decode
     from cython.cimports.walkback.code.effects import Effect, Flow
     from cython.cimports.walkback.proof._code import Code
     from cython.cimports.walkback.proof.values import Way
 else:
+    from walkback.base.growing import Growing
     from walkback.code._instruction import Instruction
     from walkback.code._listing import decode
     from walkback.code.effects import Effect, Flow
@@ -33,42 +35,6 @@ _LOWEST = cython.declare(cython.longlong, 64)
 """Smaller numbers are no addresses."""
 
 
-@cython.final
-@cython.cclass
-class Ways:
-    """What was found: rows of a range, an address, and a `Way`."""
-
-    rows: cython.ulonglong[:, ::1]
-    count: cython.Py_ssize_t
-
-    def __init__(self):
-        self.rows = memoryview(np.zeros((1 << 12, 3), np.uint64))
-        self.count = 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
-    def add(self, number: cython.Py_ssize_t, address: cython.ulonglong, way: cython.int) -> cython.int:
-        if self.count == self.rows.shape[0]:
-            self._grow()
-        self.rows[self.count, 0] = cython.cast(cython.ulonglong, number)
-        self.rows[self.count, 1] = address
-        self.rows[self.count, 2] = way
-        self.count += 1
-        return 0
-
-    @cython.cfunc
-    @cython.with_gil
-    @cython.exceptval(-1, check=False)
-    def _grow(self) -> cython.int:
-        self.rows = memoryview(longer(np.asarray(self.rows), 2 * self.rows.shape[0]))
-        return 0
-
-    def all(self):
-        """The rows."""
-        return np.asarray(self.rows)[: self.count].copy()
-
-
 class Scan(NamedTuple):
     """What the first look found."""
 
@@ -77,7 +43,7 @@ class Scan(NamedTuple):
     written: U64
     """The registers that each range changes, as bits: all of them if it calls or jumps elsewhere."""
     ways: U64
-    """The rows of `Ways`: how control leaves ranges."""
+    """How control leaves ranges: rows of a range, an address, and a `Way`."""
     called: Bools
     """Which of the wanted addresses are called."""
     named: U64
@@ -91,10 +57,10 @@ def scan(code, image, ranges, wanted):
     targets = np.zeros(len(image.data) // 8 + 1, np.uint8)
     returns, called = np.zeros(len(ranges.start), np.uint8), np.zeros(len(wanted), np.uint8)
     written = np.zeros(len(ranges.start), np.uint64)
-    ways, named = Ways(), Ways()
+    ways, named = Growing(3), Growing(1)
     _scan(code, ranges.start, ranges.size, ranges.pos, wanted, returns, written, called, ways, named, targets)
     return Scan(
-        returns.astype(np.bool_), written, ways.all(), called.astype(np.bool_), np.unique(named.all()[:, 1]), targets
+        returns.astype(np.bool_), written, ways.rows(), called.astype(np.bool_), np.unique(named.rows()), targets
     )
 
 
@@ -108,8 +74,8 @@ def _scan(
     returns: cython.uchar[::1],
     written: cython.ulonglong[::1],
     called: cython.uchar[::1],
-    ways: Ways,
-    named: Ways,
+    ways: Growing,
+    named: Growing,
     targets: cython.uchar[::1],
 ):
     i: cython.Py_ssize_t
@@ -181,7 +147,7 @@ def _changed(one: Instruction) -> cython.ulonglong:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(-1, check=False)
-def constant(code: Code, one: Instruction, constants: cython.longlong[::1], named: Ways) -> cython.int:
+def constant(code: Code, one: Instruction, constants: cython.longlong[::1], named: Growing) -> cython.int:
     """Note the address of data that an instruction names, in one part or as the second after the register's first."""
     address: cython.longlong = one.offset
     if one.effect == Effect.CONSTANT:
@@ -192,7 +158,7 @@ def constant(code: Code, one: Instruction, constants: cython.longlong[::1], name
     elif one.base >= 0:
         return 0
     if address > _LOWEST and code.is_data(cython.cast(cython.ulonglong, address)):
-        named.add(0, cython.cast(cython.ulonglong, address), 0)
+        named.add(cython.cast(cython.ulonglong, address))
     return 0
 
 

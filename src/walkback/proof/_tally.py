@@ -3,16 +3,17 @@
 import cython
 import numpy as np
 
-from walkback.base.arrays import longer
 from walkback.base.views import takes_views
 
 if cython.compiled:
+    from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.proof._claims import Claims
     from cython.cimports.walkback.proof._state import State
     from cython.cimports.walkback.proof._unit import Unit
     from cython.cimports.walkback.proof._walk import Walk
     from cython.cimports.walkback.proof.values import Verdict, Why
 else:
+    from walkback.base.growing import Growing
     from walkback.proof._claims import Claims
     from walkback.proof._state import State
     from walkback.proof._unit import Unit
@@ -21,61 +22,10 @@ else:
 
 _VERDICTS = cython.declare(cython.int, 5)
 _LONGEST_PATH = cython.declare(cython.int, 64)
+_WIDTH = cython.declare(cython.Py_ssize_t, 5)
+"""A mismatch has a range, a unit, an address, bytes, and the register that is wrong."""
 _MOST = cython.declare(cython.Py_ssize_t, 1 << 20)
 """Mismatches of a file that are kept."""
-
-
-@cython.final
-@cython.cclass
-class Mismatches:
-    """Rows of a range, a unit, an address, bytes, and the register that is wrong."""
-
-    rows: cython.ulonglong[:, ::1]
-    count: cython.Py_ssize_t
-
-    def __init__(self):
-        self.rows = memoryview(np.zeros((256, 5), np.uint64))
-        self.count = 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=False)
-    def add(
-        self,
-        number: cython.Py_ssize_t,
-        group: cython.Py_ssize_t,
-        address: cython.ulonglong,
-        size: cython.int,
-        what: cython.int,
-    ) -> cython.int:
-        """Add an instruction, to the row before if it goes on there."""
-        last: cython.Py_ssize_t = self.count - 1
-        if last >= 0 and self.rows[last, 0] == number and self.rows[last, 4] == what:
-            if self.rows[last, 2] + self.rows[last, 3] == address:
-                self.rows[last, 3] += size
-                return 0
-        if self.count == _MOST:
-            return 0
-        if self.count == self.rows.shape[0]:
-            self._grow()
-        self.rows[self.count, 0] = cython.cast(cython.ulonglong, number)
-        self.rows[self.count, 1] = cython.cast(cython.ulonglong, group)
-        self.rows[self.count, 2] = address
-        self.rows[self.count, 3] = size
-        self.rows[self.count, 4] = what
-        self.count += 1
-        return 0
-
-    @cython.cfunc
-    @cython.with_gil
-    @cython.exceptval(-1, check=False)
-    def _grow(self) -> cython.int:
-        self.rows = memoryview(longer(np.asarray(self.rows), 2 * self.rows.shape[0]))
-        return 0
-
-    def all(self):
-        """The rows."""
-        return np.asarray(self.rows)[: self.count].copy()
 
 
 def as_entered(claims, state, count):
@@ -103,9 +53,9 @@ def tally(walk, ranges, unit_first, wanted):
     """Walk through all units: the bytes of each range by verdict, those not known by reason, and what is wrong."""
     verdicts = np.zeros((len(ranges.start), _VERDICTS), np.int64)
     reasons = np.zeros((len(ranges.start), len(Why) if not cython.compiled else 16), np.int64)
-    mismatches = Mismatches()
+    mismatches = Growing(_WIDTH)
     _tally(walk, unit_first, wanted, verdicts, reasons, mismatches)
-    return verdicts, reasons, mismatches.all()
+    return verdicts, reasons, mismatches.rows()
 
 
 @takes_views
@@ -115,7 +65,7 @@ def _tally(
     wanted: cython.const[cython.uchar][::1],
     verdicts: cython.longlong[:, ::1],
     reasons: cython.longlong[:, ::1],
-    mismatches: Mismatches,
+    mismatches: Growing,
 ):
     group: cython.Py_ssize_t
     i: cython.Py_ssize_t
@@ -164,7 +114,7 @@ def _sum_up(
     member: cython.Py_ssize_t,
     verdicts: cython.longlong[:, ::1],
     reasons: cython.longlong[:, ::1],
-    mismatches: Mismatches,
+    mismatches: Growing,
 ) -> cython.int:
     """Count the bytes of one range."""
     number: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.unit.members[walk.unit.first + member])
@@ -191,7 +141,8 @@ def _sum_up(
             if verdict == Verdict.UNKNOWN:
                 reasons[number, walk.unit.what[place]] += size
             elif verdict == Verdict.WRONG:
-                mismatches.add(
+                _add(
+                    mismatches,
                     number,
                     group,
                     walk.unit.start[number] + cython.cast(cython.ulonglong, place - walk.unit.base[member]),
@@ -200,6 +151,28 @@ def _sum_up(
                 )
             place += size
     return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def _add(
+    found: Growing,
+    number: cython.Py_ssize_t,
+    group: cython.Py_ssize_t,
+    address: cython.ulonglong,
+    size: cython.int,
+    what: cython.int,
+) -> cython.int:
+    """Add an instruction to the mismatches, to the last one if it goes on there."""
+    last: cython.Py_ssize_t = found.used - _WIDTH
+    if last >= 0 and found.numbers[last] == number and found.numbers[last + 4] == what:
+        if found.numbers[last + 2] + found.numbers[last + 3] == address:
+            found.numbers[last + 3] += size
+            return 0
+    if found.used == _MOST * _WIDTH:
+        return 0
+    return found.add(number, group, address, size, what)
 
 
 def states(walk, first, end, addresses):
