@@ -46,6 +46,7 @@ KERNELS = (
     "walkback.dwarf._program",
     "walkback.proof._claims",
     "walkback.proof._code",
+    "walkback.proof._effects",
     "walkback.proof._scan",
     "walkback.proof._state",
     "walkback.proof._tally",

@@ -1,7 +1,5 @@
 # The C face of a state, for the walk through code.
 
-from walkback.code._instruction cimport Instruction
-
 cdef class State:
     cdef int registers
     cdef int sp
@@ -41,12 +39,3 @@ cdef class State:
     cdef int forget(self, long long place, int width) noexcept nogil
     cdef int clobber(self, unsigned long long mask) noexcept nogil
     cdef int call(self, unsigned long long changed) noexcept nogil
-    cdef int apply(self, Instruction one, unsigned long long address) noexcept nogil
-    cdef int copy(self, Instruction one, long long value) noexcept nogil
-    cdef int access(self, Instruction one) noexcept nogil
-    cdef int access_one(self, Instruction one, int number, long long place) noexcept nogil
-    cdef long long sum(self, Instruction one) noexcept nogil
-    cdef long long table_value(self, Instruction one) noexcept nogil
-    cdef int table(self, long long address, int width, bint signed) noexcept nogil
-    cdef int compare(self, Instruction one) noexcept nogil
-    cdef bint assume(self, int condition) noexcept nogil

@@ -14,12 +14,14 @@ if cython.compiled:
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code._listing import decode
     from cython.cimports.walkback.code.effects import Effect, Flow
+    from cython.cimports.walkback.proof._effects import added, apply, assume, table_entry
     from cython.cimports.walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, made, moved
     from cython.cimports.walkback.proof.values import Known, Verdict, Why
 else:
     from walkback.code._instruction import Instruction
     from walkback.code._listing import decode
     from walkback.code.effects import Effect, Flow
+    from walkback.proof._effects import added, apply, assume, table_entry
     from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, made, moved
     from walkback.proof.values import Known, Verdict, Why
 
@@ -207,9 +209,9 @@ class Walk:
             if self.one.flow == Flow.CALL or self.one.flow == Flow.CALL_INDIRECT:
                 self.call(address)
             elif self.one.effect or self.one.clobbers:
-                self.state.apply(self.one, address)
+                apply(self.state, self.one, address)
             if self.one.flow == Flow.BRANCH and self.one.condition:
-                self.state.assume(_OPPOSITE[self.one.condition])
+                assume(self.state, _OPPOSITE[self.one.condition])
             at += self.one.length
         return 0
 
@@ -284,7 +286,7 @@ class Walk:
             self.jump()
             return self.is_stub[self.number] != 0  # one that is not bound yet jumps to what is behind its jump
         if self.one.effect or self.one.clobbers:
-            self.state.apply(self.one, address)
+            apply(self.state, self.one, address)
         if flow == Flow.NEXT:
             if self.one.target:
                 self.execute()
@@ -312,13 +314,13 @@ class Walk:
         value: cython.longlong = self.state.values[self.state.sp]
         register: cython.int = self.state.bound_register
         bound: cython.longlong = self.state.bound
-        if self.state.assume(condition):
+        if assume(self.state, condition):
             self.flow_to(self.one.target)
         if self.state.values[self.state.sp] != value:
             self.state.set(self.state.sp, value)
         self.state.bound_register = register
         self.state.bound = bound
-        return self.state.assume(_OPPOSITE[condition])
+        return assume(self.state, _OPPOSITE[condition])
 
     def flow_to(self, address: cython.ulonglong) -> cython.int:
         """Let the state flow to an address; one outside of the unit is another function, or nothing."""
@@ -390,9 +392,9 @@ class Walk:
         """A jump to an address in a register or in memory: through a table, into another function, or somewhere."""
         value: cython.longlong
         if self.one.effect == Effect.ADD_REGISTERS:
-            value = self.state.sum(self.one)
+            value = added(self.state, self.one)
         else:
-            value = self.state.get(self.one.first) if self.one.first >= 0 else self.state.table_value(self.one)
+            value = self.state.get(self.one.first) if self.one.first >= 0 else table_entry(self.state, self.one)
         kind: cython.int = value & KIND_MASK
         if kind == Known.CONSTANT:
             return self.flow_to(cython.cast(cython.ulonglong, value >> OFFSET_SHIFT))

@@ -1,9 +1,11 @@
-"""A value in one number of 64 bits (a face: kernels compile these functions in).
+"""A value in one number of 64 bits, and what is known of it (a face: kernels compile these functions in).
 
 The low 8 bits are a `Known`, the next 16 a register or the number of a table, the rest is an offset with a sign.
 """
 
 import cython
+
+from walkback.proof.values import Known
 
 KIND_MASK = 0xFF
 ID_SHIFT = 8
@@ -18,7 +20,7 @@ OFFSET_SHIFT = 24
 def made(kind: cython.int, number: cython.int, offset: cython.longlong) -> cython.longlong:
     """A value from its three parts; an offset that is beyond all use makes it one that is not followed."""
     if offset >> 38 != 0 and offset >> 38 != -1:
-        return 1
+        return Known.OTHER
     return offset * (1 << OFFSET_SHIFT) + (number << ID_SHIFT) + kind
 
 
@@ -29,8 +31,52 @@ def made(kind: cython.int, number: cython.int, offset: cython.longlong) -> cytho
 def moved(value: cython.longlong, offset: cython.longlong) -> cython.longlong:
     """A value and a number."""
     kind: cython.int = value & KIND_MASK
-    if offset == 0:
+    if offset == 0 or is_vague(kind):
         return value
-    if kind == 3 or kind == 4 or kind == 5 or kind == 7:
+    if kind == Known.CFA or kind == Known.ALIGNED or kind == Known.ENTRY or kind == Known.CONSTANT:
         return made(kind, (value >> ID_SHIFT) & ID_MASK, (value >> OFFSET_SHIFT) + offset)
-    return value if kind == 0 or kind == 2 or kind == 10 else 1
+    return Known.OTHER
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def joined(one: cython.longlong, other: cython.longlong) -> cython.longlong:
+    """What holds whichever of two different values it is."""
+    kind: cython.int = one & KIND_MASK
+    other_kind: cython.int = other & KIND_MASK
+    if kind == Known.ANY or other_kind == Known.ANY:
+        return Known.ANY
+    if is_lost(kind) and is_lost(other_kind):
+        return Known.OTHER
+    if (kind == Known.STACK or other_kind == Known.STACK) and is_on_stack(kind) and is_on_stack(other_kind):
+        return Known.STACK
+    return Known.CONFLICT
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def is_lost(kind: cython.int) -> cython.bint:
+    """Whether this is certainly no value of the entry and no place on the stack."""
+    return kind == Known.OTHER or (kind >= Known.CONSTANT and kind != Known.STACK)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def is_on_stack(kind: cython.int) -> cython.bint:
+    """Whether this is certainly a place on the stack."""
+    return kind == Known.CFA or kind == Known.ALIGNED or kind == Known.STACK
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def is_vague(kind: cython.int) -> cython.bint:
+    """Whether this may be a place on the stack, and nobody knows which."""
+    return kind == Known.ANY or kind == Known.CONFLICT or kind == Known.STACK

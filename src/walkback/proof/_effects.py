@@ -1,0 +1,248 @@
+"""What an instruction makes of a state, and what a branch says of it (compiled)."""
+
+import cython
+
+if cython.compiled:
+    from cython.cimports.walkback.code._instruction import Instruction
+    from cython.cimports.walkback.code.effects import NONE, Condition, Effect
+    from cython.cimports.walkback.proof._state import State
+    from cython.cimports.walkback.proof.packed import (
+        ID_MASK,
+        ID_SHIFT,
+        KIND_MASK,
+        OFFSET_SHIFT,
+        is_on_stack,
+        made,
+        moved,
+    )
+    from cython.cimports.walkback.proof.values import Known
+else:
+    from walkback.code._instruction import Instruction
+    from walkback.code.effects import NONE, Condition, Effect
+    from walkback.proof._state import State
+    from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, is_on_stack, made, moved
+    from walkback.proof.values import Known
+
+_SMALL = cython.declare(cython.longlong, 256)
+"""Numbers below are no addresses, nor sizes that take a register."""
+_NO_BOUND = cython.declare(cython.longlong, -1)
+
+
+def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.int:
+    """What an instruction does."""
+    effect: cython.int = one.effect
+    value: cython.longlong
+    if one.clobbers and effect != Effect.STORE and effect != Effect.LOAD:
+        state.clobber(one.clobbers)
+    if effect == Effect.NOTHING:
+        return 0
+    if effect == Effect.LOAD or effect == Effect.STORE:
+        return _access(state, one)
+    if effect == Effect.COPY:
+        return _copy(state, one, state.get(one.second))
+    if effect == Effect.ADD:
+        return state.set(one.first, moved(state.get(one.base), one.offset))
+    if effect == Effect.ADD_REGISTERS:
+        return state.set(one.first, added(state, one))
+    if effect == Effect.SUBTRACT:
+        value = state.get(one.index)
+        if value & KIND_MASK == Known.CONSTANT:
+            return state.set(one.first, moved(state.get(one.base), -(value >> OFFSET_SHIFT)))
+        value = state.get(one.base)
+        return state.set(one.first, Known.STACK if is_on_stack(value & KIND_MASK) else Known.OTHER)
+    if effect == Effect.CONSTANT:
+        wide: cython.bint = one.offset >= _SMALL or one.offset <= -_SMALL
+        return state.set(
+            one.first,
+            made(Known.CONSTANT, 0, one.offset) if wide else cython.cast(cython.longlong, Known.OTHER),
+        )
+    if effect == Effect.ALIGN:
+        value = state.get(one.base)
+        if is_on_stack(value & KIND_MASK):
+            value = made(Known.ALIGNED, cython.cast(cython.int, (address ^ (address >> 12)) & ID_MASK), 0)
+        return state.set(one.first, value if value & KIND_MASK == Known.ALIGNED else Known.OTHER)
+    if effect == Effect.EXTEND:
+        value = state.get(one.second)
+        if value & KIND_MASK == Known.CONSTANT and (value < 0 or value >> (OFFSET_SHIFT + 31)):
+            value = Known.OTHER
+        keeps: cython.bint = value & KIND_MASK == Known.CONSTANT or value & KIND_MASK == Known.ENTRY_OF_TABLE
+        return _copy(state, one, value if keeps else Known.OTHER)
+    if effect == Effect.LEAVE:
+        value = state.get(one.base)
+        state.set(one.base, state.load(value))
+        return state.set(one.first, moved(value, 8))
+    if effect == Effect.EXCHANGE:
+        value = state.get(one.first)
+        state.set(one.first, state.get(one.second))
+        return state.set(one.second, value)
+    if effect == Effect.LOAD_TABLE:
+        return state.set(one.first, table_entry(state, one))
+    if effect == Effect.SIGN or effect == Effect.AUTHENTICATE:
+        value = state.get(one.first)
+        if value == made(Known.ENTRY if effect == Effect.SIGN else Known.SIGNED, one.first, 0):
+            return state.set(one.first, made(Known.SIGNED if effect == Effect.SIGN else Known.ENTRY, one.first, 0))
+        return state.set(one.first, Known.ANY if value & KIND_MASK == Known.ANY else Known.OTHER)
+    return _compare(state, one)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _copy(state: State, one: Instruction, value: cython.longlong) -> cython.int:
+    """Give a register the value of another, or its lower half; what was found out of the other is true of it."""
+    bounded: cython.bint = state.bound_register == one.second
+    state.set(one.first, value)
+    if bounded:
+        state.bound_register = one.first
+    return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _access(state: State, one: Instruction) -> cython.int:
+    """Load or store registers."""
+    base: cython.longlong = state.get(one.base)
+    place: cython.longlong = moved(base, one.offset)
+    i: cython.int
+    number: cython.int
+    if one.index >= 0:
+        place = Known.OTHER
+        if one.effect == Effect.STORE:
+            # What is stored behind an index goes into an array, and not over what was saved.
+            state.clobber(one.clobbers)
+            return 0
+    if one.before:
+        place = moved(place, one.moved)
+    if one.effect == Effect.STORE and one.first == NONE:
+        if one.target == 0:  # else its length is in a register, and it keeps to what it is for
+            state.store(place, one.width, Known.OTHER)
+    else:
+        for i in range(one.count):
+            number = one.first
+            if one.count > 2:
+                number = (one.first + i) & 15
+            elif i:
+                number = one.second
+            if one.effect == Effect.STORE or number != one.base or one.moved == 0:
+                _access_one(state, one, number, moved(place, i * one.width))
+    if one.moved:
+        state.set(one.base, moved(base, one.moved))
+        if one.effect == Effect.LOAD and one.first == one.base:
+            _access_one(state, one, one.first, place)
+    state.clobber(one.clobbers)
+    return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _access_one(state: State, one: Instruction, number: cython.int, place: cython.longlong) -> cython.int:
+    if one.effect == Effect.STORE:
+        return state.store(place, one.width, state.get(number))
+    return state.set(number, state.load(place) if one.width >= 8 else cython.cast(cython.longlong, Known.OTHER))
+
+
+def added(state: State, one: Instruction) -> cython.longlong:
+    """Add base, index * scale and offset."""
+    base: cython.longlong = state.get(one.base)
+    index: cython.longlong = state.get(one.index)
+    kind: cython.int = base & KIND_MASK
+    other: cython.int = index & KIND_MASK
+    if other == Known.CONSTANT and kind != Known.ENTRY_OF_TABLE:
+        return moved(base, (index >> OFFSET_SHIFT) * one.scale + one.offset)
+    if kind == Known.CONSTANT and one.scale == 1 and other != Known.ENTRY_OF_TABLE:
+        return moved(index, (base >> OFFSET_SHIFT) + one.offset)
+    if kind == Known.ENTRY_OF_TABLE and other == Known.CONSTANT and one.scale == 1:
+        kind, other = other, kind
+        base, index = index, base
+    if kind == Known.CONSTANT and other == Known.ENTRY_OF_TABLE:
+        number: cython.int = (index >> ID_SHIFT) & ID_MASK
+        state.tables[number, 3] = (base >> OFFSET_SHIFT) + one.offset
+        state.tables[number, 4] = one.scale
+        return made(Known.PLACE_OF_TABLE, number, 0)
+    if is_on_stack(kind) or is_on_stack(other):
+        return Known.STACK
+    return Known.ANY if kind == Known.ANY or other == Known.ANY else Known.OTHER
+
+
+def table_entry(state: State, one: Instruction) -> cython.longlong:
+    """What is loaded from base + index * scale + offset: an entry, if one of the two has the address of a table."""
+    address: cython.longlong = one.offset
+    base: cython.longlong = state.get(one.base)
+    index: cython.longlong = state.get(one.index)
+    register: cython.int = one.index
+    is_table: cython.bint = one.base == NONE and one.index != NONE and one.offset != 0
+    if one.index == NONE:
+        return Known.OTHER
+    if base & KIND_MASK == Known.CONSTANT:
+        address += base >> OFFSET_SHIFT
+        is_table = True
+    elif index & KIND_MASK == Known.CONSTANT and one.scale == 1:
+        address += index >> OFFSET_SHIFT
+        register = one.base
+        is_table = True
+    if not is_table:
+        return Known.OTHER
+    number: cython.int = _table(state, address, one.width, one.signed)
+    if number < 0:
+        return Known.OTHER
+    with cython.boundscheck(False):
+        if state.bound_register == register and state.bound > state.tables[number, 2]:
+            state.tables[number, 2] = state.bound
+    return made(Known.ENTRY_OF_TABLE, number, 0)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _table(state: State, address: cython.longlong, width: cython.int, signed: cython.bint) -> cython.int:
+    """The number of a table: its address, its width with the sign, its bound, what counts from, and the scale."""
+    i: cython.int
+    shape: cython.longlong = -width if signed else width
+    for i in range(state.table_count):
+        if state.tables[i, 0] == address and state.tables[i, 1] == shape:
+            return i
+    if state.table_count == state.tables.shape[0]:
+        return -1
+    i = state.table_count
+    state.tables[i, 0] = address
+    state.tables[i, 1] = shape
+    state.tables[i, 2] = _NO_BOUND
+    state.tables[i, 3] = 0
+    state.tables[i, 4] = 1
+    state.table_count += 1
+    return i
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _compare(state: State, one: Instruction) -> cython.int:
+    """Remember what was compared."""
+    state.compared = 0 if one.signed and one.effect == Effect.COMPARE_CONSTANT else one.effect
+    state.compared_first = one.first
+    state.compared_second = one.second
+    state.compared_number = one.offset
+    return 0
+
+
+def assume(state: State, condition: cython.int) -> cython.bint:
+    """What a condition says of what was compared; returns False if it cannot hold."""
+    one: cython.longlong
+    other: cython.longlong
+    if state.compared == Effect.COMPARE_CONSTANT:
+        if condition == Condition.BELOW_EQUAL or condition == Condition.BELOW:
+            state.bound_register = state.compared_first
+            state.bound = state.compared_number + (condition == Condition.BELOW_EQUAL)
+    elif state.compared == Effect.COMPARE and condition == Condition.EQUAL:
+        # The loop that touches each page of a large frame ends when the stack pointer is where it has to be.
+        one = state.get(state.compared_first)
+        other = state.get(state.compared_second)
+        if state.compared_first == state.sp:
+            one, other = other, one
+        if (state.compared_first == state.sp or state.compared_second == state.sp) and one & KIND_MASK == Known.CFA:
+            if other & KIND_MASK == Known.CFA and other != one:
+                return False
+            state.set(state.sp, one)
+    return True
