@@ -46,7 +46,9 @@ KERNELS = (
     "walkback.dwarf._program",
     "walkback.proof._claims",
     "walkback.proof._code",
+    "walkback.proof._edges",
     "walkback.proof._effects",
+    "walkback.proof._rows",
     "walkback.proof._scan",
     "walkback.proof._state",
     "walkback.proof._tally",
@@ -71,6 +73,7 @@ KERNELS = (
 FACES = (
     "walkback.base.leb128",
     "walkback.base.mixing",
+    "walkback.base.searching",
     "walkback.capture.perfdata.layout",
     "walkback.cbf.layout",
     "walkback.code.aarch64.fields",

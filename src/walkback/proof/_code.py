@@ -6,8 +6,10 @@ from walkback.base.bits import WORD
 
 if cython.compiled:
     from cython.cimports.walkback.base.cursor import as_signed
+    from cython.cimports.walkback.base.searching import last
 else:
     from walkback.base.cursor import as_signed
+    from walkback.base.searching import last
 
 _AMD64 = cython.declare(cython.int, 0)
 _AARCH64 = cython.declare(cython.int, 1)
@@ -51,7 +53,7 @@ class Code:
 
     def place(self, address: cython.ulonglong) -> cython.Py_ssize_t:
         """Where an address is in the buffer; -1 if it is not there."""
-        part: cython.Py_ssize_t = _last(self.start, address)
+        part: cython.Py_ssize_t = last(self.start, self.start.shape[0], address)
         if part < 0 or address >= self.end[part]:
             return -1
         return cython.cast(cython.Py_ssize_t, self.pos[part]) + cython.cast(
@@ -60,23 +62,23 @@ class Code:
 
     def is_data(self, address: cython.ulonglong) -> cython.bint:
         """Whether an address is in a part that has no code."""
-        part: cython.Py_ssize_t = _last(self.start, address)
+        part: cython.Py_ssize_t = last(self.start, self.start.shape[0], address)
         return part >= 0 and address < self.end[part] and not self.executable[part]
 
     def is_silent(self, address: cython.ulonglong) -> cython.bint:
         """Whether a function does not come back."""
-        part: cython.Py_ssize_t = _last(self.silent, address)
+        part: cython.Py_ssize_t = last(self.silent, self.silent.shape[0], address)
         return part >= 0 and self.silent[part] == address
 
     def changed_by(self, address: cython.ulonglong) -> cython.ulonglong:
         """The registers that a function changes, as bits; `ok` says whether it is known to come back."""
-        part: cython.Py_ssize_t = _last(self.returning, address)
+        part: cython.Py_ssize_t = last(self.returning, self.returning.shape[0], address)
         self.ok = part >= 0 and self.returning[part] == address
         return self.written[part] if self.ok else _ALL
 
     def room(self, address: cython.ulonglong) -> cython.longlong:
         """How many bytes there are from an address to the next that the code names."""
-        after: cython.Py_ssize_t = _last(self.named, address) + 1
+        after: cython.Py_ssize_t = last(self.named, self.named.shape[0], address) + 1
         if after == self.named.shape[0]:
             return _FAR
         return cython.cast(cython.longlong, self.named[after] - address)
@@ -118,21 +120,3 @@ def _operand_size(modrm: cython.int) -> cython.int:
     """Bytes of the operand of a `nop` of AMD64, which is at a register and a distance."""
     size: cython.int = 2 if modrm & 7 == 4 else 1
     return size + (1 if modrm >> 6 == 1 else 4 if modrm >> 6 == 2 else 0)
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _last(sorted_: cython.const[cython.ulonglong][::1], wanted: cython.ulonglong) -> cython.Py_ssize_t:
-    """The last of these numbers that is not larger; -1 if all are."""
-    low: cython.Py_ssize_t = 0
-    high: cython.Py_ssize_t = sorted_.shape[0]
-    with cython.boundscheck(False):
-        while low < high:
-            middle: cython.Py_ssize_t = (low + high) // 2
-            if sorted_[middle] <= wanted:
-                low = middle + 1
-            else:
-                high = middle
-    return low - 1

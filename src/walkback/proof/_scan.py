@@ -11,6 +11,7 @@ from walkback.base.views import takes_views
 
 if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
+    from cython.cimports.walkback.base.searching import last
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code._listing import decode
     from cython.cimports.walkback.code.effects import Effect, Flow
@@ -18,6 +19,7 @@ if cython.compiled:
     from cython.cimports.walkback.proof.values import Way
 else:
     from walkback.base.growing import Growing
+    from walkback.base.searching import last
     from walkback.code._instruction import Instruction
     from walkback.code._listing import decode
     from walkback.code.effects import Effect, Flow
@@ -170,15 +172,7 @@ def mark(
     wanted: cython.const[cython.ulonglong][::1], called: cython.uchar[::1], address: cython.ulonglong
 ) -> cython.int:
     """Mark an address if it is one of those wanted."""
-    low: cython.Py_ssize_t = 0
-    high: cython.Py_ssize_t = wanted.shape[0]
-    with cython.boundscheck(False):
-        while low < high:
-            middle: cython.Py_ssize_t = (low + high) // 2
-            if wanted[middle] < address:
-                low = middle + 1
-            else:
-                high = middle
-        if low < wanted.shape[0] and wanted[low] == address:
-            called[low] = 1
+    number: cython.Py_ssize_t = last(wanted, wanted.shape[0], address)
+    if number >= 0 and wanted[number] == address:
+        called[number] = 1
     return 0

@@ -9,14 +9,12 @@ if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.proof._claims import Claims
     from cython.cimports.walkback.proof._state import State
-    from cython.cimports.walkback.proof._unit import Unit
     from cython.cimports.walkback.proof._walk import Walk
     from cython.cimports.walkback.proof.values import Verdict, Why
 else:
     from walkback.base.growing import Growing
     from walkback.proof._claims import Claims
     from walkback.proof._state import State
-    from walkback.proof._unit import Unit
     from walkback.proof._walk import Walk
     from walkback.proof.values import Verdict, Why
 
@@ -42,11 +40,6 @@ def _as_entered(claims: Claims, state: State, found: cython.uchar[::1]):
         for number in range(found.shape[0]):
             state.enter()
             found[number] = claims.judge(state, number) == Verdict.PROVED
-
-
-def walker(code, claims, state, ranges, members):
-    """A walk through units; their ranges are stretches of `members`."""
-    return Walk(Unit(ranges, members), code, claims, state, ranges)
 
 
 def tally(walk, ranges, unit_first, wanted):
@@ -197,7 +190,7 @@ def _states(walk: Walk, first: cython.Py_ssize_t, end: cython.Py_ssize_t, addres
         if walk.unit.owner[place] - 1 != block or place < at:
             block = walk.unit.owner[place] - 1
             at = walk.unit.block_place[block]
-            walk.return_to(block)
+            walk.unit.take_up(block)
         walk.go_on(at, place)
         at = place
         registers = [walk.state.values[i] for i in range(walk.state.registers)]

@@ -2,13 +2,11 @@ from collections.abc import Sequence
 
 from walkback.base.arrays import I64, U8, U64
 from walkback.proof._claims import Claims
-from walkback.proof._code import Code
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
 from walkback.proof.ranges import Ranges
 
 def as_entered(claims: Claims, state: State, count: int) -> U8: ...
-def walker(code: Code, claims: Claims, state: State, ranges: Ranges, members: I64) -> Walk: ...
 def tally(walk: Walk, ranges: Ranges, unit_first: I64, wanted: U8) -> tuple[I64, I64, U64]: ...
 def instructions(walk: Walk, first: int, end: int) -> list[tuple[int, int, int, int]]: ...
 def states(

@@ -9,10 +9,20 @@ cdef class Unit:
     cdef const long long[::1] pos
     # Those of this unit
     cdef const long long[::1] members
+    cdef unsigned long long[::1] address
     cdef long long[::1] base
     cdef Py_ssize_t first
     cdef Py_ssize_t count
     cdef long long total
+    # The range where the walk is, and with what it comes
+    cdef Py_ssize_t member
+    cdef Py_ssize_t number
+    cdef long long begin
+    cdef long long end
+    cdef long long code_at
+    cdef State state
+    cdef long long source
+    cdef bint assumed
     # For each byte of it
     cdef int[::1] head
     cdef int[::1] owner
@@ -42,9 +52,14 @@ cdef class Unit:
     cdef Py_ssize_t member_of(self, long long place) noexcept nogil
     cdef long long place_of(self, unsigned long long address) noexcept nogil
     cdef unsigned long long address_of(self, long long place) noexcept nogil
-    cdef Py_ssize_t keep(self, State state) except -1 nogil
+    cdef int enter(self, long long place) noexcept nogil
+    cdef Py_ssize_t keep(self) except -1 nogil
     cdef int enqueue(self, Py_ssize_t block) noexcept nogil
     cdef Py_ssize_t next(self) noexcept nogil
-    cdef Py_ssize_t begin(self, State state, long long place, long long source, bint assumed) except -1 nogil
-    cdef int flow(self, State state, long long place, long long source, bint assumed) except -1 nogil
+    cdef Py_ssize_t start_block(self, long long place) except -1 nogil
+    cdef int renew(self, Py_ssize_t block) except -1 nogil
+    cdef int flow(self, long long place) except -1 nogil
+    cdef int flow_to(self, unsigned long long address) except -1 nogil
+    cdef int take_up(self, Py_ssize_t block) noexcept nogil
+    cdef bint is_of_another(self, long long place, Py_ssize_t block) noexcept nogil
     cdef bint is_inside(self, long long place, Py_ssize_t block) noexcept nogil

@@ -1,7 +1,7 @@
 """The memory of a walk: a unit's bytes, and the blocks that its code is cut into where ways meet (compiled).
 
 A unit is a range of the table, or several that jump into each other. Its bytes are numbered through all its ranges:
-such a number is a *place*.
+such a number is a *place*. The walk is in one of the ranges, with a state that comes from a source.
 """
 
 import cython
@@ -10,9 +10,9 @@ import numpy as np
 from walkback.base.arrays import longer
 
 if cython.compiled:
-    from cython.cimports.walkback.proof._state import State
+    from cython.cimports.walkback.base.searching import last
 else:
-    from walkback.proof._state import State
+    from walkback.base.searching import last
 
 _LARGEST = cython.declare(cython.longlong, 1 << 22)
 """Bytes of a unit; larger ones are not walked."""
@@ -25,7 +25,8 @@ _ARENA = cython.declare(cython.Py_ssize_t, 1 << 24)
 class Unit:
     """One after the other."""
 
-    def __init__(self, ranges, members):
+    def __init__(self, state, ranges, members):
+        self.state = state
         self.start = memoryview(ranges.start)
         self.size = memoryview(ranges.size)
         self.pos = memoryview(ranges.pos)
@@ -35,7 +36,8 @@ class Unit:
         )
         self.queue = memoryview(np.zeros(256, np.int32))
         self.arena = memoryview(np.zeros(1 << 14, np.int64))
-        self.base = memoryview(np.zeros(16, np.int64))
+        self.address = memoryview(np.zeros(16, np.uint64))
+        self.base = memoryview(np.zeros(17, np.int64))
         self.room(1 << 12)
 
     def room(self, size: cython.Py_ssize_t) -> cython.int:
@@ -52,6 +54,7 @@ class Unit:
     def room_for_members(self) -> cython.int:
         """Make room for the ranges of this unit."""
         with cython.gil:
+            self.address = memoryview(np.zeros(2 * self.count, np.uint64))
             self.base = memoryview(np.zeros(2 * self.count + 1, np.int64))
         return 0
 
@@ -83,9 +86,12 @@ class Unit:
         self.block_count = self.queued = self.arena_used = 0
         self.is_full = False
         self.total = 0
+        self.source = -1
+        self.assumed = False
         if self.base.shape[0] <= self.count:
             self.room_for_members()
         for i in range(self.count):
+            self.address[i] = self.start[self.members[first + i]]
             self.base[i] = total
             total += self.size[self.members[first + i]]
             if total > _LARGEST:
@@ -117,37 +123,38 @@ class Unit:
 
     def place_of(self, address: cython.ulonglong) -> cython.longlong:
         """The place of an address; -1 outside of the unit."""
-        low: cython.Py_ssize_t = 0
-        high: cython.Py_ssize_t = self.count
+        member: cython.Py_ssize_t = last(self.address, self.count, address)
         with cython.boundscheck(False):
-            while high - low > 1:
-                middle: cython.Py_ssize_t = (low + high) // 2
-                if self.start[self.members[self.first + middle]] <= address:
-                    low = middle
-                else:
-                    high = middle
-            number: cython.longlong = self.members[self.first + low]
-            if address < self.start[number] or address - self.start[number] >= cython.cast(
-                cython.ulonglong, self.size[number]
+            if member < 0 or address - self.address[member] >= cython.cast(
+                cython.ulonglong, self.base[member + 1] - self.base[member]
             ):
                 return -1
-            return self.base[low] + cython.cast(cython.longlong, address - self.start[number])
+            return self.base[member] + cython.cast(cython.longlong, address - self.address[member])
 
     def address_of(self, place: cython.longlong) -> cython.ulonglong:
         """The address of a place."""
         member: cython.Py_ssize_t = self.member_of(place)
-        return self.start[self.members[self.first + member]] + cython.cast(cython.ulonglong, place - self.base[member])
+        return self.address[member] + cython.cast(cython.ulonglong, place - self.base[member])
 
-    def keep(self, state: State) -> cython.Py_ssize_t:
-        """Store a state; returns where."""
+    def enter(self, place: cython.longlong) -> cython.int:
+        """Let the walk be in the range of a place."""
+        self.member = self.member_of(place)
+        self.number = cython.cast(cython.Py_ssize_t, self.members[self.first + self.member])
+        self.begin = self.base[self.member]
+        self.end = self.base[self.member + 1]
+        self.code_at = self.pos[self.number] - self.begin
+        return 0
+
+    def keep(self) -> cython.Py_ssize_t:
+        """Store the state; returns where."""
         at: cython.Py_ssize_t = self.arena_used
-        if at + state.size() > _ARENA:
+        if at + self.state.size() > _ARENA:
             self.is_full = True
             at = 0
-        while at + state.size() > self.arena.shape[0]:
+        while at + self.state.size() > self.arena.shape[0]:
             self.more_arena()
-        state.write(self.arena, at)
-        self.arena_used = at + state.size()
+        self.state.write(self.arena, at)
+        self.arena_used = at + self.state.size()
         return at
 
     def enqueue(self, block: cython.Py_ssize_t) -> cython.int:
@@ -190,9 +197,7 @@ class Unit:
             self.block_waits[block] = 0
         return block
 
-    def begin(
-        self, state: State, place: cython.longlong, source: cython.longlong, assumed: cython.bint
-    ) -> cython.Py_ssize_t:
+    def start_block(self, place: cython.longlong) -> cython.Py_ssize_t:
         """Let a block begin at a place; it is not put into the queue."""
         block: cython.Py_ssize_t = self.block_count
         if block == self.block_place.shape[0]:
@@ -201,35 +206,56 @@ class Unit:
         with cython.boundscheck(False):
             self.block_place[block] = place
             self.block_end[block] = self.total
-            self.block_source[block] = source
             self.block_waits[block] = 0
-            self.block_assumed[block] = assumed
-            self.block_state[block] = self.keep(state)
+            self.renew(block)
             self.head[place] = cython.cast(cython.int, block + 1)
             other: cython.Py_ssize_t = self.owner[place] - 1
-            if other >= 0 and self.is_inside(place, other):
+            if self.is_inside(place, other):
                 # It was part of a block, which ends here from now on.
                 self.block_end[other] = place
                 self.enqueue(other)
         return block
 
-    def flow(self, state: State, place: cython.longlong, source: cython.longlong, assumed: cython.bint) -> cython.int:
-        """Come to a place with a state: a new block begins there, or the one that does knows less from now on."""
+    def renew(self, block: cython.Py_ssize_t) -> cython.int:
+        """Let a block begin with the state as it is."""
+        self.block_state[block] = self.keep()
+        self.block_source[block] = self.source
+        self.block_assumed[block] = self.assumed
+        return 0
+
+    def flow(self, place: cython.longlong) -> cython.int:
+        """Come to a place with the state: a new block begins there, or the one that does knows less from now on."""
         block: cython.Py_ssize_t = self.head[place] - 1
         if block < 0:
-            self.enqueue(self.begin(state, place, source, assumed))
-        elif self.block_assumed[block] and not assumed:
+            self.enqueue(self.start_block(place))
+        elif self.block_assumed[block] and not self.assumed:
             # What is known goes before what was assumed.
-            self.block_assumed[block] = 0
-            self.block_state[block] = self.keep(state)
-            self.block_source[block] = source
+            self.renew(block)
             self.enqueue(block)
-        elif self.block_assumed[block] or not assumed:
-            if state.join(self.arena, cython.cast(cython.Py_ssize_t, self.block_state[block])):
+        elif self.block_assumed[block] or not self.assumed:
+            if self.state.join(self.arena, cython.cast(cython.Py_ssize_t, self.block_state[block])):
                 self.enqueue(block)
         return 0
 
-    def is_inside(self, place: cython.longlong, block: cython.Py_ssize_t) -> cython.bint:
-        """Whether a place is within a block, behind its beginning."""
+    def flow_to(self, address: cython.ulonglong) -> cython.int:
+        """Come to an address; one outside of the unit is another function, or nothing."""
+        place: cython.longlong = self.place_of(address)
+        return self.flow(place) if place >= 0 else 0
+
+    def take_up(self, block: cython.Py_ssize_t) -> cython.int:
+        """Let the walk be where a block begins, with its state."""
+        self.state.read(self.arena, cython.cast(cython.Py_ssize_t, self.block_state[block]))
+        self.assumed = self.block_assumed[block] != 0
+        self.enter(self.block_place[block])
+        return 0
+
+    def is_of_another(self, place: cython.longlong, block: cython.Py_ssize_t) -> cython.bint:
+        """Whether a place that the walk of a block comes to is part of another one."""
         with cython.boundscheck(False):
-            return self.block_place[block] < place < self.block_end[block]
+            owner: cython.Py_ssize_t = self.owner[place] - 1
+            return self.head[place] != 0 or (owner != block and self.is_inside(place, owner))
+
+    def is_inside(self, place: cython.longlong, block: cython.Py_ssize_t) -> cython.bint:
+        """Whether a place is within a block, behind its beginning; -1 is none."""
+        with cython.boundscheck(False):
+            return block >= 0 and self.block_place[block] < place < self.block_end[block]

@@ -1,1 +1,8 @@
-class Walk: ...
+from walkback.base.arrays import I64
+from walkback.proof._claims import Claims
+from walkback.proof._code import Code
+from walkback.proof._state import State
+from walkback.proof.ranges import Ranges
+
+class Walk:
+    def __init__(self, code: Code, claims: Claims, state: State, ranges: Ranges, members: I64) -> None: ...

@@ -182,7 +182,7 @@ class Prover:
         back = may & ~np.isin(ranges.start, silent)
         known = Known(silent, ranges.start[back], seen.written[back], seen.named, seen.targets)
         units = together(ranges, seen.ways)
-        walk = _tally.walker(Code(self.image, known), claims, state, ranges, units.members)
+        walk = Walk(Code(self.image, known), claims, state, ranges, units.members)
         wanted = np.ones(len(ranges.start), np.uint8)
         if only is not None:
             wanted[:] = [self.section_of(start) in only for start in ranges.start.tolist()]

@@ -1,0 +1,24 @@
+"""Searching sorted numbers (a face: kernels compile this in)."""
+
+import cython
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def last(
+    numbers: cython.const[cython.ulonglong][::1], count: cython.Py_ssize_t, wanted: cython.ulonglong
+) -> cython.Py_ssize_t:
+    """The last of the first `count` numbers that is not larger than the one wanted; -1 if all are."""
+    low: cython.Py_ssize_t = 0
+    high: cython.Py_ssize_t = count
+    middle: cython.Py_ssize_t
+    with cython.boundscheck(False):
+        while low < high:
+            middle = (low + high) // 2
+            if numbers[middle] <= wanted:
+                low = middle + 1
+            else:
+                high = middle
+    return low - 1

@@ -1,0 +1,41 @@
+# The C face of edges, for the walk along them.
+
+from walkback.code._instruction cimport Instruction
+from walkback.proof._code cimport Code
+from walkback.proof._rows cimport Rows
+from walkback.proof._state cimport State
+from walkback.proof._unit cimport Unit
+
+cdef class Edges:
+    cdef Code code
+    cdef State state
+    cdef Unit unit
+    cdef Rows rows
+    # The instruction that was read last
+    cdef Instruction one
+    cdef unsigned long long address
+    cdef Instruction other
+    # Of the ranges of the table
+    cdef const unsigned char[::1] is_stub
+    # Where exceptions go on: from where to where calls are, and the place
+    cdef const long long[::1] pad_first
+    cdef const unsigned long long[::1] pad_start
+    cdef const unsigned long long[::1] pad_end
+    cdef const unsigned long long[::1] pad_place
+    # Whether the last call may not come back, a jump was not understood, and instructions of the unit are marked
+    cdef bint doubt
+    cdef bint unresolved
+    cdef bint swept
+
+    cdef int clear(self) noexcept nogil
+    cdef int read(self, long long place) noexcept nogil
+    cdef bint step(self) except -1 nogil
+    cdef int execute(self) noexcept nogil
+    cdef bint branch(self) except -1 nogil
+    cdef bint call(self) except -1 nogil
+    cdef int catch(self) except -1 nogil
+    cdef int take_arguments(self, long long place, long long value) noexcept nogil
+    cdef int jump(self) except -1 nogil
+    cdef bint follow_table(self, int number, bint is_relative) except -1 nogil
+    cdef bint can_begin(self, long long place) noexcept nogil
+    cdef int sweep(self) noexcept nogil

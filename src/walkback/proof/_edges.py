@@ -1,0 +1,221 @@
+"""Where control goes from an instruction: the state changes, and flows to all that can come next (compiled)."""
+
+import cython
+
+from walkback.base.bits import WORD
+
+if cython.compiled:
+    from cython.cimports.walkback.base.searching import last
+    from cython.cimports.walkback.code._instruction import Instruction
+    from cython.cimports.walkback.code._listing import decode
+    from cython.cimports.walkback.code.effects import Effect, Flow
+    from cython.cimports.walkback.proof._effects import added, apply, assume, table_entry
+    from cython.cimports.walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, made, moved
+    from cython.cimports.walkback.proof.values import Known, Verdict
+else:
+    from walkback.base.searching import last
+    from walkback.code._instruction import Instruction
+    from walkback.code._listing import decode
+    from walkback.code.effects import Effect, Flow
+    from walkback.proof._effects import added, apply, assume, table_entry
+    from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, made, moved
+    from walkback.proof.values import Known, Verdict
+
+_ALL = cython.declare(cython.ulonglong, WORD)
+_PATTERN = cython.declare(cython.uchar, 6)
+"""Bytes of an instruction that `exrl` executes."""
+_ENTRIES = cython.declare(cython.longlong, 1 << 14)
+"""Of a table of jumps."""
+if cython.compiled:
+    _OPPOSITE = cython.declare(cython.const[cython.uchar][::1])
+_OPPOSITE = memoryview(bytes([0, 2, 1, 6, 5, 4, 3]))
+"""The `Condition` that holds where each does not."""
+_POPPED = cython.declare(cython.longlong, 4096)
+"""Bytes of arguments at most that an exception takes off the stack."""
+
+
+@cython.final
+@cython.cclass
+class Edges:
+    """Those from one instruction, which was read last."""
+
+    def __init__(self, code, state, unit, rows, ranges):
+        self.code, self.state, self.unit, self.rows = code, state, unit, rows
+        self.one, self.other = Instruction(), Instruction()
+        self.is_stub = memoryview(ranges.is_stub)
+        self.pad_first = memoryview(ranges.pad_first)
+        self.pad_start, self.pad_end, self.pad_place = (memoryview(column.copy()) for column in ranges.pads.T)
+        self.clear()
+
+    def clear(self) -> cython.int:
+        """Begin with another unit."""
+        self.unresolved = self.swept = self.doubt = False
+        return 0
+
+    def read(self, place: cython.longlong) -> cython.int:
+        """Read the instruction at a place of the range where the walk is; returns its `Flow`."""
+        with cython.boundscheck(False):
+            self.address = self.unit.address[self.unit.member] + cython.cast(cython.ulonglong, place - self.unit.begin)
+        pos: cython.longlong = self.unit.code_at + place
+        decode(self.code.machine, self.code.data, pos, self.unit.code_at + self.unit.end, self.address, self.one)
+        return self.one.flow
+
+    def step(self) -> cython.bint:
+        """Let the instruction happen; returns whether control can go on behind it."""
+        flow: cython.int = self.one.flow
+        if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
+            return self.call()
+        if flow == Flow.JUMP_INDIRECT:
+            self.jump()
+            return self.is_stub[self.unit.number] != 0  # one that is not bound yet jumps to what is behind its jump
+        if self.one.effect or self.one.clobbers:
+            apply(self.state, self.one, self.address)
+        if flow == Flow.NEXT:
+            if self.one.target:
+                self.execute()
+            return True
+        if flow == Flow.BRANCH:
+            return self.branch()
+        if flow == Flow.JUMP:
+            self.unit.flow_to(self.one.target)
+        return False
+
+    def execute(self) -> cython.int:
+        """The instruction that `exrl` executes is a pattern: control never comes to it."""
+        place: cython.longlong = self.unit.place_of(self.one.target)
+        if place >= 0 and not self.unit.owner[place]:
+            self.unit.length[place] = _PATTERN
+        return 0
+
+    def branch(self) -> cython.bint:
+        """Go both ways, each with what the condition says of it; returns whether the second can be."""
+        condition: cython.int = self.one.condition
+        if not condition or not self.state.compared:
+            self.unit.flow_to(self.one.target)
+            return True
+        value: cython.longlong = self.state.values[self.state.sp]
+        register: cython.int = self.state.bound_register
+        bound: cython.longlong = self.state.bound
+        if assume(self.state, condition):
+            self.unit.flow_to(self.one.target)
+        if self.state.values[self.state.sp] != value:
+            self.state.set(self.state.sp, value)
+        self.state.bound_register = register
+        self.state.bound = bound
+        return assume(self.state, _OPPOSITE[condition])
+
+    def call(self) -> cython.bint:
+        """A call: to where exceptions go on, and back if it comes back."""
+        is_direct: cython.bint = self.one.flow == Flow.CALL
+        if is_direct and self.one.target == self.address + self.one.length and self.code.machine == 0:
+            # This is how code finds out where it is.
+            self.state.set(self.state.sp, moved(self.state.get(self.state.sp), -8))
+            self.state.store(self.state.get(self.state.sp), 8, Known.OTHER)
+            return True
+        changed: cython.ulonglong = _ALL
+        self.doubt = True
+        if is_direct:
+            changed = self.code.changed_by(self.one.target)
+            self.doubt = not self.code.ok
+        if self.one.clobbers:
+            self.state.clobber(self.one.clobbers)
+        self.state.call(changed)
+        self.catch()
+        return not is_direct or not self.code.is_silent(self.one.target)
+
+    def catch(self) -> cython.int:
+        """Where an exception that comes out of a call goes on."""
+        first: cython.longlong = self.pad_first[self.unit.number]
+        if first == self.pad_first[self.unit.number + 1]:
+            return 0
+        row: cython.Py_ssize_t = last(self.pad_start, self.pad_start.shape[0], self.address)
+        if row < first or self.address >= self.pad_end[row]:
+            return 0
+        place: cython.longlong = self.unit.place_of(self.pad_place[row])
+        if place >= 0:
+            value: cython.longlong = self.state.get(self.state.sp)
+            self.take_arguments(place, value)
+            self.unit.flow(place)
+            self.state.set(self.state.sp, value)
+        return 0
+
+    def take_arguments(self, place: cython.longlong, value: cython.longlong) -> cython.int:
+        """An exception takes the arguments of the call off the stack; how many the compiler has said elsewhere."""
+        if value & KIND_MASK != Known.CFA or not self.unit.begin <= place < self.unit.end:
+            return 0
+        if self.rows.judge(place) == Verdict.WRONG:
+            wanted: cython.longlong = self.rows.stack_pointer(place)
+            if 0 < (wanted >> OFFSET_SHIFT) - (value >> OFFSET_SHIFT) <= _POPPED and wanted & KIND_MASK == Known.CFA:
+                self.state.set(self.state.sp, wanted)
+        return 0
+
+    def jump(self) -> cython.int:
+        """A jump to an address in a register or in memory: through a table, into another function, or somewhere."""
+        value: cython.longlong
+        if self.one.effect == Effect.ADD_REGISTERS:
+            value = added(self.state, self.one)
+        else:
+            value = self.state.get(self.one.first) if self.one.first >= 0 else table_entry(self.state, self.one)
+        kind: cython.int = value & KIND_MASK
+        if kind == Known.CONSTANT:
+            return self.unit.flow_to(cython.cast(cython.ulonglong, value >> OFFSET_SHIFT))
+        if kind == Known.ENTRY_OF_TABLE or kind == Known.PLACE_OF_TABLE:
+            if self.follow_table((value >> ID_SHIFT) & ID_MASK, kind == Known.PLACE_OF_TABLE):
+                return 0
+            self.unresolved = True
+        elif self.one.index >= 0 or self.state.get(self.state.sp) != made(Known.CFA, 0, -self.state.entry_offset):
+            self.unresolved = True
+        return 0
+
+    def follow_table(self, number: cython.int, is_relative: cython.bint) -> cython.bint:
+        """Go to where the entries of a table lead; returns whether there was one."""
+        address: cython.ulonglong = cython.cast(cython.ulonglong, self.state.tables[number, 0])
+        width: cython.int = cython.cast(cython.int, abs(self.state.tables[number, 1]))
+        limit: cython.longlong = self.state.tables[number, 2]
+        counted: cython.bint = 0 < limit <= _ENTRIES
+        limit = min(limit if counted else _ENTRIES, self.code.room(address) // width)
+        # Code that was not optimized loads the entry without its sign, and extends it afterwards.
+        signed: cython.bint = self.state.tables[number, 1] < 0 or (is_relative and width == 4)
+        entry: cython.longlong
+        place: cython.longlong
+        i: cython.longlong = 0
+        while i < limit:
+            entry = self.code.read(address + i * width, width, signed)
+            if not self.code.ok:
+                break
+            if is_relative:
+                entry = entry * self.state.tables[number, 4] + self.state.tables[number, 3]
+            place = self.unit.place_of(cython.cast(cython.ulonglong, entry))
+            if place >= 0 and (counted or self.can_begin(place)):
+                self.unit.flow(place)
+            elif not counted:
+                break
+            i += 1
+        return i > 0
+
+    def can_begin(self, place: cython.longlong) -> cython.bint:
+        """Whether an instruction begins at a place if the code is read from one end to the other."""
+        if not self.swept:
+            self.sweep()
+            self.swept = True
+        with cython.boundscheck(False):
+            return self.unit.begins[place] != 0
+
+    def sweep(self) -> cython.int:
+        """Mark where instructions begin."""
+        i: cython.Py_ssize_t
+        number: cython.longlong
+        place: cython.longlong
+        pos: cython.longlong
+        with cython.boundscheck(False):
+            for i in range(cython.cast(cython.Py_ssize_t, self.unit.total)):
+                self.unit.begins[i] = 0
+            for i in range(self.unit.count):
+                number = self.unit.members[self.unit.first + i]
+                place = self.unit.base[i]
+                pos = self.unit.pos[number] - place
+                while place < self.unit.base[i + 1]:
+                    self.unit.begins[place] = 1
+                    decode(self.code.machine, self.code.data, pos + place, pos + self.unit.base[i + 1], 0, self.other)
+                    place += self.other.length
+        return 0

@@ -1,0 +1,28 @@
+# The C face of the rows, for the walk past them.
+
+from walkback.proof._claims cimport Claims
+from walkback.proof._state cimport State
+from walkback.proof._unit cimport Unit
+
+cdef class Rows:
+    cdef Claims claims
+    cdef State state
+    cdef Unit unit
+    # Of the ranges of the table
+    cdef const long long[::1] first_row
+    cdef const long long[::1] rows
+    cdef const unsigned int[::1] block
+    cdef const unsigned int[::1] row_offset
+    cdef const unsigned int[::1] row_claims
+    # What was found last: a range, from where to where its row holds, the set of claims, and the one last judged
+    cdef Py_ssize_t number
+    cdef long long begin
+    cdef long long end
+    cdef long long set
+    cdef long long judged
+
+    cdef long long find(self, long long place) noexcept nogil
+    cdef int judge(self, long long place) noexcept nogil
+    cdef int record(self, long long place) noexcept nogil
+    cdef bint suppose(self, long long place) noexcept nogil
+    cdef long long stack_pointer(self, long long place) noexcept nogil

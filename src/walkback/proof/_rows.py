@@ -1,0 +1,89 @@
+"""The rows of a table, judged where the walk is (compiled)."""
+
+import cython
+
+if cython.compiled:
+    from cython.cimports.walkback.proof.values import Verdict, Why
+else:
+    from walkback.proof.values import Verdict, Why
+
+_END = cython.declare(cython.longlong, 1 << 62)
+
+
+@cython.final
+@cython.cclass
+class Rows:
+    """Finds the row of a place, and holds its claims against the state there."""
+
+    def __init__(self, claims, state, unit, ranges):
+        self.claims, self.state, self.unit = claims, state, unit
+        self.first_row = memoryview(ranges.first_row)
+        self.rows = memoryview(ranges.rows)
+        self.block = memoryview(ranges.block)
+        self.row_offset = memoryview(ranges.row_offset)
+        self.row_claims = memoryview(ranges.row_claims)
+        self.number = self.judged = -1
+
+    def find(self, place: cython.longlong) -> cython.longlong:
+        """The set of claims of a place of the range where the walk is; -1 if it has no row."""
+        with cython.boundscheck(False):
+            number: cython.Py_ssize_t = self.unit.number
+            offset: cython.longlong = place - self.unit.begin
+            if self.block[number]:
+                offset %= self.block[number]
+            if number == self.number and self.begin <= offset < self.end:
+                return self.set
+            self.number = number
+            low: cython.longlong = self.first_row[number]
+            high: cython.longlong = low + self.rows[number]
+            self.set = -1
+            self.begin = 0
+            self.end = _END
+            while low < high:
+                middle: cython.longlong = (low + high) // 2
+                if self.row_offset[middle] <= offset:
+                    low = middle + 1
+                    self.set = self.row_claims[middle]
+                    self.begin = self.row_offset[middle]
+                else:
+                    high = middle
+                    self.end = self.row_offset[middle]
+        return self.set
+
+    def judge(self, place: cython.longlong) -> cython.int:
+        """What is to be said of the claims at a place."""
+        wanted: cython.longlong = self.find(place)
+        if wanted < 0:
+            self.claims.verdict = Verdict.UNKNOWN
+            self.claims.why = Why.NO_RULE
+        elif wanted != self.judged or self.state.changed:
+            self.claims.judge(self.state, wanted)
+            self.state.changed = False
+        self.judged = wanted
+        return self.claims.verdict
+
+    def record(self, place: cython.longlong) -> cython.int:
+        """Judge, and keep the verdict."""
+        verdict: cython.int = self.judge(place)
+        if self.unit.assumed:
+            if verdict == Verdict.PROVED:
+                verdict = Verdict.ASSUMED
+            elif verdict == Verdict.WRONG:
+                verdict = Verdict.UNKNOWN
+                self.claims.why = Why.ASSUMPTION
+                self.judged = -1
+        with cython.boundscheck(False):
+            self.unit.verdict[place] = cython.cast(cython.uchar, verdict)
+            self.unit.what[place] = cython.cast(
+                cython.uchar, self.claims.why if verdict == Verdict.UNKNOWN else self.claims.what
+            )
+        return 0
+
+    def suppose(self, place: cython.longlong) -> cython.bint:
+        """Make the state one in which the row of a place is right; returns whether that can be done."""
+        wanted: cython.longlong = self.find(place)
+        return wanted >= 0 and self.claims.suppose(self.state, wanted) != 0
+
+    def stack_pointer(self, place: cython.longlong) -> cython.longlong:
+        """The stack pointer that the row of a place says, if it says one."""
+        return self.claims.stack_pointer(self.find(place))
