@@ -109,6 +109,15 @@ def test_code_that_nothing_leads_to_is_assumed(tmp_path: Path) -> None:
     assert found.reasons == {"assumption": 1}
 
 
+def test_a_part_before_its_function_is_reached(tmp_path: Path) -> None:
+    part = (
+        "part: .cfi_startproc; .cfi_def_cfa_offset 16; call g; add $8,%rsp; .cfi_def_cfa_offset 8; ret; .cfi_endproc\n"
+    )
+    before = ".text\n" + part.replace(";", "\n") + HEAD
+    found = verified("sub $8,%rsp; .cfi_def_cfa_offset 16; jmp part", tmp_path, before)
+    assert (found.functions_proved, found.proved) == (2, found.bytes)
+
+
 def test_what_is_no_code_is_unknown(tmp_path: Path) -> None:
     found = verified(".byte 0x06; ret", tmp_path)
     assert found.reasons["bad-code"] == 1

@@ -113,7 +113,7 @@ def _scan(
                     call = one.target
                     mark(wanted, called, one.target)
                 elif one.flow == Flow.JUMP or one.flow == Flow.BRANCH:
-                    if one.target - start[i] >= cython.cast(cython.ulonglong, size[i]):
+                    if (one.target - start[i]) & _ALL >= cython.cast(cython.ulonglong, size[i]):
                         ways.add(i, one.target, Way.JUMP)
                         written[i] = _ALL
                     place = code.place(one.target)
