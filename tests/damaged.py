@@ -60,11 +60,11 @@ _INSTRUCTION = re.compile(r"\s+[a-z]")
 _NUMBER = re.compile(r"-?\d+$")
 
 
-def assembly(compiler: str, *options: str, folder: Path) -> list[str]:
-    """The lines that a compiler makes of the source."""
+def assembly(compiler: str, *options: str, folder: Path, text: str = SOURCE) -> list[str]:
+    """The lines that a compiler makes of a source."""
     command = [compiler if compiler == "gcc" else peer(compiler), "-S", "-w", "-o-", *options]
     source = folder / "source.c"
-    source.write_text(SOURCE)
+    source.write_text(text)
     return subprocess.run([*command, source], check=True, capture_output=True, text=True).stdout.splitlines()
 
 

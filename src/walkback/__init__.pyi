@@ -33,6 +33,7 @@ from walkback.elf.file import ElfFile as ElfFile
 from walkback.reports.page import report as report
 from walkback.sections.check import check as check
 from walkback.sections.derive import derive as derive
+from walkback.sections.framepointers import frame_pointers as frame_pointers
 from walkback.sections.install import add as add
 from walkback.sections.install import add_to_archive as add_to_archive
 from walkback.sections.install import drop as drop

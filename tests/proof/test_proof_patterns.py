@@ -34,7 +34,7 @@ MISTAKES = {
     "slot-overwritten": f"{SAVE} movq $0,(%rsp); call g; pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; ret",
     "wrong-slot": f"{SAVE.replace('3,-16', '3,-24')} {EPILOGUE}",
     "wrong-cfa": f"{FRAME} call g; nop; .cfi_def_cfa_offset 24; nop; leave; .cfi_restore 6; .cfi_def_cfa 7,8; ret",
-    "frame-lost": "mov %rbx,%rsp; call g; ret",
+    "frame-lost": f"{FRAME} sub %rdi,%rsp; xor %ebp,%ebp; call g; hlt",
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import walkback
 from effort import rounds
-from proof.assembled import FRAME, LEAVE, verified
+from proof.assembled import FRAME, HEAD, LEAVE, verified
 from walkback.base.errors import WalkbackError
 from walkback.proof.patterns import Pattern
 from walkback.sections.verify import Mismatch
@@ -142,3 +142,22 @@ def test_damaged_files_raise_nothing_else(tmp_path: Path) -> None:
                 assert found.mismatches is not None
         except WalkbackError:
             pass
+
+
+def test_a_rule_stays_wrong_behind_each_of_several_calls(tmp_path: Path) -> None:
+    text = f"{FRAME} call g; .cfi_def_cfa_offset 24; nop; call g; nop; call g; {LEAVE}"
+    found = verified(text, tmp_path)
+    assert [(one.address, one.bytes) for one in found.mismatches] == [(9, 13)]
+    assert (found.assumed, found.unknown) == (0, 0)
+
+
+def test_a_function_that_goes_on_with_another_stack_is_not_held_wrong(tmp_path: Path) -> None:
+    text = "mov 16(%rdi),%rbx; mov 8(%rdi),%rsp; jmp *(%rdi)"
+    found = verified(text, tmp_path)
+    assert found.wrong == 0
+    assert set(found.reasons) <= {"context-switch", "cfa-value"}
+
+
+def test_a_stack_of_variable_size_is_no_other_stack(tmp_path: Path) -> None:
+    text = f"{FRAME} sub %rdi,%rsp; mov %rsp,-8(%rbp); sub %rdi,%rsp; mov -8(%rbp),%rsp; xor %ebx,%ebx; call g; {LEAVE}"
+    assert {one.what for one in verified(text, tmp_path).mismatches} == {"rbx"}

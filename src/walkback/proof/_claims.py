@@ -16,13 +16,24 @@ if cython.compiled:
         UNCHANGED,
         UNDEFINED,
         Known,
+        Signature,
         Verdict,
         Why,
     )
 else:
     from walkback.proof._state import State
     from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, made, moved
-    from walkback.proof.values import CFA_BASE, CFA_TARGET, INEXPRESSIBLE, UNCHANGED, UNDEFINED, Known, Verdict, Why
+    from walkback.proof.values import (
+        CFA_BASE,
+        CFA_TARGET,
+        INEXPRESSIBLE,
+        UNCHANGED,
+        UNDEFINED,
+        Known,
+        Signature,
+        Verdict,
+        Why,
+    )
 
 
 @cython.final
@@ -114,7 +125,9 @@ class Claims:
         if target == state.sp:
             if value == made(Known.CFA, 0, self.sp_from_cfa):
                 return Verdict.PROVED
-        elif value == made(Known.SIGNED if self.signed[entry] else Known.ENTRY, target, 0):
+        elif self.signed[entry] != Signature.YES and value == made(Known.ENTRY, target, 0):
+            return Verdict.PROVED
+        elif self.signed[entry] != Signature.NO and value == made(Known.SIGNED, target, 0):
             return Verdict.PROVED
         if value & KIND_MASK == Known.ANY:
             return Verdict.UNKNOWN | ((Why.SLOT_VALUE if self.depth[entry] else Why.REGISTER_VALUE) << 8)
@@ -144,7 +157,8 @@ class Claims:
     def suppose_one(self, state: State, entry: cython.Py_ssize_t) -> cython.int:
         """Let one register be where its claim says."""
         target: cython.int = self.target[entry]
-        wanted: cython.longlong = made(Known.SIGNED if self.signed[entry] else Known.ENTRY, target, 0)
+        is_signed: cython.bint = self.signed[entry] == Signature.YES
+        wanted: cython.longlong = made(Known.SIGNED if is_signed else Known.ENTRY, target, 0)
         place: cython.longlong
         if target == state.sp:
             wanted = made(Known.CFA, 0, self.sp_from_cfa)

@@ -10,7 +10,16 @@ if cython.compiled:
     from cython.cimports.walkback.code._listing import decode
     from cython.cimports.walkback.code.effects import Effect, Flow
     from cython.cimports.walkback.proof._effects import added, apply, assume, table_entry
-    from cython.cimports.walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, made, moved
+    from cython.cimports.walkback.proof.packed import (
+        ID_MASK,
+        ID_SHIFT,
+        KIND_MASK,
+        OFFSET_SHIFT,
+        is_on_stack,
+        is_vague,
+        made,
+        moved,
+    )
     from cython.cimports.walkback.proof.values import Known, Verdict
 else:
     from walkback.base.searching import last
@@ -18,7 +27,16 @@ else:
     from walkback.code._listing import decode
     from walkback.code.effects import Effect, Flow
     from walkback.proof._effects import added, apply, assume, table_entry
-    from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, made, moved
+    from walkback.proof.packed import (
+        ID_MASK,
+        ID_SHIFT,
+        KIND_MASK,
+        OFFSET_SHIFT,
+        is_on_stack,
+        is_vague,
+        made,
+        moved,
+    )
     from walkback.proof.values import Known, Verdict
 
 _ALL = cython.declare(cython.ulonglong, WORD)
@@ -70,6 +88,10 @@ class Edges:
             return self.is_stub[self.unit.number] != 0  # one that is not bound yet jumps to what is behind its jump
         if self.one.effect or self.one.clobbers:
             apply(self.state, self.one, self.address)
+            if self.state.changed:
+                kind: cython.int = self.state.get(self.state.sp) & KIND_MASK
+                if not is_on_stack(kind) and not is_vague(kind):
+                    self.unit.switched[self.unit.member] = True
         if flow == Flow.NEXT:
             if self.one.target:
                 self.execute()

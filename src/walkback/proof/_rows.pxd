@@ -8,6 +8,8 @@ cdef class Rows:
     cdef Claims claims
     cdef State state
     cdef Unit unit
+    # The set of claims of a frame that is linked, before that of one that is not yet; -1 to judge the table's
+    cdef Py_ssize_t chain
     # Of the ranges of the table
     cdef const long long[::1] first_row
     cdef const long long[::1] rows
@@ -23,6 +25,7 @@ cdef class Rows:
 
     cdef long long find(self, long long place) noexcept nogil
     cdef int judge(self, long long place) noexcept nogil
-    cdef int record(self, long long place) noexcept nogil
+    cdef int record(self, long long place, bint is_call) noexcept nogil
+    cdef int record_chain(self, long long place, bint is_call) noexcept nogil
     cdef bint suppose(self, long long place) noexcept nogil
     cdef long long stack_pointer(self, long long place) noexcept nogil

@@ -3,9 +3,9 @@
 import cython
 
 if cython.compiled:
-    from cython.cimports.walkback.proof.values import Verdict, Why
+    from cython.cimports.walkback.proof.values import Chain, Verdict, Why
 else:
-    from walkback.proof.values import Verdict, Why
+    from walkback.proof.values import Chain, Verdict, Why
 
 _END = cython.declare(cython.longlong, 1 << 62)
 
@@ -15,8 +15,8 @@ _END = cython.declare(cython.longlong, 1 << 62)
 class Rows:
     """Finds the row of a place, and holds its claims against the state there."""
 
-    def __init__(self, claims, state, unit, ranges):
-        self.claims, self.state, self.unit = claims, state, unit
+    def __init__(self, claims, state, unit, ranges, chain):
+        self.claims, self.state, self.unit, self.chain = claims, state, unit, chain
         self.first_row = memoryview(ranges.first_row)
         self.rows = memoryview(ranges.rows)
         self.block = memoryview(ranges.block)
@@ -62,8 +62,10 @@ class Rows:
         self.judged = wanted
         return self.claims.verdict
 
-    def record(self, place: cython.longlong) -> cython.int:
+    def record(self, place: cython.longlong, is_call: cython.bint) -> cython.int:
         """Judge, and keep the verdict."""
+        if self.chain >= 0:
+            return self.record_chain(place, is_call)
         verdict: cython.int = self.judge(place)
         if self.unit.assumed:
             if verdict == Verdict.PROVED:
@@ -77,6 +79,23 @@ class Rows:
             self.unit.what[place] = cython.cast(
                 cython.uchar, self.claims.why if verdict == Verdict.UNKNOWN else self.claims.what
             )
+        return 0
+
+    def record_chain(self, place: cython.longlong, is_call: cython.bint) -> cython.int:
+        """Keep what the frame pointer is."""
+        found: cython.int = Chain.BROKEN
+        self.judged = -1
+        if self.claims.judge(self.state, self.chain) == Verdict.PROVED:
+            found = Chain.LINKED
+        else:
+            unknown: cython.bint = self.claims.verdict == Verdict.UNKNOWN
+            if self.claims.judge(self.state, self.chain + 1) == Verdict.PROVED:
+                found = Chain.SKIPPED if is_call else Chain.INTACT
+            elif unknown or self.claims.verdict == Verdict.UNKNOWN:
+                found = Chain.UNDECIDED
+        with cython.boundscheck(False):
+            self.unit.verdict[place] = cython.cast(cython.uchar, found)
+            self.unit.what[place] = Why.REGISTER_VALUE
         return 0
 
     def suppose(self, place: cython.longlong) -> cython.bint:

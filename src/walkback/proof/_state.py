@@ -186,7 +186,7 @@ class State:
         if kind == Known.CFA or kind == Known.ALIGNED:
             self.forget(place, width)
             kept: cython.bint = wanted >= Known.CFA and wanted <= Known.SIGNED and self.slots < _SLOTS
-            if wanted == Known.CONSTANT and self.slots < _SLOTS_FOR_ALL:
+            if (wanted == Known.CONSTANT or wanted == Known.STACK) and self.slots < _SLOTS_FOR_ALL:
                 kept = True
             if kept and width >= 8:
                 self.keys[self.slots] = place

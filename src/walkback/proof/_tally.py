@@ -18,7 +18,8 @@ else:
     from walkback.proof._walk import Walk
     from walkback.proof.values import Verdict, Why
 
-_VERDICTS = cython.declare(cython.int, 5)
+_VERDICTS = cython.declare(cython.int, 6)
+"""Those of `Verdict` or of `Chain`."""
 _LONGEST_PATH = cython.declare(cython.int, 64)
 _WIDTH = cython.declare(cython.Py_ssize_t, 5)
 """A mismatch has a range, a unit, an address, bytes, and the register that is wrong."""

@@ -11,6 +11,8 @@ cdef class Unit:
     cdef const long long[::1] members
     cdef unsigned long long[::1] address
     cdef long long[::1] base
+    # Whether it goes on with another stack
+    cdef unsigned char[::1] switched
     cdef Py_ssize_t first
     cdef Py_ssize_t count
     cdef long long total

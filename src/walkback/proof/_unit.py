@@ -38,6 +38,7 @@ class Unit:
         self.arena = memoryview(np.zeros(1 << 14, np.int64))
         self.address = memoryview(np.zeros(16, np.uint64))
         self.base = memoryview(np.zeros(17, np.int64))
+        self.switched = memoryview(np.zeros(16, np.uint8))
         self.room(1 << 12)
 
     def room(self, size: cython.Py_ssize_t) -> cython.int:
@@ -56,6 +57,7 @@ class Unit:
         with cython.gil:
             self.address = memoryview(np.zeros(2 * self.count, np.uint64))
             self.base = memoryview(np.zeros(2 * self.count + 1, np.int64))
+            self.switched = memoryview(np.zeros(2 * self.count, np.uint8))
         return 0
 
     def more_blocks(self) -> cython.int:
@@ -92,6 +94,7 @@ class Unit:
             self.room_for_members()
         for i in range(self.count):
             self.address[i] = self.start[self.members[first + i]]
+            self.switched[i] = 0
             self.base[i] = total
             total += self.size[self.members[first + i]]
             if total > _LARGEST:

@@ -30,5 +30,6 @@ cdef class Walk:
     cdef int fall(self) except -1 nogil
     cdef int go_on(self, long long at, long long place) except -1 nogil
     cdef int put_off(self, long long place) except -1 nogil
-    cdef int decide_doubts(self) except -1 nogil
+    cdef Py_ssize_t decide_doubts(self, Py_ssize_t first) except -1 nogil
     cdef bint fill_gaps(self) except -1 nogil
+    cdef int except_switches(self) noexcept nogil

@@ -33,10 +33,10 @@ _STEPS = cython.declare(cython.longlong, 16)
 class Walk:
     """Through one unit after the other."""
 
-    def __init__(self, code, claims, state, ranges, members):
+    def __init__(self, code, claims, state, ranges, members, chain=-1):
         self.code, self.state = code, state
         self.unit = Unit(state, ranges, members)
-        self.rows = Rows(claims, state, self.unit, ranges)
+        self.rows = Rows(claims, state, self.unit, ranges, chain)
         self.edges = Edges(code, state, self.unit, self.rows, ranges)
         self.block = memoryview(ranges.block)
         self.is_entry = memoryview(ranges.is_entry)
@@ -53,12 +53,17 @@ class Walk:
         if not self.unit.open(first, end):
             return False
         self.begin()
+        decided: cython.Py_ssize_t = 0
         if not self.settle():
             return False
-        self.decide_doubts()
-        if not self.settle():
+        while decided < self.doubts.used:
+            decided = self.decide_doubts(decided)
+            if not self.settle():
+                return False
+        if not self.fill_gaps():
             return False
-        return self.fill_gaps()
+        self.except_switches()
+        return True
 
     def begin(self) -> cython.int:
         """Come to each entry as the ABI says."""
@@ -129,7 +134,7 @@ class Walk:
                     self.unit.verdict[place] = Verdict.UNKNOWN
                     self.unit.what[place] = Why.BAD_CODE
                     return 0
-                self.rows.record(place)
+                self.rows.record(place, flow == Flow.CALL or flow == Flow.CALL_INDIRECT)
                 if not self.edges.step():
                     return 0
                 place += self.edges.one.length
@@ -159,11 +164,11 @@ class Walk:
         """A call may come back to a place where its state does not fit: decide when all else is walked."""
         return self.doubts.add(place, self.unit.keep(), self.unit.source)
 
-    def decide_doubts(self) -> cython.int:
-        """A call comes back if nothing else leads to the place behind it."""
-        i: cython.Py_ssize_t = 0
+    def decide_doubts(self, first: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """A call comes back if nothing else leads to the place behind it. Returns how many doubts are decided."""
+        i: cython.Py_ssize_t = first
         if self.edges.unresolved:
-            return 0
+            return self.doubts.used
         self.unit.assumed = False
         while i < self.doubts.used:
             place: cython.longlong = self.doubts.numbers[i]
@@ -172,7 +177,7 @@ class Walk:
                 self.unit.source = self.doubts.numbers[i + 2]
                 self.unit.flow(place)
             i += self.doubts.width
-        return 0
+        return i
 
     def fill_gaps(self) -> cython.bint:
         """Walk the code that nothing leads to, as if the table were right where each piece of it begins."""
@@ -194,3 +199,16 @@ class Walk:
                         self.unit.enter(place)
                 place += max(size, 1)
         return True
+
+    def except_switches(self) -> cython.int:
+        """A function that goes on with another stack has the rules of another frame, which is not to be held wrong."""
+        i: cython.Py_ssize_t
+        for i in range(self.unit.count):
+            if self.unit.switched[i] and self.rows.chain < 0:
+                place: cython.longlong = self.unit.base[i]
+                while place < self.unit.base[i + 1]:
+                    if self.unit.verdict[place] == Verdict.WRONG:
+                        self.unit.verdict[place] = Verdict.UNKNOWN
+                        self.unit.what[place] = Why.CONTEXT_SWITCH
+                    place += 1
+        return 0

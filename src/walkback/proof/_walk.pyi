@@ -5,4 +5,6 @@ from walkback.proof._state import State
 from walkback.proof.ranges import Ranges
 
 class Walk:
-    def __init__(self, code: Code, claims: Claims, state: State, ranges: Ranges, members: I64) -> None: ...
+    def __init__(
+        self, code: Code, claims: Claims, state: State, ranges: Ranges, members: I64, chain: int = -1
+    ) -> None: ...

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from walkback.base.arch import Machine
-from walkback.base.arrays import I64, U8, U32, U64
+from walkback.base.arrays import I64, U8, U32, U64, Bools
 from walkback.dwarf import _landings
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, layout
@@ -22,9 +22,9 @@ from walkback.proof._walk import Walk
 from walkback.proof.image import Image, image_of
 from walkback.proof.ranges import Ranges, Units, come_back, range_at, together
 from walkback.proof.relocate import UNDEFINED_STEP
-from walkback.proof.sets import KEPT, ClaimSets, claim_sets
+from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
 from walkback.proof.silent import OWN_CONVENTION, is_silent
-from walkback.proof.values import Verdict, Way
+from walkback.proof.values import UNDEFINED, Verdict, Way
 from walkback.proof.words import StateWords
 from walkback.symbols import SymbolIndex
 from walkback.symbols.plt import PltNames
@@ -70,6 +70,16 @@ class Proof:
         first, end = self.units.first[unit : unit + 2].tolist()
         found = _tally.states(self.walk, first, end, addresses)
         return [None if one is None else StateWords(self.machine, *one) for one in found]
+
+    @property
+    def is_outermost(self) -> Bools:
+        """Which ranges have no caller, as their last rows say."""
+        sets, ranges = self.sets, self.ranges
+        claims = np.zeros(len(sets), np.bool_)
+        undefined = (sets.target == self.machine.ra) & (sets.base == UNDEFINED)
+        claims[np.searchsorted(sets.first, np.flatnonzero(undefined), "right") - 1] = True
+        last = (ranges.first_row + ranges.rows - 1).clip(min=0)
+        return (ranges.rows > 0) & claims[ranges.row_claims[last]] if len(last) else np.zeros(0, np.bool_)
 
     def range_of(self, address: int) -> int:
         """The number of the last range that begins at an address of the image or before it."""
@@ -158,13 +168,22 @@ class Prover:
                         yield int(self.image.base[-1]) + UNDEFINED_STEP * number
 
     def prove(
-        self, table: UnwindTable, source: FrameSource | None = None, *, only: set[tuple[int, int]] | None = None
+        self,
+        table: UnwindTable,
+        source: FrameSource | None = None,
+        *,
+        only: set[tuple[int, int]] | None = None,
+        chain: bool = False,
     ) -> Proof:
         """The proof of a table; with the call frame information that it was made from, of all registers in that.
 
-        `only` are the functions wanted, each by its section and place.
+        `only` are the functions wanted, each by its section and place. With `chain` the verdicts are of `Chain`: what
+        the frame pointer is, whatever the table says of it.
         """
         sets = claim_sets(table, source)
+        linked = len(sets) if chain else -1
+        if chain:
+            sets = with_chain(sets, table.machine)
         ranges = self._ranges(table, sets)
         claims, state = Claims(sets, table.machine), State(table.machine, _kept(table), _watched(table, sets))
         abi = _tally.as_entered(claims, state, len(sets))
@@ -182,7 +201,7 @@ class Prover:
         back = may & ~np.isin(ranges.start, silent)
         known = Known(silent, ranges.start[back], seen.written[back], seen.named, seen.targets)
         units = together(ranges, seen.ways)
-        walk = Walk(Code(self.image, known), claims, state, ranges, units.members)
+        walk = Walk(Code(self.image, known), claims, state, ranges, units.members, linked)
         wanted = np.ones(len(ranges.start), np.uint8)
         if only is not None:
             wanted[:] = [self.section_of(start) in only for start in ranges.start.tolist()]

@@ -12,7 +12,7 @@ from walkback.dwarf.expressions import block_at, chain, part_of, value
 from walkback.dwarf.files import FrameSource
 from walkback.dwarf.others import SideTable, side_table
 from walkback.dwarf.rulewords import KIND_MASK, OFFSET_SHIFT, RuleKind
-from walkback.proof.values import CFA_BASE, CFA_TARGET, INEXPRESSIBLE, UNCHANGED, UNDEFINED, Why
+from walkback.proof.values import CFA_BASE, CFA_TARGET, INEXPRESSIBLE, UNCHANGED, UNDEFINED, Signature, Why
 from walkback.table.rule import Part, PartKind, Rule
 from walkback.table.table import UnwindTable
 
@@ -29,6 +29,8 @@ _MOST_SETS = 1 << 17
 """Distinct sets of claims, and of rules of other registers; compilers come to some thousands."""
 _HIGHEST = 1000
 """A register with a higher number is none."""
+_WORD = 8
+"""Bytes from where the frame pointer of the caller is to where the return address is."""
 _LOADS = 3
 """Offsets of a claim: two loads at most."""
 _KINDS = {
@@ -108,6 +110,23 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None) -> ClaimSe
     if len(distinct) > _MOST_SETS:
         sets.append([_bare(CFA_TARGET, INEXPRESSIBLE, int(Why.TOO_COMPLEX))])
     return _as_arrays(sets, np.minimum(numbers, _MOST_SETS).astype(np.uint32))
+
+
+def with_chain(sets: ClaimSets, machine: Machine) -> ClaimSets:
+    """The sets, and behind them what holds in a frame that is linked, and in one whose frame pointer is the caller's."""
+    linked: list[Entry] = [
+        (machine.fp, machine.fp, 1, 0, 0, 0, 0),
+        (machine.ra, machine.fp, 1, _WORD, 0, 0, int(Signature.EITHER)),
+    ]
+    found = _as_arrays([linked, [_bare(machine.fp, UNCHANGED)]], sets.row_set)
+    return ClaimSets(
+        first=np.concatenate((sets.first, sets.first[-1] + found.first[1:])),
+        **{
+            name: np.concatenate((getattr(sets, name), getattr(found, name)))
+            for name in ("target", "base", "depth", "offset", "signed")
+        },
+        row_set=sets.row_set,
+    )
 
 
 def _numbered(keys: I64) -> tuple[I64, I64]:

@@ -43,6 +43,29 @@ class Known(IntEnum):
     """Some place on the stack."""
 
 
+class Signature(IntEnum):
+    """Whether a value that is claimed has a signature."""
+
+    NO = 0
+    YES = 1
+    EITHER = 2
+
+
+class Chain(IntEnum):
+    """What the frame pointer is at an instruction, in the place of a verdict."""
+
+    UNREACHED = 0
+    LINKED = 1
+    """It leads to the frame pointer of the caller, beside which is the return address."""
+    BROKEN = 2
+    """It is something else."""
+    INTACT = 3
+    """It is still the caller's, or again: a walk leaves out the caller, and goes on behind it."""
+    UNDECIDED = 4
+    SKIPPED = 5
+    """It is the caller's at a call, so that all frames that the call leads to leave out the caller."""
+
+
 class Verdict(IntEnum):
     """What the proof says of an instruction."""
 
@@ -80,6 +103,8 @@ class Why(IntEnum):
     DATA = 11
     ASSUMPTION = 12
     """The table contradicts what it says where this part begins."""
+    CONTEXT_SWITCH = 13
+    """The table is wrong about this frame, in a function that goes on with another stack, as `longjmp` does."""
 
 
 class Way(IntEnum):

@@ -10,6 +10,8 @@ from walkback.cif.decoding import MapPart as MapPart
 from walkback.naming.located import Located as Located
 from walkback.naming.modules import Module as Module
 from walkback.sections.derive import Derived as Derived
+from walkback.sections.framepointers import FramePointers as FramePointers
+from walkback.sections.framepointers import FunctionChain as FunctionChain
 from walkback.sections.install import Added as Added
 from walkback.sections.install import Dropped as Dropped
 from walkback.sections.linking.convert import Converted as Converted

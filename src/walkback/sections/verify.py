@@ -11,18 +11,17 @@ import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.columns import NamedColumns
-from walkback.base.errors import MissingError, UnreadableError, WalkbackError
+from walkback.base.errors import MissingError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.dwarf.files import frame_sources
-from walkback.elf import ElfFile, Input, OpenFile, contents_of, elf_files, is_archive, is_elf
+from walkback.elf import ElfFile, Input
 from walkback.elf.inputs import raise_first
-from walkback.packages.kinds import HEAD, PackageKind, kind_of
-from walkback.packages.walk import Broken, FoundFile, elf_files_in
 from walkback.proof.patterns import Pattern
 from walkback.proof.prove import Proof, Prover
 from walkback.proof.values import CFA_TARGET, Verdict, Why
 from walkback.proof.words import NOT_KNOWN, TITLES, StateWords, register_word
 from walkback.proof.wrong import Wrong, wrong_places
+from walkback.sections.found import found_elf_files, input_name
 from walkback.sections.pairs import sframe_table
 
 RESTS_ON = (
@@ -285,7 +284,7 @@ def verify(source: Input, *, table: str | None = None, function: str | None = No
     """
     some = False
     errors: list[WalkbackError] = []
-    for elf in _elf_files(source, errors):
+    for elf in found_elf_files(source, errors):
         try:
             for one in verified_tables(elf, table=table, function=function):
                 some = True
@@ -294,28 +293,7 @@ def verify(source: Input, *, table: str | None = None, function: str | None = No
             errors.append(error.within(file=elf.name))
     raise_first(errors, "files")
     if not some:
-        name = source.name if isinstance(source, ElfFile) else contents_of(source)[1]
-        raise MissingError(_nothing(table, function), file=name)
-
-
-def _elf_files(source: Input, errors: list[WalkbackError]) -> Iterator[ElfFile]:
-    """The file itself, or those in it; what is wrong with one does not hide the others."""
-    data, name = contents_of(source)
-    kind = kind_of(bytes(data[:HEAD]), name)
-    if kind in {None, PackageKind.ELF, PackageKind.AR} or not isinstance(data, OpenFile):
-        if not is_elf(data) and not is_archive(data):
-            raise UnreadableError("this is no ELF file, archive or package", file=name)
-        yield from elf_files(data, name)
-        return
-    for found in elf_files_in(name):
-        inner = f"{name}({found.member})" if found.member else name
-        try:
-            if isinstance(found, Broken):
-                errors.append(UnreadableError(found.message, file=inner))
-            elif isinstance(found, FoundFile):
-                yield ElfFile(found.data, inner)
-        except WalkbackError as error:
-            errors.append(error.within(file=inner))
+        raise MissingError(_nothing(table, function), file=input_name(source))
 
 
 def _nothing(table: str | None, function: str | None) -> str:

@@ -1,0 +1,89 @@
+"""What `walkback verify --frame-pointers` prints."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from walkback.base.text import counted, printable
+from walkback.cli.coverage import percent
+
+if TYPE_CHECKING:
+    from walkback.sections.framepointers import FramePointers, FunctionChain
+
+
+class KeepingReport:
+    """Prints files one by one, and at the end the sum of those in one package."""
+
+    def __init__(self, file: str, *, limit: int, as_json: bool) -> None:
+        self.keeps = True
+        self._file, self._limit, self._as_json = file, limit, as_json
+        self._files = self._bytes = self._kept = 0
+
+    def add(self, found: FramePointers) -> None:
+        """Print a file."""
+        self._files += 1
+        self._bytes += found.bytes
+        self._kept += found.kept_bytes
+        self.keeps &= found.keeps
+        if self._as_json:
+            for one in found.listed():
+                click.echo(json.dumps({"type": "function", "file": found.file, "table": found.table, **asdict(one)}))
+            click.echo(json.dumps(_file_object(found)))
+            return
+        click.echo(f"{printable(found.file)}: {_verdict(found.keeps, found.kept_bytes, found.bytes)}")
+        kinds = ", ".join(f"{kind} {count}" for kind, count in found.counts.most_common())
+        click.echo(f"  {counted(found.functions, 'function')}: {kinds or 'none'}")
+        self._list(found)
+
+    def _list(self, found: FramePointers) -> None:
+        from walkback.sections.framepointers import Keeping
+
+        wrong = [Keeping.BREAKS, Keeping.PARTLY, Keeping.NONE]
+        for number, one in enumerate(found.listed(*wrong)):
+            if number == self._limit:
+                break
+            click.echo(f"  {printable(_line(one))}")
+        more = sum(found.counts[kind] for kind in wrong) - self._limit
+        if more > 0:
+            click.echo(f"  and {counted(more, 'more function')}")
+
+    def end(self) -> None:
+        """Print the sum of several files."""
+        if self._files > 1 and not self._as_json:
+            verdict = _verdict(self.keeps, self._kept, self._bytes)
+            click.echo(f"{printable(self._file)}: {verdict}, in {counted(self._files, 'file')}")
+
+
+def _verdict(keeps: bool, kept: int, whole: int) -> str:
+    share = f"frame pointers in {percent(kept, whole)} of the code" if whole else "no code"
+    return f"{'keeps' if keeps else 'does not keep'} the chain: {share}"
+
+
+def _line(one: FunctionChain) -> str:
+    from walkback.symbols.demangle import demangle
+
+    section = f"{one.section}+" if one.section else ""
+    name = f" {demangle([one.function], parameters=True)[0]}" if one.function else ""
+    place = f"{one.keeping}: {section}{one.start:#x}{name}"
+    if not one.places:
+        return f"{place}: {counted(one.skipped, 'byte')} of calls without its frame"
+    address, _ = one.places[0]
+    return f"{place}: {counted(one.broken, 'byte')} of {one.size} without the chain, from {section}{address:#x} on"
+
+
+def _file_object(found: FramePointers) -> dict[str, Any]:
+    return {
+        "type": "file",
+        "file": found.file,
+        "table": found.table,
+        "keeps": found.keeps,
+        "share": round(found.share, 6),
+        "functions": found.functions,
+        "bytes": found.bytes,
+        "kept_bytes": found.kept_bytes,
+        "kinds": dict(found.counts.most_common()),
+    }

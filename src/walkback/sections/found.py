@@ -1,0 +1,41 @@
+"""The ELF files that a verb finds in what it is given: a file, an archive or a package."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from walkback.base.errors import UnreadableError, WalkbackError
+from walkback.elf import ElfFile, Input, OpenFile, contents_of, elf_files, is_archive, is_elf
+from walkback.packages.kinds import HEAD, PackageKind, kind_of
+from walkback.packages.walk import Broken, FoundFile, elf_files_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def found_elf_files(source: Input, errors: list[WalkbackError]) -> Iterator[ElfFile]:
+    """The file itself, or those in it; what is wrong with one goes to `errors`, and does not hide the others."""
+    if isinstance(source, ElfFile):
+        yield source
+        return
+    data, name = contents_of(source)
+    kind = kind_of(bytes(data[:HEAD]), name)
+    if kind in {None, PackageKind.ELF, PackageKind.AR} or not isinstance(data, OpenFile):
+        if not is_elf(data) and not is_archive(data):
+            raise UnreadableError("this is no ELF file, archive or package", file=name)
+        yield from elf_files(data, name)
+        return
+    for found in elf_files_in(name):
+        inner = f"{name}({found.member})" if found.member else name
+        try:
+            if isinstance(found, Broken):
+                errors.append(UnreadableError(found.message, file=inner))
+            elif isinstance(found, FoundFile):
+                yield ElfFile(found.data, inner)
+        except WalkbackError as error:
+            errors.append(error.within(file=inner))
+
+
+def input_name(source: Input) -> str:
+    """What errors call it."""
+    return source.name if isinstance(source, ElfFile) else contents_of(source)[1]

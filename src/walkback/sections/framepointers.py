@@ -1,0 +1,212 @@
+"""Whether the code of a file keeps the chain of frame pointers, shown by the code itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+
+from walkback.base.arch import AARCH64, AMD64
+from walkback.base.arrays import I64
+from walkback.base.errors import MissingError, UnreadableError, WalkbackError
+from walkback.base.oneline import OneLine
+from walkback.dwarf.files import frame_sources
+from walkback.elf import ElfFile, Input
+from walkback.elf.inputs import raise_first
+from walkback.proof.prove import Proof, Prover
+from walkback.proof.values import Chain
+from walkback.sections.found import found_elf_files, input_name
+
+_KEPT = 0.99
+"""Share of the code from which on a file keeps frame pointers."""
+
+
+class Keeping(StrEnum):
+    """How a function treats the chain of frame pointers."""
+
+    KEEPS = "keeps"
+    """The frame is linked at every call, and the register is never used for anything else."""
+    LEAF = "leaf"
+    """It calls nothing, makes no frame, and leaves the register alone."""
+    BREAKS = "breaks"
+    """Somewhere the register has another value: a walk from there ends or goes astray."""
+    PARTLY = "partly"
+    """Some calls come before the frame is linked: a walk from them leaves out the caller."""
+    NONE = "none"
+    """It makes calls, and links no frame: a walk leaves out the caller."""
+    OUTERMOST = "outermost"
+    """It has no caller, as `_start`."""
+    UNDECIDED = "undecided"
+    """The proof cannot follow it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionChain:
+    """One function."""
+
+    function: str | None
+    """The symbol."""
+    start: int
+    """In an object the offset in its section."""
+    size: int
+    section: str | None
+    """In an object the section of the code."""
+    keeping: Keeping
+    linked: int
+    """Bytes of instructions at which its frame is linked."""
+    intact: int
+    """At which the register is the caller's, as in a prologue, an epilogue or a leaf."""
+    skipped: int
+    """Of calls at which it is the caller's."""
+    broken: int
+    """At which it has another value."""
+    undecided: int
+    places: tuple[tuple[int, int], ...]
+    """Where it is broken: addresses, and bytes from there."""
+
+
+@dataclass(repr=False)
+class FramePointers(OneLine):
+    """How the code of one file treats frame pointers.
+
+    >>> [found] = walkback.frame_pointers("hello")
+    >>> found.keeps, found.counts["leaf"] > 0
+    (False, True)
+    """
+
+    elf: ElfFile = field(repr=False)
+    table: str
+    """The section that lists the functions."""
+    proof: Proof = field(repr=False)
+    prover: Prover = field(repr=False)
+
+    @property
+    def file(self) -> str:
+        """The path; for a member of an archive or package `archive(member)`."""
+        return self.elf.name
+
+    @property
+    def keeps(self) -> bool:
+        """Whether at least 99 % of the code is in functions that keep the chain, or need not: leaves and the outermost."""
+        return self.share >= _KEPT
+
+    @property
+    def share(self) -> float:
+        """The share of the code in such functions."""
+        return self.kept_bytes / self.bytes if self.bytes else 0.0
+
+    @property
+    def bytes(self) -> int:
+        """Of instructions that can be reached."""
+        return int(self._reached.sum())
+
+    @property
+    def kept_bytes(self) -> int:
+        """Those of functions that keep the chain, or need not."""
+        fine = np.isin(self._keeping, [one.value for one in (Keeping.KEEPS, Keeping.LEAF, Keeping.OUTERMOST)])
+        return int(self._reached[fine].sum())
+
+    @property
+    def functions(self) -> int:
+        """How many functions have code."""
+        return int(np.count_nonzero(self._reached))
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """Functions by `Keeping`."""
+        return Counter(self._keeping[self._reached > 0].tolist())
+
+    @cached_property
+    def _reached(self) -> I64:
+        """Bytes of each function."""
+        reached: I64 = self.proof.verdicts[:, Chain.LINKED :].sum(axis=1)
+        return reached
+
+    @cached_property
+    def _keeping(self) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
+        """The word for each function."""
+        has = self.proof.verdicts > 0
+        conditions = [
+            self.proof.is_outermost,
+            has[:, Chain.BROKEN],
+            has[:, Chain.UNDECIDED],
+            has[:, Chain.SKIPPED] & has[:, Chain.LINKED],
+            has[:, Chain.SKIPPED],
+            has[:, Chain.LINKED],
+        ]
+        words = [
+            *(Keeping.OUTERMOST, Keeping.BREAKS, Keeping.UNDECIDED),
+            *(Keeping.PARTLY, Keeping.NONE, Keeping.KEEPS),
+        ]
+        return np.select(conditions, [one.value for one in words], Keeping.LEAF.value)
+
+    def listed(self, *keeping: Keeping) -> Iterator[FunctionChain]:
+        """The functions of these kinds, or all; those that break the chain in most bytes first."""
+        wanted = np.isin(self._keeping, [one.value for one in keeping or Keeping]) & (self._reached > 0)
+        numbers = np.flatnonzero(wanted)
+        verdicts = self.proof.verdicts[numbers]
+        order = np.lexsort((numbers, -verdicts[:, Chain.SKIPPED], -verdicts[:, Chain.BROKEN]))
+        for number in numbers[order].tolist():
+            yield self._function(number)
+
+    def _function(self, number: int) -> FunctionChain:
+        ranges = self.proof.ranges
+        section, place = self.prover.section_of(int(ranges.start[number]))
+        found = self.proof.verdicts[number].tolist()
+        rows = self._places.get(number, [])
+        return FunctionChain(
+            function=self.prover.symbols.describe(place, section),
+            start=place,
+            size=int(ranges.size[number]),
+            section=self.elf.section_name(section) if section >= 0 else None,
+            keeping=Keeping(str(self._keeping[number])),
+            linked=found[Chain.LINKED],
+            intact=found[Chain.INTACT],
+            skipped=found[Chain.SKIPPED],
+            broken=found[Chain.BROKEN],
+            undecided=found[Chain.UNDECIDED],
+            places=tuple((self.prover.section_of(address)[1], size) for address, size in rows),
+        )
+
+    @cached_property
+    def _places(self) -> dict[int, list[tuple[int, int]]]:
+        """Where each function breaks the chain."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for number, _, address, size, _ in self.proof.mismatches.tolist():
+            found.setdefault(number, []).append((address, size))
+        return found
+
+
+def frame_pointers(source: Input) -> Iterator[FramePointers]:
+    """Whether the functions of a file, or of each ELF file in an archive or package, keep the chain of frame pointers.
+
+    >>> [found] = walkback.frame_pointers("hello")
+    >>> [one.keeping.value for one in found.listed()][0]
+    'breaks'
+    """
+    some = False
+    errors: list[WalkbackError] = []
+    for elf in found_elf_files(source, errors):
+        try:
+            for one in _of_file(elf):
+                some = True
+                yield one
+        except WalkbackError as error:
+            errors.append(error.within(file=elf.name))
+    raise_first(errors, "files")
+    if not some:
+        message = "there is no .eh_frame or .debug_frame section, which lists the functions"
+        raise MissingError(message, file=input_name(source))
+
+
+def _of_file(elf: ElfFile) -> Iterator[FramePointers]:
+    for source in frame_sources(elf):
+        if source.table.machine not in {AMD64, AARCH64}:
+            raise UnreadableError(f"{source.table.machine.name} has no chain of frame pointers")
+        prover = Prover(elf)
+        yield FramePointers(elf, source.name, prover.prove(source.table, source, chain=True), prover)
+        return
