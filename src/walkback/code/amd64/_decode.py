@@ -144,7 +144,8 @@ def _one_byte(
         size = 4 if prefix & has.ADDRESS_32 else 8
     if at > stop - size:
         return _CUT_OFF
-    write(kind, opcode, modrm, prefix, out)
+    if kind & shape.WRITES:
+        write(kind, opcode, modrm, prefix, out)
     if kind & shape.SPECIAL:
         _onebyte.special(opcode, modrm, prefix, _number(code, at, size), out)
     return at + size
@@ -183,7 +184,8 @@ def _two_bytes(
         size = 2  # extrq, insertq
     if at > stop - size:
         return _CUT_OFF
-    write(kind, opcode, modrm, prefix, out)
+    if kind & shape.WRITES:
+        write(kind, opcode, modrm, prefix, out)
     if opcode & 0xF0 == 0x80:
         out.flow = Flow.BRANCH
         out.condition = condition_of(opcode)
@@ -338,9 +340,11 @@ def _number(code: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, size: 
     value: cython.ulonglong = 0
     for i in range(size):
         value |= cython.cast(cython.ulonglong, code[at + i]) << (8 * i)
-    if 0 < size < 8 and value >> (8 * size - 1):
+    if size == 8:
+        return as_signed(value)
+    if size and value >> (8 * size - 1):
         return cython.cast(cython.longlong, value) - (cython.cast(cython.longlong, 1) << (8 * size))
-    return as_signed(value)
+    return cython.cast(cython.longlong, value)
 
 
 @cython.cfunc

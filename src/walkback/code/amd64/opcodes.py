@@ -33,6 +33,8 @@ WIDE = 2048
 """A vector is stored."""
 SPECIAL = 4096
 """The decoder knows more about it."""
+WRITES = RM | REG | AX | LOW | WIDE
+"""Whether anything is written that `SPECIAL` does not have to find."""
 
 
 def one_byte_opcodes() -> U16:
