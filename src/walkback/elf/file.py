@@ -136,12 +136,14 @@ class ElfFile:
         """The bytes of the ELF header."""
         return self.data[: layout.ELF_HEADER[self.byteorder].itemsize]
 
-    def _range(self, offset: int, size: int) -> memoryview:
-        """A part of the file, which is read once."""
-        key = (offset, size)
-        if key not in self._ranges:
-            self._ranges[key] = self.data[offset : offset + size]
-        return self._ranges[key]
+    def _range(self, offset: int, size: int, *, keep: bool = True) -> memoryview:
+        """A part of the file, which is read once if it is kept."""
+        found = self._ranges.get((offset, size))
+        if found is None:
+            found = self.data[offset : offset + size]
+            if keep:
+                self._ranges[offset, size] = found
+        return found
 
     @property
     def is_relocatable(self) -> bool:
@@ -220,15 +222,18 @@ class ElfFile:
         """The numbers of the sections of this SHT_ type."""
         return np.flatnonzero(self.sections["type"] == np.uint32(kind)).tolist()
 
-    def section_data(self, index: int) -> memoryview:
-        """The contents of a section, decompressed; none for SHT_NOBITS, whose bytes are not in the file."""
+    def section_data(self, index: int, *, keep: bool = True) -> memoryview:
+        """The contents of a section, decompressed; none for SHT_NOBITS, whose bytes are not in the file.
+
+        They stay in memory with this object, unless `keep` is False.
+        """
         _, kind, flags, _, offset, size, *_ = self._section(index).item()
         if kind in {layout.SHT_NULL, layout.SHT_NOBITS}:
             return self.data[:0]
         if not self._holds(offset, size):
             place = f"({size:#x} bytes at {offset:#x})"
             raise self._section_error(index, f"{place} reaches beyond the end of the file")
-        stored = self._range(offset, size)
+        stored = self._range(offset, size, keep=keep)
         if flags & layout.SHF_COMPRESSED or (has_gnu_magic(stored) and self._is_zdebug(index)):
             return self._decompress(index, stored, gnu=not flags & layout.SHF_COMPRESSED)
         return stored
@@ -290,9 +295,9 @@ class ElfFile:
 
     # Segments
 
-    def segment_data(self, index: int) -> memoryview:
-        """The part of a segment that is in the file."""
-        return self._range(*self.segment_range(index))
+    def segment_data(self, index: int, *, keep: bool = True) -> memoryview:
+        """The part of a segment that is in the file; it stays in memory like that of a section."""
+        return self._range(*self.segment_range(index), keep=keep)
 
     def segment_range(self, index: int) -> tuple[int, int]:
         """Where that part is in the file, and its size."""

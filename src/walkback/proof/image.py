@@ -61,23 +61,22 @@ class Image:
 
 def image_of(elf: ElfFile) -> Image:
     """The code of a file, and the sections that have tables of jumps."""
-    pieces: list[memoryview] = []
+    data = bytearray()
     start: list[int] = []
     end: list[int] = []
     pos: list[int] = []
     executable: list[bool] = []
     base = np.zeros(len(elf.sections) + 1 if elf.is_relocatable else 0, np.uint64)
-    sections = list(_relocatable_parts(elf, base) if elf.is_relocatable else _linked_parts(elf))
-    for address, contents, is_code in sorted(sections, key=lambda part: part[0]):
+    for address, contents, is_code in _relocatable_parts(elf, base) if elf.is_relocatable else _linked_parts(elf):
         if end and address < end[-1]:
             continue
         start.append(address)
         end.append(address + len(contents))
-        pos.append(pos[-1] + len(pieces[-1]) if pos else 0)
+        pos.append(len(data))
         executable.append(is_code)
-        pieces.append(contents)
+        data += contents
     image = Image(
-        np.frombuffer(bytearray().join(pieces), np.uint8),
+        np.frombuffer(data, np.uint8),
         np.array(start, np.uint64),
         np.array(end, np.uint64),
         np.array(pos, np.int64),
@@ -92,13 +91,16 @@ def image_of(elf: ElfFile) -> Image:
 
 
 def _linked_parts(elf: ElfFile) -> Iterator[tuple[int, memoryview, bool]]:
-    """Addresses, contents, and whether these are code: of sections, or where there are none of executable segments."""
+    """Addresses, contents, and whether these are code: of sections, or where there are none of executable segments.
+
+    They come by address, each read when it is wanted, because together they can be most of a large file.
+    """
     if not len(elf.sections):
         chosen = (elf.segments["type"] == layout.PT_LOAD) & (elf.segments["flags"] & layout.PF_X != 0)
-        for number in np.flatnonzero(chosen).tolist():
-            yield int(elf.segments["vaddr"][number]), elf.segment_data(number), True
-    for number, is_code in _wanted(elf):
-        yield int(elf.sections["addr"][number]), elf.section_data(number), is_code
+        for number in sorted(np.flatnonzero(chosen).tolist(), key=elf.segments["vaddr"].__getitem__):
+            yield int(elf.segments["vaddr"][number]), elf.segment_data(number, keep=False), True
+    for number, is_code in sorted(_wanted(elf), key=lambda one: int(elf.sections["addr"][one[0]])):
+        yield int(elf.sections["addr"][number]), elf.section_data(number, keep=False), is_code
 
 
 def _relocatable_parts(elf: ElfFile, base: U64) -> Iterator[tuple[int, memoryview, bool]]:
