@@ -52,6 +52,7 @@ class Claims:
         self.sp_from_cfa = machine.sp_from_cfa
         self.verdict = self.what = self.why = 0
 
+    @cython.boundscheck(False)  # sets and their entries are numbered by ourselves
     def judge(self, state: State, number: cython.Py_ssize_t) -> cython.int:
         """The verdict on a set: wrong if one claim is wrong, unknown if one cannot be known, else proved."""
         entry: cython.Py_ssize_t
@@ -84,6 +85,7 @@ class Claims:
         self.verdict &= 0xFF
         return self.verdict
 
+    @cython.boundscheck(False)
     def value(self, state: State, entry: cython.Py_ssize_t) -> cython.longlong:
         """What a claim comes to."""
         i: cython.int
@@ -99,6 +101,7 @@ class Claims:
             value = moved(state.load(value), self.offset[entry, i + 1])
         return value
 
+    @cython.boundscheck(False)
     def judge_cfa(self, state: State, entry: cython.Py_ssize_t) -> cython.int:
         """The verdict on the CFA; above it the reason why it is unknown."""
         value: cython.longlong
@@ -115,6 +118,7 @@ class Claims:
             return Verdict.UNKNOWN | (Why.CFA_VALUE << 8)
         return Verdict.WRONG
 
+    @cython.boundscheck(False)
     def judge_register(self, state: State, entry: cython.Py_ssize_t) -> cython.int:
         """The verdict on a register, with the reason above it."""
         value: cython.longlong

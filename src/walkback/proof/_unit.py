@@ -108,7 +108,6 @@ class Unit:
                 self.head[i] = 0
                 self.owner[i] = 0
                 self.length[i] = 0
-                self.verdict[i] = 0
         return True
 
     def member_of(self, place: cython.longlong) -> cython.Py_ssize_t:
