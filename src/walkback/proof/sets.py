@@ -113,7 +113,7 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None) -> ClaimSe
 
 
 def with_chain(sets: ClaimSets, machine: Machine) -> ClaimSets:
-    """The sets, and behind them what holds in a frame that is linked, and in one whose frame pointer is the caller's."""
+    """The sets, and two more: a frame that is linked, and one whose frame pointer is still the caller's."""
     linked: list[Entry] = [
         (machine.fp, machine.fp, 1, 0, 0, 0, 0),
         (machine.ra, machine.fp, 1, _WORD, 0, 0, int(Signature.EITHER)),

@@ -91,7 +91,7 @@ class FramePointers(OneLine):
 
     @property
     def keeps(self) -> bool:
-        """Whether at least 99 % of the code is in functions that keep the chain, or need not: leaves and the outermost."""
+        """Whether at least 99 % of the code is in functions that keep the chain, or need not, as leaves."""
         return self.share >= _KEPT
 
     @property
