@@ -19,6 +19,8 @@ LIMIT = click.option(
     show_default=True,
     help="List at most this many places of each kind.",
 )
+VERIFY = click.option("--verify", is_flag=True, help="Leave out functions whose rules the machine code contradicts.")
+REPAIR = click.option("--repair", is_flag=True, help="Give such functions the rules that the machine code proves.")
 STRICT = click.option("--strict", is_flag=True, help="Exit 1 also if a function is not covered.")
 
 
@@ -44,8 +46,11 @@ def print_derived(derived: Derived, limit: int) -> None:
         click.echo(f"  not covered: {place}: {one.reason}")
     if len(derived.uncovered) > limit:
         click.echo(f"  and {len(derived.uncovered) - limit} more that are not covered")
-    for one in derived.unwanted:
-        click.echo(f"  left out: {_place(derived, one.section, one.start, one.name, one.size)}: {one.reason}")
+    for what, found in (("left out", derived.unwanted), ("repaired", derived.mended)):
+        for one in found[:limit]:
+            click.echo(f"  {what}: {_place(derived, one.section, one.start, one.name, one.size)}: {one.reason}")
+        if len(found) > limit:
+            click.echo(f"  and {len(found) - limit} more that are {what}")
     for note in derived.notes:
         click.echo(f"  note: {note}")
     for count, words in (
@@ -82,6 +87,7 @@ def derived_object(derived: Derived) -> dict[str, Any]:
         "shadowed": derived.shadowed,
         "uncovered": [_object(derived, one) for one in derived.uncovered],
         "unwanted": [_object(derived, one) for one in derived.unwanted],
+        "repaired": [_object(derived, one) for one in derived.mended],
         "notes": derived.notes,
     }
 

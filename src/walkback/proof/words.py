@@ -31,6 +31,15 @@ class StateWords:
 
     def where(self, target: int) -> str:
         """Where the code has what the caller needs: the CFA, or the value that a register had at the entry."""
+        found = self.found(target)
+        if found is not None:
+            return found[0].text(self.machine)
+        register = self.machine.sp if target == CFA_TARGET else target
+        kind = _parts(self.registers[register])[0] if register < len(self.registers) else Known.OTHER
+        return CONFLICT if kind is Known.CONFLICT else NOT_KNOWN if target == CFA_TARGET else LOST
+
+    def found(self, target: int) -> tuple[Part, bool] | None:
+        """The same as a part of a rule, and whether the value has a signature; None where the code has lost it."""
         return self._cfa() if target == CFA_TARGET else self._register(target)
 
     @property
@@ -46,29 +55,27 @@ class StateWords:
         kind, _, distance = _parts(self.registers[register])
         return kind is Known.CFA and distance + offset == 0
 
-    def _cfa(self) -> str:
+    def _cfa(self) -> tuple[Part, bool] | None:
         machine = self.machine
         for register in dict.fromkeys((machine.sp, machine.fp, *range(len(machine.register_names)))):
             if register < len(self.registers):
                 kind, _, offset = _parts(self.registers[register])
                 if kind is Known.CFA:
-                    return Part(PartKind.REGISTER, register, -offset).text(machine)
-        kind = _parts(self.registers[machine.sp])[0]
-        return CONFLICT if kind is Known.CONFLICT else NOT_KNOWN
+                    return Part(PartKind.REGISTER, register, -offset), False
+        return None
 
-    def _register(self, target: int) -> str:
+    def _register(self, target: int) -> tuple[Part, bool] | None:
         for kind in (Known.ENTRY, Known.SIGNED):
-            wanted = (target << ID_SHIFT) + int(kind)
+            wanted, is_signed = (target << ID_SHIFT) + int(kind), kind is Known.SIGNED
             if target < len(self.registers) and self.registers[target] == wanted:
-                return UNCHANGED
+                return Part(), is_signed
             for place, value in self.saved.items():
                 base, _, offset = _parts(place)
                 if value == wanted and base is Known.CFA:
-                    return Part(PartKind.AT_CFA, 0, offset).text(self.machine)
+                    return Part(PartKind.AT_CFA, 0, offset), is_signed
             if wanted in self.registers:
-                return Part(PartKind.REGISTER, self.registers.index(wanted)).text(self.machine)
-        found = _parts(self.registers[target])[0] if target < len(self.registers) else Known.OTHER
-        return CONFLICT if found is Known.CONFLICT else LOST
+                return Part(PartKind.REGISTER, self.registers.index(wanted)), is_signed
+        return None
 
 
 def register_word(machine: Machine, target: int) -> str:

@@ -27,6 +27,7 @@ from walkback.elf import ElfFile, Input, one_elf
 from walkback.elf import layout as elf_layout
 from walkback.elf.write import align
 from walkback.graft import planned_address
+from walkback.sections.repair import CONTRADICTED, Righted, righted
 from walkback.sframe.building import Built, build
 from walkback.sframe.consumers import consumer_named, version_for
 from walkback.sframe.decoding import decode
@@ -42,6 +43,7 @@ from walkback.table.settle import settled
 from walkback.table.table import UnwindTable, joined
 
 _PAGE = 0x1000
+_MENDED = {"code": "repaired", "reason": "has the rules that the machine code proves"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,9 @@ class Derived(OneLine):
     uncovered: list[Uncovered]
     """In order of their places."""
     unwanted: list[Uncovered]
-    """What is left out because the consumer wants no function there."""
+    """What is left out because the consumer wants no function there, or because the machine code contradicts it."""
+    mended: list[Uncovered]
+    """What has the rules that the machine code proves, where it contradicts those of the source."""
     notes: list[str]
     """What was done besides for the consumer."""
 
@@ -193,11 +197,15 @@ def derive(
     as_written: bool = False,
     section: str | None = None,
     consumer: str | None = None,
+    verify: bool = False,
+    repair: bool = False,
 ) -> Derived:
     """Make the section for a file.
 
     The version is 3, or with a `consumer` ("linux", "glibc", or for objects "gnu-ld") the one that it reads; then
-    functions that would end its walk are left out, and listed in `unwanted`.
+    functions that would end its walk are left out, and listed in `unwanted`. With `verify` functions whose rules the
+    machine code contradicts are left out in the same way; with `repair` they get the rules that it proves, and are
+    listed in `mended`.
 
     `address` is where it will stand; without one it is the place where `graft.add` would put it, or where that would
     refuse the file the first page behind all that is loaded. `as_written` keeps a
@@ -209,7 +217,9 @@ def derive(
     (3, 4, True)
     """
     call_frames = read_call_frames(one_elf(source), as_written=as_written, section=section)
-    return derive_from(call_frames, version=version, address=address, consumer=consumer)
+    return derive_from(
+        call_frames, version=version, address=address, consumer=consumer, verify=verify or repair, repair=repair
+    )
 
 
 def read_call_frames(
@@ -248,14 +258,21 @@ def read_call_frames(
 
 
 def derive_from(
-    call_frames: ReadFrames, *, version: int | None = None, address: int | None = None, consumer: str | None = None
+    call_frames: ReadFrames,
+    *,
+    version: int | None = None,
+    address: int | None = None,
+    consumer: str | None = None,
+    verify: bool = False,
+    repair: bool = False,
 ) -> Derived:
     """Make the section that says what was read; the arguments are those of `derive`."""
     elf = call_frames.sources[0].elf
     target = None if consumer is None else consumer_named(consumer)
     if target is not None and not target.walks and not elf.is_relocatable:
         raise GraftError(f"{target.title} reads the SFrame of objects, and this is a linked file", file=elf.name)
-    fitted = fit(call_frames.table, target, [elf])
+    right = righted(elf, call_frames.table, repair=repair) if verify else Righted(call_frames.table, [], [])
+    fitted = fit(right.table, target, [elf], dict.fromkeys(right.wrong, CONTRADICTED))
     built = _build(elf, fitted.table, version_for(version, target), address, call_frames.as_written)
     refused = {int(fitted.kept[one.range]): _reason(call_frames, fitted.table, one) for one in built.refused}
     unwanted = {index: {"code": "unwanted", "reason": reason} for index, reason in fitted.unwanted.items()}
@@ -266,6 +283,7 @@ def derive_from(
         contents=encode(built.section),
         uncovered=[*_uncovered(call_frames, refused), *_unplaced(call_frames.unplaced, call_frames.faults)],
         unwanted=_uncovered(call_frames, unwanted),
+        mended=_uncovered(call_frames, dict.fromkeys(right.mended, _MENDED)),
         notes=fitted.notes(),
     )
 

@@ -41,12 +41,15 @@ def add(
     version: int | None = None,
     consumer: str | None = None,
     section: str | None = None,
+    verify: bool = False,
+    repair: bool = False,
 ) -> Added:
     """Derive the section of a file, prove it, and write a copy of the file that has it.
 
     The copy takes the place of the file unless there is an `output`. `consumer` ("linux", "glibc", or for objects
     "gnu-ld") chooses the version that it reads, and leaves out what would end its walk; what it would reject raises
-    `GraftError`, and so does a section that is not proved. Then nothing is written.
+    `GraftError`, and so does a section that is not proved. Then nothing is written. `verify` leaves out functions whose
+    rules the machine code contradicts, and `repair` gives them the rules that it proves.
 
     >>> added = walkback.add("hello", "hello.sframe")
     >>> hex(added.address), walkback.ElfFile("hello.sframe").sframe
@@ -54,7 +57,7 @@ def add(
     """
     # It stays open: names and sections are asked for when the result is printed.
     elf = one_elf(source)
-    added, parts = _with_section(elf, version, consumer, section)
+    added, parts = _with_section(elf, version, consumer, section, verify=verify, repair=repair)
     write_output(output, parts, read=elf.file)
     return added
 
@@ -66,6 +69,8 @@ def add_to_archive(
     version: int | None = None,
     consumer: str | None = None,
     section: str | None = None,
+    verify: bool = False,
+    repair: bool = False,
 ) -> list[Added]:
     """Do the same for every object of an archive that has call frame information; the other members stay as they are.
 
@@ -79,7 +84,7 @@ def add_to_archive(
 
     def changed(elf: ElfFile) -> Sequence[Part]:
         try:
-            added, parts = _with_section(elf, version, consumer, section)
+            added, parts = _with_section(elf, version, consumer, section, verify=verify, repair=repair)
         except MissingError:
             return list(in_pieces(elf.data))
         done.append(added)
@@ -93,10 +98,10 @@ def add_to_archive(
 
 
 def _with_section(
-    elf: ElfFile, version: int | None, consumer: str | None, section: str | None
+    elf: ElfFile, version: int | None, consumer: str | None, section: str | None, *, verify: bool, repair: bool
 ) -> tuple[Added, Sequence[Part]]:
     """What is to be put into a file, and the parts of the copy that has it."""
-    derived = derive(elf, version=version, section=section, consumer=consumer)
+    derived = derive(elf, version=version, section=section, consumer=consumer, verify=verify, repair=repair)
     proof = derived.proof()
     if not proof.equal:
         message = "the derived section does not say what the call frame information says; nothing is written"

@@ -34,17 +34,22 @@ class Fitted:
         return [f"{what} one instruction further, into padding, because the call at its end returns there"]
 
 
-def fit(table: UnwindTable, consumer: Consumer | None, files: Sequence[ElfFile] = ()) -> Fitted:
+def fit(
+    table: UnwindTable, consumer: Consumer | None, files: Sequence[ElfFile] = (), unwanted: dict[int, str] | None = None
+) -> Fitted:
     """Leave out what the consumer must not find, and let functions that end in a call cover where it returns to.
+
+    `unwanted` are ranges that have to be left out besides.
 
     Consumers look up return addresses as they are. Behind a call that ends a function they find the next function, or
     none; where nothing but padding stands there, the function is made longer by the size of the shortest instruction.
     That is seen in the `files` that the code is in.
     """
     kept = np.arange(len(table))
+    unwanted = dict(unwanted or {})
     if consumer is None:
-        return Fitted(table, kept, {}, 0)
-    unwanted: dict[int, str] = {}
+        kept = np.delete(kept, list(unwanted))
+        return Fitted(table.chosen(kept) if unwanted else table, kept, unwanted, 0)
     for reason, where in consumer.unwanted(table):
         for index in np.flatnonzero(where).tolist():
             unwanted.setdefault(index, reason)

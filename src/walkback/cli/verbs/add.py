@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +14,7 @@ from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.base.text import printable
 from walkback.cli.command import verb
 from walkback.cli.consumer import FOR_ANY, refuse_both
-from walkback.cli.coverage import LIMIT, STRICT, derived_object, percent, print_derived
+from walkback.cli.coverage import LIMIT, REPAIR, STRICT, VERIFY, derived_object, percent, print_derived
 from walkback.cli.output import (
     CALL_FRAMES,
     EXIT_FINDINGS,
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 @click.option("--version", type=click.IntRange(1, 3), metavar="N", help="SFrame version to write. [default: 3]")
 @FOR_ANY
 @CALL_FRAMES
+@VERIFY
+@REPAIR
 @STRICT
 @LIMIT
 @JSON
@@ -56,6 +58,8 @@ def add(
     version: int | None,
     consumer: str | None,
     section: str | None,
+    verify: bool,
+    repair: bool,
     strict: bool,
     limit: int,
     as_json: bool,
@@ -73,10 +77,11 @@ def add(
         output = output_for(files[0], output)
     short = len(files) > 1 or _has_members(files[0])
     total = _Total()
+    options = {"version": version, "section": section, "verify": verify, "repair": repair}
 
     def work(file: str, listed: Binary | None = None) -> int:
         uncovered = False
-        for added in _added(file, listed, output, version, consumer, section):
+        for added in _added(file, listed, output, consumer, options):
             uncovered = uncovered or bool(added.derived.uncovered)
             total.count(added)
             with account(output):
@@ -146,7 +151,7 @@ def _has_members(file: str) -> bool:
 
 
 def _added(
-    file: str, listed: Binary | None, output: str | None, version: int | None, consumer: str | None, section: str | None
+    file: str, listed: Binary | None, output: str | None, consumer: str | None, options: dict[str, Any]
 ) -> list[Added]:
     from walkback.elf import ElfFile, OpenFile, is_archive
     from walkback.sections.install import add, add_to_archive
@@ -156,11 +161,11 @@ def _added(
     if listed is not None and not listed.is_at(opened.status):
         raise UnreadableError("another file took its place after the folder was listed", file=file)
     if is_archive(opened):
-        return add_to_archive(opened, output, version=version, consumer=consumer, section=section)
+        return add_to_archive(opened, output, consumer=consumer, **options)
     elf = ElfFile(opened)
     if listed is not None and consumer is not None and not (CONSUMERS[consumer].walks or elf.is_relocatable):
         raise MissingError("a linker does not read the SFrame of linked files", file=file)
-    return [add(elf, output, version=version, consumer=consumer, section=section)]
+    return [add(elf, output, consumer=consumer, **options)]
 
 
 def _of_folder(folder: str, work: Callable[[str, Binary], int], total: _Total) -> int:

@@ -8,7 +8,7 @@ import click
 
 from walkback.cli.command import verb
 from walkback.cli.consumer import FOR_ANY, refuse_both
-from walkback.cli.coverage import LIMIT, STRICT, derived_object, print_derived
+from walkback.cli.coverage import LIMIT, REPAIR, STRICT, VERIFY, derived_object, print_derived
 from walkback.cli.output import CALL_FRAMES, EXIT_FINDINGS, EXIT_FINE, JSON, Address, complain, for_each_file
 from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, account, refuse_input, refuse_terminal, same_file
 
@@ -41,6 +41,8 @@ _VERSION = click.option(
     help="Only rows that change the rule, or every row that an assembler would write.",
 )
 @CALL_FRAMES
+@VERIFY
+@REPAIR
 @STRICT
 @LIMIT
 @JSON
@@ -55,6 +57,8 @@ def derive(
     relocs: str | None,
     rows: str,
     section: str | None,
+    verify: bool,
+    repair: bool,
     strict: bool,
     limit: int,
     as_json: bool,
@@ -85,6 +89,8 @@ def derive(
                 as_written=rows == "as-written",
                 section=section,
                 consumer=consumer,
+                verify=verify,
+                repair=repair,
             )
             if not made.proof().equal:
                 complain(f"{file}: the derived section does not say what {made.source.name} says; nothing is written")

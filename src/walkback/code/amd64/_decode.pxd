@@ -1,4 +1,4 @@
-# The C face of the decoder.
+# The C face of the decoder of AMD64.
 
 from walkback.code._instruction cimport Instruction
 
