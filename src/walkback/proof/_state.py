@@ -110,7 +110,7 @@ class State:
     def join(self, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.bint:
         """Keep of a stored state what this one agrees with; returns whether that changed it."""
         i: cython.int
-        j: cython.int
+        j: cython.int = -1
         kept: cython.int = 0
         one: cython.longlong
         values: cython.Py_ssize_t = at + _HEAD
@@ -125,7 +125,8 @@ class State:
                         arena[values + i] = one
                         differs = True
             for i in range(cython.cast(cython.int, arena[at])):
-                for j in range(self.slots):
+                for _ in range(self.slots):
+                    j = j + 1 if j + 1 < self.slots else 0  # the next is mostly in the next slot
                     if self.keys[j] == arena[places + 2 * i]:
                         one = arena[places + 2 * i + 1]
                         if one != self.saved[j]:
