@@ -186,7 +186,7 @@ def frame_pointers(source: Input) -> Iterator[FramePointers]:
 
     >>> [found] = walkback.frame_pointers("hello")
     >>> [one.keeping.value for one in found.listed()][0]
-    'breaks'
+    'outermost'
     """
     some = False
     errors: list[WalkbackError] = []
