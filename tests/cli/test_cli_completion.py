@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -12,7 +13,9 @@ import pytest
 
 import walkback
 from cli.commands import WALKBACK
+from cli.hello import assembled
 from recorded import recording
+from walkback.cli.bashcompletion import open_quote, quoted
 
 SHELLS = {
     "bash": """eval "$(_WALKBACK_COMPLETE=bash_source walkback)"
@@ -21,6 +24,18 @@ printf '%s\\n' "${{COMPREPLY[@]}}" """,
     "fish": '_WALKBACK_COMPLETE=fish_source walkback | source; complete --do-complete "{line}"',
 }
 
+AWKWARD = """
+.globl _start, "_ZN2ns1W13wait_for_workEv.isra.0", _Z4tmplIiET_iPKc, _Z3runi, _Z3rund
+_start:
+"_ZN2ns1W13wait_for_workEv.isra.0":
+_Z4tmplIiET_iPKc:
+_Z3runi:
+    nop
+_Z3rund:
+    nop
+"""
+"""Names that bash has to get quoted: with `<`, brackets and blanks."""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -28,6 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("completion")
     hello = program(folder)
+    (folder / "awkward").write_bytes(assembled(AWKWARD, "-nostdlib", "-static"))
     (folder / "perf.data").write_bytes(recording(hello))
     store = walkback.Store(folder / "stacks", create=True)
     with store.append(host="web1", labels={"version": "1.2"}) as append:
@@ -78,7 +94,8 @@ def test_a_shell_offers(folder: Path, shell: str, line: str, offered: list[str])
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_labels_are_offered_with_their_values(folder: Path, shell: str) -> None:
-    assert completed(shell, "walkback store stacks top --label vers", folder) == ["version=1.2"]
+    (offered,) = completed(shell, "walkback store stacks top --label vers", folder)
+    assert offered == ("version\\=1.2" if shell == "bash" else "version=1.2")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -96,3 +113,59 @@ def test_zsh_takes_the_script(folder: Path) -> None:
     environment = {"PATH": f"{WALKBACK.parent}:{os.environ['PATH']}", "HOME": str(folder)}
     done = subprocess.run(["zsh", "-fc", script], env=environment, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("_walkback_completion\n", "")
+
+
+@pytest.fixture(scope="module")
+def words(folder: Path) -> dict[str, list[str]]:
+    """What a line becomes in an interactive bash once TAB has been pressed at its end: its words."""
+    if not shutil.which("bash"):
+        pytest.skip("needs bash")
+    environment = {"PATH": f"{WALKBACK.parent}:{os.environ['PATH']}", "HOME": str(folder), "TERM": "dumb"}
+    keys = b"bind 'set enable-bracketed-paste off'\n eval \"$(_WALKBACK_COMPLETE=bash_source walkback)\"\n"
+    for line in TYPED:
+        # Control-A goes to the beginning of the line, where another command takes the place of this one.
+        keys += b"walkback show awkward --function " + line.encode() + b"\x01printf '%s\\0' @@ \x05 >> words\n"
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        ["bash", "--norc", "--noprofile", "-i"],
+        cwd=folder, env=environment, stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
+    ) as bash:  # fmt: skip
+        os.close(follower)
+        os.write(leader, keys + b"exit\n")
+        try:
+            while os.read(leader, 1 << 16):
+                pass
+        except OSError:  # bash has ended
+            pass
+        assert bash.wait() == 0
+    os.close(leader)
+    said = (folder / "words").read_text().removesuffix("\0").removeprefix("@@\0").split("\0@@\0")
+    return {line: one.split("\0")[4:] for line, one in zip(TYPED, said, strict=True)}
+
+
+CLONE = "ns::W::wait_for_work [clone .isra.0]"
+TYPED = {
+    "ns\t": CLONE,
+    "'ns\t": CLONE,
+    '"ns\t': CLONE,
+    "'ns::W::wai\t": CLONE,
+    "ns\\:\\:W\\:\\:wai\t": CLONE,
+    "tmpl\t": "tmpl<int>",
+    "tmpl\\<i\t": "tmpl<int>",
+    "'tmpl<\t": "tmpl<int>",
+}
+
+
+@pytest.mark.parametrize("line", TYPED)
+def test_bash_gets_one_word_whatever_is_in_it(words: dict[str, list[str]], line: str) -> None:
+    assert words[line] == [TYPED[line]]
+
+
+@pytest.mark.parametrize("quote", ["", "'", '"'])
+def test_bash_reads_what_was_quoted_for_it(quote: str) -> None:
+    value = "a b'c\"d$e`f\\g<h>*?[i]~#j!k:l=m@n"
+    word = quote + quoted(value, quote, " :=@") + quote
+    done = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, text=True, check=True)
+    assert done.stdout == value
+    assert open_quote(word) == ""
+    assert open_quote(word[:3]) == (quote or "")

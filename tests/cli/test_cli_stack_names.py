@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +16,7 @@ from capture.targets import state
 from cli.commands import told
 from cli.walked import stack
 from waiting import eventually
+from walkback.capture.live.processes import processes_named
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -42,6 +44,24 @@ def test_one_process_of_a_name_is_meant(run: Callable[..., int], name: str) -> N
     done = stack(name)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.decode().startswith(f"process {pid} {name[:15]}\n")
+
+
+def test_the_name_that_the_kernel_cut_is_a_name_too(run: Callable[..., int]) -> None:
+    name = "wb-cut-by-the-kernel"
+    pid = run(name)
+    assert stack(name[:15]).stdout.decode().startswith(f"process {pid} {name[:15]}\n")
+
+
+def test_a_script_has_a_name(tmp_path: Path) -> None:
+    script = tmp_path / "wb-script"
+    script.write_text("import time\ntime.sleep(600)\n")
+    with subprocess.Popen([sys.executable, script]) as process:
+        try:
+            assert eventually(lambda: processes_named("wb-script") != {} and state(process.pid) == "S")
+            assert list(processes_named("wb-script")) == [process.pid]
+            assert stack("wb-script").stdout.decode().startswith(f"process {process.pid} ")
+        finally:
+            process.kill()
 
 
 def test_several_are_listed(run: Callable[..., int]) -> None:

@@ -6,13 +6,8 @@ error.
 
 from __future__ import annotations
 
-import contextlib
-import os
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from click.shell_completion import CompletionItem
 
 from walkback.base.errors import WalkbackError
 
@@ -20,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     import click
+    from click.shell_completion import CompletionItem
 
     from walkback.elf.file import ElfFile
     from walkback.store.overview import Overview
@@ -32,11 +28,12 @@ _MOST = 500
 
 def processes(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Names of running processes, or their numbers after a digit; files, where none begins so."""
-    found: list[str] = []
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):  # it has just ended
-            name = os.fsdecode(Path("/proc", entry, "comm").read_bytes().rstrip(b"\n"))
-            found.append(entry if incomplete.isdigit() else name)
+    from click.shell_completion import CompletionItem
+
+    from walkback.capture.live.processes import running
+
+    numbers = incomplete.isdigit()
+    found = (value for one in running() for value in ([str(one.pid)] if numbers else one.names))
     return _items(found, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
@@ -54,6 +51,8 @@ def _completing(values: Callable[[click.Context], Iterable[str]]) -> Complete:
 
 def _items(values: Iterable[str], incomplete: str) -> list[CompletionItem]:
     """Those that begin so, each once; a shell takes a line for each."""
+    from click.shell_completion import CompletionItem
+
     chosen = {value for value in values if value.startswith(incomplete) and value.isprintable()}
     return [CompletionItem(value) for value in islice(sorted(chosen), _MOST)]
 

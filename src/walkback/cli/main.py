@@ -140,6 +140,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _end)
     _show_passed_over()
     _allow_many_files()
+    if "_WALKBACK_COMPLETE" in os.environ:
+        import walkback.cli.bashcompletion  # noqa: F401 - it registers itself
     try:
         status = cli.main(standalone_mode=False)
         sys.stdout.flush()
