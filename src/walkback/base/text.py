@@ -6,7 +6,6 @@ in them as lone surrogates. Text formats get those bytes back as they were; JSON
 
 from __future__ import annotations
 
-import json
 import re
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -53,6 +52,8 @@ def clean(text: str) -> str:
 
 def json_text(value: object) -> str:
     """A value as JSON in ASCII; in names what is not UTF-8 is replaced."""
+    import json  # late, for most verbs print none
+
     return json.dumps(clean(value) if isinstance(value, str) else value, separators=(",", ":"))
 
 

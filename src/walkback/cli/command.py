@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, ClassVar, TypeVar
@@ -62,6 +61,8 @@ class LazyVerbs(VerbGroup):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
+            import difflib
+
             close = difflib.get_close_matches(args[0].lower(), self.list_commands(ctx), n=1)
             if not close or "Did you mean" in error.message:
                 raise
