@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -219,3 +220,27 @@ def test_for_a_linker_linked_files_stay(built: Path) -> None:
 def test_a_section_that_no_binary_has_is_1(built: Path) -> None:
     done = run("add", "--in-place", "--section", ".nothing", built)
     assert done.returncode == 1
+
+
+def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_done(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a disk that is damaged there."""
+    read = os.fdopen
+
+    def fdopen(descriptor: int, *mode: str) -> object:
+        if os.readlink(f"/proc/self/fd/{descriptor}") == str(built / "one.o"):
+            os.close(descriptor)
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return read(descriptor, *mode)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdopen", fdopen)
+        found = [binary.names[0] for binary in binaries(str(built), pytest.fail)]
+    assert found == [str(built / name) for name in ("lib.a", "one.o", "program", "two.o")]
+
+
+def test_standard_input_is_not_changed_in_place() -> None:
+    done = run("add", "--in-place", "-")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"--in-place changes files, and standard input is none" in done.stderr

@@ -48,13 +48,13 @@ def binaries(folder: str, problem: Callable[[OSError], None]) -> Iterator[Binary
 
 
 def _is_binary(binary: Binary) -> bool:
-    """Whether it begins like one; what cannot be opened is for the verb to report."""
+    """Whether it begins like one; what cannot be opened or read is for the verb to report."""
     try:
         descriptor = os.open(binary.names[0], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(8).startswith(_MAGICS)
     except OSError:
         return True
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read(8).startswith(_MAGICS)
 
 
 def link_again(binary: Binary) -> None:

@@ -26,7 +26,7 @@ from walkback.cli.output import (
     for_each_file,
     guarded,
 )
-from walkback.cli.paths import account, output_for
+from walkback.cli.paths import STDIN, account, output_for
 from walkback.cli.progress import progress
 from walkback.cli.trees import Binary, binaries, link_again
 from walkback.cli.written import IN_PLACE
@@ -134,6 +134,9 @@ def _check_places(files: tuple[str, ...], output: str | None, in_place: bool) ->
     folder = next((file for file in files if os.path.isdir(file)), None)
     if output is not None and (len(files) > 1 or in_place or folder is not None):
         message = "--output is for one file, and cannot be combined with --in-place"
+        raise click.UsageError(message)
+    if in_place and STDIN in files:
+        message = "--in-place changes files, and standard input is none"
         raise click.UsageError(message)
     if folder is not None and not in_place:
         message = f"{printable(folder)} is a folder; --in-place adds SFrame to every binary in it"
