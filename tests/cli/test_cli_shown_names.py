@@ -121,3 +121,11 @@ def test_shells_complete_demangled_names(program: Path) -> None:
     context.params["file"] = str(program)
     items = functions(context, click.Argument(["targets"]), "ns::")
     assert [item.value for item in items] == ["ns::run"]
+
+
+@pytest.mark.parametrize(
+    "name", ["tmpl<int>", "tmpl<...>", "tmpl<int>(int, char const*)", "int tmpl<int>(int, char const*)"]
+)
+def test_a_template_is_found_with_its_result_and_without(name: str) -> None:
+    assert is_called("int tmpl<int>(int, char const*)", name.replace(" ", ""))
+    assert not is_called("int tmpl<int>(int, char const*)", "tmpl<int>(int)")

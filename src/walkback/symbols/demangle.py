@@ -43,12 +43,12 @@ def shown(names: Sequence[str], how: Demangle, *, parameters: bool = False) -> l
 
 
 def is_called(name: str, wanted: str) -> bool:
-    """Whether people may call a demangled name so: with parameters or without, and with `<...>` for arguments."""
+    """Whether people may call a demangled name so: without result or parameters, and with `<...>` for arguments."""
     short = "<...>" in wanted
     # Without parameters a name is part of what it is with them.
     if not short and wanted.partition("[clone")[0] not in name.replace(" ", ""):
         return False
-    forms = (name, without_parameters(name))
+    forms = (name, without_parameters(name), _without_its_result(name))
     return any((shortened(form) if short else form).replace(" ", "") == wanted for form in forms)
 
 
@@ -161,6 +161,13 @@ def without_parameters(text: str) -> str:
         return without_parameters(inner.lstrip("*&")) + tail
     # Templates have their result before the name.
     return (_without_result(name) if name.endswith(">") else name) + tail
+
+
+def _without_its_result(text: str) -> str:
+    """The name of a template with its parameters."""
+    name = without_parameters(_CLONES.sub("", text))
+    start = text.find(f" {name}(") + 1 if name.endswith(">") else 0
+    return text[start:]
 
 
 _SPECIAL = re.compile(r"_{1,4}Z[TG]")
