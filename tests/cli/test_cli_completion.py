@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -80,6 +81,10 @@ def completed(shell: str, line: str, folder: Path) -> list[str]:
         ("walkback unwind --format s", ["speedscope"]),
         ("walkback show hello --function mai", ["main"]),
         ("walkback find hello comp", ["compute"]),
+        ("walkback find awkward run", ["run", "run(double)", "run(int)"]),
+        ("walkback check hello --ignore row-cut", ["row-cut-off"]),
+        ("walkback report hello --figure su", ["summary"]),
+        ("walkback report . --figure size-by-mac", ["size-by-machine"]),
         ("walkback add hello --section .eh_f", [".eh_frame"]),
         ("walkback store stacks top --host w", ["web1"]),
         ("walkback store stacks flame --process h", ["hello"]),
@@ -89,7 +94,8 @@ def completed(shell: str, line: str, folder: Path) -> list[str]:
     ],
 )
 def test_a_shell_offers(folder: Path, shell: str, line: str, offered: list[str]) -> None:
-    assert [word for word in completed(shell, line, folder) if word] == offered
+    found = completed(shell, line, folder)
+    assert [word for word in (shlex.split("\n".join(found)) if shell == "bash" else found) if word] == offered
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -6,6 +6,7 @@ error.
 
 from __future__ import annotations
 
+import os
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -83,6 +84,7 @@ def _function_names(ctx: click.Context) -> Iterator[str]:
         names = SymbolIndex(elf).all_names()
         yield from names
         yield from demangle(names)
+        yield from demangle(names, parameters=True)
 
 
 def _section_names(ctx: click.Context) -> Iterator[str]:
@@ -100,9 +102,29 @@ def _groupings(ctx: click.Context) -> list[str]:
     return ["host", "process", *(store.labels if store else [])]
 
 
+def _figure_names(ctx: click.Context) -> Iterable[str]:
+    """Those of what was typed before: a survey, or a file."""
+    subject = ctx.params.get("subject") or next(iter(ctx.args), None)
+    if subject is not None and not os.path.isdir(subject):
+        from walkback.reports.listings import FIGURE_NAMES
+
+        return FIGURE_NAMES
+    from walkback.reports.chapters import FIGURES
+
+    return FIGURES
+
+
+def _codes(_ctx: click.Context) -> Iterable[str]:
+    from walkback.sframe.checking import CODES
+
+    return CODES
+
+
 functions = _completing(_function_names)
 sections = _completing(_section_names)
 hosts = _completing(lambda ctx: store.hosts if (store := _overview(ctx)) else [])
 stored_processes = _completing(lambda ctx: store.processes if (store := _overview(ctx)) else [])
 labels = _completing(_label_values)
 groupings = _completing(_groupings)
+figures = _completing(_figure_names)
+codes = _completing(_codes)

@@ -21,6 +21,7 @@ from walkback.reports.functions import ListedFunctions, functions_of, rules_of
 from walkback.reports.opening import one_elf_file
 from walkback.table.verdict import Verdict
 
+FIGURE_NAMES = ("summary", "functions", "rows")
 _NAME = 3
 """The column of the function's name."""
 

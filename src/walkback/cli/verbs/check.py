@@ -8,6 +8,7 @@ import click
 
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
+from walkback.cli.completion import codes
 from walkback.cli.output import (
     ADDRESS,
     COLOUR,
@@ -33,7 +34,12 @@ if TYPE_CHECKING:
     help="Report whether this consumer would load the section, and where its walk would stop.",
 )
 @click.option(
-    "--ignore", "ignored", multiple=True, metavar="CODE", help="Ignore the findings of this rule; may be repeated."
+    "--ignore",
+    "ignored",
+    multiple=True,
+    metavar="CODE",
+    help="Ignore the findings of this rule; may be repeated.",
+    shell_complete=codes,
 )
 @click.option(
     "--limit",

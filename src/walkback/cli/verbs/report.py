@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from walkback.cli.command import verb
+from walkback.cli.completion import figures
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, opened, refuse_input
 
@@ -32,7 +33,14 @@ _WIDEST = 72
     help="Write a page of HTML; with --json or --csv, write that.",
 )
 @click.option("--title", metavar="TEXT", help="Title of the page.")
-@click.option("--figure", "names", metavar="NAME", multiple=True, help="Show only this figure; may be repeated.")
+@click.option(
+    "--figure",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="Show only this figure; may be repeated.",
+    shell_complete=figures,
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows of one figure as CSV.")
 @JSON
 @click.pass_context
