@@ -7,7 +7,10 @@ import click
 _HELP = "Target this consumer: omit functions that would stop its unwinder, and fail if it would reject the section."
 FOR = click.option("--for", "consumer", type=click.Choice(["linux", "glibc"]), help=_HELP)
 FOR_ANY = click.option(
-    "--for", "consumer", type=click.Choice(["linux", "glibc", "gnu-ld"]), help=f"{_HELP} gnu-ld is for objects."
+    "--for",
+    "consumer",
+    type=click.Choice(["linux", "glibc", "gnu-ld"]),
+    help=f"{_HELP} gnu-ld, which is GNU ld 2.46 or later, is for objects.",
 )
 
 
