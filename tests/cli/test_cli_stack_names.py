@@ -77,9 +77,11 @@ def test_several_are_listed(run: Callable[..., int]) -> None:
 def test_a_file_comes_before_a_process(
     run: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("wb-file")
+    pid = run("wb-file")
     monkeypatch.chdir(tmp_path)
-    assert told(stack("wb-file")) == (3, "wb-file: this ELF file is not a core file")
+    why = "wb-file: this ELF file is not a core file"
+    assert told(stack("wb-file")) == (3, f"{why}; 1 process of this name runs, PID {pid}")
+    assert told(stack("./wb-file")) == (3, f"./{why}")
 
 
 def test_a_name_that_nobody_has() -> None:

@@ -112,7 +112,10 @@ def test_top_by_version(store: Path) -> None:
     ]
     assert text(store, "top", "--by", "version", "--limit", 1).splitlines()[2:] == ["and 1 more"]
     assert objects(store, "top", "--by", "host") == [{"value": "web1", "weight": 95, "count": 5}]
-    assert told(asked(store, "top", "--by", "zone")) == (1, f"{store}: no sample has the label zone")
+    assert told(asked(store, "top", "--by", "zone")) == (
+        1,
+        f"{store}: no sample has the label zone; the labels are version",
+    )
 
 
 def test_top(store: Path) -> None:
@@ -256,7 +259,9 @@ def test_check_tells_what_is_wrong(store: Path) -> None:
 @pytest.mark.whole
 def test_what_is_no_store(tmp_path: Path) -> None:
     for verb in ([], ["top"], ["flame"], ["through", "f"], ["sql", "FROM samples"], ["compact"], ["check"]):
-        assert told(asked(tmp_path, *verb)) == (3, f"{tmp_path}: this is no store") or verb == ["check"]
+        assert told(asked(tmp_path, *verb)) == (3, f"{tmp_path}: not a store") or verb == ["check"]
+        missing = tmp_path / "missing"
+        assert told(asked(missing, *verb)) == (3, f"{missing}: No such file or directory") or verb == ["check"]
     assert asked(tmp_path, "append", "x").returncode == 3
 
 

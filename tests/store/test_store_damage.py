@@ -38,16 +38,16 @@ def filled(
 
 
 def test_a_folder_that_is_no_store_is_not_read_nor_made_one(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableError, match="this is no store"):
+    with pytest.raises(UnreadableError, match="not a store"):
         Store(tmp_path)
-    with pytest.raises(UnreadableError, match="this is no store"):
+    with pytest.raises(UnreadableError, match="not a store"):
         Store(tmp_path / "missing")
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(UnreadableError, match=r"not made one because 'letter\.txt' is in it"):
         Store(tmp_path, create=True)
     with pytest.raises(FileNotFoundError):
         Store(tmp_path / "no" / "parent", create=True)
-    with pytest.raises(UnreadableError, match="this is no store"):
+    with pytest.raises(UnreadableError, match="not a store"):
         Store(tmp_path / "letter.txt")
 
 

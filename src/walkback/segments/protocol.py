@@ -9,6 +9,7 @@ wherever a writer is killed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -32,7 +33,7 @@ class Marker:
 
     name: str
     noun: str
-    """What it makes of a folder, as in "this is no store"."""
+    """What it makes of a folder, as in "not a store"."""
     version: int
 
     def read(self, folder: Path) -> dict[str, Any]:
@@ -43,11 +44,12 @@ class Marker:
         try:
             found = json.loads(_small(file))
         except (FileNotFoundError, NotADirectoryError):
-            raise UnreadableError(f"this is no {self.noun}", file=name) from None
+            what = f"not a {self.noun}" if os.path.lexists(folder) else os.strerror(errno.ENOENT)
+            raise UnreadableError(what, file=name) from None
         except OSError as error:
             raise unreadable(error, file) from None
         except (ValueError, RecursionError) as error:
-            raise UnreadableError(f"this is no JSON: {error}", file=str(file)) from None
+            raise UnreadableError(f"not JSON: {error}", file=str(file)) from None
         version = found.get("version") if isinstance(found, dict) else None
         if version != self.version:
             message = f"a {self.noun} of version {version!r} is not read here, but of version {self.version}"
@@ -80,12 +82,12 @@ class Marker:
         with contextlib.suppress(FileExistsError):
             folder.mkdir()
         if not folder.is_dir():
-            raise UnreadableError("this is no folder", file=str(folder))
+            raise UnreadableError("not a folder", file=str(folder))
         names = {path.name for path in folder.iterdir()}
         if self.name in names:
             return
         if strange := sorted(name for name in names - own if not name.startswith(".walkback-")):
-            message = f"this is no {self.noun}, and is not made one because {strange[0]!r} is in it"
+            message = f"not a {self.noun}, and cannot become one: {strange[0]!r} is in it"
             raise UnreadableError(message, file=str(folder))
         prepare()
         self.write(folder, described)

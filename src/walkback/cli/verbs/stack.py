@@ -124,7 +124,28 @@ def stack(
             _write(shots.each(keep, move), stopper, name, common, registers=registers)
         return shots.print(target, common.only)
 
-    ctx.exit(guarded(work, target, f"process {target}" if live else target))
+    def of_core(file: str) -> int:
+        try:
+            return work(file)
+        except UnreadableError as error:
+            if error.file in {None, file}:
+                error.message += _also_running(file)
+            raise
+
+    ctx.exit(guarded(work, target, f"process {target}") if live else guarded(of_core, target, target))
+
+
+def _also_running(file: str) -> str:
+    """What to add to the error of a file whose name processes have as well."""
+    if "/" in file:
+        return ""
+    from walkback.capture.live.processes import processes_named
+
+    found = [str(pid) for pid in sorted(processes_named(file))]
+    if not found:
+        return ""
+    what = "process of this name runs, PID" if len(found) == 1 else "processes of this name run, PIDs"
+    return f"; {len(found)} {what} {', '.join(found)}"
 
 
 def _meant(target: str) -> str:

@@ -58,12 +58,20 @@ def top(ctx: click.Context, /, by: str | None, limit: int, as_json: bool, **chos
     ctx.exit(guarded(work, ctx.obj, ctx.obj))
 
 
+def _without_groups(folder: str, by: str) -> str:
+    from walkback.store.store import Store
+
+    labels = sorted(Store(folder).overview().labels)
+    known = f"the labels are {', '.join(labels)}" if labels else "no sample has any label"
+    return f"no sample has the label {by}; {known}"
+
+
 def _print_groups(folder: str, by: str, groups: list[Group], limit: int, as_json: bool) -> int:
     import json
     from dataclasses import asdict
 
     if not groups or all(group.value is None for group in groups):
-        complain(f"{folder}: there are no such samples" if not groups else f"{folder}: no sample has the label {by}")
+        complain(f"{folder}: {_without_groups(folder, by) if groups else 'there are no such samples'}")
         return EXIT_FINDINGS
     whole = sum(group.weight for group in groups)
     if not as_json:
