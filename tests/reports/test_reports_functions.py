@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -290,7 +291,7 @@ def test_one_member_of_an_archive_is_named_in_brackets(tmp_path: Path) -> None:
         one_elf_file(path)
     with pytest.raises(UnreadableError, match=r"lib\.a: there is no ELF file c\.txt in it"):
         one_elf_file(f"{path}(c.txt)")
-    with pytest.raises(UnreadableError, match="this is no archive, so it has no members"):
+    with pytest.raises(UnreadableError, match="not an archive, so it has no members"):
         one_elf_file(f"{tmp_path / 'a.o'}(b.o)")
     with pytest.raises(UnreadableError, match="No such file"):
         one_elf_file(f"{tmp_path / 'none.a'}(b.o)")
@@ -351,3 +352,20 @@ def test_a_function_without_rows_is_listed_without_rows(version: int, tmp_path: 
     _, functions, rows = binary_figures(written(tmp_path, linked(builder.bytes())))
     assert [one[1] for one in functions.rows] == [TEXT, TEXT + 0x20, TEXT + 0x40, TEXT + 0x60]
     assert {one[1] for one in rows.rows} == {TEXT, TEXT + 0x20, TEXT + 0x40}
+
+
+def test_functions_have_the_names_that_show_prints(tmp_path: Path) -> None:
+    source = """
+    int puts(const char *);
+    int one(int a) __asm__("_Z3runi"), other(double a) __asm__("_Z3rund"), alone(int a) __asm__("_Z4soloi");
+    int one(int a) { return puts("a") + a; }
+    int other(double a) { return puts("b") + (int)a; }
+    int alone(int a) { return puts("c") + a; }
+    int main(int c, char **v) { return one(c) + other(c) + alone(c); }
+    """
+    file = tmp_path / "program"
+    command = ["gcc", "-O1", "-fcf-protection=none", "-Wl,-z,lazy", "-x", "c", "-", "-o", str(file)]
+    subprocess.run(command, input=source.encode(), check=True)
+    names = set(read(file).names)
+    assert {"run(int)", "run(double)", "solo", ".plt", "puts@plt"} <= names
+    assert "" not in names

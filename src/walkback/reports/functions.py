@@ -24,6 +24,7 @@ from walkback.sections.size import Sizes, existing_size, measure_frames
 from walkback.sections.size.parts import RowLengths
 from walkback.symbols import SymbolIndex
 from walkback.symbols.demangle import demangle
+from walkback.symbols.plt import PltNames
 from walkback.table.comparing import Comparison, compare
 from walkback.table.rule import Rule
 from walkback.table.settle import settled
@@ -144,10 +145,29 @@ class ListedFunctions:
 
     @cached_property
     def names(self) -> list[str]:
-        """The symbols as people write them."""
-        parts = [symbol.partition("+0x") for symbol in self.symbols]
+        """The symbols as people write them; with parameters where names would be equal, and of linkage tables too."""
+        symbols = [symbol or entry for symbol, entry in zip(self.symbols, self._entries, strict=True)]
+        parts = [symbol.partition("+0x") for symbol in symbols]
         plain = demangle([base for base, _, _ in parts])
+        bases: dict[str, set[str]] = {}
+        for name, (base, _, _) in zip(plain, parts, strict=True):
+            bases.setdefault(name, set()).add(base)
+        several = [number for number, name in enumerate(plain) if len(bases[name]) > 1]
+        whole = demangle([parts[number][0] for number in several], parameters=True)
+        for number, name in zip(several, whole, strict=True):
+            plain[number] = name
         return [name + plus + by for name, (_, plus, by) in zip(plain, parts, strict=True)]
+
+    @cached_property
+    def _entries(self) -> list[str]:
+        """The name that each function has in a procedure linkage table; empty where it is in none."""
+        if self.elf.is_relocatable:
+            return [""] * len(self)
+        try:
+            found = PltNames(self.elf).names_of(self.table.range_start, self.table.range_size)
+        except UnreadableError:
+            return [""] * len(self)
+        return [name or "" for name in found]
 
     @cached_property
     def inside(self) -> U64:

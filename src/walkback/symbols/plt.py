@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from walkback.elf import layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import numpy.typing as npt
 
     from walkback.elf import ElfFile
 
@@ -30,6 +32,8 @@ _KINDS = {
     layout.EM_S390: (10, 11, 61),
 }
 _BTI_C = 0xD503245F
+_ENTRY = 16
+"""The most bytes of an entry; a longer function describes a table of them."""
 
 
 class _FoundStubs(NamedTuple):
@@ -64,6 +68,23 @@ class PltNames:
         """Where the entries of this name, as `write@plt`, begin."""
         start, _, names = self._entries
         return [address for address, known in zip(start.tolist(), names, strict=True) if known == name]
+
+    def names_of(self, starts: U64, sizes: npt.NDArray[np.unsignedinteger[Any]]) -> list[str | None]:
+        """The names of functions by their addresses: of an entry, or of the section where one describes more of it."""
+        found: list[str | None] = [None] * len(starts)
+        for section, low, size in self.tables():
+            for number in np.flatnonzero(starts - low < size).tolist():
+                (entry,), begin = self.locate(starts[number : number + 1])
+                alone = begin[0] == starts[number] and sizes[number] <= _ENTRY
+                found[number] = entry if alone and entry else section
+        return found
+
+    def tables(self) -> Iterator[tuple[str, np.uint64, np.uint64]]:
+        """The sections of procedure linkage tables: name, address and size."""
+        sections = self._elf.sections
+        for number, name in enumerate(self._elf.section_names()):
+            if name.startswith((".plt", ".iplt")):
+                yield name, sections["addr"][number], sections["size"][number]
 
     @cached_property
     def _entries(self) -> tuple[U64, U64, list[str | None]]:
