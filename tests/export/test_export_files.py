@@ -201,7 +201,7 @@ def test_flame_graph_shows_what_is_incomplete() -> None:
     found, data = graph_of(text)
     assert found == {("c", "f"): 1, ("c", "[incomplete: stack-cut]", "f"): 1}
     assert data["kind"][data["names"].index("[incomplete: stack-cut]")] == 3
-    assert "1 incomplete (50.0 %)" in Page(text).texts["p"]
+    assert "1 incomplete (50.00 %)" in Page(text).texts["p"]
 
 
 def test_flame_graph_needs_nothing_else() -> None:

@@ -73,7 +73,7 @@ def _about(profile: Profile) -> str:
     stacks = len(np.unique(profile.stack))
     words.append(f"{stacks:,} distinct stack{'' if stacks == 1 else 's'}")
     if lost:
-        words.append(f"{lost:,} incomplete ({100 * lost / samples:.1f} %)")
+        words.append(f"{lost:,} incomplete ({100 * lost / samples:.2f} %)")
     return " \u00b7 ".join(words)
 
 

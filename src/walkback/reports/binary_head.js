@@ -20,7 +20,11 @@ export function fillHead(binary) {
   byId("kind").textContent = `${KIND_WORDS[binary.kind] ?? "ELF file"} for ${binary.machine.name}`;
   byId("file").textContent = binary.file;
   const buildId = binary.buildId ? `build ID ${binary.buildId}` : "no build ID";
-  byId("identity").replaceChildren(bytes(binary.fileBytes), html("span", {class: "build-id"}, buildId));
+  byId("identity").replaceChildren(
+    bytes(binary.fileBytes),
+    html("span", {class: "between"}, " \u00b7 "),
+    html("span", {class: "build-id"}, buildId),
+  );
   byId("origin").textContent = originText(binary.origin);
   byId("theme").replaceChildren(themeButton());
   const base = baseline(binary);
@@ -48,8 +52,8 @@ function tile(title, value, note, mark = "") {
     "div",
     {class: "tile panel"},
     html("p", {class: "quiet"}, title),
-    html("p", {class: `value ${mark}`}, value),
-    html("p", {class: "quiet note"}, note),
+    html("p", {class: `value ${mark}`}, value.replaceAll(" %", "\u00a0%")),
+    html("p", {class: "quiet note"}, note.replaceAll(" %", "\u00a0%")),
   );
 }
 
@@ -93,7 +97,8 @@ function sframeTile({source}, sframe) {
   const what = `V${sframe.versions.join(", V")}, ${counted(sframe.functions, "entry", "entries")} in its index`;
   if (!sframe.compared) return tile(name, bytes(sframe.bytes), what);
   const [, equal, different, onlyFrames, onlySFrame] = sframe.compared,
-    whole = equal + different + onlyFrames + onlySFrame;
+    whole = equal + different + onlyFrames + onlySFrame,
+    mark = different + onlySFrame ? "bad" : onlyFrames ? "warn" : "good";
   const words = `${what}; agrees with ${source} in ${percent(whole ? equal / whole : null)} of the code`;
-  return tile(name, bytes(sframe.bytes), words, equal === whole ? "good" : "bad");
+  return tile(name, bytes(sframe.bytes), words, mark);
 }

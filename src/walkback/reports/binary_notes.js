@@ -43,8 +43,8 @@ function functionNotes({counts, length}) {
   const all = [];
   if (length > counts.functions)
     all.push(
-      `The list has ${count(length)} pieces, because some functions are split, ` +
-        "such as the procedure linkage table.",
+      `The list has ${count(length)} pieces, because some entries of the call frame information are split, ` +
+        "such as that of the procedure linkage table.",
     );
   if (counts.beyond) {
     const extend = counts.beyond === 1 ? "extends" : "extend";

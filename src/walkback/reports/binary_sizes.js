@@ -72,7 +72,7 @@ function barsOf({versions, sframe}, base) {
     const name = `SFrame V${version}`;
     bars.push(impossible ? {name, total: null, parts: [], impossible} : {name, total, parts: partList(parts)});
   }
-  if (sframe) bars.push({name: `${sframe.name} that it has`, total: sframe.bytes, parts: partList(sframe.parts)});
+  if (sframe) bars.push({name: `Existing ${sframe.name}`, total: sframe.bytes, parts: partList(sframe.parts)});
   return bars;
 }
 

@@ -107,7 +107,9 @@ def _frame_pointers(name: str) -> Figure:
         (
             column,
             *counts(files="Files", functions="Functions"),
-            *shares(based="Base the CFA on it", code="Code that does", saved="Save the caller's"),
+            *shares(
+                based="Functions with the CFA on it", code="Code with the CFA on it", saved="Functions that save it"
+            ),
         ),
         f"""
 SELECT {name}, count(*) AS files, sum(functions) AS functions, sum(fp_functions) / sum(functions) AS based,

@@ -9,7 +9,7 @@ from walkback.reports.figures import ALIKE, COMPARED, Column, Drawing, Figure
 from walkback.reports.words import byte_words, percent
 from walkback.surveys.layout import WHAT_IFS
 
-_AXIS = "times the bytes of .eh_frame and .eh_frame_hdr"
+_AXIS = "times .eh_frame and .eh_frame_hdr"
 
 _SIZE_CLASS = """CASE
     WHEN call_frames < 1024 THEN 'less than 1 KiB'
@@ -136,8 +136,8 @@ ORDER BY among DESC, version
 def _distribution_says(rows: list[dict[str, Any]]) -> str:
     last = [row for row in rows if row["version"] == rows[-1]["version"]]
     total, larger = sum(row["files"] for row in last), sum(row["files"] for row in last if row["ratio"] >= 1)
-    share = f"{percent(larger / total)} of the files" if larger else "no file"
-    return f"In {share}, version {last[0]['version']} is larger than .eh_frame and .eh_frame_hdr."
+    larger_than = f"a version {last[0]['version']} that is larger than .eh_frame and .eh_frame_hdr."
+    return f"{percent(larger / total)} of the files have {larger_than}" if larger else f"No file has {larger_than}"
 
 
 DISTRIBUTION = Figure(

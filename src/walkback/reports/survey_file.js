@@ -215,8 +215,8 @@ function describedCode(details, file) {
     ["Described code", bytes(code)],
     ["Of the code", text && known(code) ? shareOfText(code, text) : ""],
     ["CFA based on the frame pointer", ofFunctions(details.files.number("fp_functions", file))],
-    ["Code that does", known(framedCode) && code ? percent(framedCode / code) : ""],
-    ["Save the caller's", ofFunctions(number("fp_saved"))],
+    ["Code with the CFA on it", known(framedCode) && code ? percent(framedCode / code) : ""],
+    ["Functions that save the frame pointer", ofFunctions(number("fp_saved"))],
   ];
 }
 

@@ -80,11 +80,12 @@ def cards(answers: Answers, shown: Container[str]) -> list[dict[str, Any]]:
     for name, column, words, figure in _CARDS:
         answer = answers[name]
         unit = next(one.unit for one in answer.figure.columns if one.name == column)
+        value = answer.objects()[0][column]
         found.append(
             {
-                "value": answer.objects()[0][column],
+                "value": value,
                 "unit": unit,
-                "words": words,
+                "words": words.replace("files", "file") if column == "measured" and value == 1 else words,
                 "figure": figure if figure in shown else None,
             }
         )
