@@ -224,7 +224,7 @@ def test_errors_are_one_clear_line(threads: Path) -> None:
     with pytest.raises(UnreadableError, match=r"^process 4194305: there is no such process$"):
         Process(4194305, Modules())
     if Path("/proc/2/status").exists() and "Kthread:\t1" in Path("/proc/2/status").read_text():
-        with pytest.raises(UnreadableError, match=r"^process 2: this is a thread of the kernel"):
+        with pytest.raises(UnreadableError, match=r"^process 2: a kernel thread has no user stack"):
             Process(2, Modules())
     zombie = subprocess.Popen(["true"])
     assert eventually(lambda: state(zombie.pid) == "Z")

@@ -149,7 +149,7 @@ def test_json_of_add_is_that_of_derive_with_notes(hello: Path) -> None:
     assert all(isinstance(note, str) for note in found["notes"])
     assert found == {**expected, "type": "added", "notes": found["notes"]}
     again = told_object("add", hello.parent / "new")
-    assert "the .sframe section that was there has been replaced" in again["notes"]
+    assert "the existing .sframe section has been replaced" in again["notes"]
 
 
 def test_json_of_an_object_has_the_text_section(tmp_path: Path) -> None:

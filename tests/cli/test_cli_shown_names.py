@@ -13,6 +13,7 @@ import pytest
 
 import walkback
 from cli.commands import run, told
+from walkback.symbols.demangle import is_called
 
 _SOURCE = """
 #include <cstdio>
@@ -120,7 +121,7 @@ def test_shells_complete_demangled_names(program: Path) -> None:
     context = click.Context(click.Command("find"))
     context.params["file"] = str(program)
     items = functions(context, click.Argument(["targets"]), "ns::")
-    assert [item.value for item in items] == ["ns::run"]
+    assert [item.value for item in items] == ["ns::run", "ns::run(double, char)", "ns::run(int)"]
 
 
 @pytest.mark.parametrize(

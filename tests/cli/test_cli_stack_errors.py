@@ -82,7 +82,7 @@ def test_a_thread_of_the_kernel_and_a_zombie(tmp_path: Path) -> None:
         assert eventually(lambda: state(process.pid) == "Z")
         assert told(stack(process.pid))[1].endswith("has not asked for its status yet (a zombie)")
     if Path("/proc/2/comm").exists() and Path("/proc/2/comm").read_text() == "kthreadd\n":
-        assert "thread of the kernel" in told(stack(2))[1]
+        assert "kernel thread" in told(stack(2))[1]
 
 
 AS_NOBODY = """

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -226,9 +227,12 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_done(
     built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of a disk that is damaged there."""
-    read = os.fdopen
+    read: Callable[..., BinaryIO] = os.fdopen
 
-    def fdopen(descriptor: int, *mode: str) -> object:
+    def raising(error: OSError) -> None:
+        raise error
+
+    def fdopen(descriptor: int, *mode: str) -> BinaryIO:
         if os.readlink(f"/proc/self/fd/{descriptor}") == str(built / "one.o"):
             os.close(descriptor)
             raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -236,7 +240,7 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_done(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fdopen", fdopen)
-        found = [binary.names[0] for binary in binaries(str(built), pytest.fail)]
+        found = [binary.names[0] for binary in binaries(str(built), raising)]
     assert found == [str(built / name) for name in ("lib.a", "one.o", "program", "two.o")]
 
 

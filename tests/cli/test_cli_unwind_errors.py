@@ -102,6 +102,7 @@ def test_lost_records_are_told(tmp_path: Path) -> None:
     contents[place + 8 : place + 24] = struct.pack("<QQ", 0, 77)
     path = tmp_path / "perf.data"
     path.write_bytes(contents)
-    assert f"{path}: the kernel lost 77 records for want of room (perf record -m makes more)" in complaints(
-        unwind(path)
+    assert (
+        f"{path}: the kernel lost 77 records because its buffer was full (perf record -m makes it larger)"
+        in complaints(unwind(path))
     )

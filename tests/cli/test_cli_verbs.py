@@ -44,7 +44,7 @@ def test_show_tells_the_facts_then_each_function_with_a_row_a_line(library: Path
     assert result.exit_code == 0
     assert result.stdout == (
         f"{library}: .sframe section at 0x2000, 136 bytes\n"
-        "  SFrame version 3, AMD64 little-endian; sorted, starts count from their fields\n"
+        "  SFrame version 3, AMD64 little-endian; sorted, function starts are relative to their own fields\n"
         "  RA is always at *(CFA-8)\n"
         "  3 functions, 12 rows; header 28 bytes, index 48, rows 60\n"
         + "".join(
@@ -90,7 +90,8 @@ def test_show_says_that_a_function_is_not_there_and_1(library: Path, target: str
     result = run("show", library, "--function", target, "--function", "f0")
     assert result.exit_code == 1
     assert shown(result) == ["f0"]
-    assert result.stderr == f"walkback: {library}: no function of this section is or covers {target}\n"
+    why = f"no function in this section has the name or covers the address {target}"
+    assert result.stderr == f"walkback: {library}: {why}\n"
 
 
 @pytest.mark.parametrize(

@@ -379,7 +379,7 @@ class TestStrings:
 
     def test_overlapping_strings_do_not_multiply(self) -> None:
         elf = self.strtab(b"x" * 20_000 + b"\0")
-        with pytest.raises(ElfError, match="overlap beyond all measure"):
+        with pytest.raises(ElfError, match="overlap too much"):
             elf.strings(1, range(20_000))
         assert len(elf.strings(1, range(19_900, 20_000))) == 100
 

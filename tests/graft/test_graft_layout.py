@@ -175,7 +175,7 @@ def test_adding_again_replaces(folder: Path, tmp_path: Path) -> None:
     program = compiled(folder, "pie", PROGRAMS["pie"])
     first = graft(program, tmp_path / "first", 50)
     second = graft(tmp_path / "first", tmp_path / "second", 100)
-    assert second.notes == ["the .sframe section that was there has been replaced", *first.notes]
+    assert second.notes == ["the existing .sframe section has been replaced", *first.notes]
     graft(program, tmp_path / "once", 100)
     assert (tmp_path / "second").read_bytes() == (tmp_path / "once").read_bytes()
 
@@ -248,7 +248,7 @@ def test_what_a_linker_put_in_is_taken_out_and_replaced(tmp_path: Path) -> None:
                 drop(elf)
         assert run("readelf-new", "-aW", tmp_path / "dropped").stderr == run("readelf-new", "-aW", sample.path).stderr
         grafted = graft(sample.path, tmp_path / "grafted", 10)
-        assert grafted.notes[0] == "the .sframe section that was there has been replaced"
+        assert grafted.notes[0] == "the existing .sframe section has been replaced"
         count += 1
     assert count > 20
 

@@ -156,7 +156,7 @@ def test_a_record_of_another_object_is_not_believed() -> None:
     forged = Record(record.start, record.size, ((0, image.ljust(record.size, b"\0")),), record.numbers)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules["walkback.graft.drop"], "find_record", lambda _: forged)
-        with pytest.raises(GraftError, match=r"^a\.o: the record in this object is not of it$"):
+        with pytest.raises(GraftError, match=r"^a\.o: the record of `add` in this object belongs to another file$"):
             set_sections(elf, [small(3)])
 
 

@@ -85,7 +85,7 @@ def test_what_comes_after_publishing_is_refused(store: Store) -> None:
     new = store.append()
     new.folded([b"p;a 1"], start=NOON)
     new.publish()
-    with pytest.raises(ValueError, match="takes no more"):
+    with pytest.raises(ValueError, match="cannot be added to"):
         new.folded([b"p;a 1"], start=NOON)
 
 

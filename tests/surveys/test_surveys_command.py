@@ -22,7 +22,7 @@ def test_the_command_tells_what_it_found(files: Path, whole: Path, tmp_path: Pat
     status, out, err = ended(files, "-o", tmp_path / "survey", "--jobs", "2")
     assert status == 1
     assert f"{tmp_path}/survey: 73 files examined\n" in out
-    assert "ELF files: 75, 42 distinct, of " in out
+    assert "ELF files: 75 (42 distinct), " in out
     assert [line.split(":")[1] for line in err.splitlines()] == [f" {files}/broken.so", f" {files}/cut.tar"]
     assert tables(tmp_path / "survey") == tables(whole)
     status, out, err = ended(files, "-o", tmp_path / "survey", "--json")

@@ -22,7 +22,7 @@ def test_a_folder_with_something_else_is_refused_and_left_alone(files: Path, tmp
     with pytest.raises(UnreadableError, match="'mine' is in it"):
         survey([files], tmp_path / "full")
     assert names(tmp_path / "full") == {"mine"}
-    with pytest.raises(UnreadableError, match="this is no survey"):
+    with pytest.raises(UnreadableError, match="not a survey"):
         tables(tmp_path / "full")
 
 

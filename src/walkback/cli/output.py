@@ -52,6 +52,12 @@ CALL_FRAMES = click.option(
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 
 
+def refuse_both(one: str, other: str) -> None:
+    """Two options exclude each other."""
+    message = f"{one} and {other} cannot be combined"
+    raise click.UsageError(message)
+
+
 def check_options(files: Iterable[str], section: str | None, address: int | None) -> None:
     """Refuse `--section` for raw section bytes and `--address` for ELF files and archives: they would say nothing."""
     from walkback.elf import OpenFile, is_archive, is_elf

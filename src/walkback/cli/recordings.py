@@ -50,4 +50,4 @@ def complain_of_losses(file: str, recording: Recording) -> None:
     counts = recording.counts
     if counts.lost or counts.lost_samples:
         lost = counted(max(counts.lost, counts.lost_samples), "record")
-        complain(f"{file}: the kernel lost {lost} for want of room (perf record -m makes more)")
+        complain(f"{file}: the kernel lost {lost} because its buffer was full (perf record -m makes it larger)")

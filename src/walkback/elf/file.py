@@ -84,7 +84,7 @@ class ElfFile:
         self._room = limit_of(len(self.data)) if limit is None else limit
         ident = bytes(data[:16])
         if ident[:8] in {layout.ARMAG, layout.ARMAG_THIN}:
-            raise UnreadableError("this is an archive, and one ELF file is wanted", file=name)
+            raise UnreadableError("expected one ELF file, got an archive", file=name)
         if not is_elf(ident):
             raise UnreadableError("this is not an ELF file", file=name)
         if len(ident) > layout.EI_CLASS and ident[layout.EI_CLASS] == layout.ELFCLASS32:

@@ -57,7 +57,7 @@ def strings(table: memoryview, offsets: Iterable[int]) -> list[str]:
             known[offset] = text
             budget -= len(text)
             if budget < 0:
-                raise ElfError("holds strings that overlap beyond all measure")
+                raise ElfError("holds strings that overlap too much")
         result.append(text)
     return result
 

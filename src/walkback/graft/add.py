@@ -74,7 +74,7 @@ def without_section(elf: ElfFile) -> tuple[ElfFile, list[str]]:
     if not is_grafted(elf):
         return elf, []
     former = ElfFile(b"".join(drop(elf)), elf.name)
-    return former, ["the .sframe section that was there has been replaced"]
+    return former, ["the existing .sframe section has been replaced"]
 
 
 def _plan(elf: ElfFile, headers: Headers, size: int) -> GraftPlan:

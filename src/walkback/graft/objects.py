@@ -77,7 +77,7 @@ def _with_sections(elf: ElfFile, sections: Sequence[ObjectSection]) -> tuple[Cha
     numbers = numbers_without(len(elf.sections), removed)
     former, notes = without_section(elf)
     if len(former.sections) + len(removed) != len(elf.sections):
-        raise GraftError("the record in this object is not of it")
+        raise GraftError("the record of `add` in this object belongs to another file")
     changed = ChangedObject(former)
     if not sections:
         return changed, notes, 0

@@ -49,7 +49,7 @@ def checked_query(connection: DuckDBPyConnection, query: str) -> str:
         raise ArgumentError(message)
     # A WITH may have statements that write, and the whole is a SELECT all the same.
     if writing := _WRITING & set(_keywords(query)):
-        message = f"a query that could write is not answered: {min(writing)} (as a name it needs quotes)"
+        message = f"queries may only read: {min(writing)} could write (as a name it needs quotes)"
         raise ArgumentError(message)
     if logging := _LOGGING.search(query):
         raise ArgumentError(f"a query that changes what is logged is not answered: {logging[0]}")

@@ -60,7 +60,7 @@ class Builder:
     def check_open(self) -> None:
         """Refuse what would be lost."""
         if self._closed:
-            raise ArgumentError("this was published, or could not be, and takes no more")
+            raise ArgumentError("this is finished, and cannot be added to")
 
     def module(self, build_id: str | None, path: str | None) -> int:
         """The number of a file; one with a build ID is the same wherever it lies."""

@@ -185,7 +185,7 @@ def _summed(tables: BlockTables, wanted: Wanted, sources: _Sources) -> dict[str,
         """
     found = tables.ask(query)
     if (found["process"] == MISSING).any():
-        raise UnreadableError("samples have a source that is not there")
+        raise UnreadableError("samples name a source that does not exist")
     if sum_of(found["weight"]) > MOST_WEIGHT:
         raise UnreadableError(
             f"together these samples weigh more than {MOST_WEIGHT}, which is the most that is summed up"

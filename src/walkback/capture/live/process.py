@@ -110,7 +110,7 @@ class Process:
                 self._alive = tid
                 break
         if not text:
-            raise self._error("it has no memory: it has ended, or is a thread of the kernel")
+            raise self._error("it has no memory: it has ended, or is a kernel thread")
         if self._maps is None or text != self._maps.text:
             self._maps = Maps(text, self._maps)
         return self._maps

@@ -26,7 +26,7 @@ def checked(pid: int, label: str) -> int:
     if not status:
         raise UnreadableError("there is no such process", file=label)
     if status.get("Kthread") == "1":
-        raise UnreadableError("this is a thread of the kernel, which has no stack to be read", file=label)
+        raise UnreadableError("a kernel thread has no user stack", file=label)
     number = int(status.get("Tgid", pid))
     if status.get("State", "").startswith(("Z", "X")) and status.get("Threads", "1") == "1":
         raise UnreadableError("it has ended, and its parent has not asked for its status yet (a zombie)", file=label)

@@ -169,7 +169,7 @@ def byteorder_of(start: bytes, name: str) -> ByteOrder:
     if start[:8] == layout.MAGIC[::-1]:
         return "big"
     if start[:8] in {b"PERFFILE", b"ELIFFREP"}:
-        raise UnreadableError("this is a perf.data file of the first version, of before 2011", file=name)
+        raise UnreadableError("this is a perf.data file of the first version, from before 2011", file=name)
     raise UnreadableError("this is not a perf.data file", file=name)
 
 

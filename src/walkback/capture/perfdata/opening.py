@@ -89,6 +89,6 @@ def open_stream(stream: BinaryIO) -> tuple[RecordingHeader, RecordSource]:
     start = start[: read_into(stream, memoryview(start))]
     byteorder = byteorder_of(bytes(start[:8]), name)
     if not is_pipe(memoryview(start), byteorder, name):
-        raise UnreadableError("a perf.data file has its parts in no order; give it as a file, not by a pipe", file=name)
+        raise UnreadableError("a perf.data file cannot be read from a pipe; give it as a file", file=name)
     header = RecordingHeader(name, byteorder)
     return header, StreamSource(stream, layout.PIPE_HEADER, name, byteorder, header.troubles)

@@ -9,7 +9,7 @@ import click
 
 from walkback.cli.command import verb
 from walkback.cli.completion import figures
-from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded, refuse_both
 from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, opened, refuse_input
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def report(
     --figure also the SQL behind each.
     """
     if as_csv and as_json:
-        message = "--csv is a format, and --json another"
-        raise click.UsageError(message)
+        refuse_both("--json", "--csv")
     if as_csv and len(names) != 1:
         message = "--csv is for one figure: choose it with --figure NAME"
         raise click.UsageError(message)
@@ -209,7 +208,7 @@ def _table(columns: Sequence[Column], rows: Iterator[Row], most: int | None) -> 
             yield f"  {'  '.join(cells).rstrip()}\n".encode("utf-8", "surrogateescape")
         if most is not None:
             if more := sum(1 for _ in rows):
-                yield f"  and {more:,} more rows: --figure shows all\n".encode()
+                yield f"  and {more:,} more {'row' if more == 1 else 'rows'}: --figure shows all\n".encode()
             return
 
 

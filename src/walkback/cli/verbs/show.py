@@ -22,6 +22,7 @@ from walkback.cli.output import (
     for_each_file,
     guarded,
     is_coloured,
+    refuse_both,
     write,
 )
 from walkback.cli.walking import DEMANGLE, SHORT_NAMES, how_to_name
@@ -68,7 +69,7 @@ def show(
 ) -> None:
     """Print SFrame sections: functions, rows and rules.
 
-    JSON has the names of the symbols, never demangled.
+    JSON keeps mangled names.
     """
     from walkback.elf import OpenFile, is_archive
     from walkback.sframe.files import read
@@ -76,8 +77,7 @@ def show(
     check_options(files, section, address)
     if as_json:
         if ctx.get_parameter_source("style") is not click.core.ParameterSource.DEFAULT:
-            message = "--json and --format exclude each other"
-            raise click.UsageError(message)
+            refuse_both("--json", "--format")
         style = "json"
 
     unused: set[str] = set()
@@ -99,7 +99,7 @@ def show(
                 _say_empty(source, style)
             status = max(status, guarded(show_source, source, source.file))
         for target in sorted(unused):
-            complain(f"{file}: no function of this section is or covers {target}")
+            complain(f"{file}: no function in this section has the name or covers the address {target}")
             status = EXIT_FINDINGS
         return status
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from walkback.base.text import printable
+from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINE, FILE, JSON, for_each_file
 
@@ -193,7 +193,7 @@ def _print_replacement(sizes: Sizes, found: Replacement, version: VersionSize) -
         ("exceptions", found.exception_bytes, exceptions),
         ("rows that are added", found.added_row_bytes, f"{found.added_rows} rows"),
         ("registers in the rows", found.register_bytes, registers),
-        ("  or in numbered sets", found.numbered_bytes, f"{found.sets} sets"),
+        ("  or in numbered sets", found.numbered_bytes, counted(found.sets, "set")),
     ):
         click.echo(f"    {title:<32}{count:>11}  {words}")
     both = sizes.compared.get(3)

@@ -14,7 +14,7 @@ from walkback.base.errors import UnreadableError
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import processes
-from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded, refuse_both
 from walkback.cli.paths import INPUT_FILE, is_stdout, opened, refuse_input, refuse_terminal
 from walkback.cli.progress import progress
 from walkback.cli.storing import LABEL, STORE, check_store, storing
@@ -97,8 +97,7 @@ def stack(
         message = "--repeat and --stack-bytes are for live processes"
         raise click.UsageError(message)
     if as_json and form not in {None, "json"}:
-        message = f"--json is a format, and --format {form} another"
-        raise click.UsageError(message)
+        refuse_both("--json", "--format")
     if not live:
         refuse_input(target, common.output)
     check_store(store, labels)

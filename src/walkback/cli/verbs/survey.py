@@ -208,9 +208,9 @@ def _print(done: Surveyed, found: Summary) -> None:
     before = f", {done.files - done.done:,} of them in former runs" if done.done < done.files else ""
     click.echo(f"{printable(done.folder)}: {_counted(done.files, 'file')} examined{before}")
     kinds = ", ".join(f"{count:,} {_OUTCOMES.get(outcome, outcome)}" for outcome, count in found.outcomes.items())
-    click.echo(f"ELF files: {found.places:,}, {found.files:,} distinct, of {found.bytes:,} bytes")
+    click.echo(f"ELF files: {found.places:,} ({found.files:,} distinct), {found.bytes:,} bytes")
     if kinds:
-        click.echo(f"of these:  {kinds}")
+        click.echo(f"Of these: {kinds}")
     if found.versions:
         click.echo(f"\n{'':>9} {'files':>9} {'bytes':>15} {'.eh_frame+hdr':>15} {'ratio':>7} {'covered':>10}")
     for one in found.versions:

@@ -10,7 +10,7 @@ import click
 
 from walkback.base.text import printable
 from walkback.cli.command import verb
-from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded, refuse_both
 from walkback.cli.paths import OUTPUT_FILE, STREAM, is_stdout, opened, refuse_input, refuse_terminal, standard_input
 from walkback.cli.progress import progress
 from walkback.cli.recordings import NO_SAMPLES, NOTHING_TO_WALK, account_for, complain_of_losses
@@ -76,8 +76,7 @@ def unwind(
     """
     common = Shared(**shared)
     if as_json and form not in {None, "json"}:
-        message = f"--json is a format, and --format {form} another"
-        raise click.UsageError(message)
+        refuse_both("--json", "--format")
     for written in (common.output, chart):
         refuse_input(file, written)
     if compare is not None:

@@ -57,7 +57,7 @@ def split(
     """
     data, name = contents_of(source)
     if not is_elf(data) and not is_archive(data):
-        raise UnreadableError("this is no object and no archive", file=name)
+        raise UnreadableError("not an object or archive", file=name)
     if is_elf(data):
         _refuse_linked(ElfFile(data, name))
     result = Split()

@@ -17,7 +17,7 @@ from walkback.table.rule import OUTERMOST, Part, PartKind, Rule
 _FLAG_WORDS = {
     layout.F_FDE_SORTED: "sorted",
     layout.F_FRAME_POINTER: "all functions keep the frame pointer",
-    layout.F_FDE_FUNC_START_PCREL: "starts count from their fields",
+    layout.F_FDE_FUNC_START_PCREL: "function starts are relative to their own fields",
 }
 _NO_WORDS = (PartKind.UNCHANGED, PartKind.UNDEFINED, PartKind.INEXPRESSIBLE)
 

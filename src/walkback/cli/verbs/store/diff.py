@@ -9,7 +9,7 @@ import click
 from walkback.base.text import printable
 from walkback.cli.choosing import Chosen, choosing, profile_of
 from walkback.cli.command import verb
-from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded, refuse_both
 from walkback.cli.parameter import ParameterType
 from walkback.cli.paths import opened
 from walkback.cli.walking import OUTPUT
@@ -74,8 +74,7 @@ def diff(
     labels. The options select from both.
     """
     if as_json and form is not None:
-        message = f"--json is a format, and --format {form} another"
-        raise click.UsageError(message)
+        refuse_both("--json", "--format")
 
     for side in (before, after):
         for name in [*side, *side["labels"]]:

@@ -10,7 +10,7 @@ import click
 from walkback.base.text import printable
 from walkback.cli.choosing import SINCE, UNTIL
 from walkback.cli.command import verb
-from walkback.cli.output import EXIT_FINE, JSON, guarded
+from walkback.cli.output import EXIT_FINE, JSON, guarded, refuse_both
 from walkback.cli.paths import opened
 from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT
 
@@ -55,8 +55,7 @@ def sql(
     write, or that read other files, are refused.
     """
     if as_csv and as_json:
-        message = "--csv is a format, and --json another"
-        raise click.UsageError(message)
+        refuse_both("--json", "--csv")
 
     def work(folder: str) -> int:
         from walkback.store.naming import Naming

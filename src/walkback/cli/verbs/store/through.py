@@ -10,7 +10,7 @@ import click
 from walkback.base.text import printable
 from walkback.cli.choosing import Chosen, choosing, profile_of
 from walkback.cli.command import verb
-from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded, refuse_both
 from walkback.cli.paths import opened, refuse_terminal
 from walkback.cli.walking import OUTPUT, SUMMED
 
@@ -46,8 +46,7 @@ def through(
 ) -> None:
     """Show who calls a function, and what it calls."""
     if as_json and form is not None:
-        message = f"--json is a format, and --format {form} another"
-        raise click.UsageError(message)
+        refuse_both("--json", "--format")
     try:
         pattern = re.compile(function if regex else f"{re.escape(function)}\\Z")
     except re.error as error:
