@@ -9,7 +9,7 @@ from walkback.reports.figures import ALIKE, COMPARED, Column, Drawing, Figure
 from walkback.reports.words import byte_words, percent
 from walkback.surveys.layout import WHAT_IFS
 
-_AXIS = "times .eh_frame and .eh_frame_hdr"
+_AXIS = "times the bytes of .eh_frame and .eh_frame_hdr"
 
 _SIZE_CLASS = """CASE
     WHEN call_frames < 1024 THEN 'less than 1 KiB'

@@ -6,12 +6,11 @@ import {partColour} from "./size_colours.js";
 import {
   ABOVE_ONE,
   AXIS_HEIGHT,
-  AXIS_TITLE,
   BASELINE,
   TICK_LABEL,
+  axisTitle,
   canvas,
   filled,
-  fitting,
   label,
   line,
   scaleTo,
@@ -102,7 +101,7 @@ class Histogram {
       const more = drawing.one && at >= this.lastBin - ROUND ? "+" : "";
       marks.push(label(this.x(at), HISTOGRAM_BOTTOM + TICK_LABEL, this.tickWords(at) + more, "middle"));
     }
-    marks.push(label(left, HISTOGRAM_BOTTOM + AXIS_TITLE, fitting(drawing.axis, this.width - left)));
+    marks.push(axisTitle(drawing.axis, left, HISTOGRAM_BOTTOM, this.width));
     return marks;
   }
   /** @type {(rows: Row[]) => SVGElement} */

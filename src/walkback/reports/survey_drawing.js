@@ -9,7 +9,7 @@ import {svg} from "../pages/svg.js";
 
 export const BASELINE = 4; // From the middle of a line of text down to where its letters stand.
 export const TICK_LABEL = 16; // From the end of a chart down to where letters stand, of numbers and of the title.
-export const AXIS_TITLE = 33;
+const AXIS_TITLE = 33;
 export const AXIS_HEIGHT = 40;
 export const ABOVE_ONE = 4; // By how much the line at 1 is longer than the chart.
 const TICK_SPACE = 8;
@@ -140,6 +140,13 @@ export function axis({drawing}, scale, place, width, bottom, unit) {
   }
   if (drawing.one && scale.end >= 1) marks.push(line(place(1), -ABOVE_ONE, place(1), bottom, "one"));
   marks.push(line(place(0), 0, place(0), bottom, "axis"));
-  marks.push(label(place(0), bottom + AXIS_TITLE, fitting(drawing.axis, width - place(0))));
+  marks.push(axisTitle(drawing.axis, place(0), bottom, width));
   return marks;
+}
+
+// What a scale counts: at its beginning, or as far to the left of it as it needs.
+/** @type {(title: string, left: number, bottom: number, width: number) => SVGElement} */
+export function axisTitle(title, left, bottom, width) {
+  const x = Math.max(0, Math.min(left, width - textWidth(title)));
+  return label(x, bottom + AXIS_TITLE, fitting(title, width - x));
 }
