@@ -139,6 +139,7 @@ def test_json_of_derive_has_the_documented_keys(hello: Path) -> None:
         "shadowed": 0,
         "uncovered": [{"section": None, "size": 9, "name": "leap", "reason": LEAP.partition(": ")[2]}],
         "unwanted": [],
+        "repaired": [],
         "notes": [],
     }
 
