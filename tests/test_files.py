@@ -250,7 +250,7 @@ def test_raw_bytes_are_read_from_any_buffer(kind: type) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(b"", "the file is empty"), (b"hello\n", "no ELF file"), (b"\xe2", "no ELF file")]
+    ("content", "message"), [(b"", "the file is empty"), (b"hello\n", "not an ELF file"), (b"\xe2", "not an ELF file")]
 )
 def test_what_is_no_section_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(UnreadableError, match=message):

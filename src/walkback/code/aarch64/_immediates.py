@@ -52,7 +52,7 @@ def immediate(word: cython.uint, address: cython.ulonglong, out: Instruction) ->
     if kind < 2:
         if word >> 31:
             return page(word, address, out)
-        return set_general(word & 31, away(address, _distance(word)), out)
+        return set_general(word & 31, as_signed(away(address, _distance(word))), out)
     if kind == 2:
         return subtract_number(word, out) if word & SUBTRACTS else add_number(word, out)
     if kind == 3:
@@ -91,7 +91,7 @@ def _distance(word: cython.uint) -> cython.longlong:
 
 def page(word: cython.uint, address: cython.ulonglong, out: Instruction) -> cython.int:
     """Address of a page."""
-    return set_general(word & 31, away(address & _PAGES, _distance(word) * 4096), out)
+    return set_general(word & 31, as_signed(away(address & _PAGES, _distance(word) * 4096)), out)
 
 
 def number(word: cython.uint, out: Instruction) -> cython.int:
@@ -193,7 +193,7 @@ def _move_wide(word: cython.uint, out: Instruction) -> cython.int:
     value <<= ((word >> 21) & 3) * 16
     if operation == 0:
         value ^= _WORD if word >> 31 else _HALF
-    return set_general(word & 31, value, out)
+    return set_general(word & 31, as_signed(value), out)
 
 
 @cython.cfunc

@@ -6,7 +6,6 @@ The register 31 is the stack pointer or a register that is always zero, as the i
 import cython
 
 from walkback.base.bits import WORD
-from walkback.base.cursor import as_signed
 from walkback.code._instruction import Instruction
 from walkback.code.effects import NONE, Effect, Flow
 from walkback.code.filling import clobber, constant, make
@@ -97,9 +96,9 @@ def away(address: cython.ulonglong, distance: cython.longlong) -> cython.ulonglo
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def set_general(first: cython.uint, value: cython.ulonglong, out: Instruction) -> cython.int:
+def set_general(first: cython.uint, value: cython.longlong, out: Instruction) -> cython.int:
     """A general register gets a number, where 31 is the register that is always zero."""
-    return constant(first, as_signed(value), out) if first != ZERO else 0
+    return constant(first, value, out) if first != ZERO else 0
 
 
 @cython.cfunc
