@@ -16,6 +16,7 @@ import walkback
 from cli.commands import WALKBACK
 from cli.hello import assembled
 from recorded import recording
+from waiting import eventually
 from walkback.cli.bashcompletion import open_quote, quoted
 
 SHELLS = {
@@ -127,17 +128,23 @@ def words(folder: Path) -> dict[str, list[str]]:
     if not shutil.which("bash"):
         pytest.skip("needs bash")
     environment = {"PATH": f"{WALKBACK.parent}:{os.environ['PATH']}", "HOME": str(folder), "TERM": "dumb"}
-    keys = b"bind 'set enable-bracketed-paste off'\n eval \"$(_WALKBACK_COMPLETE=bash_source walkback)\"\n"
-    for line in TYPED:
-        # Control-A goes to the beginning of the line, where another command takes the place of this one.
-        keys += b"walkback show awkward --function " + line.encode() + b"\x01printf '%s\\0' @@ \x05 >> words\n"
+    begin = b"bind 'set enable-bracketed-paste off'; eval \"$(_WALKBACK_COMPLETE=bash_source walkback)\"; : > words\n"
+    # Control-A goes to the beginning of the line, where another command takes the place of this one.
+    end = b"\x01printf '%s\\0' @@ \x05 >> words\n"
+    keys = [b"walkback show awkward --function " + line.encode() + end for line in TYPED]
+    written = folder / "words"
     leader, follower = pty.openpty()
     with subprocess.Popen(
         ["bash", "--norc", "--noprofile", "-i"],
         cwd=folder, env=environment, stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
     ) as bash:  # fmt: skip
         os.close(follower)
-        os.write(leader, keys + b"exit\n")
+        os.write(leader, begin)
+        assert eventually(written.exists)
+        for number, line in enumerate(keys, start=1):
+            os.write(leader, line)
+            assert eventually(lambda number=number: written.read_bytes().count(b"@@\0") == number)
+        os.write(leader, b"exit\n")
         try:
             while os.read(leader, 1 << 16):
                 pass
@@ -145,7 +152,7 @@ def words(folder: Path) -> dict[str, list[str]]:
             pass
         assert bash.wait() == 0
     os.close(leader)
-    said = (folder / "words").read_text().removesuffix("\0").removeprefix("@@\0").split("\0@@\0")
+    said = written.read_text().removesuffix("\0").removeprefix("@@\0").split("\0@@\0")
     return {line: one.split("\0")[4:] for line, one in zip(TYPED, said, strict=True)}
 
 

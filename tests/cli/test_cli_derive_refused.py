@@ -42,7 +42,7 @@ def refused(path: Path) -> dict[str, tuple[str, int, Path]]:
         "empty": ("the file is empty", 3, written(folder, b"", "empty")),
         "text": ("this is not an ELF file", 3, written(folder, b"some text\n", "text")),
         "32-bit": ("32-bit ELF files are not supported", 3, narrow(path)),
-        "archive": ("this is an archive, and one", 3, archive(folder, "all.a", hello_object(folder))),
+        "archive": ("expected one ELF file, got an archive", 3, archive(folder, "all.a", hello_object(folder))),
         "nothing": ("there is no ", 1, written(folder, ElfBuilder(kind=3), "nothing")),
     }
 

@@ -40,10 +40,10 @@ def filled(
 def test_a_folder_that_is_no_store_is_not_read_nor_made_one(tmp_path: Path) -> None:
     with pytest.raises(UnreadableError, match="not a store"):
         Store(tmp_path)
-    with pytest.raises(UnreadableError, match="not a store"):
+    with pytest.raises(UnreadableError, match="missing: No such file or directory"):
         Store(tmp_path / "missing")
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(UnreadableError, match=r"not made one because 'letter\.txt' is in it"):
+    with pytest.raises(UnreadableError, match=r"not a store, and cannot become one: 'letter\.txt' is in it"):
         Store(tmp_path, create=True)
     with pytest.raises(FileNotFoundError):
         Store(tmp_path / "no" / "parent", create=True)

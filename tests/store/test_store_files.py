@@ -198,7 +198,7 @@ def test_an_append_that_fails_leaves_nothing(store: Store) -> None:
 def test_an_append_is_published_once(store: Store) -> None:
     with store.append() as new:
         put(new, SOME)
-    with pytest.raises(ValueError, match="this was published"):
+    with pytest.raises(ValueError, match="this is finished"):
         new.publish()
 
 
