@@ -97,7 +97,7 @@ def test_input_may_be_standard_input(arguments: tuple[str, ...]) -> None:
 
 def test_what_is_no_input_is_told(tmp_path: Path) -> None:
     absent = tmp_path / "absent"
-    told_of = "there is no such file, and this is no CBF or CIF as hexadecimal or base64"
+    told_of = "there is no such file, and it is not CBF or CIF in hexadecimal or base64"
     for name in (str(absent), "nofile", "cafe"):
         assert told(run("cbf", "decode", name)) == (3, f"{name}: {told_of}")
     status, line = told(run("cbf", "decode", tmp_path))

@@ -64,7 +64,7 @@ def test_a_folder_that_perf_wrote(recorded: Path, tmp_path: Path) -> None:
     (folder / "data.0").symlink_to("nowhere")
     done = unwind(folder)
     assert done.returncode == 1
-    assert f"walkback: {folder}: data.0: this is no file, and is not read\n" in done.stderr.decode()
+    assert f"walkback: {folder}: data.0: not a regular file; it is not read\n" in done.stderr.decode()
 
 
 @pytest.mark.whole

@@ -115,7 +115,7 @@ def _input(source: str, form: str) -> tuple[str, bytes]:
         is_no_name = isinstance(error, FileNotFoundError | ValueError) or error.errno == errno.ENAMETOOLONG
         if is_no_name and (form in {"hex", "base64"} or _is_literal(text)):
             return "argument", text
-        message = "there is no such file, and this is no CBF or CIF as hexadecimal or base64"
+        message = "there is no such file, and it is not CBF or CIF in hexadecimal or base64"
         if not is_no_name:
             message = f"cannot read: {error}"
         raise UnreadableError(message, file=source) from error

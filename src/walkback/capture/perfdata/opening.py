@@ -50,7 +50,7 @@ def open_folder(name: str) -> tuple[RecordingHeader, RecordSource]:
     parts = [FileSource(data, header.begin, header.end, main, header.byteorder, header.troubles)]
     for path in sorted(Path(name).glob(_PARTS)):
         if not path.is_file():
-            header.troubles.append(f"{path.name}: this is no file, and is not read")
+            header.troubles.append(f"{path.name}: not a regular file; it is not read")
         elif path.stat().st_size:  # a thread that had nothing to do leaves an empty one
             records = OpenFile(path)
             part = FileSource(records, 0, len(records), os.fspath(path), header.byteorder, header.troubles)
