@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import shlex
 import shutil
 import subprocess
@@ -16,7 +15,6 @@ import walkback
 from cli.commands import WALKBACK
 from cli.hello import assembled
 from recorded import recording
-from waiting import eventually
 from walkback.cli.bashcompletion import open_quote, quoted
 
 SHELLS = {
@@ -83,6 +81,8 @@ def completed(shell: str, line: str, folder: Path) -> list[str]:
         ("walkback show hello --function mai", ["main"]),
         ("walkback find hello comp", ["compute"]),
         ("walkback find awkward run", ["run", "run(double)", "run(int)"]),
+        ("walkback show awkward --function ns", [f"ns::W::wait_for_work{one} [clone .isra.0]" for one in ("", "()")]),
+        ("walkback show awkward --function tmpl", ["tmpl<int>"]),
         ("walkback check hello --ignore row-cut", ["row-cut-off"]),
         ("walkback report hello --figure su", ["summary"]),
         ("walkback report . --figure size-by-mac", ["size-by-machine"]),
@@ -120,58 +120,6 @@ def test_zsh_takes_the_script(folder: Path) -> None:
     environment = {"PATH": f"{WALKBACK.parent}:{os.environ['PATH']}", "HOME": str(folder)}
     done = subprocess.run(["zsh", "-fc", script], env=environment, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("_walkback_completion\n", "")
-
-
-@pytest.fixture(scope="module")
-def words(folder: Path) -> dict[str, list[str]]:
-    """What a line becomes in an interactive bash once TAB has been pressed at its end: its words."""
-    if not shutil.which("bash"):
-        pytest.skip("needs bash")
-    environment = {"PATH": f"{WALKBACK.parent}:{os.environ['PATH']}", "HOME": str(folder), "TERM": "dumb"}
-    begin = b"bind 'set enable-bracketed-paste off'; eval \"$(_WALKBACK_COMPLETE=bash_source walkback)\"; : > words\n"
-    # Control-A goes to the beginning of the line, where another command takes the place of this one.
-    end = b"\x01printf '%s\\0' @@ \x05 >> words\n"
-    keys = [b"walkback show awkward --function " + line.encode() + end for line in TYPED]
-    written = folder / "words"
-    leader, follower = pty.openpty()
-    with subprocess.Popen(
-        ["bash", "--norc", "--noprofile", "-i"],
-        cwd=folder, env=environment, stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
-    ) as bash:  # fmt: skip
-        os.close(follower)
-        os.write(leader, begin)
-        assert eventually(written.exists)
-        for number, line in enumerate(keys, start=1):
-            os.write(leader, line)
-            assert eventually(lambda number=number: written.read_bytes().count(b"@@\0") == number)
-        os.write(leader, b"exit\n")
-        try:
-            while os.read(leader, 1 << 16):
-                pass
-        except OSError:  # bash has ended
-            pass
-        assert bash.wait() == 0
-    os.close(leader)
-    said = written.read_text().removesuffix("\0").removeprefix("@@\0").split("\0@@\0")
-    return {line: one.split("\0")[4:] for line, one in zip(TYPED, said, strict=True)}
-
-
-CLONE = "ns::W::wait_for_work [clone .isra.0]"
-TYPED = {
-    "ns\t": CLONE,
-    "'ns\t": CLONE,
-    '"ns\t': CLONE,
-    "'ns::W::wai\t": CLONE,
-    "ns\\:\\:W\\:\\:wai\t": CLONE,
-    "tmpl\t": "tmpl<int>",
-    "tmpl\\<i\t": "tmpl<int>",
-    "'tmpl<\t": "tmpl<int>",
-}
-
-
-@pytest.mark.parametrize("line", TYPED)
-def test_bash_gets_one_word_whatever_is_in_it(words: dict[str, list[str]], line: str) -> None:
-    assert words[line] == [TYPED[line]]
 
 
 @pytest.mark.parametrize("quote", ["", "'", '"'])
