@@ -39,7 +39,7 @@ def several(**more: Any) -> ElfBuilder:
 
 def text(page: Page, selector: str) -> str:
     told: str = page.evaluate(f"document.querySelector({selector!r}).innerText")
-    return told.replace("\n\n", "\n")
+    return told.replace("\n\n", "\n").replace("\u00a0", " ")
 
 
 def listed(page: Page) -> list[str]:

@@ -139,7 +139,7 @@ def test_pieces_functions_and_entries_are_told_apart(show: Callable[..., Page]) 
     page = show(program((TEXT, 48, ""), (TEXT + 16, 16, PUSH), sframe=small(3).bytes()))
     assert "Functions\n2\nin 3 pieces, with " in text(page, "#tiles")
     assert "V3, 3 entries in its index; " in text(page, "#tiles")
-    assert "The list has 3 pieces, because some functions are split" in text(page, "#notes")
+    assert "The list has 3 pieces, because some entries of the call frame information are split" in text(page, "#notes")
     assert text(page, "#list [role=status]") == "3 pieces of 2 functions"
     assert text(page, "#filter option") == "All pieces (3)"
     search(page, f"{TEXT + 20:#x}")
