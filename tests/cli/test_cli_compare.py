@@ -255,7 +255,7 @@ def refused(path: Path) -> list[tuple[str, Path]]:
         ("No such file or directory", folder / "missing"),
         ("this is a directory", folder),
         ("the file is empty", written(folder, b"", "empty")),
-        ("not an ELF file", written(folder, b"some text\n", "text")),
+        ("this is not an ELF file", written(folder, b"some text\n", "text")),
         ("32-bit ELF files are not supported", narrow(path)),
         (".eh_frame: e_machine 99 is none", patched(path, "e_machine", 99)),
     ]

@@ -42,4 +42,4 @@ def test_an_error_about_such_a_name_is_one_line(tmp_path: Path) -> None:
         f"{name}: {NOT_TWO}",
     )
     path.write_bytes(b"text")
-    assert told(process("compare", path))[1].startswith(f"{name}: not an ELF file")
+    assert told(process("compare", path))[1].startswith(f"{name}: this is not an ELF file")

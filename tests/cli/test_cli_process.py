@@ -114,7 +114,7 @@ def unreadable(folder: Path) -> dict[str, Path]:
         "No such file or directory": folder / "missing",
         "this is a directory": folder,
         "the file is empty": written(folder, b"", "empty"),
-        "not an ELF file, archive or SFrame section": written(folder, b"some text\n", "text"),
+        "this is not an ELF file, archive or SFrame section": written(folder, b"some text\n", "text"),
         "32-bit ELF files are not supported": written(folder, elf32, "elf32"),
         "compressed": written(folder, linked(small().bytes(), flags=0x802), "compressed"),
         "[index-bounds]": written(folder, linked(small(num_fdes=99).bytes()), "damaged"),

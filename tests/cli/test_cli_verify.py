@@ -116,7 +116,7 @@ def test_each_table_and_one_of_them(object_file: Path) -> None:
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("no ELF file")
-    assert told(run("verify", path)) == (3, f"{path}: this is no ELF file, archive or package")
+    assert told(run("verify", path)) == (3, f"{path}: this is not an ELF file, archive or package")
 
 
 def test_explain_shows_each_instruction(object_file: Path) -> None:

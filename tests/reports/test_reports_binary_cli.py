@@ -133,7 +133,7 @@ def test_text_for_terminals_begins_with_the_numbers_of_the_cards_and_has_nothing
 
 
 def test_what_cannot_be_read_is_one_line(tmp_path: Path) -> None:
-    for content, words in ((b"", "the file is empty"), (b"text", "not an ELF file or archive")):
+    for content, words in ((b"", "the file is empty"), (b"text", "this is not an ELF file or archive")):
         done = report(written(tmp_path, content), "-o", tmp_path / "page.html")
         assert (done.returncode, done.stderr.count("\n")) == (3, 1)
         assert words in done.stderr

@@ -305,7 +305,10 @@ def test_one_member_of_an_archive_is_named_in_brackets(tmp_path: Path) -> None:
 
 
 def test_files_that_have_nothing_to_show_say_so(tmp_path: Path) -> None:
-    for content, message in ((b"text", "not an ELF file or archive"), (b"!<arch>\n", "no ELF file in this archive")):
+    for content, message in (
+        (b"text", "this is not an ELF file or archive"),
+        (b"!<arch>\n", "no ELF file in this archive"),
+    ):
         with pytest.raises(UnreadableError, match=message):
             write_binary_page(written(tmp_path, content), tmp_path / "page.html")
     bare = ElfBuilder(kind=3)

@@ -32,7 +32,7 @@ def one_elf_file(path: str | os.PathLike[str]) -> ElfFile:
         message = f"this is {packed}; walkback survey looks into it, and walkback report shows what it finds"
         raise UnreadableError(message, file=file)
     if not is_archive(data):
-        message = "not an archive, so it has no members" if parts else "not an ELF file or archive"
+        message = "this is not an archive, so it has no members" if parts else "this is not an ELF file or archive"
         raise UnreadableError(message, file=file)
     members, error = _members(data, file)
     chosen = [one for one in members if one.name == name] if parts else members

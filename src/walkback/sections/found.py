@@ -22,7 +22,7 @@ def found_elf_files(source: Input, errors: list[WalkbackError]) -> Iterator[ElfF
     kind = kind_of(bytes(data[:HEAD]), name)
     if kind in {None, PackageKind.ELF, PackageKind.AR} or not isinstance(data, OpenFile):
         if not is_elf(data) and not is_archive(data):
-            raise UnreadableError("this is no ELF file, archive or package", file=name)
+            raise UnreadableError("this is not an ELF file, archive or package", file=name)
         yield from elf_files(data, name)
         return
     for found in elf_files_in(name):

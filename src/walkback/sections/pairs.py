@@ -114,7 +114,7 @@ def compare(
     """
     data, name = contents_of(source)
     if not is_elf(data) and not is_archive(data):
-        raise UnreadableError("not an ELF file or archive", file=name)
+        raise UnreadableError("this is not an ELF file or archive", file=name)
     two = None if other is None else _other(other, other_section)
     some = False
     errors: list[WalkbackError] = []

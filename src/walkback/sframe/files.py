@@ -294,7 +294,7 @@ def read(source: Input, *, section: str | None = None, address: int = 0) -> Iter
     elif bytes(data[:2]) in {b"\xe2\xde", b"\xde\xe2"}:
         found = [Source(name, "", data[:], address)]
     else:
-        raise UnreadableError("not an ELF file, archive or SFrame section", file=name)
+        raise UnreadableError("this is not an ELF file, archive or SFrame section", file=name)
     empty = True
     for place in found:
         empty = False

@@ -139,7 +139,7 @@ def size(source: Input) -> Sizes:
     """
     data, name = contents_of(source)
     if not is_elf(data) and not is_archive(data):
-        raise UnreadableError("not an ELF file or archive", file=name)
+        raise UnreadableError("this is not an ELF file or archive", file=name)
     found = total_size((_of_elf(elf) for elf in elf_files(data, name)), name)
     if found.without == found.members:
         raise MissingError(f"there is no {dw.EH_FRAME}, {dw.DEBUG_FRAME} or .sframe section", file=name)
