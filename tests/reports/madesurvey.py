@@ -164,7 +164,7 @@ class Made:
         for one in (1, 2, 3):
             self._add_version(rng, content, machine, one, functions, rows, size - 17)
         if number % 2:
-            self._add_proof(rng, content, functions, size - 17)
+            self._add_proof(content, functions, size - 17)
         if number % 13 == 5:
             self._add_sframe(rng, content, functions, rows, size)
 
@@ -214,8 +214,9 @@ class Made:
                 address=0x1000 + 16 * one, size=size, name=f"function_{one}" if one != 1 else HOSTILE, count=1,
             )  # fmt: skip
 
-    def _add_proof(self, rng: random.Random, content: str, functions: int, code: int) -> None:
+    def _add_proof(self, content: str, functions: int, code: int) -> None:
         """What the code proves of half of the files."""
+        rng = random.Random(content)
         wrong = min(functions, rng.choice([0, 0, 0, 1, 4]))
         verdicts = {"wrong": 3 * wrong, "assumed": 0, "unknown": code // 100, "not_reached": code // 50}
         reasons = dict.fromkeys(layout.REASONS, 0) | {"padding": code // 50, "expression": code // 100}
