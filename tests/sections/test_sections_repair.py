@@ -71,7 +71,7 @@ def test_damaged_rules_of_real_code_are_mended(compiler: str, tmp_path: Path) ->
     lines = assembly(compiler, "-O2", folder=tmp_path)
     every = list(damages(lines))
     mended = 0
-    for _, changed in every[:: max(1, len(every) // rounds(60, quick=10))]:
+    for _, changed in every[:: max(1, len(every) // rounds(24, quick=6))]:
         path = assembled(compiler, changed, tmp_path / "damaged.o")
         if path is None:
             continue
