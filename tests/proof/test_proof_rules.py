@@ -161,3 +161,18 @@ def test_a_function_that_goes_on_with_another_stack_is_not_held_wrong(tmp_path: 
 def test_a_stack_of_variable_size_is_no_other_stack(tmp_path: Path) -> None:
     text = f"{FRAME} sub %rdi,%rsp; mov %rsp,-8(%rbp); sub %rdi,%rsp; mov -8(%rbp),%rsp; xor %ebx,%ebx; call g; {LEAVE}"
     assert {one.what for one in verified(text, tmp_path).mismatches} == {"rbx"}
+
+
+HELPERS = ".text\nh: .cfi_startproc; ret; .cfi_endproc; g: .cfi_startproc; {}; ret; .cfi_endproc\n".replace(";", "\n")
+
+
+@pytest.mark.parametrize(
+    ("called", "wrong", "unknown"),
+    [("call h", 0, 0), ("xor %ecx,%ecx\ncall h", 3, 0), ("call outside", 0, 3), ("call g\ncall h", 0, 0)],
+)
+def test_a_return_address_in_a_register_outlives_calls_that_keep_it(
+    called: str, wrong: int, unknown: int, tmp_path: Path
+) -> None:
+    text = "pop %rcx; .cfi_def_cfa_offset 0; .cfi_register 16,2; call g; nop; jmp *%rcx"
+    found = verified(text, tmp_path, HELPERS.format(called) + HEAD)
+    assert (found.wrong, found.unknown, found.reasons) == (wrong, unknown, {"register-value": 3} if unknown else {})

@@ -84,7 +84,7 @@ def test_if_no_path_can_be_looked_into_there_is_no_survey(files: Path, whole: Pa
 
 def test_an_empty_name_is_no_path(files: Path, tmp_path: Path) -> None:
     for paths in ([""], [files / "lib", ""]):
-        told = "walkback: '': an empty name is no path\n"
+        told = "walkback: '': the path is empty\n"
         assert ended(*paths, "-o", "survey", cwd=tmp_path) == (3, "", told)
         assert names(tmp_path) == set()
     assert ended(files / "lib", "-o", "", cwd=tmp_path) == (3, "", told)

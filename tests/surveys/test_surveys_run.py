@@ -240,7 +240,7 @@ def test_a_file_that_was_touched_is_looked_through_again_with_the_same_result(fi
 def test_more_paths_may_be_added_and_none_taken_away(files: Path, tmp_path: Path) -> None:
     output = tmp_path / "survey"
     survey([files / "lib"], output, jobs=1)
-    with pytest.raises(UnreadableError, match=rf"this is a survey of {files}/lib"):
+    with pytest.raises(UnreadableError, match=rf"this folder has a survey of {files}/lib"):
         survey([files / "copies"], output, jobs=1)
     done = survey([files / "copies", files / "lib"], output, jobs=1)
     assert (done.files, done.done) == (70, 30)

@@ -20,3 +20,4 @@ cdef class Instruction:
     cdef unsigned long long clobbers
 
     cdef int clear(self) noexcept nogil
+    cdef unsigned long long changes(self) noexcept nogil

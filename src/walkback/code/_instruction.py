@@ -18,6 +18,8 @@ if cython.compiled:
 else:
     from walkback.code.effects import NONE, Effect, Flow
 
+_ONE = cython.declare(cython.ulonglong, 1)
+
 
 @cython.final
 @cython.cclass
@@ -44,3 +46,19 @@ class Instruction:
         self.before = False
         self.clobbers = 0
         return 0
+
+    def changes(self) -> cython.ulonglong:
+        """The registers that it changes, as bits."""
+        found: cython.ulonglong = self.clobbers
+        i: cython.int
+        if self.effect == Effect.STORE or self.effect == Effect.COMPARE or self.effect == Effect.COMPARE_CONSTANT:
+            return found
+        if self.count > 2:
+            for i in range(self.count):
+                found |= _ONE << ((self.first + i) & 15)
+            return found
+        if self.first >= 0:
+            found |= _ONE << self.first
+        if self.second >= 0 and (self.effect == Effect.EXCHANGE or self.effect == Effect.LOAD):
+            found |= _ONE << self.second
+        return found

@@ -118,7 +118,7 @@ def machine_of(elf: ElfFile) -> Machine:
         if machine.elf_machine == elf.machine:
             return machine
     known = ", ".join(machine.name for machine in MACHINES)
-    message = f"e_machine {elf.machine} is none of the machines whose stacks are known here: {known}"
+    message = f"e_machine {elf.machine} is not supported; the machines are {known}"
     raise UnreadableError(message, file=elf.name)
 
 

@@ -1,5 +1,7 @@
 # The C face of a file's memory, for the walk.
 
+from walkback.code._instruction cimport Instruction
+
 cdef class Code:
     cdef const unsigned char[::1] data
     cdef const unsigned long long[::1] start
@@ -12,16 +14,24 @@ cdef class Code:
     cdef const unsigned long long[::1] silent
     cdef const unsigned long long[::1] returning
     cdef const unsigned long long[::1] written
+    cdef const long long[::1] size
     # Addresses of data that the code names
     cdef const unsigned long long[::1] named
     # A bit for each byte that is jumped to
     cdef const unsigned char[::1] targets
     cdef bint ok
+    # For `reach`: the functions that are called, and an instruction of one
+    cdef unsigned long long[::1] called
+    cdef int calls
+    cdef Instruction one
 
     cdef long long read(self, unsigned long long address, int width, bint signed) noexcept nogil
     cdef Py_ssize_t place(self, unsigned long long address) noexcept nogil
     cdef bint is_data(self, unsigned long long address) noexcept nogil
     cdef bint is_silent(self, unsigned long long address) noexcept nogil
     cdef unsigned long long changed_by(self, unsigned long long address) noexcept nogil
+    cdef unsigned long long reach(self, unsigned long long address) noexcept nogil
+    cdef unsigned long long read_calls(self, unsigned long long begin, long long size) noexcept nogil
+    cdef bint will_call(self, unsigned long long address) noexcept nogil
     cdef long long room(self, unsigned long long address) noexcept nogil
     cdef int padding(self, Py_ssize_t pos, Py_ssize_t end) noexcept nogil

@@ -1,21 +1,32 @@
 """The memory of a file as its program sees it, and what is known of the functions in it (compiled)."""
 
 import cython
+import numpy as np
 
 from walkback.base.bits import WORD
 
 if cython.compiled:
     from cython.cimports.walkback.base.cursor import as_signed
     from cython.cimports.walkback.base.searching import last
+    from cython.cimports.walkback.code._instruction import Instruction
+    from cython.cimports.walkback.code._listing import decode
+    from cython.cimports.walkback.code.effects import Flow
 else:
     from walkback.base.cursor import as_signed
     from walkback.base.searching import last
+    from walkback.code._instruction import Instruction
+    from walkback.code._listing import decode
+    from walkback.code.effects import Flow
 
 _AMD64 = cython.declare(cython.int, 0)
 _AARCH64 = cython.declare(cython.int, 1)
 _ALL = cython.declare(cython.ulonglong, WORD)
 _FAR = cython.declare(cython.longlong, 1 << 40)
 _NOP = cython.declare(cython.uint, 0xD503201F)
+_MOST_CALLED = cython.declare(cython.int, 64)
+"""Functions that `reach` follows."""
+_LONGEST = cython.declare(cython.longlong, 1 << 16)
+"""Bytes of a function that it reads."""
 
 
 @cython.final
@@ -30,9 +41,12 @@ class Code:
         self.big = image.byteorder == "big"
         self.machine = image.machine_number
         self.silent, self.returning = memoryview(known.silent), memoryview(known.returning)
-        self.written = memoryview(known.written)
+        self.written, self.size = memoryview(known.written), memoryview(known.size)
         self.named, self.targets = memoryview(known.named), memoryview(known.targets)
         self.ok = True
+        self.called = memoryview(np.zeros(_MOST_CALLED, np.uint64))
+        self.calls = 0
+        self.one = Instruction()
 
     def read(self, address: cython.ulonglong, width: cython.int, signed: cython.bint) -> cython.longlong:
         """A number of `width` bytes; `ok` says whether it is there."""
@@ -75,6 +89,50 @@ class Code:
         part: cython.Py_ssize_t = last(self.returning, self.returning.shape[0], address)
         self.ok = part >= 0 and self.returning[part] == address
         return self.written[part] if self.ok else _ALL
+
+    def reach(self, address: cython.ulonglong) -> cython.ulonglong:
+        """The registers that a function changes and all that it calls do; `ok` says whether all of them are known."""
+        i: cython.int = 0
+        found: cython.ulonglong = 0
+        self.calls = 0
+        self.ok = self.will_call(address)
+        while self.ok and i < self.calls:
+            part: cython.Py_ssize_t = last(self.returning, self.returning.shape[0], self.called[i])
+            if part >= 0 and self.returning[part] == self.called[i]:
+                found |= self.read_calls(self.called[i], self.size[part])
+            elif not self.is_silent(self.called[i]):
+                self.ok = False
+            i += 1
+        return found if self.ok else _ALL
+
+    def read_calls(self, begin: cython.ulonglong, size: cython.longlong) -> cython.ulonglong:
+        """The registers that a function itself changes; what it calls is noted."""
+        found: cython.ulonglong = 0
+        at: cython.longlong = 0
+        pos: cython.Py_ssize_t = self.place(begin)
+        self.ok = pos >= 0 and size <= _LONGEST
+        while self.ok and at < size:
+            decode(self.machine, self.data, pos + at, cython.cast(cython.Py_ssize_t, pos + size), begin + at, self.one)
+            at += self.one.length
+            found |= self.one.changes()
+            if self.one.flow == Flow.CALL_INDIRECT or self.one.flow == Flow.JUMP_INDIRECT:
+                self.ok = False
+            elif self.one.flow == Flow.CALL or self.one.flow == Flow.JUMP or self.one.flow == Flow.BRANCH:
+                if (self.one.target - begin) & _ALL >= cython.cast(cython.ulonglong, size):
+                    self.ok = self.will_call(self.one.target)
+        return found
+
+    def will_call(self, address: cython.ulonglong) -> cython.bint:
+        """Note a function that is called; returns whether there was room."""
+        i: cython.int
+        for i in range(self.calls):
+            if self.called[i] == address:
+                return True
+        if self.calls == _MOST_CALLED:
+            return False
+        self.called[self.calls] = address
+        self.calls += 1
+        return True
 
     def room(self, address: cython.ulonglong) -> cython.longlong:
         """How many bytes there are from an address to the next that the code names."""

@@ -30,7 +30,6 @@ else:
 _PAGE = cython.declare(cython.longlong, 0xFFF)
 """The part of an address that AArch64 adds in a second instruction."""
 _ALL = cython.declare(cython.ulonglong, WORD)
-_ONE = cython.declare(cython.ulonglong, 1)
 _AMD64 = cython.declare(cython.int, 0)
 """The number of the machine that names an address in one instruction."""
 _LOWEST = cython.declare(cython.longlong, 64)
@@ -95,7 +94,7 @@ def _scan(
                 end: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, pos[i] + size[i])
                 decode(code.machine, code.data, place, end, start[i] + at, one)
                 at += one.length
-                written[i] |= _changed(one)
+                written[i] |= one.changes()
                 if one.effect:
                     constant(code, one, constants, named)
                 if one.flow == Flow.NEXT or one.flow == Flow.BAD:
@@ -123,27 +122,6 @@ def _scan(
                 ways.add(i, call, Way.LAST_CALL)
             elif goes_on:
                 ways.add(i, start[i] + cython.cast(cython.ulonglong, size[i]), Way.FALL)
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _changed(one: Instruction) -> cython.ulonglong:
-    """The registers that an instruction changes, as bits."""
-    found: cython.ulonglong = one.clobbers
-    i: cython.int
-    if one.effect == Effect.STORE or one.effect == Effect.COMPARE or one.effect == Effect.COMPARE_CONSTANT:
-        return found
-    if one.count > 2:
-        for i in range(one.count):
-            found |= _ONE << ((one.first + i) & 15)
-        return found
-    if one.first >= 0:
-        found |= _ONE << one.first
-    if one.second >= 0 and (one.effect == Effect.EXCHANGE or one.effect == Effect.LOAD):
-        found |= _ONE << one.second
-    return found
 
 
 @cython.cfunc

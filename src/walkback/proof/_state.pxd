@@ -38,4 +38,6 @@ cdef class State:
     cdef int store(self, long long place, int width, long long value) noexcept nogil
     cdef int forget(self, long long place, int width) noexcept nogil
     cdef int clobber(self, unsigned long long mask) noexcept nogil
+    cdef bint is_return_address(self, int register) noexcept nogil
+    cdef bint moved_return(self) noexcept nogil
     cdef int call(self, unsigned long long changed) noexcept nogil

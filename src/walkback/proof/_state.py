@@ -7,6 +7,8 @@ Where two ways meet, `join` keeps what both agree on.
 import cython
 import numpy as np
 
+from walkback.base.bits import WORD
+
 if cython.compiled:
     from cython.cimports.walkback.code.effects import NONE
     from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, is_vague, joined, made
@@ -25,6 +27,7 @@ _HEAD = cython.declare(cython.int, 4)
 """Words of a stored state before its values: the slots, whether something was lost, and the bound of an index."""
 _RETURN = cython.declare(cython.int, 16)
 """AMD64: the column of the return address, which the call put on the stack."""
+_ALL = cython.declare(cython.ulonglong, WORD)
 _NO_BOUND = cython.declare(cython.longlong, -1)
 
 
@@ -230,12 +233,30 @@ class State:
                 register += 1
         return 0
 
+    def is_return_address(self, register: cython.int) -> cython.bint:
+        """Whether a register has the return address of the function."""
+        with cython.boundscheck(False):
+            value: cython.longlong = self.values[register]
+        return value == made(Known.ENTRY, self.ra, 0) or value == made(Known.SIGNED, self.ra, 0)
+
+    def moved_return(self) -> cython.bint:
+        """Whether the return address is in a register that calls need not keep."""
+        register: cython.int
+        for register in range(self.registers):
+            if not (self.preserved >> register) & 1 and self.is_return_address(register):
+                return True
+        return False
+
     def call(self, changed: cython.ulonglong) -> cython.int:
-        """A call came back: what it may change, by the ABI and by its code, is something else."""
+        """A call came back: what it may change, by the ABI and by its code, is something else.
+
+        Where its code is not known, it may keep the return address: only callers that know that leave it there.
+        """
         register: cython.int
         with cython.boundscheck(False):
             for register in range(self.registers):
                 if not (self.preserved >> register) & 1 and (changed >> register) & 1:
-                    self.set(register, Known.OTHER)
+                    keeps: cython.bint = changed == _ALL and self.is_return_address(register)
+                    self.set(register, Known.ANY if keeps else Known.OTHER)
         self.compared = 0
         return 0

@@ -128,6 +128,8 @@ class Known:
     """Those of functions that can."""
     written: U64 = field(default_factory=_nothing)
     """The registers that each of these changes, as bits."""
+    size: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Its bytes."""
     named: U64 = field(default_factory=_nothing)
     """The addresses of data that the code names."""
     targets: U8 = field(default_factory=lambda: np.zeros(0, np.uint8))
@@ -199,7 +201,7 @@ class Prover:
         outside = last[~np.isin(last, ranges.start)]
         silent = np.unique(np.concatenate((np.array(self.silent_names, np.uint64), ranges.start[~may], outside)))
         back = may & ~np.isin(ranges.start, silent)
-        known = Known(silent, ranges.start[back], seen.written[back], seen.named, seen.targets)
+        known = Known(silent, ranges.start[back], seen.written[back], ranges.size[back], seen.named, seen.targets)
         units = together(ranges, seen.ways)
         walk = Walk(Code(self.image, known), claims, state, ranges, units.members, linked)
         wanted = np.ones(len(ranges.start), np.uint8)

@@ -95,7 +95,7 @@ def survey(
         raise ArgumentError("survey takes paths, and no bytes")
     place = os.fsdecode(output)
     if "" in {place, *names}:
-        raise UnreadableError("an empty name is no path", file="''")
+        raise UnreadableError("the path is empty", file="''")
     found = _found(names)
     asked = _asked(names, debug_roots, verify=verify)
     folder = made(place, asked)
@@ -146,15 +146,15 @@ def _ask(folder: SurveyFolder, asked: dict[str, Any]) -> None:
     former = folder.asked
     if folder.parts():
         if any(former.get(name) != asked[name] for name in ("walkback", "debug_roots")):
-            message = "this was made with another walkback or other debug files: take another folder, or remove it"
+            message = "this survey was made with another walkback or other debug files: use another folder, or remove it"
             raise UnreadableError(message, file=str(folder.path))
         if former.get("verify") != asked["verify"]:
             made_with = "without" if asked["verify"] else "with"
-            message = f"this was made {made_with} --verify: take another folder, or remove it"
+            message = f"this survey was made {made_with} --verify: use another folder, or remove it"
             raise UnreadableError(message, file=str(folder.path))
         left_out = [str(place) for place in former.get("places", ()) if place not in asked["places"]]
         if left_out:
-            message = f"this is a survey of {left_out[0]}: name that, too, or take another folder"
+            message = f"this folder has a survey of {left_out[0]}: name that as well, or use another folder"
             raise UnreadableError(message, file=str(folder.path))
     folder.ask(asked)
 
