@@ -14,7 +14,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from peers import FetchError, Suite, apt_state, mirrors, output_of, say
+from debian import FetchError, apt_state, mirrors, output_of
 
 RELEASE = "trixie"
 ARCHITECTURES = {"amd64": "x86-64-linux-gnu", "arm64": "aarch64-linux-gnu", "s390x": "s390x-linux-gnu"}
@@ -52,13 +52,13 @@ def bring(architecture: str, folder: Path) -> None:
     state = folder / ".apt"
     for mirror in mirrors() if wanted else ():
         shutil.rmtree(state, ignore_errors=True)
-        conf = apt_state(Suite(RELEASE, "", (), architecture=architecture), mirror, state)
+        conf = apt_state(RELEASE, architecture, mirror, state)
         try:
             output_of("apt-get", "-q", "update", conf=conf)
             known = set(output_of("apt-cache", "pkgnames", conf=conf).split())
             missing = sorted(set(wanted) - known)
             if missing:
-                say(f"{architecture}: {RELEASE} has no {', '.join(missing)}")
+                print(f"{architecture}: {RELEASE} has no {', '.join(missing)}", flush=True)
             fetched = [name for name in wanted if name in known]
             output_of("apt-get", "-q", "download", *fetched, conf=conf, folder=folder)
             break
@@ -69,7 +69,7 @@ def bring(architecture: str, folder: Path) -> None:
             raise FetchError(f"{architecture}: {problem}")
     shutil.rmtree(state, ignore_errors=True)
     found = list(folder.glob("*.deb"))
-    say(f"{architecture}: {len(found)} packages, {sum(path.stat().st_size for path in found) / 1e6:.0f} MB")
+    print(f"{architecture}: {len(found)} packages, {sum(path.stat().st_size for path in found) / 1e6:.0f} MB", flush=True)
 
 
 def main() -> int:
@@ -81,7 +81,7 @@ def main() -> int:
             (folder / architecture).mkdir(parents=True, exist_ok=True)
             bring(architecture, (folder / architecture).resolve())
     except FetchError as error:
-        say(str(error))
+        print(error)
         return 1
     return 0
 
