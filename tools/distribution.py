@@ -69,7 +69,9 @@ def bring(architecture: str, folder: Path) -> None:
             raise FetchError(f"{architecture}: {problem}")
     shutil.rmtree(state, ignore_errors=True)
     found = list(folder.glob("*.deb"))
-    print(f"{architecture}: {len(found)} packages, {sum(path.stat().st_size for path in found) / 1e6:.0f} MB", flush=True)
+    print(
+        f"{architecture}: {len(found)} packages, {sum(path.stat().st_size for path in found) / 1e6:.0f} MB", flush=True
+    )
 
 
 def main() -> int:

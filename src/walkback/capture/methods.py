@@ -14,6 +14,7 @@ from walkback.base.arrays import I64
 from walkback.base.errors import ArgumentError
 from walkback.capture.perfdata.opening import RecordingInput
 from walkback.capture.perfdata.recording import Recording
+from walkback.capture.places import PassedMismatch, Places
 from walkback.capture.walker import walker_for
 from walkback.naming.modules import Modules
 from walkback.stacks.accuracy import Accuracy
@@ -51,6 +52,7 @@ class Comparing:
         self.complete = 0
         """Stacks that are complete by call frame information."""
         self._met: set[int] = set()
+        self._places = Places(self.modules)
         self._walkers = {
             method: walker_for(self.recording, self.modules, cache=cache, only=METHODS[method], max_stack=max_stack)
             for method in dict.fromkeys(("cfi", *methods))
@@ -62,10 +64,15 @@ class Comparing:
             found = {name: walker.walk(batch.samples, self.recording.spaces) for name, walker in self._walkers.items()}
             self.complete += int((found["cfi"].end == End.COMPLETE).sum())
             self._met.update(np.unique(found["cfi"].module).tolist())
+            self._places.add(found["cfi"])
             for row in self.rows:
                 _add(row, found[row.method], found["cfi"])
                 row.nanoseconds = self._walkers[row.method].nanoseconds
             yield len(batch)
+
+    def mismatches(self) -> list[PassedMismatch]:
+        """The rules of call frame information that the machine code contradicts, where stacks pass."""
+        return self._places.mismatches()
 
     @property
     def troubles(self) -> list[str]:

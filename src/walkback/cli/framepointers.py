@@ -12,16 +12,19 @@ from walkback.base.text import counted, printable
 from walkback.cli.coverage import percent
 
 if TYPE_CHECKING:
+    from walkback.capture.places import Places
     from walkback.sections.framepointers import FramePointers, FunctionChain
 
 
 class KeepingReport:
     """Prints files one by one, and at the end the sum of those in one package."""
 
-    def __init__(self, file: str, *, limit: int, as_json: bool) -> None:
+    def __init__(self, file: str, places: Places | None, *, limit: int, as_json: bool) -> None:
+        """`places` are those of the samples of a recording."""
         self.keeps = True
-        self._file, self._limit, self._as_json = file, limit, as_json
+        self._file, self._places, self._limit, self._as_json = file, places, limit, as_json
         self._files = self._bytes = self._kept = 0
+        self._samples = self._kept_samples = 0
 
     def add(self, found: FramePointers) -> None:
         """Print a file."""
@@ -29,15 +32,25 @@ class KeepingReport:
         self._bytes += found.bytes
         self._kept += found.kept_bytes
         self.keeps &= found.keeps
+        samples, kept = (0, 0) if self._places is None else _samples(found, self._places)
+        self._samples += samples
+        self._kept_samples += kept
         if self._as_json:
             for one in found.listed():
                 click.echo(json.dumps({"type": "function", "file": found.file, "table": found.table, **asdict(one)}))
-            click.echo(json.dumps(_file_object(found)))
+            counts = {} if self._places is None else {"samples": samples, "kept_samples": kept}
+            click.echo(json.dumps(_file_object(found) | counts))
             return
-        click.echo(f"{printable(found.file)}: {_verdict(found.keeps, found.kept_bytes, found.bytes)}")
+        verdict = _verdict(found.keeps, found.kept_bytes, found.bytes)
+        click.echo(f"{printable(found.file)}: {verdict}{self._share(samples, kept)}")
         kinds = ", ".join(f"{kind} {count}" for kind, count in found.counts.most_common())
         click.echo(f"  {counted(found.functions, 'function')}: {kinds or 'none'}")
         self._list(found)
+
+    def _share(self, samples: int, kept: int) -> str:
+        if self._places is None:
+            return ""
+        return f", and in {percent(kept, samples)} of {counted(samples, 'sample')}" if samples else ", and no samples"
 
     def _list(self, found: FramePointers) -> None:
         from walkback.sections.framepointers import Keeping
@@ -55,7 +68,16 @@ class KeepingReport:
         """Print the sum of several files."""
         if self._files > 1 and not self._as_json:
             verdict = _verdict(self.keeps, self._kept, self._bytes)
-            click.echo(f"{printable(self._file)}: {verdict}, in {counted(self._files, 'file')}")
+            share = self._share(self._samples, self._kept_samples)
+            click.echo(f"{printable(self._file)}: {verdict}{share}, in {counted(self._files, 'file')}")
+
+
+def _samples(found: FramePointers, places: Places) -> tuple[int, int]:
+    """How many samples are in a file, and how many of them in functions that keep the chain."""
+    from walkback.capture.places import samples_in
+
+    addresses, counts = samples_in(places, found.elf)
+    return int(counts.sum()), int(counts[found.keeps_at(addresses)].sum())
 
 
 def _verdict(keeps: bool, kept: int, whole: int) -> str:

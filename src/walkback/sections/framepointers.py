@@ -11,13 +11,14 @@ from functools import cached_property
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64
-from walkback.base.arrays import I64
+from walkback.base.arrays import I64, U64, Bools
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.dwarf.files import frame_sources
 from walkback.elf import ElfFile, Input
 from walkback.elf.inputs import raise_first
 from walkback.proof.prove import Proof, Prover
+from walkback.proof.ranges import range_at
 from walkback.proof.values import Chain
 from walkback.sections.found import found_elf_files, input_name
 
@@ -107,8 +108,12 @@ class FramePointers(OneLine):
     @property
     def kept_bytes(self) -> int:
         """Those of functions that keep the chain, or need not."""
-        fine = np.isin(self._keeping, [one.value for one in (Keeping.KEEPS, Keeping.LEAF, Keeping.OUTERMOST)])
-        return int(self._reached[fine].sum())
+        return int(self._reached[self._is_kept].sum())
+
+    def keeps_at(self, addresses: U64) -> Bools:
+        """Whether each address of a linked file is in such a function."""
+        number = range_at(self.proof.ranges, addresses)
+        return (number >= 0) & self._is_kept[number]
 
     @property
     def functions(self) -> int:
@@ -119,6 +124,11 @@ class FramePointers(OneLine):
     def counts(self) -> Counter[str]:
         """Functions by `Keeping`."""
         return Counter(self._keeping[self._reached > 0].tolist())
+
+    @cached_property
+    def _is_kept(self) -> Bools:
+        """Which functions keep the chain, or need not."""
+        return np.isin(self._keeping, [one.value for one in (Keeping.KEEPS, Keeping.LEAF, Keeping.OUTERMOST)])
 
     @cached_property
     def _reached(self) -> I64:

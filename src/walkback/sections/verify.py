@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 
 from walkback.base.arch import Machine
+from walkback.base.arrays import U64
 from walkback.base.columns import NamedColumns
 from walkback.base.errors import MissingError, WalkbackError
 from walkback.base.oneline import OneLine
@@ -316,6 +317,20 @@ def verified_tables(elf: ElfFile, *, table: str | None = None, function: str | N
         found = sframe_table(elf, section=table)
         if found is not None:
             yield Verified(elf, found.name, prover.prove(found.table, only=only), prover)
+
+
+def mismatches_at(elf: ElfFile, addresses: U64) -> Iterator[Mismatch]:
+    """What is wrong in the call frame information of a linked file at one of these addresses."""
+    prover = Prover(elf)
+    for source in frame_sources(elf):
+        number, _ = source.table.find_many(addresses)
+        only = {(-1, start) for start in source.table.range_start[number[number >= 0]].tolist()}
+        verified = Verified(elf, source.name, prover.prove(source.table, source, only=only), prover)
+        for one in verified.mismatches:
+            if (
+                (addresses >= np.uint64(one.address)) & (addresses - np.uint64(one.address) < np.uint64(one.bytes))
+            ).any():
+                yield one
 
 
 def _named(prover: Prover, function: str) -> set[tuple[int, int]]:

@@ -146,7 +146,9 @@ def _ask(folder: SurveyFolder, asked: dict[str, Any]) -> None:
     former = folder.asked
     if folder.parts():
         if any(former.get(name) != asked[name] for name in ("walkback", "debug_roots")):
-            message = "this survey was made with another walkback or other debug files: use another folder, or remove it"
+            message = (
+                "this survey was made with another walkback or other debug files: use another folder, or remove it"
+            )
             raise UnreadableError(message, file=str(folder.path))
         if former.get("verify") != asked["verify"]:
             made_with = "without" if asked["verify"] else "with"

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from walkback.base.text import printable
+from walkback.base.text import counted, printable
 from walkback.cli.command import verb
+from walkback.cli.mismatches import mismatch_line
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded, refuse_both
 from walkback.cli.paths import OUTPUT_FILE, STREAM, is_stdout, opened, refuse_input, refuse_terminal, standard_input
 from walkback.cli.progress import progress
@@ -25,7 +26,11 @@ from walkback.cli.walking import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from walkback.capture.methods import Comparing
     from walkback.stacks.profile import SampleBatch
+
+_MOST_MISMATCHES = 10
+"""Wrong rules that `--compare` prints."""
 
 
 @verb("walkback unwind perf.data --format top", "walkback unwind perf.data --format html -o flame.html")
@@ -176,12 +181,10 @@ def _unwind(file: str, wanted: _Wanted, common: Shared) -> int:
 
 
 def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, common: Shared) -> int:
-    import json
-
     from walkback.base.replace import replace_file
     from walkback.capture.methods import Comparing
-    from walkback.stacks.accuracy import bars, measures, table
     from walkback.stacks.accuracy import chart as drawn
+    from walkback.stacks.accuracy import measures
 
     comparing = Comparing(
         standard_input(file) or file,
@@ -197,16 +200,7 @@ def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, co
             samples += count
             move(comparing.recording.position(), samples)
     rows = comparing.rows
-    if as_json:
-        for row in rows:
-            click.echo(json.dumps(row.as_object()))
-    else:
-        for line in table(rows):
-            click.echo(line)
-        if sys.stdout.isatty():
-            click.echo()
-            for line in bars(rows):
-                click.echo(line)
+    _print_comparison(comparing, as_json=as_json)
     if chart is not None:
         replace_file(chart, [drawn(measures(rows), f"Accuracy against call frame information: {file}").encode()])
     walked = any(row.stacks for row in rows)
@@ -218,3 +212,31 @@ def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, co
     complain_of(file, comparing.troubles)
     fine = comparing.complete and not comparing.recording.troubles and not comparing.recording.counts.damaged
     return EXIT_FINE if fine else EXIT_FINDINGS
+
+
+def _print_comparison(comparing: Comparing, *, as_json: bool) -> None:
+    """Print the table of the methods, and the wrong rules that stacks pass."""
+    import json
+    from dataclasses import asdict
+
+    from walkback.stacks.accuracy import bars, table
+
+    rows = comparing.rows
+    passed = comparing.mismatches()
+    if as_json:
+        for row in rows:
+            click.echo(json.dumps(row.as_object()))
+        for one in passed:
+            click.echo(json.dumps({"type": "mismatch", "file": one.file, "stacks": one.stacks, **asdict(one.mismatch)}))
+        return
+    for line in table(rows):
+        click.echo(line)
+    if sys.stdout.isatty():
+        click.echo()
+        for line in bars(rows):
+            click.echo(line)
+    for one in passed[:_MOST_MISMATCHES]:
+        place = f"{printable(one.file)}: {mismatch_line(one.mismatch)}"
+        click.echo(f"wrong rule on {counted(one.stacks, 'stack')}: {place}")
+    if len(passed) > _MOST_MISMATCHES:
+        click.echo(f"and {counted(len(passed) - _MOST_MISMATCHES, 'more rule')}")

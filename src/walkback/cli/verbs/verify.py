@@ -10,9 +10,13 @@ from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import functions, sections
 from walkback.cli.coverage import LIMIT
-from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, FILE, JSON, for_each_file
+from walkback.cli.mismatches import mismatch_line
+from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, FILE, JSON, for_each_file, guarded
+from walkback.cli.paths import STREAM, standard_input
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from walkback.sections.verify import Mismatch, Verified
 
 
@@ -27,6 +31,12 @@ if TYPE_CHECKING:
     shell_complete=functions,
 )
 @click.option("--frame-pointers", is_flag=True, help="Show whether the code keeps the chain of frame pointers.")
+@click.option(
+    "--weight",
+    type=STREAM,
+    metavar="PERF.DATA",
+    help="With --frame-pointers: show the share of the samples of this recording, too.",
+)
 @LIMIT
 @JSON
 @click.pass_context
@@ -37,6 +47,7 @@ def verify(
     function: str | None,
     explain: str | None,
     frame_pointers: bool,
+    weight: str | None,
     limit: int,
     as_json: bool,
 ) -> None:
@@ -59,10 +70,14 @@ def verify(
         message = "--frame-pointers is about whole files: it takes no --table, --function or --explain"
         raise click.UsageError(message)
 
+    if weight is not None and not frame_pointers:
+        message = "--weight is for --frame-pointers"
+        raise click.UsageError(message)
+    if frame_pointers:
+        ctx.exit(_frame_pointers(files, weight, limit, as_json=as_json))
+
     def work(file: str) -> int:
         status = EXIT_FINE
-        if frame_pointers:
-            return _frame_pointers(file, limit, as_json=as_json)
         if explain is not None:
             return _explain(file, table, explain)
         for verified in verified_tables(file, table=table, function=function):
@@ -79,16 +94,27 @@ def verify(
     ctx.exit(for_each_file(files, work))
 
 
-def _frame_pointers(file: str, limit: int, *, as_json: bool) -> int:
-    """Print whether the files in a file keep the chain of frame pointers."""
+def _frame_pointers(files: Sequence[str], weight: str | None, limit: int, *, as_json: bool) -> int:
+    """Print whether the files keep the chain of frame pointers, also weighed by the samples of a recording."""
+    from walkback.capture.places import Places, sample_places
     from walkback.cli.framepointers import KeepingReport
     from walkback.sections.framepointers import frame_pointers
 
-    report = KeepingReport(file, limit=limit, as_json=as_json)
-    for found in frame_pointers(file):
-        report.add(found)
-    report.end()
-    return EXIT_FINE if report.keeps else EXIT_FINDINGS
+    places: list[Places] = []
+
+    def read(recording: str) -> int:
+        places.append(sample_places(standard_input(recording) or recording))
+        return EXIT_FINE
+
+    def work(file: str) -> int:
+        report = KeepingReport(file, places[0] if places else None, limit=limit, as_json=as_json)
+        for found in frame_pointers(file):
+            report.add(found)
+        report.end()
+        return EXIT_FINE if report.keeps else EXIT_FINDINGS
+
+    status = EXIT_FINE if weight is None else guarded(read, weight, weight)
+    return status or for_each_file(files, work)
 
 
 def _explain(file: str, table: str | None, wanted: str) -> int:
@@ -129,7 +155,7 @@ def _print(verified: Verified, limit: int) -> None:
         if why not in {"padding", "data"}:
             click.echo(f"  unknown: {why}: {size} bytes")
     for one in verified.worst(limit):
-        click.echo(printable(f"  wrong: {_place(one)}: {one.pattern}: {one.message}"))
+        click.echo(f"  wrong: {mismatch_line(one)}")
     if verified.functions_wrong > limit:
         click.echo(f"  and {counted(verified.functions_wrong - limit, 'more function')}")
 
@@ -145,17 +171,6 @@ def _shares(verified: Verified) -> str:
     }
     shown = [f"{percent(size, verified.reached)} {name}" for name, size in parts.items() if size]
     return ", ".join(shown) if shown else "none"
-
-
-def _place(one: Mismatch) -> str:
-    from walkback.symbols.demangle import demangle
-
-    section = f"{one.section}+" if one.section else ""
-    distance = one.address - one.start
-    name = demangle([one.function], parameters=True)[0] if one.function else ""
-    if name and distance:
-        name += f"+{distance:#x}"
-    return f"{section}{one.address:#x} {name}".rstrip() + f" ({counted(one.bytes, 'byte')})"
 
 
 def _mismatch_object(verified: Verified, one: Mismatch) -> dict[str, Any]:
