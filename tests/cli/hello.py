@@ -21,7 +21,7 @@ from waiting import PATIENCE
 from walkback.elf import ElfFile
 
 SOURCE = (Path(__file__).resolve().parents[1] / "hello.s").read_text()
-LEAP = "leap (9 bytes): the caller's stack pointer is not where the ABI has it"
+LEAP = "leap (9 bytes): the caller's SP is not the CFA"
 SPOILT, SPELLED = b"l\n\x07\xff", "l\\x0a\\x07\\xff"
 """A symbol with a new line, a bell and a byte that is no UTF-8; Click would take a colour out of itself."""
 AWKWARD = "two\nlines\x07"

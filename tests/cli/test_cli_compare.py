@@ -19,7 +19,7 @@ from sframefiles import written
 
 LEAP = "leap (3 bytes): CFA = rsp+8, RA = *(CFA-8), FP unchanged"
 UNSAID = "leap+0x3 (6 bytes): no rule"
-REASON = "the caller's stack pointer is not where the ABI has it"
+REASON = "the caller's SP is not the CFA"
 ADDRESS = 0x500000
 
 
@@ -61,9 +61,9 @@ def test_a_file_is_compared_with_its_own_section(both: Path) -> None:
     assert re.sub(r"0x[0-9a-f]{6,}", "0x...", done.stdout) == (
         f"{both}: .eh_frame and .sframe\n"
         "  the same rule: 3 functions, 35 bytes of code\n"
-        "  only in .eh_frame: 1 functions, 3 bytes of code\n"
+        "  only in .eh_frame: 1 function, 3 bytes of code\n"
         f"    0x... {LEAP}\n"
-        "  no rule in either: 1 functions, 6 bytes of code\n"
+        "  no rule in either: 1 function, 6 bytes of code\n"
         f"    0x... {UNSAID}: {REASON}\n"
     )
 
@@ -72,7 +72,7 @@ def test_a_difference_is_told_with_both_rules_and_1(wrong: Path) -> None:
     done = run("compare", wrong)
     assert (done.exit_code, done.stderr) == (1, "")
     assert (
-        "  the same rule: 3 functions, 29 bytes of code\n  different rules: 1 functions, 6 bytes of code\n"
+        "  the same rule: 3 functions, 29 bytes of code\n  different rules: 1 function, 6 bytes of code\n"
         in done.stdout
     )
     assert re.search(
@@ -198,7 +198,7 @@ def test_sections_are_chosen_by_name(
 
 def test_what_only_the_other_has_is_told_with_its_rule(both: Path) -> None:
     text = run("compare", both, "--section", ".sframe", "--other-section", ".eh_frame").stdout
-    assert re.search(rf"  only in \.eh_frame: 1 functions, 3 bytes of code\n    0x[0-9a-f]+ {re.escape(LEAP)}\n", text)
+    assert re.search(rf"  only in \.eh_frame: 1 function, 3 bytes of code\n    0x[0-9a-f]+ {re.escape(LEAP)}\n", text)
 
 
 @pytest.mark.parametrize("address", [hex(ADDRESS), str(ADDRESS), hex(ADDRESS).replace("x", "X")])

@@ -72,7 +72,7 @@ def test_all_covered_is_100_percent(tmp_path: Path) -> None:
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     path = library(tmp_path, (0x1000, 16, b""), (0x1000, 16, b""), (0x1020, 0, b""), (0x40, 8, b""), (0x80, 8, b""))
     text = run("derive", path, "-o", tmp_path / "s").stdout
-    assert "  covered: 1 of 1 functions, 16 of 16 bytes" in text
+    assert "  covered: 1 of 1 function, 16 of 16 bytes" in text
     assert text.endswith(
         "  left out: 2 FDEs describe code that is not in the file\n"
         "  left out: 1 FDEs describe no code\n"

@@ -162,7 +162,7 @@ def test_a_damaged_section_is_shown_as_far_as_it_can_be_read(tmp_path: Path) -> 
     assert done.returncode == 1
     assert b"f2  0x1040" in done.stdout
     assert b"! a row has word size code 3" in done.stdout
-    assert b"1 functions cannot be read whole" in done.stderr
+    assert b"1 function cannot be read whole" in done.stderr
 
 
 # Output

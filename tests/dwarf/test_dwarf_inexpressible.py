@@ -55,7 +55,7 @@ def test_a_return_address_in_the_frame_pointer() -> None:
     )
 
 
-STACK = "inexpressible (the caller's stack pointer is not where the ABI has it)"
+STACK = "inexpressible (the caller's SP is not the CFA)"
 REFUSED = f"CFA {STACK}, RA {STACK}, FP {STACK}"
 
 

@@ -38,7 +38,7 @@ REASONS = {
     2: [("CFA_BASE", "a CFA based on a register other than SP and FP", 9), ("EXPRESSION", "an expression", 3)],
     3: [
         ("EXPRESSION", "an expression that is no rule of the table", 5),
-        ("STACK_POINTER", "the caller's stack pointer is not where the ABI has it", 2),
+        ("STACK_POINTER", "the caller's SP is not the CFA", 2),
         ("NO_CFA", "nothing says how the CFA is found", 1),
     ],
 }

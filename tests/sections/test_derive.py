@@ -218,6 +218,6 @@ def test_a_function_left_out_is_named_with_its_reason() -> None:
         pytest.skip("there is no C library of AMD64 here")
     told = {one.reason for one in derive(ElfFile(libc)).uncovered}
     assert told <= {
-        "the caller's stack pointer is not where the ABI has it",
+        "the caller's SP is not the CFA",
         "an expression that is no rule of the table",
     }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from walkback.base.text import printable
+from walkback.base.text import counted, printable
 
 if TYPE_CHECKING:
     from walkback.sections.derive import Derived, Uncovered
@@ -38,7 +38,7 @@ def print_derived(derived: Derived, limit: int) -> None:
         f"{printable(source.file)}: {printable(source.name)} has {len(source.data)} bytes; SFrame version "
         f"{section.version} for {section.address:#x} takes {len(derived.contents)}"
     )
-    functions = f"{derived.covered} of {derived.functions} functions"
+    functions = f"{derived.covered} of {counted(derived.functions, 'function')}"
     share = percent(derived.covered_bytes, derived.code_bytes) if derived.code_bytes else "no code"
     click.echo(f"  covered: {functions}, {derived.covered_bytes} of {derived.code_bytes} bytes of code ({share})")
     for one in derived.uncovered[:limit]:
@@ -65,7 +65,7 @@ def print_derived(derived: Derived, limit: int) -> None:
 def _place(derived: Derived, section: int, start: int, name: str | None, size: int) -> str:
     elf = derived.source.elf
     place = f"{start:#x}" if section < 0 else f"{elf.section_name(section)}+{start:#x}"
-    return printable(f"{place} {name} ({size} bytes)" if name else f"{place} ({size} bytes)")
+    return printable(f"{place}{f' {name}' if name else ''} ({counted(size, 'byte')})")
 
 
 def derived_object(derived: Derived) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Reason(IntEnum):
     TOO_LARGE = 9
     """A register number or an offset beyond all use."""
     STACK_POINTER = 10
-    """The caller's stack pointer is not where the ABI has it."""
+    """The caller's SP is not the CFA, or on s390x 160 bytes below it."""
     SIGNED_WITH_PC = 11
     """AArch64: the return address is signed with the place of the instruction that signed it."""
     STEPS = 12
@@ -85,7 +85,7 @@ REASON_WORDS = {
     Reason.NO_CFA: "nothing says how the CFA is found",
     Reason.EXPRESSION: "an expression that is no rule of the table",
     Reason.TOO_LARGE: "a register number or offset beyond all use",
-    Reason.STACK_POINTER: "the caller's stack pointer is not where the ABI has it",
+    Reason.STACK_POINTER: "the caller's SP is not the CFA",
     Reason.SIGNED_WITH_PC: "the return address is signed with the place of the signing",
     Reason.STEPS: "the CFA changes within blocks that are not aligned",
 }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
-from walkback.base.text import printable
+from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.consumer import FOR_ANY, refuse_both
 from walkback.cli.coverage import LIMIT, REPAIR, STRICT, VERIFY, derived_object, percent, print_derived
@@ -126,7 +126,7 @@ class _Total:
     def text(self) -> str:
         what = "binary" if self.binaries == 1 else "binaries"
         unchanged = f"; {self.unchanged} without call frame information" if self.unchanged else ""
-        functions = f"{self.covered} of {self.functions} functions"
+        functions = f"{self.covered} of {counted(self.functions, 'function')}"
         return f"{self.binaries} {what}: {functions} covered, {self.bytes} bytes of SFrame{unchanged}"
 
 
@@ -202,7 +202,7 @@ def _of_folder(folder: str, work: Callable[[str, Binary], int], total: _Total) -
 def _line(added: Added) -> str:
     derived = added.derived
     share = f" ({percent(derived.covered, derived.functions)})" if derived.functions else ""
-    functions = f"{derived.covered} of {derived.functions} functions{share}"
+    functions = f"{derived.covered} of {counted(derived.functions, 'function')}{share}"
     return printable(f"{derived.source.file}: {functions}, {len(derived.contents)} bytes")
 
 

@@ -107,8 +107,8 @@ def _print_report(report: Report) -> None:
         for code, count in sorted(unlisted.items()):
             click.echo(f"{where}: {word}and {count} more [{code}]")
     if not report.findings:
-        size = "empty" if not len(source.data) else f"{report.functions} functions, {report.rows} rows"
-        click.echo(f"{where}: {size}: no findings")
+        size = f"{counted(report.functions, 'function')}, {counted(report.rows, 'row')}"
+        click.echo(f"{where}: {size if len(source.data) else 'empty'}: no findings")
     if report.consumer:
         places = f"; its walk would stop at {counted(report.stops, 'place')}" if report.stops else ""
         click.echo(f"{where}: {report.consumer} would {'' if report.loads else 'not '}load it{places}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from walkback.base.text import printable
+from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import sections
 from walkback.cli.coverage import LIMIT, STRICT
@@ -115,7 +115,8 @@ def _print(pair: Pair, limit: int) -> None:
         size = pair.comparison.code_bytes(verdict)
         if not size and verdict is not Verdict.EQUAL:
             continue
-        click.echo(printable(f"  {title}: {pair.comparison.ranges(verdict)} functions, {size} bytes of code"))
+        functions = counted(pair.comparison.ranges(verdict), "function")
+        click.echo(printable(f"  {title}: {functions}, {counted(size, 'byte')} of code"))
         if verdict is Verdict.EQUAL:
             continue
         count = 0
@@ -130,7 +131,7 @@ def _print(pair: Pair, limit: int) -> None:
 def _place(pair: Pair, stretch: Stretch) -> str:
     name = pair.name_of(stretch)
     where = pair.place(stretch.section, stretch.start)
-    return f"{where}{f' {name}' if name else ''} ({stretch.size} bytes)"
+    return f"{where}{f' {name}' if name else ''} ({counted(stretch.size, 'byte')})"
 
 
 def _rules(stretch: Stretch) -> str:

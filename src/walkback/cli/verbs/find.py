@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from walkback.base.text import printable
+from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import functions
 from walkback.cli.output import ADDRESS, EXIT_FINDINGS, EXIT_FINE, JSON, SECTION, check_options, complain, for_each_file
@@ -78,7 +78,7 @@ def _print_match(match: Match, file: str, how: Demangle) -> None:
     from walkback.sframe.shownnames import shown_place
 
     section, found = match.piece.section, match.found
-    words = [printable(match.source.place(match.place.section, found.start)), f"{found.size} bytes"]
+    words = [printable(match.source.place(match.place.section, found.start)), counted(found.size, "byte")]
     words += ["signal frame"] if found.signal else []
     words += [f"blocks of {int(section.block_size[found.range])}"] if section.block_size[found.range] else []
     words += ["key B"] if found.pauth_key else []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from walkback.base.text import printable
+from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import functions
 from walkback.cli.output import (
@@ -146,6 +146,7 @@ def _show_piece(
         complain(f"{source.file}: {source.name}+{piece.position:#x}: a further SFrame section, which readers miss")
     faults = int((piece.section.functions.fault[view.chosen] != 0).sum())
     if faults:
-        complain(f"{source.file}: {source.name}: {faults} functions cannot be read whole; `walkback check` says why")
+        functions = counted(faults, "function")
+        complain(f"{source.file}: {source.name}: {functions} cannot be read whole; `walkback check` shows why")
         return EXIT_FINDINGS
     return EXIT_FINE

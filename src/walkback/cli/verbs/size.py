@@ -124,7 +124,7 @@ def _print_account(sizes: Sizes) -> None:
     members = f"{sizes.members} members, " if sizes.members > sizes.files else ""
     click.echo(f"{printable(sizes.file)}: {many}{members}{sizes.file_bytes} bytes, {sizes.text_bytes} of them text")
     if sizes.without:
-        click.echo(f"  {sizes.without} members have neither call frame information nor SFrame")
+        click.echo(f"  {counted(sizes.without, 'member')} without call frame information and SFrame")
     for name, count in ((".eh_frame", sizes.eh_frame), (".eh_frame_hdr", sizes.eh_frame_hdr)):
         click.echo(_row(name, count, sizes))
     if sizes.debug_frame:
@@ -166,7 +166,7 @@ def _print_existing(sizes: Sizes, found: ExistingSize) -> None:
     versions = " and ".join(str(one) for one in found.versions)
     title = f".sframe{f' (version {versions})' if versions else ''}"
     click.echo(_row(title, found.parts.total, sizes))
-    click.echo(f"    {found.functions} functions, {found.rows} rows")
+    click.echo(f"    {counted(found.functions, 'function')}, {counted(found.rows, 'row')}")
     _print_parts(found.parts)
 
 
@@ -175,7 +175,8 @@ def _print_version(sizes: Sizes, version: int, found: VersionSize) -> None:
     click.echo(_row(f"SFrame version {version} would take", size, sizes))
     ratio = _against(sizes, version)
     against = f", {ratio} of .eh_frame and .eh_frame_hdr" if ratio else ""
-    click.echo(f"    {found.covered} of {found.functions} functions, {found.rows} rows{against}")
+    functions = f"{found.covered} of {counted(found.functions, 'function')}"
+    click.echo(f"    {functions}, {counted(found.rows, 'row')}{against}")
     _print_parts(found.parts)
     if found.what_if:
         click.echo("    what if:")
@@ -187,11 +188,13 @@ def _print_version(sizes: Sizes, version: int, found: VersionSize) -> None:
 def _print_replacement(sizes: Sizes, found: Replacement, version: VersionSize) -> None:
     """What a full replacement carries besides."""
     click.echo("  to replace .eh_frame, version 3 would also carry:")
-    exceptions = f"{found.personality_functions} functions with a personality, {found.lsda_functions} with an LSDA"
-    registers = f"{found.register_functions} functions and {found.register_rows} rows with other registers"
+    personality = counted(found.personality_functions, "function")
+    exceptions = f"{personality} with a personality, {found.lsda_functions} with an LSDA"
+    functions, rows = counted(found.register_functions, "function"), counted(found.register_rows, "row")
+    registers = f"{functions} and {rows} with other registers"
     for title, count, words in (
         ("exceptions", found.exception_bytes, exceptions),
-        ("rows that are added", found.added_row_bytes, f"{found.added_rows} rows"),
+        ("rows that are added", found.added_row_bytes, counted(found.added_rows, "row")),
         ("registers in the rows", found.register_bytes, registers),
         ("  or in numbered sets", found.numbered_bytes, counted(found.sets, "set")),
     ):

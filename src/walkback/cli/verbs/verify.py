@@ -153,7 +153,7 @@ def _print(verified: Verified, limit: int) -> None:
     click.echo(f"  {counted(verified.functions, 'function')}: {found}; {code}")
     for why, size in verified.reasons.items():
         if why not in {"padding", "data"}:
-            click.echo(f"  unknown: {why}: {size} bytes")
+            click.echo(f"  unknown: {why}: {counted(size, 'byte')}")
     for one in verified.worst(limit):
         click.echo(f"  wrong: {mismatch_line(one)}")
     if verified.functions_wrong > limit:
