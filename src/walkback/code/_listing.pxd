@@ -4,7 +4,7 @@ from walkback.code._instruction cimport Instruction
 
 cdef int decode(
     int machine,
-    const unsigned char[::1] code,
+    const unsigned char *code,
     Py_ssize_t pos,
     Py_ssize_t end,
     unsigned long long address,

@@ -63,9 +63,12 @@ def _listing(
     pos: cython.Py_ssize_t = 0
     row: cython.Py_ssize_t = 0
     found: Instruction = Instruction()
+    if code.shape[0] == 0:
+        return 0
+    start: cython.pointer(cython.const[cython.uchar]) = cython.address(code[0]) if cython.compiled else code
     with cython.nogil:
         while pos < code.shape[0]:
-            decode(machine, code, pos, code.shape[0], address + pos, found)
+            decode(machine, start, pos, code.shape[0], address + pos, found)
             rows[row, 0] = found.length
             rows[row, 1] = found.flow
             rows[row, 2] = found.effect

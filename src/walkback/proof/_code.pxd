@@ -4,6 +4,8 @@ from walkback.code._instruction cimport Instruction
 
 cdef class Code:
     cdef const unsigned char[::1] data
+    # The same for decoders, to which a view takes longer to pass
+    cdef const unsigned char *bytes
     cdef const unsigned long long[::1] start
     cdef const unsigned long long[::1] end
     cdef const long long[::1] pos

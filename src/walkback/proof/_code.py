@@ -36,6 +36,10 @@ class Code:
 
     def __init__(self, image, known):
         self.data = memoryview(image.data)
+        if not cython.compiled:
+            self.bytes = self.data
+        elif len(self.data):
+            self.bytes = cython.address(self.data[0])
         self.start, self.end, self.pos = memoryview(image.start), memoryview(image.end), memoryview(image.pos)
         self.executable = memoryview(image.executable)
         self.big = image.byteorder == "big"
@@ -112,7 +116,7 @@ class Code:
         pos: cython.Py_ssize_t = self.place(begin)
         self.ok = pos >= 0 and size <= _LONGEST
         while self.ok and at < size:
-            decode(self.machine, self.data, pos + at, cython.cast(cython.Py_ssize_t, pos + size), begin + at, self.one)
+            decode(self.machine, self.bytes, pos + at, cython.cast(cython.Py_ssize_t, pos + size), begin + at, self.one)
             at += self.one.length
             found |= self.one.changes()
             if self.one.flow == Flow.CALL_INDIRECT or self.one.flow == Flow.JUMP_INDIRECT:

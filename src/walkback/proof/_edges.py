@@ -75,7 +75,7 @@ class Edges:
         with cython.boundscheck(False):
             self.address = self.unit.address[self.unit.member] + cython.cast(cython.ulonglong, place - self.unit.begin)
         pos: cython.longlong = self.unit.code_at + place
-        decode(self.code.machine, self.code.data, pos, self.unit.code_at + self.unit.end, self.address, self.one)
+        decode(self.code.machine, self.code.bytes, pos, self.unit.code_at + self.unit.end, self.address, self.one)
         return self.one.flow
 
     def step(self) -> cython.bint:
@@ -240,6 +240,6 @@ class Edges:
                 pos = self.unit.pos[number] - place
                 while place < self.unit.base[i + 1]:
                     self.unit.begins[place] = 1
-                    decode(self.code.machine, self.code.data, pos + place, pos + self.unit.base[i + 1], 0, self.other)
+                    decode(self.code.machine, self.code.bytes, pos + place, pos + self.unit.base[i + 1], 0, self.other)
                     place += self.other.length
         return 0

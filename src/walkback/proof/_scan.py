@@ -92,7 +92,7 @@ def _scan(
             while at < size[i]:
                 place: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, pos[i] + at)
                 end: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, pos[i] + size[i])
-                decode(code.machine, code.data, place, end, start[i] + at, one)
+                decode(code.machine, code.bytes, place, end, start[i] + at, one)
                 at += one.length
                 written[i] |= one.changes()
                 if one.effect:

@@ -27,7 +27,7 @@ def decode(
 ) -> cython.int:
     """Decode one instruction into `out`, which was cleared."""
     out.length = 4
-    if end - pos < 4 or pos < 0 or end > code.shape[0]:
+    if end - pos < 4:
         out.flow = Flow.BAD
         return 0
     word: cython.uint = code[pos]

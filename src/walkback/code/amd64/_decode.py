@@ -91,7 +91,7 @@ def decode(
 @cython.exceptval(check=False)
 @cython.boundscheck(False)
 def _opcode(
-    code: cython.const[cython.uchar][::1],
+    code: cython.pointer(cython.const[cython.uchar]),
     at: cython.Py_ssize_t,
     stop: cython.Py_ssize_t,
     prefix: cython.uint,
@@ -118,7 +118,7 @@ def _opcode(
 @cython.exceptval(check=False)
 @cython.boundscheck(False)
 def _one_byte(
-    code: cython.const[cython.uchar][::1],
+    code: cython.pointer(cython.const[cython.uchar]),
     at: cython.Py_ssize_t,
     stop: cython.Py_ssize_t,
     prefix: cython.uint,
@@ -156,7 +156,7 @@ def _one_byte(
 @cython.exceptval(check=False)
 @cython.boundscheck(False)
 def _two_bytes(
-    code: cython.const[cython.uchar][::1],
+    code: cython.pointer(cython.const[cython.uchar]),
     at: cython.Py_ssize_t,
     stop: cython.Py_ssize_t,
     prefix: cython.uint,
@@ -200,7 +200,7 @@ def _two_bytes(
 @cython.exceptval(check=False)
 @cython.boundscheck(False)
 def _three_bytes(
-    code: cython.const[cython.uchar][::1],
+    code: cython.pointer(cython.const[cython.uchar]),
     at: cython.Py_ssize_t,
     stop: cython.Py_ssize_t,
     prefix: cython.uint,
@@ -236,7 +236,7 @@ def _three_bytes(
 @cython.exceptval(check=False)
 @cython.boundscheck(False)
 def _vector(
-    code: cython.const[cython.uchar][::1],
+    code: cython.pointer(cython.const[cython.uchar]),
     at: cython.Py_ssize_t,
     stop: cython.Py_ssize_t,
     prefix: cython.uint,
@@ -286,7 +286,7 @@ def _vector(
 @cython.exceptval(check=False)
 @cython.boundscheck(False)
 def _operand(
-    code: cython.const[cython.uchar][::1],
+    code: cython.pointer(cython.const[cython.uchar]),
     at: cython.Py_ssize_t,
     stop: cython.Py_ssize_t,
     prefix: cython.uint,
@@ -334,7 +334,9 @@ def _operand(
 @cython.nogil
 @cython.exceptval(check=False)
 @cython.boundscheck(False)
-def _number(code: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, size: cython.int) -> cython.longlong:
+def _number(
+    code: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t, size: cython.int
+) -> cython.longlong:
     """A signed number of `size` bytes."""
     i: cython.int
     value: cython.ulonglong = 0

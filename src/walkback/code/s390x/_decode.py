@@ -67,7 +67,6 @@ def decode(
     """Decode one instruction into `out`, which was cleared; what is cut off has the length 2."""
     word: cython.ulonglong
     out.length = 2
-    end = min(end, code.shape[0])
     if pos < 0 or end - pos < 2:
         out.flow = Flow.BAD
         return 0
@@ -165,7 +164,7 @@ def _write(kind: cython.uint, word: cython.ulonglong, place: cython.int, out: In
 @cython.nogil
 @cython.exceptval(check=False)
 def _execute(
-    code: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, end: cython.Py_ssize_t, out: Instruction
+    code: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t, end: cython.Py_ssize_t, out: Instruction
 ) -> cython.int:
     """What exrl executes, where that is in sight: mostly it moves or clears as many bytes as a register says."""
     if at < 0 or end - at < 6:
