@@ -176,3 +176,9 @@ def test_a_return_address_in_a_register_outlives_calls_that_keep_it(
     text = "pop %rcx; .cfi_def_cfa_offset 0; .cfi_register 16,2; call g; nop; jmp *%rcx"
     found = verified(text, tmp_path, HELPERS.format(called) + HEAD)
     assert (found.wrong, found.unknown, found.reasons) == (wrong, unknown, {"register-value": 3} if unknown else {})
+
+
+def test_a_function_that_comes_back_need_not_do_so_each_time(tmp_path: Path) -> None:
+    text = "test %edi,%edi; je 1f; sub $8,%rsp; .cfi_def_cfa_offset 16; call g; .cfi_def_cfa_offset 8; 1: ret"
+    found = verified(text, tmp_path, HELPERS.format("call h") + HEAD)
+    assert (found.proved, found.mismatches) == (found.reached, [])

@@ -138,7 +138,6 @@ class Edges:
         self.doubt = True
         if is_direct:
             changed = self.code.changed_by(self.one.target)
-            self.doubt = not self.code.ok
             if changed == _ALL and self.state.moved_return():
                 changed = self.code.reach(self.one.target)
         if self.one.clobbers:
