@@ -9,7 +9,7 @@ import pytest
 
 import walkback
 from effort import rounds
-from proof.assembled import FRAME, HEAD, LEAVE, verified
+from proof.assembled import END, FRAME, HEAD, LEAVE, verified
 from walkback.base.errors import WalkbackError
 from walkback.proof.patterns import Pattern
 from walkback.sections.verify import Mismatch
@@ -182,3 +182,10 @@ def test_a_function_that_comes_back_need_not_do_so_each_time(tmp_path: Path) -> 
     text = "test %edi,%edi; je 1f; sub $8,%rsp; .cfi_def_cfa_offset 16; call g; .cfi_def_cfa_offset 8; 1: ret"
     found = verified(text, tmp_path, HELPERS.format("call h") + HEAD)
     assert (found.proved, found.mismatches) == (found.reached, [])
+
+
+def test_functions_of_ocaml_keep_no_registers(tmp_path: Path) -> None:
+    head = HEAD.replace("\nf:", "\ncamlF.f:").replace(" f\n", " camlF.f\n").replace(" f,", " camlF.f,")
+    end = END.replace(" f,.-f", " camlF.f,.-camlF.f")
+    found = verified("xor %ebx,%ebx; push %rax; call g; nop; pop %rax; ret", tmp_path, head, end)
+    assert [(one.what, one.bytes) for one in found.mismatches] == [("cfa", 7)]

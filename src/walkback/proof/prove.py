@@ -23,7 +23,7 @@ from walkback.proof.image import Image, image_of
 from walkback.proof.ranges import Ranges, Units, come_back, range_at, together
 from walkback.proof.relocate import UNDEFINED_STEP
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
-from walkback.proof.silent import OWN_CONVENTION, is_silent
+from walkback.proof.silent import KEEPS_NOTHING, MARK_OF_OCAML, OWN_CONVENTION, SILENT, is_silent
 from walkback.proof.values import UNDEFINED, Verdict, Way
 from walkback.proof.words import StateWords
 from walkback.symbols import SymbolIndex
@@ -182,7 +182,9 @@ class Prover:
         `only` are the functions wanted, each by its section and place. With `chain` the verdicts are of `Chain`: what
         the frame pointer is, whatever the table says of it.
         """
-        sets = claim_sets(table, source)
+        ocaml = self._names_of_ocaml(table)
+        careless = np.array([KEEPS_NOTHING.fullmatch(name) is not None for name in ocaml], np.bool_)
+        sets = claim_sets(table, source, careless if len(careless) else None)
         linked = len(sets) if chain else -1
         if chain:
             sets = with_chain(sets, table.machine)
@@ -197,9 +199,14 @@ class Prover:
         self._add_called(ranges, others[seen.called])
         self._drop_parts(ranges, seen.ways)
         last = seen.ways[seen.ways[:, 2] == Way.LAST_CALL, 1]
-        may = come_back(ranges, seen.returns, seen.ways, self.silent_names)
+        named_silent = self.silent_names
+        if ocaml:
+            chosen = np.array([name in SILENT for name in ocaml], np.bool_)
+            found = self.image.addresses(table.range_start[chosen], table.range_section[chosen])
+            named_silent = [*named_silent, *found.tolist()]
+        may = come_back(ranges, seen.returns, seen.ways, named_silent)
         outside = last[~np.isin(last, ranges.start)]
-        silent = np.unique(np.concatenate((np.array(self.silent_names, np.uint64), ranges.start[~may], outside)))
+        silent = np.unique(np.concatenate((np.array(named_silent, np.uint64), ranges.start[~may], outside)))
         back = may & ~np.isin(ranges.start, silent)
         known = Known(silent, ranges.start[back], seen.written[back], ranges.size[back], seen.named, seen.targets)
         units = together(ranges, seen.ways)
@@ -209,6 +216,15 @@ class Prover:
             wanted[:] = [self.section_of(start) in only for start in ranges.start.tolist()]
         verdicts, reasons, mismatches = _tally.tally(walk, ranges, units.first, wanted)
         return Proof(table.machine, ranges, verdicts, reasons, mismatches, self.image.data, units, sets, walk)
+
+    def _names_of_ocaml(self, table: UnwindTable) -> list[str]:
+        """The names of the ranges of a table, in a file that has functions of OCaml; else nothing."""
+        kinds = (layout.SHT_SYMTAB, layout.SHT_DYNSYM)
+        tables = [index for kind in kinds for index in self.elf.sections_of_type(kind)]
+        strings = {int(self.elf.sections["link"][index]) for index in tables}
+        if not any(MARK_OF_OCAML in bytes(self.elf.section_data(index)) for index in strings):
+            return []
+        return [name or "" for name in self.symbols.names_at(table.range_start, table.range_section)]
 
     def _ranges(self, table: UnwindTable, sets: ClaimSets) -> Ranges:
         """The ranges with code, by address."""

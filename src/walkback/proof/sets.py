@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, S390X, Machine
-from walkback.base.arrays import I16, I64, U8, U32
+from walkback.base.arrays import I16, I64, U8, U32, Bools
 from walkback.dwarf.expressions import block_at, chain, part_of, value
 from walkback.dwarf.files import FrameSource
 from walkback.dwarf.others import SideTable, side_table
@@ -77,8 +77,12 @@ class ClaimSets:
         return Part(PartKind.AT_REGISTER if loaded else PartKind.REGISTER, base, offset).text(machine)
 
 
-def claim_sets(table: UnwindTable, source: FrameSource | None = None) -> ClaimSets:
-    """The claims of a table; of the call frame information that it was made from also those of other registers."""
+def claim_sets(table: UnwindTable, source: FrameSource | None = None, careless: Bools | None = None) -> ClaimSets:
+    """The claims of a table; of the call frame information that it was made from also those of other registers.
+
+    Of ranges that are `careless` nobody expects that they keep registers: where nothing is said of one, that is no
+    claim.
+    """
     side = None if source is None else side_table(source.frames)
     if side is not None and len(side) > _MOST_SETS:
         side = None
@@ -87,17 +91,16 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None) -> ClaimSe
     if side is not None:
         row_other[: len(side.row_set)] = side.row_set
         others = [_others(side, number) for number in range(len(side))]
-    signal = np.zeros(len(table.row_rule), np.bool_)
-    for number in np.flatnonzero(table.range_signal).tolist():
-        first = int(table.range_first_row[number])
-        signal[first : first + int(table.range_rows[number])] = True
+    signal = _rows_of(table, table.range_signal)
+    free = np.zeros_like(signal) if careless is None else _rows_of(table, careless)
     words, row_word = _expressions(table, source)
-    keys = ((table.row_rule.astype(np.int64) * len(words) + row_word) * len(others) + row_other) * 2 + signal
+    keys = (table.row_rule.astype(np.int64) * len(words) + row_word) * len(others) + row_other
+    keys = (keys * 2 + free) * 2 + signal
     distinct, numbers = _numbered(keys)
     rules: dict[int, list[Entry]] = {}
     sets: list[list[Entry]] = []
     for key in distinct[:_MOST_SETS].tolist():
-        rest, other = divmod(key // 2, len(others))
+        rest, other = divmod(key // 4, len(others))
         rule, word = divmod(rest, len(words))
         if key % 2:
             sets.append([_bare(CFA_TARGET, INEXPRESSIBLE, int(Why.SIGNAL_FRAME))])
@@ -106,10 +109,20 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None) -> ClaimSe
             rules[rule] = _of_rule(Rule.from_record(table.rules[rule]), table.machine)
         entries = _with_kept(rules[rule], others[other], table.machine) if side is not None else rules[rule]
         cfa = words[word]
-        sets.append(entries if cfa is None else [cfa, *entries[1:]])
+        entries = entries if cfa is None else [cfa, *entries[1:]]
+        sets.append(_without_kept(entries, table.machine) if key & 2 else entries)
     if len(distinct) > _MOST_SETS:
         sets.append([_bare(CFA_TARGET, INEXPRESSIBLE, int(Why.TOO_COMPLEX))])
     return _as_arrays(sets, np.minimum(numbers, _MOST_SETS).astype(np.uint32))
+
+
+def _rows_of(table: UnwindTable, ranges: Bools) -> Bools:
+    """Which rows are of these ranges."""
+    found = np.zeros(len(table.row_rule), np.bool_)
+    for number in np.flatnonzero(ranges).tolist():
+        first = int(table.range_first_row[number])
+        found[first : first + int(table.range_rows[number])] = True
+    return found
 
 
 def with_chain(sets: ClaimSets, machine: Machine) -> ClaimSets:
@@ -190,6 +203,11 @@ def _with_kept(rules: list[Entry], others: list[Entry], machine: Machine) -> lis
     other = UNDEFINED if outermost else UNCHANGED
     kept = [found.get(one, _bare(one, other)) for one in KEPT[machine] if one != machine.fp]
     return [*rules, *kept]
+
+
+def _without_kept(entries: list[Entry], machine: Machine) -> list[Entry]:
+    """A set without the claims that a register is unchanged."""
+    return [entry for entry in entries if entry[0] in {CFA_TARGET, machine.ra} or entry[1] != UNCHANGED]
 
 
 def _bare(target: int, base: int, why: int = 0) -> Entry:

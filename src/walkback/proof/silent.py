@@ -1,4 +1,4 @@
-"""Functions that do not come back, by their names, and those that are not entered as the ABI says."""
+"""Functions that do not follow the ABI, by name: they do not come back, are entered otherwise, or keep nothing."""
 
 from __future__ import annotations
 
@@ -110,6 +110,8 @@ _NAMES = [
     "__ubsan_handle_missing_return",
     "__ubsan_handle_unreachable",
     "caml_raise",
+    "caml_ml_array_bound_error",
+    "caml_ml_array_align_error",
     "caml_raise_constant",
     "caml_raise_exn",
     "caml_raise_out_of_memory",
@@ -144,6 +146,14 @@ OWN_CONVENTION = re.compile(
     r"_dl_runtime_(resolve|profile)\w*|_dl_tlsdesc_\w+|__morestack\w*|_start|__restore_rt|_dl_start_user|_dl_fixup_\w+"
 )
 """Functions that are entered with something else on the stack, or never called."""
+
+KEEPS_NOTHING = re.compile(
+    r"caml([A-Z].*|_c_call\w*|_(call_gc|call_realloc_stack|alloc[123N]|perform|reperform|resume|runstack)"
+    r"|_(raise_exn|raise_exception|ml_array_bound_error))"
+)
+"""Functions of OCaml, whose calls keep no registers."""
+MARK_OF_OCAML = b"\0caml"
+"""It is in the names of a file that has such functions."""
 
 
 def is_silent(name: str) -> bool:
