@@ -19,11 +19,12 @@ from walkback.proof._code import Code
 from walkback.proof._scan import scan
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
+from walkback.proof.entries import find_entries
 from walkback.proof.image import Image, image_of
 from walkback.proof.ranges import Ranges, Units, come_back, range_at, together
 from walkback.proof.relocate import UNDEFINED_STEP
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
-from walkback.proof.silent import KEEPS_NOTHING, MARK_OF_OCAML, OWN_CONVENTION, SILENT, is_silent
+from walkback.proof.silent import KEEPS_NOTHING, MARK_OF_OCAML, SILENT, is_silent
 from walkback.proof.values import UNDEFINED, Verdict, Way
 from walkback.proof.words import StateWords
 from walkback.symbols import SymbolIndex
@@ -196,7 +197,7 @@ class Prover:
         ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
         others = ranges.start[ranges.is_entry == 0]
         seen = scan(Code(self.image, Known()), self.image, ranges, others)
-        self._add_called(ranges, others[seen.called])
+        find_entries(self.elf, ranges, seen.ways, others[seen.called], sets, table.machine, self.name_at)
         self._drop_parts(ranges, seen.ways)
         last = seen.ways[seen.ways[:, 2] == Way.LAST_CALL, 1]
         named_silent = self.silent_names
@@ -318,13 +319,6 @@ class Prover:
         for row in np.unique(target[inside]).tolist():
             if self.image.data[ranges.pos[row]] == _NOP and self.elf.machine == layout.EM_X86_64:
                 ranges.is_entry[row] = 0
-
-    def _add_called(self, ranges: Ranges, addresses: U64) -> None:
-        """What is called is an entry, whatever its first row says, unless it is known to have rules of its own."""
-        for row in np.flatnonzero(np.isin(ranges.start, addresses)).tolist():
-            name = self.name_at(int(ranges.start[row]))
-            if name is None or not OWN_CONVENTION.fullmatch(name.partition("@")[0]):
-                ranges.is_entry[row] = 1
 
 
 def _kept(table: UnwindTable) -> int:

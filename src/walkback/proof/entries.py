@@ -1,0 +1,69 @@
+"""Which ranges of a table are entered as the ABI says, where their first rows do not show it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from walkback.base.arch import Machine
+from walkback.base.arrays import U64, Bools
+from walkback.elf import ElfFile, layout
+from walkback.elf.dynamic import dynamic_entries
+from walkback.proof.ranges import Ranges, range_at
+from walkback.proof.sets import ClaimSets
+from walkback.proof.silent import OWN_CONVENTION
+
+_PART = re.compile(r"\.cold(\.\d+)?$")
+"""The name of a part of a function."""
+
+
+def find_entries(
+    elf: ElfFile,
+    ranges: Ranges,
+    ways: U64,
+    called: U64,
+    sets: ClaimSets,
+    machine: Machine,
+    name_at: Callable[[int], str | None],
+) -> None:
+    """What is called is an entry, whatever its first row says, and so is a range that no other leads to.
+
+    Those that are known to have rules of their own are none.
+    """
+    is_called = np.isin(ranges.start, called)
+    alone = _is_alone(ranges, ways)
+    is_loader = _is_loader(elf)
+    for row in np.flatnonzero(is_called | alone).tolist():
+        name = (name_at(int(ranges.start[row])) or "").partition("@")[0]
+        if OWN_CONVENTION.fullmatch(name) or (alone[row] and _PART.search(name)):
+            continue
+        if is_called[row] or not (is_loader or _returns_elsewhere(ranges, row, sets, machine)):
+            ranges.is_entry[row] = 1
+
+
+def _is_alone(ranges: Ranges, ways: U64) -> Bools:
+    """The ranges that are no entries by their first rows, and that no other leads to."""
+    led = np.zeros(len(ranges.start), np.bool_)
+    source, target = ways[:, 0].astype(np.int64), range_at(ranges, ways[:, 1])
+    led[target[(target >= 0) & (target != source)]] = True
+    pads = range_at(ranges, ranges.pads[:, 2])
+    led[pads[pads >= 0]] = True
+    alone: Bools = (ranges.is_entry == 0) & ~led & (ranges.is_stub == 0) & (ranges.rows > 0)
+    return alone
+
+
+def _is_loader(elf: ElfFile) -> bool:
+    """Whether this is a dynamic linker, whose routines are entered with more on the stack."""
+    _, entries = dynamic_entries(elf)
+    asks = (entries["tag"] == layout.DT_NEEDED).any() or (elf.segments["type"] == layout.PT_INTERP).any()
+    return len(entries) > 0 and not asks
+
+
+def _returns_elsewhere(ranges: Ranges, row: int, sets: ClaimSets, machine: Machine) -> bool:
+    """Whether a range is entered with the return address in another register than the ABI's, as for `mcount`."""
+    first = int(ranges.row_claims[ranges.first_row[row]])
+    entries = np.arange(sets.first[first], sets.first[first + 1])
+    of_return = entries[sets.target[entries] == machine.ra]
+    return bool(((sets.base[of_return] >= 0) & (sets.depth[of_return] == 0)).any())
