@@ -123,8 +123,8 @@ CASES: dict[int, dict[str, int]] = {
     0xD9201420: {"effect": Effect.ADD, "first": 1, "base": 1, "offset": 16},  # stg x0, [x1], #16
     0x04BF5020: {"clobbers": 1},  # rdvl x0, #1
     0x043F57FF: {"clobbers": 1 << SP},  # addvl sp, sp, #-1
-    0xE58043E8: {"effect": Effect.STORE, "base": SP, "index": SP, "width": 1},  # str z8, [sp]
-    0x858043E8: {"clobbers": 1 << D8},  # ldr z8, [sp]
+    0xE58043E8: {"effect": Effect.STORE, "first": D8, "base": SP, "index": SP},  # str z8, [sp]
+    0x858043E8: {"effect": Effect.LOAD, "first": D8, "base": SP, "index": SP},  # ldr z8, [sp]
     0xA4E0E01E: {"clobbers": (3 << 32 | 3 << 62) - (1 << 64)},  # ld4h {z30.h - z1.h}
     0xFFFFFFFF: {"flow": Flow.BAD},
 }

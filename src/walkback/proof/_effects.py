@@ -107,8 +107,9 @@ def _access(state: State, one: Instruction) -> cython.int:
     i: cython.int
     number: cython.int
     if one.index >= 0:
-        place = Known.OTHER
-        if one.effect == Effect.STORE:
+        # With an offset in lengths of vectors the index is the base: then it is somewhere on the same stack.
+        place = Known.STACK if one.index == one.base and is_on_stack(base & KIND_MASK) else Known.OTHER
+        if one.effect == Effect.STORE and place == Known.OTHER:
             # What is stored behind an index goes into an array, and not over what was saved.
             state.clobber(one.clobbers)
             return 0

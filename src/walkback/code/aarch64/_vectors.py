@@ -6,18 +6,31 @@ if cython.compiled:
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.aarch64.fields import (
         SETS_FLAGS,
+        VECTORS,
         bad,
         clobber_general,
         clobber_vector,
         clobber_vectors,
     )
     from cython.cimports.walkback.code.effects import NONE
-    from cython.cimports.walkback.code.filling import clobber, store
+    from cython.cimports.walkback.code.filling import clobber, load, store
 else:
     from walkback.code._instruction import Instruction
-    from walkback.code.aarch64.fields import SETS_FLAGS, bad, clobber_general, clobber_vector, clobber_vectors
+    from walkback.code.aarch64.fields import (
+        SETS_FLAGS,
+        VECTORS,
+        bad,
+        clobber_general,
+        clobber_vector,
+        clobber_vectors,
+    )
     from walkback.code.effects import NONE
-    from walkback.code.filling import clobber, store
+    from walkback.code.filling import clobber, load, store
+
+_WHOLE = cython.declare(cython.uint, 0xFFC0E000)
+_LOAD_WHOLE = cython.declare(cython.uint, 0x85804000)
+_STORE_WHOLE = cython.declare(cython.uint, 0xE5804000)
+"""`ldr` and `str` of a whole vector, as prologues save it."""
 
 
 def floating(word: cython.uint, out: Instruction) -> cython.int:
@@ -124,6 +137,8 @@ def _store_scalable(word: cython.uint, out: Instruction) -> cython.int:
     """Where the end is depends on the machine: the index says that the place is not known."""
     out.base = (word >> 5) & 31
     out.index = out.base
+    if word & _WHOLE == _STORE_WHOLE:
+        return store(VECTORS + cython.cast(cython.int, word & 31), 8, out)
     return store(NONE, 1, out)
 
 
@@ -136,6 +151,10 @@ def _load_scalable(word: cython.uint, out: Instruction) -> cython.int:
     operation: cython.uint = (word >> 13) & 7
     part: cython.uint = (word >> 21) & 3
     count: cython.uint = 1
+    if word & _WHOLE == _LOAD_WHOLE:
+        out.base = (word >> 5) & 31
+        out.index = out.base
+        return load(VECTORS + cython.cast(cython.int, word & 31), 8, out)
     if kind == 5:
         if operation == 6 or (operation == 7 and word & (1 << 20) == 0):  # ld2b and the like
             count = part + 1
