@@ -64,6 +64,7 @@ CASES: dict[str, dict[str, int]] = {
     "c01000000010": {"effect": Effect.CONSTANT, "first": 1, "offset": AT + 32},  # larl
     "b9820011": {"effect": Effect.CONSTANT, "first": 1},  # xgr
     "d707f0a0f0a0": {"effect": Effect.STORE, "width": 8, "base": 15, "offset": 160},  # xc
+    "b2b0f0a0": {"effect": Effect.STORE, "width": 1, "base": 15, "offset": 160, "clobbers": 1},  # stfle, 1 or more
     "e548f0a80007": {"effect": Effect.STORE, "width": 8, "base": 15, "offset": 168},  # mvghi
     "9023f0a0": {"effect": Effect.STORE, "width": 8, "base": 15, "offset": 160},  # stm
     "e78ff0a00c3e": {"effect": Effect.STORE, "width": 128, "base": 15, "offset": 160},  # vstm %v24,%v31

@@ -136,7 +136,9 @@ def store(kind: cython.uint, word: cython.ulonglong, address: cython.ulonglong, 
         out.width = 16 * one + two + 1
     elif does == Does.STORE_SHORT:
         out.width = one + 1
-    elif does == Does.STORE_UPTO or does == Does.STORE_SOMEWHERE:
+    elif does == Does.STORE_UPTO:
+        out.width = 1  # how many they are a register knows; they do not go over what was saved
+    elif does == Does.STORE_SOMEWHERE:
         out.width = UNKNOWN_SIZE
     elif does == Does.STORE_VECTORS:
         out.width = 16 * (((two - one + (16 if word & 0x400 else 0) - (16 if word & 0x800 else 0)) & 31) + 1)
