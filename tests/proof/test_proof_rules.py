@@ -158,6 +158,22 @@ def test_a_function_that_goes_on_with_another_stack_is_not_held_wrong(tmp_path: 
     assert set(found.reasons) <= {"context-switch", "cfa-value"}
 
 
+def test_nothing_is_proved_of_functions_that_go_on_where_an_exception_is_caught(tmp_path: Path) -> None:
+    before = HEAD.replace(" f", " _Unwind_Resume").replace("\nf:", "\n_Unwind_Resume:")
+    found = verified(
+        "push %rbx; .cfi_def_cfa_offset 16; call g; ud2",
+        tmp_path,
+        before,
+        END.replace("size f,.-f", "size _Unwind_Resume,.-_Unwind_Resume"),
+    )
+    assert (found.proved, found.wrong, found.reasons) == (0, 0, {"context-switch": 8})
+
+
+def test_nothing_is_proved_of_a_function_that_is_entered_with_more_on_the_stack(tmp_path: Path) -> None:
+    found = verified("nop; nop; .cfi_offset 16,8; nop; .cfi_offset 16,-8; ret", tmp_path)
+    assert (found.proved, found.wrong, found.reasons) == (0, 1, {"context-switch": 3})
+
+
 def test_a_stack_of_variable_size_is_no_other_stack(tmp_path: Path) -> None:
     text = f"{FRAME} sub %rdi,%rsp; mov %rsp,-8(%rbp); sub %rdi,%rsp; mov -8(%rbp),%rsp; xor %ebx,%ebx; call g; {LEAVE}"
     assert {one.what for one in verified(text, tmp_path).mismatches} == {"rbx"}

@@ -17,6 +17,7 @@ cdef class Walk:
     cdef const unsigned int[::1] block
     cdef const unsigned char[::1] is_entry
     cdef const unsigned char[::1] is_stub
+    cdef const unsigned char[::1] is_unprovable
     cdef const unsigned long long[::1] stubs
     # Places behind calls that may not come back, with the state and the call
     cdef Growing doubts

@@ -41,6 +41,7 @@ class Walk:
         self.block = memoryview(ranges.block)
         self.is_entry = memoryview(ranges.is_entry)
         self.is_stub = memoryview(ranges.is_stub)
+        self.is_unprovable = memoryview(ranges.is_unprovable)
         self.stubs = memoryview(ranges.stubs)
         self.doubts = Growing(3)
 
@@ -201,13 +202,19 @@ class Walk:
         return True
 
     def except_switches(self) -> cython.int:
-        """A function that goes on with another stack has the rules of another frame, which is not to be held wrong."""
+        """A function that goes on with another stack has the rules of another frame, which is not to be held wrong.
+
+        Nor is anything proved of a range whose code is not all that happens to its frame.
+        """
         i: cython.Py_ssize_t
         for i in range(self.unit.count):
-            if self.unit.switched[i] and self.rows.chain < 0:
+            switched: cython.bint = self.unit.switched[i]
+            unprovable: cython.bint = self.is_unprovable[self.unit.members[self.unit.first + i]]
+            if (switched or unprovable) and self.rows.chain < 0:
                 place: cython.longlong = self.unit.base[i]
                 while place < self.unit.base[i + 1]:
-                    if self.unit.verdict[place] == Verdict.WRONG:
+                    verdict: cython.int = self.unit.verdict[place]
+                    if (switched and verdict == Verdict.WRONG) or (unprovable and verdict == Verdict.PROVED):
                         self.unit.verdict[place] = Verdict.UNKNOWN
                         self.unit.what[place] = Why.CONTEXT_SWITCH
                     place += 1

@@ -24,8 +24,8 @@ from walkback.proof.image import Image, image_of
 from walkback.proof.ranges import Ranges, Units, come_back, range_at, together
 from walkback.proof.relocate import UNDEFINED_STEP
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
-from walkback.proof.silent import KEEPS_NOTHING, MARK_OF_OCAML, SILENT, is_silent
-from walkback.proof.values import UNDEFINED, Verdict, Way
+from walkback.proof.silent import KEEPS_NOTHING, MARK_OF_OCAML, REWRITING, SILENT, is_silent
+from walkback.proof.values import CFA_BASE, UNDEFINED, Verdict, Way
 from walkback.proof.words import StateWords
 from walkback.symbols import SymbolIndex
 from walkback.symbols.plt import PltNames
@@ -199,6 +199,7 @@ class Prover:
         seen = scan(Code(self.image, Known()), self.image, ranges, others)
         find_entries(self.elf, ranges, seen.ways, others[seen.called], sets, table.machine, self.name_at)
         self._drop_parts(ranges, seen.ways)
+        ranges.is_unprovable[_saves_above(ranges, sets, table.machine)] = 1
         last = seen.ways[seen.ways[:, 2] == Way.LAST_CALL, 1]
         named_silent = self.silent_names
         if ocaml:
@@ -247,6 +248,7 @@ class Prover:
             block=table.range_block[number],
             is_entry=np.zeros(len(number), np.uint8),
             is_stub=self._is_stub(start, size, table.range_block[number]),
+            is_unprovable=np.isin(start, self._rewriting()).astype(np.uint8),
             stubs=self.stubs,
             row_offset=table.row_offset,
             row_claims=sets.row_set,
@@ -271,6 +273,11 @@ class Prover:
             self.stubs[first.clip(max=len(self.stubs) - 1)] - start < size.astype(np.uint64)
         )
         return np.asarray(has | (block != 0), np.uint8)
+
+    def _rewriting(self) -> list[int]:
+        """The addresses of functions whose saved registers others write over."""
+        found = {place for name in REWRITING for place in self.symbols.lookup(name)}
+        return [self.image_address(section, place) for section, place in found]
 
     def _landings(self, start: U64, size: I64) -> tuple[I64, U64]:
         """Where exceptions go on, for each range, by the areas that its call frame information names."""
@@ -319,6 +326,15 @@ class Prover:
         for row in np.unique(target[inside]).tolist():
             if self.image.data[ranges.pos[row]] == _NOP and self.elf.machine == layout.EM_X86_64:
                 ranges.is_entry[row] = 0
+
+
+def _saves_above(ranges: Ranges, sets: ClaimSets, machine: Machine) -> Bools:
+    """Which ranges have the return address at the CFA or above, where who led there has put it: no call does that."""
+    above = (sets.target == machine.ra) & (sets.base == CFA_BASE) & (sets.depth == 1) & (sets.offset[:, 0] >= 0)
+    has = np.zeros(len(sets), np.int64)
+    has[np.searchsorted(sets.first, np.flatnonzero(above), "right") - 1] = 1
+    before = np.concatenate(([0], np.cumsum(has[ranges.row_claims])))
+    return np.asarray(before[ranges.first_row + ranges.rows] > before[ranges.first_row])
 
 
 def _kept(table: UnwindTable) -> int:

@@ -25,6 +25,8 @@ class Ranges:
     is_entry: U8
     is_stub: U8
     """Whether it is part of a procedure linkage table."""
+    is_unprovable: U8
+    """Whether what its code does is not all: others write over what it saved, or put something on the stack before."""
     stubs: U64
     """Where the entries of that begin."""
     row_offset: U32

@@ -146,6 +146,8 @@ OWN_CONVENTION = re.compile(
     r"_dl_runtime_(resolve|profile)\w*|_dl_tlsdesc_\w+|__morestack\w*|_start|__restore_rt|_dl_start_user|_dl_fixup_\w+"
 )
 """Functions that are entered with something else on the stack, or never called."""
+REWRITING = ("_Unwind_RaiseException", "_Unwind_Resume", "_Unwind_Resume_or_Rethrow", "_Unwind_ForcedUnwind")
+"""Functions whose saved registers others write over, through a pointer: they go on in the frame that catches."""
 
 KEEPS_NOTHING = re.compile(
     r"caml([A-Z].*|_c_call\w*|_(call_gc|call_realloc_stack|alloc[123N]|perform|reperform|resume|runstack)"

@@ -104,7 +104,10 @@ class Why(IntEnum):
     ASSUMPTION = 12
     """The table contradicts what it says where this part begins."""
     CONTEXT_SWITCH = 13
-    """The table is wrong about this frame, in a function that goes on with another stack, as `longjmp` does."""
+    """The table is wrong about this frame, in a function that goes on with another stack, as `longjmp` does.
+
+    Or the code is not all that happens to the frame: others write over what it saved, or it is entered by no call.
+    """
 
 
 class Way(IntEnum):
