@@ -12,6 +12,7 @@ import pytest
 from peers import BIN, have, peer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 START = {
@@ -69,9 +70,12 @@ def start_file(arch: str, starter: str = "__libc_start_main") -> str:
     return text
 
 
-def built(program: Path, arch: str, source: Path, *flags: str, pie: bool = True) -> Path:
-    """A program of one C file with the C library."""
-    gcc, assembler, linker = (peer(f"{arch}-{name}") for name in ("gcc", "as-2.40", "ld-2.40"))
+def built(
+    program: Path, arch: str, source: Path, *flags: str,
+    pie: bool = True, compiler: str = "gcc", libraries: Sequence[str] = (),
+) -> Path:  # fmt: skip
+    """A program of one file with the C library, and others of the folder with that."""
+    gcc, assembler, linker = (peer(f"{arch}-{name}") for name in (compiler, "as-2.40", "ld-2.40"))
     start = start_file(arch)
     names = [program.with_name(f"{program.name}-{part}") for part in ("start", "main")]
     names[0].with_suffix(".s").write_text(start)
@@ -79,10 +83,10 @@ def built(program: Path, arch: str, source: Path, *flags: str, pie: bool = True)
     subprocess.run([gcc, *flags, "-S", "-o", names[1].with_suffix(".s"), source], check=True)
     for name in names:
         subprocess.run([assembler, "-o", name.with_suffix(".o"), name.with_suffix(".s")], check=True)
-    libraries = [root(arch) / "lib" / name for name in ("libc.so.6", LOADER[arch])]
+    paths = [root(arch) / "lib" / name for name in (*libraries, "libc.so.6", LOADER[arch])]
     command = [linker, *(["-pie"] if pie else []), "--build-id", "--eh-frame-hdr"]
     command += ["-dynamic-linker", f"/lib/{LOADER[arch]}", "-o", str(program)]
-    subprocess.run([*command, *(name.with_suffix(".o") for name in names), *libraries], check=True)
+    subprocess.run([*command, *(name.with_suffix(".o") for name in names), *paths], check=True)
     return program
 
 

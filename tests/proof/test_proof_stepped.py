@@ -1,145 +1,93 @@
-"""What single-stepping sees, beside what the proof says: wherever a rule was proved, each step agrees with it.
-
-The stepper shares nothing with the proof. It knows a call by its bytes, and the CFA and the saved registers by what
-they were when it happened.
-"""
+"""What single-stepping sees, beside what the proof says: wherever a rule was proved, each step agrees with it."""
 
 from __future__ import annotations
 
-import shutil
-import struct
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-import walkback
-from effort import QUICK
-from walkback.proof.prove import Proof
-from walkback.proof.values import CFA_BASE, CFA_TARGET, UNCHANGED, Verdict
+from proof.assembled import HEAD
+from steppedprograms import HOST, PROGRAMS, Program, prepared
+from stepping import MOST, RefusedError, Seen, Stepper
+from walkback.proof.values import Verdict
 
-KEPT = (3, 6, 12, 13, 14, 15)
-NEVER, SAME, AT_CFA = 0, 1, 2
-RULE = struct.Struct("<Qqq6q6q")
+QUICKLY = [one for one in PROGRAMS if one.machine == "AMD64" and one.command[0] == "C"]
+SOME = [one for one in PROGRAMS if one.title in {"C -O2", "C++ -O2", "perl", "sort", "dash"} and one not in QUICKLY]
 
-SOURCE = r"""
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-static int order(const void *one, const void *other) { return *(const int *)one - *(const int *)other; }
-__attribute__((noinline)) static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
-__attribute__((noinline)) static int grows(int n) {
-    char room[n];
-    memset(room, n, n);
-    return room[n / 2] + (n > 3 ? grows(n - 3) : 0);
-}
-__attribute__((noinline)) static int chooses(int n) {
-    switch (n % 7) {
-    case 0: return fib(3);
-    case 1: return grows(20) + n;
-    case 2: puts("two"); return n;
-    case 3: return chooses(n + 1) * 2;
-    case 4: return n * n;
-    case 5: return fib(n % 5);
-    default: return -n;
-    }
-}
-int main(void) {
-    int numbers[200], sum = 0;
-    for (int i = 0; i < 200; i++) numbers[i] = (i * 7919) % 211;
-    qsort(numbers, 200, sizeof *numbers, order);
-    for (int i = 0; i < 200; i++) sum += chooses(numbers[i]);
-    char *text = malloc(100);
-    snprintf(text, 100, "%d %s %f", sum, "and", 1.5);
-    puts(text);
-    return 0;
-}
-"""
 
-PROGRAMS = [
-    ("perl", "-e", 'my %h; $h{$_} = $_ * 2 for 1..3000; print scalar(grep { /7/ } sort keys %h), "\n"'),
-    ("git", "--version"),
-    ("sed", "-n", "s/a/b/p", "/etc/passwd"),
-    ("sort", "/etc/services"),
-    ("gzip", "-c", "/etc/services"),
-    ("grep", "-c", "a.*b", "/etc/services"),
-]
+def names(programs: list[Program]) -> list[str]:
+    return [f"{one.machine} {one.title}" for one in programs]
 
 
 @pytest.fixture(scope="module")
-def stepper(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    output = tmp_path_factory.mktemp("stepper") / "stepper"
-    source = Path(__file__).resolve().parent.parent / "stepper.c"
-    subprocess.run(["gcc", "-O2", "-w", "-o", output, source], check=True)
-    return output
+def stepper(tmp_path_factory: pytest.TempPathFactory) -> Stepper:
+    return Stepper(tmp_path_factory.mktemp("stepper"))
 
 
-def rule_of(proof: Proof, number: int, address: int) -> bytes:
-    """The rule at an address of a range, as the stepper takes it."""
-    chosen = int(proof.ranges.row_claims[proof.row_at(number, address)])
-    base, distance = -1, 0
-    kinds, places = [NEVER] * len(KEPT), [0] * len(KEPT)
-    sets = proof.sets
-    for entry in range(int(sets.first[chosen]), int(sets.first[chosen + 1])):
-        target, counted, depth = int(sets.target[entry]), int(sets.base[entry]), int(sets.depth[entry])
-        if target == CFA_TARGET and 0 <= counted < 16 and depth == 0:
-            base, distance = counted, int(sets.offset[entry, 0])
-        elif target in KEPT and counted == UNCHANGED:
-            kinds[KEPT.index(target)] = SAME
-        elif target in KEPT and counted == CFA_BASE and depth == 1:
-            kinds[KEPT.index(target)], places[KEPT.index(target)] = AT_CFA, int(sets.offset[entry, 0])
-    return RULE.pack(address, base, distance, *kinds, *places)
-
-
-def stepped(stepper: Path, most: int, folder: Path, *command: str) -> tuple[int, int]:
-    """Step through a program; returns how many of its instructions were seen, and how many different ones."""
-    program = str(Path(command[0]).resolve())
-    verified = next(iter(walkback.verify(program)))
-    proof = verified.proof
-    rules = []
-    units = range(len(proof.units.first) - 1)
-    verdicts = {address: verdict for unit in units for address, _, verdict, _ in proof.instructions(unit)}
-    for address in sorted(verdicts):
-        number = int(np.searchsorted(proof.ranges.start, address, "right")) - 1
-        rules.append(rule_of(proof, number, address))
-    path = folder / "rules"
-    path.write_bytes(b"".join(rules))
-    done = subprocess.run(
-        [stepper, path, str(most), program, *command[1:]], capture_output=True, text=True, check=False, timeout=600
-    )
-    if done.returncode:
+def agreed(stepper: Stepper, program: Program, most: int) -> Seen:
+    machine, command = prepared(program, stepper.folder)
+    try:
+        seen = stepper.step(machine, most, *command, begin=program.begin)
+    except RefusedError:
         pytest.skip("this machine does not let a process be stepped through")
-    counts, found = summary(done.stdout)
-    wrong = [(hex(address), what, times) for address, what, times in found if verdicts[address] is Verdict.PROVED]
-    assert wrong == [], program
-    return counts[1], counts[2]
+    assert seen.contradictions(Verdict.PROVED, Verdict.ASSUMED) == []
+    assert seen.judged > 1_000
+    assert len(seen.places) > 500
+    return seen
 
 
-def summary(output: str) -> tuple[tuple[int, int, int], list[tuple[int, int, int]]]:
-    """The counts and the wrong places, which the stepper prints behind what the program printed."""
-    marked = output.rpartition("stepper:\n")[2].splitlines()
-    steps, inside, distinct = map(int, marked[0].split())
-    places = [line.split() for line in marked[1:]]
-    return (steps, inside, distinct), [(int(at, 16), int(what), int(times)) for at, what, times in places]
-
-
-@pytest.mark.parametrize("options", [("-O0",), ("-O2",), ("-O2", "-fno-omit-frame-pointer"), ("-Os",)], ids=" ".join)
-def test_a_program_of_our_own(options: tuple[str, ...], stepper: Path, tmp_path: Path) -> None:
-    source, program = tmp_path / "program.c", tmp_path / "program"
-    source.write_text(SOURCE)
-    subprocess.run(["gcc", "-w", *options, "-o", program, source], check=True)
-    inside, distinct = stepped(stepper, 300_000 if QUICK else 1_000_000, tmp_path, str(program))
-    assert inside > 1_000
-    assert distinct > 100
+@pytest.mark.parametrize("program", QUICKLY, ids=names(QUICKLY))
+def test_programs_of_our_own(program: Program, stepper: Stepper) -> None:
+    agreed(stepper, program, 200_000)
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("command", PROGRAMS, ids=lambda command: command[0])
-def test_programs_of_this_machine(command: tuple[str, ...], stepper: Path, tmp_path: Path) -> None:
-    path = shutil.which(command[0])
-    if path is None:
-        pytest.skip(f"needs {command[0]}")
-    inside, distinct = stepped(stepper, 1_000_000, tmp_path, path, *command[1:])
-    assert inside > 1_000
-    assert distinct > 200
+@pytest.mark.parametrize("program", SOME, ids=names(SOME))
+def test_some_programs(program: Program, stepper: Stepper) -> None:
+    agreed(stepper, program, MOST[program.machine] // 5)
+
+
+@pytest.mark.long
+@pytest.mark.peers
+@pytest.mark.parametrize("program", PROGRAMS, ids=names(PROGRAMS))
+def test_all_programs(program: Program, stepper: Stepper) -> None:
+    agreed(stepper, program, MOST[program.machine])
+
+
+MAIN = """
+    .globl main; .type main,@function
+    main: .cfi_startproc; sub $8,%rsp; .cfi_def_cfa_offset 16; call f; add $8,%rsp; .cfi_def_cfa_offset 8
+    xor %eax,%eax; ret; .cfi_endproc; .size main,.-main; .section .note.GNU-stack,"",@progbits
+"""
+WRONG = {
+    "the CFA": ("push %rbx; nop; pop %rbx; ret", 255, 2),
+    "a place": (
+        "push %rbx; .cfi_adjust_cfa_offset 8; .cfi_offset 3,-24; nop; pop %rbx; .cfi_def_cfa_offset 8; ret",
+        3,
+        3,
+    ),
+    "a register": (
+        "push %rbx; .cfi_adjust_cfa_offset 8; not %rbx; nop; pop %rbx; .cfi_adjust_cfa_offset -8; ret",
+        3,
+        2,
+    ),
+    "the return address": (".cfi_offset 16,-16; nop; .cfi_offset 16,-8; ret", 16, 1),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_stepping_contradicts_what_is_wrong_and_nothing_else(what: str, stepper: Stepper, tmp_path: Path) -> None:
+    text, register, count = WRONG[what]
+    source, program = tmp_path / "wrong.s", tmp_path / "wrong"
+    source.write_text((HEAD + text + "\n.cfi_endproc; .size f,.-f" + MAIN).replace(";", "\n"))
+    subprocess.run(["gcc", "-o", program, source], check=True)
+    try:
+        seen = stepper.step(HOST, 100_000, program)
+    except RefusedError:
+        pytest.skip("this machine does not let a process be stepped through")
+    found = [one for one in seen.places if one.contradicted and one.verdict is not Verdict.UNKNOWN]
+    assert {one.verdict for one in found} == {Verdict.WRONG}
+    assert {one.what for one in found} == {register}
+    assert len(found) == count
+    assert seen.agreeing(Verdict.WRONG) == []
