@@ -17,7 +17,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from steppedprograms import PROGRAMS, prepared
-from stepping import MOST, Seen, Stepper
+from stepping import Seen, Stepper
 from walkback.proof.values import Verdict
 
 _COUNTS = ("steps", "judged", "places", "proved, contradicted", "other, contradicted", "wrong, never")
@@ -42,7 +42,7 @@ def main() -> int:
             except pytest.skip.Exception as reason:
                 print(program.machine, program.title, reason, file=sys.stderr)
                 continue
-            seen = stepper.step(machine, MOST[machine.name], *command, begin=program.begin)
+            seen = stepper.step(machine, program.most, *command, begin=program.begin)
             row = _row(seen)
             totals.setdefault(machine.name, Counter()).update({**row, "programs": 1})
             print(_line(machine.name, program.title, row), flush=True)

@@ -7,6 +7,7 @@ by what they were when it happened.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import subprocess
 from dataclasses import dataclass, field
@@ -27,8 +28,6 @@ SOURCES = ("stepper.c", "steps.c")
 REFUSED = 3
 """What the stepper ends with where a process may not be stepped through."""
 LISTED = re.compile(r"(\S+) \(0x[0-9a-f]+\)$", re.MULTILINE)
-MOST = {"AMD64": 1_000_000, "AArch64": 150_000, "s390x": 150_000}
-"""Instructions of a program that are stepped through; emulators are slower."""
 CLAIM = ("target", "base", "depth", "signed")
 
 
@@ -109,6 +108,7 @@ class Stepper:
             text=True,
             check=False,
             timeout=3600,
+            env={"PATH": os.defpath, "LC_ALL": "C"},
         )
         if done.returncode == REFUSED:
             raise RefusedError
