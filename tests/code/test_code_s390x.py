@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
+ADDED = {"effect": Effect.LOAD_TABLE, "first": 1, "second": 1, "base": 3, "index": 2, "width": 4, "signed": 1}
 
 AT = 1 << 36
 """So far up that all distances lead to addresses above 0."""
@@ -59,6 +60,7 @@ CASES: dict[str, dict[str, int]] = {
     "68f0f0a8": {"effect": Effect.LOAD, "first": 31, "base": 15, "offset": 168},  # ld %f15
     "e3123000001c": {"clobbers": 2},  # msgf with an index
     "e31230000014": {"effect": Effect.LOAD_TABLE, "first": 1, "base": 3, "index": 2, "width": 4, "signed": 1},  # lgf
+    "e31230000018": ADDED,  # agf
     "e31230080004": {"effect": Effect.LOAD_TABLE, "first": 1, "base": 3, "index": 2, "offset": 8},  # lg
     "c41800000010": {"effect": Effect.LOAD_TABLE, "first": 1, "offset": AT + 32},  # lgrl
     "c01000000010": {"effect": Effect.CONSTANT, "first": 1, "offset": AT + 32},  # larl

@@ -59,6 +59,10 @@ RIGHT = {
         "test %edi,%edi; je 1f; sub $8,%rsp; .cfi_def_cfa_offset 16; call unknown; nopw 0(%rax,%rax);"
         ".cfi_def_cfa_offset 8; 1: ret"
     ),
+    "a frame aligned as the stack is": (
+        "sub $20,%rsp; .cfi_def_cfa_offset 28; and $-16,%rsp; .cfi_def_cfa_offset 32; call g;"
+        "add $24,%rsp; .cfi_def_cfa_offset 8; ret"
+    ),
     "a fence on the return address": "lock orq $0,(%rsp); ret",
     "a table of jumps": (
         "cmp $2,%edi; ja 9f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%edi; lea t(%rip),%rax;"
@@ -82,6 +86,22 @@ WRONG: dict[str, tuple[str, list[tuple[int, int, str, str, str]]]] = {
     "an epilogue moved before the branch": (
         "sub $8,%rsp; .cfi_def_cfa_offset 16; call g; add $8,%rsp; cmp $1,%eax; je 1f; .cfi_def_cfa_offset 8; 1: ret",
         [(13, 5, "cfa", "rsp+16", "rsp+8")],
+    ),
+    "a first row that is no entry's": (
+        ".cfi_def_cfa_offset 16; push %rbx; .cfi_offset 3,-16; pop %rbx; .cfi_def_cfa_offset 8; ret",
+        [(0, 1, "cfa", "rsp+16", "rsp+8")],
+    ),
+    "a frame that is aligned": (
+        "mov %rsp,%rbp; and $-64,%rsp; call g; ret",
+        [(7, 6, "cfa", "rsp+8", "rbp+8")],
+    ),
+    "an old stack pointer that was not saved yet": (
+        "lea 8(%rsp),%r10; .cfi_def_cfa 10,0; and $-64,%rsp; .cfi_escape 0xf,3,0x77,0x78,6; push %r10; ud2",
+        [(9, 4, "cfa", "*(rsp-8)", "r10")],
+    ),
+    "a stack that grows in a loop": (
+        "push %rbp; mov %rsp,%rbp; .cfi_def_cfa 6,16; 1: mov %rsp,%rsi; sub %rdi,%rsi; mov %rsi,%rsp; call g; jmp 1b",
+        [(1, 3, "cfa", "rsp+8", "rsp+16")],
     ),
     "two ways that differ": (
         "test %edi,%edi; je 1f; push %rax; .cfi_def_cfa_offset 16; 1: nop; pop %rax; .cfi_def_cfa_offset 8; ret",
@@ -126,6 +146,29 @@ def test_what_is_no_code_is_unknown(tmp_path: Path) -> None:
 def test_a_mismatch_has_the_way_to_it(tmp_path: Path) -> None:
     [one] = verified("test %edi,%edi; je 1f; ret; 1: jmp 2f; nop; 2: push %rax; ret", tmp_path).mismatches
     assert one == Mismatch("f", 0, 10, ".text", 9, 1, "cfa", "rsp+8", "rsp+16", (2, 5), Pattern.PUSH_WITHOUT_RULE)
+
+
+CATCHES = """.cfi_lsda 3,.Larea; sub $8,%rsp; .cfi_def_cfa_offset 16; push %rdi; {size} 1: call g; 2: {behind}
+add $16,%rsp; .cfi_def_cfa_offset 8; ret; 3: {row} mov %rax,%rdi; add $8,%rsp; .cfi_def_cfa_offset 8; ret;
+.section .gcc_except_table,"a"; .Larea: .byte 0xff,0xff,1,4; .uleb128 1b-f,2b-1b,3b-f,0; .text"""
+
+
+@pytest.mark.parametrize(
+    ("size", "row", "expected"),
+    [
+        (".cfi_escape 0x2e,8; .cfi_adjust_cfa_offset 8;", ".cfi_def_cfa_offset 16;", []),
+        (".cfi_escape 0x2e,8; .cfi_adjust_cfa_offset 8;", "", [(15, 7, "rsp+24", "rsp+16")]),
+        (".cfi_adjust_cfa_offset 8;", ".cfi_def_cfa_offset 16;", [(15, 8, "rsp+16", "rsp+24")]),
+    ],
+)
+def test_an_exception_takes_off_the_stack_what_the_table_says(
+    size: str, row: str, expected: list[tuple[int, int, str, str]], tmp_path: Path
+) -> None:
+    text = CATCHES.format(size=size, row=".cfi_remember_state; .cfi_restore_state;" + row, behind="")
+    text = text.replace("ret; 3:", "ret; .cfi_def_cfa_offset 24; 3:")
+    found = verified(text, tmp_path)
+    assert [(one.address, one.bytes, one.claimed, one.computed) for one in found.mismatches] == expected
+    assert (found.assumed, found.unknown) == (0, 0)
 
 
 def test_damaged_files_raise_nothing_else(tmp_path: Path) -> None:

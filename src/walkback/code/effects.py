@@ -42,7 +42,7 @@ class Effect(IntEnum):
     ADD_REGISTERS = 3
     """first = base + index * scale + offset"""
     SUBTRACT = 4
-    """first = base - index"""
+    """first = base - index * scale"""
     ALIGN = 5
     """first = base & offset"""
     CONSTANT = 6
@@ -58,7 +58,7 @@ class Effect(IntEnum):
     COMPARE_CONSTANT = 11
     """The conditions are those of first - offset."""
     LOAD_TABLE = 12
-    """first = `width` bytes at base + index * scale + offset, with their sign where `signed`."""
+    """first = `width` bytes at base + index * scale + offset, with their sign where `signed`, and second, if any."""
     SIGN = 13
     """The return address in first gets a signature."""
     AUTHENTICATE = 14

@@ -147,8 +147,8 @@ class ProgramReader:
             return Action.SIGN if self.is_aarch64 else Action.WRONG
         if byte == layout.DW_CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
             return Action.SIGN_WITH_PC if self.is_aarch64 else Action.WRONG
-        if byte == layout.DW_CFA_GNU_ARGS_SIZE:  # for landing pads
-            self.uleb()
+        if byte == layout.DW_CFA_GNU_ARGS_SIZE:  # for landing pads: `_landings` reads the operand
+            self.operand = as_signed(self.uleb())
             return Action.NOTHING
         if byte == layout.DW_CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
             register: cython.ulonglong = self.uleb()

@@ -1,4 +1,6 @@
-"""Where exceptions go on: the call-site tables of language-specific data areas, as GCC and Clang write them (compiled).
+"""Where exceptions go on, and what they take off the stack (compiled).
+
+The call-site tables of language-specific data areas are read as GCC and Clang write them.
 
 The layout is that of the Itanium C++ ABI, "Exception Handling Tables"; C++, Rust and others use it.
 """
@@ -13,11 +15,15 @@ if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.dwarf import layout
     from cython.cimports.walkback.dwarf._entries import pointer
+    from cython.cimports.walkback.dwarf._instruction import ProgramReader
+    from cython.cimports.walkback.dwarf.actions import Action
 else:
     from walkback.base.cursor import Cursor
     from walkback.base.growing import Growing
     from walkback.dwarf import layout
     from walkback.dwarf._entries import pointer
+    from walkback.dwarf._instruction import ProgramReader
+    from walkback.dwarf.actions import Action
 
 _WORD = cython.declare(cython.ulonglong, WORD)
 _MOST = cython.declare(cython.Py_ssize_t, 1 << 24)
@@ -32,6 +38,57 @@ def read(data, address, big, start, area):
     found = Growing(4)
     _read(Cursor(data, big), address, start, area, found)
     return found.rows()
+
+
+def arguments(reader, fdes):
+    """How many bytes of arguments are on the stack at calls, which an exception takes off it.
+
+    A row has the number of an FDE that says so anywhere, an offset in its code, and the bytes from there on.
+    """
+    found = Growing(3)
+    _arguments(reader, fdes.rows, fdes.size, found)
+    return found.rows()
+
+
+@takes_views
+def _arguments(
+    reader: ProgramReader,
+    rows: cython.const[cython.longlong][::1],
+    size: cython.const[cython.ulonglong][::1],
+    found: Growing,
+):
+    f: cython.Py_ssize_t
+    with cython.nogil:
+        for f in range(rows.shape[0]):
+            if rows[f]:
+                reader.open_fde(f)
+                _arguments_of_one(reader, f, size[f], found)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def _arguments_of_one(
+    reader: ProgramReader, number: cython.Py_ssize_t, size: cython.ulonglong, found: Growing
+) -> cython.int:
+    """One program, up to what is wrong in it."""
+    location: cython.ulonglong = 0
+    is_any: cython.bint = False
+    while reader.cursor.pos < reader.cursor.end:
+        is_size: cython.bint = reader.cursor.buffer[reader.cursor.pos] == layout.DW_CFA_GNU_ARGS_SIZE
+        action: cython.int = reader.read(location)
+        if reader.cursor.failed or action >= Action.WRONG:
+            break
+        if action == Action.ADVANCE:
+            location = (location + reader.delta) & _WORD
+        elif is_size:
+            if not is_any:
+                found.add(number, 0, 0)
+            is_any = True
+            found.add(number, location, cython.cast(cython.ulonglong, reader.operand & _WORD))
+    if is_any:
+        found.add(number, size, 0)
+    return 0
 
 
 @takes_views

@@ -1,3 +1,6 @@
 from walkback.base.arrays import U64
+from walkback.dwarf._instruction import ProgramReader
+from walkback.dwarf.frames import Fdes
 
 def read(data: memoryview, address: int, big: bool, start: U64, area: U64) -> U64: ...
+def arguments(reader: ProgramReader, fdes: Fdes) -> U64: ...

@@ -84,14 +84,20 @@ def side_table(frames: Frames) -> SideTable:
     """
     most = _FEW_ENTRIES + _ENTRIES_PER_ROW * len(frames.row_offset)
     cies, fdes, machine = frames.cies, frames.fdes, frames.machine
-    big, is_aarch64 = frames.byteorder == "big", machine is AARCH64
-    reader = ProgramReader(frames.data, big, frames.address, frames.text, frames.got, is_aarch64, cies, fdes)
+    reader = program_reader(frames)
     row_set, columns, unknown, stop = _others.read(reader, cies, fdes, machine.sp, machine.fp, most)
     if stop >= 0:
         message = f"the rows have more than {most} different rules of other registers"
         position = int(frames.fdes.position[stop])
         raise DwarfError(message, offset=position, function=f"FDE {stop}", rule="cfi-other-registers")
     return SideTable(frames, row_set, *columns, unknown)
+
+
+def program_reader(frames: Frames) -> ProgramReader:
+    """What reads the programs of a section that was decoded."""
+    big, is_aarch64 = frames.byteorder == "big", frames.machine is AARCH64
+    places = (frames.address, frames.text, frames.got)
+    return ProgramReader(frames.data, big, *places, is_aarch64, frames.cies, frames.fdes)
 
 
 def expression_at(frames: Frames, place: int) -> memoryview:

@@ -22,4 +22,3 @@ cdef class Claims:
     cdef int judge_register(self, State state, Py_ssize_t entry) noexcept nogil
     cdef int suppose(self, State state, Py_ssize_t number) noexcept nogil
     cdef int suppose_one(self, State state, Py_ssize_t entry) noexcept nogil
-    cdef long long stack_pointer(self, Py_ssize_t number) noexcept nogil

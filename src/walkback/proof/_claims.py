@@ -112,9 +112,9 @@ class Claims:
         kind = value & KIND_MASK
         if kind == Known.CFA:
             return Verdict.PROVED if value >> OFFSET_SHIFT == 0 else Verdict.WRONG
-        if kind == Known.ANY or kind == Known.STACK or kind == Known.ALIGNED:
+        if kind == Known.ANY or kind == Known.STACK:
             return Verdict.UNKNOWN | (Why.CFA_VALUE << 8)
-        if kind == Known.OTHER and (self.base[entry] == state.sp or self.depth[entry]):
+        if kind == Known.OTHER and self.base[entry] == state.sp and not self.depth[entry]:
             return Verdict.UNKNOWN | (Why.CFA_VALUE << 8)
         return Verdict.WRONG
 
@@ -178,10 +178,3 @@ class Claims:
             place = made(Known.CFA, 0, 0) if self.base[entry] == CFA_BASE else state.get(self.base[entry])
             state.store(moved(place, self.offset[entry, 0]), 8, wanted)
         return 0
-
-    def stack_pointer(self, number: cython.Py_ssize_t) -> cython.longlong:
-        """The stack pointer that a set says, if it bases the CFA on it."""
-        entry: cython.Py_ssize_t = self.first[number]
-        if entry == self.first[number + 1] or self.target[entry] != CFA_TARGET or self.depth[entry]:
-            return Known.OTHER
-        return made(Known.CFA, 0, -self.offset[entry, 0]) if self.base[entry] == self.sp else Known.OTHER

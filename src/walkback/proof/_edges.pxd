@@ -22,6 +22,9 @@ cdef class Edges:
     cdef const unsigned long long[::1] pad_start
     cdef const unsigned long long[::1] pad_end
     cdef const unsigned long long[::1] pad_place
+    # How many bytes of arguments are on the stack at calls, from where on
+    cdef const unsigned long long[::1] pushed_from
+    cdef const unsigned long long[::1] pushed
     # Whether the last call may not come back, a jump was not understood, and instructions of the unit are marked
     cdef bint doubt
     cdef bint unresolved
@@ -34,7 +37,7 @@ cdef class Edges:
     cdef bint branch(self) except -1 nogil
     cdef bint call(self) except -1 nogil
     cdef int catch(self) except -1 nogil
-    cdef int take_arguments(self, long long place, long long value) noexcept nogil
+    cdef long long taken_off(self) noexcept nogil
     cdef int jump(self) except -1 nogil
     cdef bint follow_table(self, int number, bint is_relative) except -1 nogil
     cdef bint can_begin(self, long long place) noexcept nogil

@@ -20,7 +20,7 @@ if cython.compiled:
         made,
         moved,
     )
-    from cython.cimports.walkback.proof.values import Known, Verdict
+    from cython.cimports.walkback.proof.values import Known
 else:
     from walkback.base.searching import last
     from walkback.code._instruction import Instruction
@@ -37,7 +37,7 @@ else:
         made,
         moved,
     )
-    from walkback.proof.values import Known, Verdict
+    from walkback.proof.values import Known
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _PATTERN = cython.declare(cython.uchar, 6)
@@ -48,8 +48,8 @@ if cython.compiled:
     _OPPOSITE = cython.declare(cython.const[cython.uchar][::1])
 _OPPOSITE = memoryview(bytes([0, 2, 1, 6, 5, 4, 3]))
 """The `Condition` that holds where each does not."""
-_POPPED = cython.declare(cython.longlong, 4096)
-"""Bytes of arguments at most that an exception takes off the stack."""
+_PUSHED = cython.declare(cython.ulonglong, 1 << 20)
+"""Bytes of arguments at most of a call."""
 
 
 @cython.final
@@ -63,6 +63,7 @@ class Edges:
         self.is_stub = memoryview(ranges.is_stub)
         self.pad_first = memoryview(ranges.pad_first)
         self.pad_start, self.pad_end, self.pad_place = (memoryview(column.copy()) for column in ranges.pads.T)
+        self.pushed_from, self.pushed = (memoryview(column.copy()) for column in ranges.arguments.T)
         self.clear()
 
     def clear(self) -> cython.int:
@@ -157,20 +158,15 @@ class Edges:
         place: cython.longlong = self.unit.place_of(self.pad_place[row])
         if place >= 0:
             value: cython.longlong = self.state.get(self.state.sp)
-            self.take_arguments(place, value)
+            self.state.set(self.state.sp, moved(value, self.taken_off()))
             self.unit.flow(place)
             self.state.set(self.state.sp, value)
         return 0
 
-    def take_arguments(self, place: cython.longlong, value: cython.longlong) -> cython.int:
-        """An exception takes the arguments of the call off the stack; how many the compiler has said elsewhere."""
-        if value & KIND_MASK != Known.CFA or not self.unit.begin <= place < self.unit.end:
-            return 0
-        if self.rows.judge(place) == Verdict.WRONG:
-            wanted: cython.longlong = self.rows.stack_pointer(place)
-            if 0 < (wanted >> OFFSET_SHIFT) - (value >> OFFSET_SHIFT) <= _POPPED and wanted & KIND_MASK == Known.CFA:
-                self.state.set(self.state.sp, wanted)
-        return 0
+    def taken_off(self) -> cython.longlong:
+        """How many bytes of arguments an exception that comes out of this call takes off the stack."""
+        row: cython.Py_ssize_t = last(self.pushed_from, self.pushed_from.shape[0], self.address)
+        return cython.cast(cython.longlong, self.pushed[row]) if row >= 0 and self.pushed[row] <= _PUSHED else 0
 
     def jump(self) -> cython.int:
         """A jump to an address in a register or in memory: through a table, into another function, or somewhere."""

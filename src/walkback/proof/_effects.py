@@ -12,6 +12,7 @@ if cython.compiled:
         KIND_MASK,
         OFFSET_SHIFT,
         is_on_stack,
+        is_vague,
         made,
         moved,
     )
@@ -20,11 +21,14 @@ else:
     from walkback.code._instruction import Instruction
     from walkback.code.effects import NONE, Condition, Effect
     from walkback.proof._state import State
-    from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, is_on_stack, made, moved
+    from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, is_on_stack, is_vague, made, moved
     from walkback.proof.values import Known
 
 _SMALL = cython.declare(cython.longlong, 256)
 """Numbers below are no addresses, nor sizes that take a register."""
+_ALIGNMENT = cython.declare(cython.longlong, 16)
+"""Of the CFA, by the ABI of AMD64 and of AArch64."""
+_S390X_SP = cython.declare(cython.int, 15)
 _NO_BOUND = cython.declare(cython.longlong, -1)
 
 
@@ -47,9 +51,12 @@ def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.i
     if effect == Effect.SUBTRACT:
         value = state.get(one.index)
         if value & KIND_MASK == Known.CONSTANT:
-            return state.set(one.first, moved(state.get(one.base), -(value >> OFFSET_SHIFT)))
-        value = state.get(one.base)
-        return state.set(one.first, Known.STACK if is_on_stack(value & KIND_MASK) else Known.OTHER)
+            return state.set(one.first, moved(state.get(one.base), -(value >> OFFSET_SHIFT) * one.scale))
+        kind: cython.int = state.get(one.base) & KIND_MASK
+        # A loop that touches pages or allocates leaves it open how far the stack pointer went; it is one still.
+        if is_on_stack(kind) or (one.first == state.sp and is_vague(kind)):
+            return state.set(one.first, Known.STACK)
+        return state.set(one.first, Known.CONFLICT if kind == Known.CONFLICT else Known.OTHER)
     if effect == Effect.CONSTANT:
         wide: cython.bint = one.offset >= _SMALL or one.offset <= -_SMALL
         return state.set(
@@ -58,6 +65,8 @@ def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.i
         )
     if effect == Effect.ALIGN:
         value = state.get(one.base)
+        if value & KIND_MASK == Known.CFA and -_ALIGNMENT <= one.offset < 0 and state.sp != _S390X_SP:
+            return state.set(one.first, made(Known.CFA, 0, (value >> OFFSET_SHIFT) & one.offset))
         if is_on_stack(value & KIND_MASK):
             value = made(Known.ALIGNED, cython.cast(cython.int, (address ^ (address >> 12)) & ID_MASK), 0)
         return state.set(one.first, value if value & KIND_MASK == Known.ALIGNED else Known.OTHER)
@@ -76,7 +85,8 @@ def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.i
         state.set(one.first, state.get(one.second))
         return state.set(one.second, value)
     if effect == Effect.LOAD_TABLE:
-        return state.set(one.first, table_entry(state, one))
+        value = table_entry(state, one)
+        return state.set(one.first, value if one.second == NONE else with_entry(state, state.get(one.second), value, 1))
     if effect == Effect.SIGN or effect == Effect.AUTHENTICATE:
         value = state.get(one.first)
         if value == made(Known.ENTRY if effect == Effect.SIGN else Known.SIGNED, one.first, 0):
@@ -157,10 +167,20 @@ def added(state: State, one: Instruction) -> cython.longlong:
     if kind == Known.ENTRY_OF_TABLE and other == Known.CONSTANT and one.scale == 1:
         kind, other = other, kind
         base, index = index, base
+    return with_entry(state, moved(base, one.offset), index, one.scale)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def with_entry(state: State, base: cython.longlong, index: cython.longlong, scale: cython.longlong) -> cython.longlong:
+    """The sum of a constant and a scaled entry of a table of jumps; of others only whether it is on the stack."""
+    kind: cython.int = base & KIND_MASK
+    other: cython.int = index & KIND_MASK
     if kind == Known.CONSTANT and other == Known.ENTRY_OF_TABLE:
         number: cython.int = (index >> ID_SHIFT) & ID_MASK
-        state.tables[number, 3] = (base >> OFFSET_SHIFT) + one.offset
-        state.tables[number, 4] = one.scale
+        state.tables[number, 3] = base >> OFFSET_SHIFT
+        state.tables[number, 4] = scale
         return made(Known.PLACE_OF_TABLE, number, 0)
     if is_on_stack(kind) or is_on_stack(other):
         return Known.STACK

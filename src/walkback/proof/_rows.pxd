@@ -28,4 +28,3 @@ cdef class Rows:
     cdef int record(self, long long place, bint is_call) noexcept nogil
     cdef int record_chain(self, long long place, bint is_call) noexcept nogil
     cdef bint suppose(self, long long place) noexcept nogil
-    cdef long long stack_pointer(self, long long place) noexcept nogil

@@ -102,7 +102,3 @@ class Rows:
         """Make the state one in which the row of a place is right; returns whether that can be done."""
         wanted: cython.longlong = self.find(place)
         return wanted >= 0 and self.claims.suppose(self.state, wanted) != 0
-
-    def stack_pointer(self, place: cython.longlong) -> cython.longlong:
-        """The stack pointer that the row of a place says, if it says one."""
-        return self.claims.stack_pointer(self.find(place))

@@ -192,6 +192,8 @@ class State:
             kept: cython.bint = wanted >= Known.CFA and wanted <= Known.SIGNED and self.slots < _SLOTS
             if (wanted == Known.CONSTANT or wanted == Known.STACK) and self.slots < _SLOTS_FOR_ALL:
                 kept = True
+            if wanted >= Known.CFA and wanted <= Known.SIGNED and not kept:
+                self.lost = True
             if kept and width >= 8:
                 self.keys[self.slots] = place
                 self.saved[self.slots] = value

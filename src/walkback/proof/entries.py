@@ -24,16 +24,19 @@ def find_entries(
     ranges: Ranges,
     ways: U64,
     called: U64,
+    named: U64,
     sets: ClaimSets,
     machine: Machine,
     name_at: Callable[[int], str | None],
 ) -> None:
-    """What is called is an entry, whatever its first row says, and so is a range that no other leads to.
+    """What is called is an entry, whatever its first row says.
+
+    So is a range that no other leads to, and what has the symbol of a function, among the addresses `named`.
 
     Those that are known to have rules of their own are none.
     """
     is_called = np.isin(ranges.start, called)
-    alone = _is_alone(ranges, ways)
+    alone = _is_alone(ranges, ways) | ((ranges.is_entry == 0) & np.isin(ranges.start, named))
     is_loader = _is_loader(elf)
     for row in np.flatnonzero(is_called | alone).tolist():
         name = (name_at(int(ranges.start[row])) or "").partition("@")[0]

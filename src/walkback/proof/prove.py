@@ -12,7 +12,9 @@ from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U8, U32, U64, Bools
 from walkback.dwarf import _landings
 from walkback.dwarf.files import FrameSource, frame_sources
+from walkback.dwarf.others import program_reader
 from walkback.elf import ElfFile, layout
+from walkback.elf.relocations import relocations_for
 from walkback.proof import _tally
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
@@ -32,6 +34,8 @@ from walkback.symbols.plt import PltNames
 from walkback.table.table import UnwindTable
 
 _NOP = 0x90
+_AREAS = ".gcc_except_table"
+"""The section of language-specific data areas; in an object the beginning of its name."""
 
 
 @dataclass(slots=True)
@@ -197,7 +201,8 @@ class Prover:
         ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
         others = ranges.start[ranges.is_entry == 0]
         seen = scan(Code(self.image, Known()), self.image, ranges, others)
-        find_entries(self.elf, ranges, seen.ways, others[seen.called], sets, table.machine, self.name_at)
+        named = self._functions(seen.ways)
+        find_entries(self.elf, ranges, seen.ways, others[seen.called], named, sets, table.machine, self.name_at)
         self._drop_parts(ranges, seen.ways)
         ranges.is_unprovable[_saves_above(ranges, sets, table.machine)] = 1
         last = seen.ways[seen.ways[:, 2] == Way.LAST_CALL, 1]
@@ -254,6 +259,7 @@ class Prover:
             row_claims=sets.row_set,
             pad_first=pad_first,
             pads=pads,
+            arguments=self.arguments,
         )
 
     @cached_property
@@ -293,15 +299,49 @@ class Prover:
     def landings(self) -> U64:
         """Rows of where calls begin and end, and where exceptions that come out of them go on, by address."""
         found = [np.zeros((0, 4), np.uint64)]
-        for source in [] if self.elf.is_relocatable else frame_sources(self.elf):
+        big = self.elf.byteorder == "big"
+        for source in frame_sources(self.elf):
             fdes = source.frames.fdes
-            some = np.flatnonzero(fdes.lsda)
-            for index in self.elf.sections_named(".gcc_except_table"):
-                data, address = self.elf.section_data(index), int(self.elf.sections["addr"][index])
-                big = self.elf.byteorder == "big"
-                found.append(_landings.read(data, address, big, fdes.start[some], fdes.lsda[some]))
+            for index, some, area in self._areas(source):
+                data = self.elf.section_data(index)
+                start = self.image.addresses(fdes.start[some], source.frames.code_section[some])
+                found.append(_landings.read(data, int(self.elf.sections["addr"][index]), big, start, area))
         rows = np.concatenate(found)[:, 1:]
         return np.ascontiguousarray(rows[np.argsort(rows[:, 0], kind="stable")])
+
+    @cached_property
+    def arguments(self) -> U64:
+        """Rows of an address, rising, and the bytes of arguments on the stack at the calls from there on."""
+        found = [np.zeros((0, 2), np.uint64)]
+        for source in frame_sources(self.elf) if len(self.landings) else ():
+            frames = source.frames
+            rows = _landings.arguments(program_reader(frames), frames.fdes)
+            number = rows[:, 0].astype(np.int64)
+            start = self.image.addresses(frames.fdes.start[number], frames.code_section[number])
+            found.append(np.stack((start + rows[:, 1], rows[:, 2]), axis=1))
+        every = np.concatenate(found)
+        return every[np.argsort(every[:, 0], kind="stable")]
+
+    def _areas(self, source: FrameSource) -> Iterator[tuple[int, I64, U64]]:
+        """Sections of language-specific data areas, the numbers of the FDEs that name them, and where they are."""
+        fdes = source.frames.fdes
+        if not self.elf.is_relocatable:
+            some = np.flatnonzero(fdes.lsda)
+            for index in self.elf.sections_named(_AREAS):
+                yield index, some, fdes.lsda[some]
+        elif source.index is not None:
+            relocations = relocations_for(self.elf, source.index)
+            targets = relocations.targets(self.elf)
+            place = relocations.table["offset"].astype(np.int64)
+            number = np.searchsorted(fdes.position, place, "right") - 1
+            behind = (
+                (number >= 0) & (place > fdes.start_field[number.clip(min=0)]) if len(fdes.position) else number > 0
+            )
+            for index in np.unique(targets["section"][behind]).tolist():
+                if 0 < index < len(self.elf.sections) and self.elf.section_name(index).startswith(_AREAS):
+                    chosen = behind & (targets["section"] == index)
+                    area = targets["value"][chosen].astype(np.int64) + relocations.table["addend"][chosen]
+                    yield index, number[chosen], area.astype(np.uint64)
 
     def section_of(self, address: int) -> tuple[int, int]:
         """The section of an address of the image and the place in it; of a linked file -1 and the address."""
@@ -326,6 +366,23 @@ class Prover:
         for row in np.unique(target[inside]).tolist():
             if self.image.data[ranges.pos[row]] == _NOP and self.elf.machine == layout.EM_X86_64:
                 ranges.is_entry[row] = 0
+
+    def _functions(self, ways: U64) -> U64:
+        """The addresses of functions by their symbols: of those of one file only, where nothing jumps to.
+
+        Parts of functions have symbols too, and are jumped to.
+        """
+        found = [np.zeros(0, np.uint64)]
+        for index in self.elf.sections_of_type(layout.SHT_SYMTAB) + self.elf.sections_of_type(layout.SHT_DYNSYM):
+            symbols = self.elf.symbols(index)
+            section, kind = symbols["section"], symbols["info"] & 15
+            chosen = (section != layout.SHN_UNDEF) & ((kind == layout.STT_FUNC) | (kind == layout.STT_GNU_IFUNC))
+            if self.elf.is_relocatable:
+                chosen &= section < len(self.elf.sections)
+            address = self.image.addresses(symbols["value"][chosen].astype(np.uint64), section[chosen].astype(np.int32))
+            is_local = symbols["info"][chosen] >> 4 == layout.STB_LOCAL
+            found.append(address[~(is_local & np.isin(address, ways[:, 1]))])
+        return np.unique(np.concatenate(found))
 
 
 def _saves_above(ranges: Ranges, sets: ClaimSets, machine: Machine) -> Bools:

@@ -35,6 +35,8 @@ class Ranges:
     """For each range its first row of `pads`, and behind the last how many there are."""
     pads: U64
     """Where calls begin and end whose exceptions go on at the third address."""
+    arguments: U64
+    """Rows of an address, rising, and the bytes of arguments on the stack at calls from there on."""
 
 
 @dataclass(slots=True)

@@ -132,10 +132,12 @@ def _add_shifted(word: cython.uint, out: Instruction) -> cython.int:
         return 0
     if word >> 31 == 0 or index == NONE:
         return clobber(first, out)
-    if word & SUBTRACTS == 0 and word & 0x00C00000 == 0 and shift <= 4:
+    is_scaled: cython.bint = word & 0x00C00000 == 0 and shift <= 4
+    if word & SUBTRACTS == 0 and is_scaled:
         out.scale = 1 << shift
         return combine(Effect.ADD_REGISTERS, first, base, index, out)
-    if word & SUBTRACTS and shift == 0 and base != NONE:
+    if word & SUBTRACTS and (shift == 0 or is_scaled) and base != NONE:
+        out.scale = 1 << shift
         return combine(Effect.SUBTRACT, first, base, index, out)
     return clobber(first, out)
 

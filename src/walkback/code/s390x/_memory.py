@@ -60,9 +60,11 @@ def load(kind: cython.uint, word: cython.ulonglong, address: cython.ulonglong, o
         return make(Effect.LOAD if out.index <= 0 else Effect.LOAD_TABLE, one, NONE, out)
     if does == Does.LOAD_SEVERAL:
         return _several(Effect.LOAD, kind, word, out)
-    if does == Does.LOAD_TABLE or does == Does.LOAD_RELATIVE:
+    if does == Does.LOAD_TABLE or does == Does.ADD_TABLE or does == Does.LOAD_RELATIVE:
         load_table(one, number, kind & shape.SIGNED != 0, out)
-        if does == Does.LOAD_TABLE:
+        if does == Does.ADD_TABLE:
+            out.second = one
+        if does != Does.LOAD_RELATIVE:
             return operand(kind, word, out)
         out.offset = as_signed(away(address, number_32(word)))
         return 0

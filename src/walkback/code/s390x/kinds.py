@@ -110,6 +110,8 @@ class Does(IntEnum):
     SET_ELEMENT = 0x48
     LOAD_MASKED = 0x49
     """Each bit of the second field stands for a byte."""
+    ADD_TABLE = 0x4A
+    """What is loaded is added to the register."""
     # Stores.
     STORE = 0x50
     STORE_WHOLE = 0x51
