@@ -5,123 +5,108 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-import walkback
 from peers import peer
-from walkback.sections.verify import Verified
 
-SOURCE = r"""
-#include <stdlib.h>
-#include <string.h>
-#include <stdio.h>
-extern int many(int, int, int, int, int, int, int, int, char *);
-extern void callback(void (*)(int), int);
-static int state[64];
-__attribute__((noinline)) static int leaf(int a, int b) { return a * b + state[a & 63]; }
-int saves(int a, int b, int c, int d) {
-    int e = leaf(a, b), f = leaf(c, d), g = leaf(a, d);
-    return many(e, f, g, a, b, c, d, leaf(b, c), 0) + e + f * g + a - b + c * d;
-}
-int shrinks(int *p, int n) {
-    if (!p) return 0;
-    int sum = 0;
-    for (int i = 0; i < n; i++) sum += leaf(p[i], sum) + many(i, sum, n, 0, 0, 0, 0, 0, (char *)p);
-    if (sum < 0) abort();
-    return sum;
-}
-int buffer(const char *text) {
-    char room[5000];
-    strcpy(room, text);
-    return many(1, 2, 3, 4, 5, 6, 7, 8, room);
-}
-int grows(int n) {
-    char room[n];
-    memset(room, n, n);
-    return many(1, 2, 3, 4, 5, 6, 7, 8, room) + leaf(n, room[n / 2]);
-}
-int chooses(int x, int y) {
-    switch (x) {
-    case 0: return leaf(y, 1);
-    case 1: puts("one"); return leaf(y, 2) + y;
-    case 2: return many(y, 0, 0, 0, 0, 0, 0, 0, 0);
-    case 3: puts("three"); y = leaf(y, y);
-    case 4: return y * leaf(y, 4);
-    case 5: puts("five"); return many(x, y, x, y, x, y, x, y, 0);
-    case 6: callback(0, leaf(x, y)); return y;
-    }
-    if (y > 1000) exit(leaf(x, y));
-    return x * y;
-}
-"""
+SHAPES = Path(__file__).resolve().parent / "shapes"
+"""Sources whose functions have frames of many shapes: C, C++ and Rust, without headers."""
+MACHINES = {"": "x86_64", "aarch64-": "aarch64", "s390x-": "s390x"}
 
-_DIRECTIVE = re.compile(r"\s+\.cfi_(def_cfa_offset|adjust_cfa_offset|offset)\b")
+_DIRECTIVE = re.compile(
+    r"\s+\.cfi_(def_cfa|def_cfa_offset|adjust_cfa_offset|def_cfa_register|offset|rel_offset|restore|same_value|register"
+    r"|undefined|remember_state|restore_state|escape|negate_ra_state|val_offset|window_save)\b"
+)
+_WITH_OFFSET = re.compile(r"\s+\.cfi_(def_cfa|def_cfa_offset|adjust_cfa_offset|offset|rel_offset|val_offset)\b")
 _INSTRUCTION = re.compile(r"\s+[a-z]")
-_NUMBER = re.compile(r"-?\d+$")
+_NUMBER = re.compile(r"-?\d+(?=\s*(#.*|//.*)?$)")
 
 
-def assembly(compiler: str, *options: str, folder: Path, text: str = SOURCE) -> list[str]:
-    """The lines that a compiler makes of a source."""
-    command = [compiler if compiler == "gcc" else peer(compiler), "-S", "-w", "-o-", *options]
-    source = folder / "source.c"
-    source.write_text(text)
-    return subprocess.run([*command, source], check=True, capture_output=True, text=True).stdout.splitlines()
+def assembly(compiler: str, *options: str, folder: Path, source: Path = SHAPES / "shapes.c") -> list[str]:
+    """The lines that a compiler makes of a source.
+
+    A compiler is `gcc`, `clang-19`, `clang-new` or `rustc`, behind the prefix of its machine, if that is not AMD64.
+    """
+    prefix, name = _parts(compiler)
+    made = folder / "made.s"
+    if name == "gcc":
+        driver = "g++" if source.suffix == ".cc" else "gcc"
+        command = [peer(prefix + driver) if prefix else driver, "-S", "-w"]
+    elif name == "rustc":
+        command = [peer(compiler), "--emit=asm", "--cap-lints=allow", "-Cforce-unwind-tables=yes"]
+    else:
+        command = [peer(name), f"--target={MACHINES[prefix]}-linux-gnu", "-S", "-w", "-fno-addrsig"]
+        command += ["-fasynchronous-unwind-tables", "-fno-integrated-as"]
+    subprocess.run([*command, *options, "-o", made, source], check=True, capture_output=True)
+    return made.read_text().splitlines()
+
+
+def _parts(compiler: str) -> tuple[str, str]:
+    """The prefix of the machine, and the compiler."""
+    prefix = next(one for one in ("aarch64-", "s390x-", "") if compiler.startswith(one))
+    return prefix, compiler.removeprefix(prefix)
 
 
 def assembled(compiler: str, lines: list[str], output: Path) -> Path | None:
     """The object; None if the assembler refuses the lines."""
-    assembler = "as" if compiler == "gcc" else peer(compiler.replace("gcc", "as-new"))
+    prefix, _ = _parts(compiler)
+    assembler = "as" if compiler == "gcc" else peer(f"{prefix}as-new")
     text = "\n".join([*lines, ""])
     done = subprocess.run([assembler, "-o", output, "-"], input=text, capture_output=True, text=True, check=False)
     return output if done.returncode == 0 else None
 
 
-def damages(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """The lines with one directive dropped, with its offset changed by 8, or moved behind an instruction.
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Other lines in the place of some."""
 
-    Each makes the rules wrong. That a register is saved may be said later, or never, as long as it is not changed.
-    """
+    what: str
+    first: int
+    end: int
+    lines: list[str]
+
+
+def damaged(lines: list[str], *damages: Damage) -> list[str]:
+    """The lines with damages that do not touch each other."""
+    changed = list(lines)
+    for one in sorted(damages, key=lambda one: one.first, reverse=True):
+        changed[one.first : one.end] = one.lines
+    return changed
+
+
+def functions(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """The lines of each function, from `.cfi_startproc` to `.cfi_endproc`."""
+    first = 0
     for number, line in enumerate(lines):
+        if ".cfi_startproc" in line:
+            first = number
+        elif ".cfi_endproc" in line:
+            yield first, number
+
+
+def damages(lines: list[str], first: int, end: int) -> Iterator[Damage]:
+    """What can happen to each directive of a function.
+
+    It is dropped, its offset is changed by 8, or it is moved behind the next instruction or before the last one.
+    """
+    for number in range(first, end):
+        line = lines[number]
         if not _DIRECTIVE.match(line):
             continue
-        what = f"{number}: {line.strip()}"
-        rest = [*lines[:number], *lines[number + 1 :]]
-        if "cfa_offset" in line:
-            yield f"dropped {what}", rest
-        if found := _NUMBER.search(line):
-            changed = line[: found.start()] + str(int(found[0]) + 8)
-            yield f"off by 8 {what}", [*lines[:number], changed, *lines[number + 1 :]]
-        later = _instruction_after(rest, number)
-        if later is not None and "cfa_offset" in line:
-            yield f"moved behind {what}", [*rest[: later + 1], line, *rest[later + 1 :]]
+        what = f"{number + 1}: {' '.join(line.split())}"
+        yield Damage(f"dropped {what}", number, number + 1, [])
+        found = _NUMBER.search(line)
+        if found and _WITH_OFFSET.match(line):
+            changed = line[: found.start()] + str(int(found[0]) + 8) + line[found.end() :]
+            yield Damage(f"off by 8 {what}", number, number + 1, [changed])
+        later = next((place for place in range(number + 1, end) if _is_instruction(lines[place])), None)
+        if later is not None:
+            yield Damage(f"late {what}", number, later + 1, [*lines[number + 1 : later + 1], line])
+        earlier = next((place for place in range(number - 1, first, -1) if _is_instruction(lines[place])), None)
+        if earlier is not None:
+            yield Damage(f"early {what}", earlier, number + 1, [line, *lines[earlier:number]])
 
 
-def _instruction_after(lines: list[str], number: int) -> int | None:
-    for place in range(number, len(lines)):
-        if ".cfi_endproc" in lines[place] or lines[place].endswith(":"):
-            return None
-        if _INSTRUCTION.match(lines[place]) and not lines[place].strip().startswith("."):
-            return place
-    return None
-
-
-Place = tuple[str | None, int, int]
-"""The section and the start of a function, and the offset in it."""
-
-
-def place(verified: Verified, number: int, offset: int) -> Place:
-    """A place in a range of a table."""
-    section, start = verified.prover.section_of(int(verified.proof.ranges.start[number]))
-    return verified.elf.section_name(section), start, offset
-
-
-def differences(one: Path, other: Path) -> set[Place]:
-    """Where two objects of the same code have different rules."""
-    first, second = (next(iter(walkback.verify(path))) for path in (one, other))
-    found = set()
-    for number, (start, size) in enumerate(zip(first.proof.ranges.start, first.proof.ranges.size, strict=True)):
-        for offset in range(int(size)):
-            rules = [one.proof.claims_at(number, int(start) + offset) for one in (first, second)]
-            if rules[0] != rules[1]:
-                found.add(place(first, number, offset))
-    return found
+def _is_instruction(line: str) -> bool:
+    return _INSTRUCTION.match(line) is not None

@@ -50,8 +50,10 @@ def test_each_kind_of_function(kind: str, text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("compiler", ["gcc", "aarch64-gcc"])
 @pytest.mark.parametrize("level", ["-O1", "-O2", "-Os"])
 def test_a_compiler_does_what_its_options_ask_for(compiler: str, level: str, tmp_path: Path) -> None:
+    source = tmp_path / "source.c"
+    source.write_text(SOURCE)
     for option, keeps in (("-fno-omit-frame-pointer", True), ("-fomit-frame-pointer", False)):
-        lines = assembly(compiler, level, option, folder=tmp_path, text=SOURCE)
+        lines = assembly(compiler, level, option, folder=tmp_path, source=source)
         path = assembled(compiler, lines, tmp_path / f"{option}.o")
         assert path is not None
         [found] = walkback.frame_pointers(path)

@@ -10,7 +10,7 @@ import pytest
 
 import walkback
 from cli.commands import run
-from damaged import assembled, assembly, damages
+from damaged import assembled, assembly, damaged, damages, functions
 from effort import rounds
 from proof.assembled import END, HEAD
 
@@ -69,10 +69,10 @@ def test_the_command_names_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize("compiler", ["gcc", "aarch64-gcc", "s390x-gcc"])
 def test_damaged_rules_of_real_code_are_mended(compiler: str, tmp_path: Path) -> None:
     lines = assembly(compiler, "-O2", folder=tmp_path)
-    every = list(damages(lines))
+    every = [one for first, end in functions(lines) for one in damages(lines, first, end)]
     mended = 0
-    for _, changed in every[:: max(1, len(every) // rounds(24, quick=6))]:
-        path = assembled(compiler, changed, tmp_path / "damaged.o")
+    for one in every[:: max(1, len(every) // rounds(24, quick=6))]:
+        path = assembled(compiler, damaged(lines, one), tmp_path / "damaged.o")
         if path is None:
             continue
         added = walkback.add(path, tmp_path / "new.o", repair=True)
