@@ -37,6 +37,7 @@ cdef class Edges:
     cdef bint branch(self) except -1 nogil
     cdef bint call(self) except -1 nogil
     cdef int catch(self) except -1 nogil
+    cdef bint fits(self, long long place) noexcept nogil
     cdef long long taken_off(self) noexcept nogil
     cdef int jump(self) except -1 nogil
     cdef bint follow_table(self, int number, bint is_relative) except -1 nogil

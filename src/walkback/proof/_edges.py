@@ -20,7 +20,7 @@ if cython.compiled:
         made,
         moved,
     )
-    from cython.cimports.walkback.proof.values import Known
+    from cython.cimports.walkback.proof.values import CFA_TARGET, Known, Verdict
 else:
     from walkback.base.searching import last
     from walkback.code._instruction import Instruction
@@ -37,7 +37,7 @@ else:
         made,
         moved,
     )
-    from walkback.proof.values import Known
+    from walkback.proof.values import CFA_TARGET, Known, Verdict
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _PATTERN = cython.declare(cython.uchar, 6)
@@ -159,9 +159,20 @@ class Edges:
         if place >= 0:
             value: cython.longlong = self.state.get(self.state.sp)
             self.state.set(self.state.sp, moved(value, self.taken_off()))
-            self.unit.flow(place)
+            if self.fits(place):
+                self.unit.flow(place)
+            else:
+                self.unit.put_off(place)  # of a call that lets no exception out nobody notes its arguments
             self.state.set(self.state.sp, value)
         return 0
+
+    def fits(self, place: cython.longlong) -> cython.bint:
+        """Whether the stack pointer fits to the row of a place, which may be in another range."""
+        home: cython.longlong = self.unit.begin
+        self.unit.enter(place)
+        verdict: cython.int = self.rows.judge(place)
+        self.unit.enter(home)
+        return verdict != Verdict.WRONG or self.rows.claims.what != CFA_TARGET
 
     def taken_off(self) -> cython.longlong:
         """How many bytes of arguments an exception that comes out of this call takes off the stack."""

@@ -1,5 +1,6 @@
 # The C face of a unit, for the walk through it.
 
+from walkback.base.growing cimport Growing
 from walkback.proof._state cimport State
 
 cdef class Unit:
@@ -24,6 +25,8 @@ cdef class Unit:
     cdef long long code_at
     cdef State state
     cdef long long source
+    # Places that calls may lead to, with the state and the call
+    cdef Growing doubts
     cdef bint assumed
     # For each byte of it
     cdef int[::1] head
@@ -56,6 +59,7 @@ cdef class Unit:
     cdef unsigned long long address_of(self, long long place) noexcept nogil
     cdef int enter(self, long long place) noexcept nogil
     cdef Py_ssize_t keep(self) except -1 nogil
+    cdef int put_off(self, long long place) except -1 nogil
     cdef int enqueue(self, Py_ssize_t block) noexcept nogil
     cdef Py_ssize_t next(self) noexcept nogil
     cdef Py_ssize_t start_block(self, long long place) except -1 nogil

@@ -10,8 +10,10 @@ import numpy as np
 from walkback.base.arrays import longer
 
 if cython.compiled:
+    from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.base.searching import last
 else:
+    from walkback.base.growing import Growing
     from walkback.base.searching import last
 
 _LARGEST = cython.declare(cython.longlong, 1 << 22)
@@ -39,6 +41,7 @@ class Unit:
         self.address = memoryview(np.zeros(16, np.uint64))
         self.base = memoryview(np.zeros(17, np.int64))
         self.switched = memoryview(np.zeros(16, np.uint8))
+        self.doubts = Growing(3)
         self.room(1 << 12)
 
     def room(self, size: cython.Py_ssize_t) -> cython.int:
@@ -238,6 +241,10 @@ class Unit:
             if self.state.join(self.arena, cython.cast(cython.Py_ssize_t, self.block_state[block])):
                 self.enqueue(block)
         return 0
+
+    def put_off(self, place: cython.longlong) -> cython.int:
+        """A call may lead to a place where its state does not fit: decide when all else is walked."""
+        return self.doubts.add(place, self.keep(), self.source)
 
     def flow_to(self, address: cython.ulonglong) -> cython.int:
         """Come to an address; one outside of the unit is another function, or nothing."""

@@ -1,6 +1,5 @@
 # The C face of the walk, for what sums it up.
 
-from walkback.base.growing cimport Growing
 from walkback.proof._code cimport Code
 from walkback.proof._edges cimport Edges
 from walkback.proof._rows cimport Rows
@@ -19,8 +18,6 @@ cdef class Walk:
     cdef const unsigned char[::1] is_stub
     cdef const unsigned char[::1] is_unprovable
     cdef const unsigned long long[::1] stubs
-    # Places behind calls that may not come back, with the state and the call
-    cdef Growing doubts
     cdef long long steps
 
     cdef bint run(self, Py_ssize_t first, Py_ssize_t end) except -1 nogil
@@ -30,7 +27,6 @@ cdef class Walk:
     cdef int walk(self, Py_ssize_t block) except -1 nogil
     cdef int fall(self) except -1 nogil
     cdef int go_on(self, long long at, long long place) except -1 nogil
-    cdef int put_off(self, long long place) except -1 nogil
     cdef Py_ssize_t decide_doubts(self, Py_ssize_t first) except -1 nogil
     cdef bint fill_gaps(self) except -1 nogil
     cdef int except_switches(self) noexcept nogil

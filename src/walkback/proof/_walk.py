@@ -8,7 +8,6 @@ state loses something, so the verdicts of its last walk are those of every way t
 import cython
 
 if cython.compiled:
-    from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.base.searching import last
     from cython.cimports.walkback.code.effects import Flow
     from cython.cimports.walkback.proof._edges import Edges
@@ -16,7 +15,6 @@ if cython.compiled:
     from cython.cimports.walkback.proof._unit import Unit
     from cython.cimports.walkback.proof.values import Verdict, Why
 else:
-    from walkback.base.growing import Growing
     from walkback.base.searching import last
     from walkback.code.effects import Flow
     from walkback.proof._edges import Edges
@@ -43,11 +41,10 @@ class Walk:
         self.is_stub = memoryview(ranges.is_stub)
         self.is_unprovable = memoryview(ranges.is_unprovable)
         self.stubs = memoryview(ranges.stubs)
-        self.doubts = Growing(3)
 
     def run(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
         """Walk through a unit; returns False if it is too large or has too many ways."""
-        self.doubts.clear()
+        self.unit.doubts.clear()
         self.edges.clear()
         self.steps = 0
         self.state.table_count = 0
@@ -57,7 +54,7 @@ class Walk:
         decided: cython.Py_ssize_t = 0
         if not self.settle():
             return False
-        while decided < self.doubts.used:
+        while decided < self.unit.doubts.used:
             decided = self.decide_doubts(decided)
             if not self.settle():
                 return False
@@ -118,7 +115,7 @@ class Walk:
                 if self.edges.doubt and not self.code.padding(at, self.unit.code_at + self.unit.end):
                     self.edges.doubt = False
                     if self.rows.judge(place) == Verdict.WRONG:
-                        return self.put_off(place)
+                        return self.unit.put_off(place)
                 if place != begin:
                     if self.unit.is_of_another(place, block):
                         return self.unit.flow(place)
@@ -150,7 +147,7 @@ class Walk:
             return 0
         self.unit.enter(place)
         if self.rows.judge(place) == Verdict.WRONG:
-            return self.put_off(place)
+            return self.unit.put_off(place)
         return self.unit.flow(place)
 
     def go_on(self, at: cython.longlong, place: cython.longlong) -> cython.int:
@@ -161,23 +158,21 @@ class Walk:
             at += self.edges.one.length
         return 0
 
-    def put_off(self, place: cython.longlong) -> cython.int:
-        """A call may come back to a place where its state does not fit: decide when all else is walked."""
-        return self.doubts.add(place, self.unit.keep(), self.unit.source)
-
     def decide_doubts(self, first: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """A call comes back if nothing else leads to the place behind it. Returns how many doubts are decided."""
+        """A call comes back, or lets an exception out, if nothing else leads to the place where it would. Returns how many
+        doubts are decided.
+        """
         i: cython.Py_ssize_t = first
         if self.edges.unresolved:
-            return self.doubts.used
+            return self.unit.doubts.used
         self.unit.assumed = False
-        while i < self.doubts.used:
-            place: cython.longlong = self.doubts.numbers[i]
+        while i < self.unit.doubts.used:
+            place: cython.longlong = self.unit.doubts.numbers[i]
             if not self.unit.owner[place]:
-                self.state.read(self.unit.arena, cython.cast(cython.Py_ssize_t, self.doubts.numbers[i + 1]))
-                self.unit.source = self.doubts.numbers[i + 2]
+                self.state.read(self.unit.arena, cython.cast(cython.Py_ssize_t, self.unit.doubts.numbers[i + 1]))
+                self.unit.source = self.unit.doubts.numbers[i + 2]
                 self.unit.flow(place)
-            i += self.doubts.width
+            i += self.unit.doubts.width
         return i
 
     def fill_gaps(self) -> cython.bint:
