@@ -248,7 +248,6 @@ def configurations() -> Iterator[Configuration]:
                 yield from ((compiler, ending, options) for ending in ("c", "cc"))
         yield from ((compiler, "rs", (f"-Copt-level={level[2:]}",)) for compiler in RUST)
     yield from ((compiler, "rs", ("-Copt-level=2", "-Cforce-frame-pointers=yes")) for compiler in RUST)
-    yield from ((f"{prefix}clang-new", ending, ("-O2",)) for prefix in MACHINES for ending in ("c", "cc"))
     for compiler, several in SPECIAL.items():
         yield from ((compiler, ending, options) for options in several for ending in ("c", "cc"))
 

@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"-?\d+(?=\s*(#.*|//.*)?$)")
 def assembly(compiler: str, *options: str, folder: Path, source: Path = SHAPES / "shapes.c") -> list[str]:
     """The lines that a compiler makes of a source.
 
-    A compiler is `gcc`, `clang-19`, `clang-new` or `rustc`, behind the prefix of its machine, if that is not AMD64.
+    A compiler is `gcc`, `clang-19` or `rustc`, behind the prefix of its machine, if that is not AMD64.
     """
     prefix, name = _parts(compiler)
     made = folder / "made.s"

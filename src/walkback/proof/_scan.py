@@ -30,8 +30,8 @@ else:
 _PAGE = cython.declare(cython.longlong, 0xFFF)
 """The part of an address that AArch64 adds in a second instruction."""
 _ALL = cython.declare(cython.ulonglong, WORD)
-_AMD64 = cython.declare(cython.int, 0)
-"""The number of the machine that names an address in one instruction."""
+_AARCH64 = cython.declare(cython.int, 1)
+"""The number of the machine that names an address in two instructions."""
 _LOWEST = cython.declare(cython.longlong, 64)
 """Smaller numbers are no addresses."""
 
@@ -131,7 +131,7 @@ def constant(code: Code, one: Instruction, constants: cython.longlong[::1], name
     """Note the address of data that an instruction names, in one part or as the second after the register's first."""
     address: cython.longlong = one.offset
     if one.effect == Effect.CONSTANT:
-        constants[one.first & 63] = 0 if address & _PAGE or code.machine == _AMD64 else address
+        constants[one.first & 63] = 0 if address & _PAGE or code.machine != _AARCH64 else address
     elif one.effect == Effect.ADD and one.base >= 0 and constants[one.base & 63]:
         address += constants[one.base & 63]
         constants[one.base & 63] = 0

@@ -159,9 +159,7 @@ class Walk:
         return 0
 
     def decide_doubts(self, first: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """A call comes back, or lets an exception out, if nothing else leads to the place where it would. Returns how many
-        doubts are decided.
-        """
+        """A call leads to a place if nothing else does. Returns how many doubts are decided."""
         i: cython.Py_ssize_t = first
         if self.edges.unresolved:
             return self.unit.doubts.used

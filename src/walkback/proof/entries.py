@@ -14,9 +14,13 @@ from walkback.elf.dynamic import dynamic_entries
 from walkback.proof.ranges import Ranges, range_at
 from walkback.proof.sets import ClaimSets
 from walkback.proof.silent import OWN_CONVENTION
+from walkback.proof.values import CFA_TARGET
 
 _PART = re.compile(r"\.cold(\.\d+)?$")
 """The name of a part of a function."""
+
+_ALIGNMENT = 8
+"""Of functions, in bytes: 16, but on s390x."""
 
 
 def find_entries(
@@ -29,11 +33,9 @@ def find_entries(
     machine: Machine,
     name_at: Callable[[int], str | None],
 ) -> None:
-    """What is called is an entry, whatever its first row says.
+    """What is called is an entry, whatever its first row says, and what has the symbol of a function, among `named`.
 
-    So is a range that no other leads to, and what has the symbol of a function, among the addresses `named`.
-
-    Those that are known to have rules of their own are none.
+    So is a range that no other leads to, if it begins as functions do. Those with rules of their own are none.
     """
     is_called = np.isin(ranges.start, called)
     alone = _is_alone(ranges, ways) | ((ranges.is_entry == 0) & np.isin(ranges.start, named))
@@ -42,18 +44,22 @@ def find_entries(
         name = (name_at(int(ranges.start[row])) or "").partition("@")[0]
         if OWN_CONVENTION.fullmatch(name) or (alone[row] and _PART.search(name)):
             continue
-        if is_called[row] or not (is_loader or _returns_elsewhere(ranges, row, sets, machine)):
+        if is_called[row] or not (is_loader or _begins_within(ranges, row, sets, machine, is_named=bool(name))):
             ranges.is_entry[row] = 1
 
 
 def _is_alone(ranges: Ranges, ways: U64) -> Bools:
-    """The ranges that are no entries by their first rows, and that no other leads to."""
+    """The ranges that are no entries by their first rows, and that no other leads to.
+
+    Parts of functions may be so, too: their parents come to them by tables that could not be read.
+    """
     led = np.zeros(len(ranges.start), np.bool_)
     source, target = ways[:, 0].astype(np.int64), range_at(ranges, ways[:, 1])
     led[target[(target >= 0) & (target != source)]] = True
     pads = range_at(ranges, ranges.pads[:, 2])
     led[pads[pads >= 0]] = True
-    alone: Bools = (ranges.is_entry == 0) & ~led & (ranges.is_stub == 0) & (ranges.rows > 0)
+    begins = ranges.start % np.uint64(_ALIGNMENT) == 0
+    alone: Bools = (ranges.is_entry == 0) & ~led & begins & (ranges.is_stub == 0) & (ranges.rows > 0)
     return alone
 
 
@@ -64,9 +70,15 @@ def _is_loader(elf: ElfFile) -> bool:
     return len(entries) > 0 and not asks
 
 
-def _returns_elsewhere(ranges: Ranges, row: int, sets: ClaimSets, machine: Machine) -> bool:
-    """Whether a range is entered with the return address in another register than the ABI's, as for `mcount`."""
+def _begins_within(ranges: Ranges, row: int, sets: ClaimSets, machine: Machine, *, is_named: bool) -> bool:
+    """Whether a range begins with the return address in another register than the ABI's, as `mcount`.
+
+    One without a name may begin with registers saved, as a part of a function.
+    """
     first = int(ranges.row_claims[ranges.first_row[row]])
     entries = np.arange(sets.first[first], sets.first[first + 1])
-    of_return = entries[sets.target[entries] == machine.ra]
-    return bool(((sets.base[of_return] >= 0) & (sets.depth[of_return] == 0)).any())
+    loaded, is_return = sets.depth[entries] > 0, sets.target[entries] == machine.ra
+    found = is_return & ~loaded & (sets.base[entries] >= 0)
+    if not is_named:
+        found |= loaded & ~is_return & (sets.target[entries] != CFA_TARGET)
+    return bool(found.any())

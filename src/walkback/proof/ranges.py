@@ -54,6 +54,7 @@ def together(ranges: Ranges, ways: U64) -> Units:
     source, target = ways[:, 0].astype(np.int64), range_at(ranges, ways[:, 1])
     inside = (target >= 0) & (target != source) & (ways[:, 2] != Way.LAST_CALL)
     at_entry = (ranges.start[target] == ways[:, 1]) & (ranges.is_entry[target] != 0) & (ranges.block[target] == 0)
+    at_entry |= ranges.is_stub[target] != 0
     pairs = np.unique(np.stack((source, target), 1)[inside & ~at_entry], axis=0)
     own, pads = np.repeat(np.arange(count), np.diff(ranges.pad_first)), range_at(ranges, ranges.pads[:, 2])
     pairs = np.concatenate((pairs, np.stack((own, pads), 1)[(pads >= 0) & (pads != own)]))
