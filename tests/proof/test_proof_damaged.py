@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COMPILERS = ["gcc", "aarch64-gcc", "s390x-gcc", "clang-19", "aarch64-clang-19", "s390x-clang-19"]
+SWITCHED = 2
+"""Bytes of a return that Clang describes wrongly, behind an alloca whose size has 32 bits: it looks like a switch."""
 QUICK_CASES = 8
 """Damages of each function in the quick test, evenly chosen."""
 OPTIONS = [("-O0",), ("-O2",), ("-Os", "-fstack-protector-all"), ("-O2", "-fno-omit-frame-pointer"), ("-O2", "-fPIC")]
@@ -27,7 +29,9 @@ def test_what_a_compiler_writes_is_proved(compiler: str, options: tuple[str, ...
     assert whole is not None
     [verified] = walkback.verify(whole)
     assert [one for one in verified.mismatches if not is_mistake(compiler, one)] == []
-    assert (verified.proved + verified.wrong, verified.assumed, verified.unknown) == (verified.reached, 0, 0)
+    unknown = SWITCHED if (compiler, *options) == ("s390x-clang-19", "-O0") else 0
+    assert (verified.assumed, verified.unknown) == (0, unknown)
+    assert verified.proved + verified.wrong + unknown == verified.reached
 
 
 @pytest.mark.parametrize("ending", ["c", "cc"])
