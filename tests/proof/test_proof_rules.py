@@ -248,3 +248,13 @@ def test_functions_of_ocaml_keep_no_registers(tmp_path: Path) -> None:
     end = END.replace(" f,.-f", " camlF.f,.-camlF.f")
     found = verified("xor %ebx,%ebx; push %rax; call g; nop; pop %rax; ret", tmp_path, head, end)
     assert [(one.what, one.bytes) for one in found.mismatches] == [("cfa", 7)]
+
+
+def test_a_branch_that_cannot_be_does_not_spoil_the_part_of_another_function(tmp_path: Path) -> None:
+    """As the label of an unreachable default, which is where the cold part of the next function begins."""
+    others = (
+        "part: .cfi_startproc; .cfi_def_cfa_offset 16; call g; add $8,%rsp; .cfi_def_cfa_offset 8; ret; .cfi_endproc;"
+        "parent: .cfi_startproc; sub $8,%rsp; .cfi_def_cfa_offset 16; jmp part; .cfi_endproc\n"
+    )
+    found = verified("cmp $5,%edi; ja part; ret", tmp_path, ".text\n" + others.replace(";", "\n") + HEAD)
+    assert (found.proved, found.mismatches) == (found.reached, [])

@@ -35,6 +35,7 @@ cdef class Edges:
     cdef bint step(self) except -1 nogil
     cdef int execute(self) noexcept nogil
     cdef bint branch(self) except -1 nogil
+    cdef int lead_to(self, unsigned long long address) except -1 nogil
     cdef bint call(self) except -1 nogil
     cdef int catch(self) except -1 nogil
     cdef bint fits(self, long long place) noexcept nogil

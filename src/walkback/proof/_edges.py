@@ -20,7 +20,7 @@ if cython.compiled:
         made,
         moved,
     )
-    from cython.cimports.walkback.proof.values import CFA_TARGET, Known, Verdict
+    from cython.cimports.walkback.proof.values import Known, Verdict
 else:
     from walkback.base.searching import last
     from walkback.code._instruction import Instruction
@@ -37,7 +37,7 @@ else:
         made,
         moved,
     )
-    from walkback.proof.values import CFA_TARGET, Known, Verdict
+    from walkback.proof.values import Known, Verdict
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _PATTERN = cython.declare(cython.uchar, 6)
@@ -100,7 +100,7 @@ class Edges:
         if flow == Flow.BRANCH:
             return self.branch()
         if flow == Flow.JUMP:
-            self.unit.flow_to(self.one.target)
+            self.lead_to(self.one.target)
         return False
 
     def execute(self) -> cython.int:
@@ -114,18 +114,27 @@ class Edges:
         """Go both ways, each with what the condition says of it; returns whether the second can be."""
         condition: cython.int = self.one.condition
         if not condition or not self.state.compared:
-            self.unit.flow_to(self.one.target)
+            self.lead_to(self.one.target)
             return True
         value: cython.longlong = self.state.values[self.state.sp]
         register: cython.int = self.state.bound_register
         bound: cython.longlong = self.state.bound
         if assume(self.state, condition):
-            self.unit.flow_to(self.one.target)
+            self.lead_to(self.one.target)
         if self.state.values[self.state.sp] != value:
             self.state.set(self.state.sp, value)
         self.state.bound_register = register
         self.state.bound = bound
         return assume(self.state, _OPPOSITE[condition])
+
+    def lead_to(self, address: cython.ulonglong) -> cython.int:
+        """Go to an address; into another range only if the state fits there, or nothing else leads to the place."""
+        place: cython.longlong = self.unit.place_of(address)
+        if place < 0:
+            return 0
+        if self.unit.begin <= place < self.unit.end or self.fits(place):
+            return self.unit.flow(place)
+        return self.unit.put_off(place)
 
     def call(self) -> cython.bint:
         """A call: to where exceptions go on, and back if it comes back."""
@@ -162,17 +171,17 @@ class Edges:
             if self.fits(place):
                 self.unit.flow(place)
             else:
-                self.unit.put_off(place)  # of a call that lets no exception out nobody notes its arguments
+                self.unit.put_off(place)  # calls that let no exception out are in the same table
             self.state.set(self.state.sp, value)
         return 0
 
     def fits(self, place: cython.longlong) -> cython.bint:
-        """Whether the stack pointer fits to the row of a place, which may be in another range."""
+        """Whether the state fits to the row of a place, which may be in another range."""
         home: cython.longlong = self.unit.begin
         self.unit.enter(place)
         verdict: cython.int = self.rows.judge(place)
         self.unit.enter(home)
-        return verdict != Verdict.WRONG or self.rows.claims.what != CFA_TARGET
+        return verdict != Verdict.WRONG
 
     def taken_off(self) -> cython.longlong:
         """How many bytes of arguments an exception that comes out of this call takes off the stack."""

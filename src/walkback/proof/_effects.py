@@ -125,8 +125,8 @@ def _access(state: State, one: Instruction) -> cython.int:
             return 0
     if one.before:
         place = moved(place, one.moved)
-    if one.effect == Effect.STORE and one.first == NONE:
-        if one.target == 0:  # else its length is in a register, and it keeps to what it is for
+    if one.effect == Effect.STORE and one.first == NONE and one.count == 1:
+        if one.target == 0 and not _is_bulk(state, one):  # else its length is in a register
             state.store(place, one.width, Known.OTHER)
     else:
         for i in range(one.count):
@@ -150,8 +150,17 @@ def _access(state: State, one: Instruction) -> cython.int:
 @cython.exceptval(check=False)
 def _access_one(state: State, one: Instruction, number: cython.int, place: cython.longlong) -> cython.int:
     if one.effect == Effect.STORE:
-        return state.store(place, one.width, state.get(number))
+        return 0 if _is_bulk(state, one) else state.store(place, one.width, state.get(number))
     return state.set(number, state.load(place) if one.width >= 8 else cython.cast(cython.longlong, Known.OTHER))
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_bulk(state: State, one: Instruction) -> cython.bint:
+    """Whether much is stored through a pointer, as by a loop over an array: that does not go over what was saved."""
+    return one.width > 8 and one.base != state.sp and one.base != state.fp
 
 
 def added(state: State, one: Instruction) -> cython.longlong:
@@ -167,7 +176,13 @@ def added(state: State, one: Instruction) -> cython.longlong:
     if kind == Known.ENTRY_OF_TABLE and other == Known.CONSTANT and one.scale == 1:
         kind, other = other, kind
         base, index = index, base
-    return with_entry(state, moved(base, one.offset), index, one.scale)
+    value: cython.longlong = with_entry(state, moved(base, one.offset), index, one.scale)
+    if value & KIND_MASK == Known.PLACE_OF_TABLE and one.signed:
+        # The entry was loaded without its sign, and is extended where it is added.
+        number: cython.int = (value >> ID_SHIFT) & ID_MASK
+        if state.tables[number, 1] > 0 and one.width <= state.tables[number, 1]:
+            state.tables[number, 1] = -state.tables[number, 1]
+    return value
 
 
 @cython.cfunc

@@ -22,8 +22,8 @@ KEPT = {
     S390X: (*range(6, 14), *range(24, 32)),
 }
 """The registers that calls keep, besides the stack pointer; vector registers of AArch64 as the kernels number them."""
-_VECTORS = 64
-"""AArch64: the DWARF number of the first vector register, which is 32 in the kernels."""
+_GENERAL, _VECTORS = 32, 64
+"""AArch64: behind the last general register; the DWARF number of the first vector register, 32 in the kernels."""
 _FEW = 1 << 16
 _MOST_SETS = 1 << 17
 """Distinct sets of claims, and of rules of other registers; compilers come to some thousands."""
@@ -231,6 +231,8 @@ def _others(side: SideTable, number: int) -> list[Entry]:
     machine = side.frames.machine
     found: list[Entry] = []
     for register, rule in side.rules(number).items():
+        if machine is AARCH64 and _GENERAL <= register < _VECTORS:
+            continue  # the length of vectors, predicates and the like
         target = register - 32 if machine is AARCH64 and register >= _VECTORS else register
         if target not in KEPT[machine]:
             continue
