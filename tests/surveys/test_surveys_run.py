@@ -251,5 +251,5 @@ def test_more_paths_may_be_added_and_none_taken_away(files: Path, tmp_path: Path
 def test_rows_of_other_debug_files_are_not_mixed_with_these(files: Path, whole: Path, tmp_path: Path) -> None:
     with pytest.raises(UnreadableError, match="other debug files"):
         survey([files], whole, jobs=1, debug_roots=[str(tmp_path)])
-    with pytest.raises(UnreadableError, match="this was made without --verify"):
+    with pytest.raises(UnreadableError, match="this survey was made without --verify"):
         survey([files], whole, jobs=1, verify=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from walkback.base.arch import Machine
+from walkback.base.arch import AARCH64, AMD64, S390X, Machine
 from walkback.base.arrays import U64, Bools
 from walkback.elf import ElfFile, layout
 from walkback.elf.dynamic import dynamic_entries
@@ -19,8 +19,8 @@ from walkback.proof.values import CFA_TARGET
 _PART = re.compile(r"\.cold(\.\d+)?$")
 """The name of a part of a function."""
 
-_ALIGNMENT = 8
-"""Of functions, in bytes: 16, but on s390x."""
+_ALIGNMENT = {AMD64: 16, AARCH64: 4, S390X: 8}
+"""Of functions, in bytes."""
 
 
 def find_entries(
@@ -38,7 +38,7 @@ def find_entries(
     So is a range that no other leads to, if it begins as functions do. Those with rules of their own are none.
     """
     is_called = np.isin(ranges.start, called)
-    alone = _is_alone(ranges, ways) | ((ranges.is_entry == 0) & np.isin(ranges.start, named))
+    alone = _is_alone(ranges, ways, machine) | ((ranges.is_entry == 0) & np.isin(ranges.start, named))
     is_loader = _is_loader(elf)
     for row in np.flatnonzero(is_called | alone).tolist():
         name = (name_at(int(ranges.start[row])) or "").partition("@")[0]
@@ -48,7 +48,7 @@ def find_entries(
             ranges.is_entry[row] = 1
 
 
-def _is_alone(ranges: Ranges, ways: U64) -> Bools:
+def _is_alone(ranges: Ranges, ways: U64, machine: Machine) -> Bools:
     """The ranges that are no entries by their first rows, and that no other leads to.
 
     Parts of functions may be so, too: their parents come to them by tables that could not be read.
@@ -58,7 +58,7 @@ def _is_alone(ranges: Ranges, ways: U64) -> Bools:
     led[target[(target >= 0) & (target != source)]] = True
     pads = range_at(ranges, ranges.pads[:, 2])
     led[pads[pads >= 0]] = True
-    begins = ranges.start % np.uint64(_ALIGNMENT) == 0
+    begins = ranges.start % np.uint64(_ALIGNMENT[machine]) == 0
     alone: Bools = (ranges.is_entry == 0) & ~led & begins & (ranges.is_stub == 0) & (ranges.rows > 0)
     return alone
 
