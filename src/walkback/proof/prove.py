@@ -10,11 +10,8 @@ import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U8, U32, U64, Bools
-from walkback.dwarf import _landings
-from walkback.dwarf.files import FrameSource, frame_sources
-from walkback.dwarf.others import program_reader
+from walkback.dwarf.files import FrameSource
 from walkback.elf import ElfFile, layout
-from walkback.elf.relocations import relocations_for
 from walkback.proof import _tally
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
@@ -23,6 +20,7 @@ from walkback.proof._state import State
 from walkback.proof._walk import Walk
 from walkback.proof.entries import find_entries
 from walkback.proof.image import Image, image_of
+from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.ranges import Ranges, Units, come_back, range_at, together
 from walkback.proof.relocate import UNDEFINED_STEP
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
@@ -34,8 +32,6 @@ from walkback.symbols.plt import PltNames
 from walkback.table.table import UnwindTable
 
 _NOP = 0x90
-_AREAS = ".gcc_except_table"
-"""The section of language-specific data areas; in an object the beginning of its name."""
 
 
 @dataclass(slots=True)
@@ -243,7 +239,7 @@ class Prover:
         start, size = start[number], size[number]
         if len(number):  # of ranges that overlap the first counts, up to where the next begins
             size[:-1] = np.minimum(size[:-1], np.diff(start).astype(np.int64))
-        pad_first, pads = self._landings(start, size)
+        pad_first, pads = by_range(self.landings, start, size)
         return Ranges(
             start=start,
             size=size,
@@ -285,63 +281,15 @@ class Prover:
         found = {place for name in REWRITING for place in self.symbols.lookup(name)}
         return [self.image_address(section, place) for section, place in found]
 
-    def _landings(self, start: U64, size: I64) -> tuple[I64, U64]:
-        """Where exceptions go on, for each range, by the areas that its call frame information names."""
-        rows = self.landings
-        number = np.searchsorted(start, rows[:, 0], "right").astype(np.int64) - 1
-        held = number >= 0
-        held[held] = rows[held, 0] - start[number[held]] < size[number[held]].astype(np.uint64)
-        number, rows = number[held], rows[held]
-        first = np.searchsorted(number, np.arange(len(start) + 1))
-        return first.astype(np.int64), np.ascontiguousarray(rows)
-
     @cached_property
     def landings(self) -> U64:
         """Rows of where calls begin and end, and where exceptions that come out of them go on, by address."""
-        found = [np.zeros((0, 4), np.uint64)]
-        big = self.elf.byteorder == "big"
-        for source in frame_sources(self.elf):
-            fdes = source.frames.fdes
-            for index, some, area in self._areas(source):
-                data = self.elf.section_data(index)
-                start = self.image.addresses(fdes.start[some], source.frames.code_section[some])
-                found.append(_landings.read(data, int(self.elf.sections["addr"][index]), big, start, area))
-        rows = np.concatenate(found)[:, 1:]
-        return np.ascontiguousarray(rows[np.argsort(rows[:, 0], kind="stable")])
+        return landings(self.elf, self.image)
 
     @cached_property
     def arguments(self) -> U64:
         """Rows of an address, rising, and the bytes of arguments on the stack at the calls from there on."""
-        found = [np.zeros((0, 2), np.uint64)]
-        for source in frame_sources(self.elf) if len(self.landings) else ():
-            frames = source.frames
-            rows = _landings.arguments(program_reader(frames), frames.fdes)
-            number = rows[:, 0].astype(np.int64)
-            start = self.image.addresses(frames.fdes.start[number], frames.code_section[number])
-            found.append(np.stack((start + rows[:, 1], rows[:, 2]), axis=1))
-        every = np.concatenate(found)
-        return every[np.argsort(every[:, 0], kind="stable")]
-
-    def _areas(self, source: FrameSource) -> Iterator[tuple[int, I64, U64]]:
-        """Sections of language-specific data areas, the numbers of the FDEs that name them, and where they are."""
-        fdes = source.frames.fdes
-        if not self.elf.is_relocatable:
-            some = np.flatnonzero(fdes.lsda)
-            for index in self.elf.sections_named(_AREAS):
-                yield index, some, fdes.lsda[some]
-        elif source.index is not None:
-            relocations = relocations_for(self.elf, source.index)
-            targets = relocations.targets(self.elf)
-            place = relocations.table["offset"].astype(np.int64)
-            number = np.searchsorted(fdes.position, place, "right") - 1
-            behind = (
-                (number >= 0) & (place > fdes.start_field[number.clip(min=0)]) if len(fdes.position) else number > 0
-            )
-            for index in np.unique(targets["section"][behind]).tolist():
-                if 0 < index < len(self.elf.sections) and self.elf.section_name(index).startswith(_AREAS):
-                    chosen = behind & (targets["section"] == index)
-                    area = targets["value"][chosen].astype(np.int64) + relocations.table["addend"][chosen]
-                    yield index, number[chosen], area.astype(np.uint64)
+        return arguments(self.elf, self.image) if len(self.landings) else np.zeros((0, 2), np.uint64)
 
     def section_of(self, address: int) -> tuple[int, int]:
         """The section of an address of the image and the place in it; of a linked file -1 and the address."""
