@@ -138,8 +138,10 @@ def destinations(name: str, operands: list[str]) -> set[int]:
     """The registers that get results."""
     if name in FLOWS or NO_DESTINATION.fullmatch(name) or PREFETCH.fullmatch(name) or CONDITIONAL.fullmatch(name):
         return {30} if name.startswith(("bl", "reta")) else set()
-    if name in {"smstart", "smstop"}:
+    if name == "smstart":
         return set(range(VECTORS, 64)) if operands[:1] != ["za"] else set()
+    if name == "smstop":  # functions are entered outside of streaming mode, where it changes nothing
+        return set()
     if name in FIXED and not (operands and register(operands[0]) is not None and name.endswith("z")):
         return FIXED[name]
     return results(name, operands)

@@ -150,6 +150,7 @@ def note_whole(compiler: str, whole: Proved, tally: Tally) -> None:
     verified = whole.verified
     tally.cases["bytes"] += verified.reached
     tally.cases["proved"] += verified.proved
+    tally.cases["assumed"] += verified.assumed
     alarms = [one for one in verified.mismatches if not is_mistake(compiler, one)]
     tally.cases["alarms"] += len(alarms)
     tally.cases["mistakes"] += len(verified.mismatches) - len(alarms)
@@ -166,8 +167,10 @@ def judge(whole: Proved, other: Proved, chosen: dict[int, Damage], tally: Tally)
     for number, what in places.items():
         before, after = whole.instructions(number), other.instructions(number)
         wrong = {offset for offset, verdict in after.items() if verdict is Verdict.WRONG}
-        wrong -= {offset for offset, verdict in before.items() if verdict is Verdict.WRONG}
-        right = [offset for offset, verdict in before.items() if verdict is not Verdict.WRONG]
+        # What was wrong before, or cannot be reached, as jumps behind calls that do not return: `-O0` leaves them.
+        others = {offset for offset, verdict in before.items() if verdict in {Verdict.WRONG, Verdict.ASSUMED}}
+        wrong -= others
+        right = [offset for offset in before if offset not in others]
         differs, certain = set(), set()
         for offset, one, another in zip(right, whole.claims(number, right), other.claims(number, right), strict=True):
             if one != another:

@@ -106,7 +106,7 @@ def outcome(row: Row, old: dict[int, int]) -> int | None:
         case Effect.ADD_REGISTERS:
             return (base + index * row["scale"] + row["offset"]) & FOLD
         case Effect.SUBTRACT:
-            return (base - index) & FOLD
+            return (base - index) & FOLD if row["index"] != NONE else None
         case Effect.ALIGN:
             return base & row["offset"] & FOLD
         case _:

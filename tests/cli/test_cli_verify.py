@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 import packed
+import walkback
 from cli.commands import run, told
+from proof.assembled import verified
+from walkback.sections.verify import RESTS_ON
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+ASSUMED = f"A proof assumes that {RESTS_ON}."
 TEXT = """
 .text
 .globl right, wrong
@@ -67,6 +71,7 @@ def test_what_is_wrong_is_a_line_and_1(object_file: Path) -> None:
         "  3 functions: 1 proved, 2 wrong; 13 bytes of instructions: 69.231 % proved, 30.769 % wrong",
         f"  wrong: .text+0x6 wrong+0x1 (3 bytes): {wrong}",
         f"  wrong: .text+0xb ns::run(int)+0x1 (1 byte): {wrong}",
+        ASSUMED,
     ]
 
 
@@ -76,7 +81,7 @@ def test_one_function_and_a_limit(object_file: Path) -> None:
     assert "1 function: 1 proved, 0 wrong; 5 bytes of instructions: 100 % proved" in done.stdout.decode()
     assert run("verify", "--function", "ns::run(int)", object_file).returncode == 1
     lines = run("verify", "--limit", "1", object_file).stdout.decode().splitlines()
-    assert lines[-1] == "  and 1 more function"
+    assert lines[-2] == "  and 1 more function"
     assert told(run("verify", "--function", "nothing", object_file)) == (
         1,
         f"{object_file}: there is no function nothing with a table",
@@ -106,6 +111,7 @@ def test_each_table_and_one_of_them(object_file: Path) -> None:
     assert [line for line in done.stdout.decode().splitlines() if not line.startswith(" ")] == [
         f"{object_file}: .eh_frame",
         f"{object_file}: .sframe",
+        ASSUMED,
     ]
     done = run("verify", "--table", ".sframe", object_file)
     assert done.returncode == 1
@@ -124,20 +130,108 @@ def test_explain_shows_each_instruction(object_file: Path) -> None:
     assert done.returncode == 1
     assert done.stdout.decode().splitlines() == [
         f"{object_file}: .eh_frame: wrong",
-        "  0x5  proved   pushq %rbx                           CFA = rsp+8, ra = *(CFA-8)",
-        "  0x6  wrong    xorl %ebx, %ebx",
+        "  .text+0x5  proved   pushq %rbx                           CFA = rsp+8, ra = *(CFA-8)",
+        "  .text+0x6  wrong    xorl %ebx, %ebx",
         "    wrong cfa; the code has CFA = rsp+16, ra = *(CFA-8)",
-        "  0x8  wrong    popq %rbx",
+        "  .text+0x8  wrong    popq %rbx",
         "    wrong cfa; the code has CFA = rsp+16, ra = *(CFA-8), rbx = *(CFA-16)",
-        "  0x9  proved   retq",
+        "  .text+0x9  proved   retq",
     ]
     done = run("verify", "--explain", "right", object_file)
     assert done.returncode == 0
     assert [line.split()[1] for line in done.stdout.decode().splitlines()[1:]] == ["proved"] * 4
     assert told(run("verify", "--explain", "nothing", object_file)) == (
         1,
-        f"{object_file}: no table describes nothing",
+        f"{object_file}: no table describes code at nothing",
     )
+
+
+@pytest.mark.parametrize(
+    ("where", "first"),
+    [
+        (".text+0x6", [".text+0x5"]),
+        ("0x6", [".text+0x5"]),
+        (".text+0xf", []),
+        (".data+0", []),
+        ("+6", []),
+        ("-1", []),
+        ("0xffffffffffffffff", []),
+        (str(1 << 90), []),
+    ],
+)
+def test_explain_takes_addresses_of_objects(where: str, first: list[str], object_file: Path) -> None:
+    lines = run("verify", f"--explain={where}", object_file).stdout.decode().splitlines()
+    assert [line.split()[0] for line in lines[1:2]] == first
+
+
+def test_explain_names_what_is_called_and_has_the_state_of_what_is_not_proved(tmp_path: Path) -> None:
+    text = "call h; call g; mov (%rdi),%rsp; push %rax; ret; .cfi_endproc; g: .cfi_startproc; ret"
+    verified(text, tmp_path)
+    path = tmp_path / "f.o"
+    lines = run("verify", "--explain", "f", path).stdout.decode().splitlines()
+    assert [line.split(maxsplit=2)[2] for line in lines[1:3]] == [
+        "callq <h>                            CFA = rsp+8, ra = *(CFA-8)",
+        "callq <g>",
+    ]
+    done = run("verify", "--explain", "f", "--json", path)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["text"] for row in rows[:2]] == ["callq <h>", "callq <g>"]
+    assert {row["type"] for row in rows} == {"instruction"}
+    assert [row["verdict"] for row in rows] == ["proved", "proved", "proved", "unknown", "unknown"]
+    assert rows[0]["rule"] == rows[0]["computed"] == "CFA = rsp+8, ra = *(CFA-8)"
+    assert (rows[3]["why"], rows[3]["what"], rows[3]["section"], rows[3]["address"]) == ("cfa-value", None, ".text", 13)
+    assert lines[5] == f"    cfa-value; the code has {rows[3]['computed']}"
+
+
+def test_explain_takes_no_other_choice_of_functions(object_file: Path) -> None:
+    done = run("verify", "--explain", "right", "--function", "wrong", object_file)
+    assert done.returncode == 2
+    assert b"--explain shows one function: it takes no --function" in done.stderr
+
+
+def test_help_has_what_a_proof_assumes() -> None:
+    assert ASSUMED in " ".join(run("verify", "--help").stdout.decode().split())
+
+
+def test_a_file_without_its_code(object_file: Path, tmp_path: Path) -> None:
+    stripped = tmp_path / "some.debug"
+    source = tmp_path / "some.s"
+    source.write_text(".cfi_sections .debug_frame\n" + TEXT)
+    subprocess.run(["as", "-o", object_file, source], check=True)
+    subprocess.run(["objcopy", "--only-keep-debug", object_file, stripped], check=True)
+    lines = run("verify", stripped).stdout.decode().splitlines()
+    assert lines[1:3] == [
+        "  3 functions: 0 proved, 0 wrong; 13 bytes of instructions: 100 % unknown",
+        "  unknown: no-code: 13 bytes",
+    ]
+    done = run("verify", "--frame-pointers", stripped)
+    assert done.returncode == 1
+    assert "frame pointers in 0.000 % of the code" in done.stdout.decode()
+    assert "3 functions: undecided 3" in done.stdout.decode()
+
+
+def test_code_that_ends_behind_all_addresses(object_file: Path, tmp_path: Path) -> None:
+    program = tmp_path / "some"
+    subprocess.run(["ld", "-shared", "-o", program, object_file], check=True)
+    with walkback.ElfFile(program) as elf:
+        [section] = elf.sections_named(".text")
+    data = bytearray(program.read_bytes())
+    start = int.from_bytes(data[40:48], "little") + section * 64 + 16
+    data[start : start + 8] = (2**64 - 8).to_bytes(8, "little")
+    program.write_bytes(data)
+    done = run("verify", program)
+    assert done.returncode == 0
+    assert b"unknown: no-code: 13 bytes" in done.stdout
+    assert done.stderr == b""
+
+
+def test_explain_has_the_text_of_objdump_without_capstone(object_file: Path, tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "capstone.py").write_text("raise ImportError")
+    done = run("verify", "--explain", "right", object_file, env={"PYTHONPATH": str(hidden)})
+    lines = [line.split("  ")[3].strip() for line in done.stdout.decode().splitlines()[1:]]
+    assert [line.replace("retq", "ret") for line in lines] == ["push %rbx", "xor %ebx,%ebx", "pop %rbx", "ret"]
 
 
 @pytest.mark.parametrize("kind", ["tar", "whl"])

@@ -108,6 +108,8 @@ CASES: dict[int, dict[str, int]] = {
     0xD503245F: {},  # bti c
     0xD53BD040: {"clobbers": 1},  # mrs x0, tpidr_el0
     0xD503437F: {"clobbers": -1 << 32},  # smstart sm
+    0xD503477F: {"clobbers": -1 << 32},  # smstart
+    0xD503427F: {},  # smstop sm
     0xD50B7420: {"effect": Effect.STORE, "index": 0},  # dc zva, x0
     0x9E660100: {"clobbers": 1},  # fmov x0, d8
     0x1E604108: {"clobbers": 1 << D8},  # fmov d8, d8

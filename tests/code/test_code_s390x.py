@@ -46,6 +46,7 @@ CASES: dict[str, dict[str, int]] = {
     "c2f480000000": {"effect": Effect.ADD, "first": 15, "base": 15, "offset": -0x80000000},  # slgfi
     "ec1fff6000d9": {"effect": Effect.ADD, "first": 1, "base": 15, "offset": -160},  # aghik
     "b9090012": {"effect": Effect.SUBTRACT, "first": 1, "base": 1, "index": 2},  # sgr
+    "b9190012": {"effect": Effect.SUBTRACT, "first": 1, "base": 1},  # sgfr
     "b9e9f012": {"effect": Effect.SUBTRACT, "first": 1, "base": 2, "index": 15},  # sgrk %r1,%r2,%r15
     "a5f7fff8": {"effect": Effect.ALIGN, "first": 15, "base": 15, "offset": -8},  # nill
     "c0fbfffff000": {"effect": Effect.ALIGN, "first": 15, "base": 15, "offset": -4096},  # nilf

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COMPILERS = ["gcc", "aarch64-gcc", "s390x-gcc", "clang-19", "aarch64-clang-19", "s390x-clang-19"]
-SWITCHED = 2
-"""Bytes of a return that Clang describes wrongly, behind an alloca whose size has 32 bits: it looks like a switch."""
 QUICK_CASES = 8
 """Damages of each function in the quick test, evenly chosen."""
 OPTIONS = [("-O0",), ("-O2",), ("-Os", "-fstack-protector-all"), ("-O2", "-fno-omit-frame-pointer"), ("-O2", "-fPIC")]
@@ -29,9 +27,8 @@ def test_what_a_compiler_writes_is_proved(compiler: str, options: tuple[str, ...
     assert whole is not None
     [verified] = walkback.verify(whole)
     assert [one for one in verified.mismatches if not is_mistake(compiler, one)] == []
-    unknown = SWITCHED if (compiler, *options) == ("s390x-clang-19", "-O0") else 0
-    assert (verified.assumed, verified.unknown) == (0, unknown)
-    assert verified.proved + verified.wrong + unknown == verified.reached
+    assert (verified.assumed, verified.unknown) == (0, 0)
+    assert verified.proved + verified.wrong == verified.reached
 
 
 @pytest.mark.parametrize("ending", ["c", "cc"])
@@ -54,5 +51,6 @@ def test_nearly_all_damages_are_found(configuration: Configuration, tmp_path: Pa
     tally = counted(configuration, tmp_path)
     cases = tally.cases
     assert (cases["alarms"], cases["false"]) == (0, 0), tally.notes
+    assert cases["assumed"] <= 0.005 * cases["bytes"], tally.notes
     assert cases["found"] >= 0.99 * tally.wrong, tally.notes
     assert cases["told"] >= 0.99 * cases["instructions"], tally.notes

@@ -12,6 +12,7 @@ from effort import rounds
 from proof.assembled import END, FRAME, HEAD, LEAVE, verified
 from walkback.base.errors import WalkbackError
 from walkback.proof.patterns import Pattern
+from walkback.proof.values import CFA_TARGET, Verdict, Why
 from walkback.sections.verify import Mismatch
 
 pytestmark = pytest.mark.kernel
@@ -68,6 +69,11 @@ RIGHT = {
         "cmp $2,%edi; ja 9f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%edi; lea t(%rip),%rax;"
         "movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 1: xor %ebx,%ebx; 2: call g; 3: pop %rbx;"
         ".cfi_restore 3; .cfi_def_cfa_offset 8; 9: ret; .section .rodata; t: .long 1b-t, 2b-t, 3b-t; .text"
+    ),
+    "a table of jumps that BOLT moved": (
+        "cmp $1,%edi; ja 2f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%edi; lea t(%rip),%rax;"
+        "movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 1: pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8;"
+        '2: ret; .section .bolt.org.rodata,"a"; t: .long 1b-t, 1b-t; .text'
     ),
 }
 
@@ -129,6 +135,18 @@ def test_code_that_nothing_leads_to_is_assumed(tmp_path: Path) -> None:
     assert found.reasons == {"assumption": 1}
 
 
+def test_runs_have_all_that_is_reached_and_not_proved(tmp_path: Path) -> None:
+    found = verified("push %rax; nop; pop %rax; jmp *(%rdi); push %rbx; ret", tmp_path)
+    start = int(found.proof.ranges.start[0])
+    rows = [(address - start, *rest) for _, address, *rest in found.proof.runs.tolist()]
+    assert rows == [
+        (1, 2, Verdict.WRONG, CFA_TARGET),
+        (5, 1, Verdict.ASSUMED, Why.NONE),
+        (6, 1, Verdict.UNKNOWN, Why.ASSUMPTION),
+    ]
+    assert found.proof.mismatches[:, 2:].tolist() == [[start + 1, 2, CFA_TARGET]]
+
+
 def test_a_part_before_its_function_is_reached(tmp_path: Path) -> None:
     part = (
         "part: .cfi_startproc; .cfi_def_cfa_offset 16; call g; add $8,%rsp; .cfi_def_cfa_offset 8; ret; .cfi_endproc\n"
@@ -136,6 +154,14 @@ def test_a_part_before_its_function_is_reached(tmp_path: Path) -> None:
     before = ".text\n" + part.replace(";", "\n") + HEAD
     found = verified("sub $8,%rsp; .cfi_def_cfa_offset 16; jmp part", tmp_path, before)
     assert (found.functions_proved, found.proved) == (2, found.bytes)
+
+
+@pytest.mark.parametrize(("name", "is_part"), [("f.cold", True), ("f.cold.12", True), ("f.warm", True), ("g", False)])
+def test_parts_of_functions_are_no_entries(name: str, is_part: bool, tmp_path: Path) -> None:
+    behind = f"""{END}.type {name},@function; .p2align 4; {name}: .cfi_startproc; .cfi_def_cfa_offset 16; add $8,%rsp
+        .cfi_def_cfa_offset 8; ret; .cfi_endproc; .size {name},.-{name}\n"""
+    found = verified("ret", tmp_path, behind=behind.replace(";", "\n"))
+    assert (found.assumed, found.wrong) == ((5, 0) if is_part else (0, 5))
 
 
 def test_what_is_no_code_is_unknown(tmp_path: Path) -> None:

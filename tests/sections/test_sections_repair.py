@@ -64,6 +64,18 @@ def test_the_command_names_them(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert [one["name"] for one in found["repaired"]] == ["f"]
     assert found["unwanted"] == []
+    done = run("add", path, "-o", tmp_path / "new.o", "--repair")
+    assert "  proved: the same rule at every address but those repaired; written to" in done.stdout.decode()
+
+
+@pytest.mark.parametrize("verb", ["derive", "add"])
+@pytest.mark.parametrize(("options", "status"), [([], 0), (["--verify"], 1), (["--repair"], 0)])
+def test_strict_is_1_if_a_function_is_left_out_as_wrong(
+    verb: str, options: list[str], status: int, tmp_path: Path
+) -> None:
+    path = function(tmp_path, WRONG)
+    assert run(verb, path, "-o", tmp_path / "out", "--strict", *options).returncode == status
+    assert run(verb, path, "-o", tmp_path / "out", *options).returncode == 0
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "aarch64-gcc", "s390x-gcc"])

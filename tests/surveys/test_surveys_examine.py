@@ -17,7 +17,7 @@ from corpus import corpus
 from elfbuilder import ElfBuilder
 from peers import run
 from sframefiles import written
-from walkback import WalkbackError, check, compare, derive, size
+from walkback import WalkbackError, add, check, compare, derive, size
 from walkback.elf import ElfFile, is_archive, read_file
 from walkback.surveys import layout
 from walkback.surveys.columns import packed, plain_text, unpacked
@@ -279,3 +279,7 @@ def test_tables_are_proved_where_that_is_wanted(tmp_path: Path) -> None:
         "the table has the CFA at rsp+8, the code rsp+16",
     )
     assert (wrong["section"], wrong["address"], wrong["size"], wrong["name"]) == (".text", 1, 3, "f")
+    add(path)
+    found = examine(read_file(path), "c0", debug_roots=(), verify=True)
+    assert len(found["proofs"]) == 2
+    assert [row[1] for row in found["functions"]].count("wrong") == 1

@@ -49,6 +49,14 @@ def marked(numbers: Numbers, count: int) -> Bools:
     return found
 
 
+def are_among(addresses: U64, others: U64) -> Bools:
+    """Which addresses are among others; `numpy.isin` of NumPy 2.0 fails from 2**63 on."""
+    if not len(others):
+        return np.zeros(len(addresses), np.bool_)
+    ordered = np.sort(others)
+    return np.asarray(ordered[np.searchsorted(ordered, addresses).clip(max=len(ordered) - 1)] == addresses)
+
+
 def ends_of(start: U64, size: U64) -> U64:
     """The first address behind each range; what would run over the end of the address space stops there."""
     ends: U64 = start + np.minimum(size, np.uint64(2**64 - 1) - start)

@@ -21,7 +21,9 @@ LIMIT = click.option(
 )
 VERIFY = click.option("--verify", is_flag=True, help="Leave out functions whose rules the machine code contradicts.")
 REPAIR = click.option("--repair", is_flag=True, help="Give such functions the rules that the machine code proves.")
-STRICT = click.option("--strict", is_flag=True, help="Exit 1 also if a function is not covered.")
+STRICT = click.option(
+    "--strict", is_flag=True, help="Exit 1 also if a function is not covered, or is left out by --verify."
+)
 
 
 def percent(part: int, whole: int) -> str:

@@ -15,8 +15,9 @@ def mismatch_line(one: Mismatch) -> str:
     from walkback.symbols.demangle import demangle
 
     section = f"{one.section}+" if one.section else ""
-    distance = one.address - one.start
-    name = demangle([one.function], parameters=True)[0] if one.function else ""
+    function, _, before = (one.function or "").partition("+0x")
+    distance = one.address - one.start + int(before or "0", 16)
+    name = demangle([function], parameters=True)[0] if function else ""
     if name and distance:
         name += f"+{distance:#x}"
     place = f"{section}{one.address:#x} {name}".rstrip()

@@ -2,22 +2,24 @@
 
 cdef class Instruction:
     cdef int length
+    # In the order in which `clear` can set several at once
     cdef int flow
     cdef int effect
     cdef int condition
-    cdef unsigned long long target
+    cdef bint signed
+    cdef bint before
     cdef int first
     cdef int second
-    cdef int count
     cdef int base
     cdef int index
+    cdef int count
     cdef int scale
-    cdef long long offset
     cdef int width
-    cdef bint signed
+    cdef unsigned long long target
+    cdef long long offset
     cdef long long moved
-    cdef bint before
     cdef unsigned long long clobbers
 
     cdef int clear(self) noexcept nogil
     cdef unsigned long long changes(self) noexcept nogil
+    cdef unsigned long long keeps(self) noexcept nogil

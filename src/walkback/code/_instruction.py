@@ -35,15 +35,15 @@ class Instruction:
         self.flow = Flow.NEXT
         self.effect = Effect.NOTHING
         self.condition = 0
-        self.target = 0
+        self.signed = False
+        self.before = False
         self.first = self.second = self.base = self.index = NONE
         self.count = 1
         self.scale = 1
-        self.offset = 0
         self.width = 8
-        self.signed = False
+        self.target = 0
+        self.offset = 0
         self.moved = 0
-        self.before = False
         self.clobbers = 0
         return 0
 
@@ -60,5 +60,17 @@ class Instruction:
         if self.first >= 0:
             found |= _ONE << self.first
         if self.second >= 0 and (self.effect == Effect.EXCHANGE or self.effect == Effect.LOAD):
+            found |= _ONE << self.second
+        return found
+
+    def keeps(self) -> cython.ulonglong:
+        """The registers whose values it stores or copies, as bits."""
+        found: cython.ulonglong = 0
+        i: cython.int
+        if self.effect == Effect.STORE:
+            for i in range(self.count if self.count > 2 else 1):
+                if self.first >= 0:
+                    found |= _ONE << ((self.first + i) & 15 if self.count > 2 else self.first)
+        if self.second >= 0 and (self.effect == Effect.STORE or self.effect == Effect.COPY):
             found |= _ONE << self.second
         return found

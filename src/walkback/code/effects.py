@@ -42,7 +42,7 @@ class Effect(IntEnum):
     ADD_REGISTERS = 3
     """first = base + index * scale + offset"""
     SUBTRACT = 4
-    """first = base - index * scale"""
+    """first = base - index * scale; without an index something unknown is subtracted."""
     ALIGN = 5
     """first = base & offset"""
     CONSTANT = 6

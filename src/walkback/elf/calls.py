@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from walkback.base.arrays import are_among
 from walkback.elf import layout
 from walkback.elf.file import ElfFile
 
@@ -83,7 +84,7 @@ class _Targets:
     def functions(self, addresses: Addresses) -> Bools:
         """Which are the start of a function, or in a procedure linkage table."""
         linkage = _within(addresses, self._linkage["addr"], self._linkage["size"])
-        return linkage | np.isin(addresses, self._functions)
+        return linkage | are_among(addresses, self._functions)
 
     def words(self, addresses: Addresses) -> Bools:
         """Which are words of data, such as those of the global offset table."""

@@ -9,6 +9,10 @@ cdef class Claims:
     cdef const unsigned char[::1] depth
     cdef const long long[:, ::1] offset
     cdef const unsigned char[::1] signed
+    # Of the usual forms: what has to be there, and in which register or at which place
+    cdef const unsigned char[::1] form
+    cdef const long long[::1] wanted
+    cdef const long long[::1] place
     cdef int sp
     cdef long long sp_from_cfa
     # What was found last
@@ -17,6 +21,7 @@ cdef class Claims:
     cdef int why
 
     cdef int judge(self, State state, Py_ssize_t number) noexcept nogil
+    cdef bint holds(self, State state, Py_ssize_t entry) noexcept nogil
     cdef long long value(self, State state, Py_ssize_t entry) noexcept nogil
     cdef int judge_cfa(self, State state, Py_ssize_t entry) noexcept nogil
     cdef int judge_register(self, State state, Py_ssize_t entry) noexcept nogil

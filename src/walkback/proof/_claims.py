@@ -6,6 +6,8 @@ register or the CFA, and up to two loads from there, with an offset before the f
 
 import cython
 
+from walkback.proof.sets import IN_REGISTER, IN_SLOT
+
 if cython.compiled:
     from cython.cimports.walkback.proof._state import State
     from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, made, moved
@@ -35,6 +37,9 @@ else:
         Why,
     )
 
+_REGISTER = cython.declare(cython.uchar, IN_REGISTER)
+_SLOT = cython.declare(cython.uchar, IN_SLOT)
+
 
 @cython.final
 @cython.cclass
@@ -48,6 +53,7 @@ class Claims:
         self.depth = memoryview(sets.depth)
         self.offset = memoryview(sets.offset)
         self.signed = memoryview(sets.signed)
+        self.form, self.wanted, self.place = (memoryview(column) for column in sets.usual(machine))
         self.sp = machine.sp
         self.sp_from_cfa = machine.sp_from_cfa
         self.verdict = self.what = self.why = 0
@@ -65,7 +71,7 @@ class Claims:
             self.why = Why.NO_RULE
             return self.verdict
         for entry in range(self.first[number], self.first[number + 1]):
-            if self.base[entry] == UNDEFINED:
+            if self.base[entry] == UNDEFINED or self.holds(state, entry):
                 continue
             if self.target[entry] == CFA_TARGET:
                 verdict = self.judge_cfa(state, entry)
@@ -84,6 +90,18 @@ class Claims:
                 self.why = verdict >> 8
         self.verdict &= 0xFF
         return self.verdict
+
+    @cython.boundscheck(False)
+    def holds(self, state: State, entry: cython.Py_ssize_t) -> cython.bint:
+        """Whether a claim of one of the usual forms holds."""
+        i: cython.int
+        if self.form[entry] == _REGISTER:
+            return state.values[self.place[entry]] == self.wanted[entry]
+        if self.form[entry] == _SLOT:
+            for i in range(state.slots):
+                if state.keys[i] == self.place[entry]:
+                    return state.saved[i] == self.wanted[entry]
+        return False
 
     @cython.boundscheck(False)
     def value(self, state: State, entry: cython.Py_ssize_t) -> cython.longlong:
@@ -176,5 +194,5 @@ class Claims:
             return state.set(self.base[entry], wanted)
         if self.depth[entry] == 1:
             place = made(Known.CFA, 0, 0) if self.base[entry] == CFA_BASE else state.get(self.base[entry])
-            state.store(moved(place, self.offset[entry, 0]), 8, wanted)
+            state.store(moved(place, self.offset[entry, 0]), 8, wanted, False)
         return 0

@@ -12,16 +12,22 @@ cdef class Code:
     cdef const unsigned char[::1] executable
     cdef bint big
     cdef int machine
-    # Functions that are called: those that do not come back, and those that do
-    cdef const unsigned long long[::1] silent
-    cdef const unsigned long long[::1] returning
+    # Functions that are called: whether they come back, what they change and keep, and their bytes
+    cdef const unsigned long long[::1] functions
+    cdef const unsigned char[::1] silent
     cdef const unsigned long long[::1] written
+    cdef const unsigned long long[::1] kept
     cdef const long long[::1] size
     # Addresses of data that the code names
     cdef const unsigned long long[::1] named
     # A bit for each byte that is jumped to
     cdef const unsigned char[::1] targets
     cdef bint ok
+    # What `look_up` found
+    cdef bint is_silent
+    cdef bint is_odd
+    cdef unsigned long long changed
+    cdef unsigned long long broken
     # For `reach`: the functions that are called, and an instruction of one
     cdef unsigned long long[::1] called
     cdef int calls
@@ -30,10 +36,10 @@ cdef class Code:
     cdef long long read(self, unsigned long long address, int width, bint signed) noexcept nogil
     cdef Py_ssize_t place(self, unsigned long long address) noexcept nogil
     cdef bint is_data(self, unsigned long long address) noexcept nogil
-    cdef bint is_silent(self, unsigned long long address) noexcept nogil
-    cdef unsigned long long changed_by(self, unsigned long long address) noexcept nogil
+    cdef int look_up(self, unsigned long long address) noexcept nogil
     cdef unsigned long long reach(self, unsigned long long address) noexcept nogil
     cdef unsigned long long read_calls(self, unsigned long long begin, long long size) noexcept nogil
     cdef bint will_call(self, unsigned long long address) noexcept nogil
     cdef long long room(self, unsigned long long address) noexcept nogil
+    cdef int filling(self, Py_ssize_t pos, Py_ssize_t end) noexcept nogil
     cdef int padding(self, Py_ssize_t pos, Py_ssize_t end) noexcept nogil

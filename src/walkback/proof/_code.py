@@ -44,8 +44,9 @@ class Code:
         self.executable = memoryview(image.executable)
         self.big = image.byteorder == "big"
         self.machine = image.machine_number
-        self.silent, self.returning = memoryview(known.silent), memoryview(known.returning)
-        self.written, self.size = memoryview(known.written), memoryview(known.size)
+        self.functions, self.silent = memoryview(known.functions), memoryview(known.silent)
+        self.written, self.kept = memoryview(known.written), memoryview(known.kept)
+        self.size = memoryview(known.size)
         self.named, self.targets = memoryview(known.named), memoryview(known.targets)
         self.ok = True
         self.called = memoryview(np.zeros(_MOST_CALLED, np.uint64))
@@ -83,16 +84,28 @@ class Code:
         part: cython.Py_ssize_t = last(self.start, self.start.shape[0], address)
         return part >= 0 and address < self.end[part] and not self.executable[part]
 
-    def is_silent(self, address: cython.ulonglong) -> cython.bint:
-        """Whether a function does not come back."""
-        part: cython.Py_ssize_t = last(self.silent, self.silent.shape[0], address)
-        return part >= 0 and self.silent[part] == address
+    def look_up(self, address: cython.ulonglong) -> cython.int:
+        """Find what is known of the function at an address, or of the one around it.
 
-    def changed_by(self, address: cython.ulonglong) -> cython.ulonglong:
-        """The registers that a function changes, as bits; `ok` says whether it is known to come back."""
-        part: cython.Py_ssize_t = last(self.returning, self.returning.shape[0], address)
-        self.ok = part >= 0 and self.returning[part] == address
-        return self.written[part] if self.ok else _ALL
+        `is_silent` says whether it does not come back, `changed` has the registers that it changes, as bits, and
+        `broken` those that it never saves, if all that it does is known. `is_odd` is code of this file without a table.
+        """
+        part: cython.Py_ssize_t = last(self.functions, self.functions.shape[0], address)
+        self.is_silent = False
+        self.changed = _ALL
+        self.broken = 0
+        self.is_odd = False
+        with cython.boundscheck(False):
+            if part >= 0:
+                away: cython.ulonglong = address - self.functions[part]
+                self.is_silent = self.silent[part] and away == 0
+                if away < cython.cast(cython.ulonglong, self.size[part]):
+                    self.changed = self.written[part]
+                    if self.changed != _ALL and away == 0:
+                        self.broken = self.changed & ~self.kept[part]
+                    return 0
+        self.is_odd = not self.is_silent and self.place(address) >= 0
+        return 0
 
     def reach(self, address: cython.ulonglong) -> cython.ulonglong:
         """The registers that a function changes and all that it calls do; `ok` says whether all of them are known."""
@@ -101,11 +114,11 @@ class Code:
         self.calls = 0
         self.ok = self.will_call(address)
         while self.ok and i < self.calls:
-            part: cython.Py_ssize_t = last(self.returning, self.returning.shape[0], self.called[i])
-            if part >= 0 and self.returning[part] == self.called[i]:
-                found |= self.read_calls(self.called[i], self.size[part])
-            elif not self.is_silent(self.called[i]):
+            part: cython.Py_ssize_t = last(self.functions, self.functions.shape[0], self.called[i])
+            if part < 0 or self.functions[part] != self.called[i]:
                 self.ok = False
+            elif not self.silent[part]:
+                found |= self.read_calls(self.called[i], self.size[part])
             i += 1
         return found if self.ok else _ALL
 
@@ -172,6 +185,19 @@ class Code:
         if end - at >= 3 and self.data[at] == 0x0F and self.data[at + 1] == 0x1F:
             return cython.cast(cython.int, min(at + 2 + _operand_size(self.data[at + 2]), end) - pos)
         return 0
+
+    def filling(self, pos: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
+        """The same where nothing leads to; there a trap is no code either."""
+        size: cython.int = self.padding(pos, end)
+        if size:
+            return size
+        if self.machine == _AMD64:
+            return 2 if end - pos >= 2 and self.data[pos] == 0x0F and self.data[pos + 1] == 0x0B else 0
+        if end - pos < 4:
+            return 0
+        if self.machine == _AARCH64:
+            return 4 if self.data[pos + 3] == 0xD4 and self.data[pos + 2] & 0xE0 == 0x20 else 0
+        return 4 if self.data[pos] == 0xA7 and self.data[pos + 1] == 0xF4 and self.data[pos + 3] == 1 else 0
 
 
 @cython.cfunc

@@ -1,5 +1,5 @@
 from walkback.proof.image import Image
-from walkback.proof.prove import Known
+from walkback.proof.known import KnownCode
 
 class Code:
-    def __init__(self, image: Image, known: Known) -> None: ...
+    def __init__(self, image: Image, known: KnownCode) -> None: ...

@@ -17,11 +17,14 @@ cdef class Edges:
     cdef Instruction other
     # Of the ranges of the table
     cdef const unsigned char[::1] is_stub
+    cdef const unsigned char[::1] is_target
     # Where exceptions go on: from where to where calls are, and the place
     cdef const long long[::1] pad_first
     cdef const unsigned long long[::1] pad_start
     cdef const unsigned long long[::1] pad_end
     cdef const unsigned long long[::1] pad_place
+    # The one of the call before
+    cdef unsigned long long caught
     # How many bytes of arguments are on the stack at calls, from where on
     cdef const unsigned long long[::1] pushed_from
     cdef const unsigned long long[::1] pushed
@@ -36,6 +39,7 @@ cdef class Edges:
     cdef int execute(self) noexcept nogil
     cdef bint branch(self) except -1 nogil
     cdef int lead_to(self, unsigned long long address) except -1 nogil
+    cdef int come_to(self, long long place, bint is_sure) except -1 nogil
     cdef bint call(self) except -1 nogil
     cdef int catch(self) except -1 nogil
     cdef bint fits(self, long long place) noexcept nogil

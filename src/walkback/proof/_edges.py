@@ -60,7 +60,7 @@ class Edges:
     def __init__(self, code, state, unit, rows, ranges):
         self.code, self.state, self.unit, self.rows = code, state, unit, rows
         self.one, self.other = Instruction(), Instruction()
-        self.is_stub = memoryview(ranges.is_stub)
+        self.is_stub, self.is_target = memoryview(ranges.is_stub), memoryview(ranges.is_target)
         self.pad_first = memoryview(ranges.pad_first)
         self.pad_start, self.pad_end, self.pad_place = (memoryview(column.copy()) for column in ranges.pads.T)
         self.pushed_from, self.pushed = (memoryview(column.copy()) for column in ranges.arguments.T)
@@ -69,6 +69,7 @@ class Edges:
     def clear(self) -> cython.int:
         """Begin with another unit."""
         self.unresolved = self.swept = self.doubt = False
+        self.caught = 0
         return 0
 
     def read(self, place: cython.longlong) -> cython.int:
@@ -90,9 +91,14 @@ class Edges:
         if self.one.effect or self.one.clobbers:
             apply(self.state, self.one, self.address)
             if self.state.changed:
-                kind: cython.int = self.state.get(self.state.sp) & KIND_MASK
+                place: cython.longlong = self.state.get(self.state.sp)
+                kind: cython.int = place & KIND_MASK
                 if not is_on_stack(kind) and not is_vague(kind):
                     self.unit.switched[self.unit.member] = True
+                elif kind == Known.CFA and place >> OFFSET_SHIFT > self.state.highest:
+                    # An epilogue that several functions jump to: it takes their frames off the stack.
+                    if self.is_target[self.unit.number]:
+                        self.unit.switched[self.unit.member] = True
         if flow == Flow.NEXT:
             if self.one.target:
                 self.execute()
@@ -128,11 +134,16 @@ class Edges:
         return assume(self.state, _OPPOSITE[condition])
 
     def lead_to(self, address: cython.ulonglong) -> cython.int:
-        """Go to an address; into another range only if the state fits there, or nothing else leads to the place."""
+        """Go to an address; one outside of the unit is another function, or nothing."""
         place: cython.longlong = self.unit.place_of(address)
-        if place < 0:
-            return 0
-        if self.unit.begin <= place < self.unit.end or self.fits(place):
+        return self.come_to(place, True) if place >= 0 else 0
+
+    def come_to(self, place: cython.longlong, is_sure: cython.bint) -> cython.int:
+        """Go to a place; on a way that may not be one, or into another range, if the state fits there.
+
+        Else it counts only if nothing else leads there.
+        """
+        if (is_sure and self.unit.begin <= place < self.unit.end) or self.fits(place):
             return self.unit.flow(place)
         return self.unit.put_off(place)
 
@@ -142,19 +153,20 @@ class Edges:
         if is_direct and self.one.target == self.address + self.one.length and self.code.machine == 0:
             # This is how code finds out where it is.
             self.state.set(self.state.sp, moved(self.state.get(self.state.sp), -8))
-            self.state.store(self.state.get(self.state.sp), 8, Known.OTHER)
+            self.state.store(self.state.get(self.state.sp), 8, Known.OTHER, False)
             return True
         changed: cython.ulonglong = _ALL
         self.doubt = True
         if is_direct:
-            changed = self.code.changed_by(self.one.target)
+            self.code.look_up(self.one.target)
+            changed = self.code.changed
             if changed == _ALL and self.state.moved_return():
                 changed = self.code.reach(self.one.target)
         if self.one.clobbers:
             self.state.clobber(self.one.clobbers)
-        self.state.call(changed)
+        self.state.call(changed, self.code.broken if is_direct else 0, is_direct and self.code.is_odd)
         self.catch()
-        return not is_direct or not self.code.is_silent(self.one.target)
+        return not is_direct or not self.code.is_silent
 
     def catch(self) -> cython.int:
         """Where an exception that comes out of a call goes on."""
@@ -164,15 +176,16 @@ class Edges:
         row: cython.Py_ssize_t = last(self.pad_start, self.pad_start.shape[0], self.address)
         if row < first or self.address >= self.pad_end[row]:
             return 0
-        place: cython.longlong = self.unit.place_of(self.pad_place[row])
+        if self.pad_place[row] == self.caught and not self.state.stirred:
+            return 0  # as from the call before
+        self.caught = self.pad_place[row]
+        place: cython.longlong = self.unit.place_of(self.caught)
         if place >= 0:
             value: cython.longlong = self.state.get(self.state.sp)
             self.state.set(self.state.sp, moved(value, self.taken_off()))
-            if self.fits(place):
-                self.unit.flow(place)
-            else:
-                self.unit.put_off(place)  # calls that let no exception out are in the same table
+            self.come_to(place, False)  # calls that let no exception out are in the same table
             self.state.set(self.state.sp, value)
+        self.state.stirred = False
         return 0
 
     def fits(self, place: cython.longlong) -> cython.bint:
@@ -197,7 +210,7 @@ class Edges:
             value = self.state.get(self.one.first) if self.one.first >= 0 else table_entry(self.state, self.one)
         kind: cython.int = value & KIND_MASK
         if kind == Known.CONSTANT:
-            return self.unit.flow_to(cython.cast(cython.ulonglong, value >> OFFSET_SHIFT))
+            return self.lead_to(cython.cast(cython.ulonglong, value >> OFFSET_SHIFT))
         if kind == Known.ENTRY_OF_TABLE or kind == Known.PLACE_OF_TABLE:
             if self.follow_table((value >> ID_SHIFT) & ID_MASK, kind == Known.PLACE_OF_TABLE):
                 return 0
@@ -226,7 +239,7 @@ class Edges:
                 entry = entry * self.state.tables[number, 4] + self.state.tables[number, 3]
             place = self.unit.place_of(cython.cast(cython.ulonglong, entry))
             if place >= 0 and (counted or self.can_begin(place)):
-                self.unit.flow(place)
+                self.come_to(place, counted)
             elif not counted:
                 break
             i += 1

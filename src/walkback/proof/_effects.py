@@ -104,6 +104,7 @@ def _copy(state: State, one: Instruction, value: cython.longlong) -> cython.int:
     state.set(one.first, value)
     if bounded:
         state.bound_register = one.first
+    state.copied, state.copy = one.second, one.first
     return 0
 
 
@@ -126,8 +127,8 @@ def _access(state: State, one: Instruction) -> cython.int:
     if one.before:
         place = moved(place, one.moved)
     if one.effect == Effect.STORE and one.first == NONE and one.count == 1:
-        if one.target == 0 and not _is_bulk(state, one):  # else its length is in a register
-            state.store(place, one.width, Known.OTHER)
+        if one.target == 0:  # else its length is in a register
+            state.store(place, one.width, Known.OTHER, _is_pointer(state, one))
     else:
         for i in range(one.count):
             number = one.first
@@ -150,7 +151,7 @@ def _access(state: State, one: Instruction) -> cython.int:
 @cython.exceptval(check=False)
 def _access_one(state: State, one: Instruction, number: cython.int, place: cython.longlong) -> cython.int:
     if one.effect == Effect.STORE:
-        return 0 if _is_bulk(state, one) else state.store(place, one.width, state.get(number))
+        return state.store(place, one.width, state.get(number), _is_pointer(state, one))
     return state.set(number, state.load(place) if one.width >= 8 else cython.cast(cython.longlong, Known.OTHER))
 
 
@@ -158,9 +159,9 @@ def _access_one(state: State, one: Instruction, number: cython.int, place: cytho
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _is_bulk(state: State, one: Instruction) -> cython.bint:
-    """Whether much is stored through a pointer, as by a loop over an array: that does not go over what was saved."""
-    return one.width > 8 and one.base != state.sp and one.base != state.fp
+def _is_pointer(state: State, one: Instruction) -> cython.bint:
+    """Whether it stores through a register that is not for the frame, or more than such stores do."""
+    return one.base != state.sp and (one.base != state.fp or one.width > 8)
 
 
 def added(state: State, one: Instruction) -> cython.longlong:
@@ -224,7 +225,7 @@ def table_entry(state: State, one: Instruction) -> cython.longlong:
     if number < 0:
         return Known.OTHER
     with cython.boundscheck(False):
-        if state.bound_register == register and state.bound > state.tables[number, 2]:
+        if state.is_bounded(register) and state.bound > state.tables[number, 2]:
             state.tables[number, 2] = state.bound
     return made(Known.ENTRY_OF_TABLE, number, 0)
 
@@ -265,20 +266,27 @@ def _compare(state: State, one: Instruction) -> cython.int:
 
 def assume(state: State, condition: cython.int) -> cython.bint:
     """What a condition says of what was compared; returns False if it cannot hold."""
-    one: cython.longlong
-    other: cython.longlong
     if state.compared == Effect.COMPARE_CONSTANT:
         if condition == Condition.BELOW_EQUAL or condition == Condition.BELOW:
             state.bound_register = state.compared_first
             state.bound = state.compared_number + (condition == Condition.BELOW_EQUAL)
-    elif state.compared == Effect.COMPARE and condition == Condition.EQUAL:
-        # The loop that touches each page of a large frame ends when the stack pointer is where it has to be.
-        one = state.get(state.compared_first)
-        other = state.get(state.compared_second)
-        if state.compared_first == state.sp:
-            one, other = other, one
-        if (state.compared_first == state.sp or state.compared_second == state.sp) and one & KIND_MASK == Known.CFA:
-            if other & KIND_MASK == Known.CFA and other != one:
-                return False
-            state.set(state.sp, one)
+    elif state.compared == Effect.COMPARE and state.compared_first == state.sp:
+        return _stopped(state, state.compared_second, condition == Condition.EQUAL, condition == Condition.BELOW_EQUAL)
+    elif state.compared == Effect.COMPARE and state.compared_second == state.sp:
+        return _stopped(state, state.compared_first, condition == Condition.EQUAL, condition == Condition.ABOVE_EQUAL)
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _stopped(state: State, register: cython.int, is_equal: cython.bint, is_below: cython.bint) -> cython.bint:
+    """The loop that touches each page of a large frame ends when the stack pointer is where the register has it."""
+    end: cython.longlong = state.get(register)
+    place: cython.longlong = state.get(state.sp)
+    if not (is_equal or is_below) or end & KIND_MASK != Known.CFA:
+        return True
+    if place & KIND_MASK == Known.CFA:
+        return place == end or (is_below and place < end)
+    state.set(state.sp, end)
     return True

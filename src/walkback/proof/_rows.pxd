@@ -22,6 +22,10 @@ cdef class Rows:
     cdef long long end
     cdef long long set
     cdef long long judged
+    # What was recorded last, and up to which place it goes on if the state does not change
+    cdef unsigned char said
+    cdef unsigned char cause
+    cdef long long until
 
     cdef long long find(self, long long place) noexcept nogil
     cdef int judge(self, long long place) noexcept nogil

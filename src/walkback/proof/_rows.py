@@ -23,6 +23,7 @@ class Rows:
         self.row_offset = memoryview(ranges.row_offset)
         self.row_claims = memoryview(ranges.row_claims)
         self.number = self.judged = -1
+        self.until = 0
 
     def find(self, place: cython.longlong) -> cython.longlong:
         """The set of claims of a place of the range where the walk is; -1 if it has no row."""
@@ -53,6 +54,7 @@ class Rows:
     def judge(self, place: cython.longlong) -> cython.int:
         """What is to be said of the claims at a place."""
         wanted: cython.longlong = self.find(place)
+        self.until = 0
         if wanted < 0:
             self.claims.verdict = Verdict.UNKNOWN
             self.claims.why = Why.NO_RULE
@@ -74,11 +76,13 @@ class Rows:
                 verdict = Verdict.UNKNOWN
                 self.claims.why = Why.ASSUMPTION
                 self.judged = -1
+        self.said = cython.cast(cython.uchar, verdict)
+        self.cause = cython.cast(cython.uchar, self.claims.why if verdict == Verdict.UNKNOWN else self.claims.what)
         with cython.boundscheck(False):
-            self.unit.verdict[place] = cython.cast(cython.uchar, verdict)
-            self.unit.what[place] = cython.cast(
-                cython.uchar, self.claims.why if verdict == Verdict.UNKNOWN else self.claims.what
-            )
+            if not self.block[self.number]:
+                self.until = self.unit.begin + self.end
+            self.unit.verdict[place] = self.said
+            self.unit.what[place] = self.cause
         return 0
 
     def record_chain(self, place: cython.longlong, is_call: cython.bint) -> cython.int:

@@ -43,10 +43,14 @@ class Scan(NamedTuple):
     """Which ranges have a way back to their caller."""
     written: U64
     """The registers that each range changes, as bits: all of them if it calls or jumps elsewhere."""
+    kept: U64
+    """Those that it stores or copies."""
     ways: U64
     """How control leaves ranges: rows of a range, an address, and a `Way`."""
     called: Bools
     """Which of the wanted addresses are called."""
+    taken: Bools
+    """Which of them the code names."""
     named: U64
     """Addresses of data that the code names, sorted."""
     targets: U8
@@ -56,13 +60,14 @@ class Scan(NamedTuple):
 def scan(code, image, ranges, wanted):
     """Look at all ranges; `wanted` are sorted addresses; the scan finds out which of them are called."""
     targets = np.zeros(len(image.data) // 8 + 1, np.uint8)
-    returns, called = np.zeros(len(ranges.start), np.uint8), np.zeros(len(wanted), np.uint8)
-    written = np.zeros(len(ranges.start), np.uint64)
+    returns = np.zeros(len(ranges.start), np.uint8)
+    called, taken = np.zeros(len(wanted), np.uint8), np.zeros(len(wanted), np.uint8)
+    written, kept = np.zeros(len(ranges.start), np.uint64), np.zeros(len(ranges.start), np.uint64)
     ways, named = Growing(3), Growing(1)
-    _scan(code, ranges.start, ranges.size, ranges.pos, wanted, returns, written, called, ways, named, targets)
-    return Scan(
-        returns.astype(np.bool_), written, ways.rows(), called.astype(np.bool_), np.unique(named.rows()), targets
-    )
+    parts = ranges.start, ranges.size, ranges.pos
+    _scan(code, *parts, wanted, returns, written, kept, called, taken, ways, named, targets)
+    found = returns.astype(np.bool_), written, kept, ways.rows(), called.astype(np.bool_), taken.astype(np.bool_)
+    return Scan(*found, np.sort(named.rows().ravel()), targets)
 
 
 @takes_views
@@ -74,7 +79,9 @@ def _scan(
     wanted: cython.const[cython.ulonglong][::1],
     returns: cython.uchar[::1],
     written: cython.ulonglong[::1],
+    kept: cython.ulonglong[::1],
     called: cython.uchar[::1],
+    taken: cython.uchar[::1],
     ways: Growing,
     named: Growing,
     targets: cython.uchar[::1],
@@ -94,9 +101,15 @@ def _scan(
                 end: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, pos[i] + size[i])
                 decode(code.machine, code.bytes, place, end, start[i] + at, one)
                 at += one.length
-                written[i] |= one.changes()
-                if one.effect:
-                    constant(code, one, constants, named)
+                if written[i] != _ALL:
+                    written[i] |= one.changes()
+                    kept[i] |= one.keeps()
+                if one.effect and (one.base < 0 or one.effect == Effect.ADD):
+                    address: cython.ulonglong = constant(one, code.machine == _AARCH64, constants)
+                    if code.is_data(address):
+                        named.add(address)
+                    elif address:
+                        mark(wanted, taken, address)
                 if one.flow == Flow.NEXT or one.flow == Flow.BAD:
                     if one.effect or one.clobbers or code.padding(place, end) == 0:
                         call = 0
@@ -126,20 +139,18 @@ def _scan(
 
 @cython.cfunc
 @cython.nogil
-@cython.exceptval(-1, check=False)
-def constant(code: Code, one: Instruction, constants: cython.longlong[::1], named: Growing) -> cython.int:
-    """Note the address of data that an instruction names, in one part or as the second after the register's first."""
+@cython.exceptval(check=False)
+def constant(one: Instruction, in_two: cython.bint, constants: cython.longlong[::1]) -> cython.ulonglong:
+    """The address that an instruction names, in one part or as the second after the register's first; 0 for none."""
     address: cython.longlong = one.offset
     if one.effect == Effect.CONSTANT:
-        constants[one.first & 63] = 0 if address & _PAGE or code.machine != _AARCH64 else address
-    elif one.effect == Effect.ADD and one.base >= 0 and constants[one.base & 63]:
+        constants[one.first & 63] = 0 if address & _PAGE or not in_two else address
+    elif one.base >= 0:
+        if constants[one.base & 63] == 0:
+            return 0
         address += constants[one.base & 63]
         constants[one.base & 63] = 0
-    elif one.base >= 0:
-        return 0
-    if address > _LOWEST and code.is_data(cython.cast(cython.ulonglong, address)):
-        named.add(cython.cast(cython.ulonglong, address))
-    return 0
+    return cython.cast(cython.ulonglong, address) if address > _LOWEST else 0
 
 
 @cython.cfunc

@@ -8,8 +8,10 @@ from walkback.proof.ranges import Ranges
 class Scan(NamedTuple):
     returns: Bools
     written: U64
+    kept: U64
     ways: U64
     called: Bools
+    taken: Bools
     named: U64
     targets: U8
 

@@ -6,6 +6,10 @@ cdef class State:
     cdef int fp
     cdef int ra
     cdef long long entry_offset
+    # How far from the CFA the stack pointer can come
+    cdef long long highest
+    cdef long long return_address
+    cdef long long signed_return
     cdef unsigned long long preserved
     cdef unsigned long long watched
     cdef bint big
@@ -15,7 +19,9 @@ cdef class State:
     cdef long long[::1] saved
     cdef int slots
     cdef bint lost
+    # Whether something changed that claims may be about: since they were judged, and since a call was followed
     cdef bint changed
+    cdef bint stirred
     # The last comparison, and what it says of an index
     cdef int compared
     cdef int compared_first
@@ -23,6 +29,9 @@ cdef class State:
     cdef long long compared_number
     cdef int bound_register
     cdef long long bound
+    # The register that was copied last, and its copy
+    cdef int copied
+    cdef int copy
     # Tables of jumps that were met
     cdef long long[:, ::1] tables
     cdef int table_count
@@ -35,9 +44,11 @@ cdef class State:
     cdef int set(self, int register, long long value) noexcept nogil
     cdef long long get(self, int register) noexcept nogil
     cdef long long load(self, long long place) noexcept nogil
-    cdef int store(self, long long place, int width, long long value) noexcept nogil
-    cdef int forget(self, long long place, int width) noexcept nogil
+    cdef bint is_bounded(self, int register) noexcept nogil
+    cdef int store(self, long long place, int width, long long value, bint through) noexcept nogil
+    cdef int forget(self, long long place, int width, bint is_array) noexcept nogil
+    cdef int forget_registers(self, unsigned long long mask) noexcept nogil
     cdef int clobber(self, unsigned long long mask) noexcept nogil
     cdef bint is_return_address(self, int register) noexcept nogil
     cdef bint moved_return(self) noexcept nogil
-    cdef int call(self, unsigned long long changed) noexcept nogil
+    cdef int call(self, unsigned long long changed, unsigned long long broken, bint is_odd) noexcept nogil

@@ -12,13 +12,12 @@ from walkback.base.bits import WORD
 if cython.compiled:
     from cython.cimports.walkback.code.effects import NONE
     from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, is_vague, joined, made
-    from cython.cimports.walkback.proof.values import Known
+    from cython.cimports.walkback.proof.values import REGISTERS, Known
 else:
     from walkback.code.effects import NONE
     from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, is_vague, joined, made
-    from walkback.proof.values import Known
+    from walkback.proof.values import REGISTERS, Known
 
-_REGISTERS = cython.declare(cython.int, 48)
 _SLOTS = cython.declare(cython.int, 64)
 _SLOTS_FOR_ALL = cython.declare(cython.int, 48)
 """The rest of them is only for registers that are saved."""
@@ -28,6 +27,7 @@ _HEAD = cython.declare(cython.int, 4)
 _RETURN = cython.declare(cython.int, 16)
 """AMD64: the column of the return address, which the call put on the stack."""
 _ALL = cython.declare(cython.ulonglong, WORD)
+_ONE = cython.declare(cython.ulonglong, 1)
 _NO_BOUND = cython.declare(cython.longlong, -1)
 
 
@@ -40,9 +40,12 @@ class State:
         self.registers = 16 if machine.name == "AMD64" else 48 if machine.name == "AArch64" else 32
         self.sp, self.fp, self.ra = machine.sp, machine.fp, machine.ra
         self.entry_offset = machine.entry_sp_to_cfa
+        self.highest = 0 if self.ra == _RETURN else -self.entry_offset
+        self.return_address = made(Known.ENTRY, self.ra, 0)
+        self.signed_return = made(Known.SIGNED, self.ra, 0)
         self.preserved = preserved
         self.watched = watched
-        self.values = memoryview(np.zeros(_REGISTERS, np.int64))
+        self.values = memoryview(np.zeros(REGISTERS, np.int64))
         self.keys = memoryview(np.zeros(_SLOTS, np.int64))
         self.saved = memoryview(np.zeros(_SLOTS, np.int64))
         self.tables = memoryview(np.zeros((_TABLES, 5), np.int64))
@@ -60,9 +63,9 @@ class State:
         self.values[self.sp] = made(Known.CFA, 0, -self.entry_offset)
         self.slots = 0
         self.lost = False
-        self.changed = True
+        self.changed = self.stirred = True
         self.compared = 0
-        self.bound_register = NONE
+        self.bound_register = self.copied = self.copy = NONE
         self.bound = _NO_BOUND
         if self.ra == _RETURN:
             self.keys[0] = made(Known.CFA, 0, -8)
@@ -106,8 +109,9 @@ class State:
             for i in range(self.slots):
                 self.keys[i] = arena[at + 2 * i]
                 self.saved[i] = arena[at + 2 * i + 1]
-        self.changed = True
+        self.changed = self.stirred = True
         self.compared = 0
+        self.copied = self.copy = NONE
         return 0
 
     def join(self, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.bint:
@@ -154,12 +158,14 @@ class State:
         """Give a register a value."""
         if register == self.bound_register:
             self.bound_register = NONE
+        if register == self.copied or register == self.copy:
+            self.copied = self.copy = NONE
         if 0 <= register < self.registers:
             with cython.boundscheck(False):
                 if self.values[register] != value:
                     self.values[register] = value
                     if (self.watched >> register) & 1:
-                        self.changed = True
+                        self.changed = self.stirred = True
         return 0
 
     def get(self, register: cython.int) -> cython.longlong:
@@ -183,54 +189,80 @@ class State:
             return Known.ANY
         return Known.OTHER
 
-    def store(self, place: cython.longlong, width: cython.int, value: cython.longlong) -> cython.int:
-        """Put a value at a place; kept is what was saved, and what leads back to the CFA."""
+    def is_bounded(self, register: cython.int) -> cython.bint:
+        """Whether it was compared with the bound, or is the copy of a register that was, or was copied to it."""
+        if self.bound_register == register:
+            return True
+        other: cython.int = self.copied if register == self.copy else self.copy
+        return other >= 0 and self.bound_register == other and (register == self.copy or register == self.copied)
+
+    def store(
+        self, place: cython.longlong, width: cython.int, value: cython.longlong, through: cython.bint
+    ) -> cython.int:
+        """Put a value at a place, perhaps through a pointer; kept is what was saved, and what leads back to the CFA."""
         kind: cython.int = place & KIND_MASK
         wanted: cython.int = value & KIND_MASK
         if kind == Known.CFA or kind == Known.ALIGNED:
-            self.forget(place, width)
+            self.forget(place, width, through and (wanted < Known.CFA or wanted > Known.SIGNED))
             kept: cython.bint = wanted >= Known.CFA and wanted <= Known.SIGNED and self.slots < _SLOTS
             if (wanted == Known.CONSTANT or wanted == Known.STACK) and self.slots < _SLOTS_FOR_ALL:
                 kept = True
             if wanted >= Known.CFA and wanted <= Known.SIGNED and not kept:
-                self.lost = True
+                self.lost = self.stirred = True
             if kept and width >= 8:
                 self.keys[self.slots] = place
                 self.saved[self.slots] = value
                 self.slots += 1
-                self.changed = True
+                self.changed = self.stirred = True
         elif is_vague(kind):
             if wanted == Known.ENTRY or wanted == Known.SIGNED:
-                self.lost = True
+                self.lost = self.stirred = True
         return 0
 
-    def forget(self, place: cython.longlong, width: cython.int) -> cython.int:
-        """Something else is stored over the bytes from a place on."""
+    def forget(self, place: cython.longlong, width: cython.int, is_array: cython.bint) -> cython.int:
+        """Something else is stored over the bytes from a place on; elements of arrays do not go over what was saved."""
         i: cython.int = 0
+        kind: cython.int
         distance: cython.longlong
         with cython.boundscheck(False):
             while i < self.slots:
                 distance = (self.keys[i] >> OFFSET_SHIFT) - (place >> OFFSET_SHIFT)
-                if -8 < distance < width and (self.keys[i] ^ place) & ((1 << OFFSET_SHIFT) - 1) == 0:
+                kind = self.saved[i] & KIND_MASK
+                if is_array and (kind == Known.ENTRY or kind == Known.SIGNED):
+                    i += 1
+                elif -8 < distance < width and (self.keys[i] ^ place) & ((1 << OFFSET_SHIFT) - 1) == 0:
+                    if kind == Known.ENTRY and self.saved[i] == self.return_address:
+                        # A function puts another address there, at which it will go on when it returns.
+                        self.saved[i] = Known.ANY
+                        self.changed = self.stirred = True
+                        i += 1
+                        continue
                     self.slots -= 1
                     self.keys[i] = self.keys[self.slots]
                     self.saved[i] = self.saved[self.slots]
-                    self.changed = True
+                    self.changed = self.stirred = True
                 else:
                     i += 1
+        return 0
+
+    def forget_registers(self, mask: cython.ulonglong) -> cython.int:
+        """Forget what is known of the bounds and copies of registers."""
+        if self.bound_register >= 0 and (mask >> self.bound_register) & 1:
+            self.bound_register = NONE
+        if self.copied >= 0 and ((mask >> self.copied) | (mask >> self.copy)) & 1:
+            self.copied = self.copy = NONE
         return 0
 
     def clobber(self, mask: cython.ulonglong) -> cython.int:
         """Registers get values that nothing is known of; a stack pointer is still one."""
         register: cython.int = 0
-        if self.bound_register >= 0 and (mask >> self.bound_register) & 1:
-            self.bound_register = NONE
+        self.forget_registers(mask)
         with cython.boundscheck(False):
             while mask and register < self.registers:
                 if mask & 1 and self.values[register] != Known.OTHER:
                     self.values[register] = Known.STACK if register == self.sp else Known.OTHER
                     if (self.watched >> register) & 1:
-                        self.changed = True
+                        self.changed = self.stirred = True
                 mask >>= 1
                 register += 1
         return 0
@@ -239,26 +271,45 @@ class State:
         """Whether a register has the return address of the function."""
         with cython.boundscheck(False):
             value: cython.longlong = self.values[register]
-        return value == made(Known.ENTRY, self.ra, 0) or value == made(Known.SIGNED, self.ra, 0)
+        return value == self.return_address or value == self.signed_return
 
     def moved_return(self) -> cython.bint:
         """Whether the return address is in a register that calls need not keep."""
-        register: cython.int
-        for register in range(self.registers):
-            if not (self.preserved >> register) & 1 and self.is_return_address(register):
-                return True
+        register: cython.int = 0
+        left: cython.ulonglong = ~self.preserved
+        with cython.boundscheck(False):
+            while register < self.registers:
+                if left & 1 and (
+                    self.values[register] == self.return_address or self.values[register] == self.signed_return
+                ):
+                    return True
+                left >>= 1
+                register += 1
         return False
 
-    def call(self, changed: cython.ulonglong) -> cython.int:
+    def call(self, changed: cython.ulonglong, broken: cython.ulonglong, is_odd: cython.bint) -> cython.int:
         """A call came back: what it may change, by the ABI and by its code, is something else.
 
-        Where its code is not known, it may keep the return address: only callers that know that leave it there.
+        Where its code is not known, it may keep the return address: only callers that know that leave it there. The
+        same goes for the CFA where the code is `is_odd`, as the helpers of assembly are.
+        What has to be kept and is `broken` nevertheless was set up or put back for the caller: a part of its
+        prologue or epilogue was outlined.
         """
-        register: cython.int
+        register: cython.int = 0
+        left: cython.ulonglong = changed & ~self.preserved
+        broken &= self.preserved & ~(_ONE << self.sp)
+        if broken:
+            self.lost = self.stirred = True
+        left |= broken
+        self.forget_registers(left)
         with cython.boundscheck(False):
-            for register in range(self.registers):
-                if not (self.preserved >> register) & 1 and (changed >> register) & 1:
-                    keeps: cython.bint = changed == _ALL and self.is_return_address(register)
-                    self.set(register, Known.ANY if keeps else Known.OTHER)
+            while left and register < self.registers:
+                if left & 1 and self.values[register] != Known.OTHER:
+                    keeps: cython.bint = changed == _ALL and (
+                        self.is_return_address(register) or (is_odd and self.values[register] & KIND_MASK == Known.CFA)
+                    )
+                    self.set(register, Known.ANY if keeps or (broken >> register) & 1 else Known.OTHER)
+                left >>= 1
+                register += 1
         self.compared = 0
         return 0

@@ -20,11 +20,13 @@ else:
 
 _VERDICTS = cython.declare(cython.int, 6)
 """Those of `Verdict` or of `Chain`."""
+_REASONS = cython.declare(cython.int, 14)
+"""Those of `Why`."""
 _LONGEST_PATH = cython.declare(cython.int, 64)
 _WIDTH = cython.declare(cython.Py_ssize_t, 5)
-"""A mismatch has a range, a unit, an address, bytes, and the register that is wrong."""
+"""A run has a range, an address, bytes, a verdict, and a cause: the register that is wrong, or why it is not known."""
 _MOST = cython.declare(cython.Py_ssize_t, 1 << 20)
-"""Mismatches of a file that are kept."""
+"""Runs of a file that are kept; the last half of them only of what is wrong."""
 
 
 def as_entered(claims, state, count):
@@ -44,12 +46,12 @@ def _as_entered(claims: Claims, state: State, found: cython.uchar[::1]):
 
 
 def tally(walk, ranges, unit_first, wanted):
-    """Walk through all units: the bytes of each range by verdict, those not known by reason, and what is wrong."""
+    """Walk through all units: the bytes of each range by verdict, those not known by reason, and runs not proved."""
     verdicts = np.zeros((len(ranges.start), _VERDICTS), np.int64)
-    reasons = np.zeros((len(ranges.start), len(Why) if not cython.compiled else 16), np.int64)
-    mismatches = Growing(_WIDTH)
-    _tally(walk, unit_first, wanted, verdicts, reasons, mismatches)
-    return verdicts, reasons, mismatches.rows()
+    reasons = np.zeros((len(ranges.start), _REASONS), np.int64)
+    runs = Growing(_WIDTH)
+    _tally(walk, unit_first, wanted, verdicts, reasons, runs)
+    return verdicts, reasons, runs.rows()
 
 
 @takes_views
@@ -59,7 +61,7 @@ def _tally(
     wanted: cython.const[cython.uchar][::1],
     verdicts: cython.longlong[:, ::1],
     reasons: cython.longlong[:, ::1],
-    mismatches: Growing,
+    runs: Growing,
 ):
     group: cython.Py_ssize_t
     i: cython.Py_ssize_t
@@ -75,7 +77,7 @@ def _tally(
             if walk.run(first, end):
                 for i in range(end - first):
                     if wanted[walk.unit.members[first + i]]:
-                        _sum_up(walk, group, i, verdicts, reasons, mismatches)
+                        _sum_up(walk, i, verdicts, reasons, runs)
                 continue
             for i in range(first, end):
                 number = cython.cast(cython.Py_ssize_t, walk.unit.members[i])
@@ -83,6 +85,7 @@ def _tally(
                     continue
                 verdicts[number, cython.cast(cython.Py_ssize_t, Verdict.UNKNOWN)] += walk.unit.size[number]
                 reasons[number, cython.cast(cython.Py_ssize_t, Why.TOO_COMPLEX)] += walk.unit.size[number]
+                _add(runs, number, walk.unit.start[number], walk.unit.size[number], Verdict.UNKNOWN, Why.TOO_COMPLEX)
 
 
 @cython.cfunc
@@ -104,11 +107,10 @@ def _any(
 @cython.exceptval(-1, check=False)
 def _sum_up(
     walk: Walk,
-    group: cython.Py_ssize_t,
     member: cython.Py_ssize_t,
     verdicts: cython.longlong[:, ::1],
     reasons: cython.longlong[:, ::1],
-    mismatches: Growing,
+    runs: Growing,
 ) -> cython.int:
     """Count the bytes of one range."""
     number: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.unit.members[walk.unit.first + member])
@@ -120,7 +122,7 @@ def _sum_up(
     with cython.boundscheck(False):
         while place < end:
             if not walk.unit.owner[place]:
-                size = walk.code.padding(
+                size = walk.code.filling(
                     cython.cast(cython.Py_ssize_t, pos + place), cython.cast(cython.Py_ssize_t, pos + end)
                 )
                 reasons[number, cython.cast(cython.Py_ssize_t, Why.PADDING if size else Why.DATA)] += max(size, 1)
@@ -134,14 +136,14 @@ def _sum_up(
             verdicts[number, verdict] += size
             if verdict == Verdict.UNKNOWN:
                 reasons[number, walk.unit.what[place]] += size
-            elif verdict == Verdict.WRONG:
+            if verdict != Verdict.PROVED:
                 _add(
-                    mismatches,
+                    runs,
                     number,
-                    group,
                     walk.unit.start[number] + cython.cast(cython.ulonglong, place - walk.unit.base[member]),
                     size,
-                    walk.unit.what[place],
+                    verdict,
+                    walk.unit.what[place] if verdict == Verdict.WRONG or verdict == Verdict.UNKNOWN else 0,
                 )
             place += size
     return 0
@@ -153,20 +155,21 @@ def _sum_up(
 def _add(
     found: Growing,
     number: cython.Py_ssize_t,
-    group: cython.Py_ssize_t,
     address: cython.ulonglong,
-    size: cython.int,
-    what: cython.int,
+    size: cython.longlong,
+    verdict: cython.int,
+    cause: cython.int,
 ) -> cython.int:
-    """Add an instruction to the mismatches, to the last one if it goes on there."""
+    """Add an instruction to the runs, to the last one if it goes on there."""
     last: cython.Py_ssize_t = found.used - _WIDTH
-    if last >= 0 and found.numbers[last] == number and found.numbers[last + 4] == what:
-        if found.numbers[last + 2] + found.numbers[last + 3] == address:
-            found.numbers[last + 3] += size
+    most: cython.Py_ssize_t = _MOST if verdict == Verdict.WRONG else _MOST // 2
+    if last >= 0 and found.numbers[last] == number and found.numbers[last + 1] + found.numbers[last + 2] == address:
+        if found.numbers[last + 3] == verdict and found.numbers[last + 4] == cause:
+            found.numbers[last + 2] += size
             return 0
-    if found.used == _MOST * _WIDTH:
+    if found.used >= most * _WIDTH:
         return 0
-    return found.add(number, group, address, size, what)
+    return found.add(number, address, size, verdict, cause)
 
 
 def states(walk, first, end, addresses):

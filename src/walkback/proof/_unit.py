@@ -246,11 +246,6 @@ class Unit:
         """A call may lead to a place where its state does not fit: decide when all else is walked."""
         return self.doubts.add(place, self.keep(), self.source)
 
-    def flow_to(self, address: cython.ulonglong) -> cython.int:
-        """Come to an address; one outside of the unit is another function, or nothing."""
-        place: cython.longlong = self.place_of(address)
-        return self.flow(place) if place >= 0 else 0
-
     def take_up(self, block: cython.Py_ssize_t) -> cython.int:
         """Let the walk be where a block begins, with its state."""
         self.state.read(self.arena, cython.cast(cython.Py_ssize_t, self.block_state[block]))

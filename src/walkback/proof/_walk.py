@@ -107,6 +107,7 @@ class Walk:
         """Walk one block from its beginning."""
         with cython.boundscheck(False):
             self.unit.take_up(block)
+            self.rows.until = 0
             self.edges.doubt = False
             begin: cython.longlong = self.unit.block_place[block]
             place: cython.longlong = begin
@@ -117,7 +118,7 @@ class Walk:
                     if self.rows.judge(place) == Verdict.WRONG:
                         return self.unit.put_off(place)
                 if place != begin:
-                    if self.unit.is_of_another(place, block):
+                    if (self.unit.head[place] or self.unit.owner[place]) and self.unit.is_of_another(place, block):
                         return self.unit.flow(place)
                     if self.code.targets[at >> 3] >> (at & 7) & 1:
                         # Others will come here: a block begins, in which this walk goes on.
@@ -132,7 +133,11 @@ class Walk:
                     self.unit.verdict[place] = Verdict.UNKNOWN
                     self.unit.what[place] = Why.BAD_CODE
                     return 0
-                self.rows.record(place, flow == Flow.CALL or flow == Flow.CALL_INDIRECT)
+                if self.state.changed or place >= self.rows.until:
+                    self.rows.record(place, flow == Flow.CALL or flow == Flow.CALL_INDIRECT)
+                else:  # nothing changed, neither in the state nor in the table
+                    self.unit.verdict[place] = self.rows.said
+                    self.unit.what[place] = self.rows.cause
                 if not self.edges.step():
                     return 0
                 place += self.edges.one.length
@@ -182,7 +187,7 @@ class Walk:
             while place < self.unit.base[i + 1]:
                 size: cython.int = self.unit.length[place]
                 if not size and not self.unit.owner[place]:
-                    size = self.code.padding(self.unit.code_at + place, self.unit.code_at + self.unit.end)
+                    size = self.code.filling(self.unit.code_at + place, self.unit.code_at + self.unit.end)
                     if size == 0 and self.rows.suppose(place):
                         self.unit.source = -1
                         self.unit.assumed = True

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, S390X, Machine
-from walkback.base.arrays import U64, Bools
+from walkback.base.arrays import U64, Bools, are_among
+from walkback.base.errors import WalkbackError
 from walkback.elf import ElfFile, layout
 from walkback.elf.dynamic import dynamic_entries
 from walkback.proof.ranges import Ranges, range_at
@@ -16,8 +18,8 @@ from walkback.proof.sets import ClaimSets
 from walkback.proof.silent import OWN_CONVENTION
 from walkback.proof.values import CFA_TARGET
 
-_PART = re.compile(r"\.cold(\.\d+)?$")
-"""The name of a part of a function."""
+_PART = re.compile(r"\.(cold|warm)(\.\d+)?$")
+"""The name of a part of a function, as compilers and BOLT give it."""
 
 _ALIGNMENT = {AMD64: 16, AARCH64: 4, S390X: 8}
 """Of functions, in bytes."""
@@ -28,6 +30,7 @@ def find_entries(
     ranges: Ranges,
     ways: U64,
     called: U64,
+    taken: U64,
     named: U64,
     sets: ClaimSets,
     machine: Machine,
@@ -35,10 +38,14 @@ def find_entries(
 ) -> None:
     """What is called is an entry, whatever its first row says, and what has the symbol of a function, among `named`.
 
-    So is a range that no other leads to, if it begins as functions do. Those with rules of their own are none.
+    So is a range that no other leads to, if it begins as functions do and its address is taken, among `taken` or in
+    data: else it may be a part to which a table of jumps leads. Those with rules of their own are none.
     """
-    is_called = np.isin(ranges.start, called)
-    alone = _is_alone(ranges, ways, machine) | ((ranges.is_entry == 0) & np.isin(ranges.start, named))
+    is_called = are_among(ranges.start, called)
+    alone = _is_alone(ranges, ways, machine)
+    if not elf.is_relocatable:
+        alone[alone] = are_among(ranges.start[alone], np.concatenate((taken, _pointers(elf, ranges.start[alone]))))
+    alone |= (ranges.is_entry == 0) & are_among(ranges.start, named)
     is_loader = _is_loader(elf)
     for row in np.flatnonzero(is_called | alone).tolist():
         name = (name_at(int(ranges.start[row])) or "").partition("@")[0]
@@ -61,6 +68,26 @@ def _is_alone(ranges: Ranges, ways: U64, machine: Machine) -> Bools:
     begins = ranges.start % np.uint64(_ALIGNMENT[machine]) == 0
     alone: Bools = (ranges.is_entry == 0) & ~led & begins & (ranges.is_stub == 0) & (ranges.rows > 0)
     return alone
+
+
+def _pointers(elf: ElfFile, wanted: U64) -> U64:
+    """Those of the wanted addresses that the data of a linked file has, or gets when it is loaded."""
+    found = [np.zeros(0, np.uint64)]
+    if not len(wanted):
+        return found[0]
+    word = np.dtype(np.uint64).newbyteorder("<" if elf.byteorder == "little" else ">")
+    for number in np.flatnonzero(elf.sections["flags"] & layout.SHF_ALLOC != 0).tolist():
+        header = elf.sections[number]
+        values = found[0]
+        with contextlib.suppress(WalkbackError):
+            if header["type"] == layout.SHT_RELA:
+                values = elf.entries(number, layout.RELA)["addend"].astype(np.uint64)
+            elif header["flags"] & layout.SHF_WRITE and header["type"] != layout.SHT_DYNAMIC:
+                data = elf.section_data(number, keep=False)
+                values = np.frombuffer(data, word, len(data) // word.itemsize)
+        near = values[(values >= wanted.min()) & (values <= wanted.max())].astype(np.uint64)
+        found.append(near[are_among(near, wanted)])
+    return np.concatenate(found)
 
 
 def _is_loader(elf: ElfFile) -> bool:

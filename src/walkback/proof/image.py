@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,8 +17,10 @@ from walkback.proof.relocate import relocate
 
 _RELATIVE = {layout.EM_X86_64: 8, layout.EM_AARCH64: 1027, layout.EM_S390: 12}
 """The relocation that adds the address at which a file is loaded."""
-_TABLES = (".rodata", ".data.rel.ro", ".lrodata")
-"""Sections that have tables of jumps, by the beginning of their names."""
+_TABLES = re.compile(r".*rodata|\.data\.rel\.ro")
+"""The names of sections that have tables of jumps begin so; BOLT has `.bolt.org.rodata`, a kernel `.init.rodata`."""
+_WORDS = 1 << 64
+"""Addresses there are."""
 _FIRST = 1 << 29
 """The address of the first section of a relocatable file: a number that programs do not use otherwise."""
 _ALIGNMENT = 1 << 12
@@ -68,7 +71,7 @@ def image_of(elf: ElfFile) -> Image:
     executable: list[bool] = []
     base = np.zeros(len(elf.sections) + 1 if elf.is_relocatable else 0, np.uint64)
     for address, contents, is_code in _relocatable_parts(elf, base) if elf.is_relocatable else _linked_parts(elf):
-        if end and address < end[-1]:
+        if (end and address < end[-1]) or address + len(contents) >= _WORDS:
             continue
         start.append(address)
         end.append(address + len(contents))
@@ -123,7 +126,7 @@ def _wanted(elf: ElfFile) -> Iterator[tuple[int, bool]]:
         if header["type"] == layout.SHT_NOBITS or not header["size"]:
             continue
         is_code = bool(header["flags"] & layout.SHF_EXECINSTR)
-        if is_code or elf.section_name(number).startswith(_TABLES):
+        if is_code or _TABLES.match(elf.section_name(number)):
             yield number, is_code
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from walkback.base.arch import Machine
-from walkback.base.arrays import I64, U8, U32, U64, Bools
+from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
 from walkback.dwarf.files import FrameSource
 from walkback.elf import ElfFile, layout
 from walkback.proof import _tally
@@ -20,11 +20,11 @@ from walkback.proof._state import State
 from walkback.proof._walk import Walk
 from walkback.proof.entries import find_entries
 from walkback.proof.image import Image, image_of
+from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
-from walkback.proof.ranges import Ranges, Units, come_back, range_at, together
-from walkback.proof.relocate import UNDEFINED_STEP
+from walkback.proof.ranges import Ranges, Units, range_at, together
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
-from walkback.proof.silent import KEEPS_NOTHING, MARK_OF_OCAML, REWRITING, SILENT, is_silent
+from walkback.proof.silent import KEEPS_NOTHING, MARK_OF_OCAML, REWRITING, SILENT, silent_addresses
 from walkback.proof.values import CFA_BASE, UNDEFINED, Verdict, Way
 from walkback.proof.words import StateWords
 from walkback.symbols import SymbolIndex
@@ -32,6 +32,8 @@ from walkback.symbols.plt import PltNames
 from walkback.table.table import UnwindTable
 
 _NOP = 0x90
+_LARGEST = np.uint64(2**32 - 1)
+"""Bytes that the rows of a function can describe."""
 
 
 @dataclass(slots=True)
@@ -44,13 +46,26 @@ class Proof:
     """Bytes of each range by `Verdict`."""
     reasons: I64
     """Bytes of each range by `Why`, of those that are not known or not reached."""
-    mismatches: U64
-    """Rows of a range, its unit, an address, bytes, and the register that is wrong."""
+    runs: U64
+    """Rows of a range, an address, bytes, a `Verdict`, and its cause, of code that is reached and not proved.
+
+    There are a million at most; half of them are kept for what is wrong.
+    """
     code: U8
     """The bytes of the image."""
     units: Units
     sets: ClaimSets
     walk: Walk
+    absent: U64
+    """Rows of an address and bytes, of the ranges whose code the file does not have."""
+
+    @property
+    def mismatches(self) -> U64:
+        """Rows of a range, its unit, an address, bytes, and the register that is wrong."""
+        wrong = self.runs[self.runs[:, 3] == Verdict.WRONG]
+        member = np.argsort(self.units.members)[wrong[:, 0].astype(np.int64)]
+        unit = np.searchsorted(self.units.first, member, "right") - 1
+        return np.column_stack((wrong[:, 0], unit.astype(np.uint64), wrong[:, 1:3], wrong[:, 4]))
 
     def instructions(self, unit: int) -> list[tuple[int, int, Verdict, int]]:
         """The address, length, verdict and cause of each instruction of a unit that is reached."""
@@ -115,28 +130,6 @@ class Proof:
         return {int(self.sets.target[entry]): entry for entry in entries}
 
 
-def _nothing() -> U64:
-    return np.zeros(0, np.uint64)
-
-
-@dataclass(slots=True)
-class Known:
-    """What is known of the code of a file before it is walked through."""
-
-    silent: U64 = field(default_factory=_nothing)
-    """The addresses of functions that do not come back, sorted."""
-    returning: U64 = field(default_factory=_nothing)
-    """Those of functions that can."""
-    written: U64 = field(default_factory=_nothing)
-    """The registers that each of these changes, as bits."""
-    size: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Its bytes."""
-    named: U64 = field(default_factory=_nothing)
-    """The addresses of data that the code names."""
-    targets: U8 = field(default_factory=lambda: np.zeros(0, np.uint8))
-    """A bit for each byte of the image that is jumped to."""
-
-
 class Prover:
     """The code of one file, against which its tables are proved."""
 
@@ -150,25 +143,9 @@ class Prover:
         return image_of(self.elf)
 
     @cached_property
-    def silent_names(self) -> list[int]:
+    def silent(self) -> list[int]:
         """The addresses of functions that by their names do not come back."""
-        if self.elf.is_relocatable:
-            return list(self._silent_symbols())
-        starts, _, names = PltNames(self.elf).entries()
-        return [start for start, name in zip(starts, names, strict=True) if name and is_silent(name[:-4])]
-
-    def _silent_symbols(self) -> Iterator[int]:
-        """Those of a relocatable file, whose symbols are somewhere in its image."""
-        for table in self.elf.sections_of_type(layout.SHT_SYMTAB):
-            symbols, strings = self.elf.symbols(table), int(self.elf.sections["link"][table])
-            names = self.elf.strings(strings, symbols["name_offset"].tolist())
-            for number, name in enumerate(names):
-                if is_silent(name):
-                    section = int(symbols["section"][number])
-                    if 0 < section < len(self.elf.sections):
-                        yield int(self.image.base[section]) + int(symbols["value"][number])
-                    else:
-                        yield int(self.image.base[-1]) + UNDEFINED_STEP * number
+        return list(silent_addresses(self.elf, self.image))
 
     def prove(
         self,
@@ -196,29 +173,25 @@ class Prover:
         begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0) if len(first) else np.zeros(0, np.bool_)
         ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
         others = ranges.start[ranges.is_entry == 0]
-        seen = scan(Code(self.image, Known()), self.image, ranges, others)
+        seen = scan(Code(self.image, KnownCode()), self.image, ranges, others)
         named = self._functions(seen.ways)
-        find_entries(self.elf, ranges, seen.ways, others[seen.called], named, sets, table.machine, self.name_at)
+        called, taken = others[seen.called], others[seen.taken]
+        find_entries(self.elf, ranges, seen.ways, called, taken, named, sets, table.machine, self.name_at)
         self._drop_parts(ranges, seen.ways)
+        ranges.is_target[are_among(ranges.start, seen.ways[seen.ways[:, 2] == Way.JUMP, 1])] = 1
         ranges.is_unprovable[_saves_above(ranges, sets, table.machine)] = 1
-        last = seen.ways[seen.ways[:, 2] == Way.LAST_CALL, 1]
-        named_silent = self.silent_names
-        if ocaml:
-            chosen = np.array([name in SILENT for name in ocaml], np.bool_)
-            found = self.image.addresses(table.range_start[chosen], table.range_section[chosen])
-            named_silent = [*named_silent, *found.tolist()]
-        may = come_back(ranges, seen.returns, seen.ways, named_silent)
-        outside = last[~np.isin(last, ranges.start)]
-        silent = np.unique(np.concatenate((np.array(named_silent, np.uint64), ranges.start[~may], outside)))
-        back = may & ~np.isin(ranges.start, silent)
-        known = Known(silent, ranges.start[back], seen.written[back], ranges.size[back], seen.named, seen.targets)
+        chosen = np.array([name in SILENT for name in ocaml], np.bool_) if ocaml else np.zeros(len(table), np.bool_)
+        silent_ocaml = self.image.addresses(table.range_start[chosen], table.range_section[chosen])
+        known = known_code(ranges, seen, [*self.silent, *silent_ocaml.tolist()])
         units = together(ranges, seen.ways)
         walk = Walk(Code(self.image, known), claims, state, ranges, units.members, linked)
+        absent = self._absent(table)
         wanted = np.ones(len(ranges.start), np.uint8)
         if only is not None:
             wanted[:] = [self.section_of(start) in only for start in ranges.start.tolist()]
-        verdicts, reasons, mismatches = _tally.tally(walk, ranges, units.first, wanted)
-        return Proof(table.machine, ranges, verdicts, reasons, mismatches, self.image.data, units, sets, walk)
+            absent = absent[[self.section_of(start) in only for start in absent[:, 0].tolist()]]
+        verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, wanted)
+        return Proof(table.machine, ranges, verdicts, reasons, runs, self.image.data, units, sets, walk, absent)
 
     def _names_of_ocaml(self, table: UnwindTable) -> list[str]:
         """The names of the ranges of a table, in a file that has functions of OCaml; else nothing."""
@@ -231,10 +204,8 @@ class Prover:
 
     def _ranges(self, table: UnwindTable, sets: ClaimSets) -> Ranges:
         """The ranges with code, by address."""
-        size = table.range_size.astype(np.int64)
-        start = self.image.addresses(table.range_start, table.range_section)
-        pos = self.image.places(start, size)
-        chosen = np.flatnonzero((pos >= 0) & (size > 0) & (pos == self.image.places(start, np.zeros_like(size))))
+        start, size, pos = self._placed(table)
+        chosen = np.flatnonzero((pos >= 0) & (size > 0))
         number = chosen[np.argsort(start[chosen], kind="stable")]
         start, size = start[number], size[number]
         if len(number):  # of ranges that overlap the first counts, up to where the next begins
@@ -249,7 +220,8 @@ class Prover:
             block=table.range_block[number],
             is_entry=np.zeros(len(number), np.uint8),
             is_stub=self._is_stub(start, size, table.range_block[number]),
-            is_unprovable=np.isin(start, self._rewriting()).astype(np.uint8),
+            is_target=np.zeros(len(number), np.uint8),
+            is_unprovable=are_among(start, self._rewriting()).astype(np.uint8),
             stubs=self.stubs,
             row_offset=table.row_offset,
             row_claims=sets.row_set,
@@ -257,6 +229,17 @@ class Prover:
             pads=pads,
             arguments=self.arguments,
         )
+
+    def _absent(self, table: UnwindTable) -> U64:
+        """The addresses and sizes of the ranges whose code the file does not have."""
+        start, size, pos = self._placed(table)
+        absent = (pos < 0) & (size != 0)
+        return np.stack((start[absent], np.minimum(size[absent].astype(np.uint64), _LARGEST)), axis=1)
+
+    def _placed(self, table: UnwindTable) -> tuple[U64, I64, I64]:
+        """The address and size of each range in the image, and where its code is in the data."""
+        start, size = self.image.addresses(table.range_start, table.range_section), table.range_size.astype(np.int64)
+        return start, size, self.image.places(start, size)
 
     @cached_property
     def stubs(self) -> U64:
@@ -276,10 +259,10 @@ class Prover:
         )
         return np.asarray(has | (block != 0), np.uint8)
 
-    def _rewriting(self) -> list[int]:
+    def _rewriting(self) -> U64:
         """The addresses of functions whose saved registers others write over."""
         found = {place for name in REWRITING for place in self.symbols.lookup(name)}
-        return [self.image_address(section, place) for section, place in found]
+        return np.array([self.image_address(section, place) for section, place in found], np.uint64)
 
     @cached_property
     def landings(self) -> U64:
@@ -327,9 +310,11 @@ class Prover:
             chosen = (section != layout.SHN_UNDEF) & ((kind == layout.STT_FUNC) | (kind == layout.STT_GNU_IFUNC))
             if self.elf.is_relocatable:
                 chosen &= section < len(self.elf.sections)
+            else:
+                chosen &= symbols["size"] > 0  # an empty function may stand where a part of another begins
             address = self.image.addresses(symbols["value"][chosen].astype(np.uint64), section[chosen].astype(np.int32))
             is_local = symbols["info"][chosen] >> 4 == layout.STB_LOCAL
-            found.append(address[~(is_local & np.isin(address, ways[:, 1]))])
+            found.append(address[~(is_local & are_among(address, ways[:, 1]))])
         return np.unique(np.concatenate(found))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U32, U64, Bools
+from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
 from walkback.proof.values import Way
 
 
@@ -25,6 +25,8 @@ class Ranges:
     is_entry: U8
     is_stub: U8
     """Whether it is part of a procedure linkage table."""
+    is_target: U8
+    """Whether others jump to where it begins."""
     is_unprovable: U8
     """Whether what its code does is not all: others write over what it saved, or put something on the stack before."""
     stubs: U64
@@ -91,7 +93,7 @@ def come_back(ranges: Ranges, returns: Bools, ways: U64, silent: Sequence[int]) 
     may = returns.copy()
     leads = ways[ways[:, 2] != Way.LAST_CALL]
     source, target = leads[:, 0].astype(np.int64), range_at(ranges, leads[:, 1])
-    outside = (target < 0) & ~np.isin(leads[:, 1], np.array(silent, np.uint64)) & (leads[:, 2] == Way.JUMP)
+    outside = (target < 0) & ~are_among(leads[:, 1], np.array(silent, np.uint64)) & (leads[:, 2] == Way.JUMP)
     may[source[outside]] = True
     source, target = source[target >= 0], target[target >= 0]
     while True:

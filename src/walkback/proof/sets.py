@@ -12,7 +12,19 @@ from walkback.dwarf.expressions import block_at, chain, part_of, value
 from walkback.dwarf.files import FrameSource
 from walkback.dwarf.others import SideTable, side_table
 from walkback.dwarf.rulewords import KIND_MASK, OFFSET_SHIFT, RuleKind
-from walkback.proof.values import CFA_BASE, CFA_TARGET, INEXPRESSIBLE, UNCHANGED, UNDEFINED, Signature, Why
+from walkback.proof.packed import ID_SHIFT
+from walkback.proof.packed import OFFSET_SHIFT as VALUE_SHIFT
+from walkback.proof.values import (
+    CFA_BASE,
+    CFA_TARGET,
+    INEXPRESSIBLE,
+    REGISTERS,
+    UNCHANGED,
+    UNDEFINED,
+    Known,
+    Signature,
+    Why,
+)
 from walkback.table.rule import Part, PartKind, Rule
 from walkback.table.table import UnwindTable
 
@@ -24,6 +36,10 @@ KEPT = {
 """The registers that calls keep, besides the stack pointer; vector registers of AArch64 as the kernels number them."""
 _GENERAL, _VECTORS = 32, 64
 """AArch64: behind the last general register; the DWARF number of the first vector register, 32 in the kernels."""
+_FAR = 1 << 38
+"""Offsets of the values that kernels keep are smaller."""
+IN_REGISTER, IN_SLOT = 1, 2
+"""The usual forms of a claim: that a register has a value, or that a place in the frame has it."""
 _FEW = 1 << 16
 _MOST_SETS = 1 << 17
 """Distinct sets of claims, and of rules of other registers; compilers come to some thousands."""
@@ -63,6 +79,21 @@ class ClaimSets:
 
     def __len__(self) -> int:
         return len(self.first) - 1
+
+    def usual(self, machine: Machine) -> tuple[U8, I64, I64]:
+        """For each claim its form, if that is a usual one, what has to be there, and in which register or slot."""
+        offset, target = self.offset[:, 0], self.target.astype(np.int64)
+        near = (offset >= -_FAR) & (offset < _FAR)
+        plain = near & (self.signed != Signature.YES) & (target != machine.sp) & (self.offset[:, 1:] == 0).all(axis=1)
+        is_cfa = plain & (target == CFA_TARGET) & (self.base >= 0) & (self.base < REGISTERS) & (self.depth == 0)
+        plain &= (target >= 0) & (target < REGISTERS)
+        is_kept = plain & (self.base == UNCHANGED) & (self.depth == 0) & (offset == 0)
+        is_saved = plain & (self.base == CFA_BASE) & (self.depth == 1)
+        entry = (target << ID_SHIFT) + Known.ENTRY
+        form = np.where(is_saved, IN_SLOT, np.where(is_cfa | is_kept, IN_REGISTER, 0)).astype(np.uint8)
+        wanted = np.where(is_cfa, -offset * (1 << VALUE_SHIFT) + Known.CFA, entry)
+        place = np.where(is_saved, offset * (1 << VALUE_SHIFT) + Known.CFA, np.where(is_cfa, self.base, target))
+        return form, wanted, place
 
     def text(self, entry: int, machine: Machine) -> str:
         """One claim in the notation of rules."""

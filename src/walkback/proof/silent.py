@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+
+from walkback.elf import ElfFile, layout
+from walkback.proof.image import Image
+from walkback.proof.relocate import UNDEFINED_STEP
+from walkback.symbols.plt import PltNames
 
 _NAMES = [
     "abort",
@@ -92,7 +98,6 @@ _NAMES = [
     "rb_unexpected_type",
     "rb_error_frozen_object",
     "rb_out_of_int",
-    "rb_exit",
     "rb_iter_break",
     "rb_name_error",
     "rb_loaderror",
@@ -105,7 +110,6 @@ _NAMES = [
     "png_chunk_error",
     "xalloc_die",
     "obstack_alloc_failed_handler",
-    "logfatal",
     "__ubsan_handle_builtin_unreachable",
     "__ubsan_handle_missing_return",
     "__ubsan_handle_unreachable",
@@ -125,7 +129,6 @@ _NAMES = [
     "__rust_drop_panic",
     "rust_oom",
     "__rust_alloc_error_handler",
-    "_ZN4llvm22report_fatal_errorE",
     "__libc_longjmp",
     "__pthread_unwind",
     "__pthread_unwind_next",
@@ -141,6 +144,9 @@ _SILENT_PARTS = re.compile(
     r"|_ZN4core9panicking\w+|_ZN4core6option\d+(expect|unwrap)_failed\w+|_ZN4core6result\d+unwrap_failed\w+"
     r"|_ZN4core5slice5index\d+slice_\w+_fail\w*|_ZN4core3str\d+slice_error_fail\w*|_ZN5alloc7raw_vec\d+(capacity_overflow|handle_error)\w*"
     r"|_ZN5alloc5alloc18handle_alloc_error\w+|_ZN3std9panicking\w*(begin_panic|rust_panic)\w*|_ZN3std7process(4exit|5abort)\w+"
+    r"|_RI?Nv(Nt)+Cs[0-9A-Za-z]+_(4core(9panicking|6option\d+(expect|unwrap)_failed|6result\d+unwrap_failed"
+    r"|5slice5index\d+slice_\w+_fail|3str\d+slice_error_fail)|5alloc(7raw_vec\d+(capacity_overflow|handle_error)"
+    r"|5alloc18handle_alloc_error)|3std(9panicking\d+(begin_panic|rust_panic)|7process(4exit|5abort)))\w*"
 )
 OWN_CONVENTION = re.compile(
     r"_dl_runtime_(resolve|profile)\w*|_dl_tlsdesc_\w+|__morestack\w*|_start|__restore_rt|_dl_start_user|_dl_fixup_\w+"
@@ -158,6 +164,24 @@ MARK_OF_OCAML = b"\0caml"
 """It is in the names of a file that has such functions."""
 
 
-def is_silent(name: str) -> bool:
+def silent_addresses(elf: ElfFile, image: Image) -> Iterator[int]:
+    """The addresses of functions that by their names do not come back, of a linked file in its linkage table."""
+    if not elf.is_relocatable:
+        starts, _, names = PltNames(elf).entries()
+        yield from (start for start, name in zip(starts, names, strict=True) if name and _is_silent(name[:-4]))
+        return
+    for table in elf.sections_of_type(layout.SHT_SYMTAB):
+        symbols, strings = elf.symbols(table), int(elf.sections["link"][table])
+        for number, name in enumerate(elf.strings(strings, symbols["name_offset"].tolist())):
+            if not _is_silent(name):
+                continue
+            section = int(symbols["section"][number])
+            if 0 < section < len(elf.sections):
+                yield int(image.base[section]) + int(symbols["value"][number])
+            else:
+                yield int(image.base[-1]) + UNDEFINED_STEP * number
+
+
+def _is_silent(name: str) -> bool:
     """Whether a function of this name does not come back."""
     return name in SILENT or _SILENT_PARTS.fullmatch(name) is not None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+REGISTERS = 48
+"""What kernels number as registers, at most."""
 CFA_TARGET = 255
 """In a claim, for the register that is said to be somewhere: the CFA."""
 CFA_BASE = -2

@@ -153,6 +153,11 @@ class Derived(OneLine):
         return self.functions - len({one.fde for one in (*self.uncovered, *self.unwanted)})
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it has every function but those that the consumer does not want."""
+        return not self.uncovered and all(one.reason != CONTRADICTED for one in self.unwanted)
+
+    @property
     def code_bytes(self) -> int:
         """Bytes of the code of all functions."""
         return int(self.table.range_size.sum())

@@ -42,7 +42,7 @@ class Keeping(StrEnum):
     OUTERMOST = "outermost"
     """It has no caller, as `_start`."""
     UNDECIDED = "undecided"
-    """The proof cannot follow it."""
+    """The proof cannot follow it, or the file does not have its code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ class FramePointers(OneLine):
 
     @property
     def bytes(self) -> int:
-        """Of instructions that can be reached."""
-        return int(self._reached.sum())
+        """Of instructions that can be reached, and of functions whose code the file does not have."""
+        return int(self._reached.sum()) + int(self.proof.absent[:, 1].sum())
 
     @property
     def kept_bytes(self) -> int:
@@ -117,13 +117,14 @@ class FramePointers(OneLine):
 
     @property
     def functions(self) -> int:
-        """How many functions have code."""
-        return int(np.count_nonzero(self._reached))
+        """How many functions the file lists."""
+        return int(np.count_nonzero(self._reached)) + len(self.proof.absent)
 
     @cached_property
     def counts(self) -> Counter[str]:
         """Functions by `Keeping`."""
-        return Counter(self._keeping[self._reached > 0].tolist())
+        found = Counter(self._keeping[self._reached > 0].tolist())
+        return found + Counter({Keeping.UNDECIDED.value: len(self.proof.absent)})
 
     @cached_property
     def _is_kept(self) -> Bools:

@@ -9,19 +9,19 @@ from itertools import islice
 
 import numpy as np
 
-from walkback.base.arch import Machine
 from walkback.base.arrays import U64
 from walkback.base.columns import NamedColumns
 from walkback.base.errors import MissingError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.dwarf.files import frame_sources
-from walkback.elf import ElfFile, Input
+from walkback.elf import ElfFile, Input, layout
 from walkback.elf.inputs import raise_first
 from walkback.proof.patterns import Pattern
 from walkback.proof.prove import Proof, Prover
 from walkback.proof.values import CFA_TARGET, Verdict, Why
-from walkback.proof.words import NOT_KNOWN, TITLES, StateWords, register_word
+from walkback.proof.words import NOT_KNOWN, TITLES, register_word
 from walkback.proof.wrong import Wrong, wrong_places
+from walkback.sections.explain import Explained, explain
 from walkback.sections.found import found_elf_files, input_name
 from walkback.sections.pairs import sframe_table
 
@@ -52,7 +52,7 @@ class Mismatch:
     computed: str
     """Where it is."""
     path: tuple[int, ...]
-    """The jumps that lead there, the last first seen."""
+    """The addresses of the jumps that lead there from the function's entry, in their order."""
     pattern: Pattern
     """What kind of mistake it is."""
 
@@ -60,34 +60,6 @@ class Mismatch:
     def message(self) -> str:
         """What is wrong, in words."""
         return f"the table has {TITLES.get(self.what, self.what)} {self.claimed}, the code {self.computed}"
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """One instruction."""
-
-    address: int
-    """In an object the offset in its section."""
-    code: bytes
-    verdict: Verdict
-    what: str | None
-    """Where the table is wrong: `cfa`, `ra`, `fp`, or the name of a register."""
-    why: Why | None
-    """Why the proof does not know."""
-    rule: str
-    """What the table says."""
-    computed: str
-    """What the code does."""
-
-
-def _listed(machine: Machine, places: dict[int, str]) -> str:
-    """Where values are, as `CFA = rsp+16, ra = *(CFA-8)`; registers that are unchanged are left out."""
-    words = [
-        f"{register_word(machine, target)} = {place}"
-        for target, place in places.items()
-        if place not in {"unchanged", "undefined"}
-    ]
-    return ", ".join(words).replace("cfa = ", "CFA = ")
 
 
 @dataclass(repr=False)
@@ -112,8 +84,8 @@ class Verified(OneLine):
 
     @property
     def functions(self) -> int:
-        """How many functions with code the table describes."""
-        return int(np.count_nonzero(self.proof.verdicts.any(axis=1)))
+        """How many functions the table describes."""
+        return int(np.count_nonzero(self.proof.verdicts.any(axis=1))) + len(self.proof.absent)
 
     @cached_property
     def functions_wrong(self) -> int:
@@ -125,17 +97,22 @@ class Verified(OneLine):
         """Those proved at every instruction that can be reached."""
         others = [Verdict.WRONG, Verdict.ASSUMED, Verdict.UNKNOWN]
         doubtful = np.count_nonzero(self.proof.verdicts[:, others].any(axis=1))
-        return self.functions - int(doubtful)
+        return self.functions - int(doubtful) - len(self.proof.absent)
 
     @property
     def bytes(self) -> int:
         """Of the code that the table describes."""
-        return int(self.proof.verdicts.sum())
+        return int(self.proof.verdicts.sum()) + self._absent
 
     @property
     def reached(self) -> int:
         """Those of instructions that can be reached: proved, wrong, assumed and unknown."""
         return self.bytes - self.not_reached
+
+    @property
+    def _absent(self) -> int:
+        """Bytes of functions whose code the file does not have."""
+        return int(self.proof.absent[:, 1].sum())
 
     def _bytes_of(self, verdict: Verdict) -> int:
         return int(self.proof.verdicts[:, verdict].sum())
@@ -158,7 +135,7 @@ class Verified(OneLine):
     @property
     def unknown(self) -> int:
         """Bytes of instructions at which the proof cannot decide; `reasons` has why."""
-        return self._bytes_of(Verdict.UNKNOWN)
+        return self._bytes_of(Verdict.UNKNOWN) + self._absent
 
     @property
     def not_reached(self) -> int:
@@ -169,6 +146,7 @@ class Verified(OneLine):
     def reasons(self) -> dict[str, int]:
         """The bytes of `unknown` and `not_reached` by reason."""
         found = self.proof.reasons.sum(axis=0)
+        found[Why.NO_CODE] += self._absent
         return {why.name.lower().replace("_", "-"): int(found[why]) for why in Why if found[why]}
 
     @cached_property
@@ -227,51 +205,18 @@ class Verified(OneLine):
         )
 
     def places_of(self, wanted: str) -> list[int]:
-        """The addresses in the image of a function, given by its name, or in a linked file by an address in it."""
+        """Addresses in the image: of the functions of a name, or the one that is given, as `0x1234` or `.text+0x12`."""
         proof, prover = self.proof, self.prover
-        try:
-            found = {(-1, int(wanted, 0))} if not prover.elf.is_relocatable else set()
-        except ValueError:
-            found = set()
-        found = found or _named(prover, wanted)
-        places = [prover.image_address(section, place) for section, place in found]
-        return sorted(place for place in places if proof.unit_of(place) is not None)
+        given = _given(prover.elf, wanted)
+        places = [prover.image_address(section, place) for section, place in given or _named(prover, wanted)]
+        return sorted(place for place in places if place < 2**64 and proof.unit_of(place) is not None)
 
     def explain(self, function: int) -> Iterator[Explained]:
         """Each instruction of the function that holds an address, with the rule and what the code does.
 
         The address is one of the image, as `places_of` gives it.
         """
-        unit = self.proof.unit_of(function)
-        if unit is None:
-            return
-        number = int(np.searchsorted(self.proof.ranges.start, function, "right")) - 1
-        start, size = int(self.proof.ranges.start[number]), int(self.proof.ranges.size[number])
-        inside = [one for one in self.proof.instructions(unit) if start <= one[0] < start + size]
-        states = self.proof.states_at(unit, [address for address, _, _, _ in inside])
-        pos = int(self.proof.ranges.pos[number]) - start
-        for (address, length, verdict, cause), state in zip(inside, states, strict=True):
-            yield Explained(
-                address=self.prover.section_of(address)[1],
-                code=self.prover.image.data[pos + address : pos + address + length].tobytes(),
-                verdict=verdict,
-                what=register_word(self.proof.machine, cause) if verdict is Verdict.WRONG else None,
-                why=Why(cause) if verdict is Verdict.UNKNOWN else None,
-                rule=self._rule(number, address),
-                computed=self._words(number, address, state),
-            )
-
-    def _rule(self, number: int, address: int) -> str:
-        """What the table claims, in the notation of rules; registers that are unchanged are left out."""
-        claims = self.proof.claims_at(number, address)
-        return _listed(self.proof.machine, claims)
-
-    def _words(self, number: int, address: int, state: StateWords | None) -> str:
-        """What the code has for each of these."""
-        if state is None:
-            return NOT_KNOWN
-        claims = self.proof.claims_at(number, address)
-        return _listed(self.proof.machine, {target: state.where(target) for target in claims})
+        return explain(self.proof, self.prover, function)
 
 
 def verify(source: Input, *, table: str | None = None, function: str | None = None) -> Iterator[Verified]:
@@ -337,3 +282,18 @@ def _named(prover: Prover, function: str) -> set[tuple[int, int]]:
     """The section, -1 in a linked file, and the place of each function of a name."""
     found = {*prover.symbols.lookup(function), *prover.symbols.lookup_shown(function)}
     return {(section if prover.elf.is_relocatable else -1, place) for section, place in found}
+
+
+def _given(elf: ElfFile, wanted: str) -> set[tuple[int, int]]:
+    """The sections, -1 in a linked file, and the place of an address; in an object one without a section is in all."""
+    name, plus, number = wanted.rpartition("+")
+    try:
+        place = int(number, 0)
+    except ValueError:
+        return set()
+    if place < 0 or bool(name) != bool(plus) or (name and not elf.is_relocatable):
+        return set()
+    if not elf.is_relocatable:
+        return {(-1, place)}
+    executable = np.flatnonzero(elf.sections["flags"] & layout.SHF_EXECINSTR != 0).tolist()
+    return {(one, place) for one in (elf.sections_named(name) if name else executable)}

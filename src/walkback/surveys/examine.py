@@ -242,8 +242,9 @@ def _compared(found: _Examined, elf: ElfFile) -> dict[str, Any]:
 
 
 def _add_proofs(found: _Examined, elf: ElfFile) -> None:
-    """Whether the machine code agrees with the tables."""
+    """Whether the machine code agrees with the tables; a function that is wrong in several is listed once."""
     errors: list[str] = []
+    listed: set[tuple[str | None, int]] = set()
     with _kept(errors):
         for one in verified_tables(elf):
             totals = ("functions", "functions_proved", "functions_wrong", "bytes", *layout.VERDICTS)
@@ -251,6 +252,9 @@ def _add_proofs(found: _Examined, elf: ElfFile) -> None:
             reasons = dict.fromkeys(layout.REASONS, 0) | reasons
             found.add("proofs", source=one.table, **{name: getattr(one, name) for name in totals}, **reasons)
             for wrong in one.worst(LISTED):
+                if (wrong.section, wrong.start) in listed:
+                    continue
+                listed.add((wrong.section, wrong.start))
                 found.add(
                     "functions",
                     about="wrong",

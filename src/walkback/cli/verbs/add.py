@@ -80,9 +80,9 @@ def add(
     options = {"version": version, "section": section, "verify": verify, "repair": repair}
 
     def work(file: str, listed: Binary | None = None) -> int:
-        uncovered = False
+        is_whole = True
         for added in _added(file, listed, output, consumer, options):
-            uncovered = uncovered or bool(added.derived.uncovered)
+            is_whole = is_whole and added.derived.is_whole
             total.count(added)
             with account(output):
                 if as_json:
@@ -92,7 +92,7 @@ def add(
                     click.echo(_line(added))
                 else:
                     _print_account(added, output or file, limit)
-        return EXIT_FINDINGS if strict and uncovered else EXIT_FINE
+        return EXIT_FINDINGS if strict and not is_whole else EXIT_FINE
 
     def of_file(file: str) -> int:
         return _of_folder(file, work, total) if os.path.isdir(file) else for_each_file([file], work)
@@ -208,6 +208,7 @@ def _line(added: Added) -> str:
 
 def _print_account(added: Added, target: str, limit: int) -> None:
     print_derived(added.derived, limit)
-    click.echo(f"  proved: the same rule at every address; written to {printable(target)}")
+    other = " but those repaired" if added.derived.mended else ""
+    click.echo(f"  proved: the same rule at every address{other}; written to {printable(target)}")
     for note in added.notes:
         click.echo(f"  note: {note}")

@@ -98,7 +98,7 @@ def derive(
             _write(made, output, relocs)
             with account(output):
                 _print(made, limit, as_json)
-            return EXIT_FINDINGS if strict and made.uncovered else EXIT_FINE
+            return EXIT_FINDINGS if strict and not made.is_whole else EXIT_FINE
 
     ctx.exit(for_each_file([file], work))
 

@@ -10,6 +10,7 @@ from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import functions, sections
 from walkback.cli.coverage import LIMIT
+from walkback.cli.explaining import print_explained
 from walkback.cli.mismatches import mismatch_line
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, FILE, JSON, for_each_file, guarded
 from walkback.cli.paths import STREAM, standard_input
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
     from walkback.sections.verify import Mismatch, Verified
 
 
-@verb("walkback verify hello", "walkback verify --table .sframe --json a.out")
+@verb("walkback verify hello", "walkback verify --explain main hello")
 @FILE
 @click.option("--table", metavar="NAME", help="Only the table in this section.", shell_complete=sections)
 @click.option("--function", metavar="NAME", help="Only this function.", shell_complete=functions)
 @click.option(
     "--explain",
     metavar="FUNCTION",
-    help="Show each instruction of this function, given by its name or an address in it.",
+    help="Show each instruction of this function, given by its name or an address, as 0x1234 or .text+0x12.",
     shell_complete=functions,
 )
 @click.option("--frame-pointers", is_flag=True, help="Show whether the code keeps the chain of frame pointers.")
@@ -53,45 +54,58 @@ def verify(
 ) -> None:
     """Prove unwind tables against the machine code they describe.
 
-    FILE is an ELF file, an archive, or a package: deb, rpm, wheel or tar.
+    FILE is an ELF file, such as a program, an object or a kernel module, or an archive or a package: deb, rpm, wheel
+    or tar.
 
     For each instruction of each function, the machine code shows where the caller's frame is. A table is proved where
-    its rule agrees. This assumes that functions begin as the ABI says, that callees keep the registers that the ABI
-    says, and that nothing else writes to the places where registers are saved.
+    its rule agrees. A proof assumes that functions begin as the ABI says, callees keep the registers that the ABI says,
+    and nothing else writes to the places where registers are saved.
 
     --frame-pointers shows instead, for AMD64 and AArch64, which functions link their frame at every call and use the
     frame pointer for nothing else. The exit status is 0 if 99 % of the code is in such functions or in leaves.
     """
-    import json
-
+    from walkback.sections.verify import RESTS_ON
     from walkback.sections.verify import verify as verified_tables
 
-    if frame_pointers and (table or function or explain):
-        message = "--frame-pointers is about whole files: it takes no --table, --function or --explain"
-        raise click.UsageError(message)
-
-    if weight is not None and not frame_pointers:
-        message = "--weight is for --frame-pointers"
-        raise click.UsageError(message)
+    _refuse_together(function, explain, weight, frame_pointers=frame_pointers, table=table)
     if frame_pointers:
         ctx.exit(_frame_pointers(files, weight, limit, as_json=as_json))
 
+    printed: list[str] = []
+
     def work(file: str) -> int:
-        status = EXIT_FINE
         if explain is not None:
-            return _explain(file, table, explain)
+            return print_explained(file, table, explain, as_json=as_json)
+        status = EXIT_FINE
         for verified in verified_tables(file, table=table, function=function):
             if as_json:
-                for one in verified.mismatches:
-                    click.echo(json.dumps(_mismatch_object(verified, one)))
-                click.echo(json.dumps(_file_object(verified)))
+                _print_objects(verified)
             else:
+                printed.append(verified.table)
                 _print(verified, limit)
             if verified.wrong:
                 status = EXIT_FINDINGS
         return status
 
-    ctx.exit(for_each_file(files, work))
+    status = for_each_file(files, work)
+    if printed:
+        click.echo(f"A proof assumes that {RESTS_ON}.")
+    ctx.exit(status)
+
+
+def _refuse_together(
+    function: str | None, explain: str | None, weight: str | None, *, frame_pointers: bool, table: str | None
+) -> None:
+    """Refuse options that do not go together."""
+    message = None
+    if frame_pointers and (table or function or explain):
+        message = "--frame-pointers is about whole files: it takes no --table, --function or --explain"
+    elif function is not None and explain is not None:
+        message = "--explain shows one function: it takes no --function"
+    elif weight is not None and not frame_pointers:
+        message = "--weight is for --frame-pointers"
+    if message:
+        raise click.UsageError(message)
 
 
 def _frame_pointers(files: Sequence[str], weight: str | None, limit: int, *, as_json: bool) -> int:
@@ -117,40 +131,12 @@ def _frame_pointers(files: Sequence[str], weight: str | None, limit: int, *, as_
     return status or for_each_file(files, work)
 
 
-def _explain(file: str, table: str | None, wanted: str) -> int:
-    """Print each instruction of a function, from each table."""
-    from walkback.base.errors import MissingError
-    from walkback.cli.disassembly import texts
-    from walkback.proof.values import Verdict
-    from walkback.sections.verify import verify as verified_tables
-
-    status, found = EXIT_FINE, False
-    for verified in verified_tables(file, table=table):
-        text = texts(verified.proof.machine)
-        for place in verified.places_of(wanted):
-            found = True
-            click.echo(printable(f"{verified.file}: {verified.table}: {wanted}"))
-            before = None
-            for one in verified.explain(place):
-                rule = "" if one.rule == before else one.rule
-                before = one.rule
-                name = one.verdict.name.lower()
-                click.echo(f"  {one.address:#x}  {name:<8} {text(one.code, one.address):<36} {rule}".rstrip())
-                if one.verdict is Verdict.WRONG:
-                    status = EXIT_FINDINGS
-                    click.echo(f"    wrong {one.what}; the code has {one.computed}")
-                elif one.why is not None:
-                    click.echo(f"    {one.why.name.lower().replace('_', '-')}")
-    if not found:
-        raise MissingError(f"no table describes {wanted}", file=file)
-    return status
-
-
 def _print(verified: Verified, limit: int) -> None:
     click.echo(printable(f"{verified.file}: {verified.table}"))
     found = f"{verified.functions_proved} proved, {verified.functions_wrong} wrong"
     code = f"{counted(verified.reached, 'byte')} of instructions: {_shares(verified)}"
-    click.echo(f"  {counted(verified.functions, 'function')}: {found}; {code}")
+    rest = f"; {counted(verified.not_reached, 'byte')} of padding or data" if verified.not_reached else ""
+    click.echo(f"  {counted(verified.functions, 'function')}: {found}; {code}{rest}")
     for why, size in verified.reasons.items():
         if why not in {"padding", "data"}:
             click.echo(f"  unknown: {why}: {counted(size, 'byte')}")
@@ -171,6 +157,14 @@ def _shares(verified: Verified) -> str:
     }
     shown = [f"{percent(size, verified.reached)} {name}" for name, size in parts.items() if size]
     return ", ".join(shown) if shown else "none"
+
+
+def _print_objects(verified: Verified) -> None:
+    import json
+
+    for one in verified.mismatches:
+        click.echo(json.dumps(_mismatch_object(verified, one)))
+    click.echo(json.dumps(_file_object(verified)))
 
 
 def _mismatch_object(verified: Verified, one: Mismatch) -> dict[str, Any]:

@@ -163,8 +163,9 @@ def _system(word: cython.uint, out: Instruction) -> cython.int:
         clobber_general(word, out)
         if word & (1 << 22):  # mrrs
             clobber_general(word + 1, out)
-    elif word & 0x7FFFFAFF == 0x5503427F or word & 0x7FFFFFE0 == 0x551B4240:
-        out.clobbers |= _ALL_VECTORS  # smstart and smstop, and SVCR: the vector registers become zero
+    elif word & 0x7FFFFBFF == 0x5503437F or word & 0x7FFFFFE0 == 0x551B4240:
+        # smstart, and SVCR: the vector registers become zero. smstop does so only where smstart was before.
+        out.clobbers |= _ALL_VECTORS
     elif word & 0x7FFFFFE0 == 0x550B7420 or word & 0x7FFFFFE0 == 0x550B7480:
         out.effect = Effect.STORE  # dc zva, dc gzva: how much they clear depends on the machine
         out.index = or_none(word & 31)

@@ -60,13 +60,10 @@ def decode(
     at: cython.Py_ssize_t = pos
     prefix: cython.uint = 0
     while at < stop:
-        byte: cython.uint = code[at]
-        if byte & 0xF0 == 0x40:
-            prefix = (prefix & ~has.ANY_REX) | has.REX | (byte & 15)
-        elif _PREFIXES[byte]:
-            prefix = (prefix & ~has.ANY_REX) | _PREFIXES[byte]
-        else:
+        found: cython.uint = _PREFIXES[code[at]]
+        if not found:
             break
+        prefix = (prefix & ~has.ANY_REX) | found
         at += 1
     if at < stop:
         at = _opcode(code, at, stop, prefix, out)
@@ -135,13 +132,11 @@ def _one_byte(
             return _CUT_OFF
         modrm = code[at]
         at = _operand(code, at, stop, prefix, out)
-        if (opcode == 0xF6 or opcode == 0xF7) and modrm & 0x30 == 0:
+        if kind & shape.GROUP and modrm & 0x30 == 0:
             kind |= shape.IMM8 if opcode == 0xF6 else shape.IMM_Z
-    size: cython.int = _size_of_immediate(kind, prefix)
-    if opcode == 0xE8 or opcode == 0xE9:
-        size = 4
-    elif opcode & 0xFC == 0xA0:
-        size = 4 if prefix & has.ADDRESS_32 else 8
+    size: cython.int = 0
+    if kind & shape.NUMBER:
+        size = _size_of_number(kind, prefix)
     if at > stop - size:
         return _CUT_OFF
     if kind & shape.WRITES:
@@ -177,9 +172,9 @@ def _two_bytes(
             at += 1
         else:
             at = _operand(code, at, stop, prefix, out)
-    size: cython.int = _size_of_immediate(kind, prefix)
-    if opcode & 0xF0 == 0x80:
-        size = 4
+    size: cython.int = 0
+    if kind & shape.NUMBER:
+        size = _size_of_number(kind, prefix)
     elif opcode == 0x78 and prefix & (has.DATA_16 | has.REPNE):
         size = 2  # extrq, insertq
     if at > stop - size:
@@ -340,11 +335,15 @@ def _number(
     """A signed number of `size` bytes."""
     i: cython.int
     value: cython.ulonglong = 0
+    if size == 0:
+        return 0
+    if size == 1:
+        return cython.cast(cython.longlong, code[at]) - (256 if code[at] & 0x80 else 0)
     for i in range(size):
         value |= cython.cast(cython.ulonglong, code[at + i]) << (8 * i)
     if size == 8:
         return as_signed(value)
-    if size and value >> (8 * size - 1):
+    if value >> (8 * size - 1):
         return cython.cast(cython.longlong, value) - (cython.cast(cython.longlong, 1) << (8 * size))
     return cython.cast(cython.longlong, value)
 
@@ -354,8 +353,9 @@ def _number(
 @cython.nogil
 @cython.exceptval(check=False)
 @cython.boundscheck(False)
-def _size_of_immediate(kind: cython.uint, prefix: cython.uint) -> cython.int:
-    size: cython.int = 0
+def _size_of_number(kind: cython.uint, prefix: cython.uint) -> cython.int:
+    """Bytes of an immediate, or of the distance or address that stands there."""
+    size: cython.int = 4 if kind & shape.NEAR else 0
     if kind & shape.IMM8:
         size += 1
     if kind & shape.IMM16:
@@ -364,4 +364,6 @@ def _size_of_immediate(kind: cython.uint, prefix: cython.uint) -> cython.int:
         size += 2 if prefix & (has.DATA_16 | has.REX_W) == has.DATA_16 else 4
         if kind & shape.IMM_V and prefix & has.REX_W:
             size += 4
+    if kind & shape.ADDRESS:
+        size += 4 if prefix & has.ADDRESS_32 else 8
     return size

@@ -22,7 +22,7 @@ if cython.compiled:
         push,
     )
     from cython.cimports.walkback.code.effects import NONE, Effect, Flow
-    from cython.cimports.walkback.code.filling import clobber, store
+    from cython.cimports.walkback.code.filling import clobber, load_table, store
 else:
     from walkback.code._instruction import Instruction
     from walkback.code.amd64 import opcodes as shape
@@ -41,7 +41,7 @@ else:
         push,
     )
     from walkback.code.effects import NONE, Effect, Flow
-    from walkback.code.filling import clobber, store
+    from walkback.code.filling import clobber, load_table, store
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _HALF = cython.declare(cython.longlong, WORD >> 32)
@@ -58,10 +58,10 @@ def special(
         if opcode < 0x58:
             return push(register, prefix, out)
         return pop(register, prefix, out)
-    if opcode == 0x80 or opcode == 0x81 or opcode == 0x83:
-        return _sum_with_number(opcode, modrm, prefix, number, out)
     if opcode == 0x63 or 0x86 < opcode < 0x8E or 0x90 <= opcode <= 0x99 or 0xB8 <= opcode < 0xC0:
         return _move(opcode, modrm, prefix, number, out)
+    if opcode == 0x80 or opcode == 0x81 or opcode == 0x83:
+        return _sum_with_number(opcode, modrm, prefix, number, out)
     if opcode & 0xF0 == 0x70 or opcode >= 0xC2:
         return _flow(opcode, modrm, prefix, number, out)
     if opcode == 0x8F:
@@ -183,44 +183,55 @@ def _move(
 ) -> cython.int:
     """mov, movsxd, lea, xchg, cdqe, cqo."""
     whole: cython.bint = prefix & has.REX_W != 0
+    if opcode >= 0x90:
+        return _move_plain(opcode, prefix, number, out)
     reg: cython.int = of_reg(0, modrm, prefix)
-    rm: cython.int = of_rm(0, modrm, prefix)
-    low: cython.int = of_opcode(0, opcode, prefix)
-    if opcode == 0x98:
-        make_only(Effect.EXTEND, registers.RAX, registers.RAX, out)
-    elif opcode == 0x99:
-        clobber(registers.RDX, out)
-    elif opcode >= 0xB8:
-        make_only(Effect.CONSTANT, low, NONE, out)
-        out.offset = number if whole else number & _HALF
-    elif opcode >= 0x90:
-        if low == registers.RAX:
-            return 0
-        if whole:
-            return make_only(Effect.EXCHANGE, registers.RAX, low, out)
-        clobber(registers.RAX, out)
-        clobber(low, out)
+    if modrm < 0xC0 and (opcode == 0x8B or opcode == 0x63):
+        if opcode == 0x8B and whole and out.index == NONE:
+            return make_only(Effect.LOAD, reg, NONE, out)
+        if prefix & has.DATA_16:
+            return clobber(reg, out)
+        load_table(reg, 8 if whole and opcode == 0x8B else 4, opcode == 0x63, out)
     elif opcode == 0x8D:
         if modrm >= 0xC0:
             out.flow = Flow.BAD
         elif whole and prefix & has.ADDRESS_32 == 0:
             make_only(Effect.ADD if out.index == NONE else Effect.ADD_REGISTERS, reg, NONE, out)
+        else:
+            clobber(reg, out)
     elif opcode == 0x89 and modrm < 0xC0:
-        if whole:
-            out.first = reg
+        store(reg if whole else NONE, operand_width(0, prefix), out)
     elif modrm >= 0xC0:
+        rm: cython.int = of_rm(0, modrm, prefix)
         if opcode == 0x87:
             return make_only(Effect.EXCHANGE, rm, reg, out) if whole else 0
         if opcode == 0x89:
             reg, rm = rm, reg
         make_only(Effect.COPY if whole and opcode != 0x63 else Effect.EXTEND, reg, rm, out)
-    elif opcode == 0x8B and whole and out.index == NONE:
-        make_only(Effect.LOAD, reg, NONE, out)
-    elif opcode == 0x8B or opcode == 0x63:
-        if prefix & has.DATA_16 == 0:
-            make_only(Effect.LOAD_TABLE, reg, NONE, out)
-            out.width = 8 if whole and opcode == 0x8B else 4
-            out.signed = opcode == 0x63
+    return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _move_plain(opcode: cython.uint, prefix: cython.uint, number: cython.longlong, out: Instruction) -> cython.int:
+    """Moves without ModRM: mov of a number, xchg, cdqe, cqo."""
+    whole: cython.bint = prefix & has.REX_W != 0
+    low: cython.int = of_opcode(0, opcode, prefix)
+    if opcode >= 0xB8:
+        make_only(Effect.CONSTANT, low, NONE, out)
+        out.offset = number if whole else number & _HALF
+    elif opcode == 0x98:
+        make_only(Effect.EXTEND, registers.RAX, registers.RAX, out)
+    elif opcode == 0x99:
+        clobber(registers.RDX, out)
+    elif low == registers.RAX:
+        return 0
+    elif whole:
+        return make_only(Effect.EXCHANGE, registers.RAX, low, out)
+    else:
+        clobber(registers.RAX, out)
+        clobber(low, out)
     return 0
 
 

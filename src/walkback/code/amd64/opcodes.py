@@ -33,6 +33,14 @@ WIDE = 2048
 """A vector is stored."""
 SPECIAL = 4096
 """The decoder knows more about it."""
+NEAR = 8192
+"""A distance of 4 bytes."""
+ADDRESS = 16384
+"""An address."""
+GROUP = 32768
+"""Whether an immediate is there depends on ModRM's reg."""
+NUMBER = IMM8 | IMM16 | IMM_Z | IMM_V | NEAR | ADDRESS | GROUP
+"""Whether anything can stand behind ModRM."""
 WRITES = RM | REG | AX | LOW | WIDE
 """Whether anything is written that `SPECIAL` does not have to find."""
 
@@ -54,7 +62,7 @@ def one_byte_opcodes() -> U16:
         map_[number] = BAD
     for number in range(0x50, 0x60):
         map_[number] = SPECIAL
-    map_[0x63] = MODRM | REG | SPECIAL
+    map_[0x63] = MODRM | SPECIAL
     map_[0x68], map_[0x6A] = IMM_Z | SPECIAL, IMM8 | SPECIAL
     map_[0x69], map_[0x6B] = MODRM | REG | IMM_Z, MODRM | REG | IMM8
     for number in (0x6C, 0x6D, 0x6E, 0x6F, 0xA4, 0xA5, 0xA6, 0xA7, 0xAA, 0xAB, 0xAC, 0xAD, 0xAE, 0xAF):
@@ -64,14 +72,14 @@ def one_byte_opcodes() -> U16:
     map_[0x80], map_[0x81], map_[0x83] = (MODRM | SPECIAL | one for one in (IMM8 | BYTE, IMM_Z, IMM8))
     map_[0x84], map_[0x85] = MODRM | BYTE, MODRM
     map_[0x86], map_[0x87] = MODRM | RM | REG | BYTE, MODRM | RM | REG | SPECIAL
-    map_[0x88], map_[0x89] = MODRM | RM | BYTE, MODRM | RM | SPECIAL
-    map_[0x8A], map_[0x8B] = MODRM | REG | BYTE, MODRM | REG | SPECIAL
-    map_[0x8C], map_[0x8D], map_[0x8E], map_[0x8F] = MODRM | RM, MODRM | REG | SPECIAL, MODRM, MODRM | SPECIAL
+    map_[0x88], map_[0x89] = MODRM | RM | BYTE, MODRM | SPECIAL
+    map_[0x8A], map_[0x8B] = MODRM | REG | BYTE, MODRM | SPECIAL
+    map_[0x8C], map_[0x8D], map_[0x8E], map_[0x8F] = MODRM | RM, MODRM | SPECIAL, MODRM, MODRM | SPECIAL
     for number in range(0x90, 0x98):
         map_[number] = SPECIAL
     map_[0x98], map_[0x99], map_[0x9C], map_[0x9D], map_[0x9F] = SPECIAL, SPECIAL, SPECIAL, SPECIAL, AX
     for number in range(0xA0, 0xA4):
-        map_[number] = SPECIAL
+        map_[number] = ADDRESS | SPECIAL
     map_[0xA8], map_[0xA9] = IMM8 | BYTE, IMM_Z
     for number in range(0xB0, 0xB8):
         map_[number] = IMM8 | LOW | BYTE
@@ -93,9 +101,9 @@ def one_byte_opcodes() -> U16:
     for number in range(0xE0, 0xE4):
         map_[number] = IMM8 | SPECIAL
     map_[0xE4], map_[0xE5], map_[0xE6], map_[0xE7] = AX | IMM8, AX | IMM8, IMM8, IMM8
-    map_[0xE8], map_[0xE9], map_[0xEB], map_[0xEC], map_[0xED] = SPECIAL, SPECIAL, IMM8 | SPECIAL, AX, AX
+    map_[0xE8], map_[0xE9], map_[0xEB], map_[0xEC], map_[0xED] = NEAR | SPECIAL, NEAR | SPECIAL, IMM8 | SPECIAL, AX, AX
     map_[0xF4] = SPECIAL
-    map_[0xF6], map_[0xF7] = MODRM | BYTE | SPECIAL, MODRM | SPECIAL
+    map_[0xF6], map_[0xF7] = MODRM | GROUP | BYTE | SPECIAL, MODRM | GROUP | SPECIAL
     map_[0xFE], map_[0xFF] = MODRM | BYTE | SPECIAL, MODRM | SPECIAL
     return np.array(map_, np.uint16)
 
@@ -110,7 +118,7 @@ def two_byte_opcodes() -> U16:
     for number in (0x05, 0x07, 0x0B, 0x31, 0x32, 0x33, 0x34, 0xA0, 0xA1, 0xA2, 0xA8, 0xA9):
         map_[number] = SPECIAL
     for number in range(0x80, 0x90):
-        map_[number] = SPECIAL
+        map_[number] = NEAR | SPECIAL
     for number in (0x02, 0x03, *range(0x40, 0x51), 0xAF, 0xB2, 0xB4, 0xB5, 0xBC, 0xBD, 0xBE, 0xBF, 0xD7):
         map_[number] = MODRM | REG
     for number in range(0x90, 0xA0):

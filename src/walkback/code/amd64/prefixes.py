@@ -21,4 +21,5 @@ VVVV = 16
 
 PREFIXES = {0x66: DATA_16, 0xF3: REP, 0xF2: REPNE, 0x64: ELSEWHERE, 0x65: ELSEWHERE, 0x67: ELSEWHERE | ADDRESS_32}
 PREFIXES |= dict.fromkeys((0xF0, 0x26, 0x2E, 0x36, 0x3E), OTHER)
-"""What each byte says that is a prefix, apart from REX."""
+PREFIXES |= {0x40 | bits: REX | bits for bits in range(16)}
+"""What each byte says that is a prefix."""

@@ -62,6 +62,8 @@ def between(kind: cython.uint, word: cython.ulonglong, place: cython.int, out: I
         return combine(Effect.ADD_REGISTERS, one, one, two, out)
     if does == Does.SUBTRACT:
         return combine(Effect.SUBTRACT, one, one, two, out)
+    if does == Does.SUBTRACT_HALF:
+        return combine(Effect.SUBTRACT, one, one, NONE, out)
     if does == Does.ADD_THREE:
         return combine(Effect.ADD_REGISTERS, one, two, three, out)
     if does == Does.SUBTRACT_THREE:

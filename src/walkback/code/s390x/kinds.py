@@ -65,6 +65,8 @@ class Does(IntEnum):
     SHIFT_LEFT = 0x1A
     CLEAR = 0x1B
     """xgr, which clears where both fields are the same."""
+    SUBTRACT_HALF = 0x1C
+    """Subtract the lower half of a register."""
     # With a number, of 16 bits unless it says so.
     ADD = 0x20
     ADD_TO = 0x21

@@ -150,11 +150,12 @@ _OPCODES: dict[int, tuple[tuple[str, int], ...]] = {
         ("EA EB", R1 | PAIR1),
     ),
     0xB9: (
-        ("00 01 03 05-07 0C 0F-11 13 17-1C 1F 26 27", R1),
+        ("00 01 03 05-07 0C 0F-11 13 17 18 1A 1C 1F 26 27", R1),
         ("02", Does.TEST | _bytes(8)),
         ("04", Does.COPY),
         ("08 0A", Does.ADD_REGISTERS),
         ("09 0B", Does.SUBTRACT),
+        ("19 1B", Does.SUBTRACT_HALF),
         ("0D 1D 86 87 96 97 83 EC", R1 | PAIR1),
         ("0E", Does.RANGE_READ),
         ("12 14 16", Does.EXTEND),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from walkback.base.arrays import are_among
 from walkback.sections.pairs import all_frames
 from walkback.sframe.batch import SectionBatch
 from walkback.sframe.files import Source
@@ -24,7 +25,7 @@ def count_from_fields(source: Source, batch: SectionBatch) -> int:
     moved = batch.section.code_address + away.view(np.uint64)
     frames = all_frames(source.elf)
     known = np.zeros(0, np.uint64) if frames is None else frames.range_start
-    if np.isin(moved, known).sum() < np.isin(batch.section.code_address, known).sum():
+    if are_among(moved, known).sum() < are_among(batch.section.code_address, known).sum():
         return 0
     batch.section.code_address = moved
     return len(batch.position)

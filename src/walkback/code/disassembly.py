@@ -1,0 +1,109 @@
+"""The text of instructions: by capstone where the extra `disassembly` is installed, by objdump, or their bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from walkback.base.arch import ByteOrder, Machine
+
+Instructions = Sequence[tuple[int, bytes]]
+"""Addresses, and the bytes there."""
+
+_CROSS = {"AMD64": "x86_64-linux-gnu", "AArch64": "aarch64-linux-gnu", "s390x": "s390x-linux-gnu"}
+"""What names of programs for a machine begin with."""
+_SECONDS = 60
+_MOST_PARTS = 1 << 15
+"""More sections than that need another form of the header."""
+_LINE = re.compile(r"^\s*([0-9a-f]+):\s+(\S.*)$", re.MULTILINE)
+_NAMES = b"\0.text\0"
+_NAMED = re.compile(r"\s*<[^>]*>$")
+"""What objdump adds to an address: the code that it reads has no names."""
+
+
+def instruction_texts(machine: Machine, instructions: Instructions) -> list[str]:
+    """The text of each instruction."""
+    found = _by_capstone(machine, instructions)
+    if found is None:
+        found = _by_objdump(machine, instructions)
+    return [text or code.hex(" ") for text, (_, code) in zip(found, instructions, strict=True)]
+
+
+def _by_capstone(machine: Machine, instructions: Instructions) -> list[str] | None:
+    """None where there is no capstone."""
+    try:
+        import capstone
+    except ImportError:
+        return None
+    kind, mode = {
+        "AMD64": (capstone.CS_ARCH_X86, capstone.CS_MODE_64),
+        "AArch64": (capstone.CS_ARCH_ARM64, capstone.CS_MODE_LITTLE_ENDIAN),
+        "s390x": (capstone.CS_ARCH_SYSZ, capstone.CS_MODE_BIG_ENDIAN),
+    }[machine.name]
+    reader = capstone.Cs(kind, mode)
+    if machine.name == "AMD64":
+        reader.syntax = capstone.CS_OPT_SYNTAX_ATT
+
+    def text(code: bytes, address: int) -> str:
+        return next((f"{one[2]} {one[3]}".rstrip() for one in reader.disasm_lite(code, address, 1)), "")
+
+    return [text(code, address) for address, code in instructions]
+
+
+def _by_objdump(machine: Machine, instructions: Instructions) -> list[str]:
+    """The text of each, empty where no objdump knows it."""
+    import shutil
+    import subprocess
+    import tempfile
+
+    parts = list(_joined(instructions))
+    programs = [shutil.which(name) for name in ("objdump", f"{_CROSS[machine.name]}-objdump")]
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(_program(machine, parts[:_MOST_PARTS]))
+        file.flush()
+        for program in filter(None, programs):
+            command = [program, "-d", "-z", "--no-show-raw-insn", file.name]
+            try:
+                done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
+            except (OSError, subprocess.SubprocessError):
+                continue
+            lines = _LINE.findall(done.stdout.decode(errors="replace"))
+            if not done.returncode and lines:
+                texts = {int(address, 16): " ".join(_NAMED.sub("", text).split()) for address, text in lines}
+                return ["" if "(bad)" in (text := texts.get(address, "")) else text for address, _ in instructions]
+    return [""] * len(instructions)
+
+
+def _joined(instructions: Instructions) -> Iterable[tuple[int, bytes]]:
+    """Neighbours joined: what is between them is not code."""
+    ends = [address + len(code) for address, code in instructions]
+    starts = [0, *(i + 1 for i in range(len(ends) - 1) if instructions[i + 1][0] != ends[i]), len(ends)]
+    for first, end in pairwise(starts):
+        if first < end:
+            yield instructions[first][0], b"".join(code for _, code in instructions[first:end])
+
+
+def _program(machine: Machine, parts: Sequence[tuple[int, bytes]]) -> bytes:
+    """An ELF file with nothing but code: objdump reads each section from its beginning, and nothing of another file."""
+    import numpy as np
+
+    from walkback.elf import layout
+
+    order: ByteOrder = "big" if machine.name == "s390x" else "little"
+    contents = [b"", _NAMES, *(code for _, code in parts)]
+    header = np.zeros(1, layout.ELF_HEADER[order])
+    sections = np.zeros(len(contents), layout.SECTION_HEADER[order])
+    header["ident"] = layout.ELF_MAGIC + bytes([layout.ELFCLASS64, 1 + (order == "big"), 1])
+    header["type"], header["machine"], header["version"] = layout.ET_EXEC, machine.elf_machine, 1
+    header["shoff"], header["ehsize"], header["shentsize"] = header.nbytes, header.nbytes, sections.itemsize
+    header["shnum"], header["shstrndx"] = len(sections), 1
+    sections["size"], sections["addralign"] = [len(one) for one in contents], 1
+    sections["offset"] = header.nbytes + sections.nbytes + np.cumsum(sections["size"]) - sections["size"]
+    sections["type"][1] = layout.SHT_STRTAB
+    code = sections[2:]
+    code["name_offset"], code["type"], code["addr"] = 1, layout.SHT_PROGBITS, [address for address, _ in parts]
+    code["flags"] = layout.SHF_ALLOC | layout.SHF_EXECINSTR
+    return b"".join([header.tobytes(), sections.tobytes(), *contents])
