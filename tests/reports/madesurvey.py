@@ -224,6 +224,12 @@ class Made:
             "proofs", content=content, source=".eh_frame", functions=functions, functions_proved=functions - wrong,
             functions_wrong=wrong, bytes=code, proved=code - sum(verdicts.values()), **verdicts, **reasons,
         )  # fmt: skip
+        if functions and rng.random() < 0.2:
+            self.add(
+                "proofs", content=content, source=".sframe", functions=functions - 1, functions_proved=functions - 1,
+                functions_wrong=0, bytes=code, proved=code, wrong=0, assumed=0, unknown=0, not_reached=0,
+                **dict.fromkeys(layout.REASONS, 0),
+            )  # fmt: skip
         for one in range(wrong):
             self.add(
                 "functions", content=content, about="wrong", code=rng.choice(["epilogue-hoisted", "wrong-slot"]),

@@ -99,15 +99,15 @@ def test_what_sframe_says_otherwise_is_marked(show: Callable[..., Page]) -> None
 def test_the_legend_has_the_colours_that_there_are(show: Callable[..., Page]) -> None:
     plain = ["function", "rows"]
     page = show(several())
-    assert legend(page) == [*plain, "covered by V3"]
+    assert legend(page) == [*plain, "covered by V3", "unknown"]
     page.click("input[value='2']")
-    assert legend(page) == [*plain, "covered by V2", "not covered by V2"]
+    assert legend(page) == [*plain, "covered by V2", "not covered by V2", "unknown"]
     page = show(program((TEXT, 32, FRAMED), sframe=small(3).bytes(), size=0x80))
-    assert legend(page) == [*plain, "covered by V3"]
+    assert legend(page) == [*plain, "covered by V3", "unknown"]
     other = FRAMED.replace("def_cfa_offset 16", "def_cfa_offset 24")
     page = show(program((TEXT, 32, other), (TEXT + 0x60, 16, ""), sframe=small(3).bytes(), size=0x80))
     wrong = [".sframe differs", "only in call frame information"]
-    assert legend(page) == [*plain, "covered by V3", *wrong]
+    assert legend(page) == [*plain, "covered by V3", *wrong, "unknown"]
 
 
 def test_rows_of_sframe_that_cannot_be_read_are_told_once(show: Callable[..., Page]) -> None:
@@ -173,7 +173,7 @@ def test_sframe_that_cannot_be_read_is_told_and_hides_nothing_else(show: Callabl
 
 def test_a_file_with_sframe_alone_and_one_without_functions_have_pages(show: Callable[..., Page]) -> None:
     page = show(linked(small(3).bytes()))
-    assert listed(page) == ["f0", "f1", "f2"]
+    assert listed(page) == ["f0\nwrong", "f1\nwrong", "f2\nwrong"]  # their code is zeros
     assert "would take" not in text(page, "#tiles")
     assert not page.evaluate("document.querySelector('#versions').checkVisibility()")
     page = show(program())

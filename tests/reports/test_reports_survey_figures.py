@@ -79,6 +79,21 @@ def test_answers_do_not_depend_on_the_order_of_rows(made: Made, database: duckdb
             assert repr(shuffled) == repr(rows) or shuffled == [pytest.approx(row) for row in rows], figure.name
 
 
+def test_a_function_with_two_tables_is_proved_once(
+    database: duckdb.DuckDBPyConnection, tables: dict[str, list[dict[str, Any]]]
+) -> None:
+    files = {file["content"]: file for file in tables["files"]}
+    proofs = [one for one in tables["proofs"] if one["source"] == ".eh_frame"]
+    assert len(proofs) < len(tables["proofs"])
+    for row in _asked(database, "proof-by-machine"):
+        its = [one for one in proofs if files[one["content"]]["machine"] == row["machine"]]
+        reached = sum(one["bytes"] - one["not_reached"] for one in its)
+        assert row["functions"] == sum(one["functions"] for one in its)
+        assert row["functions_wrong"] == sum(one["functions_wrong"] for one in its)
+        assert row["files"] == len(its)
+        assert row["proved"] == pytest.approx(sum(one["proved"] for one in its) / reached)
+
+
 def test_versions(
     database: duckdb.DuckDBPyConnection,
     tables: dict[str, list[dict[str, Any]]],

@@ -1,16 +1,19 @@
 // Puts the page together: headlines, the code by address, the list of functions and the one that is chosen.
+/** @import {Choice} from "./binary_choices.js" */
 /** @import {ListColumn} from "./binary_list.js" */
 /** @import {Child} from "../pages/types.js" */
 /** @import {Version} from "./types.js" */
 import {inflated} from "../pages/columns.js";
 import {NONE, byId, bytes, count, counted, html} from "../pages/common.js";
 import {isModified, onSlash, onTyped} from "../pages/events.js";
-import {Binary, KIND, LSDA, SIGNAL} from "./binary_data.js";
+import {Choices} from "./binary_choices.js";
+import {Binary, SIGNAL} from "./binary_data.js";
 import {fillFoot} from "./binary_foot.js";
 import {FunctionPanel} from "./binary_function.js";
 import {fillHead} from "./binary_head.js";
 import {CodeLine} from "./binary_line.js";
 import {LongTable} from "./binary_list.js";
+import {PROOF} from "./binary_proof.js";
 import {isNamed, namedFirst, shownFirst} from "./binary_order.js";
 
 const PRINTED_ROWS = 25;
@@ -18,8 +21,6 @@ const TYPING_PAUSE = 80;
 const COST_COLUMN = 4; // Of the list, which has it if there is a version.
 const TYPED_INTO = "input:not([type=range]):not([type=radio]), select";
 const LEAD = "All code sections in sequence, to scale.";
-
-/** @typedef {[name: string, words: string, test: (index: number) => boolean]} Choice */
 
 class BinaryPage {
   /** @param {Binary} binary */
@@ -55,11 +56,10 @@ class BinaryPage {
     });
     /** @type {Choice[]} */
     this.tests = [];
-    // Names in small letters, and which functions have a frame pointer; made when they are asked for.
+    this.choices = new Choices(binary);
+    // Names in small letters, made when they are asked for.
     /** @type {string[] | null} */
     this.lower = null;
-    /** @type {Uint8Array | null} */
-    this.framedFlags = null;
     // What printing changes.
     this.before = {theme: "", words: ""};
     this.panel.moved = (place) => history.replaceState(null, "", `#${encodeURIComponent(place)}`);
@@ -226,36 +226,16 @@ class BinaryPage {
     if (lost) mark(`not in V${version}`, "bad", lost[1]);
     if (binary.sframe && binary.stretches.verdicts[index])
       mark("differs", "bad", `${binary.sframe.name} describes it differently`);
+    if (binary.proof?.has(index, PROOF.WRONG)) mark("wrong", "bad", `Proof: ${binary.proof.summary(index)}`);
     if (binary.flags[index] & SIGNAL) mark("signal", "quiet");
     if (binary.block[index]) mark("repeats", "quiet");
     return marks;
   }
 
-  /** @type {() => Choice[]} */
-  choices() {
-    const binary = this.binary,
-      reason = this.version ? binary.reason.get(this.version) : null;
-    /** @type {(Choice | null | undefined | false)[]} */
-    const choices = [
-      ["all", binary.length === binary.counts.functions ? "All functions" : "All pieces", () => true],
-      reason && ["lost", `Left out by V${this.version}`, (index) => reason[index] !== 0],
-      binary.sframe?.compared && [
-        "differs",
-        `${binary.sframe.name} differs`,
-        (index) => binary.stretches.verdicts[index] !== 0,
-      ],
-      ["framed", `CFA based on ${binary.register(binary.machine.fp)}`, (index) => this.framed()[index] !== 0],
-      ["lsda", "With an exception table", (index) => (binary.flags[index] & LSDA) !== 0],
-      ["signal", "Signal frames", (index) => (binary.flags[index] & SIGNAL) !== 0],
-      ["repeats", "Repeating blocks", (index) => binary.block[index] !== 0],
-    ];
-    return choices.filter((choice) => Array.isArray(choice));
-  }
-
   // Offer what any function is.
   filters() {
     const chosen = this.filter.value || "all";
-    this.tests = this.choices();
+    this.tests = this.choices.of(this.version);
     const options = this.tests.flatMap(([name, words, test]) => {
       let number = 0;
       for (let index = 0; index < this.binary.length; index++) if (test(index)) number++;
@@ -263,20 +243,6 @@ class BinaryPage {
     });
     this.filter.replaceChildren(...options);
     this.filter.value = options.some(({value}) => value === chosen) ? chosen : "all";
-  }
-
-  // Which functions have a row whose CFA counts from the frame pointer.
-  /** @type {() => Uint8Array} */
-  framed() {
-    if (this.framedFlags) return this.framedFlags;
-    const binary = this.binary,
-      fp = binary.machine.fp,
-      framed = new Uint8Array(binary.length);
-    const isFramed = binary.rules.map(([, , , cfa]) => cfa[0] === KIND.REGISTER && cfa[1] === fp);
-    for (let index = 0; index < binary.length; index++)
-      for (let row = binary.rows.first[index]; row < binary.rows.first[index + 1] && !framed[index]; row++)
-        if (isFramed[binary.rows.number[row]]) framed[index] = 1;
-    return (this.framedFlags = framed);
   }
 
   search() {

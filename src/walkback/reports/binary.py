@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from walkback.base.arrays import I64, Bools
+from walkback.base.arrays import Bools
 from walkback.base.replace import replacing
 from walkback.base.text import printable
 from walkback.elf import DEBUG_ROOTS, Input, one_elf
@@ -24,6 +24,7 @@ from walkback.pages.page import plain_data, write_page
 from walkback.reports.columns import PageColumns
 from walkback.reports.functions import ListedFunctions, functions_of, rules_of
 from walkback.reports.opening import one_elf_file
+from walkback.reports.verdicts import add_verdicts
 from walkback.sframe.layout import VERSIONS
 from walkback.table.comparing import Comparison
 from walkback.table.verdict import Verdict
@@ -44,7 +45,8 @@ def write_binary_page(
     elf = one_elf_file(source) if isinstance(source, str | os.PathLike) else one_elf(source)
     functions = functions_of(elf, debug_roots)
     columns = _columns(functions)
-    meta = _meta(functions) | {"columns": columns.described}
+    proof = add_verdicts(functions, columns)
+    meta = _meta(functions) | {"proof": proof, "columns": columns.described}
     title = f"{shown(os.path.basename(functions.elf.name))}: stack-trace tables"
     data = {"META": plain_data(meta), "DATA": columns.packed()}
     with replacing(out) if isinstance(out, str | os.PathLike) else nullcontext(out) as file:
@@ -164,10 +166,10 @@ def _columns(functions: ListedFunctions) -> PageColumns:
     for version, its in functions.versions.items():
         columns.numbers(f"bytes{version}", its.bytes)
         columns.numbers(f"reason{version}", its.reason)
-    _add_rows(columns, "row", table.range_rows, table.row_offset, table.row_rule)
+    columns.stepping("row", table.range_rows, table.row_offset, table.row_rule)
     saved = functions.saved
     if saved is not None:
-        _add_rows(columns, "set", np.diff(saved.first), saved.offset, saved.set)
+        columns.stepping("set", np.diff(saved.first), saved.offset, saved.set)
         columns.numbers("setEntries", np.diff(saved.set_first))
         columns.numbers("setRegister", saved.register)
         columns.numbers("setKind", saved.part["kind"])
@@ -176,17 +178,6 @@ def _columns(functions: ListedFunctions) -> PageColumns:
     if functions.comparison is not None:
         _add_stretches(columns, functions.comparison)
     return columns
-
-
-def _add_rows(columns: PageColumns, name: str, count: I64, offset: np.ndarray, number: np.ndarray) -> None:
-    """The items of each function, at rising offsets: each stores its distance from the one before."""
-    first = np.zeros(len(offset), np.bool_)
-    first[(np.cumsum(count) - count)[count > 0]] = True
-    step = np.diff(offset, prepend=offset.dtype.type(0))
-    step[first] = offset[first]
-    columns.numbers(f"{name}Count", count)
-    columns.numbers(f"{name}Step", step)
-    columns.numbers(f"{name}Number", number)
 
 
 def _add_stretches(columns: PageColumns, comparison: Comparison) -> None:

@@ -4,6 +4,8 @@
 /** @import {BinaryMeta, Part, Rule, Text, Version} from "./types.js" */
 import {Columns, sums} from "../pages/columns.js";
 import {addTo, firstThat, hexadecimal} from "../pages/common.js";
+import {Offsets} from "./binary_offsets.js";
+import {Proof} from "./binary_proof.js";
 
 export const KIND = {UNCHANGED: 0, UNDEFINED: 1, REGISTER: 2, AT_REGISTER: 3, CFA: 4, AT_CFA: 5, INEXPRESSIBLE: 6};
 export const VERDICT = {NEITHER: 0, EQUAL: 1, DIFFERENT: 2, ONLY_FRAMES: 3, ONLY_SFRAME: 4};
@@ -12,32 +14,6 @@ export const KEY_B = 2;
 export const LSDA = 4;
 
 const ADDRESS_LETTERS = {least: 8, most: 24, sampled: 9999};
-
-// Things at rising offsets, some for each function, each with a number.
-class Offsets {
-  /** @param {Columns} columns @param {string} name @param {number} functions */
-  constructor(columns, name, functions) {
-    const count = columns.numbers(`${name}Count`),
-      steps = columns.numbers(`${name}Step`);
-    this.first = count.length ? sums(count) : new Uint32Array(functions + 1);
-    this.number = columns.numbers(`${name}Number`);
-    this.total = this.number.length;
-    this.offset = steps instanceof Float64Array ? new Float64Array(steps.length) : new Uint32Array(steps.length);
-    for (let owner = 0; owner < count.length; owner++)
-      for (let at = this.first[owner], sum = 0; at < this.first[owner + 1]; at++) this.offset[at] = sum += steps[at];
-  }
-  /** @type {(index: number) => number} */
-  count(index) {
-    return this.first[index + 1] - this.first[index];
-  }
-  // The last at or before an offset; -1 if there is none.
-  /** @type {(index: number, offset: number) => number} */
-  at(index, offset) {
-    const first = this.first[index],
-      next = firstThat(first, this.first[index + 1], (place) => this.offset[place] > offset);
-    return next > first ? next - 1 : -1;
-  }
-}
 
 // Code for which .sframe and call frame information differ.
 class Stretches {
@@ -132,6 +108,9 @@ export class Binary {
     this.setBase = columns.numbers("setBase");
     this.setOffset = columns.signed("setOffset");
     this.stretches = new Stretches(columns, this.length);
+    // What the code proves of the table; null where the proof failed, for which there is a reason.
+    this.proof = meta.proof.missing === null ? new Proof(meta.proof, columns, this.length) : null;
+    this.unproved = meta.proof.missing;
     // The line on which all stretches of code stand one after the other, and functions' places on it.
     this.texts = textsOf(meta.line);
     const last = this.texts.at(-1);

@@ -9,6 +9,7 @@ export function fillFoot(binary) {
     ["size of the tables", "walkback size"],
     ["what SFrame leaves out, and why", "walkback derive -o /dev/null"],
     binary.sframe?.compared && ["where the two tables differ", "walkback compare"],
+    ["what the code proves", "walkback verify"],
     ["list of functions", "walkback report --csv --figure functions"],
     ["all rows", "walkback report --csv --figure rows"],
   ].filter((entry) => Array.isArray(entry));
@@ -18,4 +19,5 @@ export function fillFoot(binary) {
 
 // A name for shells; what is spelled out in it is so for them too.
 /** @type {(name: string) => string} */
-const quoted = (name) => (name.includes("\\") ? `$'${name.replace(/'/g, "\\'")}'` : `'${name.replace(/'/g, "'\\''")}'`);
+export const quoted = (name) =>
+  name.includes("\\") ? `$'${name.replace(/'/g, "\\'")}'` : `'${name.replace(/'/g, "'\\''")}'`;

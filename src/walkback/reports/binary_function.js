@@ -2,11 +2,13 @@
 /** @import {ListColumn} from "./binary_list.js" */
 /** @import {Child} from "../pages/types.js" */
 /** @import {Binary} from "./binary_data.js" */
+/** @import {Proof} from "./binary_proof.js" */
 /** @import {Part} from "./types.js" */
 import {NONE, bytes, clamped, count, hexadecimal, html, termAndValue} from "../pages/common.js";
 import {KEY_B, KIND, LSDA, SIGNAL, VERDICT} from "./binary_data.js";
 import {differencesOf} from "./binary_differences.js";
 import {frameDrawing} from "./binary_frame.js";
+import {Instructions} from "./binary_instructions.js";
 import {LongTable} from "./binary_list.js";
 import {Profile} from "./binary_profile.js";
 import {partText, whyInexpressible} from "./binary_rules.js";
@@ -48,6 +50,7 @@ export class FunctionPanel {
       chosen: (row) => this.move(binary.rows.offset[binary.rows.first[this.index] + row]),
     });
     this.rowsTitle = html("h4", {}, "Rows");
+    this.instructions = binary.proof && new Instructions(binary, binary.proof, (offset) => this.move(offset));
     this.differences = html("div", {});
     element.replaceChildren(
       this.title,
@@ -58,6 +61,7 @@ export class FunctionPanel {
       this.frame,
       this.rowsTitle,
       this.rows.element,
+      this.instructions?.element ?? "",
       this.differences,
     );
   }
@@ -72,6 +76,7 @@ export class FunctionPanel {
     ];
     if (this.binary.saved) columns.push({title: "Saved at its end", className: "saved mono"});
     if (this.compared) columns.push({title: ".sframe", className: "verdict"});
+    if (this.binary.proof) columns.push({title: "Proof", className: "proof"});
     return columns;
   }
 
@@ -86,6 +91,7 @@ export class FunctionPanel {
     // Registers are saved while the three others stay as they are: what the row ends with says most.
     if (binary.saved) cells.push(this.savedCell(end - 1));
     if (this.compared) cells.push(this.verdictCell(offset, end));
+    if (binary.proof) cells.push(this.proofCell(binary.proof, offset, end));
     return cells;
   }
 
@@ -106,6 +112,14 @@ export class FunctionPanel {
     const {verdict} = this.binary.stretches;
     const differs = this.stretchesIn(from, to).some((stretch) => verdict[stretch] !== VERDICT.NEITHER);
     return html("span", {class: differs ? "bad" : "good"}, differs ? "differs" : "same");
+  }
+
+  /** @type {(proof: Proof, from: number, to: number) => Child} */
+  proofCell(proof, from, to) {
+    // Rows of a repeating block stand for all its turns.
+    const isRepeating = this.binary.block[this.index] !== 0;
+    const {word, cause, mark} = proof.worst(this.index, isRepeating ? 0 : from, isRepeating ? Infinity : to);
+    return html("span", {class: mark, title: cause && `${word}: ${cause}`}, word);
   }
 
   /** @type {(from: number, to: number) => number[]} */
@@ -139,6 +153,7 @@ export class FunctionPanel {
     this.slider.step = String(INSTRUCTION_STEP[binary.machine.name] ?? 1);
     this.profile.show(index);
     this.rows.show(binary.rows.count(index), -1);
+    this.instructions?.show(index);
     this.differences.replaceChildren(...(this.compared ? differencesOf(binary, this.compared, index) : []));
     this.element.scrollTop = 0;
     this.move(offset ?? this.longest());
@@ -154,6 +169,7 @@ export class FunctionPanel {
     const all = this.rows.count;
     this.rowsTitle.textContent = most && most < all ? `Rows: the first ${count(most)} of ${count(all)}` : "Rows";
     this.rows.print(most);
+    this.instructions?.print(most);
   }
 
   // Where the row begins that holds for most of the code.
@@ -188,6 +204,7 @@ export class FunctionPanel {
       facts.push([binary.source, `${bytes(binary.fdeBytes[index])}, ${fde}`]);
     }
     facts.push(...this.versionFacts());
+    if (binary.proof) facts.push(["Proof", binary.proof.summary(index), binary.proof.markOf(index)]);
     if (marks.length) facts.push(["Also", marks.join("; ")]);
     return facts;
   }
@@ -235,6 +252,7 @@ export class FunctionPanel {
     this.profile.point(size > 1 ? this.offset / size : 0);
     this.frame.replaceChildren(frameDrawing(binary, this.index, this.offset));
     this.rows.mark(row < 0 ? -1 : which);
+    this.instructions?.mark(this.offset);
     this.moved?.(place);
   }
 }

@@ -1,5 +1,6 @@
 // What a file has and what it would take, at a glance.
 /** @import {Binary} from "./binary_data.js" */
+/** @import {Proof} from "./binary_proof.js" */
 /** @import {Baseline} from "./binary_sizes.js" */
 /** @import {Origin, SFrame} from "./types.js" */
 import {byId, bytes, count, counted, html, maker, percent, themeButton} from "../pages/common.js";
@@ -72,9 +73,19 @@ function tiles(binary, base) {
     const each = counts.functions ? `${(base.total / counts.functions).toFixed(1)} bytes per function` : "";
     all.push(tile(base.name, bytes(base.total), each));
   }
+  if (binary.proof) all.push(proofTile(binary.proof));
   all.push(...newestTiles(binary, base));
   if (binary.sframe) all.push(sframeTile(binary, binary.sframe));
   return all;
+}
+
+// How much of the code proves the table, and how many functions are wrong.
+/** @type {(proof: Proof) => HTMLElement} */
+function proofTile({meta}) {
+  const {functionsWrong: wrong, proved, reached} = meta;
+  const words = wrong ? `${counted(wrong, "function")} with a wrong rule` : "of the instructions; no rule is wrong";
+  const share = reached ? proved / reached : null;
+  return tile("Proved by the code", percent(share), words, wrong ? "bad" : share === 1 ? "good" : "");
 }
 
 // What the newest version that can be made would take, and what it would cover.

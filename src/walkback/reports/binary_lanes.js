@@ -3,7 +3,18 @@
 import {html, legendItem} from "../pages/common.js";
 import {oncePerFrame} from "../pages/events.js";
 import {VERDICT} from "./binary_data.js";
-import {RULER, binsOf, drawCover, drawFunctions, drawRows, drawRuler, drawSFrame, noBins} from "./binary_strips.js";
+import {PROOF} from "./binary_proof.js";
+import {
+  RULER,
+  binsOf,
+  drawCover,
+  drawFunctions,
+  drawProof,
+  drawRows,
+  drawRuler,
+  drawSFrame,
+  noBins,
+} from "./binary_strips.js";
 
 const GAP = 7;
 const BELOW = 3; // Below the last lane.
@@ -28,7 +39,9 @@ const COLOURS = [
   "bad",
   "good",
   "warn",
+  "c1",
   "c2",
+  "c6",
   "code-1",
   "code-2",
   "code-ink",
@@ -88,6 +101,7 @@ export class LineDrawing {
     ];
     if (this.version) strips.push([drawCover, `SFrame V${this.version}`, 14]);
     if (this.binary.sframe?.compared) strips.push([drawSFrame, ".sframe", 14]);
+    if (this.binary.proof) strips.push([drawProof, "Proof", 14]);
     let y = RULER;
     return strips.map(([draw, label, height]) => {
       const lane = {draw, label, height, y};
@@ -224,6 +238,21 @@ export class LineDrawing {
     this.drawName(pen, paint, "Visible", OVERVIEW / 2);
   }
 
+  // The verdicts of the proof that there are.
+  /** @type {() => string[][]} */
+  proofEntries() {
+    const all = this.binary.proof?.all ?? 0;
+    /** @type {[verdict: number, colour: string, words: string][]} */
+    const entries = [
+      [PROOF.PROVED, "good", "proved"],
+      [PROOF.WRONG, "bad", "wrong"],
+      [PROOF.UNKNOWN, "c6", "unknown"],
+      [PROOF.ASSUMED, "c1", "assumed"],
+      [PROOF.NOT_JUDGED, "quiet", "not judged"],
+    ];
+    return entries.filter(([verdict]) => all & (1 << verdict)).map(([, colour, words]) => [`var(--${colour})`, words]);
+  }
+
   drawLegend() {
     const binary = this.binary,
       cover = `covered by V${this.version}`;
@@ -239,6 +268,7 @@ export class LineDrawing {
       verdicts.has(VERDICT.ONLY_FRAMES) && ["var(--warn)", "only in call frame information"],
       verdicts.has(VERDICT.ONLY_SFRAME) && ["var(--quiet)", "only in .sframe"],
       verdicts.has(VERDICT.NEITHER) && ["var(--quiet)", "no rule in either"],
+      ...this.proofEntries(),
     ].filter((entry) => Array.isArray(entry));
     const key = entries.join();
     if (this.legendKey === key) return;

@@ -4,6 +4,7 @@ import {bytes, clamped, counted, html} from "../pages/common.js";
 import {isModified} from "../pages/events.js";
 import {Gestures} from "./binary_gestures.js";
 import {LineDrawing} from "./binary_lanes.js";
+import {PROOF} from "./binary_proof.js";
 
 const LEAST_BYTES = 24; // No less code is in sight.
 const LEAST_MARGIN = 8;
@@ -99,6 +100,7 @@ export class CodeLine extends LineDrawing {
     const words = [place, bytes(binary.size[index]), counted(binary.rows.count(index), "row")];
     const reason = this.version ? binary.reasonOf(index, this.version) : null;
     if (reason) words.push(`not in V${this.version}: ${reason[1]}`);
+    if (binary.proof?.has(index, PROOF.WRONG)) words.push(binary.proof.summary(index));
     this.description.replaceChildren(
       html("b", {class: "mono"}, binary.name(index)),
       html("span", {class: "quiet number"}, words.join(" \u00b7 ")),

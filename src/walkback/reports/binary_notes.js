@@ -8,9 +8,10 @@ const MOST_OUTSIDE = 50;
 
 /** @type {(binary: Binary) => HTMLElement[]} */
 export function notes(binary) {
-  const {sframe, unreadable} = binary;
+  const {sframe, unproved, unreadable} = binary;
   const all = [
     unreadable && `The SFrame in the file cannot be read: ${unreadable}.`,
+    unproved && `There are no verdicts, because the proof failed: ${unproved}.`,
     ...entryNotes(binary),
     ...functionNotes(binary),
     sframe && binary.stretches.outside.length > 0 && outsideNote(binary, sframe),

@@ -40,6 +40,23 @@ function ruleText([cfa, ra, fp, cfaPart, raPart, , isSigned]) {
   return `${clause("CFA", cfa)}, ${clause("RA", ra)}${isSigned ? " signed" : ""}, ${clause("FP", fp)}`;
 }
 
+// The rule at an offset of a function, part by part, with those of other registers; a row without a rule has one part.
+/** @type {(binary: Binary, index: number, offset: number) => string[]} */
+export function ruleParts(binary, index, offset) {
+  const row = binary.rowAt(index, offset);
+  if (row < 0) return ["no rule"];
+  const [cfa, ra, fp, , , , isSigned] = binary.rule(row),
+    saved = binary.savedAt(index, offset);
+  return [
+    clause("CFA", shortReason(cfa)),
+    clause("RA", shortReason(ra)) + (isSigned ? " signed" : ""),
+    clause("FP", shortReason(fp)),
+    ...saved.map(([register, part]) => clause(binary.register(register), partText(binary, part))),
+  ];
+}
+/** @type {(text: string) => string} */
+const shortReason = (text) => (whyInexpressible(text) === null ? text : "inexpressible");
+
 /** @type {(text: string, flags: number) => string} */
 function marked(text, flags) {
   return [text, flags & SIGNAL && "signal frame", flags & KEY_B && "key B"].filter(Boolean).join(", ");

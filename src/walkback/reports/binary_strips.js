@@ -3,6 +3,7 @@
 /** @import {Text} from "./types.js" */
 import {hexadecimal, shortened} from "../pages/common.js";
 import {VERDICT} from "./binary_data.js";
+import {PROOF} from "./binary_proof.js";
 
 // All in pixels, but for shares of one.
 export const RULER = 22;
@@ -23,6 +24,14 @@ const ROWS_SCALE = 1.5; // Single rows can be seen where a byte has more.
 const ROW_WIDTH = 2;
 const STRETCH_WIDTH = 1.2;
 const LOST_WIDTH = 1.4;
+const PROOF_WIDTH = 2;
+/** @type {[verdict: number, colour: string, part: number][]} */
+const PROOF_BARS = [
+  [PROOF.NOT_JUDGED, "quiet", 0.25],
+  [PROOF.ASSUMED, "c1", 0.5],
+  [PROOF.UNKNOWN, "c6", 0.75],
+  [PROOF.WRONG, "bad", 1],
+];
 
 /** @typedef {{code: Float64Array, rows: Float64Array, lost: Float64Array, wide: number[]}} Bins */
 
@@ -195,6 +204,31 @@ export function drawSFrame(line, pen, paint, {y, height}) {
       pen.fillStyle = colours[binary.stretches.verdict[stretch]] ?? paint.quiet;
       const width = Math.max(STRETCH_WIDTH, binary.stretches.size[stretch] * line.scale);
       pen.fillRect(line.px(left), y, width, height);
+    }
+  }
+}
+
+// What is not proved: the worse, the higher, and the worst above the others.
+/** @type {(line: LineDrawing, pen: Pen, paint: Paint, lane: Lane) => void} */
+export function drawProof(line, pen, paint, {y, height}) {
+  const {binary, from, to} = line,
+    {proof} = binary;
+  drawGround(line, pen, paint, y, height);
+  if (!proof) return;
+  const first = Math.max(0, binary.before(from)),
+    end = binary.before(to) + 1;
+  for (const [verdict, colour, part] of PROOF_BARS) {
+    if (!(proof.all & (1 << verdict))) continue;
+    pen.fillStyle = paint[colour];
+    const high = Math.max(1, Math.round(height * part)),
+      top = y + Math.floor((height - high) / 2);
+    for (let index = first; index < end; index++) {
+      if (!proof.has(index, verdict)) continue;
+      for (let run = proof.runs.first[index]; run < proof.runs.first[index + 1]; run++) {
+        if (proof.verdictOf(run) !== verdict) continue;
+        const left = line.px(binary.x[index] + proof.runs.offset[run]);
+        pen.fillRect(left, top, Math.max(PROOF_WIDTH, proof.runSize[run] * line.scale), high);
+      }
     }
   }
 }

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from walkback.base.arrays import Numbers
+from walkback.base.arrays import I64, Numbers
 from walkback.base.text import printable
 
 _LEVEL = 6
@@ -43,6 +43,16 @@ class PageColumns:
         steps = np.diff(wide, prepend=np.uint64(0)).view(np.int64)
         # Small numbers of either sign become small numbers without.
         self.numbers(name, ((steps << 1) ^ (steps >> 63)).view(np.uint64))
+
+    def stepping(self, name: str, count: I64, offset: Numbers, number: Numbers) -> None:
+        """Things at rising offsets, some for each function, each with a number; the offsets are stored as steps."""
+        first = np.zeros(len(offset), np.bool_)
+        first[(np.cumsum(count) - count)[count > 0]] = True
+        step = np.diff(offset, prepend=offset.dtype.type(0))
+        step[first] = offset[first]
+        self.numbers(f"{name}Count", count)
+        self.numbers(f"{name}Step", step)
+        self.numbers(f"{name}Number", number)
 
     def texts(self, name: str, values: Iterable[str]) -> None:
         """A column of texts; each is made printable, so none has more than a line."""

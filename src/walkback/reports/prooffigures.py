@@ -22,9 +22,17 @@ _COLUMNS = (
 )
 
 
+_LARGEST = """(
+  SELECT * FROM proofs WHERE error IS NULL
+  QUALIFY row_number() OVER (PARTITION BY content ORDER BY functions DESC, source) = 1
+) AS proofs"""
+"""One table of each file, so that a function counts once."""
+
+
 def _proof_says(rows: list[dict[str, Any]]) -> str:
-    functions, wrong = (sum(row[name] for row in rows) for name in ("functions", "functions_wrong"))
-    return f"{percent(wrong / functions)} of the functions have a rule that the code contradicts." if functions else ""
+    row = max(rows, key=lambda row: row["functions"])
+    share = percent(row["functions_wrong"] / row["functions"]) if row["functions"] else ""
+    return f"{share} of the functions have a rule in {row['source']} that the code contradicts." if share else ""
 
 
 PROOF = Figure(
@@ -51,14 +59,14 @@ def _proof_by(name: str) -> Figure:
     return Figure(
         f"proof-by-{name}",
         f"Wrong rules, by {what}",
-        "The share of functions with a rule that the code contradicts, and how much of the code is proved.",
+        "The share of functions with a rule that the code contradicts, and how much of the code is proved. Where a "
+        "file has several tables, this is about the one with the most functions.",
         (column, *_COLUMNS, *shares(of_functions="Of the functions")),
         f"""
 SELECT {name}, {_COUNTS},
   {_SHARES},
   sum(functions_wrong) / nullif(sum(proofs.functions), 0) AS of_functions
-FROM proofs JOIN files USING (content)
-WHERE proofs.error IS NULL
+FROM {_LARGEST} JOIN files USING (content)
 GROUP BY {name}
 ORDER BY functions DESC, {name}
 """,

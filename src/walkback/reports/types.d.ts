@@ -48,6 +48,24 @@ export interface SFrame {
   sections: Record<number, string>;
 }
 
+/** What the code proves of the table: functions, and bytes of the instructions that can be reached. */
+export interface ProofMeta {
+  /** Why there are no verdicts; then there is nothing else. */
+  missing: string | null;
+  functions: number;
+  functionsProved: number;
+  functionsWrong: number;
+  reached: number;
+  proved: number;
+  wrong: number;
+  assumed: number;
+  unknown: number;
+  /** By number. */
+  causes: [verdict: number, cause: string][];
+  /** By number, what the code has; the first stands for nothing. */
+  computed: string[];
+}
+
 export interface BinaryMeta {
   file: string;
   kind: string;
@@ -74,6 +92,7 @@ export interface BinaryMeta {
   line: [section: string, start: string, size: number][];
   rules: Rule[];
   saved: boolean;
+  proof: ProofMeta;
   columns: Described;
 }
 
