@@ -27,12 +27,12 @@ SMALL = LIBRARIES / "libcrypto.so.3"
 
 def frames(rounds: int) -> Iterator[Figure]:
     """All of them."""
-    large = _largest()
+    large = largest()
     yield from reading(large, rounds)
     yield from deriving(large, rounds)
 
 
-def _largest() -> Path:
+def largest() -> Path:
     """The machine's largest library with call frame information."""
     found = [path for path in Path("/usr/lib").rglob("*.so*") if path.is_file() and not path.is_symlink()]
     found.sort(key=lambda path: path.stat().st_size, reverse=True)

@@ -26,6 +26,7 @@ from stopping import stopping
 from storing import storing
 from surveying import surveying
 from unwinding import unwinding
+from verifying import verifying
 from walkback.sframe.decoding import decode
 from walkback.sframe.encoding import encode, with_byteorder
 from walkback.sframe.rules import to_table
@@ -47,6 +48,7 @@ def main() -> None:
         for measure in (decoding, foreign_order, encoding, finding, printing):
             figures.extend(measure(one, peer, options.rounds))
     figures.extend(frames(options.rounds))
+    figures.extend(verifying(min(options.rounds, 3)))
     figures.extend(linking(options.rounds))
     figures.extend(stopping(options.rounds))
     figures.extend(unwinding(options.rounds))
