@@ -81,13 +81,16 @@ FACES = (
     "walkback.code.amd64.operands",
     "walkback.code.amd64.prefixes",
     "walkback.code.amd64.registers",
+    "walkback.code.decoding",
     "walkback.code.effects",
     "walkback.code.filling",
+    "walkback.code.machines",
     "walkback.code.s390x.fields",
     "walkback.code.s390x.kinds",
     "walkback.dwarf.actions",
     "walkback.dwarf.layout",
     "walkback.dwarf.rulewords",
+    "walkback.proof.brief",
     "walkback.proof.packed",
     "walkback.proof.values",
     "walkback.sframe.layout",
@@ -218,6 +221,7 @@ def inline_function(function: ast.FunctionDef, known: dict[str, int]) -> str:
 def c_type(annotation: ast.expr) -> str:
     """A type as the face says it."""
     constant = re.sub(r"cython\.const\[([\w.]+)\]", r"const \1", ast.unparse(annotation))
+    constant = re.sub(r"^cython\.pointer\((.*)\)$", r"\1 *", constant)
     return re.sub(r"^tuple\[(.*)\]$", r"(\1)", constant)
 
 

@@ -65,11 +65,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     selection.choose(config, items)
-    if not config.getoption("--interpreted"):
-        return
-    others = [item for item in items if item.get_closest_marker("kernel") is None]
-    config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if item.get_closest_marker("kernel") is not None]
+    asked = bool(config.getoption("--interpreted"))
+    has = [item.get_closest_marker("kernel" if asked else "inside") is not None for item in items]
+    config.hook.pytest_deselected(items=[item for item, marked in zip(items, has, strict=True) if marked != asked])
+    items[:] = [item for item, marked in zip(items, has, strict=True) if marked == asked]
 
 
 def is_compiled(name: str) -> bool:

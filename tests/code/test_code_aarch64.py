@@ -13,8 +13,9 @@ import pytest
 import aarch64text
 from effort import rounds
 from peers import missing, root
-from walkback.code._listing import AARCH64, COLUMNS, listing
+from walkback.code._listing import COLUMNS, listing
 from walkback.code.effects import NONE, Condition, Effect, Flow
+from walkback.code.machines import AARCH64
 from walkback.elf import layout
 from walkback.elf.file import ElfFile, is_elf
 

@@ -12,9 +12,9 @@ import pytest
 import walkback
 from effort import rounds
 from walkback.base.arch import AMD64
-from walkback.code._listing import AMD64 as NUMBER
 from walkback.code._listing import COLUMNS, listing
 from walkback.code.effects import NONE, Effect, Flow
+from walkback.code.machines import AMD64 as NUMBER
 from walkback.elf import layout
 
 Row = dict[str, int]

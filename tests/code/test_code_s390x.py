@@ -15,8 +15,9 @@ import s390xtext
 from effort import rounds
 from peers import root, run
 from s390xrunner import covered, differences, runner
-from walkback.code._listing import COLUMNS, S390X, listing
+from walkback.code._listing import COLUMNS, listing
 from walkback.code.effects import NONE, Condition, Effect, Flow
+from walkback.code.machines import S390X
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,6 +20,5 @@ cdef class Instruction:
     cdef long long moved
     cdef unsigned long long clobbers
 
-    cdef int clear(self) noexcept nogil
     cdef unsigned long long changes(self) noexcept nogil
     cdef unsigned long long keeps(self) noexcept nogil

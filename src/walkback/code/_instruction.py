@@ -14,9 +14,9 @@ clobbers   a bit for each other register that is changed; those that the effect 
 import cython
 
 if cython.compiled:
-    from cython.cimports.walkback.code.effects import NONE, Effect, Flow
+    from cython.cimports.walkback.code.effects import Effect
 else:
-    from walkback.code.effects import NONE, Effect, Flow
+    from walkback.code.effects import Effect
 
 _ONE = cython.declare(cython.ulonglong, 1)
 
@@ -24,28 +24,10 @@ _ONE = cython.declare(cython.ulonglong, 1)
 @cython.final
 @cython.cclass
 class Instruction:
-    """What was decoded last."""
+    """What was decoded last; decoders clear it first."""
 
     def __init__(self):
         self.length = 0
-        self.clear()
-
-    def clear(self) -> cython.int:
-        """An instruction that does nothing and goes on; its length stays."""
-        self.flow = Flow.NEXT
-        self.effect = Effect.NOTHING
-        self.condition = 0
-        self.signed = False
-        self.before = False
-        self.first = self.second = self.base = self.index = NONE
-        self.count = 1
-        self.scale = 1
-        self.width = 8
-        self.target = 0
-        self.offset = 0
-        self.moved = 0
-        self.clobbers = 0
-        return 0
 
     def changes(self) -> cython.ulonglong:
         """The registers that it changes, as bits."""

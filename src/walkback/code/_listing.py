@@ -4,47 +4,21 @@ import cython
 import numpy as np
 
 from walkback.base.views import takes_views
+from walkback.code.machines import AARCH64
 
 if cython.compiled:
     from cython.cimports.walkback.base.cursor import as_signed
     from cython.cimports.walkback.code._instruction import Instruction
-    from cython.cimports.walkback.code.aarch64._decode import decode as decode_aarch64
-    from cython.cimports.walkback.code.amd64._decode import decode as decode_amd64
-    from cython.cimports.walkback.code.s390x._decode import decode as decode_s390x
+    from cython.cimports.walkback.code.decoding import decode
 else:
     from walkback.base.cursor import as_signed
     from walkback.code._instruction import Instruction
-    from walkback.code.aarch64._decode import decode as decode_aarch64
-    from walkback.code.amd64._decode import decode as decode_amd64
-    from walkback.code.s390x._decode import decode as decode_s390x
-
-AMD64, AARCH64, S390X = range(3)
-"""Numbers of the machines, in the order of `arch.MACHINES`."""
-
-_AMD64 = cython.declare(cython.int, AMD64)
-_AARCH64 = cython.declare(cython.int, AARCH64)
+    from walkback.code.decoding import decode
 
 COLUMNS = (
     "length", "flow", "effect", "condition", "first", "second", "count", "base", "index", "scale", "offset", "width",
     "signed", "moved", "before", "target", "clobbers",
 )  # fmt: skip
-
-
-def decode(
-    machine: cython.int,
-    code,
-    pos: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
-    address: cython.ulonglong,
-    out: Instruction,
-) -> cython.int:
-    """Decode the instruction at a place in the code, which has this address."""
-    out.clear()
-    if machine == _AMD64:
-        return decode_amd64(code, pos, end, address, out)
-    if machine == _AARCH64:
-        return decode_aarch64(code, pos, end, address, out)
-    return decode_s390x(code, pos, end, address, out)
 
 
 def listing(machine, code, address):

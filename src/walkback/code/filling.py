@@ -3,7 +3,29 @@
 import cython
 
 from walkback.code._instruction import Instruction
-from walkback.code.effects import NONE, Effect
+from walkback.code.effects import NONE, Effect, Flow
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def clear(out: Instruction) -> cython.int:
+    """An instruction that does nothing and goes on; its length stays."""
+    out.flow = Flow.NEXT
+    out.effect = Effect.NOTHING
+    out.condition = 0
+    out.signed = False
+    out.before = False
+    out.first = out.second = out.base = out.index = NONE
+    out.count = 1
+    out.scale = 1
+    out.width = 8
+    out.target = 0
+    out.offset = 0
+    out.moved = 0
+    out.clobbers = 0
+    return 0
 
 
 @cython.cfunc

@@ -227,16 +227,23 @@ class ElfFile:
 
         They stay in memory with this object, unless `keep` is False.
         """
-        _, kind, flags, _, offset, size, *_ = self._section(index).item()
+        _, kind, flags, *_ = self._section(index).item()
         if kind in {layout.SHT_NULL, layout.SHT_NOBITS}:
             return self.data[:0]
-        if not self._holds(offset, size):
-            place = f"({size:#x} bytes at {offset:#x})"
-            raise self._section_error(index, f"{place} reaches beyond the end of the file")
-        stored = self._range(offset, size, keep=keep)
+        stored = self._range(*self.section_range(index), keep=keep)
         if flags & layout.SHF_COMPRESSED or (has_gnu_magic(stored) and self._is_zdebug(index)):
             return self._decompress(index, stored, gnu=not flags & layout.SHF_COMPRESSED)
         return stored
+
+    def section_range(self, index: int) -> tuple[int, int]:
+        """Where the bytes of a section are in the file, and how many."""
+        _, kind, _, _, offset, size, *_ = self._section(index).item()
+        if kind in {layout.SHT_NULL, layout.SHT_NOBITS}:
+            return offset, 0
+        if not self._holds(offset, size):
+            place = f"({size:#x} bytes at {offset:#x})"
+            raise self._section_error(index, f"{place} reaches beyond the end of the file")
+        return offset, size
 
     @cached_property
     def relocation_sections(self) -> dict[int, list[int]]:

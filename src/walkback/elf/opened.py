@@ -101,6 +101,8 @@ class OpenFile:
 
     def read_into(self, start: int, room: memoryview) -> None:
         """Fill this memory with the bytes from an offset on; a file that ends too early is an error."""
+        if len(room) > _WITH_HOLES:
+            self._refuse_large(start, len(room))
         done = 0
         try:
             while done < len(room):
@@ -160,6 +162,14 @@ Contents = memoryview | OpenFile
 def read_file(path: str | os.PathLike[str]) -> memoryview:
     """The contents of a regular file, in memory."""
     return OpenFile(path)[:]
+
+
+def copy_into(contents: Contents, start: int, room: memoryview) -> None:
+    """Fill this memory with the bytes of a file from an offset on."""
+    if isinstance(contents, memoryview):
+        room[:] = contents[start : start + len(room)]
+    else:
+        contents.read_into(start, room)
 
 
 def is_stored(contents: Contents, start: int, size: int) -> bool:

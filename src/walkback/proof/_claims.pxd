@@ -9,10 +9,8 @@ cdef class Claims:
     cdef const unsigned char[::1] depth
     cdef const long long[:, ::1] offset
     cdef const unsigned char[::1] signed
-    # Of the usual forms: what has to be there, and in which register or at which place
-    cdef const unsigned char[::1] form
-    cdef const long long[::1] wanted
-    cdef const long long[::1] place
+    # The form, if it is a usual one, in which register or at which place, what has to be there, and in which slot it was
+    cdef long long[:, ::1] usual
     cdef int sp
     cdef long long sp_from_cfa
     # What was found last

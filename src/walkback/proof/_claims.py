@@ -6,7 +6,7 @@ register or the CFA, and up to two loads from there, with an offset before the f
 
 import cython
 
-from walkback.proof.sets import IN_REGISTER, IN_SLOT
+from walkback.proof.sets import IN_REGISTER, IN_SLOT, NOTHING
 
 if cython.compiled:
     from cython.cimports.walkback.proof._state import State
@@ -16,7 +16,6 @@ if cython.compiled:
         CFA_TARGET,
         INEXPRESSIBLE,
         UNCHANGED,
-        UNDEFINED,
         Known,
         Signature,
         Verdict,
@@ -30,15 +29,15 @@ else:
         CFA_TARGET,
         INEXPRESSIBLE,
         UNCHANGED,
-        UNDEFINED,
         Known,
         Signature,
         Verdict,
         Why,
     )
 
-_REGISTER = cython.declare(cython.uchar, IN_REGISTER)
-_SLOT = cython.declare(cython.uchar, IN_SLOT)
+_REGISTER = cython.declare(cython.longlong, IN_REGISTER)
+_SLOT = cython.declare(cython.longlong, IN_SLOT)
+_NOTHING = cython.declare(cython.longlong, NOTHING)
 
 
 @cython.final
@@ -53,7 +52,7 @@ class Claims:
         self.depth = memoryview(sets.depth)
         self.offset = memoryview(sets.offset)
         self.signed = memoryview(sets.signed)
-        self.form, self.wanted, self.place = (memoryview(column) for column in sets.usual(machine))
+        self.usual = memoryview(sets.usual(machine))
         self.sp = machine.sp
         self.sp_from_cfa = machine.sp_from_cfa
         self.verdict = self.what = self.why = 0
@@ -71,7 +70,7 @@ class Claims:
             self.why = Why.NO_RULE
             return self.verdict
         for entry in range(self.first[number], self.first[number + 1]):
-            if self.base[entry] == UNDEFINED or self.holds(state, entry):
+            if self.holds(state, entry):
                 continue
             if self.target[entry] == CFA_TARGET:
                 verdict = self.judge_cfa(state, entry)
@@ -95,13 +94,19 @@ class Claims:
     def holds(self, state: State, entry: cython.Py_ssize_t) -> cython.bint:
         """Whether a claim of one of the usual forms holds."""
         i: cython.int
-        if self.form[entry] == _REGISTER:
-            return state.values[self.place[entry]] == self.wanted[entry]
-        if self.form[entry] == _SLOT:
+        form: cython.longlong = self.usual[entry, 0]
+        place: cython.longlong = self.usual[entry, 1]
+        if form == _REGISTER:
+            return state.values[place] == self.usual[entry, 2]
+        if form == _SLOT:
+            i = cython.cast(cython.int, self.usual[entry, 3])
+            if i < state.slots and state.keys[i] == place:
+                return state.saved[i] == self.usual[entry, 2]
             for i in range(state.slots):
-                if state.keys[i] == self.place[entry]:
-                    return state.saved[i] == self.wanted[entry]
-        return False
+                if state.keys[i] == place:
+                    self.usual[entry, 3] = i
+                    return state.saved[i] == self.usual[entry, 2]
+        return form == _NOTHING
 
     @cython.boundscheck(False)
     def value(self, state: State, entry: cython.Py_ssize_t) -> cython.longlong:

@@ -22,6 +22,8 @@ cdef class Code:
     cdef const unsigned long long[::1] named
     # A bit for each byte that is jumped to
     cdef const unsigned char[::1] targets
+    # Instructions in brief, one for each two bytes
+    cdef const unsigned short[::1] brief
     cdef bint ok
     # What `look_up` found
     cdef bint is_silent

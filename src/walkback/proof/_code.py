@@ -9,17 +9,17 @@ if cython.compiled:
     from cython.cimports.walkback.base.cursor import as_signed
     from cython.cimports.walkback.base.searching import last
     from cython.cimports.walkback.code._instruction import Instruction
-    from cython.cimports.walkback.code._listing import decode
+    from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Flow
+    from cython.cimports.walkback.code.machines import AARCH64, AMD64
 else:
     from walkback.base.cursor import as_signed
     from walkback.base.searching import last
     from walkback.code._instruction import Instruction
-    from walkback.code._listing import decode
+    from walkback.code.decoding import decode
     from walkback.code.effects import Flow
+    from walkback.code.machines import AARCH64, AMD64
 
-_AMD64 = cython.declare(cython.int, 0)
-_AARCH64 = cython.declare(cython.int, 1)
 _ALL = cython.declare(cython.ulonglong, WORD)
 _FAR = cython.declare(cython.longlong, 1 << 40)
 _NOP = cython.declare(cython.uint, 0xD503201F)
@@ -48,6 +48,7 @@ class Code:
         self.written, self.kept = memoryview(known.written), memoryview(known.kept)
         self.size = memoryview(known.size)
         self.named, self.targets = memoryview(known.named), memoryview(known.targets)
+        self.brief = memoryview(known.brief)
         self.ok = True
         self.called = memoryview(np.zeros(_MOST_CALLED, np.uint64))
         self.calls = 0
@@ -161,14 +162,14 @@ class Code:
     def padding(self, pos: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
         """How many bytes from a place in the buffer on fill the room between pieces of code; 0 if that is code."""
         at: cython.Py_ssize_t = pos
-        if self.machine == _AARCH64:
+        if self.machine == AARCH64:
             if end - pos < 4:
                 return cython.cast(cython.int, end - pos)
             word: cython.uint = (self.data[pos] | self.data[pos + 1] << 8 | self.data[pos + 2] << 16) | cython.cast(
                 cython.uint, self.data[pos + 3]
             ) << 24
             return 4 if word == 0 or word == _NOP else 0
-        if self.machine != _AMD64:
+        if self.machine != AMD64:
             if end - pos >= 2 and self.data[pos] == 7 and self.data[pos + 1] & 0xF0 == 0:
                 return 2
             if end - pos >= 2 and self.data[pos] == 0 and self.data[pos + 1] == 0:
@@ -191,11 +192,11 @@ class Code:
         size: cython.int = self.padding(pos, end)
         if size:
             return size
-        if self.machine == _AMD64:
+        if self.machine == AMD64:
             return 2 if end - pos >= 2 and self.data[pos] == 0x0F and self.data[pos + 1] == 0x0B else 0
         if end - pos < 4:
             return 0
-        if self.machine == _AARCH64:
+        if self.machine == AARCH64:
             return 4 if self.data[pos + 3] == 0xD4 and self.data[pos + 2] & 0xE0 == 0x20 else 0
         return 4 if self.data[pos] == 0xA7 and self.data[pos + 1] == 0xF4 and self.data[pos + 3] == 1 else 0
 

@@ -7,8 +7,9 @@ from walkback.base.bits import WORD
 if cython.compiled:
     from cython.cimports.walkback.base.searching import last
     from cython.cimports.walkback.code._instruction import Instruction
-    from cython.cimports.walkback.code._listing import decode
+    from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Effect, Flow
+    from cython.cimports.walkback.code.machines import AMD64
     from cython.cimports.walkback.proof._effects import added, apply, assume, table_entry
     from cython.cimports.walkback.proof.packed import (
         ID_MASK,
@@ -24,8 +25,9 @@ if cython.compiled:
 else:
     from walkback.base.searching import last
     from walkback.code._instruction import Instruction
-    from walkback.code._listing import decode
+    from walkback.code.decoding import decode
     from walkback.code.effects import Effect, Flow
+    from walkback.code.machines import AMD64
     from walkback.proof._effects import added, apply, assume, table_entry
     from walkback.proof.packed import (
         ID_MASK,
@@ -150,7 +152,7 @@ class Edges:
     def call(self) -> cython.bint:
         """A call: to where exceptions go on, and back if it comes back."""
         is_direct: cython.bint = self.one.flow == Flow.CALL
-        if is_direct and self.one.target == self.address + self.one.length and self.code.machine == 0:
+        if is_direct and self.one.target == self.address + self.one.length and self.code.machine == AMD64:
             # This is how code finds out where it is.
             self.state.set(self.state.sp, moved(self.state.get(self.state.sp), -8))
             self.state.store(self.state.get(self.state.sp), 8, Known.OTHER, False)

@@ -6,6 +6,7 @@ if cython.compiled:
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.effects import NONE, Condition, Effect
     from cython.cimports.walkback.proof._state import State
+    from cython.cimports.walkback.proof.brief import SMALL
     from cython.cimports.walkback.proof.packed import (
         ID_MASK,
         ID_SHIFT,
@@ -21,11 +22,10 @@ else:
     from walkback.code._instruction import Instruction
     from walkback.code.effects import NONE, Condition, Effect
     from walkback.proof._state import State
+    from walkback.proof.brief import SMALL
     from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, is_on_stack, is_vague, made, moved
     from walkback.proof.values import Known
 
-_SMALL = cython.declare(cython.longlong, 256)
-"""Numbers below are no addresses, nor sizes that take a register."""
 _ALIGNMENT = cython.declare(cython.longlong, 16)
 """Of the CFA, by the ABI of AMD64 and of AArch64."""
 _S390X_SP = cython.declare(cython.int, 15)
@@ -43,7 +43,7 @@ def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.i
     if effect == Effect.LOAD or effect == Effect.STORE:
         return _access(state, one)
     if effect == Effect.COPY:
-        return _copy(state, one, state.get(one.second))
+        return state.give(one.first, one.second, state.get(one.second))
     if effect == Effect.ADD:
         return state.set(one.first, moved(state.get(one.base), one.offset))
     if effect == Effect.ADD_REGISTERS:
@@ -58,7 +58,7 @@ def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.i
             return state.set(one.first, Known.STACK)
         return state.set(one.first, Known.CONFLICT if kind == Known.CONFLICT else Known.OTHER)
     if effect == Effect.CONSTANT:
-        wide: cython.bint = one.offset >= _SMALL or one.offset <= -_SMALL
+        wide: cython.bint = one.offset >= SMALL or one.offset <= -SMALL
         return state.set(
             one.first,
             made(Known.CONSTANT, 0, one.offset) if wide else cython.cast(cython.longlong, Known.OTHER),
@@ -75,7 +75,7 @@ def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.i
         if value & KIND_MASK == Known.CONSTANT and (value < 0 or value >> (OFFSET_SHIFT + 31)):
             value = Known.OTHER
         keeps: cython.bint = value & KIND_MASK == Known.CONSTANT or value & KIND_MASK == Known.ENTRY_OF_TABLE
-        return _copy(state, one, value if keeps else Known.OTHER)
+        return state.give(one.first, one.second, value if keeps else Known.OTHER)
     if effect == Effect.LEAVE:
         value = state.get(one.base)
         state.set(one.base, state.load(value))
@@ -93,19 +93,6 @@ def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.i
             return state.set(one.first, made(Known.SIGNED if effect == Effect.SIGN else Known.ENTRY, one.first, 0))
         return state.set(one.first, Known.ANY if value & KIND_MASK == Known.ANY else Known.OTHER)
     return _compare(state, one)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _copy(state: State, one: Instruction, value: cython.longlong) -> cython.int:
-    """Give a register the value of another, or its lower half; what was found out of the other is true of it."""
-    bounded: cython.bint = state.bound_register == one.second
-    state.set(one.first, value)
-    if bounded:
-        state.bound_register = one.first
-    state.copied, state.copy = one.second, one.first
-    return 0
 
 
 @cython.cfunc

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import cython
 import numpy as np
 
-from walkback.base.arrays import U8, U64, Bools
+from walkback.base.arrays import U8, U16, U64, Bools
 from walkback.base.bits import WORD
 from walkback.base.views import takes_views
 
@@ -13,25 +13,26 @@ if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.base.searching import last
     from cython.cimports.walkback.code._instruction import Instruction
-    from cython.cimports.walkback.code._listing import decode
+    from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Effect, Flow
+    from cython.cimports.walkback.code.machines import AARCH64
     from cython.cimports.walkback.proof._code import Code
+    from cython.cimports.walkback.proof.brief import in_brief
     from cython.cimports.walkback.proof.values import Way
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import last
     from walkback.code._instruction import Instruction
-    from walkback.code._listing import decode
+    from walkback.code.decoding import decode
     from walkback.code.effects import Effect, Flow
+    from walkback.code.machines import AARCH64
     from walkback.proof._code import Code
+    from walkback.proof.brief import in_brief
     from walkback.proof.values import Way
-
 
 _PAGE = cython.declare(cython.longlong, 0xFFF)
 """The part of an address that AArch64 adds in a second instruction."""
 _ALL = cython.declare(cython.ulonglong, WORD)
-_AARCH64 = cython.declare(cython.int, 1)
-"""The number of the machine that names an address in two instructions."""
 _LOWEST = cython.declare(cython.longlong, 64)
 """Smaller numbers are no addresses."""
 
@@ -55,19 +56,21 @@ class Scan(NamedTuple):
     """Addresses of data that the code names, sorted."""
     targets: U8
     """A bit for each byte of the image that is jumped to."""
+    brief: U16
+    """For each two bytes of the image the instruction `in_brief` that begins there."""
 
 
-def scan(code, image, ranges, wanted):
+def scan(code, image, ranges, wanted, sp):
     """Look at all ranges; `wanted` are sorted addresses; the scan finds out which of them are called."""
-    targets = np.zeros(len(image.data) // 8 + 1, np.uint8)
+    targets, brief = np.zeros(len(image.data) // 8 + 1, np.uint8), np.zeros(len(image.data) // 2 + 1, np.uint16)
     returns = np.zeros(len(ranges.start), np.uint8)
     called, taken = np.zeros(len(wanted), np.uint8), np.zeros(len(wanted), np.uint8)
     written, kept = np.zeros(len(ranges.start), np.uint64), np.zeros(len(ranges.start), np.uint64)
     ways, named = Growing(3), Growing(1)
     parts = ranges.start, ranges.size, ranges.pos
-    _scan(code, *parts, wanted, returns, written, kept, called, taken, ways, named, targets)
+    _scan(code, *parts, wanted, sp, returns, written, kept, called, taken, ways, named, targets, brief)
     found = returns.astype(np.bool_), written, kept, ways.rows(), called.astype(np.bool_), taken.astype(np.bool_)
-    return Scan(*found, np.sort(named.rows().ravel()), targets)
+    return Scan(*found, np.sort(named.rows().ravel()), targets, brief)
 
 
 @takes_views
@@ -77,6 +80,7 @@ def _scan(
     size: cython.const[cython.longlong][::1],
     pos: cython.const[cython.longlong][::1],
     wanted: cython.const[cython.ulonglong][::1],
+    sp: cython.int,
     returns: cython.uchar[::1],
     written: cython.ulonglong[::1],
     kept: cython.ulonglong[::1],
@@ -85,6 +89,7 @@ def _scan(
     ways: Growing,
     named: Growing,
     targets: cython.uchar[::1],
+    brief: cython.ushort[::1],
 ):
     i: cython.Py_ssize_t
     at: cython.longlong
@@ -101,11 +106,14 @@ def _scan(
                 end: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, pos[i] + size[i])
                 decode(code.machine, code.bytes, place, end, start[i] + at, one)
                 at += one.length
+                what: cython.uint = in_brief(one, code.machine, sp)
+                if what:
+                    brief[place >> 1] = cython.cast(cython.ushort, what | (place & 1))
                 if written[i] != _ALL:
                     written[i] |= one.changes()
                     kept[i] |= one.keeps()
                 if one.effect and (one.base < 0 or one.effect == Effect.ADD):
-                    address: cython.ulonglong = constant(one, code.machine == _AARCH64, constants)
+                    address: cython.ulonglong = constant(one, code.machine == AARCH64, constants)
                     if code.is_data(address):
                         named.add(address)
                     elif address:

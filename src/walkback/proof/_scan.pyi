@@ -1,6 +1,6 @@
 from typing import NamedTuple
 
-from walkback.base.arrays import U8, U64, Bools
+from walkback.base.arrays import U8, U16, U64, Bools
 from walkback.proof._code import Code
 from walkback.proof.image import Image
 from walkback.proof.ranges import Ranges
@@ -14,5 +14,6 @@ class Scan(NamedTuple):
     taken: Bools
     named: U64
     targets: U8
+    brief: U16
 
-def scan(code: Code, image: Image, ranges: Ranges, wanted: U64) -> Scan: ...
+def scan(code: Code, image: Image, ranges: Ranges, wanted: U64, sp: int) -> Scan: ...

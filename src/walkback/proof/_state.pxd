@@ -13,6 +13,9 @@ cdef class State:
     cdef unsigned long long preserved
     cdef unsigned long long watched
     cdef bint big
+    # How instructions in brief have their registers and lengths
+    cdef int register_bits
+    cdef int least_length
     # What holds now
     cdef long long[::1] values
     cdef long long[::1] keys
@@ -44,6 +47,8 @@ cdef class State:
     cdef int set(self, int register, long long value) noexcept nogil
     cdef long long get(self, int register) noexcept nogil
     cdef long long load(self, long long place) noexcept nogil
+    cdef int skim(self, unsigned int brief) noexcept nogil
+    cdef int give(self, int register, int other, long long value) noexcept nogil
     cdef bint is_bounded(self, int register) noexcept nogil
     cdef int store(self, long long place, int width, long long value, bint through) noexcept nogil
     cdef int forget(self, long long place, int width, bint is_array) noexcept nogil

@@ -7,15 +7,34 @@ Where two ways meet, `join` keeps what both agree on.
 import cython
 import numpy as np
 
+from walkback.base.arch import MACHINES
 from walkback.base.bits import WORD
 
 if cython.compiled:
     from cython.cimports.walkback.code.effects import NONE
-    from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, is_vague, joined, made
+    from cython.cimports.walkback.proof.brief import (
+        ACCESSES,
+        COPIES,
+        DOES_MASK,
+        READS,
+        SOURCE_SHIFT,
+        least_length,
+        register_bits,
+    )
+    from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, is_on_stack, is_vague, joined, made
     from cython.cimports.walkback.proof.values import REGISTERS, Known
 else:
     from walkback.code.effects import NONE
-    from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, is_vague, joined, made
+    from walkback.proof.brief import (
+        ACCESSES,
+        COPIES,
+        DOES_MASK,
+        READS,
+        SOURCE_SHIFT,
+        least_length,
+        register_bits,
+    )
+    from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, is_on_stack, is_vague, joined, made
     from walkback.proof.values import REGISTERS, Known
 
 _SLOTS = cython.declare(cython.int, 64)
@@ -39,6 +58,8 @@ class State:
     def __init__(self, machine, preserved, watched):
         self.registers = 16 if machine.name == "AMD64" else 48 if machine.name == "AArch64" else 32
         self.sp, self.fp, self.ra = machine.sp, machine.fp, machine.ra
+        number: cython.int = MACHINES.index(machine)
+        self.register_bits, self.least_length = register_bits(number), least_length(number)
         self.entry_offset = machine.entry_sp_to_cfa
         self.highest = 0 if self.ra == _RETURN else -self.entry_offset
         self.return_address = made(Known.ENTRY, self.ra, 0)
@@ -188,6 +209,36 @@ class State:
         if is_vague(kind):
             return Known.ANY
         return Known.OTHER
+
+    def skim(self, brief: cython.uint) -> cython.int:
+        """Let an instruction in brief happen; returns its length, or 0 if all of it has to be known."""
+        bits: cython.int = self.register_bits
+        does: cython.uint = brief & DOES_MASK
+        source: cython.int = (brief >> SOURCE_SHIFT) & ((1 << bits) - 1)
+        changed: cython.int = (brief >> (SOURCE_SHIFT + bits)) & ((1 << bits) - 1)
+        value: cython.longlong = Known.OTHER
+        if source != self.sp:
+            value = self.get(source)
+        if does == COPIES:
+            self.give(changed, source, value)
+        else:
+            if does == ACCESSES:
+                if is_on_stack(value & KIND_MASK) or is_vague(value & KIND_MASK):
+                    return 0
+            elif value != Known.OTHER or (does == READS and self.get(changed) != Known.OTHER):
+                return 0
+            if changed != self.sp:
+                self.set(changed, Known.OTHER)
+        return (brief >> (SOURCE_SHIFT + 2 * bits)) * self.least_length
+
+    def give(self, register: cython.int, other: cython.int, value: cython.longlong) -> cython.int:
+        """Give a register what another has, or its lower half; what was found out of the other is true of it."""
+        bounded: cython.bint = self.bound_register == other
+        self.set(register, value)
+        if bounded:
+            self.bound_register = register
+        self.copied, self.copy = other, register
+        return 0
 
     def is_bounded(self, register: cython.int) -> cython.bint:
         """Whether it was compared with the bound, or is the copy of a register that was, or was copied to it."""

@@ -109,7 +109,9 @@ class Unit:
         with cython.boundscheck(False):
             for i in range(cython.cast(cython.Py_ssize_t, total)):
                 self.head[i] = 0
+            for i in range(cython.cast(cython.Py_ssize_t, total)):
                 self.owner[i] = 0
+            for i in range(cython.cast(cython.Py_ssize_t, total)):
                 self.length[i] = 0
         return True
 

@@ -127,27 +127,44 @@ class Walk:
                 self.unit.owner[place] = cython.cast(cython.int, block + 1)
                 self.unit.source = place
                 self.steps += 1
-                flow: cython.int = self.edges.read(place)
-                self.unit.length[place] = cython.cast(cython.uchar, self.edges.one.length)
-                if flow == Flow.BAD:
-                    self.unit.verdict[place] = Verdict.UNKNOWN
-                    self.unit.what[place] = Why.BAD_CODE
-                    return 0
+                flow: cython.int = Flow.NEXT
+                length: cython.int = 0
+                brief: cython.uint = self.code.brief[at >> 1]
+                if brief == 0 or (brief ^ at) & 1:
+                    flow = self.edges.read(place)
+                    length = self.edges.one.length
+                    brief = 0
                 if self.state.changed or place >= self.rows.until:
                     self.rows.record(place, flow == Flow.CALL or flow == Flow.CALL_INDIRECT)
                 else:  # nothing changed, neither in the state nor in the table
                     self.unit.verdict[place] = self.rows.said
                     self.unit.what[place] = self.rows.cause
+                if brief:
+                    length = self.state.skim(brief)
+                    if length:
+                        self.unit.length[place] = cython.cast(cython.uchar, length)
+                        place += length
+                        continue
+                    self.edges.read(place)
+                    length = self.edges.one.length
+                self.unit.length[place] = cython.cast(cython.uchar, length)
+                if flow == Flow.BAD:
+                    self.unit.verdict[place] = Verdict.UNKNOWN
+                    self.unit.what[place] = Why.BAD_CODE
+                    return 0
                 if not self.edges.step():
                     return 0
-                place += self.edges.one.length
+                place += length
             if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
                 return 0  # with nothing behind it, it does not come back
             return self.fall()
 
     def fall(self) -> cython.int:
         """Go on in the next range, if that is part of the unit, and the state fits or nothing else leads there."""
-        place: cython.longlong = self.unit.place_of(self.edges.address + self.edges.one.length)
+        size: cython.longlong = self.unit.end - self.unit.begin
+        place: cython.longlong = self.unit.place_of(
+            self.unit.address[self.unit.member] + cython.cast(cython.ulonglong, size)
+        )
         if place < 0:
             return 0
         self.unit.enter(place)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from walkback.base.arrays import I32, I64, U8, U64
 from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import machine_of
 from walkback.elf import ElfFile, layout
+from walkback.elf.opened import copy_into
 from walkback.proof.relocate import relocate
 
 _RELATIVE = {layout.EM_X86_64: 8, layout.EM_AARCH64: 1027, layout.EM_S390: 12}
@@ -64,26 +67,22 @@ class Image:
 
 def image_of(elf: ElfFile) -> Image:
     """The code of a file, and the sections that have tables of jumps."""
-    data = bytearray()
-    start: list[int] = []
-    end: list[int] = []
-    pos: list[int] = []
-    executable: list[bool] = []
     base = np.zeros(len(elf.sections) + 1 if elf.is_relocatable else 0, np.uint64)
-    for address, contents, is_code in _relocatable_parts(elf, base) if elf.is_relocatable else _linked_parts(elf):
-        if (end and address < end[-1]) or address + len(contents) >= _WORDS:
-            continue
-        start.append(address)
-        end.append(address + len(contents))
-        pos.append(len(data))
-        executable.append(is_code)
-        data += contents
+    parts: list[_Part] = []
+    for part in _relocatable_parts(elf, base) if elf.is_relocatable else _linked_parts(elf):
+        if (not parts or part.address >= parts[-1].end) and part.end < _WORDS:
+            parts.append(part)
+    sizes = [part.size for part in parts]
+    data = np.empty(sum(sizes), np.uint8)
+    pos = np.cumsum([0, *sizes])[:-1]
+    for part, place in zip(parts, pos.tolist(), strict=True):
+        part.fill(data.data[place : place + part.size])
     image = Image(
-        np.frombuffer(data, np.uint8),
-        np.array(start, np.uint64),
-        np.array(end, np.uint64),
-        np.array(pos, np.int64),
-        np.array(executable, np.uint8),
+        data,
+        np.array([part.address for part in parts], np.uint64),
+        np.array([part.end for part in parts], np.uint64),
+        pos.astype(np.int64),
+        np.array([part.is_code for part in parts], np.uint8),
         base,
         elf.byteorder,
         MACHINES.index(machine_of(elf)),
@@ -93,21 +92,34 @@ def image_of(elf: ElfFile) -> Image:
     return image
 
 
-def _linked_parts(elf: ElfFile) -> Iterator[tuple[int, memoryview, bool]]:
-    """Addresses, contents, and whether these are code: of sections, or where there are none of executable segments.
+class _Part(NamedTuple):
+    """A section or a segment; its bytes are read when they are wanted, because they can be most of a large file."""
 
-    They come by address, each read when it is wanted, because together they can be most of a large file.
-    """
+    address: int
+    size: int
+    is_code: bool
+    fill: Callable[[memoryview], None]
+
+    @property
+    def end(self) -> int:
+        """The address behind it."""
+        return self.address + self.size
+
+
+def _linked_parts(elf: ElfFile) -> Iterator[_Part]:
+    """Sections, or where there are none executable segments, by address."""
     if not len(elf.sections):
         chosen = (elf.segments["type"] == layout.PT_LOAD) & (elf.segments["flags"] & layout.PF_X != 0)
         for number in sorted(np.flatnonzero(chosen).tolist(), key=elf.segments["vaddr"].__getitem__):
-            yield int(elf.segments["vaddr"][number]), elf.segment_data(number, keep=False), True
+            offset, size = elf.segment_range(number)
+            yield _Part(int(elf.segments["vaddr"][number]), size, True, partial(copy_into, elf.data, offset))
     for number, is_code in sorted(_wanted(elf), key=lambda one: int(elf.sections["addr"][one[0]])):
-        yield int(elf.sections["addr"][number]), elf.section_data(number, keep=False), is_code
+        offset, size = elf.section_range(number)
+        yield _Part(int(elf.sections["addr"][number]), size, is_code, partial(copy_into, elf.data, offset))
 
 
-def _relocatable_parts(elf: ElfFile, base: U64) -> Iterator[tuple[int, memoryview, bool]]:
-    """The same of a relocatable file, laid out and relocated; `base` gets the addresses of its sections."""
+def _relocatable_parts(elf: ElfFile, base: U64) -> Iterator[_Part]:
+    """Sections laid out one behind the other, and relocated; `base` gets their addresses."""
     wanted = dict(_wanted(elf))
     address = _FIRST
     for number in range(1, len(elf.sections)):
@@ -115,8 +127,12 @@ def _relocatable_parts(elf: ElfFile, base: U64) -> Iterator[tuple[int, memoryvie
         if number in wanted:
             address += (len(elf.section_data(number)) // _ALIGNMENT + 2) * _ALIGNMENT
     base[-1] = address  # where symbols are that the file does not define
+
+    def fill(number: int, room: memoryview) -> None:
+        room[:] = relocate(elf, number, base)
+
     for number, is_code in wanted.items():
-        yield int(base[number]), relocate(elf, number, base), is_code
+        yield _Part(int(base[number]), len(elf.section_data(number)), is_code, partial(fill, number))
 
 
 def _wanted(elf: ElfFile) -> Iterator[tuple[int, bool]]:
@@ -146,4 +162,6 @@ def _load(elf: ElfFile, image: Image) -> None:
         inside = (offset >= image.start[part]) & (offset + np.uint64(8) <= image.end[part]) if len(image.start) else []
         place = (image.pos[part] + (offset - image.start[part]).astype(np.int64))[inside]
         order = "<" if elf.byteorder == "little" else ">"
-        image.data[place[:, None] + np.arange(8)] = addend[inside].astype(f"{order}i8").view(np.uint8).reshape(-1, 8)
+        values = addend[inside].astype(f"{order}i8").view(np.uint8).reshape(-1, 8)
+        for i in range(8):
+            image.data[place + i] = values[:, i]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U64, are_among
+from walkback.base.arrays import I64, U8, U16, U64, are_among
 from walkback.proof._scan import Scan
 from walkback.proof.ranges import Ranges, come_back
 from walkback.proof.values import Way
@@ -35,6 +35,8 @@ class KnownCode:
     """The addresses of data that the code names."""
     targets: U8 = field(default_factory=lambda: np.zeros(0, np.uint8))
     """A bit for each byte of the image that is jumped to."""
+    brief: U16 = field(default_factory=lambda: np.zeros(0, np.uint16))
+    """For each two bytes of the image the instruction `in_brief` that begins there."""
 
 
 def known_code(ranges: Ranges, seen: Scan, silent_by_name: Sequence[int]) -> KnownCode:
@@ -55,4 +57,5 @@ def known_code(ranges: Ranges, seen: Scan, silent_by_name: Sequence[int]) -> Kno
         np.concatenate((none.astype(np.int64), ranges.size[back]))[order],
         seen.named,
         seen.targets,
+        seen.brief,
     )

@@ -32,6 +32,7 @@ from walkback.symbols.plt import PltNames
 from walkback.table.table import UnwindTable
 
 _NOP = 0x90
+_VERDICTS = tuple(Verdict)
 _LARGEST = np.uint64(2**32 - 1)
 """Bytes that the rows of a function can describe."""
 
@@ -71,7 +72,7 @@ class Proof:
         """The address, length, verdict and cause of each instruction of a unit that is reached."""
         first, end = self.units.first[unit : unit + 2].tolist()
         rows = _tally.instructions(self.walk, first, end)
-        return [(address, size, Verdict(verdict), cause) for address, size, verdict, cause in rows]
+        return [(address, size, _VERDICTS[verdict], cause) for address, size, verdict, cause in rows]
 
     def unit_of(self, address: int) -> int | None:
         """The unit that holds an address of the image."""
@@ -173,7 +174,7 @@ class Prover:
         begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0) if len(first) else np.zeros(0, np.bool_)
         ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
         others = ranges.start[ranges.is_entry == 0]
-        seen = scan(Code(self.image, KnownCode()), self.image, ranges, others)
+        seen = scan(Code(self.image, KnownCode()), self.image, ranges, others, table.machine.sp)
         named = self._functions(seen.ways)
         called, taken = others[seen.called], others[seen.taken]
         find_entries(self.elf, ranges, seen.ways, called, taken, named, sets, table.machine, self.name_at)

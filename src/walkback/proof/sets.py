@@ -38,8 +38,8 @@ _GENERAL, _VECTORS = 32, 64
 """AArch64: behind the last general register; the DWARF number of the first vector register, 32 in the kernels."""
 _FAR = 1 << 38
 """Offsets of the values that kernels keep are smaller."""
-IN_REGISTER, IN_SLOT = 1, 2
-"""The usual forms of a claim: that a register has a value, or that a place in the frame has it."""
+IN_REGISTER, IN_SLOT, NOTHING = 1, 2, 3
+"""The usual forms of a claim: that a register has a value, or a place in the frame, or that nothing is claimed."""
 _FEW = 1 << 16
 _MOST_SETS = 1 << 17
 """Distinct sets of claims, and of rules of other registers; compilers come to some thousands."""
@@ -80,8 +80,11 @@ class ClaimSets:
     def __len__(self) -> int:
         return len(self.first) - 1
 
-    def usual(self, machine: Machine) -> tuple[U8, I64, I64]:
-        """For each claim its form, if that is a usual one, what has to be there, and in which register or slot."""
+    def usual(self, machine: Machine) -> I64:
+        """For each claim a row: its form, if that is a usual one, in which register or slot, and what has to be there.
+
+        The last column is for the kernel.
+        """
         offset, target = self.offset[:, 0], self.target.astype(np.int64)
         near = (offset >= -_FAR) & (offset < _FAR)
         plain = near & (self.signed != Signature.YES) & (target != machine.sp) & (self.offset[:, 1:] == 0).all(axis=1)
@@ -90,10 +93,11 @@ class ClaimSets:
         is_kept = plain & (self.base == UNCHANGED) & (self.depth == 0) & (offset == 0)
         is_saved = plain & (self.base == CFA_BASE) & (self.depth == 1)
         entry = (target << ID_SHIFT) + Known.ENTRY
-        form = np.where(is_saved, IN_SLOT, np.where(is_cfa | is_kept, IN_REGISTER, 0)).astype(np.uint8)
+        form = np.where(is_saved, IN_SLOT, np.where(is_cfa | is_kept, IN_REGISTER, 0))
+        form[self.base == UNDEFINED] = NOTHING
         wanted = np.where(is_cfa, -offset * (1 << VALUE_SHIFT) + Known.CFA, entry)
         place = np.where(is_saved, offset * (1 << VALUE_SHIFT) + Known.CFA, np.where(is_cfa, self.base, target))
-        return form, wanted, place
+        return np.stack((form, place, wanted, np.zeros(len(form), np.int64)), axis=1)
 
     def text(self, entry: int, machine: Machine) -> str:
         """One claim in the notation of rules."""

@@ -8,7 +8,7 @@ import cython
 from walkback.base.bits import WORD
 from walkback.code._instruction import Instruction
 from walkback.code.effects import NONE, Effect, Flow
-from walkback.code.filling import clobber, constant, make
+from walkback.code.filling import clear, clobber, constant, make
 
 LR = 30
 ZERO = 31
@@ -28,7 +28,7 @@ IS_LOAD = 1 << 22
 @cython.exceptval(check=False)
 def bad(out: Instruction) -> cython.int:
     """Say that there is no such instruction."""
-    out.clear()
+    clear(out)
     out.flow = Flow.BAD
     return 0
 

@@ -20,7 +20,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.amd64._writes import write, write_of_vector
     from cython.cimports.walkback.code.amd64.operands import condition_of, dwarf, vector_width
     from cython.cimports.walkback.code.effects import NONE, Effect, Flow
-    from cython.cimports.walkback.code.filling import clobber, store
+    from cython.cimports.walkback.code.filling import clear, clobber, store
 else:
     from walkback.base.cursor import as_signed
     from walkback.code._instruction import Instruction
@@ -30,12 +30,14 @@ else:
     from walkback.code.amd64._writes import write, write_of_vector
     from walkback.code.amd64.operands import condition_of, dwarf, vector_width
     from walkback.code.effects import NONE, Effect, Flow
-    from walkback.code.filling import clobber, store
+    from walkback.code.filling import clear, clobber, store
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _LONGEST = cython.declare(cython.Py_ssize_t, 15)
 _CUT_OFF = cython.declare(cython.Py_ssize_t, 1 << 60)
 """In the stead of the place behind an instruction that does not end in time."""
+_SIGN = cython.declare(cython.longlong, 1 << 31)
+"""Of a number of 4 bytes."""
 if cython.compiled:
     _ONE_BYTE = cython.declare(cython.const[cython.ushort][::1])
 _ONE_BYTE = memoryview(one_byte_opcodes())
@@ -48,7 +50,7 @@ _PREFIXES = memoryview(np.array([PREFIXES.get(byte, 0) for byte in range(256)], 
 
 
 @cython.boundscheck(False)
-def decode(
+def decode_amd64(
     code,
     pos: cython.Py_ssize_t,
     end: cython.Py_ssize_t,
@@ -68,7 +70,7 @@ def decode(
     if at < stop:
         at = _opcode(code, at, stop, prefix, out)
     if at > stop or at <= pos or out.flow == Flow.BAD or stop == pos:
-        out.clear()
+        clear(out)
         out.flow = Flow.BAD
         out.length = 1
         return 0
@@ -96,12 +98,13 @@ def _opcode(
 ) -> cython.Py_ssize_t:
     """Decode from the opcode on; returns the place behind the instruction."""
     byte: cython.uint = code[at]
-    if byte == 0xC4 or byte == 0xC5 or byte == 0x62:
-        return _vector(code, at, stop, prefix, out)
-    if byte == 0x8F and at + 1 < stop and code[at + 1] & 0x1F >= 8:
+    if _ONE_BYTE[byte] & shape.BAD == 0 and (byte != 0x8F or at + 1 >= stop or code[at + 1] & 0x1F < 8):
+        return _one_byte(code, at, stop, prefix, out)
+    if byte == 0xC4 or byte == 0xC5 or byte == 0x62 or byte == 0x8F:
         return _vector(code, at, stop, prefix, out)
     if byte != 0x0F:
-        return _one_byte(code, at, stop, prefix, out)
+        out.flow = Flow.BAD
+        return at
     if at + 1 >= stop:
         return _CUT_OFF
     byte = code[at + 1]
@@ -125,8 +128,6 @@ def _one_byte(
     kind: cython.uint = _ONE_BYTE[opcode]
     modrm: cython.uint = 0
     at += 1
-    if kind & shape.BAD:
-        out.flow = Flow.BAD
     if kind & shape.MODRM:
         if at >= stop:
             return _CUT_OFF
@@ -338,7 +339,10 @@ def _number(
     if size == 0:
         return 0
     if size == 1:
-        return cython.cast(cython.longlong, code[at]) - (256 if code[at] & 0x80 else 0)
+        return (code[at] ^ 0x80) - 0x80
+    if size == 4:
+        value = code[at] | (code[at + 1] << 8) | (code[at + 2] << 16) | (cython.cast(cython.uint, code[at + 3]) << 24)
+        return (cython.cast(cython.longlong, value) ^ _SIGN) - _SIGN
     for i in range(size):
         value |= cython.cast(cython.ulonglong, code[at + i]) << (8 * i)
     if size == 8:

@@ -18,7 +18,7 @@ IMM_Z = 8
 IMM_V = 16
 """The same, of 8 with REX.W."""
 BAD = 32
-"""There is no such instruction."""
+"""There is no such instruction; in the first map, also what leads to other maps."""
 RM = 64
 """The operand that ModRM's rm names is written."""
 REG = 128
@@ -56,6 +56,8 @@ def one_byte_opcodes() -> U16:
         for place in (1, 3, 4, 5):
             map_[8 * operation + place] |= SPECIAL
     map_[0x3C] |= SPECIAL
+    for number in (0x0F, 0x62, 0xC4, 0xC5):
+        map_[number] = BAD
     for number in (0x06, 0x07, 0x0E, 0x16, 0x17, 0x1E, 0x1F, 0x27, 0x2F, 0x37, 0x3F, 0x60, 0x61, 0x82, 0x9A, 0xCE):
         map_[number] = BAD
     for number in (0xD4, 0xD5, 0xD6, 0xEA):

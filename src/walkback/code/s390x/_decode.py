@@ -57,7 +57,7 @@ if cython.compiled:
 _KINDS = memoryview(kinds())
 
 
-def decode(
+def decode_s390x(
     code,
     pos: cython.Py_ssize_t,
     end: cython.Py_ssize_t,

@@ -1,0 +1,110 @@
+"""What most instructions do, in 16 bits, so that they are decoded only once (a face: kernels compile this in).
+
+Such an instruction goes on behind itself and gives at most one register a value: that of another, or one that the proof
+does not follow if it does not follow those of one or two registers, the sources, either. If it accesses memory, the
+source must be no place on the stack. From the lowest bit on: the parity of the address, what it does, the source, the
+register that changes, and the length. The stack pointer stands for none.
+"""
+
+import cython
+
+from walkback.code._instruction import Instruction
+from walkback.code.effects import NONE, Effect, Flow
+from walkback.code.machines import AARCH64, AMD64
+
+DOES_MASK = 6
+COPIES = 2
+READS = 4
+"""The register that changes is a source as well."""
+ACCESSES = 6
+SOURCE_SHIFT = 3
+SMALL = 256
+"""Numbers below are no addresses, nor sizes that take a register."""
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def register_bits(machine: cython.int) -> cython.int:
+    """How many bits have the number of a register."""
+    return 4 if machine == AMD64 else 6 if machine == AARCH64 else 5
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def least_length(machine: cython.int) -> cython.int:
+    """What lengths are multiples of."""
+    return 1 if machine == AMD64 else 4 if machine == AARCH64 else 2
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def only_register(mask: cython.ulonglong, none: cython.int) -> cython.int:
+    """The register whose bit is set; `none` where no bit is, and `NONE` where that of `none` or several are."""
+    number: cython.int = 0
+    if mask == 0:
+        return none
+    if mask & (mask - 1) or (mask >> none) & 1:
+        return NONE
+    while mask & 0xFF == 0:
+        mask >>= 8
+        number += 8
+    while mask & 1 == 0:
+        mask >>= 1
+        number += 1
+    return number
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def in_brief(one: Instruction, machine: cython.int, none: cython.int) -> cython.uint:
+    """An instruction that is like that, without its parity; 0 for others."""
+    effect: cython.int = one.effect
+    changed: cython.int = one.first
+    source: cython.int = NONE
+    does: cython.uint = 0
+    if one.flow != Flow.NEXT or one.target or (one.clobbers and effect != Effect.NOTHING):
+        return 0
+    if effect == Effect.NOTHING:
+        changed = only_register(one.clobbers, none)
+    elif effect == Effect.LOAD or effect == Effect.STORE:
+        if one.count != 1 or one.moved:
+            return 0
+        if one.index < 0 or one.index == one.base:
+            source = one.base
+            does = ACCESSES
+        if effect == Effect.STORE:
+            changed = none
+        elif one.width < 8:
+            source = NONE
+            does = 0
+    elif effect == Effect.COPY:
+        source = one.second
+        does = COPIES
+        if source < 0:
+            return 0
+    elif effect == Effect.ADD or effect == Effect.ALIGN:
+        source = one.base
+    elif effect == Effect.ADD_REGISTERS or effect == Effect.SUBTRACT:
+        source = one.index if one.first == one.base else one.base
+        does = READS
+        if one.first != one.base and one.first != one.index:
+            return 0
+    elif effect == Effect.CONSTANT:
+        if one.offset >= SMALL or one.offset <= -SMALL:
+            return 0
+    elif effect != Effect.LOAD_TABLE or one.index >= 0 or one.second >= 0:
+        return 0
+    if changed < 0 or source == none or (changed == none and (effect != Effect.STORE and effect != Effect.NOTHING)):
+        return 0
+    bits: cython.int = register_bits(machine)
+    source = none if source < 0 else source
+    found: cython.uint = does | (source << SOURCE_SHIFT) | (changed << (SOURCE_SHIFT + bits))
+    return found | ((one.length // least_length(machine)) << (SOURCE_SHIFT + 2 * bits))

@@ -1,0 +1,13 @@
+from walkback.code._instruction import Instruction
+
+DOES_MASK: int
+COPIES: int
+READS: int
+ACCESSES: int
+SOURCE_SHIFT: int
+SMALL: int
+
+def register_bits(machine: int) -> int: ...
+def least_length(machine: int) -> int: ...
+def only_register(mask: int, none: int) -> int: ...
+def in_brief(one: Instruction, machine: int, none: int) -> int: ...
