@@ -269,9 +269,10 @@ def test_a_function_that_comes_back_need_not_do_so_each_time(tmp_path: Path) -> 
     assert (found.proved, found.mismatches) == (found.reached, [])
 
 
-def test_functions_of_ocaml_keep_no_registers(tmp_path: Path) -> None:
-    head = HEAD.replace("\nf:", "\ncamlF.f:").replace(" f\n", " camlF.f\n").replace(" f,", " camlF.f,")
-    end = END.replace(" f,.-f", " camlF.f,.-camlF.f")
+@pytest.mark.parametrize("name", ["camlF.f", "caml_curry3_1_app"])
+def test_functions_of_ocaml_keep_no_registers(name: str, tmp_path: Path) -> None:
+    head = HEAD.replace("\nf:", f"\n{name}:").replace(" f\n", f" {name}\n").replace(" f,", f" {name},")
+    end = END.replace(" f,.-f", f" {name},.-{name}")
     found = verified("xor %ebx,%ebx; push %rax; call g; nop; pop %rax; ret", tmp_path, head, end)
     assert [(one.what, one.bytes) for one in found.mismatches] == [("cfa", 7)]
 

@@ -156,7 +156,8 @@ REWRITING = ("_Unwind_RaiseException", "_Unwind_Resume", "_Unwind_Resume_or_Reth
 """Functions whose saved registers others write over, through a pointer: they go on in the frame that catches."""
 
 KEEPS_NOTHING = re.compile(
-    r"caml([A-Z].*|_c_call\w*|_(call_gc|call_realloc_stack|alloc[123N]|perform|reperform|resume|runstack)"
+    r"caml([A-Z].*|_c_call\w*|_(curry|apply|tuplify|send)\d+\w*"
+    r"|_(call_gc|call_realloc_stack|alloc[123N]|perform|reperform|resume|runstack)"
     r"|_(raise_exn|raise_exception|ml_array_bound_error))"
 )
 """Functions of OCaml, whose calls keep no registers."""
