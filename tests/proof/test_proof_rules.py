@@ -227,6 +227,24 @@ def test_a_function_that_goes_on_with_another_stack_is_not_held_wrong(tmp_path: 
     assert set(found.reasons) <= {"context-switch", "cfa-value"}
 
 
+@pytest.mark.parametrize(
+    ("back", "wrong"), [("mov %rbx,%rsp; jmp 2b", 1), ("jmp 2b", 0), ("mov 8(%rdi),%rsp; jmp 2b", 0), ("jmp g", 0)]
+)
+def test_a_function_that_comes_back_to_its_own_stack_is_held_wrong(back: str, wrong: int, tmp_path: Path) -> None:
+    text = (
+        "push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %rsp,%rbx; test %edi,%edi; je 1f;"
+        "2: pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; ret;"
+        f"1: .cfi_def_cfa 3,16; .cfi_offset 3,-16; mov 64(%rdi),%rsp; call g; {back}; nop"
+    )
+    found = verified(text.replace("2: pop", "push %rax; pop %rax; 2: pop"), tmp_path)
+    assert [(one.what, one.claimed, one.computed) for one in found.mismatches] == [("cfa", "rsp+16", "rsp+24")] * wrong
+
+
+def test_a_function_that_restores_a_whole_context_is_not_held_wrong(tmp_path: Path) -> None:
+    found = verified("mov (%rdi),%rbx; mov 8(%rdi),%r12; iretq", tmp_path)
+    assert (found.wrong, found.reasons) == (0, {"context-switch": 6})
+
+
 def test_nothing_is_proved_of_functions_that_go_on_where_an_exception_is_caught(tmp_path: Path) -> None:
     before = HEAD.replace(" f", " _Unwind_Resume").replace("\nf:", "\n_Unwind_Resume:")
     found = verified(

@@ -36,6 +36,7 @@ cdef class Edges:
     cdef int clear(self) noexcept nogil
     cdef int read(self, long long place) noexcept nogil
     cdef bint step(self) except -1 nogil
+    cdef int leave(self) noexcept nogil
     cdef int execute(self) noexcept nogil
     cdef bint branch(self) except -1 nogil
     cdef int lead_to(self, unsigned long long address) except -1 nogil

@@ -21,7 +21,7 @@ if cython.compiled:
         made,
         moved,
     )
-    from cython.cimports.walkback.proof.values import Known, Verdict
+    from cython.cimports.walkback.proof.values import AWAY, LEFT, Known, Verdict
 else:
     from walkback.base.searching import last
     from walkback.code._instruction import Instruction
@@ -39,7 +39,7 @@ else:
         made,
         moved,
     )
-    from walkback.proof.values import Known, Verdict
+    from walkback.proof.values import AWAY, LEFT, Known, Verdict
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _PATTERN = cython.declare(cython.uchar, 6)
@@ -96,11 +96,11 @@ class Edges:
                 place: cython.longlong = self.state.get(self.state.sp)
                 kind: cython.int = place & KIND_MASK
                 if not is_on_stack(kind) and not is_vague(kind):
-                    self.unit.switched[self.unit.member] = True
+                    self.unit.switched[self.unit.member] |= AWAY
                 elif kind == Known.CFA and place >> OFFSET_SHIFT > self.state.highest:
                     # An epilogue that several functions jump to: it takes their frames off the stack.
                     if self.is_target[self.unit.number]:
-                        self.unit.switched[self.unit.member] = True
+                        self.unit.switched[self.unit.member] = AWAY | LEFT
         if flow == Flow.NEXT:
             if self.one.target:
                 self.execute()
@@ -109,7 +109,16 @@ class Edges:
             return self.branch()
         if flow == Flow.JUMP:
             self.lead_to(self.one.target)
+        else:
+            self.leave()
         return False
+
+    def leave(self) -> cython.int:
+        """Control leaves the range: if not on its own stack, the function goes on with another."""
+        kind: cython.int = self.state.get(self.state.sp) & KIND_MASK
+        if not is_on_stack(kind):
+            self.unit.switched[self.unit.member] |= LEFT
+        return 0
 
     def execute(self) -> cython.int:
         """The instruction that `exrl` executes is a pattern: control never comes to it."""
@@ -138,14 +147,17 @@ class Edges:
     def lead_to(self, address: cython.ulonglong) -> cython.int:
         """Go to an address; one outside of the unit is another function, or nothing."""
         place: cython.longlong = self.unit.place_of(address)
-        return self.come_to(place, True) if place >= 0 else 0
+        return self.come_to(place, True) if place >= 0 else self.leave()
 
     def come_to(self, place: cython.longlong, is_sure: cython.bint) -> cython.int:
         """Go to a place; on a way that may not be one, or into another range, if the state fits there.
 
         Else it counts only if nothing else leads there.
         """
-        if (is_sure and self.unit.begin <= place < self.unit.end) or self.fits(place):
+        is_inside: cython.bint = self.unit.begin <= place < self.unit.end
+        if not is_inside:
+            self.leave()
+        if (is_sure and is_inside) or self.fits(place):
             return self.unit.flow(place)
         return self.unit.put_off(place)
 
@@ -168,7 +180,10 @@ class Edges:
             self.state.clobber(self.one.clobbers)
         self.state.call(changed, self.code.broken if is_direct else 0, is_direct and self.code.is_odd)
         self.catch()
-        return not is_direct or not self.code.is_silent
+        if is_direct and self.code.is_silent:
+            self.leave()
+            return False
+        return True
 
     def catch(self) -> cython.int:
         """Where an exception that comes out of a call goes on."""
@@ -219,7 +234,7 @@ class Edges:
             self.unresolved = True
         elif self.one.index >= 0 or self.state.get(self.state.sp) != made(Known.CFA, 0, -self.state.entry_offset):
             self.unresolved = True
-        return 0
+        return self.leave()
 
     def follow_table(self, number: cython.int, is_relative: cython.bint) -> cython.bint:
         """Go to where the entries of a table lead; returns whether there was one."""

@@ -12,7 +12,7 @@ cdef class Unit:
     cdef const long long[::1] members
     cdef unsigned long long[::1] address
     cdef long long[::1] base
-    # Whether it goes on with another stack
+    # Whether each goes on with another stack: AWAY and LEFT
     cdef unsigned char[::1] switched
     cdef Py_ssize_t first
     cdef Py_ssize_t count

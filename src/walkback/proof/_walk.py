@@ -13,14 +13,14 @@ if cython.compiled:
     from cython.cimports.walkback.proof._edges import Edges
     from cython.cimports.walkback.proof._rows import Rows
     from cython.cimports.walkback.proof._unit import Unit
-    from cython.cimports.walkback.proof.values import Verdict, Why
+    from cython.cimports.walkback.proof.values import AWAY, LEFT, Verdict, Why
 else:
     from walkback.base.searching import last
     from walkback.code.effects import Flow
     from walkback.proof._edges import Edges
     from walkback.proof._rows import Rows
     from walkback.proof._unit import Unit
-    from walkback.proof.values import Verdict, Why
+    from walkback.proof.values import AWAY, LEFT, Verdict, Why
 
 _STEPS = cython.declare(cython.longlong, 16)
 """How often each byte of a unit may be walked over, on average."""
@@ -156,7 +156,7 @@ class Walk:
                     return 0
                 place += length
             if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
-                return 0  # with nothing behind it, it does not come back
+                return self.edges.leave()  # with nothing behind it, it does not come back
             return self.fall()
 
     def fall(self) -> cython.int:
@@ -165,6 +165,7 @@ class Walk:
         place: cython.longlong = self.unit.place_of(
             self.unit.address[self.unit.member] + cython.cast(cython.ulonglong, size)
         )
+        self.edges.leave()
         if place < 0:
             return 0
         self.unit.enter(place)
@@ -219,11 +220,12 @@ class Walk:
     def except_switches(self) -> cython.int:
         """A function that goes on with another stack has the rules of another frame, which is not to be held wrong.
 
-        Nor is anything proved of a range whose code is not all that happens to its frame.
+        One that comes back to its own stack before control leaves it does not. Nor is anything proved of a range whose
+        code is not all that happens to its frame.
         """
         i: cython.Py_ssize_t
         for i in range(self.unit.count):
-            switched: cython.bint = self.unit.switched[i]
+            switched: cython.bint = self.unit.switched[i] == AWAY | LEFT
             unprovable: cython.bint = self.is_unprovable[self.unit.members[self.unit.first + i]]
             if (switched or unprovable) and self.rows.chain < 0:
                 place: cython.longlong = self.unit.base[i]

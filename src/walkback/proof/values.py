@@ -16,6 +16,10 @@ UNDEFINED = -4
 """Nothing is claimed."""
 INEXPRESSIBLE = -5
 """There is a claim, and it is none of these."""
+AWAY = 1
+"""A range sets the stack pointer to another stack."""
+LEFT = 2
+"""Control leaves it while the stack pointer may be on another stack."""
 
 
 class Known(IntEnum):

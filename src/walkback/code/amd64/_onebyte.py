@@ -22,7 +22,7 @@ if cython.compiled:
         push,
     )
     from cython.cimports.walkback.code.effects import NONE, Effect, Flow
-    from cython.cimports.walkback.code.filling import clobber, load_table, store
+    from cython.cimports.walkback.code.filling import clobber, load, load_table, store
 else:
     from walkback.code._instruction import Instruction
     from walkback.code.amd64 import opcodes as shape
@@ -41,7 +41,7 @@ else:
         push,
     )
     from walkback.code.effects import NONE, Effect, Flow
-    from walkback.code.filling import clobber, load_table, store
+    from walkback.code.filling import clobber, load, load_table, store
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _HALF = cython.declare(cython.longlong, WORD >> 32)
@@ -253,8 +253,12 @@ def _flow(
         out.flow = Flow.CALL
     elif opcode == 0xE9 or opcode == 0xEB:
         out.flow = Flow.JUMP
-    elif opcode == 0xC2 or opcode == 0xC3 or opcode == 0xCA or opcode == 0xCB or opcode == 0xCF:
+    elif opcode == 0xC2 or opcode == 0xC3 or opcode == 0xCA or opcode == 0xCB:
         out.flow = Flow.RETURN
+    elif opcode == 0xCF:
+        out.flow = Flow.RETURN
+        out.base, out.offset = registers.RSP, 24  # it takes the stack pointer from the stack, too
+        load(registers.RSP, 8, out)
     elif opcode == 0xF4:
         out.flow = Flow.TRAP
     elif opcode == 0xC9:
