@@ -295,6 +295,27 @@ def test_functions_of_ocaml_keep_no_registers(name: str, tmp_path: Path) -> None
     assert [(one.what, one.bytes) for one in found.mismatches] == [("cfa", 7)]
 
 
+PUSHED = (
+    ".cfi_def_cfa_offset 24; mov (%rsp),%rcx; mov %rbx,(%rsp); .cfi_offset 3,-24; call g; pop %rbx; .cfi_restore 3;"
+)
+
+
+@pytest.mark.parametrize(
+    ("back", "verdicts", "wrong"),
+    [
+        (".cfi_def_cfa_offset 16; add $8,%rsp; .cfi_def_cfa_offset 8; ret", (0, 0, 19), []),
+        ("nop; .cfi_def_cfa_offset 16; add $8,%rsp; .cfi_def_cfa_offset 8; ret", (0, 1, 19), [("rsp+24", "rsp+16")]),
+    ],
+)
+def test_a_stub_may_be_entered_with_arguments_on_the_stack(
+    back: str, verdicts: tuple[int, int, int], wrong: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    """It keeps a register in the place of one, which would be that of the return address if it had been called."""
+    found = verified(PUSHED + back, tmp_path)
+    assert (found.proved, found.wrong, found.assumed) == verdicts
+    assert [(one.claimed, one.computed) for one in found.mismatches] == wrong
+
+
 def test_a_branch_that_cannot_be_does_not_spoil_the_part_of_another_function(tmp_path: Path) -> None:
     """As the label of an unreachable default, which is where the cold part of the next function begins."""
     others = (

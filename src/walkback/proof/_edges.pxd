@@ -32,10 +32,13 @@ cdef class Edges:
     cdef bint doubt
     cdef bint unresolved
     cdef bint swept
+    # Whether the return address is lost where the function goes back
+    cdef bint astray
 
     cdef int clear(self) noexcept nogil
     cdef int read(self, long long place) noexcept nogil
     cdef bint step(self) except -1 nogil
+    cdef int go_back(self) noexcept nogil
     cdef int leave(self) noexcept nogil
     cdef int execute(self) noexcept nogil
     cdef bint branch(self) except -1 nogil

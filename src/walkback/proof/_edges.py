@@ -70,7 +70,7 @@ class Edges:
 
     def clear(self) -> cython.int:
         """Begin with another unit."""
-        self.unresolved = self.swept = self.doubt = False
+        self.unresolved = self.swept = self.doubt = self.astray = False
         self.caught = 0
         return 0
 
@@ -110,8 +110,21 @@ class Edges:
         if flow == Flow.JUMP:
             self.lead_to(self.one.target)
         else:
+            if flow == Flow.RETURN:
+                self.go_back()
             self.leave()
         return False
+
+    def go_back(self) -> cython.int:
+        """A return, or a jump to another function: it goes astray if the return address is neither there nor anywhere.
+
+        So does a function that was entered with more on the stack than the ABI says.
+        """
+        place: cython.longlong = self.state.get(self.state.sp)
+        if self.code.machine == 0 and place & KIND_MASK == Known.CFA and place >> OFFSET_SHIFT != -8:
+            if self.state.load(made(Known.CFA, 0, -8)) != self.state.return_address:
+                self.astray = True
+        return 0
 
     def leave(self) -> cython.int:
         """Control leaves the range: if not on its own stack, the function goes on with another."""
@@ -234,6 +247,7 @@ class Edges:
             self.unresolved = True
         elif self.one.index >= 0 or self.state.get(self.state.sp) != made(Known.CFA, 0, -self.state.entry_offset):
             self.unresolved = True
+        self.go_back()
         return self.leave()
 
     def follow_table(self, number: cython.int, is_relative: cython.bint) -> cython.bint:

@@ -19,8 +19,12 @@ cdef class Walk:
     cdef const unsigned char[::1] is_unprovable
     cdef const unsigned long long[::1] stubs
     cdef long long steps
+    # Whether ranges that nothing calls are entered as their first rows say
+    cdef bint otherwise
 
     cdef bint run(self, Py_ssize_t first, Py_ssize_t end) except -1 nogil
+    cdef bint may_begin_otherwise(self) noexcept nogil
+    cdef bint go_through(self, Py_ssize_t first, Py_ssize_t end) except -1 nogil
     cdef int begin(self) except -1 nogil
     cdef int begin_stubs(self, Py_ssize_t member) except -1 nogil
     cdef bint settle(self) except -1 nogil

@@ -13,14 +13,14 @@ if cython.compiled:
     from cython.cimports.walkback.proof._edges import Edges
     from cython.cimports.walkback.proof._rows import Rows
     from cython.cimports.walkback.proof._unit import Unit
-    from cython.cimports.walkback.proof.values import AWAY, LEFT, Verdict, Why
+    from cython.cimports.walkback.proof.values import AWAY, LEFT, UNCALLED, Verdict, Why
 else:
     from walkback.base.searching import last
     from walkback.code.effects import Flow
     from walkback.proof._edges import Edges
     from walkback.proof._rows import Rows
     from walkback.proof._unit import Unit
-    from walkback.proof.values import AWAY, LEFT, Verdict, Why
+    from walkback.proof.values import AWAY, LEFT, UNCALLED, Verdict, Why
 
 _STEPS = cython.declare(cython.longlong, 16)
 """How often each byte of a unit may be walked over, on average."""
@@ -43,7 +43,31 @@ class Walk:
         self.stubs = memoryview(ranges.stubs)
 
     def run(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
-        """Walk through a unit; returns False if it is too large or has too many ways."""
+        """Walk through a unit; returns False if it is too large or has too many ways.
+
+        Where that goes astray, a range that nothing calls may be entered with more on the stack, as its first row says.
+        Then what is right about it is assumed.
+        """
+        self.otherwise = False
+        done: cython.bint = self.go_through(first, end)
+        if done and self.edges.astray and self.may_begin_otherwise():
+            self.otherwise = True
+            done = self.go_through(first, end)
+            if not done or self.edges.astray:
+                self.otherwise = False
+                done = self.go_through(first, end)
+        return done
+
+    def may_begin_otherwise(self) -> cython.bint:
+        """Whether a range of this unit may be entered in another way than the ABI says."""
+        i: cython.Py_ssize_t
+        for i in range(self.unit.count):
+            if self.is_entry[self.unit.members[self.unit.first + i]] == UNCALLED:
+                return True
+        return False
+
+    def go_through(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
+        """Walk through a unit once."""
         self.unit.doubts.clear()
         self.edges.clear()
         self.steps = 0
@@ -64,7 +88,7 @@ class Walk:
         return True
 
     def begin(self) -> cython.int:
-        """Come to each entry as the ABI says."""
+        """Come to each entry as the ABI says, or as its first row does."""
         i: cython.Py_ssize_t
         for i in range(self.unit.count):
             number: cython.longlong = self.unit.members[self.unit.first + i]
@@ -73,7 +97,9 @@ class Walk:
             if self.is_entry[number]:
                 place: cython.longlong = self.unit.base[i]
                 while place < self.unit.base[i + 1]:
-                    self.state.enter()
+                    self.unit.enter(place)
+                    if not (self.otherwise and self.is_entry[number] == UNCALLED and self.rows.suppose(place)):
+                        self.state.enter()
                     self.unit.flow(place)
                     # In a table of stubs each is an entry.
                     place += self.block[number] if self.block[number] else self.unit.size[number]
@@ -226,13 +252,17 @@ class Walk:
         i: cython.Py_ssize_t
         for i in range(self.unit.count):
             switched: cython.bint = self.unit.switched[i] == AWAY | LEFT
-            unprovable: cython.bint = self.is_unprovable[self.unit.members[self.unit.first + i]]
-            if (switched or unprovable) and self.rows.chain < 0:
+            number: cython.longlong = self.unit.members[self.unit.first + i]
+            unprovable: cython.bint = self.is_unprovable[number]
+            otherwise: cython.bint = self.otherwise and self.is_entry[number] == UNCALLED
+            if (switched or unprovable or otherwise) and self.rows.chain < 0:
                 place: cython.longlong = self.unit.base[i]
                 while place < self.unit.base[i + 1]:
                     verdict: cython.int = self.unit.verdict[place]
                     if (switched and verdict == Verdict.WRONG) or (unprovable and verdict == Verdict.PROVED):
                         self.unit.verdict[place] = Verdict.UNKNOWN
                         self.unit.what[place] = Why.CONTEXT_SWITCH
+                    elif otherwise and verdict == Verdict.PROVED:
+                        self.unit.verdict[place] = Verdict.ASSUMED
                     place += 1
         return 0

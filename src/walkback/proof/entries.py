@@ -16,7 +16,7 @@ from walkback.elf.dynamic import dynamic_entries
 from walkback.proof.ranges import Ranges, range_at
 from walkback.proof.sets import ClaimSets
 from walkback.proof.silent import OWN_CONVENTION
-from walkback.proof.values import CFA_TARGET
+from walkback.proof.values import CFA_TARGET, UNCALLED
 
 _PART = re.compile(r"\.(cold|warm)(\.\d+)?$")
 """The name of a part of a function, as compilers and BOLT give it."""
@@ -52,7 +52,7 @@ def find_entries(
         if OWN_CONVENTION.fullmatch(name) or (alone[row] and _PART.search(name)):
             continue
         if is_called[row] or not (is_loader or _begins_within(ranges, row, sets, machine, is_named=bool(name))):
-            ranges.is_entry[row] = 1
+            ranges.is_entry[row] = 1 if is_called[row] else UNCALLED
 
 
 def _is_alone(ranges: Ranges, ways: U64, machine: Machine) -> Bools:

@@ -16,6 +16,8 @@ UNDEFINED = -4
 """Nothing is claimed."""
 INEXPRESSIBLE = -5
 """There is a claim, and it is none of these."""
+UNCALLED = 2
+"""Of an entry: its first row is not the ABI's, and nothing is seen to call it."""
 AWAY = 1
 """A range sets the stack pointer to another stack."""
 LEFT = 2
