@@ -105,6 +105,24 @@ def test_json(object_file: Path) -> None:
     }  # fmt: skip
 
 
+def test_functions_without_a_rule_are_listed(tmp_path: Path) -> None:
+    path = tmp_path / "bare.o"
+    bare = "".join(f".type {name},@function\n{name}: ret\n.size {name},1\n" for name in ("_ZN2ns4bareEv", "last"))
+    subprocess.run(["as", "-o", path, "-"], input=(TEXT + bare).encode(), check=True)
+    lines = [line for line in run("verify", path).stdout.decode().splitlines() if "described" in line]
+    assert lines == ["  not described: .text+0xd ns::bare() (1 byte)", "  not described: .text+0xe last (1 byte)"]
+    lines = run("verify", "--limit", "1", path).stdout.decode().splitlines()
+    assert lines[-2] == "  and 1 more that are not described"
+    done = run("verify", "--json", path)
+    assert [json.loads(line) for line in done.stdout.splitlines()][-2] == {
+        "type": "undescribed", "file": str(path), "table": ".eh_frame", "function": "last", "start": 14, "size": 1,
+        "section": ".text",
+    }  # fmt: skip
+    done = run("verify", "--function", "right", path)
+    assert (done.returncode, b"described" in done.stdout) == (0, False)
+    assert b"undescribed" not in run("verify", "--json", "--function", "right", path).stdout
+
+
 def test_each_table_and_one_of_them(object_file: Path) -> None:
     run("add", object_file)
     done = run("verify", object_file)

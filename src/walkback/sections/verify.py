@@ -24,6 +24,7 @@ from walkback.proof.wrong import Wrong, wrong_places
 from walkback.sections.explain import Explained, explain
 from walkback.sections.found import found_elf_files, input_name
 from walkback.sections.pairs import sframe_table
+from walkback.sections.undescribed import Undescribed, undescribed
 
 RESTS_ON = (
     "functions begin as the ABI says, callees keep the registers that the ABI says, and nothing else writes to the "
@@ -148,6 +149,11 @@ class Verified(OneLine):
         found = self.proof.reasons.sum(axis=0)
         found[Why.NO_CODE] += self._absent
         return {why.name.lower().replace("_", "-"): int(found[why]) for why in Why if found[why]}
+
+    @cached_property
+    def undescribed(self) -> list[Undescribed]:
+        """The functions, by their symbols, that the table does not describe."""
+        return undescribed(self.proof, self.prover)
 
     @cached_property
     def mismatches(self) -> list[Mismatch]:

@@ -11,7 +11,7 @@ from walkback.cli.command import verb
 from walkback.cli.completion import functions, sections
 from walkback.cli.coverage import LIMIT
 from walkback.cli.explaining import print_explained
-from walkback.cli.mismatches import mismatch_line
+from walkback.cli.mismatches import mismatch_line, print_undescribed
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, FILE, JSON, for_each_file, guarded
 from walkback.cli.paths import STREAM, standard_input
 
@@ -79,10 +79,12 @@ def verify(
         status = EXIT_FINE
         for verified in verified_tables(file, table=table, function=function):
             if as_json:
-                _print_objects(verified)
+                _print_objects(verified, is_whole=function is None)
             else:
                 printed.append(verified.table)
                 _print(verified, limit)
+                if function is None:
+                    print_undescribed(verified.undescribed, limit)
             if verified.wrong:
                 status = EXIT_FINDINGS
         return status
@@ -159,11 +161,15 @@ def _shares(verified: Verified) -> str:
     return ", ".join(shown) if shown else "none"
 
 
-def _print_objects(verified: Verified) -> None:
+def _print_objects(verified: Verified, *, is_whole: bool) -> None:
     import json
+    from dataclasses import asdict
 
     for one in verified.mismatches:
         click.echo(json.dumps(_mismatch_object(verified, one)))
+    for bare in verified.undescribed if is_whole else ():
+        told = {"type": "undescribed", "file": verified.file, "table": verified.table, **asdict(bare)}
+        click.echo(json.dumps(told))
     click.echo(json.dumps(_file_object(verified)))
 
 
