@@ -36,6 +36,14 @@ def root(name: str) -> Path:
     return folder
 
 
+def wheel(name: str) -> Path:
+    """The library out of a wheel such as `cryptography-2.5`; call it as `peer`."""
+    found = sorted((BIN.parent / "wheels").glob(f"{name}-*"))
+    if QUICK or not found:
+        missing(f"the wheel {name}")
+    return found[-1]
+
+
 def missing(what: str) -> NoReturn:
     """Skip the test for want of a peer, or fail it where all must be there."""
     reason = f"needs {what}: run `make peers`"

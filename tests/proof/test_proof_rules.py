@@ -64,6 +64,11 @@ RIGHT = {
         "sub $20,%rsp; .cfi_def_cfa_offset 28; and $-16,%rsp; .cfi_def_cfa_offset 32; call g;"
         "add $24,%rsp; .cfi_def_cfa_offset 8; ret"
     ),
+    "a function of a kernel module": (
+        "call __fentry__; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %rdi,%rbx; call g; test %eax,%eax;"
+        "jne 1f; mov 8(%rbx),%rax; pop %rbx; .cfi_remember_state; .cfi_def_cfa_offset 8; jmp __x86_indirect_thunk_rax;"
+        "1: .cfi_restore_state; pop %rbx; .cfi_def_cfa_offset 8; jmp __x86_return_thunk"
+    ),
     "a fence on the return address": "lock orq $0,(%rsp); ret",
     "a table of jumps": (
         "cmp $2,%edi; ja 9f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%edi; lea t(%rip),%rax;"
