@@ -286,6 +286,13 @@ def test_a_return_address_in_a_register_outlives_calls_that_keep_it(
     assert (found.wrong, found.unknown, found.reasons) == (wrong, unknown, {"register-value": 3} if unknown else {})
 
 
+def test_helpers_without_a_table_may_keep_the_register_that_the_cfa_counts_from(tmp_path: Path) -> None:
+    calls = "sub $88,%rsp; call bare; call bare"
+    text = f"mov %rsp,%r11; .cfi_def_cfa_register 11; {calls}; mov %r11,%rsp; .cfi_def_cfa 7,8; ret"
+    found = verified(text, tmp_path, ".text\nbare: ret\n" + HEAD)
+    assert (found.wrong, set(found.reasons)) == (0, {"cfa-value"})
+
+
 def test_a_function_that_comes_back_need_not_do_so_each_time(tmp_path: Path) -> None:
     text = "test %edi,%edi; je 1f; sub $8,%rsp; .cfi_def_cfa_offset 16; call g; .cfi_def_cfa_offset 8; 1: ret"
     found = verified(text, tmp_path, HELPERS.format("call h") + HEAD)

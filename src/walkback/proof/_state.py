@@ -356,8 +356,9 @@ class State:
         with cython.boundscheck(False):
             while left and register < self.registers:
                 if left & 1 and self.values[register] != Known.OTHER:
+                    kind: cython.int = self.values[register] & KIND_MASK
                     keeps: cython.bint = changed == _ALL and (
-                        self.is_return_address(register) or (is_odd and self.values[register] & KIND_MASK == Known.CFA)
+                        self.is_return_address(register) or (is_odd and (kind == Known.CFA or kind == Known.ANY))
                     )
                     self.set(register, Known.ANY if keeps or (broken >> register) & 1 else Known.OTHER)
                 left >>= 1
