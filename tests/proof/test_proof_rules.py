@@ -75,6 +75,19 @@ RIGHT = {
         "movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 1: xor %ebx,%ebx; 2: call g; 3: pop %rbx;"
         ".cfi_restore 3; .cfi_def_cfa_offset 8; 9: ret; .section .rodata; t: .long 1b-t, 2b-t, 3b-t; .text"
     ),
+    "a call that does not come back, before the code of another way": (
+        "test %edi,%edi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%ebx; call g;"
+        "mov %r12,-8(%rsp); .cfi_restore 3; .cfi_def_cfa_offset 8; 1: xor %eax,%eax; ret"
+    ),
+    "an index that is never out of bounds": (
+        "test %esi,%esi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %esi,%ebx; cmp $5,%edi;"
+        "jbe 2f; .cfi_remember_state; .cfi_restore 3; .cfi_def_cfa_offset 8; 1: ret; 2: .cfi_restore_state; pop %rbx;"
+        ".cfi_restore 3; .cfi_def_cfa_offset 8; ret"
+    ),
+    "an index that is never out of bounds, with its branch there": (
+        "test %esi,%esi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %esi,%ebx; cmp $5,%edi;"
+        "ja 1f; pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; ret; 1: ret"
+    ),
     "a table of jumps that BOLT moved": (
         "cmp $1,%edi; ja 2f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%edi; lea t(%rip),%rax;"
         "movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 1: pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8;"
@@ -138,6 +151,18 @@ def test_code_that_nothing_leads_to_is_assumed(tmp_path: Path) -> None:
     found = verified("jmp *(%rdi); push %rbx; ret", tmp_path)
     assert (found.proved, found.assumed, found.unknown) == (2, 1, 1)
     assert found.reasons == {"assumption": 1}
+
+
+@pytest.mark.parametrize(("name", "is_wrong"), [("errfinish", False), ("g", True)])
+def test_code_behind_a_call_that_mostly_does_not_come_back_is_assumed(
+    name: str, is_wrong: bool, tmp_path: Path
+) -> None:
+    found = verified(
+        f"push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%ebx; call {name};"
+        ".cfi_restore 3; .cfi_def_cfa_offset 8; mov %ecx,%eax; ret",
+        tmp_path,
+    )
+    assert (found.wrong, found.assumed) == ((3, 0) if is_wrong else (0, 3))
 
 
 def test_runs_have_all_that_is_reached_and_not_proved(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ cdef class Code:
     cdef int machine
     # Functions that are called: whether they come back, what they change and keep, and their bytes
     cdef const unsigned long long[::1] functions
-    cdef const unsigned char[::1] silent
+    cdef const unsigned char[::1] back
     cdef const unsigned long long[::1] written
     cdef const unsigned long long[::1] kept
     cdef const long long[::1] size
@@ -27,6 +27,7 @@ cdef class Code:
     cdef bint ok
     # What `look_up` found
     cdef bint is_silent
+    cdef bint is_seldom
     cdef bint is_odd
     cdef unsigned long long changed
     cdef unsigned long long broken

@@ -12,6 +12,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Flow
     from cython.cimports.walkback.code.machines import AARCH64, AMD64
+    from cython.cimports.walkback.proof.values import Back
 else:
     from walkback.base.cursor import as_signed
     from walkback.base.searching import last
@@ -19,6 +20,7 @@ else:
     from walkback.code.decoding import decode
     from walkback.code.effects import Flow
     from walkback.code.machines import AARCH64, AMD64
+    from walkback.proof.values import Back
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _FAR = cython.declare(cython.longlong, 1 << 40)
@@ -44,7 +46,7 @@ class Code:
         self.executable = memoryview(image.executable)
         self.big = image.byteorder == "big"
         self.machine = image.machine_number
-        self.functions, self.silent = memoryview(known.functions), memoryview(known.silent)
+        self.functions, self.back = memoryview(known.functions), memoryview(known.back)
         self.written, self.kept = memoryview(known.written), memoryview(known.kept)
         self.size = memoryview(known.size)
         self.named, self.targets = memoryview(known.named), memoryview(known.targets)
@@ -88,18 +90,20 @@ class Code:
     def look_up(self, address: cython.ulonglong) -> cython.int:
         """Find what is known of the function at an address, or of the one around it.
 
-        `is_silent` says whether it does not come back, `changed` has the registers that it changes, as bits, and
-        `broken` those that it never saves, if all that it does is known. `is_odd` is code of this file without a table.
+        `is_silent` says whether it does not come back, `is_seldom` whether it mostly does not. `changed` has the
+        registers that it changes, as bits, and `broken` those that it never saves, if all that it does is known.
+        `is_odd` is code of this file without a table.
         """
         part: cython.Py_ssize_t = last(self.functions, self.functions.shape[0], address)
-        self.is_silent = False
+        self.is_silent = self.is_seldom = False
         self.changed = _ALL
         self.broken = 0
         self.is_odd = False
         with cython.boundscheck(False):
             if part >= 0:
                 away: cython.ulonglong = address - self.functions[part]
-                self.is_silent = self.silent[part] and away == 0
+                self.is_silent = self.back[part] == Back.NEVER and away == 0
+                self.is_seldom = self.back[part] == Back.SELDOM and away == 0
                 if away < cython.cast(cython.ulonglong, self.size[part]):
                     self.changed = self.written[part]
                     if self.changed != _ALL and away == 0:
@@ -118,7 +122,7 @@ class Code:
             part: cython.Py_ssize_t = last(self.functions, self.functions.shape[0], self.called[i])
             if part < 0 or self.functions[part] != self.called[i]:
                 self.ok = False
-            elif not self.silent[part]:
+            elif self.back[part] != Back.NEVER:
                 found |= self.read_calls(self.called[i], self.size[part])
             i += 1
         return found if self.ok else _ALL

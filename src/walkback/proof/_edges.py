@@ -8,7 +8,7 @@ if cython.compiled:
     from cython.cimports.walkback.base.searching import last
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.decoding import decode
-    from cython.cimports.walkback.code.effects import Effect, Flow
+    from cython.cimports.walkback.code.effects import Condition, Effect, Flow
     from cython.cimports.walkback.code.machines import AMD64
     from cython.cimports.walkback.proof._effects import added, apply, assume, table_entry
     from cython.cimports.walkback.proof.packed import (
@@ -21,12 +21,12 @@ if cython.compiled:
         made,
         moved,
     )
-    from cython.cimports.walkback.proof.values import AWAY, LEFT, Known, Verdict
+    from cython.cimports.walkback.proof.values import AWAY, LEFT, Known, Trust, Verdict
 else:
     from walkback.base.searching import last
     from walkback.code._instruction import Instruction
     from walkback.code.decoding import decode
-    from walkback.code.effects import Effect, Flow
+    from walkback.code.effects import Condition, Effect, Flow
     from walkback.code.machines import AMD64
     from walkback.proof._effects import added, apply, assume, table_entry
     from walkback.proof.packed import (
@@ -39,7 +39,7 @@ else:
         made,
         moved,
     )
-    from walkback.proof.values import AWAY, LEFT, Known, Verdict
+    from walkback.proof.values import AWAY, LEFT, Known, Trust, Verdict
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _PATTERN = cython.declare(cython.uchar, 6)
@@ -108,7 +108,7 @@ class Edges:
         if flow == Flow.BRANCH:
             return self.branch()
         if flow == Flow.JUMP:
-            self.lead_to(self.one.target)
+            self.lead_to(self.one.target, self.unit.trust == Trust.FULL)
         else:
             if flow == Flow.RETURN:
                 self.go_back()
@@ -121,7 +121,7 @@ class Edges:
         So does a function that was entered with more on the stack than the ABI says.
         """
         place: cython.longlong = self.state.get(self.state.sp)
-        if self.code.machine == 0 and place & KIND_MASK == Known.CFA and place >> OFFSET_SHIFT != -8:
+        if self.code.machine == AMD64 and place & KIND_MASK == Known.CFA and place >> OFFSET_SHIFT != -8:
             if self.state.load(made(Known.CFA, 0, -8)) != self.state.return_address:
                 self.astray = True
         return 0
@@ -141,26 +141,34 @@ class Edges:
         return 0
 
     def branch(self) -> cython.bint:
-        """Go both ways, each with what the condition says of it; returns whether the second can be."""
+        """Go both ways, each with what the condition says of it; returns whether the second can be.
+
+        An index may never be out of the bounds of its table.
+        """
         condition: cython.int = self.one.condition
+        self.unit.trust = Trust.FULL
         if not condition or not self.state.compared:
-            self.lead_to(self.one.target)
+            self.lead_to(self.one.target, True)
             return True
+        is_bound: cython.bint = self.state.compared == Effect.COMPARE_CONSTANT
+        is_out: cython.bint = is_bound and (condition == Condition.ABOVE or condition == Condition.ABOVE_EQUAL)
         value: cython.longlong = self.state.values[self.state.sp]
         register: cython.int = self.state.bound_register
         bound: cython.longlong = self.state.bound
         if assume(self.state, condition):
-            self.lead_to(self.one.target)
+            self.lead_to(self.one.target, not is_out)
+        if is_bound and (condition == Condition.BELOW or condition == Condition.BELOW_EQUAL):
+            self.unit.trust = Trust.SOME
         if self.state.values[self.state.sp] != value:
             self.state.set(self.state.sp, value)
         self.state.bound_register = register
         self.state.bound = bound
         return assume(self.state, _OPPOSITE[condition])
 
-    def lead_to(self, address: cython.ulonglong) -> cython.int:
+    def lead_to(self, address: cython.ulonglong, is_sure: cython.bint) -> cython.int:
         """Go to an address; one outside of the unit is another function, or nothing."""
         place: cython.longlong = self.unit.place_of(address)
-        return self.come_to(place, True) if place >= 0 else self.leave()
+        return self.come_to(place, is_sure) if place >= 0 else self.leave()
 
     def come_to(self, place: cython.longlong, is_sure: cython.bint) -> cython.int:
         """Go to a place; on a way that may not be one, or into another range, if the state fits there.
@@ -172,7 +180,11 @@ class Edges:
             self.leave()
         if (is_sure and is_inside) or self.fits(place):
             return self.unit.flow(place)
-        return self.unit.put_off(place)
+        return self.put_off(place)
+
+    def put_off(self, place: cython.longlong) -> cython.int:
+        """Decide later whether the state comes to a place where it does not fit; behind some calls it does not."""
+        return 0 if self.unit.trust == Trust.LEAST else self.unit.put_off(place)
 
     def call(self) -> cython.bint:
         """A call: to where exceptions go on, and back if it comes back."""
@@ -193,6 +205,10 @@ class Edges:
             self.state.clobber(self.one.clobbers)
         self.state.call(changed, self.code.broken if is_direct else 0, is_direct and self.code.is_odd)
         self.catch()
+        if is_direct and self.code.is_seldom:
+            self.unit.trust = Trust.LEAST
+        elif self.unit.trust == Trust.FULL:
+            self.unit.trust = Trust.SOME
         if is_direct and self.code.is_silent:
             self.leave()
             return False
@@ -240,7 +256,7 @@ class Edges:
             value = self.state.get(self.one.first) if self.one.first >= 0 else table_entry(self.state, self.one)
         kind: cython.int = value & KIND_MASK
         if kind == Known.CONSTANT:
-            return self.lead_to(cython.cast(cython.ulonglong, value >> OFFSET_SHIFT))
+            return self.lead_to(cython.cast(cython.ulonglong, value >> OFFSET_SHIFT), True)
         if kind == Known.ENTRY_OF_TABLE or kind == Known.PLACE_OF_TABLE:
             if self.follow_table((value >> ID_SHIFT) & ID_MASK, kind == Known.PLACE_OF_TABLE):
                 return 0

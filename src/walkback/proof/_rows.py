@@ -95,7 +95,7 @@ class Rows:
             unknown: cython.bint = self.claims.verdict == Verdict.UNKNOWN
             if self.claims.judge(self.state, self.chain + 1) == Verdict.PROVED:
                 found = Chain.SKIPPED if is_call else Chain.INTACT
-            elif unknown or self.claims.verdict == Verdict.UNKNOWN:
+            elif unknown or self.claims.verdict == Verdict.UNKNOWN or self.unit.assumed:
                 found = Chain.UNDECIDED
         with cython.boundscheck(False):
             self.unit.verdict[place] = cython.cast(cython.uchar, found)

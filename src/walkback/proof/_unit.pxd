@@ -28,6 +28,8 @@ cdef class Unit:
     # Places that calls may lead to, with the state and the call
     cdef Growing doubts
     cdef bint assumed
+    # A `Trust`: that control comes here
+    cdef int trust
     # For each byte of it
     cdef int[::1] head
     cdef int[::1] owner
@@ -42,6 +44,7 @@ cdef class Unit:
     cdef long long[::1] block_source
     cdef long long[::1] block_waits
     cdef long long[::1] block_assumed
+    cdef long long[::1] block_trust
     cdef Py_ssize_t block_count
     cdef int[::1] queue
     cdef Py_ssize_t queued

@@ -36,6 +36,7 @@ class Unit:
         self.block_place, self.block_state, self.block_end, self.block_source, self.block_waits, self.block_assumed = (
             memoryview(np.zeros(256, np.int64)) for _ in range(6)
         )
+        self.block_trust = memoryview(np.zeros(256, np.int64))
         self.queue = memoryview(np.zeros(256, np.int32))
         self.arena = memoryview(np.zeros(1 << 14, np.int64))
         self.address = memoryview(np.zeros(16, np.uint64))
@@ -73,6 +74,7 @@ class Unit:
             self.block_source = memoryview(longer(np.asarray(self.block_source), 2 * size))
             self.block_waits = memoryview(longer(np.asarray(self.block_waits), 2 * size))
             self.block_assumed = memoryview(longer(np.asarray(self.block_assumed), 2 * size))
+            self.block_trust = memoryview(longer(np.asarray(self.block_trust), 2 * size))
             self.queue = memoryview(longer(np.asarray(self.queue), 2 * size))
         return 0
 
@@ -93,6 +95,7 @@ class Unit:
         self.total = 0
         self.source = -1
         self.assumed = False
+        self.trust = 0
         if self.base.shape[0] <= self.count:
             self.room_for_members()
         for i in range(self.count):
@@ -228,6 +231,7 @@ class Unit:
         self.block_state[block] = self.keep()
         self.block_source[block] = self.source
         self.block_assumed[block] = self.assumed
+        self.block_trust[block] = self.trust
         return 0
 
     def flow(self, place: cython.longlong) -> cython.int:
@@ -242,6 +246,9 @@ class Unit:
         elif self.block_assumed[block] or not self.assumed:
             if self.state.join(self.arena, cython.cast(cython.Py_ssize_t, self.block_state[block])):
                 self.enqueue(block)
+            if self.trust < self.block_trust[block]:
+                self.block_trust[block] = self.trust
+                self.enqueue(block)
         return 0
 
     def put_off(self, place: cython.longlong) -> cython.int:
@@ -252,6 +259,7 @@ class Unit:
         """Let the walk be where a block begins, with its state."""
         self.state.read(self.arena, cython.cast(cython.Py_ssize_t, self.block_state[block]))
         self.assumed = self.block_assumed[block] != 0
+        self.trust = cython.cast(cython.int, self.block_trust[block])
         self.enter(self.block_place[block])
         return 0
 

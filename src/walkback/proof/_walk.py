@@ -13,14 +13,14 @@ if cython.compiled:
     from cython.cimports.walkback.proof._edges import Edges
     from cython.cimports.walkback.proof._rows import Rows
     from cython.cimports.walkback.proof._unit import Unit
-    from cython.cimports.walkback.proof.values import AWAY, LEFT, UNCALLED, Verdict, Why
+    from cython.cimports.walkback.proof.values import AWAY, LEFT, UNCALLED, Trust, Verdict, Why
 else:
     from walkback.base.searching import last
     from walkback.code.effects import Flow
     from walkback.proof._edges import Edges
     from walkback.proof._rows import Rows
     from walkback.proof._unit import Unit
-    from walkback.proof.values import AWAY, LEFT, UNCALLED, Verdict, Why
+    from walkback.proof.values import AWAY, LEFT, UNCALLED, Trust, Verdict, Why
 
 _STEPS = cython.declare(cython.longlong, 16)
 """How often each byte of a unit may be walked over, on average."""
@@ -142,12 +142,14 @@ class Walk:
                 if self.edges.doubt and not self.code.padding(at, self.unit.code_at + self.unit.end):
                     self.edges.doubt = False
                     if self.rows.judge(place) == Verdict.WRONG:
-                        return self.unit.put_off(place)
+                        return self.edges.put_off(place)
                 if place != begin:
                     if (self.unit.head[place] or self.unit.owner[place]) and self.unit.is_of_another(place, block):
-                        return self.unit.flow(place)
+                        return self.edges.come_to(place, self.unit.trust == Trust.FULL)
                     if self.code.targets[at >> 3] >> (at & 7) & 1:
                         # Others will come here: a block begins, in which this walk goes on.
+                        if self.unit.trust != Trust.FULL and not self.edges.fits(place):
+                            return self.edges.put_off(place)
                         block = self.unit.start_block(place)
                         begin = place
                 self.unit.owner[place] = cython.cast(cython.int, block + 1)
@@ -196,7 +198,7 @@ class Walk:
             return 0
         self.unit.enter(place)
         if self.rows.judge(place) == Verdict.WRONG:
-            return self.unit.put_off(place)
+            return self.edges.put_off(place)
         return self.unit.flow(place)
 
     def go_on(self, at: cython.longlong, place: cython.longlong) -> cython.int:
@@ -217,6 +219,7 @@ class Walk:
             place: cython.longlong = self.unit.doubts.numbers[i]
             if not self.unit.owner[place]:
                 self.state.read(self.unit.arena, cython.cast(cython.Py_ssize_t, self.unit.doubts.numbers[i + 1]))
+                self.unit.trust = Trust.FULL
                 self.unit.source = self.unit.doubts.numbers[i + 2]
                 self.unit.flow(place)
             i += self.unit.doubts.width
@@ -235,6 +238,7 @@ class Walk:
                     if size == 0 and self.rows.suppose(place):
                         self.unit.source = -1
                         self.unit.assumed = True
+                        self.unit.trust = Trust.FULL
                         self.unit.flow(place)
                         if not self.settle():
                             return False

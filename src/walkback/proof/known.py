@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from walkback.base.arrays import I64, U8, U16, U64, are_among
+from walkback.base.bits import WORD
 from walkback.proof._scan import Scan
 from walkback.proof.ranges import Ranges, come_back
-from walkback.proof.values import Way
+from walkback.proof.values import Back, Way
 
 
 def _nothing() -> U64:
@@ -23,10 +24,10 @@ class KnownCode:
 
     functions: U64 = field(default_factory=_nothing)
     """The addresses of functions."""
-    silent: U8 = field(default_factory=lambda: np.zeros(0, np.uint8))
-    """Which of them do not come back."""
+    back: U8 = field(default_factory=lambda: np.zeros(0, np.uint8))
+    """Whether each comes back: a `Back`."""
     written: U64 = field(default_factory=_nothing)
-    """The registers that each of the others changes, as bits."""
+    """The registers that each changes, as bits, if its code is known."""
     kept: U64 = field(default_factory=_nothing)
     """Those that it stores or copies."""
     size: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -39,22 +40,27 @@ class KnownCode:
     """For each two bytes of the image the instruction `in_brief` that begins there."""
 
 
-def known_code(ranges: Ranges, seen: Scan, silent_by_name: Sequence[int]) -> KnownCode:
+def known_code(ranges: Ranges, seen: Scan, silent_by_name: Sequence[int], seldom: U64) -> KnownCode:
     """What a first look at the ranges of a table has seen, and which functions are known by their names."""
     last = seen.ways[seen.ways[:, 2] == Way.LAST_CALL, 1]
     outside = last[~are_among(last, ranges.start)]
     may = come_back(ranges, seen.returns, seen.ways, silent_by_name)
     silent = np.unique(np.concatenate((np.array(silent_by_name, np.uint64), ranges.start[~may], outside)))
     back = may & ~are_among(ranges.start, silent)
-    functions = np.concatenate((silent, ranges.start[back]))
+    start = ranges.start[back]
+    others = np.unique(seldom[~are_among(seldom, silent) & ~are_among(seldom, start)])
+    functions = np.concatenate((silent, others, start))
+    kind = np.full(len(functions), Back.ALWAYS, np.uint8)
+    kind[are_among(functions, seldom)] = Back.SELDOM
+    kind[: len(silent)] = Back.NEVER
     order = np.argsort(functions, kind="stable")
-    none = np.zeros(len(silent), np.uint64)
+    bare = len(silent) + len(others)
     return KnownCode(
         functions[order],
-        (order < len(silent)).astype(np.uint8),
-        np.concatenate((none, seen.written[back]))[order],
-        np.concatenate((none, seen.kept[back]))[order],
-        np.concatenate((none.astype(np.int64), ranges.size[back]))[order],
+        kind[order],
+        np.concatenate((np.full(bare, WORD, np.uint64), seen.written[back]))[order],
+        np.concatenate((np.zeros(bare, np.uint64), seen.kept[back]))[order],
+        np.concatenate((np.zeros(bare, np.int64), ranges.size[back]))[order],
         seen.named,
         seen.targets,
         seen.brief,

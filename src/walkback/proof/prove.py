@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,7 +24,7 @@ from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.ranges import Ranges, Units, range_at, together
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
-from walkback.proof.silent import KEEPS_NOTHING, MARK_OF_OCAML, REWRITING, SILENT, silent_addresses
+from walkback.proof.silent import KEEPS_NOTHING, MARK_OF_OCAML, REWRITING, SELDOM, SILENT, called_addresses, is_silent
 from walkback.proof.values import CFA_BASE, UNDEFINED, Verdict, Way
 from walkback.proof.words import StateWords
 from walkback.symbols import SymbolIndex
@@ -146,7 +146,13 @@ class Prover:
     @cached_property
     def silent(self) -> list[int]:
         """The addresses of functions that by their names do not come back."""
-        return list(silent_addresses(self.elf, self.image))
+        return list(called_addresses(self.elf, self.image, is_silent))
+
+    @cached_property
+    def seldom(self) -> U64:
+        """Those of functions that mostly do not."""
+        called = np.array(list(called_addresses(self.elf, self.image, SELDOM.__contains__)), np.uint64)
+        return np.concatenate((called, self._places_of(SELDOM)))
 
     def prove(
         self,
@@ -183,7 +189,7 @@ class Prover:
         ranges.is_unprovable[_saves_above(ranges, sets, table.machine)] = 1
         chosen = np.array([name in SILENT for name in ocaml], np.bool_) if ocaml else np.zeros(len(table), np.bool_)
         silent_ocaml = self.image.addresses(table.range_start[chosen], table.range_section[chosen])
-        known = known_code(ranges, seen, [*self.silent, *silent_ocaml.tolist()])
+        known = known_code(ranges, seen, [*self.silent, *silent_ocaml.tolist()], self.seldom)
         units = together(ranges, seen.ways)
         walk = Walk(Code(self.image, known), claims, state, ranges, units.members, linked)
         absent = self._absent(table)
@@ -222,7 +228,7 @@ class Prover:
             is_entry=np.zeros(len(number), np.uint8),
             is_stub=self._is_stub(start, size, table.range_block[number]),
             is_target=np.zeros(len(number), np.uint8),
-            is_unprovable=are_among(start, self._rewriting()).astype(np.uint8),
+            is_unprovable=are_among(start, self._places_of(REWRITING)).astype(np.uint8),
             stubs=self.stubs,
             row_offset=table.row_offset,
             row_claims=sets.row_set,
@@ -260,9 +266,9 @@ class Prover:
         )
         return np.asarray(has | (block != 0), np.uint8)
 
-    def _rewriting(self) -> U64:
-        """The addresses of functions whose saved registers others write over."""
-        found = {place for name in REWRITING for place in self.symbols.lookup(name)}
+    def _places_of(self, names: Iterable[str]) -> U64:
+        """The addresses of functions of this file by their names."""
+        found = {place for name in names for place in self.symbols.lookup(name)}
         return np.array([self.image_address(section, place) for section, place in found], np.uint64)
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from walkback.elf import ElfFile, layout
 from walkback.proof.image import Image
@@ -137,6 +137,8 @@ _NAMES = [
     "setcontext",
 ]
 SILENT = frozenset(_NAMES)
+SELDOM = frozenset({"errfinish", "error", "error_at_line", "verror", "verror_at_line"})
+"""Functions that mostly do not come back: an argument says, and compilers know it where it is a constant."""
 _SILENT_PARTS = re.compile(
     r"_ZSt\d+__throw_\w+"
     r"|_ZNSt\d+__throw_\w+"
@@ -165,16 +167,16 @@ MARK_OF_OCAML = b"\0caml"
 """It is in the names of a file that has such functions."""
 
 
-def silent_addresses(elf: ElfFile, image: Image) -> Iterator[int]:
-    """The addresses of functions that by their names do not come back, of a linked file in its linkage table."""
+def called_addresses(elf: ElfFile, image: Image, is_wanted: Callable[[str], bool]) -> Iterator[int]:
+    """The addresses that are called for functions with such names, of a linked file in its linkage table."""
     if not elf.is_relocatable:
         starts, _, names = PltNames(elf).entries()
-        yield from (start for start, name in zip(starts, names, strict=True) if name and _is_silent(name[:-4]))
+        yield from (start for start, name in zip(starts, names, strict=True) if name and is_wanted(name[:-4]))
         return
     for table in elf.sections_of_type(layout.SHT_SYMTAB):
         symbols, strings = elf.symbols(table), int(elf.sections["link"][table])
         for number, name in enumerate(elf.strings(strings, symbols["name_offset"].tolist())):
-            if not _is_silent(name):
+            if not is_wanted(name):
                 continue
             section = int(symbols["section"][number])
             if 0 < section < len(elf.sections):
@@ -183,6 +185,6 @@ def silent_addresses(elf: ElfFile, image: Image) -> Iterator[int]:
                 yield int(image.base[-1]) + UNDEFINED_STEP * number
 
 
-def _is_silent(name: str) -> bool:
+def is_silent(name: str) -> bool:
     """Whether a function of this name does not come back."""
     return name in SILENT or _SILENT_PARTS.fullmatch(name) is not None

@@ -126,3 +126,21 @@ class Way(IntEnum):
     """A call is the last instruction, so it does not come back."""
     FALL = 2
     """Behind the last instruction."""
+
+
+class Back(IntEnum):
+    """Whether a function comes back."""
+
+    ALWAYS = 0
+    NEVER = 1
+    SELDOM = 2
+
+
+class Trust(IntEnum):
+    """How sure it is that control comes to a place, as far as it went straight on from there."""
+
+    FULL = 0
+    SOME = 1
+    """Only if a call came back, or an index was out of the bounds of its table."""
+    LEAST = 2
+    """Only if a call came back that mostly does not."""
