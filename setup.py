@@ -196,6 +196,8 @@ def cimports(body: list[ast.stmt]) -> str:
     """What statements import from kernels and faces; numbers that do not fit into an int of C are not in faces."""
     found = ""
     for node in body:
+        if isinstance(node, ast.Import):
+            found += "".join(f"cimport {one.name} as {one.asname}\n" for one in node.names if one.name in KERNELS)
         if isinstance(node, ast.ImportFrom) and node.module in KERNELS + FACES:
             there = imported_numbers([node])
             names = [alias.name for alias in node.names if there.get(alias.name, 0) < 2**31]

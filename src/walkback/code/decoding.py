@@ -2,12 +2,12 @@
 
 import cython
 
+import walkback.code.aarch64._decode as aarch64
+import walkback.code.amd64._decode as amd64
+import walkback.code.s390x._decode as s390x
 from walkback.code._instruction import Instruction
-from walkback.code.aarch64._decode import decode_aarch64
-from walkback.code.amd64._decode import decode_amd64
 from walkback.code.filling import clear
 from walkback.code.machines import AARCH64, AMD64
-from walkback.code.s390x._decode import decode_s390x
 
 
 @cython.cfunc
@@ -25,7 +25,7 @@ def decode(
     """Decode the instruction at a place in the code, which has this address."""
     clear(out)
     if machine == AMD64:
-        return decode_amd64(code, pos, end, address, out)
+        return amd64.decode(code, pos, end, address, out)
     if machine == AARCH64:
-        return decode_aarch64(code, pos, end, address, out)
-    return decode_s390x(code, pos, end, address, out)
+        return aarch64.decode(code, pos, end, address, out)
+    return s390x.decode(code, pos, end, address, out)

@@ -2,4 +2,4 @@
 
 from walkback.code._instruction cimport Instruction
 
-cdef int decode_aarch64(const unsigned char *code, Py_ssize_t pos, Py_ssize_t end, unsigned long long address, Instruction out) noexcept nogil
+cdef int decode(const unsigned char *code, Py_ssize_t pos, Py_ssize_t end, unsigned long long address, Instruction out) noexcept nogil

@@ -18,7 +18,7 @@ else:
 
 
 @cython.boundscheck(False)
-def decode_aarch64(
+def decode(
     code,
     pos: cython.Py_ssize_t,
     end: cython.Py_ssize_t,

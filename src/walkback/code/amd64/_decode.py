@@ -50,7 +50,7 @@ _PREFIXES = memoryview(np.array([PREFIXES.get(byte, 0) for byte in range(256)], 
 
 
 @cython.boundscheck(False)
-def decode_amd64(
+def decode(
     code,
     pos: cython.Py_ssize_t,
     end: cython.Py_ssize_t,

@@ -57,7 +57,7 @@ if cython.compiled:
 _KINDS = memoryview(kinds())
 
 
-def decode_s390x(
+def decode(
     code,
     pos: cython.Py_ssize_t,
     end: cython.Py_ssize_t,
