@@ -26,6 +26,7 @@ CONDITIONS |= {"eq": Condition.EQUAL, "ne": Condition.NOT_EQUAL, "hi": Condition
 FLOWS = dict.fromkeys(("ret", "retaa", "retab", "retaasppc", "retabsppc", "retaasppcr", "retabsppcr"), Flow.RETURN)
 FLOWS |= dict.fromkeys(("eret", "eretaa", "eretab", "drps"), Flow.RETURN)
 FLOWS |= dict.fromkeys(("brk", "hlt", "udf", "tcancel", "dcps1", "dcps2", "dcps3"), Flow.TRAP)
+FLOWS["svc"] = Flow.SYSTEM
 FLOWS |= dict.fromkeys(("br", "braa", "brab", "braaz", "brabz"), Flow.JUMP_INDIRECT)
 FLOWS |= dict.fromkeys(("blr", "blraa", "blrab", "blraaz", "blrabz"), Flow.CALL_INDIRECT)
 FLOWS |= dict.fromkeys(("cbz", "cbnz", "tbz", "tbnz"), Flow.BRANCH)
@@ -136,6 +137,8 @@ def written(name: str, operands: list[str]) -> set[int]:
 
 def destinations(name: str, operands: list[str]) -> set[int]:
     """The registers that get results."""
+    if name == "svc":
+        return FIXED[name]
     if name in FLOWS or NO_DESTINATION.fullmatch(name) or PREFETCH.fullmatch(name) or CONDITIONAL.fullmatch(name):
         return {30} if name.startswith(("bl", "reta")) else set()
     if name == "smstart":

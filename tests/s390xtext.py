@@ -153,13 +153,15 @@ def indirect(name: str, operands: list[str]) -> str:
         return "RETURN"
     if operands[-1] == "%r0":
         return "NEXT"
+    if name == "svc":
+        return "SYSTEM"
     return "CALL_INDIRECT" if name == "basr" else "JUMP_INDIRECT"
 
 
 def flow(text: Text, address: int) -> tuple[str, str, int] | None:
     """Where a direct branch, a jump or a return goes: flow, condition and target; None of what goes on."""
     name, operands = text
-    if name in {"lpsw", "pr", "br", "b", "basr"}:
+    if name in {"lpsw", "pr", "br", "b", "basr", "svc"}:
         return indirect(name, operands), "OTHER", 0
     if name in FLOWS:
         target = int(operands[-1], 16)

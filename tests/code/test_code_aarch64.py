@@ -100,7 +100,7 @@ CASES: dict[int, dict[str, int]] = {
     0xD69F03E0: {"flow": Flow.RETURN},  # eret
     0xD4200000: {"flow": Flow.TRAP},  # brk
     0x00000000: {"flow": Flow.TRAP},  # udf #0
-    0xD4000001: {"clobbers": 1},  # svc
+    0xD4000001: {"flow": Flow.SYSTEM, "clobbers": 1},  # svc
     0xD503233F: {"effect": Effect.SIGN, "first": 30},  # paciasp
     0xD50323FF: {"effect": Effect.AUTHENTICATE, "first": 30},  # autibsp
     0xDAC103FE: {"effect": Effect.SIGN, "first": 30},  # pacia x30, sp

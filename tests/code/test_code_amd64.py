@@ -111,7 +111,7 @@ def said(code: bytes, address: int) -> tuple[int, Flow | None, int, int]:
         whole = iced.RegisterExt.full_register(used.register)
         if used.access in WRITING and whole in REGISTERS:
             written |= 1 << REGISTERS[whole]
-    flow = Flow.NEXT if one.mnemonic == iced.Mnemonic.SYSCALL else FLOWS.get(one.flow_control)
+    flow = Flow.SYSTEM if one.mnemonic == iced.Mnemonic.SYSCALL else FLOWS.get(one.flow_control)
     if flow in {Flow.CALL, Flow.CALL_INDIRECT, Flow.RETURN}:
         written &= ~(1 << SP)  # what calls and returns do to it is known from the flow
     if one.mnemonic == iced.Mnemonic.HLT:

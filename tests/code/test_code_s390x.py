@@ -106,7 +106,7 @@ CASES: dict[str, dict[str, int]] = {
     "c22e00000007": {"effect": Effect.COMPARE_CONSTANT, "first": 2, "offset": 7},  # clgfi
     "c22fffffffff": {"effect": Effect.COMPARE_CONSTANT, "first": 2, "offset": 0xFFFFFFFF, "width": 4},  # clfi
     "0001": {"flow": Flow.TRAP},
-    "0a0b": {"clobbers": 4},  # svc
+    "0a0b": {"flow": Flow.SYSTEM, "clobbers": 4},  # svc
 }
 
 

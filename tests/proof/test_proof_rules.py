@@ -153,6 +153,16 @@ def test_code_that_nothing_leads_to_is_assumed(tmp_path: Path) -> None:
     assert found.reasons == {"assumption": 1}
 
 
+def test_what_each_call_overwrites_is_wrong_behind_it(tmp_path: Path) -> None:
+    found = verified(
+        "lea 8(%rsp),%r11; .cfi_def_cfa 11,0; .cfi_offset 16,-8; sub $24,%rsp; test %edi,%edi; je 1f; call g;"
+        "1: xor %eax,%eax; add $24,%rsp; .cfi_def_cfa 7,8; ret",
+        tmp_path,
+    )
+    [one] = found.mismatches
+    assert (one.address, one.what, one.claimed) == (18, "cfa", "r11")
+
+
 @pytest.mark.parametrize(("name", "is_wrong"), [("errfinish", False), ("g", True)])
 def test_code_behind_a_call_that_mostly_does_not_come_back_is_assumed(
     name: str, is_wrong: bool, tmp_path: Path

@@ -57,6 +57,8 @@ def _with_target(one: Explained, text: str) -> str:
     if one.target is None or one.target_name is None:
         return text
     name = demangle([one.target_name], parameters=False)[0]
+    if text == one.code.hex(" "):
+        return f"{text} <{name}>"
     operation, space, operands = text.rpartition(" ")
     return f"{operation}{space}{f'{operands} ' if one.section is None else ''}<{name}>"
 

@@ -29,6 +29,8 @@ class Flow(IntEnum):
     """Nowhere: an exception that does not come back."""
     BAD = 8
     """This is no instruction."""
+    SYSTEM = 9
+    """To the kernel, and back if that comes back."""
 
 
 class Effect(IntEnum):

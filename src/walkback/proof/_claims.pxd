@@ -16,9 +16,11 @@ cdef class Claims:
     # What was found last
     cdef int verdict
     cdef int what
+    cdef bint by_call
     cdef int why
 
     cdef int judge(self, State state, Py_ssize_t number) noexcept nogil
+    cdef bint is_lost_by_calls(self, State state, Py_ssize_t entry) noexcept nogil
     cdef bint holds(self, State state, Py_ssize_t entry) noexcept nogil
     cdef long long value(self, State state, Py_ssize_t entry) noexcept nogil
     cdef int judge_cfa(self, State state, Py_ssize_t entry) noexcept nogil

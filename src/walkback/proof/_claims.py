@@ -82,6 +82,7 @@ class Claims:
                 self.verdict = verdict
                 self.what = self.target[entry]
                 self.why = Why.NONE
+                self.by_call = self.is_lost_by_calls(state, entry)
                 return verdict
             if self.verdict == Verdict.PROVED:
                 self.verdict = verdict
@@ -89,6 +90,12 @@ class Claims:
                 self.why = verdict >> 8
         self.verdict &= 0xFF
         return self.verdict
+
+    @cython.boundscheck(False)
+    def is_lost_by_calls(self, state: State, entry: cython.Py_ssize_t) -> cython.bint:
+        """Whether a claim needs a register that each call overwrites; no compiler has one behind a call."""
+        register: cython.int = self.target[entry] if self.base[entry] == UNCHANGED else self.base[entry]
+        return 0 <= register < state.registers and not (state.preserved >> register) & 1
 
     @cython.boundscheck(False)
     def holds(self, state: State, entry: cython.Py_ssize_t) -> cython.bint:

@@ -105,6 +105,9 @@ class Edges:
             if self.one.target:
                 self.execute()
             return True
+        if flow == Flow.SYSTEM:
+            self.unit.trust = max(self.unit.trust, Trust.SOME)
+            return True
         if flow == Flow.BRANCH:
             return self.branch()
         if flow == Flow.JUMP:
@@ -156,7 +159,12 @@ class Edges:
         register: cython.int = self.state.bound_register
         bound: cython.longlong = self.state.bound
         if assume(self.state, condition):
+            if is_out and self.one.target - self.unit.address[self.unit.member] >= cython.cast(
+                cython.ulonglong, self.unit.end - self.unit.begin
+            ):
+                self.unit.trust = Trust.LEAST  # a label at the end of a function is where the next one begins
             self.lead_to(self.one.target, not is_out)
+            self.unit.trust = Trust.FULL
         if is_bound and (condition == Condition.BELOW or condition == Condition.BELOW_EQUAL):
             self.unit.trust = Trust.SOME
         if self.state.values[self.state.sp] != value:
@@ -207,8 +215,8 @@ class Edges:
         self.catch()
         if is_direct and self.code.is_seldom:
             self.unit.trust = Trust.LEAST
-        elif self.unit.trust == Trust.FULL:
-            self.unit.trust = Trust.SOME
+        else:
+            self.unit.trust = max(self.unit.trust, Trust.SOME)
         if is_direct and self.code.is_silent:
             self.leave()
             return False
@@ -235,12 +243,15 @@ class Edges:
         return 0
 
     def fits(self, place: cython.longlong) -> cython.bint:
-        """Whether the state fits to the row of a place, which may be in another range."""
+        """Whether the state fits to the row of a place, which may be in another range.
+
+        A row that needs what calls overwrite does not hint at another way: it is wrong behind each of them.
+        """
         home: cython.longlong = self.unit.begin
         self.unit.enter(place)
         verdict: cython.int = self.rows.judge(place)
         self.unit.enter(home)
-        return verdict != Verdict.WRONG
+        return verdict != Verdict.WRONG or self.rows.claims.by_call
 
     def taken_off(self) -> cython.longlong:
         """How many bytes of arguments an exception that comes out of this call takes off the stack."""

@@ -118,7 +118,7 @@ def _scan(
                         named.add(address)
                     elif address:
                         mark(wanted, taken, address)
-                if one.flow == Flow.NEXT or one.flow == Flow.BAD:
+                if one.flow == Flow.NEXT or one.flow == Flow.SYSTEM or one.flow == Flow.BAD:
                     if one.effect or one.clobbers or code.padding(place, end) == 0:
                         call = 0
                         goes_on = True
@@ -152,7 +152,10 @@ def constant(one: Instruction, in_two: cython.bint, constants: cython.longlong[:
     """The address that an instruction names, in one part or as the second after the register's first; 0 for none."""
     address: cython.longlong = one.offset
     if one.effect == Effect.CONSTANT:
-        constants[one.first & 63] = 0 if address & _PAGE or not in_two else address
+        constants[one.first & 63] = 0
+        if in_two and address & _PAGE == 0:
+            constants[one.first & 63] = address
+            return 0
     elif one.base >= 0:
         if constants[one.base & 63] == 0:
             return 0

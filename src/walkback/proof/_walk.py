@@ -141,7 +141,7 @@ class Walk:
                 at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.unit.code_at + place)
                 if self.edges.doubt and not self.code.padding(at, self.unit.code_at + self.unit.end):
                     self.edges.doubt = False
-                    if self.rows.judge(place) == Verdict.WRONG:
+                    if self.rows.judge(place) == Verdict.WRONG and not self.rows.claims.by_call:
                         return self.edges.put_off(place)
                 if place != begin:
                     if (self.unit.head[place] or self.unit.owner[place]) and self.unit.is_of_another(place, block):

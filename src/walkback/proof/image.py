@@ -24,6 +24,8 @@ _TABLES = re.compile(r".*rodata|\.data\.rel\.ro")
 """The names of sections that have tables of jumps begin so; BOLT has `.bolt.org.rodata`, a kernel `.init.rodata`."""
 _WORDS = 1 << 64
 """Addresses there are."""
+_LARGEST = 1 << 28
+"""Bytes that get addresses of their own, of a section of a relocatable file that is not part of the image."""
 _FIRST = 1 << 29
 """The address of the first section of a relocatable file: a number that programs do not use otherwise."""
 _ALIGNMENT = 1 << 12
@@ -124,8 +126,9 @@ def _relocatable_parts(elf: ElfFile, base: U64) -> Iterator[_Part]:
     address = _FIRST
     for number in range(1, len(elf.sections)):
         base[number] = address
-        if number in wanted:
-            address += (len(elf.section_data(number)) // _ALIGNMENT + 2) * _ALIGNMENT
+        if int(elf.sections["flags"][number]) & layout.SHF_ALLOC:
+            size = int(elf.sections["size"][number])
+            address += ((size if number in wanted else min(size, _LARGEST)) // _ALIGNMENT + 2) * _ALIGNMENT
     base[-1] = address  # where symbols are that the file does not define
 
     def fill(number: int, room: memoryview) -> None:

@@ -178,10 +178,7 @@ def called_addresses(elf: ElfFile, image: Image, is_wanted: Callable[[str], bool
         for number, name in enumerate(elf.strings(strings, symbols["name_offset"].tolist())):
             if not is_wanted(name):
                 continue
-            section = int(symbols["section"][number])
-            if 0 < section < len(elf.sections):
-                yield int(image.base[section]) + int(symbols["value"][number])
-            else:
+            if symbols["section"][number] == layout.SHN_UNDEF:  # of others the code decides
                 yield int(image.base[-1]) + UNDEFINED_STEP * number
 
 

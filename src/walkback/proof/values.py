@@ -141,6 +141,6 @@ class Trust(IntEnum):
 
     FULL = 0
     SOME = 1
-    """Only if a call came back, or an index was out of the bounds of its table."""
+    """Only if a call or the kernel came back, or an index was out of the bounds of its table."""
     LEAST = 2
     """Only if a call came back that mostly does not."""

@@ -13,7 +13,7 @@ from walkback.proof.prove import Proof
 from walkback.proof.values import CFA_TARGET, Verdict
 from walkback.proof.words import NOT_KNOWN, UNCHANGED, StateWords
 
-_GOES_ON = {Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.CALL_INDIRECT}
+_GOES_ON = {Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.CALL_INDIRECT, Flow.SYSTEM}
 
 
 @dataclass(frozen=True, slots=True)

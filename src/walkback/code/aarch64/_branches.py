@@ -141,6 +141,7 @@ def _exception(word: cython.uint, out: Instruction) -> cython.int:
     level: cython.uint = word & 31
     if operation == 0 and 1 <= level <= 3:
         out.clobbers = 1 if level == 1 else 15
+        out.flow = Flow.SYSTEM if level == 1 else Flow.NEXT
         return 0
     if (0 < operation < 4 and level == 0) or (operation == 5 and 1 <= level <= 3):
         out.flow = Flow.TRAP

@@ -266,6 +266,9 @@ def _vector(
         out.flow = Flow.BAD
     modrm: cython.uint = code[at + 1]
     at = _operand(code, at + 1, stop, prefix, out)
+    if lead == 0x62 and modrm >> 6 == 1:
+        out.index = registers.RAX  # a distance of one byte counts in units that depend on the opcode
+        out.offset = 0
     if map_ == 3 or map_ == 8 or (map_ == 1 and _TWO_BYTE[opcode] & shape.IMM8 and opcode & 0xF0 != 0xA0):
         at += 1
     elif map_ == 10:

@@ -31,6 +31,7 @@ def special(opcode: cython.uint, modrm: cython.uint, prefix: cython.uint, out: I
         clobber(registers.RAX, out)
         clobber(registers.RCX, out)
         clobber(registers.R11, out)
+        out.flow = Flow.SYSTEM
     elif opcode == 0x07 or opcode == 0x35:
         out.flow = Flow.RETURN
     elif opcode == 0x0B or opcode == 0xB9 or opcode == 0xFF:

@@ -5,7 +5,7 @@ import cython
 if cython.compiled:
     from cython.cimports.walkback.base.cursor import as_signed
     from cython.cimports.walkback.code._instruction import Instruction
-    from cython.cimports.walkback.code.effects import NONE, Effect
+    from cython.cimports.walkback.code.effects import NONE, Effect, Flow
     from cython.cimports.walkback.code.filling import add, clobber, combine, constant, make
     from cython.cimports.walkback.code.s390x import kinds as shape
     from cython.cimports.walkback.code.s390x.fields import (
@@ -23,7 +23,7 @@ if cython.compiled:
 else:
     from walkback.base.cursor import as_signed
     from walkback.code._instruction import Instruction
-    from walkback.code.effects import NONE, Effect
+    from walkback.code.effects import NONE, Effect, Flow
     from walkback.code.filling import add, clobber, combine, constant, make
     from walkback.code.s390x import kinds as shape
     from walkback.code.s390x.fields import (
@@ -62,6 +62,9 @@ def between(kind: cython.uint, word: cython.ulonglong, place: cython.int, out: I
         return combine(Effect.ADD_REGISTERS, one, one, two, out)
     if does == Does.SUBTRACT:
         return combine(Effect.SUBTRACT, one, one, two, out)
+    if does == Does.SYSTEM:
+        out.flow = Flow.SYSTEM
+        return 0
     if does == Does.SUBTRACT_HALF:
         return combine(Effect.SUBTRACT, one, one, NONE, out)
     if does == Does.ADD_THREE:

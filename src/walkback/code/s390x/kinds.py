@@ -67,6 +67,8 @@ class Does(IntEnum):
     """xgr, which clears where both fields are the same."""
     SUBTRACT_HALF = 0x1C
     """Subtract the lower half of a register."""
+    SYSTEM = 0x1D
+    """svc"""
     # With a number, of 16 bits unless it says so.
     ADD = 0x20
     ADD_TO = 0x21

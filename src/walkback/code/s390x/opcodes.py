@@ -58,7 +58,7 @@ _OPCODES: dict[int, tuple[tuple[str, int], ...]] = {
         ("05 0D", Does.CALL_REGISTER),
         ("06", Does.COUNT_REGISTER),
         ("07", Does.BRANCH_REGISTER),
-        ("0A", GR2),
+        ("0A", Does.SYSTEM | GR2),
         ("0B", Does.SWITCH),
         ("0C", Does.CALL_SWITCH),
         ("0E A8", Does.STORE_SOMEWHERE | PAIRS),
