@@ -159,10 +159,8 @@ class Edges:
         register: cython.int = self.state.bound_register
         bound: cython.longlong = self.state.bound
         if assume(self.state, condition):
-            if is_out and self.one.target - self.unit.address[self.unit.member] >= cython.cast(
-                cython.ulonglong, self.unit.end - self.unit.begin
-            ):
-                self.unit.trust = Trust.LEAST  # a label at the end of a function is where the next one begins
+            if is_out:
+                self.doubt_ends(self.unit.place_of(self.one.target))
             self.lead_to(self.one.target, not is_out)
             self.unit.trust = Trust.FULL
         if is_bound and (condition == Condition.BELOW or condition == Condition.BELOW_EQUAL):
@@ -172,6 +170,13 @@ class Edges:
         self.state.bound_register = register
         self.state.bound = bound
         return assume(self.state, _OPPOSITE[condition])
+
+    def doubt_ends(self, place: cython.longlong) -> cython.int:
+        """The label of what a switch never takes may be at the end of a function, and so where another range begins."""
+        if place >= 0 and not self.unit.begin <= place < self.unit.end:
+            if self.unit.base[self.unit.member_of(place)] == place:
+                self.unit.trust = Trust.LEAST
+        return 0
 
     def lead_to(self, address: cython.ulonglong, is_sure: cython.bint) -> cython.int:
         """Go to an address; one outside of the unit is another function, or nothing."""
@@ -297,7 +302,9 @@ class Edges:
                 entry = entry * self.state.tables[number, 4] + self.state.tables[number, 3]
             place = self.unit.place_of(cython.cast(cython.ulonglong, entry))
             if place >= 0 and (counted or self.can_begin(place)):
+                self.doubt_ends(place)
                 self.come_to(place, counted)
+                self.unit.trust = Trust.FULL
             elif not counted:
                 break
             i += 1
