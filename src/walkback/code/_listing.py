@@ -4,6 +4,7 @@ import cython
 import numpy as np
 
 from walkback.base.views import takes_views
+from walkback.code.decoding import SLACK
 from walkback.code.machines import AARCH64
 
 if cython.compiled:
@@ -24,25 +25,24 @@ COLUMNS = (
 def listing(machine, code, address):
     """A row for each instruction, one behind the other, as an array of 64-bit integers: see `COLUMNS`."""
     rows = np.zeros((len(code) // (4 if machine == AARCH64 else 1) + 1, len(COLUMNS)), np.int64)
-    return rows[: _listing(machine, np.frombuffer(code, np.uint8), address, rows)]
+    return rows[: _listing(machine, np.frombuffer(bytes(code) + bytes(SLACK), np.uint8), len(code), address, rows)]
 
 
 @takes_views
 def _listing(
     machine: cython.int,
     code: cython.const[cython.uchar][::1],
+    size: cython.Py_ssize_t,
     address: cython.ulonglong,
     rows: cython.longlong[:, ::1],
 ):
     pos: cython.Py_ssize_t = 0
     row: cython.Py_ssize_t = 0
     found: Instruction = Instruction()
-    if code.shape[0] == 0:
-        return 0
     start: cython.pointer(cython.const[cython.uchar]) = cython.address(code[0]) if cython.compiled else code
     with cython.nogil:
-        while pos < code.shape[0]:
-            decode(machine, start, pos, code.shape[0], address + pos, found)
+        while pos < size:
+            decode(machine, start, pos, size, address + pos, found)
             rows[row, 0] = found.length
             rows[row, 1] = found.flow
             rows[row, 2] = found.effect

@@ -1,4 +1,7 @@
-"""One instruction of whichever machine (a face: kernels compile this in)."""
+"""One instruction of whichever machine (a face: kernels compile this in).
+
+Up to `SLACK` bytes behind the end are read, though nothing is made of them: the buffer has to be so much longer.
+"""
 
 import cython
 
@@ -8,6 +11,8 @@ import walkback.code.s390x._decode as s390x
 from walkback.code._instruction import Instruction
 from walkback.code.filling import clear
 from walkback.code.machines import AARCH64, AMD64
+
+SLACK = 32
 
 
 @cython.cfunc

@@ -92,57 +92,63 @@ def _scan(
     brief: cython.ushort[::1],
 ):
     i: cython.Py_ssize_t
-    at: cython.longlong
     one: Instruction = Instruction()
     constants: cython.longlong[::1] = memoryview(np.zeros(64, np.int64))
-    with cython.nogil:
+    with cython.nogil, cython.boundscheck(False):
         for i in range(start.shape[0]):
+            begin: cython.ulonglong = start[i]
+            place: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, pos[i])
+            end: cython.Py_ssize_t = place + cython.cast(cython.Py_ssize_t, size[i])
+            away: cython.ulonglong = begin - cython.cast(cython.ulonglong, place)
+            """From places to addresses."""
+            changed: cython.ulonglong = 0
+            stored: cython.ulonglong = 0
             call: cython.ulonglong = 0
             """The target of the call that came last, while nothing but padding came since."""
             goes_on: cython.bint = False
-            at = 0
-            while at < size[i]:
-                place: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, pos[i] + at)
-                end: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, pos[i] + size[i])
-                decode(code.machine, code.bytes, place, end, start[i] + at, one)
-                at += one.length
+            while place < end:
+                decode(code.machine, code.bytes, place, end, away + place, one)
                 what: cython.uint = in_brief(one, code.machine, sp)
                 if what:
                     brief[place >> 1] = cython.cast(cython.ushort, what | (place & 1))
-                if written[i] != _ALL:
-                    written[i] |= one.changes()
-                    kept[i] |= one.keeps()
+                if changed != _ALL:
+                    changed |= one.changes()
+                    stored |= one.keeps()
                 if one.effect and (one.base < 0 or one.effect == Effect.ADD):
                     address: cython.ulonglong = constant(one, code.machine == AARCH64, constants)
-                    if code.is_data(address):
+                    if address and code.is_data(address):
                         named.add(address)
                     elif address:
                         mark(wanted, taken, address)
+                at: cython.Py_ssize_t = place
+                place += one.length
                 if one.flow == Flow.NEXT or one.flow == Flow.SYSTEM or one.flow == Flow.BAD:
-                    if one.effect or one.clobbers or code.padding(place, end) == 0:
+                    if one.effect or one.clobbers or code.padding(at, end) == 0:
                         call = 0
                         goes_on = True
                     continue
                 call = 0
                 goes_on = one.flow == Flow.BRANCH
                 if one.flow == Flow.JUMP_INDIRECT or one.flow == Flow.CALL or one.flow == Flow.CALL_INDIRECT:
-                    written[i] = _ALL
+                    changed = _ALL
                 if one.flow == Flow.RETURN or one.flow == Flow.JUMP_INDIRECT:
                     returns[i] = 1
                 elif one.flow == Flow.CALL:
                     call = one.target
                     mark(wanted, called, one.target)
                 elif one.flow == Flow.JUMP or one.flow == Flow.BRANCH:
-                    if (one.target - start[i]) & _ALL >= cython.cast(cython.ulonglong, size[i]):
+                    if (one.target - begin) & _ALL >= cython.cast(cython.ulonglong, size[i]):
                         ways.add(i, one.target, Way.JUMP)
-                        written[i] = _ALL
-                    place = code.place(one.target)
-                    if place >= 0:
-                        targets[place >> 3] |= 1 << (place & 7)
+                        changed = _ALL
+                    at = code.place(one.target)
+                    if at >= 0:
+                        targets[at >> 3] |= 1 << (at & 7)
+            written[i] = changed
+            kept[i] = stored
             if call:
                 ways.add(i, call, Way.LAST_CALL)
             elif goes_on:
-                ways.add(i, start[i] + cython.cast(cython.ulonglong, size[i]), Way.FALL)
+                ways.add(i, begin + cython.cast(cython.ulonglong, size[i]), Way.FALL)
 
 
 @cython.cfunc

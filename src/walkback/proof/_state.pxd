@@ -44,6 +44,8 @@ cdef class State:
     cdef int write(self, long long[::1] arena, Py_ssize_t at) noexcept nogil
     cdef int read(self, long long[::1] arena, Py_ssize_t at) noexcept nogil
     cdef bint join(self, long long[::1] arena, Py_ssize_t at) noexcept nogil
+    cdef bint is_at(self, long long[::1] arena, Py_ssize_t at) noexcept nogil
+    cdef bint join_values(self, long long[::1] arena, Py_ssize_t at) noexcept nogil
     cdef int set(self, int register, long long value) noexcept nogil
     cdef long long get(self, int register) noexcept nogil
     cdef long long load(self, long long place) noexcept nogil

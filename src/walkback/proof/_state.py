@@ -64,8 +64,7 @@ class State:
         self.highest = 0 if self.ra == _RETURN else -self.entry_offset
         self.return_address = made(Known.ENTRY, self.ra, 0)
         self.signed_return = made(Known.SIGNED, self.ra, 0)
-        self.preserved = preserved
-        self.watched = watched
+        self.preserved, self.watched = preserved, watched
         self.values = memoryview(np.zeros(REGISTERS, np.int64))
         self.keys = memoryview(np.zeros(_SLOTS, np.int64))
         self.saved = memoryview(np.zeros(_SLOTS, np.int64))
@@ -111,8 +110,10 @@ class State:
                 arena[at + i] = self.values[i]
             at += self.registers
             for i in range(self.slots):
-                arena[at + 2 * i] = self.keys[i]
-                arena[at + 2 * i + 1] = self.saved[i]
+                arena[at + i] = self.keys[i]
+            at += self.slots
+            for i in range(self.slots):
+                arena[at + i] = self.saved[i]
         return 0
 
     def read(self, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.int:
@@ -128,8 +129,10 @@ class State:
                 self.values[i] = arena[at + i]
             at += self.registers
             for i in range(self.slots):
-                self.keys[i] = arena[at + 2 * i]
-                self.saved[i] = arena[at + 2 * i + 1]
+                self.keys[i] = arena[at + i]
+            at += self.slots
+            for i in range(self.slots):
+                self.saved[i] = arena[at + i]
         self.changed = self.stirred = True
         self.compared = 0
         self.copied = self.copy = NONE
@@ -137,14 +140,48 @@ class State:
 
     def join(self, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.bint:
         """Keep of a stored state what this one agrees with; returns whether that changed it."""
+        differs: cython.bint = False
+        with cython.boundscheck(False):
+            if arena[at + 2] != self.bound_register or arena[at + 3] != self.bound:
+                arena[at + 2] = NONE
+                arena[at + 3] = _NO_BOUND
+            if self.lost and not arena[at + 1]:
+                arena[at + 1] = True
+                differs = True
+        if not self.is_at(arena, at) and self.join_values(arena, at):
+            differs = True
+        return differs
+
+    def is_at(self, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.bint:
+        """Whether a stored state has the same values, in the same order."""
+        i: cython.int
+        difference: cython.longlong = 0
+        with cython.boundscheck(False):
+            if arena[at] != self.slots:
+                return False
+            at += _HEAD
+            for i in range(self.registers):
+                difference |= arena[at + i] ^ self.values[i]
+            at += self.registers
+            for i in range(self.slots):
+                difference |= arena[at + i] ^ self.keys[i]
+            at += self.slots
+            for i in range(self.slots):
+                difference |= arena[at + i] ^ self.saved[i]
+        return difference == 0
+
+    def join_values(self, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.bint:
+        """Keep of the values of a stored state what this one agrees with; returns whether that changed it."""
         i: cython.int
         j: cython.int = -1
         kept: cython.int = 0
         one: cython.longlong
-        values: cython.Py_ssize_t = at + _HEAD
-        places: cython.Py_ssize_t = values + self.registers
         differs: cython.bint = False
         with cython.boundscheck(False):
+            count: cython.int = cython.cast(cython.int, arena[at])
+            values: cython.Py_ssize_t = at + _HEAD
+            keys: cython.Py_ssize_t = values + self.registers
+            saved: cython.Py_ssize_t = keys + count
             for i in range(self.registers):
                 one = arena[values + i]
                 if one != self.values[i]:
@@ -152,27 +189,23 @@ class State:
                     if one != arena[values + i]:
                         arena[values + i] = one
                         differs = True
-            for i in range(cython.cast(cython.int, arena[at])):
+            for i in range(count):
                 for _ in range(self.slots):
                     j = j + 1 if j + 1 < self.slots else 0  # the next is mostly in the next slot
-                    if self.keys[j] == arena[places + 2 * i]:
-                        one = arena[places + 2 * i + 1]
+                    if self.keys[j] == arena[keys + i]:
+                        one = arena[saved + i]
                         if one != self.saved[j]:
                             one = joined(one, self.saved[j])
-                            differs = differs or one != arena[places + 2 * i + 1]
-                        arena[places + 2 * kept] = self.keys[j]
-                        arena[places + 2 * kept + 1] = one
+                            differs = differs or one != arena[saved + i]
+                        arena[keys + kept] = self.keys[j]
+                        arena[saved + kept] = one
                         kept += 1
                         break
-            if kept != arena[at]:
+            if kept != count:
                 arena[at] = kept
+                for i in range(kept):
+                    arena[keys + kept + i] = arena[saved + i]
                 differs = True
-            if self.lost and not arena[at + 1]:
-                arena[at + 1] = True
-                differs = True
-            if arena[at + 2] != self.bound_register or arena[at + 3] != self.bound:
-                arena[at + 2] = NONE
-                arena[at + 3] = _NO_BOUND
         return differs
 
     def set(self, register: cython.int, value: cython.longlong) -> cython.int:

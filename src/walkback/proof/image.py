@@ -13,6 +13,7 @@ import numpy as np
 from walkback.base.arch import MACHINES, ByteOrder
 from walkback.base.arrays import I32, I64, U8, U64
 from walkback.base.errors import WalkbackError
+from walkback.code.decoding import SLACK
 from walkback.dwarf.files import machine_of
 from walkback.elf import ElfFile, layout
 from walkback.elf.opened import copy_into
@@ -34,7 +35,7 @@ _ALIGNMENT = 1 << 12
 
 @dataclass(slots=True)
 class Image:
-    """Parts of a file, one behind the other."""
+    """Parts of a file, one behind the other, and the bytes behind them that decoders may read."""
 
     data: U8
     start: U64
@@ -75,7 +76,8 @@ def image_of(elf: ElfFile) -> Image:
         if (not parts or part.address >= parts[-1].end) and part.end < _WORDS:
             parts.append(part)
     sizes = [part.size for part in parts]
-    data = np.empty(sum(sizes), np.uint8)
+    data = np.empty(sum(sizes) + SLACK, np.uint8)
+    data[-SLACK:] = 0
     pos = np.cumsum([0, *sizes])[:-1]
     for part, place in zip(parts, pos.tolist(), strict=True):
         part.fill(data.data[place : place + part.size])

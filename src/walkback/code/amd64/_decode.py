@@ -1,7 +1,9 @@
 """Instructions of AMD64 (compiled): lengths, where control goes, and what becomes of registers and the stack.
 
-`_onebyte` and `_twobytes` say what special instructions of the maps do, `_writes` what the others write. The vector
-extensions (VEX, EVEX and XOP) repeat the maps of `opcodes` with prefixes of their own.
+`opcodes` has what stands behind each opcode, `onebyte` and `twobytes` what instructions of the maps do, `writes` what
+the others write. The vector extensions (VEX, EVEX and XOP) repeat the maps with prefixes of their own.
+
+Bytes are read before it is clear that the instruction does not end too early: see `decoding`.
 """
 
 import cython
@@ -14,35 +16,36 @@ from walkback.code.amd64.prefixes import PREFIXES
 if cython.compiled:
     from cython.cimports.walkback.base.cursor import as_signed
     from cython.cimports.walkback.code._instruction import Instruction
-    from cython.cimports.walkback.code.amd64 import _onebyte, _twobytes, registers
     from cython.cimports.walkback.code.amd64 import opcodes as shape
     from cython.cimports.walkback.code.amd64 import prefixes as has
-    from cython.cimports.walkback.code.amd64._writes import write, write_of_vector
-    from cython.cimports.walkback.code.amd64.operands import condition_of, dwarf, vector_width
+    from cython.cimports.walkback.code.amd64 import registers
+    from cython.cimports.walkback.code.amd64.onebyte import first_map
+    from cython.cimports.walkback.code.amd64.operands import dwarf, of_rm, pop, vector_width
+    from cython.cimports.walkback.code.amd64.twobytes import second_map
+    from cython.cimports.walkback.code.amd64.writes import write, write_of_vector
     from cython.cimports.walkback.code.effects import NONE, Effect, Flow
     from cython.cimports.walkback.code.filling import clear, clobber, store
 else:
     from walkback.base.cursor import as_signed
     from walkback.code._instruction import Instruction
-    from walkback.code.amd64 import _onebyte, _twobytes, registers
     from walkback.code.amd64 import opcodes as shape
     from walkback.code.amd64 import prefixes as has
-    from walkback.code.amd64._writes import write, write_of_vector
-    from walkback.code.amd64.operands import condition_of, dwarf, vector_width
+    from walkback.code.amd64 import registers
+    from walkback.code.amd64.onebyte import first_map
+    from walkback.code.amd64.operands import dwarf, of_rm, pop, vector_width
+    from walkback.code.amd64.twobytes import second_map
+    from walkback.code.amd64.writes import write, write_of_vector
     from walkback.code.effects import NONE, Effect, Flow
     from walkback.code.filling import clear, clobber, store
 
 _ALL = cython.declare(cython.ulonglong, WORD)
-_LONGEST = cython.declare(cython.Py_ssize_t, 15)
-_CUT_OFF = cython.declare(cython.Py_ssize_t, 1 << 60)
-"""In the stead of the place behind an instruction that does not end in time."""
 _SIGN = cython.declare(cython.longlong, 1 << 31)
 """Of a number of 4 bytes."""
 if cython.compiled:
-    _ONE_BYTE = cython.declare(cython.const[cython.ushort][::1])
+    _ONE_BYTE = cython.declare(cython.const[cython.uint][::1])
 _ONE_BYTE = memoryview(one_byte_opcodes())
 if cython.compiled:
-    _TWO_BYTE = cython.declare(cython.const[cython.ushort][::1])
+    _TWO_BYTE = cython.declare(cython.const[cython.uint][::1])
 _TWO_BYTE = memoryview(two_byte_opcodes())
 if cython.compiled:
     _PREFIXES = cython.declare(cython.const[cython.ushort][::1])
@@ -58,18 +61,26 @@ def decode(
     out: Instruction,
 ) -> cython.int:
     """Decode one instruction into `out`, which was cleared; what is none has the length 1."""
-    stop: cython.Py_ssize_t = min(end, pos + _LONGEST)
-    at: cython.Py_ssize_t = pos
+    stop: cython.Py_ssize_t = min(end, pos + 15)
+    at: cython.Py_ssize_t = pos + 1
     prefix: cython.uint = 0
-    while at < stop:
-        found: cython.uint = _PREFIXES[code[at]]
-        if not found:
-            break
+    byte: cython.uint = code[pos]
+    found: cython.uint = _PREFIXES[byte]
+    while found and at < stop:
         prefix = (prefix & ~has.ANY_REX) | found
+        byte = code[at]
         at += 1
-    if at < stop:
-        at = _opcode(code, at, stop, prefix, out)
-    if at > stop or at <= pos or out.flow == Flow.BAD or stop == pos:
+        found = _PREFIXES[byte]
+    kind: cython.uint = _ONE_BYTE[byte]
+    if byte == 0x0F:
+        byte = code[at]
+        at += 1
+        kind = _TWO_BYTE[byte]
+    if kind & shape.BAD:
+        at = _other(code, at, byte, prefix, out)
+    else:
+        at = _plain(code, at, byte, kind, prefix, out)
+    if at > stop or out.flow == Flow.BAD:
         clear(out)
         out.flow = Flow.BAD
         out.length = 1
@@ -86,109 +97,65 @@ def decode(
 
 
 @cython.cfunc
+@cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
 @cython.boundscheck(False)
-def _opcode(
+def _plain(
     code: cython.pointer(cython.const[cython.uchar]),
     at: cython.Py_ssize_t,
-    stop: cython.Py_ssize_t,
+    opcode: cython.uint,
+    kind: cython.uint,
     prefix: cython.uint,
     out: Instruction,
 ) -> cython.Py_ssize_t:
-    """Decode from the opcode on; returns the place behind the instruction."""
-    byte: cython.uint = code[at]
-    if _ONE_BYTE[byte] & shape.BAD == 0 and (byte != 0x8F or at + 1 >= stop or code[at + 1] & 0x1F < 8):
-        return _one_byte(code, at, stop, prefix, out)
-    if byte == 0xC4 or byte == 0xC5 or byte == 0x62 or byte == 0x8F:
-        return _vector(code, at, stop, prefix, out)
-    if byte != 0x0F:
+    """Decode what stands behind an opcode of the first two maps; returns the place behind the instruction."""
+    modrm: cython.uint = 0
+    size: cython.int = 0
+    number: cython.longlong = 0
+    if kind & shape.MODRM:
+        modrm = code[at]
+        at += 1
+        if modrm < 0xC0:
+            at = _memory(code, at, modrm, prefix, out)
+    if kind & shape.NUMBER:
+        size = _size_of_number(kind, opcode, modrm, prefix)
+        number = _number(code, at, size)
+        at += size
+    if kind & shape.WRITES:
+        write(kind, opcode, modrm, prefix, out)
+    kind >>= shape.DOES_SHIFT
+    if kind == shape.SECOND:
+        second_map(opcode, modrm, prefix, number, out)
+    elif kind:
+        first_map(kind, opcode, modrm, prefix, number, out)
+    return at
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+@cython.boundscheck(False)
+def _other(
+    code: cython.pointer(cython.const[cython.uchar]),
+    at: cython.Py_ssize_t,
+    lead: cython.uint,
+    prefix: cython.uint,
+    out: Instruction,
+) -> cython.Py_ssize_t:
+    """Decode behind a byte that leads to other maps, or is no opcode."""
+    if lead == 0x38 or lead == 0x3A:
+        return _three_bytes(code, at, lead == 0x3A, prefix, out)
+    modrm: cython.uint = code[at]
+    if lead == 0xC4 or lead == 0xC5 or lead == 0x62 or (lead == 0x8F and modrm & 0x1F >= 8):
+        return _vector(code, at, lead, prefix, out)
+    if lead != 0x8F or modrm & 0x38:
         out.flow = Flow.BAD
         return at
-    if at + 1 >= stop:
-        return _CUT_OFF
-    byte = code[at + 1]
-    if byte == 0x38 or byte == 0x3A:
-        return _three_bytes(code, at + 1, stop, prefix, out)
-    return _two_bytes(code, at + 1, stop, prefix, out)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-@cython.boundscheck(False)
-def _one_byte(
-    code: cython.pointer(cython.const[cython.uchar]),
-    at: cython.Py_ssize_t,
-    stop: cython.Py_ssize_t,
-    prefix: cython.uint,
-    out: Instruction,
-) -> cython.Py_ssize_t:
-    opcode: cython.uint = code[at]
-    kind: cython.uint = _ONE_BYTE[opcode]
-    modrm: cython.uint = 0
-    at += 1
-    if kind & shape.MODRM:
-        if at >= stop:
-            return _CUT_OFF
-        modrm = code[at]
-        at = _operand(code, at, stop, prefix, out)
-        if kind & shape.GROUP and modrm & 0x30 == 0:
-            kind |= shape.IMM8 if opcode == 0xF6 else shape.IMM_Z
-    size: cython.int = 0
-    if kind & shape.NUMBER:
-        size = _size_of_number(kind, prefix)
-    if at > stop - size:
-        return _CUT_OFF
-    if kind & shape.WRITES:
-        write(kind, opcode, modrm, prefix, out)
-    if kind & shape.SPECIAL:
-        _onebyte.special(opcode, modrm, prefix, _number(code, at, size), out)
-    return at + size
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-@cython.boundscheck(False)
-def _two_bytes(
-    code: cython.pointer(cython.const[cython.uchar]),
-    at: cython.Py_ssize_t,
-    stop: cython.Py_ssize_t,
-    prefix: cython.uint,
-    out: Instruction,
-) -> cython.Py_ssize_t:
-    opcode: cython.uint = code[at]
-    kind: cython.uint = _TWO_BYTE[opcode]
-    modrm: cython.uint = 0
-    at += 1
-    if kind & shape.BAD:
-        out.flow = Flow.BAD
-    if kind & shape.MODRM:
-        if at >= stop:
-            return _CUT_OFF
-        modrm = code[at]
-        if opcode & 0xFC == 0x20:  # control and debug registers, never memory
-            modrm |= 0xC0
-            at += 1
-        else:
-            at = _operand(code, at, stop, prefix, out)
-    size: cython.int = 0
-    if kind & shape.NUMBER:
-        size = _size_of_number(kind, prefix)
-    elif opcode == 0x78 and prefix & (has.DATA_16 | has.REPNE):
-        size = 2  # extrq, insertq
-    if at > stop - size:
-        return _CUT_OFF
-    if kind & shape.WRITES:
-        write(kind, opcode, modrm, prefix, out)
-    if opcode & 0xF0 == 0x80:
-        out.flow = Flow.BRANCH
-        out.condition = condition_of(opcode)
-        out.target = cython.cast(cython.ulonglong, _number(code, at, size)) & _ALL
-    elif kind & shape.SPECIAL:
-        _twobytes.special(opcode, modrm, prefix, out)
-    return at + size
+    # pop of an operand
+    at = _operand(code, at, prefix, out)
+    pop(of_rm(0, modrm, prefix) if modrm >= 0xC0 else NONE, prefix, out)
+    return at
 
 
 @cython.cfunc
@@ -198,18 +165,14 @@ def _two_bytes(
 def _three_bytes(
     code: cython.pointer(cython.const[cython.uchar]),
     at: cython.Py_ssize_t,
-    stop: cython.Py_ssize_t,
+    is_second: cython.bint,
     prefix: cython.uint,
     out: Instruction,
 ) -> cython.Py_ssize_t:
     """The maps behind 0F 38 and 0F 3A; the latter's instructions end in a byte."""
-    is_second: cython.bint = code[at] == 0x3A
-    at += 1
-    if at + 1 >= stop:
-        return _CUT_OFF
     opcode: cython.uint = code[at]
     modrm: cython.uint = code[at + 1]
-    at = _operand(code, at + 1, stop, prefix, out)
+    at = _operand(code, at + 1, prefix, out)
     kind: cython.uint = 0
     if is_second:
         at += 1
@@ -234,19 +197,13 @@ def _three_bytes(
 def _vector(
     code: cython.pointer(cython.const[cython.uchar]),
     at: cython.Py_ssize_t,
-    stop: cython.Py_ssize_t,
+    lead: cython.uint,
     prefix: cython.uint,
     out: Instruction,
 ) -> cython.Py_ssize_t:
     """Instructions behind VEX, EVEX or XOP."""
-    lead: cython.uint = code[at]
-    length: cython.int = 2 if lead == 0xC5 else 4 if lead == 0x62 else 3
-    if at + length + 1 >= stop:
-        # vzeroupper is nothing but this and an opcode
-        if lead != 0xC5 or at + 2 >= stop or code[at + 2] != 0x77:
-            return _CUT_OFF
-    one: cython.uint = code[at + 1]
-    two: cython.uint = one if lead == 0xC5 else code[at + 2]
+    one: cython.uint = code[at]
+    two: cython.uint = one if lead == 0xC5 else code[at + 1]
     map_: cython.uint = 1
     prefix &= ~has.ANY_REX & ~(has.DATA_16 | has.REP | has.REPNE)
     prefix |= (~one >> 5) & has.REX_R
@@ -258,14 +215,14 @@ def _vector(
     if two & 3:
         prefix |= has.DATA_16 if two & 3 == 1 else has.REP if two & 3 == 2 else has.REPNE
     prefix |= ((~two >> 3) & 15) << has.VVVV
-    at += length
+    at += 1 if lead == 0xC5 else 3 if lead == 0x62 else 2
     opcode: cython.uint = code[at]
     if lead != 0x62 and map_ == 1 and opcode == 0x77:
-        return at + 1
+        return at + 1  # vzeroupper is nothing but this
     if (map_ < 1 or map_ > 3) and (lead != 0x62 or (map_ != 5 and map_ != 6)) and (lead != 0x8F or map_ > 10):
         out.flow = Flow.BAD
     modrm: cython.uint = code[at + 1]
-    at = _operand(code, at + 1, stop, prefix, out)
+    at = _operand(code, at + 1, prefix, out)
     if lead == 0x62 and modrm >> 6 == 1:
         out.index = registers.RAX  # a distance of one byte counts in units that depend on the opcode
         out.offset = 0
@@ -287,21 +244,29 @@ def _vector(
 def _operand(
     code: cython.pointer(cython.const[cython.uchar]),
     at: cython.Py_ssize_t,
-    stop: cython.Py_ssize_t,
     prefix: cython.uint,
     out: Instruction,
 ) -> cython.Py_ssize_t:
-    """Read ModRM and what belongs to it; returns the place behind. Memory that is nowhere known has an index."""
+    """Read ModRM and what belongs to it; returns the place behind."""
     modrm: cython.uint = code[at]
-    mode: cython.uint = modrm >> 6
+    return at + 1 if modrm >= 0xC0 else _memory(code, at + 1, modrm, prefix, out)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+@cython.boundscheck(False)
+def _memory(
+    code: cython.pointer(cython.const[cython.uchar]),
+    at: cython.Py_ssize_t,
+    modrm: cython.uint,
+    prefix: cython.uint,
+    out: Instruction,
+) -> cython.Py_ssize_t:
+    """Read what stands behind a ModRM that names memory. Memory that is nowhere known has an index."""
     low: cython.uint = modrm & 7
-    size: cython.int = 1 if mode == 1 else 4 if mode == 2 else 0
-    at += 1
-    if mode == 3:
-        return at
     if low == 4:
-        if at >= stop:
-            return _CUT_OFF
         sib: cython.uint = code[at]
         at += 1
         low = sib & 7
@@ -309,23 +274,26 @@ def _operand(
         if index != 4:
             out.index = dwarf(index)
             out.scale = 1 << (sib >> 6)
-        if low == 5 and mode == 0:
-            size = 4
+        if low == 5 and modrm < 0x40:
+            modrm = 0x80
         else:
             out.base = dwarf(low | (8 if prefix & has.REX_B else 0))
-    elif low == 5 and mode == 0:
+    elif low == 5 and modrm < 0x40:
         out.base = registers.RIP
-        size = 4
+        modrm = 0x80
     else:
         out.base = dwarf(low | (8 if prefix & has.REX_B else 0))
-    if at > stop - size:
-        return _CUT_OFF
-    out.offset = _number(code, at, size)
+    if modrm >= 0x80:
+        out.offset = _number(code, at, 4)
+        at += 4
+    elif modrm >= 0x40:
+        out.offset = _number(code, at, 1)
+        at += 1
     if prefix & has.ELSEWHERE:
         out.base = NONE
         out.index = registers.RAX
         out.offset = 0
-    return at + size
+    return at
 
 
 @cython.cfunc
@@ -338,19 +306,21 @@ def _number(
 ) -> cython.longlong:
     """A signed number of `size` bytes."""
     i: cython.int
+    word: cython.uint
     value: cython.ulonglong = 0
-    if size == 0:
-        return 0
-    if size == 1:
-        return (code[at] ^ 0x80) - 0x80
     if size == 4:
-        value = code[at] | (code[at + 1] << 8) | (code[at + 2] << 16) | (cython.cast(cython.uint, code[at + 3]) << 24)
-        return (cython.cast(cython.longlong, value) ^ _SIGN) - _SIGN
+        word = code[at]
+        word |= cython.cast(cython.uint, code[at + 1]) << 8
+        word |= cython.cast(cython.uint, code[at + 2]) << 16
+        word |= cython.cast(cython.uint, code[at + 3]) << 24
+        return (cython.cast(cython.longlong, word) ^ _SIGN) - _SIGN
+    if size == 1:
+        return (cython.cast(cython.longlong, code[at]) ^ 0x80) - 0x80
     for i in range(size):
         value |= cython.cast(cython.ulonglong, code[at + i]) << (8 * i)
     if size == 8:
         return as_signed(value)
-    if value >> (8 * size - 1):
+    if size and value >> (8 * size - 1):
         return cython.cast(cython.longlong, value) - (cython.cast(cython.longlong, 1) << (8 * size))
     return cython.cast(cython.longlong, value)
 
@@ -360,9 +330,18 @@ def _number(
 @cython.nogil
 @cython.exceptval(check=False)
 @cython.boundscheck(False)
-def _size_of_number(kind: cython.uint, prefix: cython.uint) -> cython.int:
+def _size_of_number(kind: cython.uint, opcode: cython.uint, modrm: cython.uint, prefix: cython.uint) -> cython.int:
     """Bytes of an immediate, or of the distance or address that stands there."""
-    size: cython.int = 4 if kind & shape.NEAR else 0
+    size: cython.int = 0
+    if kind & shape.NUMBER == shape.IMM8:
+        return 1
+    if kind & shape.NEAR:
+        return 4
+    if kind & shape.GROUP:
+        if opcode == 0x78:  # extrq and insertq
+            return 2 if prefix & (has.DATA_16 | has.REPNE) else 0
+        if modrm & 0x30 == 0:
+            kind |= shape.IMM8 if opcode == 0xF6 else shape.IMM_Z
     if kind & shape.IMM8:
         size += 1
     if kind & shape.IMM16:

@@ -1,3 +1,0 @@
-from walkback.code._instruction import Instruction
-
-def special(opcode: int, modrm: int, prefix: int, out: Instruction) -> int: ...

@@ -1,0 +1,3 @@
+from walkback.code._instruction import Instruction
+
+def second_map(opcode: int, modrm: int, prefix: int, number: int, out: Instruction) -> int: ...

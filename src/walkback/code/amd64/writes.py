@@ -1,0 +1,80 @@
+"""Which registers and what memory instructions of AMD64 write (a face: kernels compile this in)."""
+
+import cython
+
+from walkback.code._instruction import Instruction
+from walkback.code.amd64.opcodes import AX, LOW, REG, RM, WIDE
+from walkback.code.amd64.operands import dwarf, of_opcode, of_reg, of_rm, operand_width, vector_width
+from walkback.code.amd64.prefixes import DATA_16, REP, REPNE, VVVV
+from walkback.code.amd64.registers import RAX, RCX
+from walkback.code.effects import NONE
+from walkback.code.filling import clobber, store
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def write(
+    kind: cython.uint, opcode: cython.uint, modrm: cython.uint, prefix: cython.uint, out: Instruction
+) -> cython.int:
+    """What the shape of an opcode says of writing."""
+    if kind & RM:
+        if modrm >= 0xC0:
+            clobber(of_rm(kind, modrm, prefix), out)
+        else:
+            store(NONE, operand_width(kind, prefix), out)
+    if kind & WIDE and modrm < 0xC0:
+        store(NONE, vector_width(opcode, prefix), out)
+    if kind & REG:
+        clobber(of_reg(kind, modrm, prefix), out)
+    if kind & AX:
+        clobber(RAX, out)
+    if kind & LOW:
+        clobber(of_opcode(kind, opcode, prefix), out)
+    return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def write_of_vector(
+    lead: cython.uint,
+    map_: cython.uint,
+    opcode: cython.uint,
+    modrm: cython.uint,
+    prefix: cython.uint,
+    out: Instruction,
+) -> cython.int:
+    """Which general registers are written behind VEX, EVEX or XOP."""
+    kind: cython.uint = 0
+    vvvv: cython.bint = False
+    scalar: cython.bint = prefix & (REP | REPNE) != 0
+    if map_ == 1 or map_ == 5:
+        if opcode & 0xFE == 0x2C or (lead == 0x62 and opcode & 0xFE == 0x78):
+            kind = REG if scalar else 0
+        elif opcode == 0x7E:
+            kind = RM if prefix & DATA_16 else 0
+        elif map_ == 1 and (opcode == 0x50 or opcode == 0xC5 or opcode == 0xD7 or (lead != 0x62 and opcode == 0x93)):
+            kind = REG
+    elif map_ == 2 and lead != 0x62:
+        if opcode == 0xF2 or opcode == 0xF5 or opcode == 0xF7 or (opcode & 0xF0 == 0xE0 and prefix & DATA_16):
+            kind = REG
+        elif opcode == 0xF3 or opcode == 0xF6:
+            vvvv = True
+            kind = REG if opcode == 0xF6 else 0
+    elif map_ == 3:
+        if opcode & 0xFC == 0x14:
+            kind = RM
+        elif opcode == 0xF0 and lead != 0x62:
+            kind = REG
+        elif opcode == 0x61 or opcode == 0x63:
+            clobber(RCX, out)
+    elif map_ == 9:
+        vvvv = opcode == 1 or opcode == 2
+    elif map_ == 10:
+        kind = REG if opcode == 0x10 else 0
+    if vvvv:
+        clobber(dwarf((prefix >> VVVV) & 15), out)
+    return write(kind, opcode, modrm, prefix, out)
