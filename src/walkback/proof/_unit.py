@@ -109,13 +109,16 @@ class Unit:
         self.total = total
         if self.head.shape[0] < total:
             self.room(cython.cast(cython.Py_ssize_t, total + total // 4))
+        head: cython.int[::1] = self.head
+        owner: cython.int[::1] = self.owner
+        length: cython.uchar[::1] = self.length
         with cython.boundscheck(False):
             for i in range(cython.cast(cython.Py_ssize_t, total)):
-                self.head[i] = 0
+                head[i] = 0
             for i in range(cython.cast(cython.Py_ssize_t, total)):
-                self.owner[i] = 0
+                owner[i] = 0
             for i in range(cython.cast(cython.Py_ssize_t, total)):
-                self.length[i] = 0
+                length[i] = 0
         return True
 
     def member_of(self, place: cython.longlong) -> cython.Py_ssize_t:

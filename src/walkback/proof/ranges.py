@@ -70,7 +70,9 @@ def together(ranges: Ranges, ways: U64) -> Units:
 
     for one, other in pairs.tolist():
         root[find(one)] = find(other)
-    roots = np.array([find(number) for number in range(count)] if len(pairs) else root, np.int64)
+    roots = np.array(root, np.int64)
+    while not np.array_equal(roots, above := roots[roots]):
+        roots = above
     members = np.lexsort((ranges.start, roots)).astype(np.int64)
     begins = np.flatnonzero(np.diff(roots[members], prepend=-1))
     return Units(members, np.append(begins, count).astype(np.int64))
