@@ -24,7 +24,7 @@ from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.ranges import Ranges, Units, range_at, together
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
-from walkback.proof.silent import KEEPS_NOTHING, MARK_OF_OCAML, REWRITING, SELDOM, SILENT, called_addresses, is_silent
+from walkback.proof.silent import KEEPS_NOTHING, MARK_OF_OCAML, REWRITING, SELDOM, SILENT, called_functions, is_silent
 from walkback.proof.values import CFA_BASE, UNDEFINED, Verdict, Way
 from walkback.proof.words import StateWords
 from walkback.symbols import SymbolIndex
@@ -146,13 +146,23 @@ class Prover:
     @cached_property
     def silent(self) -> list[int]:
         """The addresses of functions that by their names do not come back."""
-        return list(called_addresses(self.elf, self.image, is_silent))
+        return [address for address, name in self._called if is_silent(name)]
 
     @cached_property
     def seldom(self) -> U64:
         """Those of functions that mostly do not."""
-        called = np.array(list(called_addresses(self.elf, self.image, SELDOM.__contains__)), np.uint64)
+        called = np.array([address for address, name in self._called if name in SELDOM], np.uint64)
         return np.concatenate((called, self._places_of(SELDOM)))
+
+    @cached_property
+    def _called(self) -> list[tuple[int, str]]:
+        """The functions elsewhere that are called."""
+        return list(called_functions(self.elf, self.image, self._plt))
+
+    @cached_property
+    def _plt(self) -> PltNames:
+        """The procedure linkage table."""
+        return PltNames(self.elf)
 
     def prove(
         self,
@@ -253,7 +263,7 @@ class Prover:
         """Where the entries of the procedure linkage table begin."""
         if self.elf.is_relocatable:
             return np.zeros(0, np.uint64)
-        starts, _, names = PltNames(self.elf).entries()
+        starts, _, names = self._plt.entries()
         return np.array([start for start, name in zip(starts, names, strict=True) if name], np.uint64)
 
     def _is_stub(self, start: U64, size: I64, block: U32) -> U8:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+
+import numpy as np
 
 from walkback.elf import ElfFile, layout
 from walkback.proof.image import Image
@@ -167,19 +169,18 @@ MARK_OF_OCAML = b"\0caml"
 """It is in the names of a file that has such functions."""
 
 
-def called_addresses(elf: ElfFile, image: Image, is_wanted: Callable[[str], bool]) -> Iterator[int]:
-    """The addresses that are called for functions with such names, of a linked file in its linkage table."""
+def called_functions(elf: ElfFile, image: Image, stubs: PltNames) -> Iterator[tuple[int, str]]:
+    """The addresses that are called for functions elsewhere, with their names: stubs, or undefined symbols."""
     if not elf.is_relocatable:
-        starts, _, names = PltNames(elf).entries()
-        yield from (start for start, name in zip(starts, names, strict=True) if name and is_wanted(name[:-4]))
+        starts, _, names = stubs.entries()
+        yield from ((start, name[:-4]) for start, name in zip(starts, names, strict=True) if name)
         return
     for table in elf.sections_of_type(layout.SHT_SYMTAB):
         symbols, strings = elf.symbols(table), int(elf.sections["link"][table])
-        for number, name in enumerate(elf.strings(strings, symbols["name_offset"].tolist())):
-            if not is_wanted(name):
-                continue
-            if symbols["section"][number] == layout.SHN_UNDEF:  # of others the code decides
-                yield int(image.base[-1]) + UNDEFINED_STEP * number
+        undefined = np.flatnonzero(symbols["section"] == layout.SHN_UNDEF)  # of others the code decides
+        called = elf.strings(strings, symbols["name_offset"][undefined].tolist())
+        for number, name in zip(undefined.tolist(), called, strict=True):
+            yield int(image.base[-1]) + UNDEFINED_STEP * number, name
 
 
 def is_silent(name: str) -> bool:
