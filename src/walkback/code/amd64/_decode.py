@@ -39,8 +39,6 @@ else:
     from walkback.code.filling import clear, clobber, store
 
 _ALL = cython.declare(cython.ulonglong, WORD)
-_SIGN = cython.declare(cython.longlong, 1 << 31)
-"""Of a number of 4 bytes."""
 if cython.compiled:
     _ONE_BYTE = cython.declare(cython.const[cython.uint][::1])
 _ONE_BYTE = memoryview(one_byte_opcodes())
@@ -266,6 +264,7 @@ def _memory(
 ) -> cython.Py_ssize_t:
     """Read what stands behind a ModRM that names memory. Memory that is nowhere known has an index."""
     low: cython.uint = modrm & 7
+    size: cython.int = ((modrm >> 6) & 1) | ((modrm >> 5) & 4)
     if low == 4:
         sib: cython.uint = code[at]
         at += 1
@@ -275,25 +274,20 @@ def _memory(
             out.index = dwarf(index)
             out.scale = 1 << (sib >> 6)
         if low == 5 and modrm < 0x40:
-            modrm = 0x80
+            size = 4
         else:
             out.base = dwarf(low | (8 if prefix & has.REX_B else 0))
     elif low == 5 and modrm < 0x40:
         out.base = registers.RIP
-        modrm = 0x80
+        size = 4
     else:
         out.base = dwarf(low | (8 if prefix & has.REX_B else 0))
-    if modrm >= 0x80:
-        out.offset = _number(code, at, 4)
-        at += 4
-    elif modrm >= 0x40:
-        out.offset = _number(code, at, 1)
-        at += 1
+    out.offset = _number(code, at, size)
     if prefix & has.ELSEWHERE:
         out.base = NONE
         out.index = registers.RAX
         out.offset = 0
-    return at
+    return at + size
 
 
 @cython.cfunc
@@ -305,24 +299,19 @@ def _number(
     code: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t, size: cython.int
 ) -> cython.longlong:
     """A signed number of `size` bytes."""
-    i: cython.int
-    word: cython.uint
-    value: cython.ulonglong = 0
-    if size == 4:
-        word = code[at]
-        word |= cython.cast(cython.uint, code[at + 1]) << 8
-        word |= cython.cast(cython.uint, code[at + 2]) << 16
-        word |= cython.cast(cython.uint, code[at + 3]) << 24
-        return (cython.cast(cython.longlong, word) ^ _SIGN) - _SIGN
-    if size == 1:
-        return (cython.cast(cython.longlong, code[at]) ^ 0x80) - 0x80
-    for i in range(size):
-        value |= cython.cast(cython.ulonglong, code[at + i]) << (8 * i)
+    here: cython.pointer(cython.const[cython.uchar])
+    if cython.compiled:
+        here = code + at  # compilers make one load of bytes at one pointer
+    else:
+        here = code[at : at + 8]
+    word: cython.uint = here[0] | here[1] << 8 | here[2] << 16 | cython.cast(cython.uint, here[3]) << 24
+    value: cython.ulonglong = word
     if size == 8:
-        return as_signed(value)
-    if size and value >> (8 * size - 1):
-        return cython.cast(cython.longlong, value) - (cython.cast(cython.longlong, 1) << (8 * size))
-    return cython.cast(cython.longlong, value)
+        word = here[4] | here[5] << 8 | here[6] << 16 | cython.cast(cython.uint, here[7]) << 24
+        return as_signed(value | cython.cast(cython.ulonglong, word) << 32)
+    beyond: cython.longlong = cython.cast(cython.longlong, 1) << (8 * size)
+    sign: cython.longlong = beyond >> 1
+    return (cython.cast(cython.longlong, value & (beyond - 1)) ^ sign) - sign
 
 
 @cython.cfunc
