@@ -252,16 +252,15 @@ class State:
         value: cython.longlong = Known.OTHER
         if source != self.sp:
             value = self.get(source)
+        if does == ACCESSES:
+            if is_on_stack(value & KIND_MASK) or is_vague(value & KIND_MASK):
+                return 0
+        elif value != Known.OTHER or (does == READS and self.get(changed) != Known.OTHER):
+            return 0
         if does == COPIES:
             self.give(changed, source, value)
-        else:
-            if does == ACCESSES:
-                if is_on_stack(value & KIND_MASK) or is_vague(value & KIND_MASK):
-                    return 0
-            elif value != Known.OTHER or (does == READS and self.get(changed) != Known.OTHER):
-                return 0
-            if changed != self.sp:
-                self.set(changed, Known.OTHER)
+        elif changed != self.sp:
+            self.set(changed, Known.OTHER)
         return (brief >> (SOURCE_SHIFT + 2 * bits)) * self.least_length
 
     def give(self, register: cython.int, other: cython.int, value: cython.longlong) -> cython.int:

@@ -1,8 +1,8 @@
 """What most instructions do, in 16 bits, so that they are decoded only once (a face: kernels compile this in).
 
-Such an instruction goes on behind itself and gives at most one register a value: that of another, or one that the proof
-does not follow if it does not follow those of one or two registers, the sources, either. If it accesses memory, the
-source must be no place on the stack. From the lowest bit on: the parity of the address, what it does, the source, the
+Such an instruction goes on behind itself and gives at most one register a value that the proof does not follow, if it
+does not follow those of one or two registers, the sources, either. If it accesses memory, the source must be no place
+on the stack. From the lowest bit on: the parity of the address, what it does, the source, the
 register that changes, and the length. The stack pointer stands for none.
 """
 
@@ -14,6 +14,7 @@ from walkback.code.machines import AARCH64, AMD64
 
 DOES_MASK = 6
 COPIES = 2
+"""A register, or its lower half: what was compared with a bound is so in both."""
 READS = 4
 """The register that changes is a source as well."""
 ACCESSES = 6
@@ -85,7 +86,7 @@ def in_brief(one: Instruction, machine: cython.int, none: cython.int) -> cython.
         elif one.width < 8:
             source = NONE
             does = 0
-    elif effect == Effect.COPY:
+    elif effect == Effect.COPY or effect == Effect.EXTEND:
         source = one.second
         does = COPIES
         if source < 0:
