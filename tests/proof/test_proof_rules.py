@@ -371,3 +371,12 @@ def test_a_branch_that_cannot_be_does_not_spoil_the_part_of_another_function(tmp
     )
     found = verified("cmp $5,%edi; ja part; ret", tmp_path, ".text\n" + others.replace(";", "\n") + HEAD)
     assert (found.proved, found.mismatches) == (found.reached, [])
+
+
+@pytest.mark.parametrize(("others", "wrong"), [(1, 1), (6, 1), (7, 0)])
+def test_a_function_that_a_range_calls_last_comes_back_elsewhere(others: int, wrong: int, tmp_path: Path) -> None:
+    """Unless almost all calls of it are like that."""
+    last = ".cfi_startproc; sub $8,%rsp; .cfi_def_cfa_offset 16; call g; .cfi_endproc; .p2align 4;"
+    text = "push %rax; .cfi_def_cfa_offset 16; call g; pop %rax; ret"
+    found = verified(text, tmp_path, ".text\n" + (others * last).replace(";", "\n") + HEAD)
+    assert [(one.what, one.claimed, one.computed) for one in found.mismatches] == [("cfa", "rsp+16", "rsp+8")] * wrong

@@ -48,6 +48,11 @@ class Scan(NamedTuple):
     """Those that it stores or copies."""
     ways: U64
     """How control leaves ranges: rows of a range, an address, and a `Way`."""
+    calls: U64
+    """Rows of the target of a call that is not the beginning of a range, and the place in the image of the code behind.
+
+    That is 0 where padding or nothing is there.
+    """
     called: Bools
     """Which of the wanted addresses are called."""
     taken: Bools
@@ -66,10 +71,18 @@ def scan(code, image, ranges, wanted, sp):
     returns = np.zeros(len(ranges.start), np.uint8)
     called, taken = np.zeros(len(wanted), np.uint8), np.zeros(len(wanted), np.uint8)
     written, kept = np.zeros(len(ranges.start), np.uint64), np.zeros(len(ranges.start), np.uint64)
-    ways, named = Growing(3), Growing(1)
+    ways, calls, named = Growing(3), Growing(2), Growing(1)
     parts = ranges.start, ranges.size, ranges.pos
-    _scan(code, *parts, wanted, sp, returns, written, kept, called, taken, ways, named, targets, brief)
-    found = returns.astype(np.bool_), written, kept, ways.rows(), called.astype(np.bool_), taken.astype(np.bool_)
+    _scan(code, *parts, wanted, sp, returns, written, kept, called, taken, ways, calls, named, targets, brief)
+    found = (
+        returns.astype(np.bool_),
+        written,
+        kept,
+        ways.rows(),
+        calls.rows(),
+        called.astype(np.bool_),
+        taken.astype(np.bool_),
+    )
     return Scan(*found, np.sort(named.rows().ravel()), targets, brief)
 
 
@@ -87,6 +100,7 @@ def _scan(
     called: cython.uchar[::1],
     taken: cython.uchar[::1],
     ways: Growing,
+    calls: Growing,
     named: Growing,
     targets: cython.uchar[::1],
     brief: cython.ushort[::1],
@@ -136,6 +150,9 @@ def _scan(
                 elif one.flow == Flow.CALL:
                     call = one.target
                     mark(wanted, called, one.target)
+                    if not begins(start, call):
+                        place += one.length
+                        calls.add(call, 0 if place >= end or code.padding(place, end) else place)
                 elif one.flow == Flow.JUMP or one.flow == Flow.BRANCH:
                     if (one.target - begin) & _ALL >= cython.cast(cython.ulonglong, size[i]):
                         ways.add(i, one.target, Way.JUMP)
@@ -178,7 +195,16 @@ def mark(
     wanted: cython.const[cython.ulonglong][::1], called: cython.uchar[::1], address: cython.ulonglong
 ) -> cython.int:
     """Mark an address if it is one of those wanted."""
-    number: cython.Py_ssize_t = last(wanted, wanted.shape[0], address)
-    if number >= 0 and wanted[number] == address:
-        called[number] = 1
+    if begins(wanted, address):
+        called[last(wanted, wanted.shape[0], address)] = 1
     return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def begins(start: cython.const[cython.ulonglong][::1], address: cython.ulonglong) -> cython.bint:
+    """Whether an address is one of those."""
+    number: cython.Py_ssize_t = last(start, start.shape[0], address)
+    return number >= 0 and start[number] == address

@@ -10,6 +10,7 @@ class Scan(NamedTuple):
     written: U64
     kept: U64
     ways: U64
+    calls: U64
     called: Bools
     taken: Bools
     named: U64

@@ -183,8 +183,8 @@ class Walk:
                 if not self.edges.step():
                     return 0
                 place += length
-            if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
-                return self.edges.leave()  # with nothing behind it, it does not come back
+            if self.edges.doubt:
+                return self.edges.leave()  # a call with nothing but padding behind it does not come back
             return self.fall()
 
     def fall(self) -> cython.int:

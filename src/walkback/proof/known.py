@@ -13,6 +13,9 @@ from walkback.proof._scan import Scan
 from walkback.proof.ranges import Ranges, come_back
 from walkback.proof.values import Back, Way
 
+_SELDOM = 8
+"""One in this number of calls of a function that does not come back may have code behind it that no jump leads to."""
+
 
 def _nothing() -> U64:
     return np.zeros(0, np.uint64)
@@ -42,10 +45,9 @@ class KnownCode:
 
 def known_code(ranges: Ranges, seen: Scan, silent_by_name: Sequence[int], seldom: U64) -> KnownCode:
     """What a first look at the ranges of a table has seen, and which functions are known by their names."""
-    last = seen.ways[seen.ways[:, 2] == Way.LAST_CALL, 1]
-    outside = last[~are_among(last, ranges.start)]
     may = come_back(ranges, seen.returns, seen.ways, silent_by_name)
-    silent = np.unique(np.concatenate((np.array(silent_by_name, np.uint64), ranges.start[~may], outside)))
+    by_name = np.array(silent_by_name, np.uint64)
+    silent = np.unique(np.concatenate((by_name, ranges.start[~may], _ends(seen, ranges.start))))
     back = may & ~are_among(ranges.start, silent)
     start = ranges.start[back]
     others = np.unique(seldom[~are_among(seldom, silent) & ~are_among(seldom, start)])
@@ -65,3 +67,15 @@ def known_code(ranges: Ranges, seen: Scan, silent_by_name: Sequence[int], seldom
         seen.targets,
         seen.brief,
     )
+
+
+def _ends(seen: Scan, start: U64) -> U64:
+    """The functions outside of the table that do not come back, as their calls show.
+
+    One of them is the last instruction of a range, and behind almost all others is padding, or what is jumped to.
+    """
+    last = seen.ways[seen.ways[:, 2] == Way.LAST_CALL, 1]
+    target, behind = seen.calls[are_among(seen.calls[:, 0], last[~are_among(last, start)])].T
+    goes_on = (behind > 0) & (seen.targets[behind >> 3] >> (behind & 7).astype(np.uint8) & 1 == 0)
+    found, number = np.unique(target, return_inverse=True)
+    return found[np.bincount(number, goes_on) * _SELDOM <= np.bincount(number)]
