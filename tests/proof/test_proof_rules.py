@@ -148,9 +148,15 @@ def test_what_is_wrong_is_found(name: str, tmp_path: Path) -> None:
 
 
 def test_code_that_nothing_leads_to_is_assumed(tmp_path: Path) -> None:
-    found = verified("jmp *(%rdi); push %rbx; ret", tmp_path)
-    assert (found.proved, found.assumed, found.unknown) == (2, 1, 1)
+    found = verified("jmp g; push %rbx; ret", tmp_path)
+    assert (found.proved, found.assumed, found.unknown) == (5, 1, 1)
     assert found.reasons == {"assumption": 1}
+
+
+@pytest.mark.parametrize("jump", ["jmp *(%rdi)", "jmp *(%rdi,%rsi,8)", "push %rax; .cfi_def_cfa_offset 16; jmp *%rdi"])
+def test_code_that_only_a_jump_to_somewhere_may_lead_to_is_unknown(jump: str, tmp_path: Path) -> None:
+    found = verified(f"{jump}; nop; mov %edi,%eax; ret", tmp_path)
+    assert (found.wrong, found.assumed, found.reasons["indirect-jump"]) == (0, 0, 3)
 
 
 def test_what_each_call_overwrites_is_wrong_behind_it(tmp_path: Path) -> None:
@@ -176,13 +182,13 @@ def test_code_behind_a_call_that_mostly_does_not_come_back_is_assumed(
 
 
 def test_runs_have_all_that_is_reached_and_not_proved(tmp_path: Path) -> None:
-    found = verified("push %rax; nop; pop %rax; jmp *(%rdi); push %rbx; ret", tmp_path)
+    found = verified("push %rax; nop; pop %rax; jmp g; push %rbx; ret", tmp_path)
     start = int(found.proof.ranges.start[0])
     rows = [(address - start, *rest) for _, address, *rest in found.proof.runs.tolist()]
     assert rows == [
         (1, 2, Verdict.WRONG, CFA_TARGET),
-        (5, 1, Verdict.ASSUMED, Why.NONE),
-        (6, 1, Verdict.UNKNOWN, Why.ASSUMPTION),
+        (8, 1, Verdict.ASSUMED, Why.NONE),
+        (9, 1, Verdict.UNKNOWN, Why.ASSUMPTION),
     ]
     assert found.proof.mismatches[:, 2:].tolist() == [[start + 1, 2, CFA_TARGET]]
 

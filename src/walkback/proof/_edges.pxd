@@ -30,7 +30,6 @@ cdef class Edges:
     cdef const unsigned long long[::1] pushed
     # Whether the last call may not come back, a jump was not understood, and instructions of the unit are marked
     cdef bint doubt
-    cdef bint unresolved
     cdef bint swept
     # Whether the return address is lost where the function goes back
     cdef bint astray

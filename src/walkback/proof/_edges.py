@@ -70,7 +70,7 @@ class Edges:
 
     def clear(self) -> cython.int:
         """Begin with another unit."""
-        self.unresolved = self.swept = self.doubt = self.astray = False
+        self.swept = self.doubt = self.astray = False
         self.caught = 0
         return 0
 
@@ -276,9 +276,11 @@ class Edges:
         if kind == Known.ENTRY_OF_TABLE or kind == Known.PLACE_OF_TABLE:
             if self.follow_table((value >> ID_SHIFT) & ID_MASK, kind == Known.PLACE_OF_TABLE):
                 return 0
-            self.unresolved = True
+            self.unit.unresolved = True
         elif self.one.index >= 0 or self.state.get(self.state.sp) != made(Known.CFA, 0, -self.state.entry_offset):
-            self.unresolved = True
+            self.unit.unresolved = True
+        if not self.is_stub[self.unit.number]:
+            self.unit.led_away = True
         self.go_back()
         return self.leave()
 

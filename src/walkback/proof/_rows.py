@@ -70,7 +70,11 @@ class Rows:
             return self.record_chain(place, is_call)
         verdict: cython.int = self.judge(place)
         if self.unit.assumed:
-            if verdict == Verdict.PROVED:
+            if verdict == Verdict.PROVED and self.unit.led_away:
+                verdict = Verdict.UNKNOWN
+                self.claims.why = Why.INDIRECT_JUMP
+                self.judged = -1
+            elif verdict == Verdict.PROVED:
                 verdict = Verdict.ASSUMED
             elif verdict == Verdict.WRONG:
                 verdict = Verdict.UNKNOWN

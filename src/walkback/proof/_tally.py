@@ -20,7 +20,7 @@ else:
 
 _VERDICTS = cython.declare(cython.int, 6)
 """Those of `Verdict` or of `Chain`."""
-_REASONS = cython.declare(cython.int, 14)
+_REASONS = cython.declare(cython.int, 15)
 """Those of `Why`."""
 _LONGEST_PATH = cython.declare(cython.int, 64)
 _WIDTH = cython.declare(cython.Py_ssize_t, 5)

@@ -28,6 +28,9 @@ cdef class Unit:
     # Places that calls may lead to, with the state and the call
     cdef Growing doubts
     cdef bint assumed
+    # Whether a jump leads to a place that was not found: certainly in the unit, or perhaps
+    cdef bint unresolved
+    cdef bint led_away
     # A `Trust`: that control comes here
     cdef int trust
     # For each byte of it

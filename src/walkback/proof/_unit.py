@@ -94,7 +94,7 @@ class Unit:
         self.is_full = False
         self.total = 0
         self.source = -1
-        self.assumed = False
+        self.assumed = self.unresolved = self.led_away = False
         self.trust = 0
         if self.base.shape[0] <= self.count:
             self.room_for_members()

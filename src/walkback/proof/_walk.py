@@ -212,7 +212,7 @@ class Walk:
     def decide_doubts(self, first: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """A call leads to a place if nothing else does. Returns how many doubts are decided."""
         i: cython.Py_ssize_t = first
-        if self.edges.unresolved:
+        if self.unit.unresolved:
             return self.unit.doubts.used
         self.unit.assumed = False
         while i < self.unit.doubts.used:

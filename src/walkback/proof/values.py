@@ -116,6 +116,8 @@ class Why(IntEnum):
 
     Or the code is not all that happens to the frame: others write over what it saved, or it is entered by no call.
     """
+    INDIRECT_JUMP = 14
+    """Nothing known leads here, and a jump near it leads where the proof could not find out."""
 
 
 class Way(IntEnum):
