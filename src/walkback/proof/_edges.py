@@ -307,8 +307,10 @@ class Edges:
                 self.doubt_ends(place)
                 self.come_to(place, counted)
                 self.unit.trust = Trust.FULL
-            elif not counted:
+            elif not counted and (place >= 0 or not self.unit.is_described(cython.cast(cython.ulonglong, entry))):
                 break
+            elif place < 0:
+                self.leave()  # the part of a function, or another one
             i += 1
         return i > 0
 

@@ -62,6 +62,7 @@ cdef class Unit:
     cdef bint open(self, Py_ssize_t first, Py_ssize_t end) except -1 nogil
     cdef Py_ssize_t member_of(self, long long place) noexcept nogil
     cdef long long place_of(self, unsigned long long address) noexcept nogil
+    cdef bint is_described(self, unsigned long long address) noexcept nogil
     cdef unsigned long long address_of(self, long long place) noexcept nogil
     cdef int enter(self, long long place) noexcept nogil
     cdef Py_ssize_t keep(self) except -1 nogil

@@ -144,6 +144,12 @@ class Unit:
                 return -1
             return self.base[member] + cython.cast(cython.longlong, address - self.address[member])
 
+    def is_described(self, address: cython.ulonglong) -> cython.bint:
+        """Whether an address is in a range of the table."""
+        number: cython.Py_ssize_t = last(self.start, self.start.shape[0], address)
+        with cython.boundscheck(False):
+            return number >= 0 and address - self.start[number] < cython.cast(cython.ulonglong, self.size[number])
+
     def address_of(self, place: cython.longlong) -> cython.ulonglong:
         """The address of a place."""
         member: cython.Py_ssize_t = self.member_of(place)
