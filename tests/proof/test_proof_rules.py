@@ -89,7 +89,7 @@ RIGHT = {
         "ja 1f; pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; ret; 1: ret"
     ),
     "a table of jumps that begins with the label of another function": (
-        "lea t(%rip),%rax; mov %edi,%edi; movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 1: mov %edi,%eax; 2: ret;"
+        "lea t(%rip),%rax; mov %edi,%edi; movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 1: nop; 2: ret;"
         ".cfi_endproc; g: .cfi_startproc; ret; .section .rodata; t: .long g-t, 1b-t, g-t, 2b-t; .text"
     ),
     "a table of jumps that BOLT moved": (
@@ -329,6 +329,12 @@ def test_a_return_address_in_a_register_outlives_calls_that_keep_it(
     text = "pop %rcx; .cfi_def_cfa_offset 0; .cfi_register 16,2; call g; nop; jmp *%rcx"
     found = verified(text, tmp_path, HELPERS.format(called) + HEAD)
     assert (found.wrong, found.unknown, found.reasons) == (wrong, unknown, {"register-value": 3} if unknown else {})
+
+
+def test_a_return_address_that_may_be_lost_is_not_known_where_it_was_stored_either(tmp_path: Path) -> None:
+    moved = "mov %rcx,-64(%rsp); mov -64(%rsp),%rdx; .cfi_register 16,1"
+    found = verified(f"pop %rcx; .cfi_def_cfa_offset 0; .cfi_register 16,2; call g; {moved}; jmp *%rdx", tmp_path)
+    assert (found.wrong, set(found.reasons)) == (0, {"register-value"})
 
 
 def test_helpers_without_a_table_may_keep_the_register_that_the_cfa_counts_from(tmp_path: Path) -> None:

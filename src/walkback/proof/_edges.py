@@ -9,7 +9,7 @@ if cython.compiled:
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Condition, Effect, Flow
-    from cython.cimports.walkback.code.machines import AMD64
+    from cython.cimports.walkback.code.machines import AMD64, S390X
     from cython.cimports.walkback.proof._effects import added, apply, assume, table_entry
     from cython.cimports.walkback.proof.packed import (
         ID_MASK,
@@ -27,7 +27,7 @@ else:
     from walkback.code._instruction import Instruction
     from walkback.code.decoding import decode
     from walkback.code.effects import Condition, Effect, Flow
-    from walkback.code.machines import AMD64
+    from walkback.code.machines import AMD64, S390X
     from walkback.proof._effects import added, apply, assume, table_entry
     from walkback.proof.packed import (
         ID_MASK,
@@ -216,7 +216,11 @@ class Edges:
                 changed = self.code.reach(self.one.target)
         if self.one.clobbers:
             self.state.clobber(self.one.clobbers)
+        link: cython.longlong = self.state.get(self.state.ra)
         self.state.call(changed, self.code.broken if is_direct else 0, is_direct and self.code.is_odd)
+        if self.code.machine == S390X and self.one.clobbers == 1:
+            # A call of `__fentry__`, with its return address in register 0, keeps the link register.
+            self.state.set(self.state.ra, link)
         self.catch()
         if is_direct and self.code.is_seldom:
             self.unit.trust = Trust.LEAST

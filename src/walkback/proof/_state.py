@@ -282,15 +282,16 @@ class State:
     def store(
         self, place: cython.longlong, width: cython.int, value: cython.longlong, through: cython.bint
     ) -> cython.int:
-        """Put a value at a place, perhaps through a pointer; kept is what was saved, and what leads back to the CFA."""
+        """Put a value at a place, perhaps through a pointer; kept is what was saved, or may be, and what leads back."""
         kind: cython.int = place & KIND_MASK
         wanted: cython.int = value & KIND_MASK
         if kind == Known.CFA or kind == Known.ALIGNED:
             self.forget(place, width, through and (wanted < Known.CFA or wanted > Known.SIGNED))
-            kept: cython.bint = wanted >= Known.CFA and wanted <= Known.SIGNED and self.slots < _SLOTS
+            saves: cython.bint = wanted == Known.ANY or (wanted >= Known.CFA and wanted <= Known.SIGNED)
+            kept: cython.bint = saves and self.slots < _SLOTS
             if (wanted == Known.CONSTANT or wanted == Known.STACK) and self.slots < _SLOTS_FOR_ALL:
                 kept = True
-            if wanted >= Known.CFA and wanted <= Known.SIGNED and not kept:
+            if saves and not kept:
                 self.lost = self.stirred = True
             if kept and width >= 8:
                 self.keys[self.slots] = place
