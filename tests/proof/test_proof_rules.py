@@ -197,23 +197,6 @@ def test_runs_have_all_that_is_reached_and_not_proved(tmp_path: Path) -> None:
     assert found.proof.mismatches[:, 2:].tolist() == [[start + 1, 2, CFA_TARGET]]
 
 
-def test_a_part_before_its_function_is_reached(tmp_path: Path) -> None:
-    part = (
-        "part: .cfi_startproc; .cfi_def_cfa_offset 16; call g; add $8,%rsp; .cfi_def_cfa_offset 8; ret; .cfi_endproc\n"
-    )
-    before = ".text\n" + part.replace(";", "\n") + HEAD
-    found = verified("sub $8,%rsp; .cfi_def_cfa_offset 16; jmp part", tmp_path, before)
-    assert (found.functions_proved, found.proved) == (2, found.bytes)
-
-
-@pytest.mark.parametrize(("name", "is_part"), [("f.cold", True), ("f.cold.12", True), ("f.warm", True), ("g", False)])
-def test_parts_of_functions_are_no_entries(name: str, is_part: bool, tmp_path: Path) -> None:
-    behind = f"""{END}.type {name},@function; .p2align 4; {name}: .cfi_startproc; .cfi_def_cfa_offset 16; add $8,%rsp
-        .cfi_def_cfa_offset 8; ret; .cfi_endproc; .size {name},.-{name}\n"""
-    found = verified("ret", tmp_path, behind=behind.replace(";", "\n"))
-    assert (found.assumed, found.wrong) == ((5, 0) if is_part else (0, 5))
-
-
 def test_what_is_no_code_is_unknown(tmp_path: Path) -> None:
     found = verified(".byte 0x06; ret", tmp_path)
     assert found.reasons["bad-code"] == 1
@@ -356,27 +339,6 @@ def test_functions_of_ocaml_keep_no_registers(name: str, tmp_path: Path) -> None
     end = END.replace(" f,.-f", f" {name},.-{name}")
     found = verified("xor %ebx,%ebx; push %rax; call g; nop; pop %rax; ret", tmp_path, head, end)
     assert [(one.what, one.bytes) for one in found.mismatches] == [("cfa", 7)]
-
-
-PUSHED = (
-    ".cfi_def_cfa_offset 24; mov (%rsp),%rcx; mov %rbx,(%rsp); .cfi_offset 3,-24; call g; pop %rbx; .cfi_restore 3;"
-)
-
-
-@pytest.mark.parametrize(
-    ("back", "verdicts", "wrong"),
-    [
-        (".cfi_def_cfa_offset 16; add $8,%rsp; .cfi_def_cfa_offset 8; ret", (0, 0, 19), []),
-        ("nop; .cfi_def_cfa_offset 16; add $8,%rsp; .cfi_def_cfa_offset 8; ret", (0, 1, 19), [("rsp+24", "rsp+16")]),
-    ],
-)
-def test_a_stub_may_be_entered_with_arguments_on_the_stack(
-    back: str, verdicts: tuple[int, int, int], wrong: list[tuple[str, str]], tmp_path: Path
-) -> None:
-    """It keeps a register in the place of one, which would be that of the return address if it had been called."""
-    found = verified(PUSHED + back, tmp_path)
-    assert (found.proved, found.wrong, found.assumed) == verdicts
-    assert [(one.claimed, one.computed) for one in found.mismatches] == wrong
 
 
 def test_a_branch_that_cannot_be_does_not_spoil_the_part_of_another_function(tmp_path: Path) -> None:

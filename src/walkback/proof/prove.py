@@ -308,11 +308,18 @@ class Prover:
         return self.symbols.name_at(place, section)
 
     def _drop_parts(self, ranges: Ranges, ways: U64) -> None:
-        """A part that others jump into may begin with a `nop`, whose row is that of an entry by chance."""
+        """A part that others jump into may begin with a `nop`, whose row is that of an entry by chance.
+
+        So may a function, into which its own parts jump.
+        """
+        if self.elf.machine != layout.EM_X86_64:
+            return
         source, target = ways[:, 0].astype(np.int64), range_at(ranges, ways[:, 1])
-        inside = (target >= 0) & (target != source) & (ranges.start[target] != ways[:, 1])
-        for row in np.unique(target[inside]).tolist():
-            if self.image.data[ranges.pos[row]] == _NOP and self.elf.machine == layout.EM_X86_64:
+        known, begins = target >= 0, ranges.start[target] == ways[:, 1]
+        own = set(zip(target[known & begins].tolist(), source[known & begins].tolist(), strict=True))
+        inside = known & (target != source) & ~begins & (ranges.is_entry[source] != 0)
+        for parent, row in zip(source[inside].tolist(), target[inside].tolist(), strict=True):
+            if self.image.data[ranges.pos[row]] == _NOP and (parent, row) not in own:
                 ranges.is_entry[row] = 0
 
     def _functions(self, ways: U64) -> U64:
