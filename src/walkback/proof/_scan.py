@@ -72,7 +72,9 @@ def scan(code, image, ranges, wanted, sp):
     called, taken = np.zeros(len(wanted), np.uint8), np.zeros(len(wanted), np.uint8)
     written, kept = np.zeros(len(ranges.start), np.uint64), np.zeros(len(ranges.start), np.uint64)
     ways, calls, named = Growing(3), Growing(2), Growing(1)
-    parts = ranges.start, ranges.size, ranges.pos
+    starts = np.zeros_like(targets)
+    np.bitwise_or.at(starts, ranges.pos >> 3, (1 << (ranges.pos & 7)).astype(np.uint8))
+    parts = ranges.start, ranges.size, ranges.pos, starts
     _scan(code, *parts, wanted, sp, returns, written, kept, called, taken, ways, calls, named, targets, brief)
     found = (
         returns.astype(np.bool_),
@@ -92,6 +94,7 @@ def _scan(
     start: cython.const[cython.ulonglong][::1],
     size: cython.const[cython.longlong][::1],
     pos: cython.const[cython.longlong][::1],
+    starts: cython.const[cython.uchar][::1],
     wanted: cython.const[cython.ulonglong][::1],
     sp: cython.int,
     returns: cython.uchar[::1],
@@ -150,8 +153,8 @@ def _scan(
                 elif one.flow == Flow.CALL:
                     call = one.target
                     mark(wanted, called, one.target)
-                    if not begins(start, call):
-                        place += one.length
+                    at = code.place(call)
+                    if at < 0 or not starts[at >> 3] >> (at & 7) & 1:
                         calls.add(call, 0 if place >= end or code.padding(place, end) else place)
                 elif one.flow == Flow.JUMP or one.flow == Flow.BRANCH:
                     if (one.target - begin) & _ALL >= cython.cast(cython.ulonglong, size[i]):
@@ -195,16 +198,7 @@ def mark(
     wanted: cython.const[cython.ulonglong][::1], called: cython.uchar[::1], address: cython.ulonglong
 ) -> cython.int:
     """Mark an address if it is one of those wanted."""
-    if begins(wanted, address):
-        called[last(wanted, wanted.shape[0], address)] = 1
+    number: cython.Py_ssize_t = last(wanted, wanted.shape[0], address)
+    if number >= 0 and wanted[number] == address:
+        called[number] = 1
     return 0
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def begins(start: cython.const[cython.ulonglong][::1], address: cython.ulonglong) -> cython.bint:
-    """Whether an address is one of those."""
-    number: cython.Py_ssize_t = last(start, start.shape[0], address)
-    return number >= 0 and start[number] == address
