@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import walkback
+from damaged import SHAPES, assembled, assembly
 from peers import peer
-from proof.assembled import verified
+from proof.assembled import END, HEAD, verified
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,3 +25,54 @@ def test_the_call_of_a_tracer_keeps_the_link_register_of_s390x(link: str, is_pro
     found = verified(f"brasl {link},__fentry__; {SAVES}", tmp_path, assembler=peer("s390x-as-2.44"))
     assert (found.functions_proved, found.functions_wrong) == (is_proved, not is_proved)
     assert found.unknown == 0
+
+
+SHADOW = ("-fsanitize=shadow-call-stack", "-ffixed-x18")
+MADE = [
+    ("s390x-gcc", "c", ("-O2", "-pg", "-mfentry")),
+    ("s390x-gcc", "cc", ("-O0", "-pg", "-mfentry")),
+    ("aarch64-gcc", "c", ("-O0", *SHADOW)),
+    ("aarch64-gcc", "c", ("-O2", "-fPIC", *SHADOW)),
+    ("aarch64-clang-19", "c", ("-O2", *SHADOW)),
+    ("aarch64-clang-19", "cc", ("-O1", *SHADOW)),
+    ("aarch64-clang-19", "c", ("-O1", "-moutline")),
+    ("aarch64-clang-19", "cc", ("-O2", "-moutline")),
+    ("aarch64-clang-19", "cc", ("-Os", "-moutline", "-mbranch-protection=standard")),
+]
+
+
+@pytest.mark.parametrize(("compiler", "ending", "options"), MADE, ids=str)
+def test_what_compilers_make_is_proved(compiler: str, ending: str, options: tuple[str, ...], tmp_path: Path) -> None:
+    lines = assembly(compiler, *options, folder=tmp_path, source=SHAPES / f"shapes.{ending}")
+    whole = assembled(compiler, lines, tmp_path / "whole.o")
+    assert whole is not None
+    [found] = walkback.verify(whole)
+    assert (found.mismatches, found.proved) == ([], found.reached)
+
+
+OUTLINED = (
+    ".type OUTLINED_FUNCTION_0,%function; OUTLINED_FUNCTION_0: .cfi_startproc; {}; ret; .cfi_endproc;"
+    ".size OUTLINED_FUNCTION_0,.-OUTLINED_FUNCTION_0;"
+)
+FRAME = (
+    "stp x29,x30,[sp,#-32]!; .cfi_def_cfa_offset 32; .cfi_offset 29,-32; .cfi_offset 30,-24; bl OUTLINED_FUNCTION_0;"
+    "{} nop; ldp x29,x30,[sp],#32; .cfi_restore 29; .cfi_restore 30; .cfi_def_cfa_offset 0; ret"
+)
+
+
+@pytest.mark.parametrize(
+    ("outlined", "row", "wrong"),
+    [
+        ("str x19,[sp,#16]; mov x19,x0", ".cfi_offset 19,-16;", []),
+        ("mov x1,x0", "", []),
+        ("mov x19,x0", "", ["x19"]),
+        ("str x19,[sp,#24]; mov x19,x0", ".cfi_offset 19,-16;", ["x19"]),
+    ],
+)
+def test_what_was_outlined_happens_where_it_is_called(
+    outlined: str, row: str, wrong: list[str], tmp_path: Path
+) -> None:
+    before = ".text\n" + OUTLINED.format(outlined).replace(";", "\n") + HEAD.replace("@", "%")
+    found = verified(FRAME.format(row), tmp_path, before, END, peer("aarch64-as-2.44"))
+    assert [one.what for one in found.mismatches if one.function == "f"] == wrong
+    assert [one for one in found.mismatches if one.function != "f"] == []

@@ -29,6 +29,7 @@ cdef class Code:
     cdef bint is_silent
     cdef bint is_seldom
     cdef bint is_odd
+    cdef long long known_size
     cdef unsigned long long changed
     cdef unsigned long long broken
     # For `reach`: the functions that are called, and an instruction of one

@@ -91,7 +91,8 @@ class Code:
         """Find what is known of the function at an address, or of the one around it.
 
         `is_silent` says whether it does not come back, `is_seldom` whether it mostly does not. `changed` has the
-        registers that it changes, as bits, and `broken` those that it never saves, if all that it does is known.
+        registers that it changes, as bits, and `broken` those that it never saves, if all that it does is known; then
+        `known_size` has its bytes.
         `is_odd` is code of this file without a table.
         """
         part: cython.Py_ssize_t = last(self.functions, self.functions.shape[0], address)
@@ -99,6 +100,7 @@ class Code:
         self.changed = _ALL
         self.broken = 0
         self.is_odd = False
+        self.known_size = 0
         with cython.boundscheck(False):
             if part >= 0:
                 away: cython.ulonglong = address - self.functions[part]
@@ -107,6 +109,7 @@ class Code:
                 if away < cython.cast(cython.ulonglong, self.size[part]):
                     self.changed = self.written[part]
                     if self.changed != _ALL and away == 0:
+                        self.known_size = self.size[part]
                         self.broken = self.changed & ~self.kept[part]
                     return 0
         self.is_odd = not self.is_silent and self.place(address) >= 0

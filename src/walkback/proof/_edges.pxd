@@ -46,6 +46,7 @@ cdef class Edges:
     cdef int put_off(self, long long place) except -1 nogil
     cdef int come_to(self, long long place, bint is_sure) except -1 nogil
     cdef bint call(self) except -1 nogil
+    cdef bint go_through(self) except -1 nogil
     cdef int catch(self) except -1 nogil
     cdef bint fits(self, long long place) noexcept nogil
     cdef long long taken_off(self) noexcept nogil

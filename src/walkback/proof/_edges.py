@@ -9,7 +9,7 @@ if cython.compiled:
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Condition, Effect, Flow
-    from cython.cimports.walkback.code.machines import AMD64, S390X
+    from cython.cimports.walkback.code.machines import AARCH64, AMD64, S390X
     from cython.cimports.walkback.proof._effects import added, apply, assume, table_entry
     from cython.cimports.walkback.proof.packed import (
         ID_MASK,
@@ -27,7 +27,7 @@ else:
     from walkback.code._instruction import Instruction
     from walkback.code.decoding import decode
     from walkback.code.effects import Condition, Effect, Flow
-    from walkback.code.machines import AMD64, S390X
+    from walkback.code.machines import AARCH64, AMD64, S390X
     from walkback.proof._effects import added, apply, assume, table_entry
     from walkback.proof.packed import (
         ID_MASK,
@@ -50,6 +50,8 @@ if cython.compiled:
     _OPPOSITE = cython.declare(cython.const[cython.uchar][::1])
 _OPPOSITE = memoryview(bytes([0, 2, 1, 6, 5, 4, 3]))
 """The `Condition` that holds where each does not."""
+_SHORT = cython.declare(cython.longlong, 64)
+"""Bytes of a function that is followed where it is called."""
 _PUSHED = cython.declare(cython.ulonglong, 1 << 20)
 """Bytes of arguments at most of a call."""
 
@@ -217,7 +219,8 @@ class Edges:
         if self.one.clobbers:
             self.state.clobber(self.one.clobbers)
         link: cython.longlong = self.state.get(self.state.ra)
-        self.state.call(changed, self.code.broken if is_direct else 0, is_direct and self.code.is_odd)
+        if not is_direct or not self.go_through():
+            self.state.call(changed, self.code.broken if is_direct else 0, is_direct and self.code.is_odd)
         if self.code.machine == S390X and self.one.clobbers == 1:
             # A call of `__fentry__`, with its return address in register 0, keeps the link register.
             self.state.set(self.state.ra, link)
@@ -229,6 +232,30 @@ class Edges:
         if is_direct and self.code.is_silent:
             self.leave()
             return False
+        return True
+
+    def go_through(self) -> cython.bint:
+        """Let what a short function without branches does happen, if this calls one; returns whether it does.
+
+        LLVM outlines parts of prologues and epilogues for AArch64.
+        """
+        happens: cython.int
+        at: cython.longlong
+        pos: cython.longlong = self.code.place(self.one.target)
+        size: cython.longlong = self.code.known_size
+        if self.code.machine != AARCH64 or size == 0 or size > _SHORT or pos < 0:
+            return False
+        for happens in range(2):
+            at = 0
+            self.other.flow = Flow.NEXT
+            while at < size and self.other.flow == Flow.NEXT:
+                decode(self.code.machine, self.code.bytes, pos + at, pos + size, self.one.target + at, self.other)
+                if happens and self.other.flow == Flow.NEXT:
+                    apply(self.state, self.other, self.one.target + at)
+                at += self.other.length
+            if self.other.flow != Flow.RETURN:
+                return False
+        self.state.compared = 0
         return True
 
     def catch(self) -> cython.int:

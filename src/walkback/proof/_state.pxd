@@ -11,6 +11,8 @@ cdef class State:
     cdef long long return_address
     cdef long long signed_return
     cdef unsigned long long preserved
+    # The stack pointer of the shadow call stack
+    cdef int shadow
     cdef unsigned long long watched
     cdef bint big
     # How instructions in brief have their registers and lengths
@@ -48,6 +50,7 @@ cdef class State:
     cdef bint join_values(self, long long[::1] arena, Py_ssize_t at) noexcept nogil
     cdef int set(self, int register, long long value) noexcept nogil
     cdef long long get(self, int register) noexcept nogil
+    cdef bint is_followed(self, long long place) noexcept nogil
     cdef long long load(self, long long place) noexcept nogil
     cdef int skim(self, unsigned int brief) noexcept nogil
     cdef int give(self, int register, int other, long long value) noexcept nogil

@@ -21,7 +21,16 @@ if cython.compiled:
         least_length,
         register_bits,
     )
-    from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, is_on_stack, is_vague, joined, made
+    from cython.cimports.walkback.proof.packed import (
+        ID_MASK,
+        ID_SHIFT,
+        KIND_MASK,
+        OFFSET_SHIFT,
+        is_on_stack,
+        is_vague,
+        joined,
+        made,
+    )
     from cython.cimports.walkback.proof.values import REGISTERS, Known
 else:
     from walkback.code.effects import NONE
@@ -34,7 +43,7 @@ else:
         least_length,
         register_bits,
     )
-    from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, is_on_stack, is_vague, joined, made
+    from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, is_on_stack, is_vague, joined, made
     from walkback.proof.values import REGISTERS, Known
 
 _SLOTS = cython.declare(cython.int, 64)
@@ -45,6 +54,8 @@ _HEAD = cython.declare(cython.int, 4)
 """Words of a stored state before its values: the slots, whether something was lost, and the bound of an index."""
 _RETURN = cython.declare(cython.int, 16)
 """AMD64: the column of the return address, which the call put on the stack."""
+_SHADOW = cython.declare(cython.int, 18)
+"""AArch64: the stack pointer of the shadow call stack, if there is one; functions put their return addresses there."""
 _ALL = cython.declare(cython.ulonglong, WORD)
 _ONE = cython.declare(cython.ulonglong, 1)
 _NO_BOUND = cython.declare(cython.longlong, -1)
@@ -65,6 +76,7 @@ class State:
         self.return_address = made(Known.ENTRY, self.ra, 0)
         self.signed_return = made(Known.SIGNED, self.ra, 0)
         self.preserved, self.watched = preserved, watched
+        self.shadow = _SHADOW if machine.name == "AArch64" else NONE
         self.values = memoryview(np.zeros(REGISTERS, np.int64))
         self.keys = memoryview(np.zeros(_SLOTS, np.int64))
         self.saved = memoryview(np.zeros(_SLOTS, np.int64))
@@ -76,7 +88,7 @@ class State:
         """A function begins as the ABI says."""
         register: cython.int
         for register in range(self.registers):
-            kept: cython.bint = (self.preserved >> register) & 1 or register == self.ra
+            kept: cython.bint = (self.preserved >> register) & 1 or register == self.ra or register == self.shadow
             self.values[register] = (
                 made(Known.ENTRY, register, 0) if kept else cython.cast(cython.longlong, Known.OTHER)
             )
@@ -229,16 +241,23 @@ class State:
                 return self.values[register]
         return Known.OTHER
 
+    def is_followed(self, place: cython.longlong) -> cython.bint:
+        """Whether values are kept that are stored at a place: on the stack, or on the shadow stack."""
+        kind: cython.int = place & KIND_MASK
+        if kind == Known.ENTRY:
+            return (place >> ID_SHIFT) & ID_MASK == self.shadow
+        return kind == Known.CFA or kind == Known.ALIGNED
+
     def load(self, place: cython.longlong) -> cython.longlong:
         """What is at a place."""
         i: cython.int
         kind: cython.int = place & KIND_MASK
-        if kind == Known.CFA or kind == Known.ALIGNED:
+        if self.is_followed(place):
             with cython.boundscheck(False):
                 for i in range(self.slots):
                     if self.keys[i] == place:
                         return self.saved[i]
-            return Known.ANY if self.lost else Known.OTHER
+            return Known.ANY if self.lost or kind == Known.ENTRY else Known.OTHER
         if is_vague(kind):
             return Known.ANY
         return Known.OTHER
@@ -285,7 +304,7 @@ class State:
         """Put a value at a place, perhaps through a pointer; kept is what was saved, or may be, and what leads back."""
         kind: cython.int = place & KIND_MASK
         wanted: cython.int = value & KIND_MASK
-        if kind == Known.CFA or kind == Known.ALIGNED:
+        if self.is_followed(place):
             self.forget(place, width, through and (wanted < Known.CFA or wanted > Known.SIGNED))
             saves: cython.bint = wanted == Known.ANY or (wanted >= Known.CFA and wanted <= Known.SIGNED)
             kept: cython.bint = saves and self.slots < _SLOTS
@@ -385,10 +404,12 @@ class State:
         if broken:
             self.lost = self.stirred = True
         left |= broken
+        if self.shadow >= 0:
+            left &= ~(_ONE << self.shadow)
         self.forget_registers(left)
         with cython.boundscheck(False):
             while left and register < self.registers:
-                if left & 1 and self.values[register] != Known.OTHER:
+                if left & 1 and (self.values[register] != Known.OTHER or (broken >> register) & 1):
                     kind: cython.int = self.values[register] & KIND_MASK
                     keeps: cython.bint = changed == _ALL and (
                         self.is_return_address(register) or (is_odd and (kind == Known.CFA or kind == Known.ANY))

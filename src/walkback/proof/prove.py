@@ -24,7 +24,15 @@ from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.ranges import Ranges, Units, range_at, together
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
-from walkback.proof.silent import KEEPS_NOTHING, MARK_OF_OCAML, REWRITING, SELDOM, SILENT, called_functions, is_silent
+from walkback.proof.silent import (
+    KEEPS_NOTHING,
+    MARKS_OF_CARELESS,
+    REWRITING,
+    SELDOM,
+    SILENT,
+    called_functions,
+    is_silent,
+)
 from walkback.proof.values import CFA_BASE, UNDEFINED, Verdict, Way
 from walkback.proof.words import StateWords
 from walkback.symbols import SymbolIndex
@@ -177,8 +185,8 @@ class Prover:
         `only` are the functions wanted, each by its section and place. With `chain` the verdicts are of `Chain`: what
         the frame pointer is, whatever the table says of it.
         """
-        ocaml = self._names_of_ocaml(table)
-        careless = np.array([KEEPS_NOTHING.fullmatch(name) is not None for name in ocaml], np.bool_)
+        names = self._names_of_careless(table)
+        careless = np.array([KEEPS_NOTHING.fullmatch(name) is not None for name in names], np.bool_)
         sets = claim_sets(table, source, careless if len(careless) else None)
         linked = len(sets) if chain else -1
         if chain:
@@ -197,8 +205,8 @@ class Prover:
         self._drop_parts(ranges, seen.ways)
         ranges.is_target[are_among(ranges.start, seen.ways[seen.ways[:, 2] == Way.JUMP, 1])] = 1
         ranges.is_unprovable[_saves_above(ranges, sets, table.machine)] = 1
-        chosen = np.array([name in SILENT for name in ocaml], np.bool_) if ocaml else np.zeros(len(table), np.bool_)
-        silent_ocaml = self.image.addresses(table.range_start[chosen], table.range_section[chosen])
+        ocaml = [number for number, name in enumerate(names) if name.startswith("caml") and name in SILENT]
+        silent_ocaml = self.image.addresses(table.range_start[ocaml], table.range_section[ocaml])
         known = known_code(ranges, seen, [*self.silent, *silent_ocaml.tolist()], self.seldom)
         units = together(ranges, seen.ways)
         walk = Walk(Code(self.image, known), claims, state, ranges, units.members, linked)
@@ -210,12 +218,13 @@ class Prover:
         verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, wanted)
         return Proof(table.machine, ranges, verdicts, reasons, runs, self.image.data, units, sets, walk, absent)
 
-    def _names_of_ocaml(self, table: UnwindTable) -> list[str]:
-        """The names of the ranges of a table, in a file that has functions of OCaml; else nothing."""
+    def _names_of_careless(self, table: UnwindTable) -> list[str]:
+        """The names of the ranges of a table, in a file that has functions which keep nothing; else no names."""
         kinds = (layout.SHT_SYMTAB, layout.SHT_DYNSYM)
         tables = [index for kind in kinds for index in self.elf.sections_of_type(kind)]
         strings = {int(self.elf.sections["link"][index]) for index in tables}
-        if not any(MARK_OF_OCAML in bytes(self.elf.section_data(index)) for index in strings):
+        found = [bytes(self.elf.section_data(index)) for index in strings]
+        if not any(mark in one for mark in MARKS_OF_CARELESS for one in found):
             return []
         return [name or "" for name in self.symbols.names_at(table.range_start, table.range_section)]
 

@@ -163,10 +163,11 @@ KEEPS_NOTHING = re.compile(
     r"caml([A-Z].*|_c_call\w*|_(curry|apply|tuplify|send)\d+\w*"
     r"|_(call_gc|call_realloc_stack|alloc[123N]|perform|reperform|resume|runstack)"
     r"|_(raise_exn|raise_exception|ml_array_bound_error))"
+    r"|OUTLINED_FUNCTION_\d+(\.\w+)*"
 )
-"""Functions of OCaml, whose calls keep no registers."""
-MARK_OF_OCAML = b"\0caml"
-"""It is in the names of a file that has such functions."""
+"""Functions of OCaml, whose calls keep no registers, and code of several functions that LLVM moved into one."""
+MARKS_OF_CARELESS = (b"\0caml", b"\0OUTLINED_FUNCTION_")
+"""They are in the names of a file that has such functions."""
 
 
 def called_functions(elf: ElfFile, image: Image, stubs: PltNames) -> Iterator[tuple[int, str]]:
