@@ -30,6 +30,10 @@ RIGHT = {
         "push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %rdi,%rbx; call g; mov %rbx,%rax;"
         "pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; ret"
     ),
+    "a register that calls need not keep": (
+        "push %rdi; .cfi_def_cfa_offset 16; .cfi_offset 5,-16; xor %edi,%edi; call g; pop %rdi; .cfi_restore 5;"
+        ".cfi_def_cfa_offset 8; ret"
+    ),
     "a register saved but said later": (
         "push %rbx; .cfi_def_cfa_offset 16; nop; nop; .cfi_offset 3,-16; xor %ebx,%ebx; call g;"
         "pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; ret"
@@ -110,6 +114,10 @@ WRONG: dict[str, tuple[str, list[tuple[int, int, str, str, str]]]] = {
     "a register that is elsewhere": (
         "push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-24; call g; pop %rbx; .cfi_def_cfa_offset 8; ret",
         [(1, 7, "rbx", "*(CFA-24)", "unchanged")],
+    ),
+    "a register that calls need not keep, and that is elsewhere": (
+        "push %rsi; .cfi_def_cfa_offset 16; .cfi_offset 5,-16; call g; .cfi_restore 5; pop %rsi; .cfi_def_cfa_offset 8",
+        [(1, 5, "rdi", "*(CFA-16)", "unchanged")],
     ),
     "an epilogue moved before the branch": (
         "sub $8,%rsp; .cfi_def_cfa_offset 16; call g; add $8,%rsp; cmp $1,%eax; je 1f; .cfi_def_cfa_offset 8; 1: ret",

@@ -11,6 +11,8 @@ cdef class State:
     cdef long long return_address
     cdef long long signed_return
     cdef unsigned long long preserved
+    # The registers whose values at the entry are followed
+    cdef unsigned long long entered
     # The stack pointer of the shadow call stack
     cdef int shadow
     cdef unsigned long long watched

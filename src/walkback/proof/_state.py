@@ -66,7 +66,7 @@ _NO_BOUND = cython.declare(cython.longlong, -1)
 class State:
     """Registers and saved values, at the place where the walk is."""
 
-    def __init__(self, machine, preserved, watched):
+    def __init__(self, machine, preserved, watched, saved=0):
         self.registers = 16 if machine.name == "AMD64" else 48 if machine.name == "AArch64" else 32
         self.sp, self.fp, self.ra = machine.sp, machine.fp, machine.ra
         number: cython.int = MACHINES.index(machine)
@@ -76,6 +76,7 @@ class State:
         self.return_address = made(Known.ENTRY, self.ra, 0)
         self.signed_return = made(Known.SIGNED, self.ra, 0)
         self.preserved, self.watched = preserved, watched
+        self.entered = preserved | saved
         self.shadow = _SHADOW if machine.name == "AArch64" else NONE
         self.values = memoryview(np.zeros(REGISTERS, np.int64))
         self.keys = memoryview(np.zeros(_SLOTS, np.int64))
@@ -88,7 +89,7 @@ class State:
         """A function begins as the ABI says."""
         register: cython.int
         for register in range(self.registers):
-            kept: cython.bint = (self.preserved >> register) & 1 or register == self.ra or register == self.shadow
+            kept: cython.bint = (self.entered >> register) & 1 or register == self.ra or register == self.shadow
             self.values[register] = (
                 made(Known.ENTRY, register, 0) if kept else cython.cast(cython.longlong, Known.OTHER)
             )

@@ -192,7 +192,8 @@ class Prover:
         if chain:
             sets = with_chain(sets, table.machine)
         ranges = self._ranges(table, sets)
-        claims, state = Claims(sets, table.machine), State(table.machine, _kept(table), _watched(table, sets))
+        claims = Claims(sets, table.machine)
+        state = State(table.machine, _kept(table), _watched(table, sets), _saved(sets))
         abi = _tally.as_entered(claims, state, len(sets))
         first = ranges.first_row.clip(max=max(len(ranges.row_claims) - 1, 0))
         begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0) if len(first) else np.zeros(0, np.bool_)
@@ -363,6 +364,12 @@ def _saves_above(ranges: Ranges, sets: ClaimSets, machine: Machine) -> Bools:
 def _kept(table: UnwindTable) -> int:
     """A bit for each register that calls keep."""
     return sum(1 << register for register in (*KEPT[table.machine], table.machine.sp))
+
+
+def _saved(sets: ClaimSets) -> int:
+    """A bit for each register that a claim has on the stack."""
+    registers = sets.target[(sets.base == CFA_BASE) & (sets.depth == 1)]
+    return sum(1 << register for register in np.unique(registers).tolist() if 0 <= register < 64)
 
 
 def _watched(table: UnwindTable, sets: ClaimSets) -> int:

@@ -237,7 +237,8 @@ def _with_kept(rules: list[Entry], others: list[Entry], machine: Machine) -> lis
     outermost = found[machine.ra][1] == UNDEFINED
     other = UNDEFINED if outermost else UNCHANGED
     kept = [found.get(one, _bare(one, other)) for one in KEPT[machine] if one != machine.fp]
-    return [*rules, *kept]
+    saved = [entry for entry in others if entry[0] not in {*KEPT[machine], machine.sp, machine.ra, machine.fp}]
+    return [*rules, *kept, *saved]
 
 
 def _without_kept(entries: list[Entry], machine: Machine) -> list[Entry]:
@@ -269,7 +270,8 @@ def _others(side: SideTable, number: int) -> list[Entry]:
         if machine is AARCH64 and _GENERAL <= register < _VECTORS:
             continue  # the length of vectors, predicates and the like
         target = register - 32 if machine is AARCH64 and register >= _VECTORS else register
-        if target not in KEPT[machine]:
+        is_known = 0 <= target < len(machine.register_names)
+        if target not in KEPT[machine] and not (rule.kind == RuleKind.AT_CFA and is_known):
             continue
         if rule.kind in _KINDS:
             kind = _KINDS[rule.kind]
