@@ -58,6 +58,11 @@ CASES: dict[str, dict[str, int]] = {
     "eb120003000d": {"effect": Effect.ADD_REGISTERS, "first": 1, "index": 2, "scale": 8},  # sllg %r1,%r2,3
     "b3c100cb": {"effect": Effect.COPY, "first": 26, "second": 11},  # ldgr %f12,%r11
     "b3cd00b8": {"effect": Effect.COPY, "first": 11, "second": 24},  # lgdr %r11,%f8
+    "e7b800003021": {"effect": Effect.COPY, "first": 11, "second": 24},  # vlgvg %r11,%v8,0
+    "e7b800013021": {"effect": Effect.NOTHING, "clobbers": 1 << 11},  # vlgvg %r11,%v8,1
+    "e7b800003421": {"effect": Effect.NOTHING, "clobbers": 1 << 11},  # vlgvg %r11,%v24,0
+    "e78b00003022": {"effect": Effect.COPY, "first": 24, "second": 11},  # vlvgg %v8,%r11,0
+    "e78b00013022": {"effect": Effect.NOTHING, "clobbers": 0},  # vlvgg %v8,%r11,1
     "6080f0a0": {"effect": Effect.STORE, "first": 24, "base": 15, "offset": 160},  # std %f8
     "68f0f0a8": {"effect": Effect.LOAD, "first": 31, "base": 15, "offset": 168},  # ld %f15
     "e3123000001c": {"clobbers": 2},  # msgf with an index

@@ -80,13 +80,28 @@ def load(kind: cython.uint, word: cython.ulonglong, address: cython.ulonglong, o
         return _clobber_vectors(word, out)
     if does == Does.LOAD_MASKED:
         return clobber(one, out) if two else 0
+    if does == Does.GET_ELEMENT:
+        if _is_first_half(word) and word & 0x400 == 0:
+            return make(Effect.COPY, one, float_register(two), out)
+        return clobber(one, out)
     if does == Does.SET_ELEMENT:
+        if _is_first_half(word) and word & 0x800 == 0:
+            return make(Effect.COPY, float_register(one), two, out)
         number = 8 >> (field(word, FIFTH) & 3)
         if field(word, THIRD) == 0 and cython.cast(cython.int, word >> 16) & (2 * number - 1) >= number:
             return 0
     elif field(word, FIFTH) >= number:
         return 0
     return clobber(float_register(one), out) if word & 0x800 == 0 else 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_first_half(word: cython.ulonglong) -> cython.bint:
+    """Whether an element is all of the half of a vector that may be a floating point register."""
+    return field(word, FIFTH) == 3 and field(word, THIRD) == 0 and word & (1 << 16) == 0
 
 
 @cython.cfunc

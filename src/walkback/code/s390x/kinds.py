@@ -116,6 +116,8 @@ class Does(IntEnum):
     """Each bit of the second field stands for a byte."""
     ADD_TABLE = 0x4A
     """What is loaded is added to the register."""
+    GET_ELEMENT = 0x4B
+    """Of a vector, into a general register."""
     # Stores.
     STORE = 0x50
     STORE_WHOLE = 0x51
