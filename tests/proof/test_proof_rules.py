@@ -366,3 +366,10 @@ def test_a_function_that_a_range_calls_last_comes_back_elsewhere(others: int, wr
     text = "push %rax; .cfi_def_cfa_offset 16; call g; pop %rax; ret"
     found = verified(text, tmp_path, ".text\n" + (others * last).replace(";", "\n") + HEAD)
     assert [(one.what, one.claimed, one.computed) for one in found.mismatches] == [("cfa", "rsp+16", "rsp+8")] * wrong
+
+
+@pytest.mark.parametrize(("section", "wrong"), [("__bug_table", 6), ("__other", 2)])
+def test_a_warning_of_linux_comes_back(section: str, wrong: int, tmp_path: Path) -> None:
+    text = f"test %edi,%edi; je 1f; sub $8,%rsp; 2: ud2; add $8,%rsp; 1: ret; .section {section}; .long 2b-.; .text"
+    found = verified(text, tmp_path)
+    assert [(one.address, one.bytes, one.computed) for one in found.mismatches] == [(8, wrong, "rsp+16")]

@@ -46,6 +46,7 @@ class Code:
         self.executable = memoryview(image.executable)
         self.big = image.byteorder == "big"
         self.machine = image.machine_number
+        self.warns = image.warns and self.machine == AMD64
         self.functions, self.back = memoryview(known.functions), memoryview(known.back)
         self.written, self.kept = memoryview(known.written), memoryview(known.kept)
         self.size = memoryview(known.size)
@@ -72,6 +73,13 @@ class Code:
         if signed and width < 8 and value >> (8 * width - 1):
             return cython.cast(cython.longlong, value) - (cython.cast(cython.longlong, 1) << (8 * width))
         return as_signed(value)
+
+    def is_warning(self, address: cython.ulonglong) -> cython.bint:
+        """Whether a trap is one of Linux: `ud2`, for `WARN`, which comes back, or for `BUG`."""
+        if not self.warns:
+            return False
+        pos: cython.Py_ssize_t = self.place(address)
+        return self.data[pos] == 0x0F and self.data[pos + 1] == 0x0B
 
     def place(self, address: cython.ulonglong) -> cython.Py_ssize_t:
         """Where an address is in the buffer; -1 if it is not there."""

@@ -114,6 +114,10 @@ class Edges:
             return self.branch()
         if flow == Flow.JUMP:
             self.lead_to(self.one.target, self.unit.trust == Trust.FULL)
+        elif flow == Flow.TRAP and self.code.is_warning(self.address):
+            self.doubt = True
+            self.unit.trust = max(self.unit.trust, Trust.SOME)
+            return True
         else:
             if flow == Flow.RETURN:
                 self.go_back()

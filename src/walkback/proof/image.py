@@ -49,6 +49,8 @@ class Image:
     byteorder: ByteOrder
     machine_number: int
     """In the order of `MACHINES`."""
+    warns: bool
+    """Whether traps are warnings of Linux, which may come back."""
 
     def places(self, start: U64, size: I64) -> I64:
         """Where ranges are in the data; -1 for those that are not in code, or not in one part."""
@@ -90,6 +92,7 @@ def image_of(elf: ElfFile) -> Image:
         base,
         elf.byteorder,
         MACHINES.index(machine_of(elf)),
+        bool(elf.sections_named("__bug_table")),
     )
     if not elf.is_relocatable:
         _load(elf, image)
