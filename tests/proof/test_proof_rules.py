@@ -73,6 +73,12 @@ RIGHT = {
         "jne 1f; mov 8(%rbx),%rax; pop %rbx; .cfi_remember_state; .cfi_def_cfa_offset 8; jmp __x86_indirect_thunk_rax;"
         "1: .cfi_restore_state; pop %rbx; .cfi_def_cfa_offset 8; jmp __x86_return_thunk"
     ),
+    "calls without a linkage table": (
+        "test %edi,%edi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov v@GOTPCREL(%rip),%rbx;"
+        "call *g@GOTPCREL(%rip); pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; jmp *g@GOTPCREL(%rip);"
+        "1: sub $24,%rsp; .cfi_def_cfa_offset 32; test %esi,%esi; je 2f; call *abort@GOTPCREL(%rip); xor %ebx,%ebx;"
+        "2: add $24,%rsp; .cfi_def_cfa_offset 8; ret"
+    ),
     "a fence on the return address": "lock orq $0,(%rsp); ret",
     "a table of jumps": (
         "cmp $2,%edi; ja 9f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%edi; lea t(%rip),%rax;"
