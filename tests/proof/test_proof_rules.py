@@ -73,12 +73,6 @@ RIGHT = {
         "jne 1f; mov 8(%rbx),%rax; pop %rbx; .cfi_remember_state; .cfi_def_cfa_offset 8; jmp __x86_indirect_thunk_rax;"
         "1: .cfi_restore_state; pop %rbx; .cfi_def_cfa_offset 8; jmp __x86_return_thunk"
     ),
-    "calls without a linkage table": (
-        "test %edi,%edi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov v@GOTPCREL(%rip),%rbx;"
-        "call *g@GOTPCREL(%rip); pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; jmp *g@GOTPCREL(%rip);"
-        "1: sub $24,%rsp; .cfi_def_cfa_offset 32; test %esi,%esi; je 2f; call *abort@GOTPCREL(%rip); xor %ebx,%ebx;"
-        "2: add $24,%rsp; .cfi_def_cfa_offset 8; ret"
-    ),
     "a fence on the return address": "lock orq $0,(%rsp); ret",
     "a table of jumps": (
         "cmp $2,%edi; ja 9f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%edi; lea t(%rip),%rax;"
@@ -379,3 +373,9 @@ def test_a_warning_of_linux_comes_back(section: str, wrong: int, tmp_path: Path)
     text = f"test %edi,%edi; je 1f; sub $8,%rsp; 2: ud2; add $8,%rsp; 1: ret; .section {section}; .long 2b-.; .text"
     found = verified(text, tmp_path)
     assert [(one.address, one.bytes, one.computed) for one in found.mismatches] == [(8, wrong, "rsp+16")]
+
+
+def test_calls_through_the_global_offset_table_are_followed(tmp_path: Path) -> None:
+    calls = "call *abort@GOTPCREL(%rip); xor %ebx,%ebx; 1: jmp *g@GOTPCREL(%rip)"
+    found = verified(f"mov v@GOTPCREL(%rip),%rax; test %edi,%edi; je 1f; {calls}", tmp_path)
+    assert (found.wrong, found.assumed) == (0, 2)
