@@ -18,7 +18,8 @@ import numpy as np
 
 import walkback
 from walkback.elf import ElfFile, layout
-from walkback.proof.values import Verdict
+from walkback.proof.sets import KEPT
+from walkback.proof.values import CFA_TARGET, UNDEFINED, Verdict
 
 if TYPE_CHECKING:
     from walkback.base.arrays import U32, U64
@@ -150,6 +151,9 @@ class Stepper:
         for column, part in enumerate(CLAIM):
             claims[:, column] = getattr(sets, part)
         claims[:, 4:] = sets.offset
+        # What calls need not keep may have changed when a function jumps to another, which the stepper does not see.
+        followed = [CFA_TARGET, proof.machine.ra, proof.machine.sp, *KEPT[proof.machine]]
+        claims[~np.isin(sets.target, followed), CLAIM.index("base")] = UNDEFINED
         header = np.array([len(rows), len(sets), len(claims)], "<u8")
         name.write_bytes(
             header.tobytes() + instructions.tobytes() + sets.first.astype("<u4").tobytes() + claims.tobytes()
