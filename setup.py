@@ -92,6 +92,7 @@ FACES = (
     "walkback.dwarf.rulewords",
     "walkback.proof.brief",
     "walkback.proof.packed",
+    "walkback.proof.stored",
     "walkback.proof.values",
     "walkback.sframe.layout",
     "walkback.sframe.section",

@@ -17,19 +17,18 @@ if cython.compiled:
         made,
         moved,
     )
-    from cython.cimports.walkback.proof.values import Known
+    from cython.cimports.walkback.proof.values import NO_BOUND, Known
 else:
     from walkback.code._instruction import Instruction
     from walkback.code.effects import NONE, Condition, Effect
     from walkback.proof._state import State
     from walkback.proof.brief import SMALL
     from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, is_on_stack, is_vague, made, moved
-    from walkback.proof.values import Known
+    from walkback.proof.values import NO_BOUND, Known
 
 _ALIGNMENT = cython.declare(cython.longlong, 16)
 """Of the CFA, by the ABI of AMD64 and of AArch64."""
 _S390X_SP = cython.declare(cython.int, 15)
-_NO_BOUND = cython.declare(cython.longlong, -1)
 
 
 def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.int:
@@ -232,7 +231,7 @@ def _table(state: State, address: cython.longlong, width: cython.int, signed: cy
     i = state.table_count
     state.tables[i, 0] = address
     state.tables[i, 1] = shape
-    state.tables[i, 2] = _NO_BOUND
+    state.tables[i, 2] = NO_BOUND
     state.tables[i, 3] = 0
     state.tables[i, 4] = 1
     state.table_count += 1

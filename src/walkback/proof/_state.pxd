@@ -44,12 +44,6 @@ cdef class State:
     cdef int table_count
 
     cdef int enter(self) noexcept nogil
-    cdef int size(self) noexcept nogil
-    cdef int write(self, long long[::1] arena, Py_ssize_t at) noexcept nogil
-    cdef int read(self, long long[::1] arena, Py_ssize_t at) noexcept nogil
-    cdef bint join(self, long long[::1] arena, Py_ssize_t at) noexcept nogil
-    cdef bint is_at(self, long long[::1] arena, Py_ssize_t at) noexcept nogil
-    cdef bint join_values(self, long long[::1] arena, Py_ssize_t at) noexcept nogil
     cdef int set(self, int register, long long value) noexcept nogil
     cdef long long get(self, int register) noexcept nogil
     cdef bint is_followed(self, long long place) noexcept nogil

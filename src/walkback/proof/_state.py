@@ -1,7 +1,7 @@
 """What the proof knows at one place of the code (compiled).
 
 Each register has a value, and so has each place on the stack where something was saved that the table may ask for.
-Where two ways meet, `join` keeps what both agree on.
+`stored` keeps states, and joins them where two ways meet.
 """
 
 import cython
@@ -28,10 +28,9 @@ if cython.compiled:
         OFFSET_SHIFT,
         is_on_stack,
         is_vague,
-        joined,
         made,
     )
-    from cython.cimports.walkback.proof.values import REGISTERS, Known
+    from cython.cimports.walkback.proof.values import NO_BOUND, REGISTERS, Known
 else:
     from walkback.code.effects import NONE
     from walkback.proof.brief import (
@@ -43,22 +42,19 @@ else:
         least_length,
         register_bits,
     )
-    from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, is_on_stack, is_vague, joined, made
-    from walkback.proof.values import REGISTERS, Known
+    from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, is_on_stack, is_vague, made
+    from walkback.proof.values import NO_BOUND, REGISTERS, Known
 
 _SLOTS = cython.declare(cython.int, 64)
 _SLOTS_FOR_ALL = cython.declare(cython.int, 48)
 """The rest of them is only for registers that are saved."""
 _TABLES = cython.declare(cython.int, 1024)
-_HEAD = cython.declare(cython.int, 4)
-"""Words of a stored state before its values: the slots, whether something was lost, and the bound of an index."""
 _RETURN = cython.declare(cython.int, 16)
 """AMD64: the column of the return address, which the call put on the stack."""
 _SHADOW = cython.declare(cython.int, 18)
 """AArch64: the stack pointer of the shadow call stack, if there is one; functions put their return addresses there."""
 _ALL = cython.declare(cython.ulonglong, WORD)
 _ONE = cython.declare(cython.ulonglong, 1)
-_NO_BOUND = cython.declare(cython.longlong, -1)
 
 
 @cython.final
@@ -99,127 +95,12 @@ class State:
         self.changed = self.stirred = True
         self.compared = 0
         self.bound_register = self.copied = self.copy = NONE
-        self.bound = _NO_BOUND
+        self.bound = NO_BOUND
         if self.ra == _RETURN:
             self.keys[0] = made(Known.CFA, 0, -8)
             self.saved[0] = made(Known.ENTRY, _RETURN, 0)
             self.slots = 1
         return 0
-
-    def size(self) -> cython.int:
-        """How many words the state takes when it is stored."""
-        return _HEAD + self.registers + 2 * self.slots
-
-    def write(self, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.int:
-        """Store the state."""
-        i: cython.int
-        with cython.boundscheck(False):
-            arena[at] = self.slots
-            arena[at + 1] = self.lost
-            arena[at + 2] = self.bound_register
-            arena[at + 3] = self.bound
-            at += _HEAD
-            for i in range(self.registers):
-                arena[at + i] = self.values[i]
-            at += self.registers
-            for i in range(self.slots):
-                arena[at + i] = self.keys[i]
-            at += self.slots
-            for i in range(self.slots):
-                arena[at + i] = self.saved[i]
-        return 0
-
-    def read(self, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.int:
-        """Go on from a stored state."""
-        i: cython.int
-        with cython.boundscheck(False):
-            self.slots = cython.cast(cython.int, arena[at])
-            self.lost = arena[at + 1] != 0
-            self.bound_register = cython.cast(cython.int, arena[at + 2])
-            self.bound = arena[at + 3]
-            at += _HEAD
-            for i in range(self.registers):
-                self.values[i] = arena[at + i]
-            at += self.registers
-            for i in range(self.slots):
-                self.keys[i] = arena[at + i]
-            at += self.slots
-            for i in range(self.slots):
-                self.saved[i] = arena[at + i]
-        self.changed = self.stirred = True
-        self.compared = 0
-        self.copied = self.copy = NONE
-        return 0
-
-    def join(self, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.bint:
-        """Keep of a stored state what this one agrees with; returns whether that changed it."""
-        differs: cython.bint = False
-        with cython.boundscheck(False):
-            if arena[at + 2] != self.bound_register or arena[at + 3] != self.bound:
-                arena[at + 2] = NONE
-                arena[at + 3] = _NO_BOUND
-            if self.lost and not arena[at + 1]:
-                arena[at + 1] = True
-                differs = True
-        if not self.is_at(arena, at) and self.join_values(arena, at):
-            differs = True
-        return differs
-
-    def is_at(self, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.bint:
-        """Whether a stored state has the same values, in the same order."""
-        i: cython.int
-        difference: cython.longlong = 0
-        with cython.boundscheck(False):
-            if arena[at] != self.slots:
-                return False
-            at += _HEAD
-            for i in range(self.registers):
-                difference |= arena[at + i] ^ self.values[i]
-            at += self.registers
-            for i in range(self.slots):
-                difference |= arena[at + i] ^ self.keys[i]
-            at += self.slots
-            for i in range(self.slots):
-                difference |= arena[at + i] ^ self.saved[i]
-        return difference == 0
-
-    def join_values(self, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cython.bint:
-        """Keep of the values of a stored state what this one agrees with; returns whether that changed it."""
-        i: cython.int
-        j: cython.int = -1
-        kept: cython.int = 0
-        one: cython.longlong
-        differs: cython.bint = False
-        with cython.boundscheck(False):
-            count: cython.int = cython.cast(cython.int, arena[at])
-            values: cython.Py_ssize_t = at + _HEAD
-            keys: cython.Py_ssize_t = values + self.registers
-            saved: cython.Py_ssize_t = keys + count
-            for i in range(self.registers):
-                one = arena[values + i]
-                if one != self.values[i]:
-                    one = joined(one, self.values[i])
-                    if one != arena[values + i]:
-                        arena[values + i] = one
-                        differs = True
-            for i in range(count):
-                for _ in range(self.slots):
-                    j = j + 1 if j + 1 < self.slots else 0  # the next is mostly in the next slot
-                    if self.keys[j] == arena[keys + i]:
-                        one = arena[saved + i]
-                        if one != self.saved[j]:
-                            one = joined(one, self.saved[j])
-                            differs = differs or one != arena[saved + i]
-                        arena[keys + kept] = self.keys[j]
-                        arena[saved + kept] = one
-                        kept += 1
-                        break
-            if kept != count:
-                arena[at] = kept
-                for i in range(kept):
-                    arena[keys + kept + i] = arena[saved + i]
-                differs = True
-        return differs
 
     def set(self, register: cython.int, value: cython.longlong) -> cython.int:
         """Give a register a value."""

@@ -12,9 +12,11 @@ from walkback.base.arrays import longer
 if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.base.searching import last
+    from cython.cimports.walkback.proof.stored import join, read, size, write
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import last
+    from walkback.proof.stored import join, read, size, write
 
 _LARGEST = cython.declare(cython.longlong, 1 << 22)
 """Bytes of a unit; larger ones are not walked."""
@@ -167,13 +169,13 @@ class Unit:
     def keep(self) -> cython.Py_ssize_t:
         """Store the state; returns where."""
         at: cython.Py_ssize_t = self.arena_used
-        if at + self.state.size() > _ARENA:
+        if at + size(self.state) > _ARENA:
             self.is_full = True
             at = 0
-        while at + self.state.size() > self.arena.shape[0]:
+        while at + size(self.state) > self.arena.shape[0]:
             self.more_arena()
-        self.state.write(self.arena, at)
-        self.arena_used = at + self.state.size()
+        write(self.state, self.arena, at)
+        self.arena_used = at + size(self.state)
         return at
 
     def enqueue(self, block: cython.Py_ssize_t) -> cython.int:
@@ -253,7 +255,7 @@ class Unit:
             self.renew(block)
             self.enqueue(block)
         elif self.block_assumed[block] or not self.assumed:
-            if self.state.join(self.arena, cython.cast(cython.Py_ssize_t, self.block_state[block])):
+            if join(self.state, self.arena, cython.cast(cython.Py_ssize_t, self.block_state[block])):
                 self.enqueue(block)
             if self.trust < self.block_trust[block]:
                 self.block_trust[block] = self.trust
@@ -266,7 +268,7 @@ class Unit:
 
     def take_up(self, block: cython.Py_ssize_t) -> cython.int:
         """Let the walk be where a block begins, with its state."""
-        self.state.read(self.arena, cython.cast(cython.Py_ssize_t, self.block_state[block]))
+        read(self.state, self.arena, cython.cast(cython.Py_ssize_t, self.block_state[block]))
         self.assumed = self.block_assumed[block] != 0
         self.trust = cython.cast(cython.int, self.block_trust[block])
         self.enter(self.block_place[block])

@@ -13,6 +13,7 @@ if cython.compiled:
     from cython.cimports.walkback.proof._edges import Edges
     from cython.cimports.walkback.proof._rows import Rows
     from cython.cimports.walkback.proof._unit import Unit
+    from cython.cimports.walkback.proof.stored import read
     from cython.cimports.walkback.proof.values import AWAY, LEFT, UNCALLED, Trust, Verdict, Why
 else:
     from walkback.base.searching import last
@@ -20,6 +21,7 @@ else:
     from walkback.proof._edges import Edges
     from walkback.proof._rows import Rows
     from walkback.proof._unit import Unit
+    from walkback.proof.stored import read
     from walkback.proof.values import AWAY, LEFT, UNCALLED, Trust, Verdict, Why
 
 _STEPS = cython.declare(cython.longlong, 16)
@@ -218,7 +220,7 @@ class Walk:
         while i < self.unit.doubts.used:
             place: cython.longlong = self.unit.doubts.numbers[i]
             if not self.unit.owner[place]:
-                self.state.read(self.unit.arena, cython.cast(cython.Py_ssize_t, self.unit.doubts.numbers[i + 1]))
+                read(self.state, self.unit.arena, cython.cast(cython.Py_ssize_t, self.unit.doubts.numbers[i + 1]))
                 self.unit.trust = Trust.FULL
                 self.unit.source = self.unit.doubts.numbers[i + 2]
                 self.unit.flow(place)

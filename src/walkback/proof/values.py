@@ -22,6 +22,8 @@ AWAY = 1
 """A range sets the stack pointer to another stack."""
 LEFT = 2
 """Control leaves it while the stack pointer may be on another stack."""
+NO_BOUND = -1
+"""Of an index."""
 
 
 class Known(IntEnum):
