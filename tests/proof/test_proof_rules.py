@@ -96,6 +96,11 @@ RIGHT = {
         "lea t(%rip),%rax; mov %edi,%edi; movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 1: nop; 2: ret;"
         ".cfi_endproc; g: .cfi_startproc; ret; .section .rodata; t: .long g-t, 1b-t, g-t, 2b-t; .text"
     ),
+    "bytes behind a table of jumps that are no entries": (
+        "sub $24,%rsp; .cfi_def_cfa_offset 32; mov %rbx,8(%rsp); .cfi_offset 3,-24; mov %esi,%ebx; lea t(%rip),%rax;"
+        "mov %edi,%edi; movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 1: mov 8(%rsp),%rbx; 2: add $24,%rsp;"
+        ".cfi_def_cfa_offset 8; .cfi_restore 3; ret; .section .rodata; t: .long 1b-t; .long 2b-t; .text"
+    ),
     "a table of jumps that BOLT moved": (
         "cmp $1,%edi; ja 2f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%edi; lea t(%rip),%rax;"
         "movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 1: pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8;"

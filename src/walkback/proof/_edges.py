@@ -52,6 +52,9 @@ _OPPOSITE = memoryview(bytes([0, 2, 1, 6, 5, 4, 3]))
 """The `Condition` that holds where each does not."""
 _SHORT = cython.declare(cython.longlong, 64)
 """Bytes of a function that is followed where it is called."""
+_BEGINS = cython.declare(cython.uchar, 1)
+_BEHIND_END = cython.declare(cython.uchar, 2)
+"""An instruction begins at a place; and the one before does not go on there, or may not."""
 _PUSHED = cython.declare(cython.ulonglong, 1 << 20)
 """Bytes of arguments at most of a call."""
 
@@ -340,7 +343,10 @@ class Edges:
             place = self.unit.place_of(cython.cast(cython.ulonglong, entry))
             if place >= 0 and (counted or self.can_begin(place)):
                 self.doubt_ends(place)
-                self.come_to(place, counted)
+                if counted or self.is_label(place):
+                    self.come_to(place, counted)
+                else:
+                    self.put_off(place)
                 self.unit.trust = Trust.FULL
             elif not counted and (place >= 0 or not self.unit.is_described(cython.cast(cython.ulonglong, entry))):
                 break
@@ -357,12 +363,25 @@ class Edges:
         with cython.boundscheck(False):
             return self.unit.begins[place] != 0
 
+    def is_label(self, place: cython.longlong) -> cython.bint:
+        """Whether something jumps to a place, or the code in front of it does not go on there.
+
+        Behind a table whose length is not known are bytes that are no entries: they lead to any instruction.
+        """
+        home: cython.longlong = self.unit.begin
+        self.unit.enter(place)
+        at: cython.longlong = self.unit.code_at + place
+        self.unit.enter(home)
+        with cython.boundscheck(False):
+            return self.unit.begins[place] == _BEHIND_END or self.code.targets[at >> 3] >> (at & 7) & 1
+
     def sweep(self) -> cython.int:
-        """Mark where instructions begin."""
+        """Mark where instructions begin, and where the one before does not go on."""
         i: cython.Py_ssize_t
         number: cython.longlong
         place: cython.longlong
         pos: cython.longlong
+        mark: cython.uchar
         with cython.boundscheck(False):
             for i in range(cython.cast(cython.Py_ssize_t, self.unit.total)):
                 self.unit.begins[i] = 0
@@ -370,8 +389,10 @@ class Edges:
                 number = self.unit.members[self.unit.first + i]
                 place = self.unit.base[i]
                 pos = self.unit.pos[number] - place
+                mark = _BEHIND_END
                 while place < self.unit.base[i + 1]:
-                    self.unit.begins[place] = 1
+                    self.unit.begins[place] = mark
                     decode(self.code.machine, self.code.bytes, pos + place, pos + self.unit.base[i + 1], 0, self.other)
                     place += self.other.length
+                    mark = _BEGINS if self.other.flow == Flow.NEXT or self.other.flow == Flow.BRANCH else _BEHIND_END
         return 0
