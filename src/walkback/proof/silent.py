@@ -120,6 +120,8 @@ _NAMES = [
     "caml_ml_array_align_error",
     "caml_raise_constant",
     "caml_raise_exn",
+    "caml_reraise_exn",
+    "caml_raise_exception",
     "caml_raise_out_of_memory",
     "caml_failwith",
     "caml_invalid_argument",
