@@ -24,7 +24,7 @@ else:
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _FAR = cython.declare(cython.longlong, 1 << 40)
-_NOP = cython.declare(cython.uint, 0xD503201F)
+_NOP_OF_AARCH64 = cython.declare(cython.uint, 0xD503201F)
 _MOST_CALLED = cython.declare(cython.int, 64)
 """Functions that `reach` follows."""
 _LONGEST = cython.declare(cython.longlong, 1 << 16)
@@ -183,7 +183,7 @@ class Code:
             word: cython.uint = (self.data[pos] | self.data[pos + 1] << 8 | self.data[pos + 2] << 16) | cython.cast(
                 cython.uint, self.data[pos + 3]
             ) << 24
-            return 4 if word == 0 or word == _NOP else 0
+            return 4 if word == 0 or word == _NOP_OF_AARCH64 else 0
         if self.machine != AMD64:
             if end - pos >= 2 and self.data[pos] == 7 and self.data[pos + 1] & 0xF0 == 0:
                 return 2

@@ -175,7 +175,11 @@ def _scan(
 @cython.nogil
 @cython.exceptval(check=False)
 def constant(one: Instruction, in_two: cython.bint, constants: cython.longlong[::1]) -> cython.ulonglong:
-    """The address that an instruction names, in one part or as the second after the register's first; 0 for none."""
+    """The address that an instruction of a pair completes or names alone; 0 for none.
+
+    AArch64 makes an address `in_two` instructions: the first puts its page into a register, which `constants`
+    remembers, and the second adds the rest or accesses memory there. What uses such a register forgets it.
+    """
     address: cython.longlong = one.offset
     if one.effect == Effect.CONSTANT:
         constants[one.first & 63] = 0

@@ -72,6 +72,7 @@ class Chain(IntEnum):
     INTACT = 3
     """It is still the caller's, or again: a walk leaves out the caller, and goes on behind it."""
     UNDECIDED = 4
+    """The proof does not know what it is."""
     SKIPPED = 5
     """It is the caller's at a call, so that all frames that the call leads to leave out the caller."""
 
@@ -85,10 +86,16 @@ class Verdict(IntEnum):
     ASSUMED = 3
     """Right if the table is right where this part begins."""
     UNKNOWN = 4
+    """The proof cannot decide; `Why` says why."""
 
 
 class Why(IntEnum):
     """Why the proof does not know; `PADDING` and `DATA` say what is not reached."""
+
+    @property
+    def word(self) -> str:
+        """As it is printed: `cfa-value`."""
+        return self.name.lower().replace("_", "-")
 
     NONE = 0
     CFA_VALUE = 1
@@ -144,6 +151,7 @@ class Trust(IntEnum):
     """How sure it is that control comes to a place, as far as it went straight on from there."""
 
     FULL = 0
+    """Control comes there if it comes to the instruction in front."""
     SOME = 1
     """Only if a call or the kernel came back, or an index was out of the bounds of its table."""
     LEAST = 2
