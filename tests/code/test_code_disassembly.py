@@ -43,6 +43,14 @@ def test_objdump_has_it_without_capstone() -> None:
     assert instruction_texts(AMD64, []) == []
 
 
+def test_sections_of_an_object_have_the_same_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = [(0, bytes.fromhex("55")), (1, bytes.fromhex("c3")), (0, bytes.fromhex("90")), (1, bytes.fromhex("53"))]
+    for _ in range(2):
+        texts = [text.replace("q", "") for text in instruction_texts(AMD64, code)]
+        assert texts == ["push %rbp", "ret", "nop", "push %rbx"]
+        monkeypatch.setitem(sys.modules, "capstone", None)
+
+
 @pytest.mark.usefixtures("hidden")
 @pytest.mark.parametrize("program", [None, "exit 1", "echo nothing", "kill -9 $$"])
 def test_bytes_stand_where_no_objdump_helps(

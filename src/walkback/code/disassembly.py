@@ -19,7 +19,7 @@ _SECONDS = 60
 _MOST_PARTS = 1 << 15
 """More sections than that need another form of the header."""
 _LINE = re.compile(r"^\s*([0-9a-f]+):\s+(\S.*)$", re.MULTILINE)
-_NAMES = b"\0.text\0"
+_PART = re.compile(r"^Disassembly of section (\d+):$", re.MULTILINE)
 _NAMED = re.compile(r"\s*<[^>]*>$")
 """What objdump adds to an address: the code that it reads has no names."""
 
@@ -70,30 +70,42 @@ def _by_objdump(machine: Machine, instructions: Instructions) -> list[str]:
                 done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
             except (OSError, subprocess.SubprocessError):
                 continue
-            lines = _LINE.findall(done.stdout.decode(errors="replace"))
-            if not done.returncode and lines:
-                texts = {int(address, 16): " ".join(_NAMED.sub("", text).split()) for address, text in lines}
-                return ["" if "(bad)" in (text := texts.get(address, "")) else text for address, _ in instructions]
+            # What stands before the first part is a heading; behind that are numbers of parts and their lines.
+            _, *found = _PART.split(done.stdout.decode(errors="replace"))
+            if not done.returncode and found:
+                texts = {
+                    (int(number), int(address, 16)): " ".join(_NAMED.sub("", text).split())
+                    for number, lines in zip(found[::2], found[1::2], strict=True)
+                    for address, text in _LINE.findall(lines)
+                }
+                listed = (texts.get(place, "") for place in _places(parts))
+                return ["" if "(bad)" in text else text for text in listed]
     return [""] * len(instructions)
 
 
-def _joined(instructions: Instructions) -> Iterable[tuple[int, bytes]]:
+def _places(parts: Sequence[Instructions]) -> Iterable[tuple[int, int]]:
+    """The number of its part and the address of each instruction: in objects several parts have the same addresses."""
+    return ((number, address) for number, part in enumerate(parts) for address, _ in part)
+
+
+def _joined(instructions: Instructions) -> Iterable[Instructions]:
     """Neighbours joined: what is between them is not code."""
     ends = [address + len(code) for address, code in instructions]
     starts = [0, *(i + 1 for i in range(len(ends) - 1) if instructions[i + 1][0] != ends[i]), len(ends)]
     for first, end in pairwise(starts):
         if first < end:
-            yield instructions[first][0], b"".join(code for _, code in instructions[first:end])
+            yield instructions[first:end]
 
 
-def _program(machine: Machine, parts: Sequence[tuple[int, bytes]]) -> bytes:
+def _program(machine: Machine, parts: Sequence[Instructions]) -> bytes:
     """An ELF file with nothing but code: objdump reads each section from its beginning, and nothing of another file."""
     import numpy as np
 
     from walkback.elf import layout
 
     order: ByteOrder = "big" if machine.name == "s390x" else "little"
-    contents = [b"", _NAMES, *(code for _, code in parts)]
+    names = [b"%d" % number for number in range(len(parts))]
+    contents = [b"", b"\0" + b"\0".join([*names, b""]), *(b"".join(code for _, code in part) for part in parts)]
     header = np.zeros(1, layout.ELF_HEADER[order])
     sections = np.zeros(len(contents), layout.SECTION_HEADER[order])
     header["ident"] = layout.ELF_MAGIC + bytes([layout.ELFCLASS64, 1 + (order == "big"), 1])
@@ -104,6 +116,7 @@ def _program(machine: Machine, parts: Sequence[tuple[int, bytes]]) -> bytes:
     sections["offset"] = header.nbytes + sections.nbytes + np.cumsum(sections["size"]) - sections["size"]
     sections["type"][1] = layout.SHT_STRTAB
     code = sections[2:]
-    code["name_offset"], code["type"], code["addr"] = 1, layout.SHT_PROGBITS, [address for address, _ in parts]
+    code["name_offset"] = 1 + np.cumsum([0, *(len(name) + 1 for name in names)])[:-1]
+    code["type"], code["addr"] = layout.SHT_PROGBITS, [part[0][0] for part in parts]
     code["flags"] = layout.SHF_ALLOC | layout.SHF_EXECINSTR
     return b"".join([header.tobytes(), sections.tobytes(), *contents])
