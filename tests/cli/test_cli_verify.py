@@ -11,7 +11,6 @@ import pytest
 import packed
 import walkback
 from cli.commands import run, told
-from proof.assembled import verified
 from walkback.sections.verify import RESTS_ON
 
 if TYPE_CHECKING:
@@ -143,70 +142,6 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     assert told(run("verify", path)) == (3, f"{path}: this is not an ELF file, archive or package")
 
 
-def test_explain_shows_each_instruction(object_file: Path) -> None:
-    done = run("verify", "--explain", "wrong", object_file)
-    assert done.returncode == 1
-    assert done.stdout.decode().splitlines() == [
-        f"{object_file}: .eh_frame: wrong",
-        "  .text+0x5  proved   pushq %rbx                           CFA = rsp+8, ra = *(CFA-8)",
-        "  .text+0x6  wrong    xorl %ebx, %ebx",
-        "    wrong cfa; the code has CFA = rsp+16, ra = *(CFA-8)",
-        "  .text+0x8  wrong    popq %rbx",
-        "    wrong cfa; the code has CFA = rsp+16, ra = *(CFA-8), rbx = *(CFA-16)",
-        "  .text+0x9  proved   retq",
-    ]
-    done = run("verify", "--explain", "right", object_file)
-    assert done.returncode == 0
-    assert [line.split()[1] for line in done.stdout.decode().splitlines()[1:]] == ["proved"] * 4
-    assert told(run("verify", "--explain", "nothing", object_file)) == (
-        1,
-        f"{object_file}: no table describes code at nothing",
-    )
-
-
-@pytest.mark.parametrize(
-    ("where", "first"),
-    [
-        (".text+0x6", [".text+0x5"]),
-        ("0x6", [".text+0x5"]),
-        (".text+0xf", []),
-        (".data+0", []),
-        ("+6", []),
-        ("-1", []),
-        ("0xffffffffffffffff", []),
-        (str(1 << 90), []),
-    ],
-)
-def test_explain_takes_addresses_of_objects(where: str, first: list[str], object_file: Path) -> None:
-    lines = run("verify", f"--explain={where}", object_file).stdout.decode().splitlines()
-    assert [line.split()[0] for line in lines[1:2]] == first
-
-
-def test_explain_names_what_is_called_and_has_the_state_of_what_is_not_proved(tmp_path: Path) -> None:
-    text = "call h; call g; mov (%rdi),%rsp; push %rax; ret; .cfi_endproc; g: .cfi_startproc; ret"
-    verified(text, tmp_path)
-    path = tmp_path / "f.o"
-    lines = run("verify", "--explain", "f", path).stdout.decode().splitlines()
-    assert [line.split(maxsplit=2)[2] for line in lines[1:3]] == [
-        "callq <h>                            CFA = rsp+8, ra = *(CFA-8)",
-        "callq <g>",
-    ]
-    done = run("verify", "--explain", "f", "--json", path)
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [row["text"] for row in rows[:2]] == ["callq <h>", "callq <g>"]
-    assert {row["type"] for row in rows} == {"instruction"}
-    assert [row["verdict"] for row in rows] == ["proved", "proved", "proved", "unknown", "unknown"]
-    assert rows[0]["rule"] == rows[0]["computed"] == "CFA = rsp+8, ra = *(CFA-8)"
-    assert (rows[3]["why"], rows[3]["what"], rows[3]["section"], rows[3]["address"]) == ("cfa-value", None, ".text", 13)
-    assert lines[5] == f"    cfa-value; the code has {rows[3]['computed']}"
-
-
-def test_explain_takes_no_other_choice_of_functions(object_file: Path) -> None:
-    done = run("verify", "--explain", "right", "--function", "wrong", object_file)
-    assert done.returncode == 2
-    assert b"--explain shows one function: it takes no --function" in done.stderr
-
-
 def test_help_has_what_a_proof_assumes() -> None:
     assert ASSUMED in " ".join(run("verify", "--help").stdout.decode().split())
 
@@ -241,15 +176,6 @@ def test_code_that_ends_behind_all_addresses(object_file: Path, tmp_path: Path) 
     assert done.returncode == 0
     assert b"unknown: no-code: 13 bytes" in done.stdout
     assert done.stderr == b""
-
-
-def test_explain_has_the_text_of_objdump_without_capstone(object_file: Path, tmp_path: Path) -> None:
-    hidden = tmp_path / "hidden"
-    hidden.mkdir()
-    (hidden / "capstone.py").write_text("raise ImportError")
-    done = run("verify", "--explain", "right", object_file, env={"PYTHONPATH": str(hidden)})
-    lines = [line.split("  ")[3].strip() for line in done.stdout.decode().splitlines()[1:]]
-    assert [line.replace("retq", "ret") for line in lines] == ["push %rbx", "xor %ebx,%ebx", "pop %rbx", "ret"]
 
 
 @pytest.mark.parametrize("kind", ["tar", "whl"])

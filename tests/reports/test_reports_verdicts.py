@@ -16,6 +16,7 @@ from reports.provable import FUNCTIONS, PUSH, WRONG_BYTES, library, page_data, t
 from sframefiles import TEXT, linked, small, written
 from walkback.proof.values import Verdict
 from walkback.reports import verdicts
+from walkback.sections.explain import listed
 from walkback.sections.verify import Verified
 
 
@@ -37,17 +38,21 @@ def compare(path: Path, chosen: list[int] | None = None) -> Counter[Verdict]:
         start, section = int(functions.table.range_start[function]), int(functions.table.range_section[function])
         place = verified.prover.image_address(section, start)
         end = start + int(functions.table.range_size[function])
-        explained = [one for one in verified.explain(place) if start <= one.address < end]
+        explained = [one for one in verified.explain(place).instructions() if start <= one.address < end]
         its = things(columns, "code", function)
         if its:
             assert [start + offset for _, offset, _ in its] == [one.address for one in explained]
         for one in explained:
             assert verdict_at(meta, columns, function, one.address - start) == one.verdict
             seen[one.verdict] += 1
-        for (at, _, _), one in zip(its, explained, strict=False):
-            computed = meta["computed"][columns["codeComputed"][at]].lower()
-            assert (computed != "") == (one.verdict is Verdict.WRONG)
-            assert computed in one.computed.lower()
+        before = None
+        for (at, _, text), one in zip(its, explained, strict=False):
+            has = meta["computed"][columns["codeComputed"][at]].lower().split(", ")
+            wrong = f"{one.what} = {one.state[one.what]}" if one.what else ""
+            changed = listed(one.state, before).lower().split(", ")
+            assert set(has) - {""} == {wrong, *changed} - {""}
+            assert columns["codeTexts"][text] == one.text
+            before = one.state
     return seen
 
 
@@ -82,7 +87,7 @@ def test_each_function_has_its_verdicts_and_instructions(options: tuple[str, ...
         "assumed": [(3, 3, Verdict.ASSUMED, "")],
     }
     assert columns["codeCount"].tolist() == [5, 5, 3, 4]
-    assert meta["computed"] == ["", "CFA = rsp+16"]
+    assert meta["computed"][:3] == ["", "CFA = rsp+8, RA = *(CFA-8)", "CFA = rsp+16"]
     assert set(compare(path)) == {Verdict.PROVED, Verdict.WRONG, Verdict.UNKNOWN, Verdict.ASSUMED}
     [verified] = walkback.verify(path)
     sums_are_those_of(verified, meta, columns)

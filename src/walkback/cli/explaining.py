@@ -3,79 +3,90 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from walkback.base.errors import MissingError
-from walkback.base.text import printable
+from walkback.base.text import counted, printable
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE
 
 if TYPE_CHECKING:
-    from walkback.proof.values import Why
-    from walkback.sections.explain import Explained
+    from collections.abc import Iterable, Mapping
+
+    from walkback.sections.explain import Explained, Explanation
     from walkback.sections.verify import Verified
 
 
-def print_explained(file: str, table: str | None, wanted: str, *, as_json: bool) -> int:
-    """Print each instruction of a function, from each table."""
-    from walkback.sections.verify import verify
+def print_explained(file: str, table: str | None, wanted: str, limit: int, *, as_json: bool) -> int:
+    """Print the instructions of a function, from each table: all as JSON, else so many."""
+    from walkback.proof.values import Verdict
+    from walkback.sections.verify import explained
 
-    status, found = EXIT_FINE, False
-    for verified in verify(file, table=table):
-        for place in verified.places_of(wanted):
-            found = True
-            status = max(status, _print_function(verified, place, wanted, as_json=as_json))
-    if not found:
-        raise MissingError(f"no table describes code at {wanted}", file=file)
+    status = EXIT_FINE
+    for verified, explanation in explained(file, wanted, table=table):
+        if as_json:
+            for one in explanation.instructions():
+                click.echo(json.dumps(_object(verified, one)))
+        else:
+            click.echo(printable(f"{verified.file}: {verified.table}: {wanted}"))
+            _print(explanation, limit)
+        if explanation.counts.get(Verdict.WRONG):
+            status = EXIT_FINDINGS
     return status
 
 
-def _print_function(verified: Verified, place: int, wanted: str, *, as_json: bool) -> int:
-    from walkback.code.disassembly import instruction_texts
+class _Line(NamedTuple):
+    place: str
+    verdict: str
+    text: str
+    rule: str
+    state: str
+
+
+_HEADINGS = _Line("address", "verdict", "instruction", "the table has", "the code has")
+
+
+def _print(explanation: Explanation, limit: int) -> None:
     from walkback.proof.values import Verdict
 
-    explained = list(verified.explain(place))
-    texts = instruction_texts(verified.proof.machine, [(one.address, one.code) for one in explained])
-    if not as_json:
-        click.echo(printable(f"{verified.file}: {verified.table}: {wanted}"))
-    rule = None
-    for one, plain in zip(explained, texts, strict=True):
-        text = _with_target(one, plain)
-        if as_json:
-            click.echo(json.dumps(_object(verified, one, text)))
-        else:
-            _print(one, text, one.rule if one.rule != rule else "")
-        rule = one.rule
-    return EXIT_FINDINGS if any(one.verdict is Verdict.WRONG for one in explained) else EXIT_FINE
+    counts = explanation.counts
+    lines = [_HEADINGS, *_lines(explanation.instructions(limit))]
+    *widths, _ = (max(map(len, column)) for column in zip(*lines, strict=True))
+    for line in lines if len(lines) > 1 else ():
+        padded = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]
+        click.echo(f"  {'  '.join([*padded, line.state])}".rstrip())
+    more = sum(counts.values()) - len(lines) + 1
+    if more:
+        wrong = f"; {counts[Verdict.WRONG]} of all are wrong" if counts.get(Verdict.WRONG) else ""
+        click.echo(f"  and {counted(more, 'more instruction')}{wrong}")
 
 
-def _with_target(one: Explained, text: str) -> str:
-    """The text with the name of what is called; in an object only that, because the linker gives the address."""
-    from walkback.symbols.demangle import demangle
+def _lines(instructions: Iterable[Explained]) -> Iterable[_Line]:
+    """What the table and the code have stands where it changed, and in full where the verdict did, unless proved."""
+    from walkback.proof.values import Verdict
+    from walkback.sections.explain import listed
 
-    if one.target is None or one.target_name is None:
-        return text
-    name = demangle([one.target_name], parameters=False)[0]
-    if text == one.code.hex(" "):
-        return f"{text} <{name}>"
-    operation, space, operands = text.rpartition(" ")
-    return f"{operation}{space}{f'{operands} ' if one.section is None else ''}<{name}>"
-
-
-def _print(one: Explained, text: str, rule: str) -> None:
-    place = f"{one.section}+{one.address:#x}" if one.section else f"{one.address:#x}"
-    click.echo(printable(f"  {place}  {one.verdict.name.lower():<8} {text:<36} {rule}".rstrip()))
-    if one.computed != one.rule or one.what or one.why:
-        doubt = f"wrong {one.what}; " if one.what else f"{_word(one.why)}; " if one.why else ""
-        click.echo(printable(f"    {doubt}the code has {one.computed}"))
+    rules: Mapping[str, str] | None = None
+    state: Mapping[str, str] | None = None
+    last = "proved"
+    for one in instructions:
+        verdict = _verdict(one)
+        if verdict != last and one.verdict is not Verdict.PROVED:
+            rules = state = None
+        last = verdict
+        place = f"{one.section}+{one.address:#x}" if one.section else f"{one.address:#x}"
+        has = listed(one.state, state) if one.state else one.computed if state is None else ""
+        yield _Line(*map(printable, (place, verdict, one.text, listed(one.rules, rules), has)))
+        rules, state = one.rules, one.state
 
 
-def _word(why: Why) -> str:
-    return why.name.lower().replace("_", "-")
+def _verdict(one: Explained) -> str:
+    word = one.verdict.name.lower()
+    cause = one.what or (one.why.word if one.why is not None else None)
+    return f"{word}: {cause}" if cause else word
 
 
-def _object(verified: Verified, one: Explained, text: str) -> dict[str, object]:
+def _object(verified: Verified, one: Explained) -> dict[str, object]:
     return {
         "type": "instruction",
         "file": verified.file,
@@ -83,10 +94,12 @@ def _object(verified: Verified, one: Explained, text: str) -> dict[str, object]:
         "section": one.section,
         "address": one.address,
         "code": one.code.hex(),
-        "text": text,
+        "text": one.text,
         "verdict": one.verdict.name.lower(),
         "what": one.what,
-        "why": None if one.why is None else _word(one.why),
+        "why": None if one.why is None else one.why.word,
         "rule": one.rule,
         "computed": one.computed,
+        "rules": one.rules,
+        "state": one.state,
     }

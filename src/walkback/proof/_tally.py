@@ -213,20 +213,30 @@ def _path(walk: Walk, block: cython.Py_ssize_t):
     return path[::-1]
 
 
-def instructions(walk, first, end):
+def instructions(walk, first, end, begin, size, most):
     """Walk through a unit again: rows of the address, length, verdict and cause of each instruction that was reached.
 
-    The cause is the register that is wrong, or the reason why nothing is known.
+    The cause is the register that is wrong, or the reason why nothing is known. The instructions are those from an
+    address of the unit on, in so many bytes of the range, `most` at most. The second result is how many there are in
+    these bytes, by verdict. It is None where the unit is too complex.
     """
-    return _instructions(walk, first, end)
+    return _instructions(walk, first, end, begin, size, most)
 
 
-def _instructions(walk: Walk, first: cython.Py_ssize_t, end: cython.Py_ssize_t):
+def _instructions(
+    walk: Walk, first: cython.Py_ssize_t, end: cython.Py_ssize_t, begin, size: cython.longlong, most: cython.longlong
+):
     place: cython.longlong
-    walk.run(first, end)
+    counts = np.zeros(_VERDICTS, np.int64)
+    number: cython.longlong[::1] = memoryview(counts)
     rows = []
-    for place in range(walk.unit.total):
+    if not walk.run(first, end):
+        return rows, None
+    start: cython.longlong = 0 if begin is None else walk.unit.place_of(begin)
+    for place in range(start, min(start + size, walk.unit.total)):
         if walk.unit.owner[place]:
-            cause = walk.unit.what[place]
-            rows.append((walk.unit.address_of(place), walk.unit.length[place], walk.unit.verdict[place], cause))
-    return rows
+            number[walk.unit.verdict[place]] += 1
+            if len(rows) < most:
+                cause = walk.unit.what[place]
+                rows.append((walk.unit.address_of(place), walk.unit.length[place], walk.unit.verdict[place], cause))
+    return rows, counts

@@ -39,10 +39,15 @@ from walkback.symbols import SymbolIndex
 from walkback.symbols.plt import PltNames
 from walkback.table.table import UnwindTable
 
-_NOP = 0x90
+_NOP_OF_AMD64 = 0x90
 _VERDICTS = tuple(Verdict)
+_ALL = 1 << 62
+"""More instructions and bytes than there are."""
 _LARGEST = np.uint64(2**32 - 1)
 """Bytes that the rows of a function can describe."""
+
+Instruction = tuple[int, int, Verdict, int]
+"""Its address, length and verdict, and the cause: the register that is wrong, or why nothing is known."""
 
 
 @dataclass(slots=True)
@@ -76,17 +81,27 @@ class Proof:
         unit = np.searchsorted(self.units.first, member, "right") - 1
         return np.column_stack((wrong[:, 0], unit.astype(np.uint64), wrong[:, 1:3], wrong[:, 4]))
 
-    def instructions(self, unit: int) -> list[tuple[int, int, Verdict, int]]:
-        """The address, length, verdict and cause of each instruction of a unit that is reached."""
+    def instructions(self, unit: int) -> list[Instruction]:
+        """Each instruction of a unit that is reached."""
         first, end = self.units.first[unit : unit + 2].tolist()
-        rows = _tally.instructions(self.walk, first, end)
-        return [(address, size, _VERDICTS[verdict], cause) for address, size, verdict, cause in rows]
+        rows, _ = _tally.instructions(self.walk, first, end, None, _ALL, _ALL)
+        return _with_verdicts(rows)
+
+    def instructions_from(self, address: int, size: int, most: int) -> tuple[list[Instruction], list[int]] | None:
+        """The first ones of a stretch of a range, and how many it has by `Verdict`; None where it is too complex."""
+        first, end = self.units.first[(unit := self._unit_of(self.range_of(address))) : unit + 2].tolist()
+        rows, counts = _tally.instructions(self.walk, first, end, address, size, most)
+        return None if counts is None else (_with_verdicts(rows), counts.tolist())
 
     def unit_of(self, address: int) -> int | None:
         """The unit that holds an address of the image."""
         number = self.range_of(address)
         if number < 0 or address - int(self.ranges.start[number]) >= int(self.ranges.size[number]):
             return None
+        return self._unit_of(number)
+
+    def _unit_of(self, number: int) -> int:
+        """The unit of a range."""
         member = int(np.flatnonzero(self.units.members == number)[0])
         return int(np.searchsorted(self.units.first, member, "right")) - 1
 
@@ -329,7 +344,7 @@ class Prover:
         own = set(zip(target[known & begins].tolist(), source[known & begins].tolist(), strict=True))
         inside = known & (target != source) & ~begins & (ranges.is_entry[source] != 0)
         for parent, row in zip(source[inside].tolist(), target[inside].tolist(), strict=True):
-            if self.image.data[ranges.pos[row]] == _NOP and (parent, row) not in own:
+            if self.image.data[ranges.pos[row]] == _NOP_OF_AMD64 and (parent, row) not in own:
                 ranges.is_entry[row] = 0
 
     def _functions(self, ways: U64) -> U64:
@@ -350,6 +365,10 @@ class Prover:
             is_local = symbols["info"][chosen] >> 4 == layout.STB_LOCAL
             found.append(address[~(is_local & are_among(address, ways[:, 1]))])
         return np.unique(np.concatenate(found))
+
+
+def _with_verdicts(rows: Iterable[tuple[int, int, int, int]]) -> list[Instruction]:
+    return [(address, size, _VERDICTS[verdict], cause) for address, size, verdict, cause in rows]
 
 
 def _saves_above(ranges: Ranges, sets: ClaimSets, machine: Machine) -> Bools:

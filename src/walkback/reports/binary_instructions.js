@@ -38,7 +38,6 @@ export class Instructions {
     this.list.element.hidden = number === 0;
     this.missing.hidden = number !== 0;
     this.missing.replaceChildren(...this.missingWords());
-    this.list.element.classList.toggle("right", !this.proof.has(index, PROOF.WRONG));
     this.list.show(number, -1);
   }
 
@@ -81,7 +80,7 @@ export class Instructions {
       binary.relocatable ? `+${hexadecimal(offset)}` : binary.placeIn(index, offset),
       html("span", {title: text}, text),
       this.ruleCell(row, offset),
-      html("span", {class: "bad", title: computed}, computed),
+      html("span", {class: mark === "bad" ? mark : "", title: computed}, computed),
       html("span", {class: mark, title: verdict}, verdict),
     ];
   }

@@ -24,7 +24,7 @@ export class Proof {
     // Stretches that are not proved, whose numbers are those of `meta.causes`.
     this.runs = new Offsets(columns, "run", functions);
     this.runSize = columns.numbers("runSize");
-    // Instructions of some functions, with the numbers of their texts, and what the code has where the table is wrong.
+    // Instructions of some functions, with the numbers of their texts, and what the code has where that changes.
     this.code = new Offsets(columns, "code", functions);
     this.texts = columns.texts("codeTexts", this.code.total);
     this.computed = columns.numbers("codeComputed");

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,25 +11,28 @@ import numpy as np
 
 from walkback.base.arrays import I64, U64, Bools, are_among
 from walkback.base.errors import WalkbackError
-from walkback.code.disassembly import instruction_texts
-from walkback.proof.prove import Prover
+from walkback.proof.prove import Instruction, Prover
 from walkback.proof.values import Verdict, Why
 from walkback.proof.words import NOT_KNOWN, register_word
 from walkback.reports.columns import PageColumns
 from walkback.reports.functions import ListedFunctions
+from walkback.sections.codetext import CodeText
+from walkback.sections.explain import Words, listed
 from walkback.sections.verify import Verified
 
 _MOST_INSTRUCTIONS = 50_000
 """In a page."""
 _SMALL = 4 * _MOST_INSTRUCTIONS
 """Bytes of instructions: all functions of a file without more are wanted."""
+_LARGEST = 1 << 20
+"""Bytes of functions that lead into each other, beyond which a page has none of their instructions."""
 _RANKS = (Verdict.WRONG, Verdict.UNKNOWN, Verdict.ASSUMED)
 """Which functions are wanted first."""
 _NO_CODE = (Verdict.UNKNOWN, Why.NO_CODE)
 _NOT_REACHED = (Verdict.NOT_REACHED, Why.NONE)
 
-_Instruction = tuple[int, bytes, int]
-"""Address, bytes, and the number of what the code has where the table is wrong."""
+_Instruction = tuple[int, int, int]
+"""Address, and the numbers of its text and of what the code has there."""
 Cause = tuple[int, str]
 """A verdict, with the value that is wrong or the reason why nothing is known."""
 
@@ -53,6 +56,7 @@ class PageVerdicts:
         self._causes = _Numbered()
         self._texts = _Numbered()
         self._computed = _Numbered({"": 0})
+        self._has: dict[int, int] = {}
         self._start = self._prover.image.addresses(functions.table.range_start, functions.table.range_section)
         size, left = functions.table.range_size, ~self._start
         self._end: U64 = self._start + np.minimum(size, left)
@@ -123,7 +127,7 @@ class PageVerdicts:
     def _cause(self, verified: Verified, verdict: int, cause: int) -> Cause:
         if verdict == Verdict.WRONG:
             return verdict, register_word(verified.proof.machine, cause)
-        return verdict, Why(cause).name.lower().replace("_", "-") if verdict == Verdict.UNKNOWN else ""
+        return verdict, Why(cause).word if verdict == Verdict.UNKNOWN else ""
 
     def _not_judged(self, verified: Verified, own: I64) -> I64:
         """Functions without an instruction that the proof reached, as runs."""
@@ -151,32 +155,39 @@ class PageVerdicts:
     def _add_instructions(self, columns: PageColumns) -> None:
         """The instructions of all functions of a small file, else of those that are not proved."""
         found: dict[int, list[_Instruction]] = {}
+        room = _MOST_INSTRUCTIONS
         for verified, own in self._verified:
+            chosen: dict[int, list[Instruction]] = {}
+            words = Words(verified.proof)
             for unit, functions in self._wanted(verified, own):
-                room = _MOST_INSTRUCTIONS - sum(map(len, found.values()))
-                its = self._instructions(verified, unit, functions, room)
-                found |= its
+                its = self._chosen(verified, unit, functions, room)
+                room -= sum(map(len, its.values()))
+                self._number_states(verified, words, unit, its)
+                chosen |= its
                 if len(its) < len(functions):
                     break
+            texts = CodeText(verified.proof, verified.prover).texts(
+                [(address, size) for its in chosen.values() for address, size, _, _ in its]
+            )
+            numbers = iter([self._texts.number(text) for _, text in texts])
+            for function, listing in chosen.items():
+                found[function] = [(address, next(numbers), self._has[address]) for address, *_ in listing]
         rows = [row for _, its in sorted(found.items()) for row in its]
         count = np.zeros(len(self._functions), np.int64)
         count[list(found)] = [len(its) for its in found.values()]
-        machine = self._functions.table.machine
-        texts = instruction_texts(machine, [(address, code) for address, code, _ in rows])
-        numbers = np.array([self._texts.number(text) for text in texts], np.int64)
         offset = np.array([address for address, _, _ in rows], np.uint64) - np.repeat(self._start, count)
-        columns.stepping("code", count, offset.astype(np.int64), numbers)
+        columns.stepping("code", count, offset.astype(np.int64), np.array([text for _, text, _ in rows], np.int64))
         columns.numbers("codeComputed", np.array([computed for _, _, computed in rows], np.int64))
         columns.texts("codeTexts", self._texts.numbers)
 
     def _wanted(self, verified: Verified, own: I64) -> Iterator[tuple[int, list[int]]]:
         """Units with the functions whose instructions are wanted: the most important first, of these the small ones."""
+        units, ranges = verified.proof.units, verified.proof.ranges
         its = own[self._judged(verified, own)]
         if sum(verified.reached for verified, _ in self._verified) > _SMALL:
             its = its[self._rank[its] < len(_RANKS)]
         size = (self._end - self._start)[its].astype(np.int64)
-        units = verified.proof.units
-        member = np.argsort(units.members)[np.searchsorted(verified.proof.ranges.start, self._start[its], "right") - 1]
+        member = np.argsort(units.members)[np.searchsorted(ranges.start, self._start[its], "right") - 1]
         unit = np.searchsorted(units.first, member, "right") - 1
         order = np.lexsort((size, self._rank[its], unit))
         its, size, unit = its[order], size[order], unit[order]
@@ -184,14 +195,13 @@ class PageVerdicts:
         whole = np.add.reduceat(size, first) if len(first) else size
         groups = np.split(its, first[1:])
         for group in np.lexsort((whole, self._rank[its[first]])).tolist():
-            yield int(unit[first[group]]), groups[group].tolist()
+            number = int(unit[first[group]])
+            if ranges.size[units.members[units.first[number] : units.first[number + 1]]].sum() <= _LARGEST:
+                yield number, groups[group].tolist()
 
-    def _instructions(
-        self, verified: Verified, unit: int, functions: list[int], room: int
-    ) -> dict[int, list[_Instruction]]:
-        """Those of functions of a unit, of the first ones only where there is too little room."""
-        proof = verified.proof
-        rows = proof.instructions(unit)
+    def _chosen(self, verified: Verified, unit: int, functions: list[int], room: int) -> dict[int, list[Instruction]]:
+        """The instructions of functions of a unit, of the first ones only where there is too little room."""
+        rows = verified.proof.instructions(unit)
         addresses = [address for address, _, _, _ in rows]
         chosen = {}
         for function in functions:
@@ -200,22 +210,27 @@ class PageVerdicts:
             if room < 0:
                 break
             chosen[function] = rows[start:end]
-        wrong = {one[0]: one[3] for its in chosen.values() for one in its if one[2] is Verdict.WRONG}
-        wrong = dict(sorted(wrong.items()))
-        states = proof.states_at(unit, list(wrong)) if wrong else []
-        computed = {
-            address: f"{_title(register_word(proof.machine, cause))} = {state.where(cause) if state else NOT_KNOWN}"
-            for (address, cause), state in zip(wrong.items(), states, strict=True)
-        }
-        found = {}
-        for function, its in chosen.items():
-            start, end = int(self._start[function]), int(self._end[function])
-            code = proof.code_at(start, end - start)
-            found[function] = [
-                (at, code[at - start : at - start + size], self._computed.number(computed.get(at, "")))
-                for at, size, _, _ in its
-            ]
-        return found
+        return chosen
+
+    def _number_states(
+        self, verified: Verified, words: Words, unit: int, chosen: Mapping[int, list[Instruction]]
+    ) -> None:
+        """What the code has at each instruction: what changed since the one before, and always what is wrong."""
+        proof = verified.proof
+        places = sorted({address for its in chosen.values() for address, *_ in its})
+        states = dict(zip(places, proof.states_at(unit, places), strict=True)) if places else {}
+        for its in chosen.values():
+            before: dict[str, str] | None = None
+            for address, _, verdict, cause in its:
+                state = words.state(proof.range_of(address), address, verdict, states[address])
+                has = {_title(word): place for word, place in state.items()}
+                wrong = _title(register_word(proof.machine, cause)) if verdict is Verdict.WRONG else ""
+                shown = [listed({wrong: has.get(wrong, NOT_KNOWN)})] if wrong else []
+                since = None if before is None else {word: at for word, at in before.items() if word != wrong}
+                rest = {word: at for word, at in has.items() if word != wrong}
+                shown.append(listed(rest, since))
+                self._has[address] = self._computed.number(", ".join(filter(None, shown)))
+                before = has
 
 
 def _title(word: str) -> str:

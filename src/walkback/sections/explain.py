@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from functools import cached_property
 
 from walkback.base.arch import MACHINES
-from walkback.code._listing import COLUMNS, listing
-from walkback.code.effects import Flow
-from walkback.elf import layout
-from walkback.proof.prove import Proof, Prover
-from walkback.proof.relocate import UNDEFINED_STEP
-from walkback.proof.values import Verdict, Why
-from walkback.proof.words import NOT_KNOWN, StateWords, register_word
-from walkback.symbols.plt import PltNames
+from walkback.code._listing import listing
+from walkback.proof.prove import Instruction, Proof, Prover
+from walkback.proof.values import CFA_TARGET, Verdict, Why
+from walkback.proof.words import NOT_KNOWN, UNCHANGED, StateWords, register_word
+from walkback.sections.codetext import CodeText
 
-_LEADING = {Flow.CALL, Flow.JUMP, Flow.BRANCH}
+_LONGEST = 15
+"""Bytes of an instruction of any machine."""
+_PIECE = 1 << 10
+_LARGEST_PIECE = 1 << 15
+"""Instructions that are in memory at once: pieces grow, because the unit is walked anew for each."""
+_TOO_COMPLEX = (Verdict.UNKNOWN, int(Why.TOO_COMPLEX))
+"""What all instructions of a unit are, if one is."""
+_SILENT = {UNCHANGED, "undefined"}
+"""What is left out of a whole rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,91 +33,136 @@ class Explained:
     section: str | None
     """In an object the section of the code."""
     code: bytes
+    """As the file has it."""
+    text: str
     verdict: Verdict
     what: str | None
     """Where the table is wrong: `cfa`, `ra`, `fp`, or the name of a register."""
     why: Why | None
     """Why the proof does not know."""
-    rule: str
-    """What the table says."""
-    computed: str
-    """What the code does; where all that the table says is proved, the same."""
-    target: int | None
-    """Where it calls or jumps out of the function, counted as `address` is."""
-    target_name: str | None
-    """The symbol there."""
+    rules: Mapping[str, str]
+    """Where the table says that values are, by `cfa`, `ra`, `fp`, or the name of a register."""
+    state: Mapping[str, str]
+    """Where the code has these, and always the CFA and the return address; empty where the proof does not know."""
+
+    @property
+    def rule(self) -> str:
+        """What the table says, in words."""
+        return listed(self.rules)
+
+    @property
+    def computed(self) -> str:
+        """What the code has, in words."""
+        return listed(self.state) if self.state else NOT_KNOWN
 
 
-def explain(proof: Proof, prover: Prover, function: int) -> Iterator[Explained]:
-    """Each instruction of the function that holds an address of the image."""
-    unit = proof.unit_of(function)
-    if unit is None:
-        return
-    machine, elf, number = proof.machine, prover.elf, proof.range_of(function)
-    start, size = int(proof.ranges.start[number]), int(proof.ranges.size[number])
-    section, place = prover.section_of(start)
-    names = _TargetNames(prover)
-    inside = [one for one in proof.instructions(unit) if start <= one[0] < start + size]
-    states = proof.states_at(unit, [address for address, _, _, _ in inside])
-    for (address, length, verdict, cause), state in zip(inside, states, strict=True):
-        code = proof.code_at(address, length)
-        target = _target(MACHINES.index(machine), code, address)
-        outside = target is not None and not start <= target < start + size
-        claims = proof.claims_at(number, address)
-        rule = _listed(proof, claims)
-        yield Explained(
-            address=address - start + place,
-            section=elf.section_name(section) if section >= 0 else None,
-            code=code,
-            verdict=verdict,
-            what=register_word(machine, cause) if verdict is Verdict.WRONG else None,
-            why=Why(cause) if verdict is Verdict.UNKNOWN else None,
-            rule=rule,
-            computed=rule if verdict is Verdict.PROVED else _computed(proof, claims, state),
-            target=target - start + place if outside and target is not None else None,
-            target_name=names.at(target) if outside and target is not None else None,
-        )
+class Explanation:
+    """The instructions of the function that holds an address of the image; they are read as they are asked for."""
+
+    def __init__(self, proof: Proof, prover: Prover, function: int) -> None:
+        self._proof, self._prover = proof, prover
+        self._number = proof.range_of(function)
+        self._start = int(proof.ranges.start[self._number])
+        self._end = self._start + (int(proof.ranges.size[self._number]) if proof.unit_of(function) is not None else 0)
+        self._text = CodeText(proof, prover)
+        self._words = Words(proof)
+
+    @cached_property
+    def counts(self) -> dict[Verdict, int]:
+        """How many instructions have each verdict."""
+        found = self._proof.instructions_from(self._start, self._end - self._start, 0)
+        if found is None:
+            return {Verdict.UNKNOWN: sum(map(len, self._pieces(self._end - self._start)))}
+        return {verdict: count for verdict, count in zip(Verdict, found[1], strict=False) if count}
+
+    def instructions(self, most: int | None = None) -> Iterator[Explained]:
+        """The first instructions, or all."""
+        for piece in self._pieces(self._end - self._start if most is None else most):
+            yield from self._explained(piece)
+
+    def _pieces(self, left: int) -> Iterator[Sequence[Instruction]]:
+        at, size = self._start, _PIECE
+        while left > 0 and at < self._end:
+            found = self._proof.instructions_from(at, self._end - at, min(size, left))
+            rows = self._not_walked(at, min(size, left)) if found is None else found[0]
+            if not rows:
+                return
+            yield rows
+            left -= len(rows)
+            at = rows[-1][0] + max(rows[-1][1], 1)
+            size = min(2 * size, _LARGEST_PIECE)
+
+    def _not_walked(self, address: int, most: int) -> list[Instruction]:
+        """Instructions of code that is too complex, as they stand one behind the other."""
+        code = self._proof.code_at(address, min(self._end - address, most * _LONGEST))
+        found = []
+        for size in listing(MACHINES.index(self._proof.machine), code, address)[:most, 0].tolist():
+            found.append((address, size, *_TOO_COMPLEX))
+            address += size
+        return found
+
+    def _explained(self, rows: Sequence[Instruction]) -> Iterator[Explained]:
+        proof, unit = self._proof, self._proof.unit_of(self._start)
+        states: Sequence[StateWords | None] = [None] * len(rows)
+        if unit is not None and rows[0][2:] != _TOO_COMPLEX:
+            states = proof.states_at(unit, [address for address, *_ in rows])
+        texts = self._text.texts([(address, size) for address, size, _, _ in rows])
+        section, place = self._prover.section_of(self._start)
+        name = self._prover.elf.section_name(section) if section >= 0 else None
+        for (address, _, verdict, cause), (code, text), state in zip(rows, texts, states, strict=True):
+            yield Explained(
+                address=address - self._start + place,
+                section=name,
+                code=code,
+                text=text,
+                verdict=verdict,
+                what=register_word(proof.machine, cause) if verdict is Verdict.WRONG else None,
+                why=Why(cause) if verdict is Verdict.UNKNOWN else None,
+                rules=self._words.rules(self._number, address),
+                state=self._words.state(self._number, address, verdict, state),
+            )
 
 
-def _target(machine: int, code: bytes, address: int) -> int | None:
-    """Where an instruction calls or jumps to."""
-    one = dict(zip(COLUMNS, listing(machine, code, address)[0].tolist(), strict=True))
-    return one["target"] & 2**64 - 1 if one["flow"] in _LEADING else None
+class Words:
+    """What the table and the code have at instructions, by `cfa`, `ra`, `fp`, or the name of a register."""
+
+    def __init__(self, proof: Proof) -> None:
+        self._proof = proof
+        self._claims: dict[int, dict[int, str]] = {}
+
+    def rules(self, number: int, address: int) -> dict[str, str]:
+        """Where the table says that values are, at an address of a range."""
+        return self._by_word(self._claimed(number, address))
+
+    def state(self, number: int, address: int, verdict: Verdict, state: StateWords | None) -> dict[str, str]:
+        """Where the code has the CFA, the return address, and what the table claims besides."""
+        if state is None:
+            return {}
+        claims = self._claimed(number, address)
+        found = {target: state.where(target) for target in dict.fromkeys((CFA_TARGET, self._proof.machine.ra, *claims))}
+        if verdict is Verdict.PROVED:  # a register may have its value at several places
+            found |= {target: claims[target] for target, at in found.items() if at == UNCHANGED and target in claims}
+        return self._by_word(found)
+
+    def _claimed(self, number: int, address: int) -> dict[int, str]:
+        row = self._proof.row_at(number, address)
+        if row not in self._claims:
+            self._claims[row] = self._proof.claims_at(number, address)
+        return self._claims[row]
+
+    def _by_word(self, places: Mapping[int, str]) -> dict[str, str]:
+        return {register_word(self._proof.machine, target): place for target, place in places.items()}
 
 
-class _TargetNames:
-    """Names of functions, also of those that other files define."""
-
-    def __init__(self, prover: Prover) -> None:
-        self._prover, elf = prover, prover.elf
-        self._imported: dict[int, str] = {}
-        if not elf.is_relocatable:
-            starts, _, stubs = PltNames(elf).entries()
-            self._imported = {start: name for start, name in zip(starts, stubs, strict=True) if name}
-            return
-        for table in elf.sections_of_type(layout.SHT_SYMTAB):
-            symbols = elf.symbols(table)
-            numbers = np.flatnonzero(symbols["section"] == layout.SHN_UNDEF).tolist()
-            names = elf.strings(int(elf.sections["link"][table]), symbols["name_offset"][numbers].tolist())
-            places = [int(prover.image.base[-1]) + UNDEFINED_STEP * number for number in numbers]
-            self._imported |= dict(zip(places, names, strict=True))
-
-    def at(self, address: int) -> str | None:
-        """The name of what is at an address of the image."""
-        section, place = self._prover.section_of(address)
-        return self._imported.get(address) or self._prover.symbols.describe(place, section)
+def listed(places: Mapping[str, str], before: Mapping[str, str] | None = None) -> str:
+    """Where values are, as `CFA = rsp+16, ra = *(CFA-8)`: those that changed since, or that the caller has not."""
+    if before is None:
+        return ", ".join(_said(word, place) for word, place in places.items() if place not in _SILENT)
+    gone = {word: UNCHANGED for word, place in before.items() if word not in places and place not in _SILENT}
+    changed = {word: place for word, place in places.items() if place != before.get(word, UNCHANGED)}
+    return ", ".join(_said(word, place) for word, place in (changed | gone).items())
 
 
-def _listed(proof: Proof, places: dict[int, str]) -> str:
-    """Where values are, as `CFA = rsp+16, ra = *(CFA-8)`; registers that are unchanged are left out."""
-    words = [
-        f"{register_word(proof.machine, target)} = {place}"
-        for target, place in places.items()
-        if place not in {"unchanged", "undefined"}
-    ]
-    return ", ".join(words).replace("cfa = ", "CFA = ")
-
-
-def _computed(proof: Proof, claims: dict[int, str], state: StateWords | None) -> str:
-    """Where the code has what the table claims."""
-    return NOT_KNOWN if state is None else _listed(proof, {target: state.where(target) for target in claims})
+def _said(word: str, place: str) -> str:
+    title = "CFA" if word == "cfa" else word
+    return f"{title} {place}" if place in _SILENT else f"{title} = {place}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -13,7 +13,7 @@ from walkback.base.arrays import U64
 from walkback.base.columns import NamedColumns
 from walkback.base.errors import MissingError, WalkbackError
 from walkback.base.oneline import OneLine
-from walkback.dwarf.files import frame_sources
+from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, Input, layout
 from walkback.elf.inputs import raise_first
 from walkback.proof.patterns import Pattern
@@ -21,16 +21,20 @@ from walkback.proof.prove import Proof, Prover
 from walkback.proof.values import CFA_TARGET, Verdict, Why
 from walkback.proof.words import NOT_KNOWN, TITLES, register_word
 from walkback.proof.wrong import Wrong, wrong_places
-from walkback.sections.explain import Explained, explain
+from walkback.sections.explain import Explanation
 from walkback.sections.found import found_elf_files, input_name
 from walkback.sections.pairs import sframe_table
 from walkback.sections.undescribed import Undescribed, undescribed
+from walkback.table.table import UnwindTable
 
 RESTS_ON = (
     "functions begin as the ABI says, callees keep the registers that the ABI says, and nothing else writes to the "
     "places where registers are saved"
 )
 """What a verdict of the proof rests on."""
+
+_Stretch = tuple[int, int]
+"""Where code begins in the image, and ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ class Verified(OneLine):
         """The bytes of `unknown` and `not_reached` by reason."""
         found = self.proof.reasons.sum(axis=0)
         found[Why.NO_CODE] += self._absent
-        return {why.name.lower().replace("_", "-"): int(found[why]) for why in Why if found[why]}
+        return {why.word: int(found[why]) for why in Why if found[why]}
 
     @cached_property
     def undescribed(self) -> list[Undescribed]:
@@ -210,19 +214,9 @@ class Verified(OneLine):
             pattern=wrong.pattern,
         )
 
-    def places_of(self, wanted: str) -> list[int]:
-        """Addresses in the image: of the functions of a name, or the one that is given, as `0x1234` or `.text+0x12`."""
-        proof, prover = self.proof, self.prover
-        given = _given(prover.elf, wanted)
-        places = [prover.image_address(section, place) for section, place in given or _named(prover, wanted)]
-        return sorted(place for place in places if place < 2**64 and proof.unit_of(place) is not None)
-
-    def explain(self, function: int) -> Iterator[Explained]:
-        """Each instruction of the function that holds an address, with the rule and what the code does.
-
-        The address is one of the image, as `places_of` gives it.
-        """
-        return explain(self.proof, self.prover, function)
+    def explain(self, function: int) -> Explanation:
+        """The instructions of the function that holds an address of the image."""
+        return Explanation(self.proof, self.prover, function)
 
 
 def verify(source: Input, *, table: str | None = None, function: str | None = None) -> Iterator[Verified]:
@@ -248,26 +242,67 @@ def verify(source: Input, *, table: str | None = None, function: str | None = No
         raise MissingError(_nothing(table, function), file=input_name(source))
 
 
-def _nothing(table: str | None, function: str | None) -> str:
-    """What was looked for in vain."""
+def explained(source: Input, wanted: str, *, table: str | None = None) -> Iterator[tuple[Verified, Explanation]]:
+    """The functions of a name, or the one that holds an address, given as `0x1234` or `.text+0x12`, from each table."""
+    some = absent = is_given = False
+    errors: list[WalkbackError] = []
+    for elf in found_elf_files(source, errors):
+        try:
+            prover = Prover(elf)
+            given = [prover.image_address(*place) for place in _given(elf, wanted)]
+            is_given |= bool(given)
+            stretches = [(address, address + 1) for address in given] or _named(prover, wanted)
+            for one, only in _verified_tables(prover, table, stretches):
+                for place in sorted(only):
+                    address = prover.image_address(*place)
+                    if one.proof.unit_of(address) is None:
+                        absent = True
+                        continue
+                    some = True
+                    yield one, one.explain(address)
+        except WalkbackError as error:
+            errors.append(error.within(file=elf.name))
+    raise_first(errors, "files")
+    if not some:
+        message = f"the code of {wanted} is not in the file" if absent else _nothing(table, wanted, is_code=is_given)
+        raise MissingError(message, file=input_name(source))
+
+
+def _nothing(table: str | None, function: str | None, *, is_code: bool = False) -> str:
+    """What was looked for in vain: a function by its name, code by its address, or any table."""
+    if is_code:
+        return f"no table describes code at {function}"
     if function is not None:
-        return f"there is no function {function} with a table"
+        where = f"in the table {table}" if table is not None else "with a table"
+        return f"there is no function {function} {where}"
     return f"there is {f'no table {table}' if table is not None else 'no .eh_frame, .debug_frame or .sframe section'}"
 
 
 def verified_tables(elf: ElfFile, *, table: str | None = None, function: str | None = None) -> Iterator[Verified]:
     """What `verify` yields for one ELF file; nothing where it has no such table or function."""
     prover = Prover(elf)
-    only = None if function is None else _named(prover, function)
-    if only is not None and not only:
+    stretches = None if function is None else _named(prover, function)
+    for verified, _ in _verified_tables(prover, table, stretches):
+        yield verified
+
+
+def _verified_tables(
+    prover: Prover, table: str | None, stretches: Sequence[_Stretch] | None
+) -> Iterator[tuple[Verified, set[tuple[int, int]]]]:
+    """Each table, or those that describe code in these stretches, with the functions there."""
+    elf = prover.elf
+    if stretches is not None and not stretches:
         return
+    sources: list[tuple[str, UnwindTable, FrameSource | None]] = []
     if table is None or "sframe" not in table:
-        for source in frame_sources(elf, section=table):
-            yield Verified(elf, source.name, prover.prove(source.table, source, only=only), prover)
+        sources += [(source.name, source.table, source) for source in frame_sources(elf, section=table)]
     if table is None or "sframe" in table:
         found = sframe_table(elf, section=table)
-        if found is not None:
-            yield Verified(elf, found.name, prover.prove(found.table, only=only), prover)
+        sources += [] if found is None else [(found.name, found.table, None)]
+    for name, unwind, source in sources:
+        only = None if stretches is None else _described(prover, unwind, stretches)
+        if only is None or only:
+            yield Verified(elf, name, prover.prove(unwind, source, only=only), prover), only or set()
 
 
 def mismatches_at(elf: ElfFile, addresses: U64) -> Iterator[Mismatch]:
@@ -284,10 +319,28 @@ def mismatches_at(elf: ElfFile, addresses: U64) -> Iterator[Mismatch]:
                 yield one
 
 
-def _named(prover: Prover, function: str) -> set[tuple[int, int]]:
-    """The section, -1 in a linked file, and the place of each function of a name."""
-    found = {*prover.symbols.lookup(function), *prover.symbols.lookup_shown(function)}
-    return {(section if prover.elf.is_relocatable else -1, place) for section, place in found}
+def _named(prover: Prover, function: str) -> list[_Stretch]:
+    """The code of the functions of a name: FDEs may begin within it, or before it."""
+    found = []
+    for section, place in {*prover.symbols.lookup(function), *prover.symbols.lookup_shown(function)}:
+        begin = prover.image_address(section, place)
+        found.append((begin, begin + max(1, prover.symbols.size_at(place, section))))
+    return found
+
+
+def _described(prover: Prover, table: UnwindTable, stretches: Iterable[_Stretch]) -> set[tuple[int, int]]:
+    """Where the functions of a table begin that hold the beginnings of stretches, or begin within them."""
+    start = prover.image.addresses(table.range_start, table.range_section)
+    last = start + np.minimum(table.range_size.astype(np.uint64) - np.uint64(1), ~start)
+    some = (table.range_size > 0) & (start <= last)
+    chosen = np.zeros(len(start), np.bool_)
+    for begin, end in stretches:
+        if begin >= 2**64:
+            continue
+        behind = some & (last >= np.uint64(begin))
+        holding = behind & (start <= np.uint64(begin))
+        chosen |= holding if holding.any() else behind & (start < np.uint64(min(end, 2**64 - 1)))
+    return {prover.section_of(one) for one in start[chosen].tolist()}
 
 
 def _given(elf: ElfFile, wanted: str) -> set[tuple[int, int]]:

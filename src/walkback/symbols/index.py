@@ -77,6 +77,13 @@ class SymbolIndex:
         offset = address - int(self._symbols["value"][row])
         return f"{self._name(row)}+{offset:#x}" if offset else self._name(row)
 
+    def size_at(self, address: int, section: int = -1) -> int:
+        """The bytes of the symbol that begins exactly there; 0 if there is none."""
+        row = self._before(address, section)
+        if row is None or int(self._symbols["value"][row]) != address:
+            return 0
+        return int(self._symbols["size"][row])
+
     def names_at(
         self, addresses: npt.NDArray[np.integer], sections: npt.NDArray[np.integer] | None = None
     ) -> list[str | None]:

@@ -9,7 +9,6 @@ import click
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import functions, sections
-from walkback.cli.coverage import LIMIT
 from walkback.cli.explaining import print_explained
 from walkback.cli.mismatches import mismatch_line, print_undescribed
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, FILE, JSON, for_each_file, guarded
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from walkback.sections.verify import Mismatch, Verified
+
+
+_FUNCTIONS, _INSTRUCTIONS = 20, 1000
 
 
 @verb("walkback verify hello", "walkback verify --explain main hello")
@@ -38,7 +40,13 @@ if TYPE_CHECKING:
     metavar="PERF.DATA",
     help="With --frame-pointers: show the share of the samples of this recording, too.",
 )
-@LIMIT
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"List at most N functions of each kind, or with --explain N instructions of each function; --json lists "
+    f"all. [default: {_FUNCTIONS}, with --explain {_INSTRUCTIONS}]",
+)
 @JSON
 @click.pass_context
 def verify(
@@ -49,7 +57,7 @@ def verify(
     explain: str | None,
     frame_pointers: bool,
     weight: str | None,
-    limit: int,
+    limit: int | None,
     as_json: bool,
 ) -> None:
     """Prove unwind tables against the machine code they describe.
@@ -68,6 +76,8 @@ def verify(
     from walkback.sections.verify import verify as verified_tables
 
     _refuse_together(function, explain, weight, frame_pointers=frame_pointers, table=table)
+    if limit is None:
+        limit = _FUNCTIONS if explain is None else _INSTRUCTIONS
     if frame_pointers:
         ctx.exit(_frame_pointers(files, weight, limit, as_json=as_json))
 
@@ -75,7 +85,7 @@ def verify(
 
     def work(file: str) -> int:
         if explain is not None:
-            return print_explained(file, table, explain, as_json=as_json)
+            return print_explained(file, table, explain, limit, as_json=as_json)
         status = EXIT_FINE
         for verified in verified_tables(file, table=table, function=function):
             if as_json:
