@@ -17,7 +17,7 @@ from corpus import corpus
 from elfbuilder import ElfBuilder
 from peers import run
 from sframefiles import written
-from walkback import WalkbackError, add, check, compare, derive, size
+from walkback import WalkbackError, add, check, compare, derive, size, verify
 from walkback.elf import ElfFile, is_archive, read_file
 from walkback.surveys import layout
 from walkback.surveys.columns import packed, plain_text, unpacked
@@ -283,3 +283,29 @@ def test_tables_are_proved_where_that_is_wanted(tmp_path: Path) -> None:
     found = examine(read_file(path), "c0", debug_roots=(), verify=True)
     assert len(found["proofs"]) == 2
     assert [row[1] for row in found["functions"]].count("wrong") == 1
+
+
+def test_the_patterns_of_all_wrong_functions_add_up(tmp_path: Path) -> None:
+    lines = [".text"]
+    for number in range(LISTED + 30):
+        wrong = "pop %rbx" if number % 3 else ".cfi_def_cfa_offset 16; pop %rbx"
+        body = f"push %rbx; nop; {wrong}; ret"
+        lines.append(
+            f"f{number}: .cfi_startproc; {body}; .cfi_endproc; .type f{number},@function; .size f{number},.-f{number}"
+        )
+    path = tmp_path / "wrong.o"
+    subprocess.run(["as", "-o", path, "-"], input="\n".join(lines).replace(";", "\n").encode(), check=True)
+    [verified] = verify(path)
+    expected = Counter(one.pattern for one in verified.worst())
+    assert len(expected) > 1
+    for _ in range(2):
+        found = examine(read_file(path), "c0", debug_roots=(), verify=True)
+        rows = [dict(zip(layout.COLUMNS["functions"], row, strict=True)) for row in found["functions"]]
+        counted = Counter[str]()
+        for row in rows:
+            if row["about"] == "wrong":
+                counted[row["code"]] += row["count"]
+        assert counted == expected
+        assert len(rows) <= LISTED + len(expected)
+        assert sum(row["count"] for row in rows if row["count"] > 1) == 30
+        add(path)  # a second table, which is wrong about the same functions

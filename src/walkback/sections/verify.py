@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -173,10 +174,36 @@ class Verified(OneLine):
 
     def worst(self, limit: int | None = None) -> list[Mismatch]:
         """The worst mismatch of each wrong function, and of these the first."""
+        return self._mismatches(list(islice(self._worst.values(), limit)))
+
+    def patterns(self, without: Iterable[int] = ()) -> Counter[Pattern]:
+        """How many wrong functions have each pattern as their worst mismatch, but for those at some addresses.
+
+        The addresses are those of the image, as `wrong_functions` has them. One unit is looked at after the other, so
+        that a file with many of them takes no more memory.
+        """
+        left_out, found = frozenset(without), Counter[Pattern]()
+        by_unit: dict[int, list[tuple[int, int]]] = {}
+        for (_, unit, address, _, what), begin in zip(self._worst.values(), self.wrong_functions, strict=True):
+            if begin not in left_out:
+                by_unit.setdefault(unit, []).append((address, what))
+        for unit, places in by_unit.items():
+            found.update(one.pattern for one in wrong_places(self.proof, unit, places).values())
+        return found
+
+    @property
+    def wrong_functions(self) -> list[int]:
+        """Where wrong functions begin in the image, in the order of `worst`; of a million wrong places."""
+        starts: list[int] = self.proof.ranges.start[list(self._worst)].tolist()
+        return starts
+
+    @cached_property
+    def _worst(self) -> dict[int, list[int]]:
+        """The first of the rows of each range."""
         first: dict[int, list[int]] = {}
         for row in self._rows:
             first.setdefault(row[0], row)
-        return self._mismatches(list(islice(first.values(), limit)))
+        return first
 
     def columns(self) -> NamedColumns:
         """A row for each function: where it is, and its bytes by verdict."""

@@ -27,7 +27,7 @@ from walkback.identify.producers import origin_with_debug_file
 from walkback.sections.check import check_source
 from walkback.sections.pairs import call_frame_table, sframe_table
 from walkback.sections.size import Measured, existing_size, measure_frames, section_sizes
-from walkback.sections.verify import verified_tables
+from walkback.sections.verify import Verified, verified_tables
 from walkback.sframe.checking import CODES, Report
 from walkback.sframe.files import sources_of
 from walkback.surveys import layout
@@ -244,33 +244,37 @@ def _compared(found: _Examined, elf: ElfFile) -> dict[str, Any]:
 def _add_proofs(found: _Examined, elf: ElfFile) -> None:
     """Whether the machine code agrees with the tables; a function that is wrong in several is listed once."""
     errors: list[str] = []
-    listed: set[tuple[str | None, int]] = set()
+    counted: set[int] = set()
     with _kept(errors):
         for one in verified_tables(elf):
             totals = ("functions", "functions_proved", "functions_wrong", "bytes", *layout.VERDICTS)
             reasons = {name.replace("-", "_"): size for name, size in one.reasons.items()}
             reasons = dict.fromkeys(layout.REASONS, 0) | reasons
             found.add("proofs", source=one.table, **{name: getattr(one, name) for name in totals}, **reasons)
-            for wrong in one.worst(LISTED):
-                if (wrong.section, wrong.start) in listed:
-                    continue
-                listed.add((wrong.section, wrong.start))
-                found.add(
-                    "functions",
-                    about="wrong",
-                    code=wrong.pattern,
-                    message=wrong.message,
-                    section=wrong.section,
-                    address=wrong.address,
-                    size=wrong.bytes,
-                    name=wrong.function,
-                    count=1,
-                )
-            if one.functions_wrong > LISTED:
-                more = one.functions_wrong - LISTED
-                found.add("functions", about="wrong", code="more", message=f"{more} more", count=more)
+            _add_wrong(found, one, counted)
     for error in errors:
         found.add("proofs", error=error)
+
+
+def _add_wrong(found: _Examined, verified: Verified, counted: set[int]) -> None:
+    """Wrong functions, the first with rows of their own and others by pattern; those counted already are left out."""
+    functions = verified.wrong_functions
+    for wrong, start in zip(verified.worst(LISTED), functions, strict=False):
+        if start not in counted:
+            found.add(
+                "functions",
+                about="wrong",
+                code=wrong.pattern,
+                message=wrong.message,
+                section=wrong.section,
+                address=wrong.address,
+                size=wrong.bytes,
+                name=wrong.function,
+                count=1,
+            )
+    for pattern, more in verified.patterns(counted.union(functions[:LISTED])).items():
+        found.add("functions", about="wrong", code=pattern, message=f"{more} more", count=more)
+    counted.update(functions)
 
 
 def _add_differences(found: _Examined, elf: ElfFile, comparison: Comparison) -> None:
