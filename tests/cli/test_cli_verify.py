@@ -198,3 +198,21 @@ def test_a_package_without_tables(tmp_path: Path) -> None:
         1,
         f"{package}: there is no .eh_frame, .debug_frame or .sframe section",
     )
+
+
+@pytest.mark.parametrize("kind", ["a", "tar"])
+def test_a_name_that_walkback_gives_to_a_member_is_told_what_to_do(
+    kind: str, object_file: Path, tmp_path: Path
+) -> None:
+    package = tmp_path / f"made.{kind}"
+    if kind == "a":
+        subprocess.run(["ar", "rc", package, object_file], check=True)
+    else:
+        package.write_bytes(packed.tar_of({object_file.name: object_file.read_bytes()}))
+    [name, *_] = run("verify", package).stdout.decode().split(": ")
+    assert name == f"{package}({object_file.name})"
+    hint = f"to read a member, give the archive {package}, whose members are all read, or extract it first"
+    for verb in ("verify", "check"):
+        assert told(run(verb, name)) == (3, f"{name}: No such file or directory; {hint}")
+    missing = f"{tmp_path}/nothing.{kind}(some.o)"
+    assert told(run("verify", missing)) == (3, f"{missing}: No such file or directory")

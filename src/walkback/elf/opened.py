@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import stat
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 IN_MEMORY = "<bytes>"
 """What errors call a file that has no name."""
 
+_MEMBER = re.compile(r"([^()\[\]]+)[(\[].+[)\]]")
+"""As `archive(member)`, or for a thin archive `archive[member]`."""
 _AT_ONCE = 1 << 30
 """Bytes; the kernel reads no more than twice as many in one call."""
 _PIECE = 4 << 20
@@ -48,6 +51,14 @@ def view_of(source: Buffer) -> memoryview:
         raise TypeError(message) from None
 
 
+def _archive_hint(name: str) -> str:
+    """What to do about the name that walkback itself gives to a member of an archive or package."""
+    found = _MEMBER.fullmatch(name)
+    if found is None or not os.path.isfile(found[1]):
+        return ""
+    return f"; to read a member, give the archive {found[1]}, whose members are all read, or extract it first"
+
+
 class OpenFile:
     """A regular file that is open; a slice of it is read when asked for, each time."""
 
@@ -62,7 +73,7 @@ class OpenFile:
             self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
             self.status = os.fstat(self._descriptor)
         except OSError as error:
-            raise UnreadableError(error.strerror or str(error), file=self.name) from error
+            raise UnreadableError((error.strerror or str(error)) + _archive_hint(self.name), file=self.name) from error
         except ValueError as error:  # a NUL in the path
             raise UnreadableError(str(error), file=self.name) from error
         _refuse_other(self.status, self.name)
@@ -111,7 +122,7 @@ class OpenFile:
                     raise UnreadableError(CHANGED, file=self.name)
                 done += size
         except OSError as error:
-            raise UnreadableError(error.strerror or str(error), file=self.name) from error
+            raise UnreadableError((error.strerror or str(error)) + _archive_hint(self.name), file=self.name) from error
 
     def _read(self, start: int, size: int) -> bytes:
         if size > _WITH_HOLES:
@@ -125,7 +136,7 @@ class OpenFile:
                 parts.append(part)
                 start, size = start + len(part), size - len(part)
         except OSError as error:
-            raise UnreadableError(error.strerror or str(error), file=self.name) from error
+            raise UnreadableError((error.strerror or str(error)) + _archive_hint(self.name), file=self.name) from error
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _refuse_large(self, start: int, size: int) -> None:
