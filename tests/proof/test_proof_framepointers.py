@@ -47,6 +47,20 @@ def test_each_kind_of_function(kind: str, text: str, tmp_path: Path) -> None:
     assert sum(size for _, size in one.places) == one.broken
 
 
+@pytest.mark.parametrize("options", [("-fno-pic",), ("-fPIC",)], ids=" ".join)
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_what_profilers_call_first_does_not_count(options: tuple[str, ...], is_linked: bool, tmp_path: Path) -> None:
+    source, path = tmp_path / "source.c", tmp_path / "made"
+    source.write_text(SOURCE + "int outside(int n) { return n; } int main(void) { return first(2); }")
+    how = ["-nostartfiles", "-no-pie" if options == ("-fno-pic",) else "-pie", "-Wl,-e,main"] if is_linked else ["-c"]
+    profiled = ["-O2", "-pg", "-mfentry", "-fno-omit-frame-pointer", "-fcf-protection", *options]
+    subprocess.run(["gcc", *profiled, *how, "-o", path, source], check=True)
+    found = next(walkback.frame_pointers(path))
+    kinds = {one.function: one.keeping.value for one in found.listed()}
+    assert [kinds[name] for name in ("first", "middle", "outside", "main")] == ["keeps"] * 4
+    assert found.keeps
+
+
 @pytest.mark.parametrize("compiler", ["gcc", "aarch64-gcc"])
 @pytest.mark.parametrize("level", ["-O1", "-O2", "-Os"])
 def test_a_compiler_does_what_its_options_ask_for(compiler: str, level: str, tmp_path: Path) -> None:

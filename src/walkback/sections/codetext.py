@@ -26,6 +26,11 @@ _FROM_END = {2, 4, 9, 19, 20, 22, 24, 26, 34, 41, 42}
 _FROM_START = {16, 17, 18, 19, 20, 21, 23, 26}
 """s390x: the same from the beginning of the instruction."""
 
+LONGEST = 15
+"""Bytes of an instruction of any machine."""
+_GOT_CALL, _GOT_CALL_BYTES = b"\xff\x15", 6
+"""AMD64: a call through a word of the global offset table."""
+
 
 class CodeText:
     """Of the code of one file."""
@@ -46,6 +51,32 @@ class CodeText:
             (code, self._with_target(address, *place, code, text))
             for (address, _), place, code, text in zip(instructions, places, codes, plain, strict=True)
         ]
+
+    def called(self, addresses: Sequence[int]) -> list[tuple[int, str | None]]:
+        """The length of the call at each address, and the name of the function that it calls, if the file has that."""
+        places = [self._prover.section_of(address) for address in addresses]
+        codes = [self._code(address, *place, LONGEST) for address, place in zip(addresses, places, strict=True)]
+        rows = [
+            listing(MACHINES.index(self._proof.machine), code, place)[0].tolist()
+            for (_, place), code in zip(places, codes, strict=True)
+        ]
+        slots = [
+            address + _GOT_CALL_BYTES + int.from_bytes(code[2:_GOT_CALL_BYTES], "little", signed=True)
+            if code.startswith(_GOT_CALL) and self._elf.machine == layout.EM_X86_64
+            else 0
+            for address, code in zip(addresses, codes, strict=True)
+        ]
+        in_slots = {} if self._elf.is_relocatable else self._plt.names_in(slots)
+        found = []
+        for (section, place), row, slot in zip(places, rows, slots, strict=True):
+            one = dict(zip(COLUMNS, row, strict=True))
+            name = self._relocated(section, place, one["length"]) if section >= 0 else in_slots.get(slot)
+            if name is None and one["flow"] in _LEADING:
+                target = one["target"] & 2**64 - 1
+                name = self._imported.get(target) if section < 0 else None
+                name = name or self._prover.symbols.name_at(target, section)
+            found.append((one["length"], name and name.strip("<>").partition("@")[0]))
+        return found
 
     def _code(self, address: int, section: int, place: int, size: int) -> bytes:
         """What the file has: the image of an object is relocated."""
@@ -83,9 +114,13 @@ class CodeText:
         return _shown(found)
 
     @cached_property
+    def _plt(self) -> PltNames:
+        return PltNames(self._elf)
+
+    @cached_property
     def _imported(self) -> dict[int, str]:
         """Names of functions that other files define, by the addresses of their entries of the linkage table."""
-        starts, _, stubs = PltNames(self._elf).entries()
+        starts, _, stubs = self._plt.entries()
         return {start: name for start, name in zip(starts, stubs, strict=True) if name}
 
     def _relocated(self, section: int, place: int, size: int) -> str | None:

@@ -11,10 +11,8 @@ from walkback.code._listing import listing
 from walkback.proof.prove import Instruction, Proof, Prover
 from walkback.proof.values import CFA_TARGET, Verdict, Why
 from walkback.proof.words import NOT_KNOWN, UNCHANGED, StateWords, register_word
-from walkback.sections.codetext import CodeText
+from walkback.sections.codetext import LONGEST, CodeText
 
-_LONGEST = 15
-"""Bytes of an instruction of any machine."""
 _PIECE = 1 << 10
 _LARGEST_PIECE = 1 << 15
 """Instructions that are in memory at once: pieces grow, because the unit is walked anew for each."""
@@ -94,7 +92,7 @@ class Explanation:
 
     def _not_walked(self, address: int, most: int) -> list[Instruction]:
         """Instructions of code that is too complex, as they stand one behind the other."""
-        code = self._proof.code_at(address, min(self._end - address, most * _LONGEST))
+        code = self._proof.code_at(address, min(self._end - address, most * LONGEST))
         found = []
         for size in listing(MACHINES.index(self._proof.machine), code, address)[:most, 0].tolist():
             found.append((address, size, *_TOO_COMPLEX))

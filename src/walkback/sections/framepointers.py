@@ -20,8 +20,13 @@ from walkback.elf.inputs import raise_first
 from walkback.proof.prove import Proof, Prover
 from walkback.proof.ranges import range_at
 from walkback.proof.values import Chain
+from walkback.sections.codetext import CodeText
 from walkback.sections.found import found_elf_files, input_name
 
+_FENTRY = "__fentry__"
+"""What profilers let every function call first, before it has a frame: it is the profiler's own business."""
+_FIRST_CALL = 8
+"""Bytes within which that call begins: an instruction that marks a landing may stand before it."""
 _KEPT = 0.99
 """Share of the code from which on a file keeps frame pointers."""
 
@@ -132,15 +137,29 @@ class FramePointers(OneLine):
         return np.isin(self._keeping, [one.value for one in (Keeping.KEEPS, Keeping.LEAF, Keeping.OUTERMOST)])
 
     @cached_property
+    def _verdicts(self) -> I64:
+        """Bytes of each function by `Chain`; what leads to `__fentry__` is no call."""
+        number, address, _, verdict, _ = self.proof.runs.T
+        first = address - self.proof.ranges.start[number.astype(np.int64)] <= _FIRST_CALL
+        chosen = np.flatnonzero((verdict == Chain.SKIPPED) & first)
+        found = self.proof.verdicts.copy()
+        calls = CodeText(self.proof, self.prover).called(address[chosen].tolist())
+        for row, (size, name) in zip(number[chosen].tolist(), calls, strict=True):
+            if name == _FENTRY:
+                found[row, Chain.SKIPPED] -= size
+                found[row, Chain.INTACT] += size
+        return found
+
+    @cached_property
     def _reached(self) -> I64:
         """Bytes of each function."""
-        reached: I64 = self.proof.verdicts[:, Chain.LINKED :].sum(axis=1)
+        reached: I64 = self._verdicts[:, Chain.LINKED :].sum(axis=1)
         return reached
 
     @cached_property
     def _keeping(self) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
         """The word for each function."""
-        has = self.proof.verdicts > 0
+        has = self._verdicts > 0
         conditions = [
             self.proof.is_outermost,
             has[:, Chain.BROKEN],
@@ -159,7 +178,7 @@ class FramePointers(OneLine):
         """The functions of these kinds, or all; those that break the chain in most bytes first."""
         wanted = np.isin(self._keeping, [one.value for one in keeping or Keeping]) & (self._reached > 0)
         numbers = np.flatnonzero(wanted)
-        verdicts = self.proof.verdicts[numbers]
+        verdicts = self._verdicts[numbers]
         order = np.lexsort((numbers, -verdicts[:, Chain.SKIPPED], -verdicts[:, Chain.BROKEN]))
         for number in numbers[order].tolist():
             yield self._function(number)
@@ -167,7 +186,7 @@ class FramePointers(OneLine):
     def _function(self, number: int) -> FunctionChain:
         ranges = self.proof.ranges
         section, place = self.prover.section_of(int(ranges.start[number]))
-        found = self.proof.verdicts[number].tolist()
+        found = self._verdicts[number].tolist()
         rows = self._places.get(number, [])
         return FunctionChain(
             function=self.prover.symbols.describe(place, section),
@@ -215,9 +234,11 @@ def frame_pointers(source: Input) -> Iterator[FramePointers]:
 
 
 def _of_file(elf: ElfFile) -> Iterator[FramePointers]:
-    for source in frame_sources(elf):
-        if source.table.machine not in {AMD64, AARCH64}:
-            raise UnreadableError(f"{source.table.machine.name} has no chain of frame pointers")
-        prover = Prover(elf)
-        yield FramePointers(elf, source.name, prover.prove(source.table, source, chain=True), prover)
+    """By the first table, which lists the functions; nothing where there is none."""
+    source = next(iter(frame_sources(elf)), None)
+    if source is None:
         return
+    if source.table.machine not in {AMD64, AARCH64}:
+        raise UnreadableError(f"{source.table.machine.name} has no chain of frame pointers")
+    prover = Prover(elf)
+    yield FramePointers(elf, source.name, prover.prove(source.table, source, chain=True), prover)

@@ -18,7 +18,7 @@ from walkback.base.errors import WalkbackError
 from walkback.elf import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
 
@@ -63,6 +63,13 @@ class PltNames:
         """Where each entry begins and ends, and its name."""
         start, end, names = self._entries
         return start.tolist(), end.tolist(), names
+
+    def names_in(self, words: Iterable[int]) -> dict[int, str]:
+        """The functions, as `write@plt`, whose addresses the loader puts into these words of the file."""
+        if self._elf.machine in _KINDS:
+            with contextlib.suppress(WalkbackError):
+                return self._targets(np.array([word for word in words if 0 <= word < 1 << 64], np.uint64))
+        return {}
 
     def lookup(self, name: str) -> list[int]:
         """Where the entries of this name, as `write@plt`, begin."""
