@@ -140,7 +140,8 @@ def _relocatable_parts(elf: ElfFile, base: U64) -> Iterator[_Part]:
         room[:] = relocate(elf, number, base)
 
     for number, is_code in wanted.items():
-        yield _Part(int(base[number]), len(elf.section_data(number)), is_code, partial(fill, number))
+        _, size = elf.section_range(number)
+        yield _Part(int(base[number]), size, is_code, partial(fill, number))
 
 
 def _wanted(elf: ElfFile) -> Iterator[tuple[int, bool]]:
