@@ -60,13 +60,13 @@ def test_frame_pointers_are_weighed_by_samples(tmp_path: Path) -> None:
     path.write_bytes(recording(hello(tmp_path)))
     found = run("verify", "--frame-pointers", "--weight", path, "--json", tmp_path / "hello")
     *_, file = map(json.loads, found.stdout.splitlines())
-    assert (file["samples"], file["kept_samples"]) == (6, 5)
+    assert (file["samples"], file["kept_samples"], file["all_samples"]) == (6, 5, 6)
     shutil.copy(tmp_path / "hello", tmp_path / "copy")
     shutil.copy("/bin/true", tmp_path / "other")
     first, *_ = run("verify", "--frame-pointers", "--weight", path, tmp_path / "copy").stdout.decode().splitlines()
-    assert first.endswith("of the code, and in 83.333 % of 6 samples")
+    assert first.endswith("of the code, and in 83.333 % of its 6 samples, which are 100 % of all 6")
     first, *_ = run("verify", "--frame-pointers", "--weight", path, tmp_path / "other").stdout.decode().splitlines()
-    assert first.endswith("of the code, and no samples")
+    assert first.endswith("of the code, and none of the 6 samples is in it")
 
 
 def test_a_weight_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:

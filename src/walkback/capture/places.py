@@ -33,9 +33,12 @@ class Places:
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
         self._counts: dict[int, dict[int, int]] = {}
+        self.stacks = 0
+        """How many there were, also of those without a place in a file."""
 
     def add(self, stacks: Stacks, *, innermost: bool = False) -> None:
         """Count the places of these stacks, in each stack once; or only those of the innermost frames."""
+        self.stacks += len(stacks)
         owner = np.repeat(np.arange(len(stacks)), np.diff(stacks.first))
         wanted = stacks.module >= 0
         if innermost:

@@ -38,7 +38,15 @@ class KeepingReport:
         if self._as_json:
             for one in found.listed():
                 click.echo(json.dumps({"type": "function", "file": found.file, "table": found.table, **asdict(one)}))
-            counts = {} if self._places is None else {"samples": samples, "kept_samples": kept}
+            counts = (
+                {}
+                if self._places is None
+                else {
+                    "samples": samples,
+                    "kept_samples": kept,
+                    "all_samples": self._places.stacks,
+                }
+            )
             click.echo(json.dumps(_file_object(found) | counts))
             return
         verdict = _verdict(found.keeps, found.kept_bytes, found.bytes)
@@ -50,7 +58,11 @@ class KeepingReport:
     def _share(self, samples: int, kept: int) -> str:
         if self._places is None:
             return ""
-        return f", and in {percent(kept, samples)} of {counted(samples, 'sample')}" if samples else ", and no samples"
+        every = self._places.stacks
+        if not samples:
+            return f", and none of the {counted(every, 'sample')} is in it"
+        part = f"{percent(samples, every)} of all {every}"
+        return f", and in {percent(kept, samples)} of its {counted(samples, 'sample')}, which are {part}"
 
     def _list(self, found: FramePointers) -> None:
         from walkback.sections.framepointers import Keeping

@@ -61,7 +61,7 @@ def _proof_by(name: str) -> Figure:
         f"Wrong rules, by {what}",
         "The share of functions with a rule that the code contradicts, and how much of the code is proved. Where a "
         "file has several tables, this is about the one with the most functions.",
-        (column, *_COLUMNS, *shares(of_functions="Of the functions")),
+        (column, *_COLUMNS, *shares(of_functions="Wrong share of functions")),
         f"""
 SELECT {name}, {_COUNTS},
   {_SHARES},
@@ -70,7 +70,7 @@ FROM {_LARGEST} JOIN files USING (content)
 GROUP BY {name}
 ORDER BY functions DESC, {name}
 """,
-        drawing=Drawing("bars", name, ("of_functions",), axis="of the functions"),
+        drawing=Drawing("bars", name, ("of_functions",), axis="share of the functions that are wrong"),
         split=True,
         shown=(name, "functions", "functions_wrong", "of_functions", "proved"),
         empty=_EMPTY,

@@ -38,7 +38,7 @@ _FUNCTIONS, _INSTRUCTIONS = 20, 1000
     "--weight",
     type=STREAM,
     metavar="PERF.DATA",
-    help="With --frame-pointers: show the share of the samples of this recording, too.",
+    help="With --frame-pointers: show also the share of this recording's samples in the file.",
 )
 @click.option(
     "--limit",
