@@ -53,5 +53,4 @@ cdef class Edges:
     cdef int jump(self) except -1 nogil
     cdef bint follow_table(self, int number, bint is_relative) except -1 nogil
     cdef bint can_begin(self, long long place) noexcept nogil
-    cdef bint is_label(self, long long place) noexcept nogil
     cdef int sweep(self) noexcept nogil

@@ -53,8 +53,8 @@ _OPPOSITE = memoryview(bytes([0, 2, 1, 6, 5, 4, 3]))
 _SHORT = cython.declare(cython.longlong, 64)
 """Bytes of a function that is followed where it is called."""
 _BEGINS = cython.declare(cython.uchar, 1)
-_BEHIND_END = cython.declare(cython.uchar, 2)
-"""An instruction begins at a place; and the one before does not go on there, or may not."""
+_LABEL = cython.declare(cython.uchar, 2)
+"""An instruction begins at a place; and something jumps there, or the one before does not go on, or may not."""
 _PUSHED = cython.declare(cython.ulonglong, 1 << 20)
 """Bytes of arguments at most of a call."""
 
@@ -211,6 +211,10 @@ class Edges:
     def call(self) -> cython.bint:
         """A call: to where exceptions go on, and back if it comes back."""
         is_direct: cython.bint = self.one.flow == Flow.CALL
+        target: cython.longlong = self.state.get(self.one.first)
+        if not is_direct and target & KIND_MASK == Known.CONSTANT:
+            is_direct = True
+            self.one.target = cython.cast(cython.ulonglong, target >> OFFSET_SHIFT)
         if is_direct and self.one.target == self.address + self.one.length and self.code.machine == AMD64:
             # This is how code finds out where it is.
             self.state.set(self.state.sp, moved(self.state.get(self.state.sp), -8))
@@ -343,7 +347,7 @@ class Edges:
             place = self.unit.place_of(cython.cast(cython.ulonglong, entry))
             if place >= 0 and (counted or self.can_begin(place)):
                 self.doubt_ends(place)
-                if counted or self.is_label(place):
+                if counted or self.unit.begins[place] == _LABEL:
                     self.come_to(place, counted)
                 else:
                     self.put_off(place)
@@ -363,20 +367,11 @@ class Edges:
         with cython.boundscheck(False):
             return self.unit.begins[place] != 0
 
-    def is_label(self, place: cython.longlong) -> cython.bint:
-        """Whether something jumps to a place, or the code in front of it does not go on there.
+    def sweep(self) -> cython.int:
+        """Mark where instructions begin, and which of them are labels.
 
         Behind a table whose length is not known are bytes that are no entries: they lead to any instruction.
         """
-        home: cython.longlong = self.unit.begin
-        self.unit.enter(place)
-        at: cython.longlong = self.unit.code_at + place
-        self.unit.enter(home)
-        with cython.boundscheck(False):
-            return self.unit.begins[place] == _BEHIND_END or self.code.targets[at >> 3] >> (at & 7) & 1
-
-    def sweep(self) -> cython.int:
-        """Mark where instructions begin, and where the one before does not go on."""
         i: cython.Py_ssize_t
         number: cython.longlong
         place: cython.longlong
@@ -389,10 +384,12 @@ class Edges:
                 number = self.unit.members[self.unit.first + i]
                 place = self.unit.base[i]
                 pos = self.unit.pos[number] - place
-                mark = _BEHIND_END
+                mark = _LABEL
                 while place < self.unit.base[i + 1]:
                     self.unit.begins[place] = mark
+                    if self.code.targets[(pos + place) >> 3] >> ((pos + place) & 7) & 1:
+                        self.unit.begins[place] = _LABEL
                     decode(self.code.machine, self.code.bytes, pos + place, pos + self.unit.base[i + 1], 0, self.other)
                     place += self.other.length
-                    mark = _BEGINS if self.other.flow == Flow.NEXT or self.other.flow == Flow.BRANCH else _BEHIND_END
+                    mark = _BEGINS if self.other.flow == Flow.NEXT or self.other.flow == Flow.BRANCH else _LABEL
         return 0

@@ -143,6 +143,8 @@ class Walk:
                 at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.unit.code_at + place)
                 if self.edges.doubt and not self.code.padding(at, self.unit.code_at + self.unit.end):
                     self.edges.doubt = False
+                    if self.code.filling(at, self.unit.code_at + self.unit.end):
+                        return self.edges.leave()  # a trap says that the call does not come back
                     if self.rows.judge(place) == Verdict.WRONG and not self.rows.claims.by_call:
                         return self.edges.put_off(place)
                 if place != begin:
