@@ -362,3 +362,27 @@ def test_a_further_section_is_shown_and_named_on_standard_error(tmp_path: Path) 
         assert done.returncode == 0
         assert f"{path}: .sframe+{len(first):#x}: a further SFrame section" in done.stderr.decode()
     assert run("show", "--format", "gnu", path).stdout.count(b"Contents of the SFrame section") == 2
+
+
+INTERRUPTED = """
+import signal, sys
+from walkback.cli.main import main
+from walkback.elf import OpenFile
+
+def interrupted(self):
+    OpenFile.__del__ = close
+    signal.raise_signal(signal.SIGINT)
+    close(self)
+
+close, OpenFile.__del__ = OpenFile.__del__, interrupted
+main()
+"""
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_while_a_file_is_closed_is_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / "made.o"
+    subprocess.run(["as", "-o", path, "-"], input=b".cfi_startproc; ret; .cfi_endproc\n", check=True)
+    command = [sys.executable, "-c", INTERRUPTED, "verify", *[path] * 500]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (130, b"")

@@ -54,6 +54,8 @@ HEADINGS = {
 """Each verb is a module in `verbs`, and the command in it."""
 
 _EXIT_INTERRUPTED = 130
+_SOON = 0.001
+"""Seconds."""
 
 
 class _Verbs(LazyVerbs):
@@ -107,6 +109,24 @@ def _show_passed_over() -> None:
     warnings.showwarning = show
 
 
+def _repeat_interrupts() -> None:
+    """An interrupt that comes while an object is taken away, as an open file, comes again: Python drops it."""
+    other = sys.unraisablehook
+
+    def show(unraisable: sys.UnraisableHookArgs) -> None:
+        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            other(unraisable)
+            return
+        import _thread
+        import threading
+
+        again = threading.Timer(_SOON, _thread.interrupt_main)
+        again.daemon = True
+        again.start()
+
+    sys.unraisablehook = show
+
+
 def _allow_many_files() -> None:
     """Files stay open as long as they are read, and a recording of a whole machine has thousands."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -139,6 +159,7 @@ def main() -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, _end)
     _show_passed_over()
+    _repeat_interrupts()
     _allow_many_files()
     if "_WALKBACK_COMPLETE" in os.environ:
         import walkback.cli.bashcompletion  # noqa: F401 - it registers itself
