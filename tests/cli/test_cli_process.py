@@ -383,6 +383,6 @@ main()
 def test_an_interrupt_while_a_file_is_closed_is_not_lost(tmp_path: Path) -> None:
     path = tmp_path / "made.o"
     subprocess.run(["as", "-o", path, "-"], input=b".cfi_startproc; ret; .cfi_endproc\n", check=True)
-    command = [sys.executable, "-c", INTERRUPTED, "verify", *[path] * 500]
+    command = [sys.executable, "-c", INTERRUPTED, "verify", *[str(path)] * 500]
     done = subprocess.run(command, capture_output=True, check=False)
     assert (done.returncode, done.stderr.strip()) == (130, b"")
