@@ -49,3 +49,9 @@ def test_code_that_a_wrong_jump_leads_to_has_the_pattern_of_its_cause(tmp_path: 
     found = verified(text, tmp_path).mismatches
     assert len({one.address for one in found}) > 1
     assert {one.pattern for one in found} == {"push-without-rule"}
+
+
+def test_the_row_of_the_prologue_does_not_come_early(tmp_path: Path) -> None:
+    """It would be right again where a function that describes no epilogue leaves by a jump."""
+    frame = "sub $24,%rsp; .cfi_def_cfa_offset 32; test %edi,%edi; je 1f; add $24,%rsp; jmp *%rax; 1: call g; hlt"
+    assert [one.pattern for one in verified(frame, tmp_path).worst()] == ["pop-without-rule"]

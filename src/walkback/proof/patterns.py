@@ -69,7 +69,7 @@ def cfa_pattern(place: WrongPlace) -> Pattern:
         return Pattern.FRAME_LOST
     if not place.follows:
         return Pattern.RULE_NOT_RESTORED
-    if place.before:
+    if place.before and place.begins:  # else the row before is far away, as that of a prologue is
         return Pattern.RULE_EARLY
     if place.after and place.single:
         return Pattern.RULE_LATE
