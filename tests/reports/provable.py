@@ -21,7 +21,7 @@ FUNCTIONS = {
     # The line with the new CFA is missing.
     "wrong": f"{PUSH.replace('.cfi_def_cfa_offset 16;', '')} call *%rdi; {POP}",
     "unknown": "nop; .cfi_escape 0xf,1,0x30; nop; .cfi_def_cfa 7,8; ret",
-    "assumed": "jmp *(%rdi); nop; push %rax; .cfi_def_cfa_offset 16; pop %rax; .cfi_def_cfa_offset 8; ret",
+    "assumed": "ret; nop; nop; push %rax; .cfi_def_cfa_offset 16; pop %rax; .cfi_def_cfa_offset 8; ret",
 }
 WRONG_BYTES = 5
 """From behind the `push` of `wrong` to behind its `pop`."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def print_explained(file: str, table: str | None, wanted: str, limit: int, *, as_json: bool) -> int:
-    """Print the instructions of a function, from each table: all as JSON, else so many."""
+    """Print the instructions of a function, from each table: all of them as JSON, else at most `limit`."""
     from walkback.proof.values import Verdict
     from walkback.sections.verify import explained
 

@@ -216,8 +216,8 @@ def _path(walk: Walk, block: cython.Py_ssize_t):
 def instructions(walk, first, end, begin, size, most):
     """Walk through a unit again: rows of the address, length, verdict and cause of each instruction that was reached.
 
-    The cause is the register that is wrong, or the reason why nothing is known. The instructions are those from an
-    address of the unit on, in so many bytes of the range, `most` at most. The second result is how many there are in
+    The cause is the register that is wrong, or the reason why nothing is known. The instructions are those from the
+    address `begin` on, in `size` bytes, `most` at most. The second result is how many there are in
     these bytes, by verdict. It is None where the unit is too complex.
     """
     return _instructions(walk, first, end, begin, size, most)
