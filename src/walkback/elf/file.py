@@ -348,9 +348,9 @@ class ElfFile:
         ends = np.append(np.maximum.accumulate(end[order]), np.uint64(0))
         return (number > 0) & (addresses < ends[number - 1])
 
-    def entries(self, index: int, shapes: Shapes) -> Table:
+    def entries(self, index: int, shapes: Shapes, *, keep: bool = True) -> Table:
         """The contents of a section as entries of a shape from `layout`, with which its header must agree."""
-        contents = self.section_data(index)
+        contents = self.section_data(index, keep=keep)
         size = shapes[self.byteorder].itemsize
         claimed = int(self.sections["entsize"][index])
         if claimed != size:

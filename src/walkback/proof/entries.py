@@ -16,7 +16,7 @@ from walkback.elf.dynamic import dynamic_entries
 from walkback.proof.ranges import Ranges, range_at
 from walkback.proof.sets import ClaimSets
 from walkback.proof.silent import OWN_CONVENTION
-from walkback.proof.values import CFA_TARGET, UNCALLED
+from walkback.proof.values import CFA_BASE, CFA_TARGET, UNCALLED
 
 _PART = re.compile(r"\.(cold|warm)(\.\d+)?$")
 """The name of a part of a function, as compilers and BOLT give it."""
@@ -109,3 +109,12 @@ def _begins_within(ranges: Ranges, row: int, sets: ClaimSets, machine: Machine, 
     if not is_named:
         found |= loaded & ~is_return & (sets.target[entries] != CFA_TARGET)
     return bool(found.any())
+
+
+def saves_above(ranges: Ranges, sets: ClaimSets, machine: Machine) -> Bools:
+    """Which ranges have the return address at the CFA or above, where who led there has put it: no call does that."""
+    above = (sets.target == machine.ra) & (sets.base == CFA_BASE) & (sets.depth == 1) & (sets.offset[:, 0] >= 0)
+    has = np.zeros(len(sets), np.int64)
+    has[np.searchsorted(sets.first, np.flatnonzero(above), "right") - 1] = 1
+    before = np.concatenate(([0], np.cumsum(has[ranges.row_claims])))
+    return np.asarray(before[ranges.first_row + ranges.rows] > before[ranges.first_row])

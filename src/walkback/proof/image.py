@@ -162,7 +162,7 @@ def _load(elf: ElfFile, image: Image) -> None:
         if not elf.sections["flags"][number] & layout.SHF_ALLOC:
             continue
         try:
-            table = elf.entries(number, layout.RELA)
+            table = elf.entries(number, layout.RELA, keep=False)
         except WalkbackError:
             continue
         chosen = table["info"] & np.uint64(0xFFFFFFFF) == kind

@@ -18,7 +18,7 @@ from walkback.proof._code import Code
 from walkback.proof._scan import scan
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
-from walkback.proof.entries import find_entries
+from walkback.proof.entries import find_entries, saves_above
 from walkback.proof.image import Image, image_of
 from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
@@ -213,18 +213,7 @@ class Prover:
         first = ranges.first_row.clip(max=max(len(ranges.row_claims) - 1, 0))
         begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0) if len(first) else np.zeros(0, np.bool_)
         ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
-        others = ranges.start[ranges.is_entry == 0]
-        seen = scan(Code(self.image, KnownCode()), self.image, ranges, others, table.machine.sp)
-        named = self._functions(seen.ways)
-        called, taken = others[seen.called], others[seen.taken]
-        find_entries(self.elf, ranges, seen.ways, called, taken, named, sets, table.machine, self.name_at)
-        self._drop_parts(ranges, seen.ways)
-        ranges.is_target[are_among(ranges.start, seen.ways[seen.ways[:, 2] == Way.JUMP, 1])] = 1
-        ranges.is_unprovable[_saves_above(ranges, sets, table.machine)] = 1
-        ocaml = [number for number, name in enumerate(names) if name.startswith("caml") and name in SILENT]
-        silent_ocaml = self.image.addresses(table.range_start[ocaml], table.range_section[ocaml])
-        known = known_code(ranges, seen, [*self.silent, *silent_ocaml.tolist()], self.seldom)
-        units = together(ranges, seen.ways)
+        known, units = self._look_at(table, ranges, sets, names)
         walk = Walk(Code(self.image, known), claims, state, ranges, units.members, linked)
         absent = self._absent(table)
         wanted = np.ones(len(ranges.start), np.uint8)
@@ -233,6 +222,23 @@ class Prover:
             absent = absent[[self.section_of(start) in only for start in absent[:, 0].tolist()]]
         verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, wanted)
         return Proof(table.machine, ranges, verdicts, reasons, runs, self.image.data, units, sets, walk, absent)
+
+    def _look_at(
+        self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str]
+    ) -> tuple[KnownCode, Units]:
+        """What a first look at the code finds: which ranges are entries, what is known of functions, and the units."""
+        others = ranges.start[ranges.is_entry == 0]
+        seen = scan(Code(self.image, KnownCode()), self.image, ranges, others, table.machine.sp)
+        named = self._functions(seen.ways)
+        called, taken = others[seen.called], others[seen.taken]
+        find_entries(self.elf, ranges, seen.ways, called, taken, named, sets, table.machine, self.name_at)
+        self._drop_parts(ranges, seen.ways)
+        ranges.is_target[are_among(ranges.start, seen.ways[seen.ways[:, 2] == Way.JUMP, 1])] = 1
+        ranges.is_unprovable[saves_above(ranges, sets, table.machine)] = 1
+        ocaml = [number for number, name in enumerate(names) if name.startswith("caml") and name in SILENT]
+        silent_ocaml = self.image.addresses(table.range_start[ocaml], table.range_section[ocaml])
+        known = known_code(ranges, seen, [*self.silent, *silent_ocaml.tolist()], self.seldom)
+        return known, together(ranges, seen.ways)
 
     def _names_of_careless(self, table: UnwindTable) -> list[str]:
         """The names of the ranges of a table, in a file that has functions which keep nothing; else no names."""
@@ -369,15 +375,6 @@ class Prover:
 
 def _with_verdicts(rows: Iterable[tuple[int, int, int, int]]) -> list[Instruction]:
     return [(address, size, _VERDICTS[verdict], cause) for address, size, verdict, cause in rows]
-
-
-def _saves_above(ranges: Ranges, sets: ClaimSets, machine: Machine) -> Bools:
-    """Which ranges have the return address at the CFA or above, where who led there has put it: no call does that."""
-    above = (sets.target == machine.ra) & (sets.base == CFA_BASE) & (sets.depth == 1) & (sets.offset[:, 0] >= 0)
-    has = np.zeros(len(sets), np.int64)
-    has[np.searchsorted(sets.first, np.flatnonzero(above), "right") - 1] = 1
-    before = np.concatenate(([0], np.cumsum(has[ranges.row_claims])))
-    return np.asarray(before[ranges.first_row + ranges.rows] > before[ranges.first_row])
 
 
 def _kept(table: UnwindTable) -> int:

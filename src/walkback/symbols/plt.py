@@ -132,7 +132,7 @@ class PltNames:
         for index in elf.sections_of_type(layout.SHT_RELA):
             if not int(elf.sections["flags"][index]) & layout.SHF_ALLOC:
                 continue
-            table = elf.entries(index, layout.RELA)
+            table = elf.entries(index, layout.RELA, keep=False)
             table = table[np.isin(table["offset"], slots)]
             numbers = (table["info"] >> np.uint64(32)).astype(np.int64)
             types = table["info"] & np.uint64(0xFFFFFFFF)
