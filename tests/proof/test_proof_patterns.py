@@ -44,6 +44,15 @@ def test_each_pattern_is_known(pattern: str, text: str, tmp_path: Path) -> None:
     assert [one.pattern for one in worst] == [pattern]
 
 
+def test_a_register_saved_over_another_overwrites_its_slot(tmp_path: Path) -> None:
+    """As GCC for s390x does with -mpacked-stack: the rules come when both are stored."""
+    text = (
+        "sub $8,%rsp; .cfi_def_cfa_offset 16; mov %rbx,(%rsp); mov %r12,(%rsp); .cfi_offset 3,-16; .cfi_offset 12,-16;"
+    )
+    found = verified(f"{text} xor %ebx,%ebx; add $8,%rsp; .cfi_def_cfa_offset 8; ret", tmp_path)
+    assert [one.pattern for one in found.worst()] == ["slot-overwritten"]
+
+
 def test_code_that_a_wrong_jump_leads_to_has_the_pattern_of_its_cause(tmp_path: Path) -> None:
     text = "push %rbx; nop; test %edi,%edi; je 1f; pop %rbx; ret; nop; 1: nop; pop %rbx; ret"
     found = verified(text, tmp_path).mismatches

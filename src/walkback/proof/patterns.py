@@ -57,6 +57,8 @@ class WrongPlace:
     """Whether the next row would be."""
     single: bool
     """Whether the rule is wrong at one instruction only."""
+    elsewhere: bool
+    """Whether the code has saved the value at another place, or in another register."""
     moved: int
     """How far the instruction in front of it moved the stack pointer."""
 
@@ -88,6 +90,8 @@ def register_pattern(place: WrongPlace) -> Pattern:
         if place.computed in {LOST, NOT_KNOWN}:
             return Pattern.REGISTER_CLOBBERED
         return Pattern.RULE_LATE if place.after else Pattern.SAVE_WITHOUT_RULE
+    if place.begins and place.before:
+        return Pattern.RULE_EARLY
     if place.begins:
-        return Pattern.RULE_EARLY if place.before else Pattern.WRONG_SLOT
+        return Pattern.WRONG_SLOT if place.elsewhere else Pattern.SLOT_OVERWRITTEN
     return Pattern.RESTORE_WITHOUT_RULE if place.computed == UNCHANGED else Pattern.SLOT_OVERWRITTEN

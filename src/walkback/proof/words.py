@@ -55,6 +55,12 @@ class StateWords:
         kind, _, distance = _parts(self.registers[register])
         return kind is Known.CFA and distance + offset == 0
 
+    def is_saved(self, target: int) -> bool:
+        """Whether the value that a register had at the entry is on the stack, or in another register."""
+        wanted = [(target << ID_SHIFT) + int(kind) for kind in (Known.ENTRY, Known.SIGNED)]
+        others = [value for register, value in enumerate(self.registers) if register != target]
+        return any(value in wanted for value in (*self.saved.values(), *others))
+
     def _cfa(self) -> tuple[Part, bool] | None:
         machine = self.machine
         for register in dict.fromkeys((machine.sp, machine.fp, *range(len(machine.register_names)))):

@@ -93,6 +93,7 @@ def _place(
         and _holds_behind(proof, number, address, walked.behind(address, what), walked),
         after=_would_hold(proof, number, address, 1, what, here),
         single=walked.is_single(address, what),
+        elsewhere=here is not None and here.is_saved(what),
         moved=_moved(before, here),
     )
 
