@@ -140,8 +140,8 @@ def _relocatable_parts(elf: ElfFile, base: U64) -> Iterator[_Part]:
         room[:] = relocate(elf, number, base)
 
     for number, is_code in wanted.items():
-        _, size = elf.section_range(number)
-        yield _Part(int(base[number]), size, is_code, partial(fill, number))
+        # Read here, as a section that is compressed has another size than its header says; the file keeps it.
+        yield _Part(int(base[number]), len(elf.section_data(number)), is_code, partial(fill, number))
 
 
 def _wanted(elf: ElfFile) -> Iterator[tuple[int, bool]]:
