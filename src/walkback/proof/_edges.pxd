@@ -31,6 +31,8 @@ cdef class Edges:
     # Whether the last call may not come back, a jump was not understood, and instructions of the unit are marked
     cdef bint doubt
     cdef bint swept
+    # How many entries of tables were followed
+    cdef long long followed
     # Whether the return address is lost where the function goes back
     cdef bint astray
 

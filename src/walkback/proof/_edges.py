@@ -55,6 +55,8 @@ _SHORT = cython.declare(cython.longlong, 64)
 _BEGINS = cython.declare(cython.uchar, 1)
 _LABEL = cython.declare(cython.uchar, 2)
 """An instruction begins at a place; and something jumps there, or the one before does not go on, or may not."""
+_FOLLOWED = cython.declare(cython.longlong, 64)
+"""Entries of tables that are followed for each byte of a unit, on average."""
 _PUSHED = cython.declare(cython.ulonglong, 1 << 20)
 """Bytes of arguments at most of a call."""
 
@@ -76,6 +78,7 @@ class Edges:
     def clear(self) -> cython.int:
         """Begin with another unit."""
         self.swept = self.doubt = self.astray = False
+        self.followed = 0
         self.caught = 0
         return 0
 
@@ -338,7 +341,12 @@ class Edges:
         entry: cython.longlong
         place: cython.longlong
         i: cython.longlong = 0
+        self.unit.led_away = self.unit.led_away or not counted
         while i < limit:
+            self.followed += 1
+            if self.followed > _FOLLOWED * (self.unit.total + 4096):
+                self.unit.is_full = True
+                break
             entry = self.code.read(address + i * width, width, signed)
             if not self.code.ok:
                 break
@@ -352,7 +360,7 @@ class Edges:
                 else:
                     self.put_off(place)
                 self.unit.trust = Trust.FULL
-            elif not counted and (place >= 0 or not self.unit.is_described(cython.cast(cython.ulonglong, entry))):
+            elif not counted and (place >= 0 or not self.unit.is_described(cython.cast(cython.ulonglong, entry) - 1)):
                 break
             elif place < 0:
                 self.leave()  # the part of a function, or another one

@@ -71,7 +71,7 @@ def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.i
         return state.set(one.first, value if value & KIND_MASK == Known.ALIGNED else Known.OTHER)
     if effect == Effect.EXTEND:
         value = state.get(one.second)
-        if value & KIND_MASK == Known.CONSTANT and (value < 0 or value >> (OFFSET_SHIFT + 31)):
+        if value & KIND_MASK == Known.CONSTANT and (value < 0 or value >> (OFFSET_SHIFT - 1 + 8 * min(one.width, 4))):
             value = Known.OTHER
         keeps: cython.bint = value & KIND_MASK == Known.CONSTANT or value & KIND_MASK == Known.ENTRY_OF_TABLE
         return state.give(one.first, one.second, value if keeps else Known.OTHER)

@@ -213,6 +213,7 @@ def _vector(
     if two & 3:
         prefix |= has.DATA_16 if two & 3 == 1 else has.REP if two & 3 == 2 else has.REPNE
     prefix |= ((~two >> 3) & 15) << has.VVVV
+    length: cython.uint = (code[at + 2] >> 5) & 3 if lead == 0x62 else (two >> 2) & 1
     at += 1 if lead == 0xC5 else 3 if lead == 0x62 else 2
     opcode: cython.uint = code[at]
     if lead != 0x62 and map_ == 1 and opcode == 0x77:
@@ -229,9 +230,9 @@ def _vector(
     elif map_ == 10:
         at += 4
     write_of_vector(lead, map_, opcode, modrm, prefix, out)
-    if map_ == 1 and lead != 0x62 and modrm < 0xC0 and _TWO_BYTE[opcode] & shape.WIDE:
+    if map_ == 1 and modrm < 0xC0 and _TWO_BYTE[opcode] & shape.WIDE:
         size: cython.int = vector_width(opcode, prefix)
-        store(NONE, 32 if size == 16 and two & 4 else size, out)
+        store(NONE, size if size < 16 else 16 << length, out)
     return at
 
 

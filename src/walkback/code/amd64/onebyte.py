@@ -38,7 +38,7 @@ from walkback.code.amd64.operands import (
     pop,
     push,
 )
-from walkback.code.amd64.prefixes import ADDRESS_32, DATA_16, REP, REPNE, REX_W
+from walkback.code.amd64.prefixes import ADDRESS_32, REP, REPNE, REX, REX_W
 from walkback.code.amd64.registers import RAX, RBP, RCX, RDI, RDX, RSI, RSP
 from walkback.code.amd64.writes import write
 from walkback.code.effects import NONE, Effect, Flow
@@ -89,6 +89,8 @@ def first_map(
     elif does == EXTENDS:
         return extend(opcode, modrm, prefix, out)
     elif does == MOVES_NUMBER:
+        if operand_width(0, prefix) == 2:
+            return 0
         make_only(Effect.CONSTANT, of_opcode(0, opcode, prefix), NONE, out)
         out.offset = number if prefix & REX_W else number & LOWER_HALF
     elif does == STORES_NUMBER:
@@ -120,13 +122,13 @@ def load_operand(opcode: cython.uint, modrm: cython.uint, prefix: cython.uint, o
     """Mov from an operand, and movsxd."""
     whole: cython.bint = prefix & REX_W != 0
     register: cython.int = of_reg(0, modrm, prefix)
+    if operand_width(0, prefix) == 2:
+        return clobber(register, out)
     if modrm >= 0xC0:
         effect: cython.int = Effect.COPY if whole and opcode == 0x8B else Effect.EXTEND
         return make_only(effect, register, of_rm(0, modrm, prefix), out)
     if opcode == 0x8B and whole and out.index == NONE:
         return make_only(Effect.LOAD, register, NONE, out)
-    if prefix & DATA_16:
-        return clobber(register, out)
     return load_table(register, 8 if whole and opcode == 0x8B else 4, opcode == 0x63, out)
 
 
@@ -137,6 +139,8 @@ def load_operand(opcode: cython.uint, modrm: cython.uint, prefix: cython.uint, o
 def store_operand(modrm: cython.uint, prefix: cython.uint, out: Instruction) -> cython.int:
     """Mov to an operand."""
     register: cython.int = of_reg(0, modrm, prefix)
+    if modrm >= 0xC0 and operand_width(0, prefix) == 2:
+        return clobber(of_rm(0, modrm, prefix), out)
     if modrm >= 0xC0:
         effect: cython.int = Effect.COPY if prefix & REX_W else Effect.EXTEND
         return make_only(effect, of_rm(0, modrm, prefix), register, out)
@@ -168,7 +172,7 @@ def add_registers(opcode: cython.uint, modrm: cython.uint, prefix: cython.uint, 
         return 0
     first: cython.int = of_rm(0, modrm, prefix)
     second: cython.int = of_reg(0, modrm, prefix)
-    if operation == 6 and first == second:
+    if operation == 6 and first == second and operand_width(0, prefix) > 2:
         return make_only(Effect.CONSTANT, first, NONE, out)
     if prefix & REX_W == 0 or (operation != 0 and operation != 5 and operation != 7):
         return 0
@@ -238,9 +242,11 @@ def add_to_operand(
 def extend(opcode: cython.uint, modrm: cython.uint, prefix: cython.uint, out: Instruction) -> cython.int:
     """Movzx."""
     register: cython.int = of_reg(0, modrm, prefix)
-    if modrm < 0xC0:
+    kind: cython.uint = 0 if opcode & 1 else BYTE
+    if modrm < 0xC0 or (kind and modrm & 4 and prefix & REX == 0):  # of memory, or of ah, ch, dh or bh
         return clobber(register, out)
-    return make_only(Effect.EXTEND, register, of_rm(0 if opcode & 1 else BYTE, modrm, prefix), out)
+    out.width = 2 if opcode & 1 else 1
+    return make_only(Effect.EXTEND, register, of_rm(kind, modrm, prefix), out)
 
 
 @cython.cfunc
@@ -273,7 +279,7 @@ def store_number(
             out.target = cython.cast(cython.ulonglong, number)
     elif modrm & 0x38:
         out.flow = Flow.BAD
-    elif modrm >= 0xC0 and opcode == 0xC7:
+    elif modrm >= 0xC0 and opcode == 0xC7 and operand_width(0, prefix) > 2:
         make_only(Effect.CONSTANT, of_rm(0, modrm, prefix), NONE, out)
         out.offset = number if prefix & REX_W else number & LOWER_HALF
     return 0
@@ -338,6 +344,9 @@ def rare(opcode: cython.uint, prefix: cython.uint, number: cython.longlong, out:
     if opcode == 0x9D:
         return pop(NONE, prefix, out)
     if opcode == 0x98:
+        if operand_width(0, prefix) == 2:
+            return clobber(RAX, out)
+        out.width = operand_width(0, prefix) // 2
         return make_only(Effect.EXTEND, RAX, RAX, out)
     if opcode == 0x99:
         return clobber(RDX, out)
