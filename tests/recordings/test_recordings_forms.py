@@ -124,11 +124,11 @@ def test_a_recording_that_comes_through_a_pipe_as_it_is_made(tmp_path: Path) -> 
     assert any(frame["symbol"] == "aligned" for one in samples for frame in one["frames"])
 
 
-def label(symbol: str | None, module: str) -> str:
+def label(symbol: str | None, module: str | None) -> str:
     """What stands in folded stacks for a frame."""
     if symbol:
         return symbol
-    name = module.rpartition("/")[2]
+    name = (module or "").rpartition("/")[2]
     return name if name.startswith("[") else f"[{name or 'unknown'}]"
 
 
