@@ -355,10 +355,8 @@ class Edges:
             place = self.unit.place_of(cython.cast(cython.ulonglong, entry))
             if place >= 0 and (counted or self.can_begin(place)):
                 self.doubt_ends(place)
-                if counted or self.unit.begins[place] == _LABEL:
-                    self.come_to(place, counted)
-                else:
-                    self.put_off(place)
+                is_label: cython.bint = counted or self.unit.begins[place] == _LABEL
+                self.come_to(place, counted) if is_label else self.put_off(place)
                 self.unit.trust = Trust.FULL
             elif not counted and (place >= 0 or not self.unit.is_described(cython.cast(cython.ulonglong, entry) - 1)):
                 break
@@ -394,9 +392,8 @@ class Edges:
                 pos = self.unit.pos[number] - place
                 mark = _LABEL
                 while place < self.unit.base[i + 1]:
-                    self.unit.begins[place] = mark
-                    if self.code.targets[(pos + place) >> 3] >> ((pos + place) & 7) & 1:
-                        self.unit.begins[place] = _LABEL
+                    is_target: cython.bint = self.code.targets[(pos + place) >> 3] >> ((pos + place) & 7) & 1
+                    self.unit.begins[place] = _LABEL if is_target else mark
                     decode(self.code.machine, self.code.bytes, pos + place, pos + self.unit.base[i + 1], 0, self.other)
                     place += self.other.length
                     mark = _BEGINS if self.other.flow == Flow.NEXT or self.other.flow == Flow.BRANCH else _LABEL
