@@ -93,7 +93,7 @@ def test_a_large_function_takes_little_memory(bytes_: int, verdict: str, tmp_pat
     text = f".text\n.globl f\n.type f,@function\nf: .cfi_startproc\n.rept {bytes_}\nnop\n.endr\nret\n.cfi_endproc\n"
     path = made(text, tmp_path)
     said = tmp_path / "said"
-    measured = [sys.executable, PROCESS, said, WALKBACK, "verify", "--explain", "f", path]
+    measured: list[str | Path] = [sys.executable, PROCESS, said, WALKBACK, "verify", "--explain", "f", path]
     _, peak = subprocess.run(measured, capture_output=True, check=True).stdout.split()
     lines = list(map(str.rstrip, said.read_text(encoding="utf-8").splitlines()))
     assert len(lines) == 2 + 1000 + 1

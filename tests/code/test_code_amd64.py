@@ -187,3 +187,40 @@ def test_random_bytes_have_the_lengths_of_iced() -> None:
         row = rows(code)[0]
         if one.code != iced.Code.INVALID and row["flow"] != Flow.BAD:
             assert row["length"] == one.len, (code.hex(), str(one))
+
+
+ELSEWHERE = {
+    *("movdir64b", "enqcmd", "enqcmds"),  # to where a register leads
+    *("vmptrst", "vmread", "clrssbsy", "rstorssp"),  # of hypervisors and of shadow stacks
+}
+
+
+def at_a_place(rng: random.Random) -> bytes:
+    """A vector instruction, or one of the maps behind 0F, on memory at the stack pointer."""
+    lead = rng.choice(
+        [
+            bytes([0xC4, 0xE0 | rng.randrange(1, 4), rng.randrange(256)]),
+            bytes([0xC5, rng.randrange(256)]),
+            bytes([0x62, 0xF0 | rng.choice([1, 2, 3, 5, 6]), rng.randrange(256) | 4, rng.randrange(256)]),
+            rng.choice([b"", b"\x66", b"\xf3", b"\xf2", b"\x48"]) + rng.choice([b"\x0f", b"\x0f\x38", b"\x0f\x3a"]),
+        ]
+    )
+    return lead + bytes([rng.randrange(256), 0x84 | rng.randrange(8) << 3, 0x24]) + rng.randbytes(6)
+
+
+@pytest.mark.kernel
+def test_what_is_stored_at_a_place_takes_at_least_the_bytes_of_iced() -> None:
+    rng = random.Random(66)
+    compared = 0
+    for _ in range(rounds(100_000, 5_000)):
+        code = at_a_place(rng)
+        one = iced.Decoder(64, code, ip=0x1000).decode()
+        row = rows(code)[0]
+        if one.code == iced.Code.INVALID or row["length"] != one.len or str(one).split()[0] in ELSEWHERE:
+            continue
+        written = [use for use in FACTORY.info(one).used_memory() if use.access in WRITING and not use.index]
+        for use in written:
+            size = iced.MemorySizeExt.size(use.memory_size)
+            assert (row["effect"], row["width"] >= size) == (Effect.STORE, True), (code.hex(), str(one))
+        compared += len(written)
+    assert compared > rounds(2_000, 80)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import subprocess
 import zlib
 from pathlib import Path
 
@@ -37,3 +38,23 @@ def test_code_of_an_object_may_be_compressed(tmp_path: Path) -> None:
     for more in (b"", bytes(5000)):
         [found] = walkback.verify(with_compressed_code(tmp_path / "f.o", more))
         assert (found.functions, found.proved, found.wrong) == (1, plain.proved, plain.wrong)
+
+
+def test_constants_are_read_where_there_are_no_section_headers(tmp_path: Path) -> None:
+    """Tables of jumps are in a segment of their own, without code."""
+    text = (
+        "cmp $2,%edi; ja 9f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%edi; lea t(%rip),%rax;"
+        "movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 1: xor %ebx,%ebx; 2: nop; 3: pop %rbx;"
+        ".cfi_restore 3; .cfi_def_cfa_offset 8; 9: ret; .section .rodata; t: .long 1b-t, 2b-t, 3b-t; .text"
+    )
+    verified(text, tmp_path)
+    program = tmp_path / "program"
+    command = ["gcc", "-nostdlib", "-static-pie", "-Wl,-e,f,-z,separate-code,--eh-frame-hdr", "-o", program]
+    subprocess.run([*command, tmp_path / "f.o"], check=True)
+    bare = tmp_path / "bare"
+    data = bytearray(program.read_bytes())
+    struct.pack_into("<Q", data, 0x28, 0)
+    struct.pack_into("<HHH", data, 0x3A, 0, 0, 0)
+    bare.write_bytes(data)
+    [found] = walkback.verify(bare)
+    assert (found.functions, found.proved, found.reasons) == (1, found.bytes, {})

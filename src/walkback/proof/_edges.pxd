@@ -45,7 +45,6 @@ cdef class Edges:
     cdef bint branch(self) except -1 nogil
     cdef int doubt_ends(self, long long place) noexcept nogil
     cdef int lead_to(self, unsigned long long address, bint is_sure) except -1 nogil
-    cdef int put_off(self, long long place) except -1 nogil
     cdef int come_to(self, long long place, bint is_sure) except -1 nogil
     cdef bint call(self) except -1 nogil
     cdef bint go_through(self) except -1 nogil

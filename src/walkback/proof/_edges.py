@@ -205,11 +205,7 @@ class Edges:
             self.leave()
         if (is_sure and is_inside) or self.fits(place):
             return self.unit.flow(place)
-        return self.put_off(place)
-
-    def put_off(self, place: cython.longlong) -> cython.int:
-        """Decide later whether the state comes to a place where it does not fit; behind some calls it does not."""
-        return 0 if self.unit.trust == Trust.LEAST else self.unit.put_off(place)
+        return self.unit.put_off(place)
 
     def call(self) -> cython.bint:
         """A call: to where exceptions go on, and back if it comes back."""
@@ -356,7 +352,7 @@ class Edges:
             if place >= 0 and (counted or self.can_begin(place)):
                 self.doubt_ends(place)
                 is_label: cython.bint = counted or self.unit.begins[place] == _LABEL
-                self.come_to(place, counted) if is_label else self.put_off(place)
+                self.come_to(place, counted) if is_label else self.unit.put_off(place)
                 self.unit.trust = Trust.FULL
             elif not counted and (place >= 0 or not self.unit.is_described(cython.cast(cython.ulonglong, entry) - 1)):
                 break

@@ -69,19 +69,15 @@ class Rows:
         if self.chain >= 0:
             return self.record_chain(place, is_call)
         verdict: cython.int = self.judge(place)
-        if self.unit.assumed:
-            if verdict == Verdict.PROVED and self.unit.led_away:
-                verdict = Verdict.UNKNOWN
-                self.claims.why = Why.INDIRECT_JUMP
-                self.judged = -1
-            elif verdict == Verdict.PROVED:
-                verdict = Verdict.ASSUMED
-            elif verdict == Verdict.WRONG:
-                verdict = Verdict.UNKNOWN
-                self.claims.why = Why.ASSUMPTION
-                self.judged = -1
+        why: cython.int = self.claims.why
+        if self.unit.assumed and verdict == Verdict.PROVED:
+            verdict = Verdict.UNKNOWN if self.unit.led_away else Verdict.ASSUMED
+            why = Why.INDIRECT_JUMP if self.unit.led_away else Why.NO_PATH
+        elif self.unit.assumed and verdict == Verdict.WRONG:
+            verdict = Verdict.UNKNOWN
+            why = Why.ASSUMPTION
         self.said = cython.cast(cython.uchar, verdict)
-        self.cause = cython.cast(cython.uchar, self.claims.why if verdict == Verdict.UNKNOWN else self.claims.what)
+        self.cause = cython.cast(cython.uchar, self.claims.what if verdict == Verdict.WRONG else why)
         with cython.boundscheck(False):
             if not self.block[self.number]:
                 self.until = self.unit.begin + self.end

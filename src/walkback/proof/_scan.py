@@ -114,6 +114,7 @@ def _scan(
     with cython.nogil, cython.boundscheck(False):
         for i in range(start.shape[0]):
             begin: cython.ulonglong = start[i]
+            at: cython.Py_ssize_t
             place: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, pos[i])
             end: cython.Py_ssize_t = place + cython.cast(cython.Py_ssize_t, size[i])
             away: cython.ulonglong = begin - cython.cast(cython.ulonglong, place)
@@ -123,8 +124,15 @@ def _scan(
             call: cython.ulonglong = 0
             """The target of the call that came last, while nothing but padding came since."""
             goes_on: cython.bint = False
+            ends: cython.bint = False
             while place < end:
                 decode(code.machine, code.bytes, place, end, away + place, one)
+                if ends:
+                    ends = False
+                    at = jumped_into(targets, place, place + one.length)
+                    if at != place:
+                        place = at  # data in the code
+                        continue
                 what: cython.uint = in_brief(one, code.machine, sp)
                 if what:
                     brief[place >> 1] = cython.cast(cython.ushort, what | (place & 1))
@@ -137,7 +145,7 @@ def _scan(
                         named.add(address)
                     elif address:
                         mark(wanted, taken, address)
-                at: cython.Py_ssize_t = place
+                at = place
                 place += one.length
                 if one.flow == Flow.NEXT or one.flow == Flow.SYSTEM or one.flow == Flow.BAD:
                     if one.effect or one.clobbers or code.padding(at, end) == 0:
@@ -148,6 +156,7 @@ def _scan(
                 goes_on = one.flow == Flow.BRANCH
                 if one.flow == Flow.JUMP_INDIRECT or one.flow == Flow.CALL or one.flow == Flow.CALL_INDIRECT:
                     changed = _ALL
+                ends = one.flow == Flow.JUMP or one.flow == Flow.RETURN or one.flow == Flow.JUMP_INDIRECT
                 if one.flow == Flow.RETURN or one.flow == Flow.JUMP_INDIRECT:
                     returns[i] = 1
                 elif one.flow == Flow.CALL:
@@ -169,6 +178,21 @@ def _scan(
                 ways.add(i, call, Way.LAST_CALL)
             elif goes_on:
                 ways.add(i, begin + cython.cast(cython.ulonglong, size[i]), Way.FALL)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def jumped_into(
+    targets: cython.const[cython.uchar][::1], place: cython.Py_ssize_t, end: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
+    """Where something jumps from a place on; the place itself if nothing jumps in front of `end`."""
+    at: cython.Py_ssize_t
+    for at in range(place, end):
+        if targets[at >> 3] >> (at & 7) & 1:
+            return at
+    return place
 
 
 @cython.cfunc

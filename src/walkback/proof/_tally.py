@@ -20,9 +20,11 @@ else:
 
 _VERDICTS = cython.declare(cython.int, 6)
 """Those of `Verdict` or of `Chain`."""
-_REASONS = cython.declare(cython.int, 15)
+_REASONS = cython.declare(cython.int, 17)
 """Those of `Why`."""
 _LONGEST_PATH = cython.declare(cython.int, 64)
+_AT_ONCE = 1 << 12
+"""Units."""
 _WIDTH = cython.declare(cython.Py_ssize_t, 5)
 """A run has a range, an address, bytes, a verdict, and a cause: the register that is wrong, or why it is not known."""
 _MOST = cython.declare(cython.Py_ssize_t, 1 << 20)
@@ -50,7 +52,8 @@ def tally(walk, ranges, unit_first, wanted):
     verdicts = np.zeros((len(ranges.start), _VERDICTS), np.int64)
     reasons = np.zeros((len(ranges.start), _REASONS), np.int64)
     runs = Growing(_WIDTH)
-    _tally(walk, unit_first, wanted, verdicts, reasons, runs)
+    for first in range(0, len(unit_first) - 1, _AT_ONCE):  # signals are answered between the kernel's runs
+        _tally(walk, unit_first[first : first + _AT_ONCE + 1], wanted, verdicts, reasons, runs)
     return verdicts, reasons, runs.rows()
 
 
@@ -134,7 +137,7 @@ def _sum_up(
                 size = cython.cast(cython.int, end - place)
             verdict = walk.unit.verdict[place]
             verdicts[number, verdict] += size
-            if verdict == Verdict.UNKNOWN:
+            if verdict == Verdict.UNKNOWN or verdict == Verdict.ASSUMED:
                 reasons[number, walk.unit.what[place]] += size
             if verdict != Verdict.PROVED:
                 _add(
@@ -143,7 +146,7 @@ def _sum_up(
                     walk.unit.start[number] + cython.cast(cython.ulonglong, place - walk.unit.base[member]),
                     size,
                     verdict,
-                    walk.unit.what[place] if verdict == Verdict.WRONG or verdict == Verdict.UNKNOWN else 0,
+                    walk.unit.what[place],
                 )
             place += size
     return 0
@@ -182,7 +185,7 @@ def states(walk, first, end, addresses):
 
 
 def _states(walk: Walk, first: cython.Py_ssize_t, end: cython.Py_ssize_t, addresses):
-    walk.run(first, end)
+    walk.follow(first, end)
     block: cython.Py_ssize_t = -1
     at: cython.longlong = 0
     found = []

@@ -25,8 +25,10 @@ cdef class Unit:
     cdef long long code_at
     cdef State state
     cdef long long source
-    # Places that calls may lead to, with the state and the call
+    # Ways that were put off: the place, the state, the source, and the trust; WALKED if it was taken
     cdef Growing doubts
+    # Whether no way is put off any more
+    cdef bint takes_all
     cdef bint assumed
     # Whether a jump leads to a place that was not found: certainly in the unit, or perhaps
     cdef bint unresolved
@@ -40,6 +42,8 @@ cdef class Unit:
     cdef unsigned char[::1] verdict
     cdef unsigned char[::1] what
     cdef unsigned char[::1] begins
+    cdef unsigned char[::1] first_verdict
+    cdef unsigned char[::1] first_what
     # Blocks
     cdef long long[::1] block_place
     cdef long long[::1] block_state
@@ -67,6 +71,9 @@ cdef class Unit:
     cdef int enter(self, long long place) noexcept nogil
     cdef Py_ssize_t keep(self) except -1 nogil
     cdef int put_off(self, long long place) except -1 nogil
+    cdef int take(self, Py_ssize_t doubt) except -1 nogil
+    cdef int note_verdicts(self) noexcept nogil
+    cdef int weigh_verdicts(self) noexcept nogil
     cdef int enqueue(self, Py_ssize_t block) noexcept nogil
     cdef Py_ssize_t next(self) noexcept nogil
     cdef Py_ssize_t start_block(self, long long place) except -1 nogil

@@ -13,15 +13,22 @@ if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.base.searching import last
     from cython.cimports.walkback.proof.stored import join, read, size, write
+    from cython.cimports.walkback.proof.values import Trust, Verdict, Why
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import last
     from walkback.proof.stored import join, read, size, write
+    from walkback.proof.values import Trust, Verdict, Why
 
 _LARGEST = cython.declare(cython.longlong, 1 << 22)
 """Bytes of a unit; larger ones are not walked."""
 _ARENA = cython.declare(cython.Py_ssize_t, 1 << 24)
 """Words of the states of a unit; with more it has too many ways."""
+
+
+def _doubled(numbers):
+    """An array with as much room again."""
+    return memoryview(longer(np.asarray(numbers), 2 * len(numbers)))
 
 
 @cython.final
@@ -44,7 +51,7 @@ class Unit:
         self.address = memoryview(np.zeros(16, np.uint64))
         self.base = memoryview(np.zeros(17, np.int64))
         self.switched = memoryview(np.zeros(16, np.uint8))
-        self.doubts = Growing(3)
+        self.doubts = Growing(4)
         self.room(1 << 12)
 
     def room(self, size: cython.Py_ssize_t) -> cython.int:
@@ -56,6 +63,8 @@ class Unit:
             self.verdict = memoryview(np.zeros(size, np.uint8))
             self.what = memoryview(np.zeros(size, np.uint8))
             self.begins = memoryview(np.zeros(size, np.uint8))
+            self.first_verdict = memoryview(np.zeros(size, np.uint8))
+            self.first_what = memoryview(np.zeros(size, np.uint8))
         return 0
 
     def room_for_members(self) -> cython.int:
@@ -69,21 +78,20 @@ class Unit:
     def more_blocks(self) -> cython.int:
         """Make room for more blocks."""
         with cython.gil:
-            size = self.block_place.shape[0]
-            self.block_place = memoryview(longer(np.asarray(self.block_place), 2 * size))
-            self.block_state = memoryview(longer(np.asarray(self.block_state), 2 * size))
-            self.block_end = memoryview(longer(np.asarray(self.block_end), 2 * size))
-            self.block_source = memoryview(longer(np.asarray(self.block_source), 2 * size))
-            self.block_waits = memoryview(longer(np.asarray(self.block_waits), 2 * size))
-            self.block_assumed = memoryview(longer(np.asarray(self.block_assumed), 2 * size))
-            self.block_trust = memoryview(longer(np.asarray(self.block_trust), 2 * size))
-            self.queue = memoryview(longer(np.asarray(self.queue), 2 * size))
+            self.block_place = _doubled(self.block_place)
+            self.block_state = _doubled(self.block_state)
+            self.block_end = _doubled(self.block_end)
+            self.block_source = _doubled(self.block_source)
+            self.block_waits = _doubled(self.block_waits)
+            self.block_assumed = _doubled(self.block_assumed)
+            self.block_trust = _doubled(self.block_trust)
+            self.queue = _doubled(self.queue)
         return 0
 
     def more_arena(self) -> cython.int:
         """Make room for more states."""
         with cython.gil:
-            self.arena = memoryview(longer(np.asarray(self.arena), 2 * self.arena.shape[0]))
+            self.arena = _doubled(self.arena)
         return 0
 
     def open(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
@@ -93,7 +101,7 @@ class Unit:
         self.first = first
         self.count = end - first
         self.block_count = self.queued = self.arena_used = 0
-        self.is_full = False
+        self.is_full = self.takes_all = False
         self.total = 0
         self.source = -1
         self.assumed = self.unresolved = self.led_away = False
@@ -263,8 +271,42 @@ class Unit:
         return 0
 
     def put_off(self, place: cython.longlong) -> cython.int:
-        """A call may lead to a place where its state does not fit: decide when all else is walked."""
-        return self.doubts.add(place, self.keep(), self.source)
+        """A way that may not be one leads to a place where its state does not fit: decide when all else is walked."""
+        if self.takes_all:
+            return self.flow(place)
+        return self.doubts.add(place, self.keep(), self.source, self.trust)
+
+    def take(self, doubt: cython.Py_ssize_t) -> cython.int:
+        """Go a way that was put off."""
+        read(self.state, self.arena, cython.cast(cython.Py_ssize_t, self.doubts.numbers[doubt + 1]))
+        self.assumed = False
+        self.trust = Trust.FULL
+        self.source = self.doubts.numbers[doubt + 2]
+        return self.flow(self.doubts.numbers[doubt])
+
+    def note_verdicts(self) -> cython.int:
+        """Keep the verdicts while the unit is walked once more."""
+        i: cython.Py_ssize_t
+        with cython.boundscheck(False):
+            for i in range(cython.cast(cython.Py_ssize_t, self.total)):
+                self.first_verdict[i] = self.verdict[i] if self.owner[i] else Verdict.NOT_REACHED
+                self.first_what[i] = self.what[i]
+        return 0
+
+    def weigh_verdicts(self) -> cython.int:
+        """What was proved, and is not any more, is assumed; all others are what they were."""
+        i: cython.Py_ssize_t
+        with cython.boundscheck(False):
+            for i in range(cython.cast(cython.Py_ssize_t, self.total)):
+                if self.first_verdict[i] == Verdict.PROVED and self.verdict[i] != Verdict.PROVED:
+                    self.verdict[i] = Verdict.ASSUMED
+                    self.what[i] = Why.DOUBTFUL_PATH
+                    continue
+                self.verdict[i] = self.first_verdict[i]
+                self.what[i] = self.first_what[i]
+                if self.first_verdict[i] == Verdict.NOT_REACHED:
+                    self.owner[i] = 0
+        return 0
 
     def take_up(self, block: cython.Py_ssize_t) -> cython.int:
         """Let the walk be where a block begins, with its state."""

@@ -23,6 +23,7 @@ cdef class Walk:
     cdef bint otherwise
 
     cdef bint run(self, Py_ssize_t first, Py_ssize_t end) except -1 nogil
+    cdef bint follow(self, Py_ssize_t first, Py_ssize_t end) except -1 nogil
     cdef bint may_begin_otherwise(self) noexcept nogil
     cdef bint go_through(self, Py_ssize_t first, Py_ssize_t end) except -1 nogil
     cdef int begin(self) except -1 nogil
@@ -32,5 +33,6 @@ cdef class Walk:
     cdef int fall(self) except -1 nogil
     cdef int go_on(self, long long at, long long place) except -1 nogil
     cdef Py_ssize_t decide_doubts(self, Py_ssize_t first) except -1 nogil
+    cdef bint take_the_rest(self) except -1 nogil
     cdef bint fill_gaps(self) except -1 nogil
     cdef int except_switches(self) noexcept nogil

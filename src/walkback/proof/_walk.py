@@ -13,16 +13,14 @@ if cython.compiled:
     from cython.cimports.walkback.proof._edges import Edges
     from cython.cimports.walkback.proof._rows import Rows
     from cython.cimports.walkback.proof._unit import Unit
-    from cython.cimports.walkback.proof.stored import read
-    from cython.cimports.walkback.proof.values import AWAY, LEFT, UNCALLED, Trust, Verdict, Why
+    from cython.cimports.walkback.proof.values import AWAY, LEFT, UNCALLED, WALKED, Trust, Verdict, Why
 else:
     from walkback.base.searching import last
     from walkback.code.effects import Flow
     from walkback.proof._edges import Edges
     from walkback.proof._rows import Rows
     from walkback.proof._unit import Unit
-    from walkback.proof.stored import read
-    from walkback.proof.values import AWAY, LEFT, UNCALLED, Trust, Verdict, Why
+    from walkback.proof.values import AWAY, LEFT, UNCALLED, WALKED, Trust, Verdict, Why
 
 _STEPS = cython.declare(cython.longlong, 16)
 """How often each byte of a unit may be walked over, on average."""
@@ -45,7 +43,13 @@ class Walk:
         self.stubs = memoryview(ranges.stubs)
 
     def run(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
-        """Walk through a unit; returns False if it is too large or has too many ways.
+        """Walk through a unit; returns False if it is too large or has too many ways."""
+        if not self.follow(first, end):
+            return False
+        return self.unit.doubts.used == 0 or self.rows.chain >= 0 or self.take_the_rest()
+
+    def follow(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
+        """Walk the ways that control surely goes, and those that are the only ones to a place.
 
         Where that goes astray, a range that nothing calls may be entered with more on the stack, as its first row says.
         Then what is right about it is assumed.
@@ -146,14 +150,14 @@ class Walk:
                     if self.code.filling(at, self.unit.code_at + self.unit.end):
                         return self.edges.leave()  # a trap says that the call does not come back
                     if self.rows.judge(place) == Verdict.WRONG and not self.rows.claims.by_call:
-                        return self.edges.put_off(place)
+                        return self.unit.put_off(place)
                 if place != begin:
                     if (self.unit.head[place] or self.unit.owner[place]) and self.unit.is_of_another(place, block):
                         return self.edges.come_to(place, self.unit.trust == Trust.FULL)
                     if self.code.targets[at >> 3] >> (at & 7) & 1:
                         # Others will come here: a block begins, in which this walk goes on.
                         if self.unit.trust != Trust.FULL and not self.edges.fits(place):
-                            return self.edges.put_off(place)
+                            return self.unit.put_off(place)
                         block = self.unit.start_block(place)
                         begin = place
                 self.unit.owner[place] = cython.cast(cython.int, block + 1)
@@ -202,7 +206,7 @@ class Walk:
             return 0
         self.unit.enter(place)
         if self.rows.judge(place) == Verdict.WRONG:
-            return self.edges.put_off(place)
+            return self.unit.put_off(place)
         return self.unit.flow(place)
 
     def go_on(self, at: cython.longlong, place: cython.longlong) -> cython.int:
@@ -214,20 +218,39 @@ class Walk:
         return 0
 
     def decide_doubts(self, first: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """A call leads to a place if nothing else does. Returns how many doubts are decided."""
+        """A way that was put off leads to a place if nothing else does. Returns how many of them are decided."""
         i: cython.Py_ssize_t = first
         if self.unit.unresolved:
             return self.unit.doubts.used
-        self.unit.assumed = False
         while i < self.unit.doubts.used:
-            place: cython.longlong = self.unit.doubts.numbers[i]
-            if not self.unit.owner[place]:
-                read(self.state, self.unit.arena, cython.cast(cython.Py_ssize_t, self.unit.doubts.numbers[i + 1]))
-                self.unit.trust = Trust.FULL
-                self.unit.source = self.unit.doubts.numbers[i + 2]
-                self.unit.flow(place)
+            if not self.unit.owner[self.unit.doubts.numbers[i]] and self.unit.doubts.numbers[i + 3] != Trust.LEAST:
+                self.unit.take(i)
+                self.unit.doubts.numbers[i + 3] = WALKED
             i += self.unit.doubts.width
         return i
+
+    def take_the_rest(self) -> cython.bint:
+        """Walk once more, the ways too that were put off and not taken: what is proved only without them is assumed.
+
+        Returns False if there are too many ways.
+        """
+        i: cython.Py_ssize_t = 0
+        any_left: cython.bint = False
+        while i < self.unit.doubts.used:
+            if self.unit.doubts.numbers[i + 3] != WALKED:
+                if not any_left:
+                    self.unit.note_verdicts()
+                    any_left = True
+                if self.unit.first_verdict[self.unit.doubts.numbers[i]] == Verdict.PROVED:
+                    self.unit.take(i)
+            i += self.unit.doubts.width
+        self.steps = 0
+        self.unit.takes_all = True
+        if not self.settle():
+            return False
+        if any_left:
+            self.unit.weigh_verdicts()
+        return True
 
     def fill_gaps(self) -> cython.bint:
         """Walk the code that nothing leads to, as if the table were right where each piece of it begins."""
@@ -272,5 +295,6 @@ class Walk:
                         self.unit.what[place] = Why.CONTEXT_SWITCH
                     elif otherwise and verdict == Verdict.PROVED:
                         self.unit.verdict[place] = Verdict.ASSUMED
+                        self.unit.what[place] = Why.NO_PATH
                     place += 1
         return 0

@@ -114,12 +114,15 @@ class _Part(NamedTuple):
 
 
 def _linked_parts(elf: ElfFile) -> Iterator[_Part]:
-    """Sections, or where there are none executable segments, by address."""
+    """Sections, or where there are none segments with code or constants, by address."""
     if not len(elf.sections):
-        chosen = (elf.segments["type"] == layout.PT_LOAD) & (elf.segments["flags"] & layout.PF_X != 0)
+        flags = elf.segments["flags"]
+        is_constant = flags & (layout.PF_X | layout.PF_W) != layout.PF_W
+        chosen = (elf.segments["type"] == layout.PT_LOAD) & is_constant
         for number in sorted(np.flatnonzero(chosen).tolist(), key=elf.segments["vaddr"].__getitem__):
             offset, size = elf.segment_range(number)
-            yield _Part(int(elf.segments["vaddr"][number]), size, True, partial(copy_into, elf.data, offset))
+            is_code = bool(flags[number] & layout.PF_X)
+            yield _Part(int(elf.segments["vaddr"][number]), size, is_code, partial(copy_into, elf.data, offset))
     for number, is_code in sorted(_wanted(elf), key=lambda one: int(elf.sections["addr"][one[0]])):
         offset, size = elf.section_range(number)
         yield _Part(int(elf.sections["addr"][number]), size, is_code, partial(copy_into, elf.data, offset))

@@ -30,6 +30,7 @@ from walkback.proof.silent import (
     REWRITING,
     SELDOM,
     SILENT,
+    UNRESERVED,
     called_functions,
     is_silent,
 )
@@ -169,12 +170,14 @@ class Prover:
     @cached_property
     def silent(self) -> list[int]:
         """The addresses of functions that by their names do not come back."""
-        return [address for address, name in self._called if is_silent(name)]
+        own = UNRESERVED if self.elf.is_relocatable else frozenset()
+        return [address for address, name in self._called if is_silent(name) and name not in own]
 
     @cached_property
     def seldom(self) -> U64:
         """Those of functions that mostly do not."""
-        called = np.array([address for address, name in self._called if name in SELDOM], np.uint64)
+        names = SELDOM | UNRESERVED if self.elf.is_relocatable else SELDOM
+        called = np.array([address for address, name in self._called if name in names], np.uint64)
         return np.concatenate((called, self._places_of(SELDOM)))
 
     @cached_property

@@ -34,10 +34,6 @@ _NAMES = [
     "__assert",
     "__libc_fatal",
     "__libc_start_call_main",
-    "err",
-    "errx",
-    "verr",
-    "verrx",
     "_Unwind_Resume",
     "__cxa_throw",
     "__cxa_rethrow",
@@ -111,7 +107,6 @@ _NAMES = [
     "png_longjmp",
     "png_chunk_error",
     "xalloc_die",
-    "obstack_alloc_failed_handler",
     "__ubsan_handle_builtin_unreachable",
     "__ubsan_handle_missing_return",
     "__ubsan_handle_unreachable",
@@ -138,9 +133,10 @@ _NAMES = [
     "__pthread_unwind_next",
     "_dl_signal_error",
     "_dl_fatal_printf",
-    "setcontext",
 ]
-SILENT = frozenset(_NAMES)
+UNRESERVED = frozenset({"err", "errx", "verr", "verrx"})
+"""Functions of the C library that do not come back. A program may have its own of these names, which does."""
+SILENT = frozenset(_NAMES) | UNRESERVED
 SELDOM = frozenset({"errfinish", "error", "error_at_line", "verror", "verror_at_line"})
 """Functions that mostly do not come back: an argument says, and compilers know it where it is a constant."""
 _SILENT_PARTS = re.compile(

@@ -22,6 +22,8 @@ AWAY = 1
 """A range sets the stack pointer to another stack."""
 LEFT = 2
 """Control leaves it while the stack pointer may be on another stack."""
+WALKED = 255
+"""In the place of a `Trust`: of a way that was put off, and taken in the end."""
 NO_BOUND = -1
 """Of an index."""
 
@@ -84,18 +86,25 @@ class Verdict(IntEnum):
     PROVED = 1
     WRONG = 2
     ASSUMED = 3
-    """Right if the table is right where this part begins."""
+    """Right if the table is right where this part begins, or if control never goes a doubtful way."""
     UNKNOWN = 4
     """The proof cannot decide; `Why` says why."""
 
 
 class Why(IntEnum):
-    """Why the proof does not know; `PADDING` and `DATA` say what is not reached."""
+    """Why the proof does not know, or assumes; `PADDING` and `DATA` say what is not reached."""
 
     @property
     def word(self) -> str:
         """As it is printed: `cfa-value`."""
         return self.name.lower().replace("_", "-")
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict that has this reason."""
+        if self in {Why.NO_PATH, Why.DOUBTFUL_PATH}:
+            return Verdict.ASSUMED
+        return Verdict.NOT_REACHED if self in {Why.PADDING, Why.DATA} else Verdict.UNKNOWN
 
     NONE = 0
     CFA_VALUE = 1
@@ -127,6 +136,14 @@ class Why(IntEnum):
     """
     INDIRECT_JUMP = 14
     """Nothing known leads here, and a jump near it leads where the proof could not find out."""
+    NO_PATH = 15
+    """Assumed: nothing leads here."""
+    DOUBTFUL_PATH = 16
+    """Assumed: there is a way here on which the table is wrong, but control may never go it.
+
+    Behind a call that may not come back, to a landing pad for a call that may not throw, behind the check of an index
+    that is never out of bounds, or into another function.
+    """
 
 
 class Way(IntEnum):

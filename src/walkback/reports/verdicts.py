@@ -127,7 +127,7 @@ class PageVerdicts:
     def _cause(self, verified: Verified, verdict: int, cause: int) -> Cause:
         if verdict == Verdict.WRONG:
             return verdict, register_word(verified.proof.machine, cause)
-        return verdict, Why(cause).word if verdict == Verdict.UNKNOWN else ""
+        return verdict, Why(cause).word if cause else ""
 
     def _not_judged(self, verified: Verified, own: I64) -> I64:
         """Functions without an instruction that the proof reached, as runs."""

@@ -37,7 +37,7 @@ class Explained:
     what: str | None
     """Where the table is wrong: `cfa`, `ra`, `fp`, or the name of a register."""
     why: Why | None
-    """Why the proof does not know."""
+    """Why the proof assumes or does not know."""
     rules: Mapping[str, str]
     """Where the table says that values are, by `cfa`, `ra`, `fp`, or the name of a register."""
     state: Mapping[str, str]
@@ -115,7 +115,7 @@ class Explanation:
                 text=text,
                 verdict=verdict,
                 what=register_word(proof.machine, cause) if verdict is Verdict.WRONG else None,
-                why=Why(cause) if verdict is Verdict.UNKNOWN else None,
+                why=Why(cause) if verdict in {Verdict.ASSUMED, Verdict.UNKNOWN} else None,
                 rules=self._words.rules(self._number, address),
                 state=self._words.state(self._number, address, verdict, state),
             )

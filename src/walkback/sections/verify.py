@@ -135,7 +135,7 @@ class Verified(OneLine):
 
     @property
     def assumed(self) -> int:
-        """Bytes of code that nothing known leads to, and that agrees with the table where it begins."""
+        """Bytes of code that agrees with the table where it begins or on the surest way; `reasons` has why."""
         return self._bytes_of(Verdict.ASSUMED)
 
     @property
@@ -149,11 +149,16 @@ class Verified(OneLine):
         return self._bytes_of(Verdict.NOT_REACHED)
 
     @cached_property
-    def reasons(self) -> dict[str, int]:
-        """The bytes of `unknown` and `not_reached` by reason."""
+    def by_reason(self) -> dict[Why, int]:
+        """The bytes of `assumed`, `unknown` and `not_reached` by reason."""
         found = self.proof.reasons.sum(axis=0)
         found[Why.NO_CODE] += self._absent
-        return {why.word: int(found[why]) for why in Why if found[why]}
+        return {why: int(found[why]) for why in Why if found[why]}
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """The same by the word of each reason."""
+        return {why.word: size for why, size in self.by_reason.items()}
 
     @cached_property
     def undescribed(self) -> list[Undescribed]:

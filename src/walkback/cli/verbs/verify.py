@@ -144,14 +144,16 @@ def _frame_pointers(files: Sequence[str], weight: str | None, limit: int, *, as_
 
 
 def _print(verified: Verified, limit: int) -> None:
+    from walkback.proof.values import Verdict
+
     click.echo(printable(f"{verified.file}: {verified.table}"))
     found = f"{verified.functions_proved} proved, {verified.functions_wrong} wrong"
     code = f"{counted(verified.reached, 'byte')} of instructions: {_shares(verified)}"
     rest = f"; {counted(verified.not_reached, 'byte')} of padding or data" if verified.not_reached else ""
     click.echo(f"  {counted(verified.functions, 'function')}: {found}; {code}{rest}")
-    for why, size in verified.reasons.items():
-        if why not in {"padding", "data"}:
-            click.echo(f"  unknown: {why}: {counted(size, 'byte')}")
+    for why, size in verified.by_reason.items():
+        if why.verdict is not Verdict.NOT_REACHED:
+            click.echo(f"  {why.verdict.name.lower()}: {why.word}: {counted(size, 'byte')}")
     for one in verified.worst(limit):
         click.echo(f"  wrong: {mismatch_line(one)}")
     if verified.functions_wrong > limit:

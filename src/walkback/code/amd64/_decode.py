@@ -22,7 +22,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.amd64.onebyte import first_map
     from cython.cimports.walkback.code.amd64.operands import dwarf, of_rm, pop, vector_width
     from cython.cimports.walkback.code.amd64.twobytes import second_map
-    from cython.cimports.walkback.code.amd64.writes import write, write_of_vector
+    from cython.cimports.walkback.code.amd64.writes import stored_width, write, write_of_vector
     from cython.cimports.walkback.code.effects import NONE, Effect, Flow
     from cython.cimports.walkback.code.filling import clear, clobber, store
 else:
@@ -34,7 +34,7 @@ else:
     from walkback.code.amd64.onebyte import first_map
     from walkback.code.amd64.operands import dwarf, of_rm, pop, vector_width
     from walkback.code.amd64.twobytes import second_map
-    from walkback.code.amd64.writes import write, write_of_vector
+    from walkback.code.amd64.writes import stored_width, write, write_of_vector
     from walkback.code.effects import NONE, Effect, Flow
     from walkback.code.filling import clear, clobber, store
 
@@ -182,8 +182,10 @@ def _three_bytes(
         kind = shape.RM if opcode == 0xF1 and prefix & has.REPNE == 0 else shape.REG  # crc32, movbe
     elif (opcode == 0xF6 and prefix & (has.DATA_16 | has.REP)) or (opcode & 0xFE == 0xFA and prefix & has.REP):
         kind = shape.REG
-    elif opcode == 0xF9:
-        kind = shape.RM
+    elif opcode == 0xF9 or opcode == 0xFC or (opcode == 0xF5 and prefix & has.DATA_16) or opcode == 0xF6:
+        kind = shape.RM  # movdiri, aadd, wruss, wrss
+    if kind and opcode & 0xFE != 0xF0:
+        prefix &= ~has.DATA_16  # it says which instruction, not how many bytes
     write(kind, opcode, modrm, prefix, out)
     return at
 
@@ -230,9 +232,13 @@ def _vector(
     elif map_ == 10:
         at += 4
     write_of_vector(lead, map_, opcode, modrm, prefix, out)
-    if map_ == 1 and modrm < 0xC0 and _TWO_BYTE[opcode] & shape.WIDE:
-        size: cython.int = vector_width(opcode, prefix)
-        store(NONE, size if size < 16 else 16 << length, out)
+    if modrm < 0xC0:
+        size: cython.int = stored_width(lead, map_, opcode, prefix, 16 << length)
+        if map_ == 1 and _TWO_BYTE[opcode] & shape.WIDE:
+            size = vector_width(opcode, prefix)
+            size = size if size < 16 else 16 << length
+        if size:
+            store(NONE, size, out)
     return at
 
 

@@ -90,7 +90,7 @@ def vector_width(opcode: cython.uint, prefix: cython.uint) -> cython.int:
         return 4 if prefix & REP else 8 if prefix & REPNE else 16
     if opcode == 0x13 or opcode == 0x17 or opcode == 0xD6:
         return 8
-    return 8 if (opcode == 0x7F or opcode == 0xE7) and prefix & (DATA_16 | REP) == 0 else 16
+    return 8 if (opcode == 0x7F or opcode == 0xE7) and prefix & (DATA_16 | REP | REPNE) == 0 else 16
 
 
 @cython.cfunc

@@ -11,6 +11,9 @@ from walkback.code.amd64.writes import write
 from walkback.code.effects import NONE, Flow
 from walkback.code.filling import clobber, store
 
+XSAVE_AREA = 576
+"""The least that `xsave` and its like write."""
+
 
 @cython.cfunc
 @cython.inline
@@ -49,6 +52,8 @@ def second_map(
     elif opcode == 0x01:
         if operation == 4:
             kind = RM
+        elif operation < 2 and not is_register:
+            return store(NONE, 10, out)  # sgdt and sidt
         elif modrm == 0xD0 or modrm == 0xEE or modrm == 0xF9:
             clobber(RAX, out)
             clobber(RDX, out)
@@ -65,13 +70,19 @@ def second_map(
         kind = RM if opcode == 0x78 and prefix & (DATA_16 | REPNE) == 0 else 0
     elif opcode == 0x7E:
         kind = RM if prefix & REP == 0 else 0
+        prefix &= ~DATA_16  # it says which registers, not how many bytes
     elif opcode & 0xFE == 0xA6:
         clobber(RAX, out)
         clobber(RCX, out)
         clobber(RSI, out)
         clobber(RDI, out)
     elif opcode == 0xAE:
-        kind = RM if is_register and operation < 2 and prefix & REP else 0
+        if is_register:
+            kind = RM if operation < 2 and prefix & REP else 0
+        elif operation == 0 or operation == 3:
+            return store(NONE, 4 if operation else 512, out)  # stmxcsr and fxsave
+        elif (operation == 4 or operation == 6) and prefix & (DATA_16 | REP) == 0:
+            return store(NONE, XSAVE_AREA, out)
     elif opcode == 0xB8:
         kind = REG
         if prefix & REP == 0:
@@ -87,4 +98,6 @@ def second_map(
             clobber(RAX, out)
             clobber(RDX, out)
             return store(NONE, 16 if prefix & REX_W else 8, out)
+        elif operation == 4 or operation == 5:
+            return store(NONE, XSAVE_AREA, out)
     return write(kind, opcode, modrm, prefix, out)

@@ -5,7 +5,7 @@ import cython
 from walkback.code._instruction import Instruction
 from walkback.code.amd64.opcodes import AX, LOW, REG, RM, WIDE
 from walkback.code.amd64.operands import dwarf, of_opcode, of_reg, of_rm, operand_width, vector_width
-from walkback.code.amd64.prefixes import DATA_16, REP, REPNE, VVVV
+from walkback.code.amd64.prefixes import DATA_16, REP, REPNE, REX_W, VVVV
 from walkback.code.amd64.registers import RAX, RCX
 from walkback.code.effects import NONE
 from walkback.code.filling import clobber, store
@@ -32,6 +32,37 @@ def write(
         clobber(RAX, out)
     if kind & LOW:
         clobber(of_opcode(kind, opcode, prefix), out)
+    return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def stored_width(
+    lead: cython.uint, map_: cython.uint, opcode: cython.uint, prefix: cython.uint, whole: cython.int
+) -> cython.int:
+    """Bytes that an instruction behind VEX or EVEX writes to memory, where its map does not say so; 0 for none."""
+    low: cython.uint = opcode & 15
+    if map_ == 1 and opcode == 0x91 and lead != 0x62:
+        return 8  # kmov
+    if map_ == 2 and lead == 0x62:
+        if opcode == 0x63 or opcode == 0x8A or opcode == 0x8B:
+            return whole  # vpcompress
+        if prefix & REP and 0x10 <= opcode < 0x36 and low < 6:  # vpmov of narrower numbers
+            return whole >> (3 if low == 2 else 2 if low == 1 or low == 4 else 1)
+    elif map_ == 2:
+        if opcode == 0x2E or opcode == 0x2F or opcode == 0x8E:
+            return whole  # vmaskmov
+        if opcode & 0xF0 == 0xE0:
+            return operand_width(0, prefix & REX_W)  # cmpccxadd
+    elif map_ == 3:
+        if opcode & 0xDF == 0x19:
+            return 16  # vextract
+        if opcode & 0xDF == 0x1B:
+            return 32
+        if opcode == 0x1D:
+            return whole >> 1  # vcvtps2ph
     return 0
 
 
@@ -77,4 +108,4 @@ def write_of_vector(
         kind = REG if opcode == 0x10 else 0
     if vvvv:
         clobber(dwarf((prefix >> VVVV) & 15), out)
-    return write(kind, opcode, modrm, prefix, out)
+    return write(kind, opcode, modrm, prefix & ~DATA_16, out)

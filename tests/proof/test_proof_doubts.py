@@ -1,0 +1,97 @@
+"""Paths that control may never go: what is proved only without them is assumed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from proof.assembled import HEAD, verified
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SAVES = (
+    "sub $24,%rsp; .cfi_def_cfa_offset 32; test %edi,%edi; je 1f; mov %rbx,8(%rsp); .cfi_offset 3,-24; mov %edi,%ebx;"
+    "call h; mov 8(%rsp),%rbx; {restored} 2: nop; add $24,%rsp; .cfi_def_cfa_offset 8; ret; .cfi_def_cfa_offset 32;"
+    ".cfi_restore 3; 1: {call} jmp 2b"
+)
+DOUBTFUL = {
+    "a rule that was not restored, where only a call leads otherwise": (SAVES.format(restored="", call="call g;"), 6),
+    "a call that does not come back, with other code behind it": (
+        (
+            "test %edi,%edi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%ebx; call unknown;"
+            ".cfi_def_cfa_offset 8; .cfi_restore 3; 1: ret"
+        ),
+        1,
+    ),
+    "a call that does not come back, and padding": (
+        (
+            "test %edi,%edi; je 1f; sub $8,%rsp; .cfi_def_cfa_offset 16; call unknown; nopw 0(%rax,%rax);"
+            ".cfi_def_cfa_offset 8; 1: ret"
+        ),
+        1,
+    ),
+    "a call that does not come back, before the code of another way": (
+        (
+            "test %edi,%edi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%ebx; call g;"
+            "mov %r12,-8(%rsp); .cfi_restore 3; .cfi_def_cfa_offset 8; 1: xor %eax,%eax; ret"
+        ),
+        3,
+    ),
+    "an index that is never out of bounds": (
+        (
+            "test %esi,%esi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %esi,%ebx; cmp $5,%edi;"
+            "jbe 2f; .cfi_remember_state; .cfi_restore 3; .cfi_def_cfa_offset 8; 1: ret; 2: .cfi_restore_state;"
+            "pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; ret"
+        ),
+        1,
+    ),
+    "an index that is never out of bounds, with its branch there": (
+        (
+            "test %esi,%esi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %esi,%ebx; cmp $5,%edi;"
+            "ja 1f; pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; ret; 1: ret"
+        ),
+        1,
+    ),
+    "bytes behind a table of jumps that are no entries": (
+        (
+            "sub $24,%rsp; .cfi_def_cfa_offset 32; mov %rbx,8(%rsp); .cfi_offset 3,-24; mov %esi,%ebx;"
+            "lea t(%rip),%rax; mov %edi,%edi; movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi;"
+            "1: mov 8(%rsp),%rbx; 2: add $24,%rsp; .cfi_def_cfa_offset 8; .cfi_restore 3; ret;"
+            ".section .rodata; t: .long 1b-t; .long 2b-t; .text"
+        ),
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DOUBTFUL)
+def test_what_is_right_unless_control_goes_a_doubtful_way_is_assumed(name: str, tmp_path: Path) -> None:
+    text, size = DOUBTFUL[name]
+    found = verified(text, tmp_path)
+    assert (found.mismatches, found.assumed, found.functions_proved) == ([], size, 0)
+    assert {why: size for why, size in found.reasons.items() if why not in {"padding", "data"}} == {
+        "doubtful-path": size
+    }
+
+
+@pytest.mark.parametrize(
+    ("restored", "call", "proved", "wrong"),
+    [(".cfi_restore 3;", "call g;", True, 0), ("", "", False, 6), (".cfi_restore 3;", "", True, 0)],
+)
+def test_a_way_that_fits_or_is_sure_leaves_no_doubt(
+    restored: str, call: str, proved: bool, wrong: int, tmp_path: Path
+) -> None:
+    found = verified(SAVES.format(restored=restored, call=call), tmp_path)
+    assert (found.proved == found.reached, found.assumed, found.wrong) == (proved, 0, wrong)
+
+
+def test_a_branch_that_cannot_be_leads_to_the_part_of_another_function(tmp_path: Path) -> None:
+    """As the label of an unreachable default, which is where the cold part of the next function begins."""
+    others = (
+        "part: .cfi_startproc; .cfi_def_cfa_offset 16; call g; add $8,%rsp; .cfi_def_cfa_offset 8; ret; .cfi_endproc;"
+        "parent: .cfi_startproc; sub $8,%rsp; .cfi_def_cfa_offset 16; jmp part; .cfi_endproc\n"
+    )
+    found = verified("cmp $5,%edi; ja part; ret", tmp_path, ".text\n" + others.replace(";", "\n") + HEAD)
+    assert (found.mismatches, found.reasons) == ([], {"doubtful-path": 10})
