@@ -49,7 +49,14 @@ def test_constants_are_read_where_there_are_no_section_headers(tmp_path: Path) -
     )
     verified(text, tmp_path)
     program = tmp_path / "program"
-    command = ["gcc", "-nostdlib", "-static-pie", "-Wl,-e,f,-z,separate-code,--eh-frame-hdr", "-o", program]
+    command: list[str | Path] = [
+        "gcc",
+        "-nostdlib",
+        "-static-pie",
+        "-Wl,-e,f,-z,separate-code,--eh-frame-hdr",
+        "-o",
+        program,
+    ]
     subprocess.run([*command, tmp_path / "f.o"], check=True)
     bare = tmp_path / "bare"
     data = bytearray(program.read_bytes())
