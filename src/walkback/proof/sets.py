@@ -133,6 +133,7 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None, careless: 
     keys = (keys * 2 + free) * 2 + signal
     distinct, numbers = _numbered(keys)
     rules: dict[int, list[Entry]] = {}
+    kept: dict[tuple[int, bool], list[Entry]] = {}
     sets: list[list[Entry]] = []
     for key in distinct[:_MOST_SETS].tolist():
         rest, other = divmod(key // 4, len(others))
@@ -142,7 +143,12 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None, careless: 
             continue
         if rule not in rules:
             rules[rule] = _of_rule(Rule.from_record(table.rules[rule]), table.machine)
-        entries = _with_kept(rules[rule], others[other], table.machine) if side is not None else rules[rule]
+        entries = rules[rule]
+        if side is not None:
+            outermost = entries[1][1] == UNDEFINED
+            if (other, outermost) not in kept:
+                kept[other, outermost] = _kept(others[other], table.machine, UNDEFINED if outermost else UNCHANGED)
+            entries = entries + kept[other, outermost]
         cfa = words[word]
         entries = entries if cfa is None else [cfa, *entries[1:]]
         sets.append(_without_kept(entries, table.machine) if key & 2 else entries)
@@ -231,14 +237,12 @@ def _of_rule(rule: Rule, machine: Machine) -> list[Entry]:
     ]
 
 
-def _with_kept(rules: list[Entry], others: list[Entry], machine: Machine) -> list[Entry]:
-    """A set with a claim on every register that calls keep: where nothing is said of one it is unchanged."""
-    found = {entry[0]: entry for entry in [*others, *rules]}
-    outermost = found[machine.ra][1] == UNDEFINED
-    other = UNDEFINED if outermost else UNCHANGED
-    kept = [found.get(one, _bare(one, other)) for one in KEPT[machine] if one != machine.fp]
+def _kept(others: list[Entry], machine: Machine, otherwise: int) -> list[Entry]:
+    """A claim on every register that calls keep, `otherwise` where nothing is said of one; and what else is saved."""
+    found = {entry[0]: entry for entry in others}
+    kept = [found.get(one, _bare(one, otherwise)) for one in KEPT[machine] if one != machine.fp]
     saved = [entry for entry in others if entry[0] not in {*KEPT[machine], machine.sp, machine.ra, machine.fp}]
-    return [*rules, *kept, *saved]
+    return kept + saved
 
 
 def _without_kept(entries: list[Entry], machine: Machine) -> list[Entry]:
