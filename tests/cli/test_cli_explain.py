@@ -137,8 +137,8 @@ def test_a_function_whose_fde_begins_behind_its_symbol_and_a_symbol_within_one(t
     for name in ("late", "inner", "0x5"):
         assert [row[0] for row in columns(path, name)] == [".text+0x4", ".text+0x5", ".text+0x6"]
     assert "1 function: 1 proved" in run("verify", "--function", "late", path).stdout.decode()
-    assert told(run("verify", "--explain", "bare", path)) == (1, f"{path}: there is no function bare with a table")
-    assert told(run("verify", "--function", "bare", path)) == (1, f"{path}: there is no function bare with a table")
+    assert told(run("verify", "--explain", "bare", path)) == (1, f"{path}: there is no function 'bare' with a table")
+    assert told(run("verify", "--function", "bare", path)) == (1, f"{path}: there is no function 'bare' with a table")
 
 
 HIDDEN = """
@@ -151,16 +151,16 @@ HIDDEN = """
 def test_a_name_that_is_not_there_is_one_line(wanted: str, object_file: Path, tmp_path: Path) -> None:
     assert told(run("verify", "--explain", wanted, object_file)) == (
         1,
-        f"{object_file}: there is no function {wanted} with a table",
+        f"{object_file}: there is no function {wanted!r} with a table",
     )
     archive = tmp_path / "some.a"
     subprocess.run(["ar", "rc", archive, object_file], check=True)
     assert told(run("verify", "--explain", wanted, archive)) == (
         1,
-        f"{archive}: there is no function {wanted} with a table",
+        f"{archive}: there is no function {wanted!r} with a table",
     )
     done = run("verify", "--explain", wanted, "--table", ".eh_frame", object_file)
-    assert told(done) == (1, f"{object_file}: there is no function {wanted} in the table .eh_frame")
+    assert told(done) == (1, f"{object_file}: there is no function {wanted!r} in the table .eh_frame")
     assert told(run("verify", "--explain", "0x1234", object_file)) == (
         1,
         f"{object_file}: no table describes code at 0x1234",

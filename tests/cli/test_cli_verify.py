@@ -83,7 +83,7 @@ def test_one_function_and_a_limit(object_file: Path) -> None:
     assert lines[-2] == "  and 1 more function"
     assert told(run("verify", "--function", "nothing", object_file)) == (
         1,
-        f"{object_file}: there is no function nothing with a table",
+        f"{object_file}: there is no function 'nothing' with a table",
     )
 
 

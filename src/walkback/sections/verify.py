@@ -306,7 +306,7 @@ def _nothing(table: str | None, function: str | None, *, is_code: bool = False) 
         return f"no table describes code at {function}"
     if function is not None:
         where = f"in the table {table}" if table is not None else "with a table"
-        return f"there is no function {function} {where}"
+        return f"there is no function {function!r} {where}"
     return f"there is {f'no table {table}' if table is not None else 'no .eh_frame, .debug_frame or .sframe section'}"
 
 
