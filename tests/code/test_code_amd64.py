@@ -223,4 +223,4 @@ def test_what_is_stored_at_a_place_takes_at_least_the_bytes_of_iced() -> None:
             size = iced.MemorySizeExt.size(use.memory_size)
             assert (row["effect"], row["width"] >= size) == (Effect.STORE, True), (code.hex(), str(one))
         compared += len(written)
-    assert compared > rounds(2_000, 80)
+    assert compared > rounds(1_000, 30)

@@ -16,6 +16,10 @@ SAVES = (
     "call h; mov 8(%rsp),%rbx; {restored} 2: nop; add $24,%rsp; .cfi_def_cfa_offset 8; ret; .cfi_def_cfa_offset 32;"
     ".cfi_restore 3; 1: {call} jmp 2b"
 )
+JUMPS = (
+    "mov %edi,%edi; lea t(%rip),%rax; movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 3: pop %rbx;"
+    ".cfi_restore 3; .cfi_def_cfa_offset 8; ret; .section .rodata; t: .long 3b-t, 3b-t; .text"
+)
 DOUBTFUL = {
     "a rule that was not restored, where only a call leads otherwise": (SAVES.format(restored="", call="call g;"), 6),
     "a call that does not come back, with other code behind it": (
@@ -41,16 +45,15 @@ DOUBTFUL = {
     ),
     "an index that is never out of bounds": (
         (
-            "test %esi,%esi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %esi,%ebx; cmp $5,%edi;"
-            "jbe 2f; .cfi_remember_state; .cfi_restore 3; .cfi_def_cfa_offset 8; 1: ret; 2: .cfi_restore_state;"
-            "pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; ret"
+            "test %esi,%esi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %esi,%ebx; cmp $1,%edi;"
+            "jbe 2f; .cfi_remember_state; .cfi_restore 3; .cfi_def_cfa_offset 8; 1: ret; 2: .cfi_restore_state;" + JUMPS
         ),
         1,
     ),
     "an index that is never out of bounds, with its branch there": (
         (
-            "test %esi,%esi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %esi,%ebx; cmp $5,%edi;"
-            "ja 1f; pop %rbx; .cfi_restore 3; .cfi_def_cfa_offset 8; ret; 1: ret"
+            "test %esi,%esi; je 1f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %esi,%ebx; cmp $1,%edi;"
+            "ja 1f;" + JUMPS.replace("ret;", "ret; 1: ret;")
         ),
         1,
     ),

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from walkback.base.arch import MACHINES, Machine
+from walkback.base.arch import Machine
 from walkback.base.arrays import Bools
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.base.oneline import OneLine
@@ -23,7 +23,7 @@ from walkback.dwarf.decoding import check_length, decode
 from walkback.dwarf.frames import Frames
 from walkback.dwarf.header import frame_place, last_entry
 from walkback.dwarf.rules import to_table
-from walkback.elf import ElfFile, Input, contents_of, elf_files, relocated
+from walkback.elf import ElfFile, Input, contents_of, elf_files, machine_of, relocated
 from walkback.elf import layout as elf_layout
 from walkback.elf.inputs import raise_first
 from walkback.table.spans import Spans
@@ -110,16 +110,6 @@ def in_code(elf: ElfFile, table: Spans) -> Bools:
     if elf.is_relocatable:
         return np.ones(len(table), np.bool_)
     return elf.is_code(table.range_start)
-
-
-def machine_of(elf: ElfFile) -> Machine:
-    """The machine of a file; another than those that SFrame knows is refused."""
-    for machine in MACHINES:
-        if machine.elf_machine == elf.machine:
-            return machine
-    known = ", ".join(machine.name for machine in MACHINES)
-    message = f"e_machine {elf.machine} is not supported; the machines are {known}"
-    raise UnreadableError(message, file=elf.name)
 
 
 def frame_sources(elf: ElfFile, *, section: str | None = None) -> Iterator[FrameSource]:

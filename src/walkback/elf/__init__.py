@@ -4,6 +4,8 @@ from walkback.elf.archive import Member, is_archive, members
 from walkback.elf.debugfiles import DEBUG_ROOTS, DebugLink, debug_data, debug_file, debug_link
 from walkback.elf.file import ElfFile, is_elf
 from walkback.elf.inputs import Input, contents_of, elf_files, one_elf
+from walkback.elf.loaded import LoadedAddresses, loaded_addresses
+from walkback.elf.machines import machine_of
 from walkback.elf.notes import Note
 from walkback.elf.opened import IN_MEMORY, Contents, OpenFile, in_pieces, is_stored, opened_file, read_file, whole
 from walkback.elf.relocated import Relocated, relocated
@@ -27,6 +29,7 @@ __all__ = [
     "DebugLink",
     "ElfFile",
     "Input",
+    "LoadedAddresses",
     "Member",
     "Note",
     "OpenFile",
@@ -41,6 +44,8 @@ __all__ = [
     "is_archive",
     "is_elf",
     "is_stored",
+    "loaded_addresses",
+    "machine_of",
     "members",
     "one_elf",
     "opened_file",

@@ -48,4 +48,6 @@ cdef class Code:
     cdef bint will_call(self, unsigned long long address) noexcept nogil
     cdef long long room(self, unsigned long long address) noexcept nogil
     cdef int filling(self, Py_ssize_t pos, Py_ssize_t end) noexcept nogil
+    cdef bint keeps(self, long long at, long long end, unsigned long long registers) noexcept nogil
+    cdef bint jumps_by_table(self, long long at, long long end) noexcept nogil
     cdef int padding(self, Py_ssize_t pos, Py_ssize_t end) noexcept nogil

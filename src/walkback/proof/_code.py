@@ -11,6 +11,7 @@ if cython.compiled:
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Flow
+    from cython.cimports.walkback.code.flags import keeps_flags
     from cython.cimports.walkback.code.machines import AARCH64, AMD64
     from cython.cimports.walkback.proof.values import Back
 else:
@@ -19,12 +20,17 @@ else:
     from walkback.code._instruction import Instruction
     from walkback.code.decoding import decode
     from walkback.code.effects import Flow
+    from walkback.code.flags import keeps_flags
     from walkback.code.machines import AARCH64, AMD64
     from walkback.proof.values import Back
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _FAR = cython.declare(cython.longlong, 1 << 40)
 _NOP_OF_AARCH64 = cython.declare(cython.uint, 0xD503201F)
+_BETWEEN = cython.declare(cython.longlong, 64)
+"""Bytes from a comparison to its branch."""
+_TO_JUMP = cython.declare(cython.int, 24)
+"""Instructions from the check of an index to the jump by a table."""
 _MOST_CALLED = cython.declare(cython.int, 64)
 """Functions that `reach` follows."""
 _LONGEST = cython.declare(cython.longlong, 1 << 16)
@@ -173,6 +179,32 @@ class Code:
         if after == self.named.shape[0]:
             return _FAR
         return cython.cast(cython.longlong, self.named[after] - address)
+
+    def keeps(self, at: cython.longlong, end: cython.longlong, registers: cython.ulonglong) -> cython.bint:
+        """Whether straight code from one place in the buffer to another changes neither flags nor some registers."""
+        if end - at > _BETWEEN:
+            return False
+        while at < end:
+            decode(self.machine, self.bytes, at, end, 0, self.one)
+            if self.one.flow == Flow.NEXT:
+                if self.one.changes() & registers or not keeps_flags(self.machine, self.bytes, at):
+                    return False
+            elif self.one.flow != Flow.BRANCH:
+                return False
+            at += self.one.length
+        return at == end
+
+    def jumps_by_table(self, at: cython.longlong, end: cython.longlong) -> cython.bint:
+        """Whether straight code from a place in the buffer on ends with a jump to an address that it loads."""
+        i: cython.int
+        for i in range(_TO_JUMP):
+            if at < 0 or at >= end:
+                return False
+            decode(self.machine, self.bytes, at, end, 0, self.one)
+            if self.one.flow != Flow.NEXT:
+                return self.one.flow == Flow.JUMP_INDIRECT
+            at += self.one.length
+        return False
 
     def padding(self, pos: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
         """How many bytes from a place in the buffer on fill the room between pieces of code; 0 if that is code."""

@@ -1,7 +1,9 @@
 # The C face of edges, for the walk along them.
 
+from walkback.base.growing cimport Growing
 from walkback.code._instruction cimport Instruction
 from walkback.proof._code cimport Code
+from walkback.proof._labels cimport Labels
 from walkback.proof._rows cimport Rows
 from walkback.proof._state cimport State
 from walkback.proof._unit cimport Unit
@@ -14,6 +16,7 @@ cdef class Edges:
     # The instruction that was read last
     cdef Instruction one
     cdef unsigned long long address
+    cdef long long pos
     cdef Instruction other
     # Of the ranges of the table
     cdef const unsigned char[::1] is_stub
@@ -28,9 +31,11 @@ cdef class Edges:
     # How many bytes of arguments are on the stack at calls, from where on
     cdef const unsigned long long[::1] pushed_from
     cdef const unsigned long long[::1] pushed
-    # Whether the last call may not come back, a jump was not understood, and instructions of the unit are marked
+    cdef Labels labels
+    # Whether the last call may not come back
     cdef bint doubt
-    cdef bint swept
+    # Where control goes with a frame on the stack, outside of the unit
+    cdef Growing framed
     # How many entries of tables were followed
     cdef long long followed
     # Whether the return address is lost where the function goes back
@@ -43,7 +48,8 @@ cdef class Edges:
     cdef int leave(self) noexcept nogil
     cdef int execute(self) noexcept nogil
     cdef bint branch(self) except -1 nogil
-    cdef int doubt_ends(self, long long place) noexcept nogil
+    cdef bint is_compared(self) noexcept nogil
+    cdef int leave_for(self, unsigned long long address) except -1 nogil
     cdef int lead_to(self, unsigned long long address, bint is_sure) except -1 nogil
     cdef int come_to(self, long long place, bint is_sure) except -1 nogil
     cdef bint call(self) except -1 nogil
@@ -53,5 +59,3 @@ cdef class Edges:
     cdef long long taken_off(self) noexcept nogil
     cdef int jump(self) except -1 nogil
     cdef bint follow_table(self, int number, bint is_relative) except -1 nogil
-    cdef bint can_begin(self, long long place) noexcept nogil
-    cdef int sweep(self) noexcept nogil

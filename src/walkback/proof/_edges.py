@@ -5,12 +5,14 @@ import cython
 from walkback.base.bits import WORD
 
 if cython.compiled:
+    from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.base.searching import last
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Condition, Effect, Flow
     from cython.cimports.walkback.code.machines import AARCH64, AMD64, S390X
     from cython.cimports.walkback.proof._effects import added, apply, assume, table_entry
+    from cython.cimports.walkback.proof._labels import Labels
     from cython.cimports.walkback.proof.packed import (
         ID_MASK,
         ID_SHIFT,
@@ -21,14 +23,16 @@ if cython.compiled:
         made,
         moved,
     )
-    from cython.cimports.walkback.proof.values import AWAY, LEFT, Known, Trust, Verdict
+    from cython.cimports.walkback.proof.values import AWAY, LABEL, LEFT, Known, Trust, Verdict
 else:
+    from walkback.base.growing import Growing
     from walkback.base.searching import last
     from walkback.code._instruction import Instruction
     from walkback.code.decoding import decode
     from walkback.code.effects import Condition, Effect, Flow
     from walkback.code.machines import AARCH64, AMD64, S390X
     from walkback.proof._effects import added, apply, assume, table_entry
+    from walkback.proof._labels import Labels
     from walkback.proof.packed import (
         ID_MASK,
         ID_SHIFT,
@@ -39,7 +43,7 @@ else:
         made,
         moved,
     )
-    from walkback.proof.values import AWAY, LEFT, Known, Trust, Verdict
+    from walkback.proof.values import AWAY, LABEL, LEFT, Known, Trust, Verdict
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _PATTERN = cython.declare(cython.uchar, 6)
@@ -52,11 +56,11 @@ _OPPOSITE = memoryview(bytes([0, 2, 1, 6, 5, 4, 3]))
 """The `Condition` that holds where each does not."""
 _SHORT = cython.declare(cython.longlong, 64)
 """Bytes of a function that is followed where it is called."""
-_BEGINS = cython.declare(cython.uchar, 1)
-_LABEL = cython.declare(cython.uchar, 2)
-"""An instruction begins at a place; and something jumps there, or the one before does not go on, or may not."""
 _FOLLOWED = cython.declare(cython.longlong, 64)
 """Entries of tables that are followed for each byte of a unit, on average."""
+_FRAMED = cython.declare(cython.Py_ssize_t, 1 << 20)
+"""Addresses in other ranges that are noted."""
+_ONE = cython.declare(cython.ulonglong, 1)
 _PUSHED = cython.declare(cython.ulonglong, 1 << 20)
 """Bytes of arguments at most of a call."""
 
@@ -69,6 +73,8 @@ class Edges:
     def __init__(self, code, state, unit, rows, ranges):
         self.code, self.state, self.unit, self.rows = code, state, unit, rows
         self.one, self.other = Instruction(), Instruction()
+        self.framed = Growing(1)
+        self.labels = Labels(code, unit)
         self.is_stub, self.is_target = memoryview(ranges.is_stub), memoryview(ranges.is_target)
         self.pad_first = memoryview(ranges.pad_first)
         self.pad_start, self.pad_end, self.pad_place = (memoryview(column.copy()) for column in ranges.pads.T)
@@ -77,7 +83,8 @@ class Edges:
 
     def clear(self) -> cython.int:
         """Begin with another unit."""
-        self.swept = self.doubt = self.astray = False
+        self.labels.clear()
+        self.doubt = self.astray = False
         self.followed = 0
         self.caught = 0
         return 0
@@ -86,8 +93,8 @@ class Edges:
         """Read the instruction at a place of the range where the walk is; returns its `Flow`."""
         with cython.boundscheck(False):
             self.address = self.unit.address[self.unit.member] + cython.cast(cython.ulonglong, place - self.unit.begin)
-        pos: cython.longlong = self.unit.code_at + place
-        decode(self.code.machine, self.code.bytes, pos, self.unit.code_at + self.unit.end, self.address, self.one)
+        self.pos = self.unit.code_at + place
+        decode(self.code.machine, self.code.bytes, self.pos, self.unit.code_at + self.unit.end, self.address, self.one)
         return self.one.flow
 
     def step(self) -> cython.bint:
@@ -100,6 +107,8 @@ class Edges:
             return self.is_stub[self.unit.number] != 0  # one that is not bound yet jumps to what is behind its jump
         if self.one.effect or self.one.clobbers:
             apply(self.state, self.one, self.address)
+            if self.one.effect == Effect.COMPARE or self.one.effect == Effect.COMPARE_CONSTANT:
+                self.state.compared_at = self.pos + self.one.length
             if self.state.changed:
                 place: cython.longlong = self.state.get(self.state.sp)
                 kind: cython.int = place & KIND_MASK
@@ -162,20 +171,28 @@ class Edges:
         """
         condition: cython.int = self.one.condition
         self.unit.trust = Trust.FULL
-        if not condition or not self.state.compared:
+        is_bound: cython.bint = self.state.compared == Effect.COMPARE_CONSTANT
+        if not self.state.compared or condition < Condition.EQUAL or (is_bound and condition < Condition.ABOVE):
             self.lead_to(self.one.target, True)
             return True
-        is_bound: cython.bint = self.state.compared == Effect.COMPARE_CONSTANT
+        if not self.is_compared():
+            self.lead_to(self.one.target, True)
+            return True
         is_out: cython.bint = is_bound and (condition == Condition.ABOVE or condition == Condition.ABOVE_EQUAL)
+        is_in: cython.bint = is_bound and (condition == Condition.BELOW or condition == Condition.BELOW_EQUAL)
+        end: cython.longlong = self.unit.code_at + self.unit.end
+        is_out = is_out and self.code.jumps_by_table(self.pos + self.one.length, end)
+        is_in = is_in and self.code.jumps_by_table(self.code.place(self.one.target), end)
+        if is_bound and not is_out and not is_in:
+            self.lead_to(self.one.target, True)
+            return True
         value: cython.longlong = self.state.values[self.state.sp]
         register: cython.int = self.state.bound_register
         bound: cython.longlong = self.state.bound
         if assume(self.state, condition):
-            if is_out:
-                self.doubt_ends(self.unit.place_of(self.one.target))
             self.lead_to(self.one.target, not is_out)
             self.unit.trust = Trust.FULL
-        if is_bound and (condition == Condition.BELOW or condition == Condition.BELOW_EQUAL):
+        if is_in:
             self.unit.trust = Trust.SOME
         if self.state.values[self.state.sp] != value:
             self.state.set(self.state.sp, value)
@@ -183,17 +200,24 @@ class Edges:
         self.state.bound = bound
         return assume(self.state, _OPPOSITE[condition])
 
-    def doubt_ends(self, place: cython.longlong) -> cython.int:
-        """The label of what a switch never takes may be at the end of a function, and so where another range begins."""
-        if place >= 0 and not self.unit.begin <= place < self.unit.end:
-            if self.unit.base[self.unit.member_of(place)] == place:
-                self.unit.trust = Trust.LEAST
-        return 0
+    def is_compared(self) -> cython.bint:
+        """Whether this branch is for what was compared: neither flags nor registers changed since."""
+        compared: cython.ulonglong = _ONE << self.state.compared_first
+        if self.state.compared == Effect.COMPARE and self.state.compared_second >= 0:
+            compared |= _ONE << self.state.compared_second
+        return self.code.keeps(self.state.compared_at, self.pos, compared)
 
     def lead_to(self, address: cython.ulonglong, is_sure: cython.bint) -> cython.int:
         """Go to an address; one outside of the unit is another function, or nothing."""
         place: cython.longlong = self.unit.place_of(address)
-        return self.come_to(place, is_sure) if place >= 0 else self.leave()
+        return self.come_to(place, is_sure) if place >= 0 else self.leave_for(address)
+
+    def leave_for(self, address: cython.ulonglong) -> cython.int:
+        """Control goes to another range: to a function, unless there is more on the stack than a call leaves there."""
+        kept: cython.longlong = made(Known.CFA, 0, -self.state.entry_offset)
+        if self.state.get(self.state.sp) != kept and not self.unit.assumed and self.framed.used < _FRAMED:
+            self.framed.add(address)
+        return self.leave()
 
     def come_to(self, place: cython.longlong, is_sure: cython.bint) -> cython.int:
         """Go to a place; on a way that may not be one, or into another range, if the state fits there.
@@ -331,7 +355,8 @@ class Edges:
         width: cython.int = cython.cast(cython.int, abs(self.state.tables[number, 1]))
         limit: cython.longlong = self.state.tables[number, 2]
         counted: cython.bint = 0 < limit <= _ENTRIES
-        limit = min(limit if counted else _ENTRIES, self.code.room(address) // width)
+        if not counted:
+            limit = min(_ENTRIES, self.code.room(address) // width)
         # Code that was not optimized loads the entry without its sign, and extends it afterwards.
         signed: cython.bint = self.state.tables[number, 1] < 0 or (is_relative and width == 4)
         entry: cython.longlong
@@ -349,9 +374,8 @@ class Edges:
             if is_relative:
                 entry = entry * self.state.tables[number, 4] + self.state.tables[number, 3]
             place = self.unit.place_of(cython.cast(cython.ulonglong, entry))
-            if place >= 0 and (counted or self.can_begin(place)):
-                self.doubt_ends(place)
-                is_label: cython.bint = counted or self.unit.begins[place] == _LABEL
+            if place >= 0 and (counted or self.labels.begins_at(place)):
+                is_label: cython.bint = counted or self.labels.begins[place] == LABEL
                 self.come_to(place, counted) if is_label else self.unit.put_off(place)
                 self.unit.trust = Trust.FULL
             elif not counted and (place >= 0 or not self.unit.is_described(cython.cast(cython.ulonglong, entry) - 1)):
@@ -360,37 +384,3 @@ class Edges:
                 self.leave()  # the part of a function, or another one
             i += 1
         return i > 0
-
-    def can_begin(self, place: cython.longlong) -> cython.bint:
-        """Whether an instruction begins at a place if the code is read from one end to the other."""
-        if not self.swept:
-            self.sweep()
-            self.swept = True
-        with cython.boundscheck(False):
-            return self.unit.begins[place] != 0
-
-    def sweep(self) -> cython.int:
-        """Mark where instructions begin, and which of them are labels.
-
-        Behind a table whose length is not known are bytes that are no entries: they lead to any instruction.
-        """
-        i: cython.Py_ssize_t
-        number: cython.longlong
-        place: cython.longlong
-        pos: cython.longlong
-        mark: cython.uchar
-        with cython.boundscheck(False):
-            for i in range(cython.cast(cython.Py_ssize_t, self.unit.total)):
-                self.unit.begins[i] = 0
-            for i in range(self.unit.count):
-                number = self.unit.members[self.unit.first + i]
-                place = self.unit.base[i]
-                pos = self.unit.pos[number] - place
-                mark = _LABEL
-                while place < self.unit.base[i + 1]:
-                    is_target: cython.bint = self.code.targets[(pos + place) >> 3] >> ((pos + place) & 7) & 1
-                    self.unit.begins[place] = _LABEL if is_target else mark
-                    decode(self.code.machine, self.code.bytes, pos + place, pos + self.unit.base[i + 1], 0, self.other)
-                    place += self.other.length
-                    mark = _BEGINS if self.other.flow == Flow.NEXT or self.other.flow == Flow.BRANCH else _LABEL
-        return 0

@@ -167,8 +167,11 @@ def added(state: State, one: Instruction) -> cython.longlong:
     if value & KIND_MASK == Known.PLACE_OF_TABLE and one.signed:
         # The entry was loaded without its sign, and is extended where it is added.
         number: cython.int = (value >> ID_SHIFT) & ID_MASK
-        if state.tables[number, 1] > 0 and one.width <= state.tables[number, 1]:
-            state.tables[number, 1] = -state.tables[number, 1]
+        width: cython.longlong = state.tables[number, 1]
+        if width > 0 and one.width <= width:
+            return _of_table(
+                state, Known.PLACE_OF_TABLE, number, -width, state.tables[number, 3], state.tables[number, 4]
+            )
     return value
 
 
@@ -181,9 +184,7 @@ def with_entry(state: State, base: cython.longlong, index: cython.longlong, scal
     other: cython.int = index & KIND_MASK
     if kind == Known.CONSTANT and other == Known.ENTRY_OF_TABLE:
         number: cython.int = (index >> ID_SHIFT) & ID_MASK
-        state.tables[number, 3] = base >> OFFSET_SHIFT
-        state.tables[number, 4] = scale
-        return made(Known.PLACE_OF_TABLE, number, 0)
+        return _of_table(state, Known.PLACE_OF_TABLE, number, state.tables[number, 1], base >> OFFSET_SHIFT, scale)
     if is_on_stack(kind) or is_on_stack(other):
         return Known.STACK
     return Known.ANY if kind == Known.ANY or other == Known.ANY else Known.OTHER
@@ -207,34 +208,63 @@ def table_entry(state: State, one: Instruction) -> cython.longlong:
         is_table = True
     if not is_table:
         return Known.OTHER
-    number: cython.int = _table(state, address, one.width, one.signed)
-    if number < 0:
-        return Known.OTHER
-    with cython.boundscheck(False):
-        if state.is_bounded(register) and state.bound > state.tables[number, 2]:
-            state.tables[number, 2] = state.bound
-    return made(Known.ENTRY_OF_TABLE, number, 0)
+    width: cython.longlong = -one.width if one.signed else one.width
+    bound: cython.longlong = state.bound if state.is_bounded(register) else NO_BOUND
+    number: cython.int = _table(state, address, width, bound, 0, 1)
+    return made(Known.ENTRY_OF_TABLE, number, 0) if number >= 0 else Known.OTHER
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _table(state: State, address: cython.longlong, width: cython.int, signed: cython.bint) -> cython.int:
-    """The number of a table: its address, its width with the sign, its bound, what counts from, and the scale."""
+def _of_table(
+    state: State,
+    kind: cython.int,
+    number: cython.int,
+    width: cython.longlong,
+    base: cython.longlong,
+    scale: cython.longlong,
+) -> cython.longlong:
+    """A value of a table that is used with another width, base or scale."""
+    other: cython.int = _table(state, state.tables[number, 0], width, state.tables[number, 2], base, scale)
+    return made(kind, other, 0) if other >= 0 else Known.OTHER
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _table(
+    state: State,
+    address: cython.longlong,
+    width: cython.longlong,
+    bound: cython.longlong,
+    base: cython.longlong,
+    scale: cython.longlong,
+) -> cython.int:
+    """The number of a use of a table: its address, the width of entries with the sign, the bound, the base, the scale.
+
+    It is -1 if there are too many.
+    """
     i: cython.int
-    shape: cython.longlong = -width if signed else width
-    for i in range(state.table_count):
-        if state.tables[i, 0] == address and state.tables[i, 1] == shape:
-            return i
-    if state.table_count == state.tables.shape[0]:
-        return -1
-    i = state.table_count
-    state.tables[i, 0] = address
-    state.tables[i, 1] = shape
-    state.tables[i, 2] = NO_BOUND
-    state.tables[i, 3] = 0
-    state.tables[i, 4] = 1
-    state.table_count += 1
+    with cython.boundscheck(False):
+        for i in range(state.table_count):
+            if (
+                state.tables[i, 0] == address
+                and state.tables[i, 1] == width
+                and state.tables[i, 2] == bound
+                and state.tables[i, 3] == base
+                and state.tables[i, 4] == scale
+            ):
+                return i
+        if state.table_count == state.tables.shape[0]:
+            return -1
+        i = state.table_count
+        state.tables[i, 0] = address
+        state.tables[i, 1] = width
+        state.tables[i, 2] = bound
+        state.tables[i, 3] = base
+        state.tables[i, 4] = scale
+        state.table_count += 1
     return i
 
 
@@ -243,7 +273,9 @@ def _table(state: State, address: cython.longlong, width: cython.int, signed: cy
 @cython.exceptval(check=False)
 def _compare(state: State, one: Instruction) -> cython.int:
     """Remember what was compared."""
-    state.compared = 0 if one.signed and one.effect == Effect.COMPARE_CONSTANT else one.effect
+    is_of_stack: cython.bint = one.first == state.sp or one.second == state.sp
+    is_kept: cython.bint = is_of_stack if one.effect == Effect.COMPARE else not one.signed
+    state.compared = one.effect if is_kept else 0
     state.compared_first = one.first
     state.compared_second = one.second
     state.compared_number = one.offset

@@ -30,5 +30,6 @@ cdef class Rows:
     cdef long long find(self, long long place) noexcept nogil
     cdef int judge(self, long long place) noexcept nogil
     cdef int record(self, long long place, bint is_call) noexcept nogil
+    cdef int record_return(self, long long place, long long last) noexcept nogil
     cdef int record_chain(self, long long place, bint is_call) noexcept nogil
     cdef bint suppose(self, long long place) noexcept nogil

@@ -85,6 +85,16 @@ class Rows:
             self.unit.what[place] = self.cause
         return 0
 
+    def record_return(self, place: cython.longlong, last: cython.longlong) -> cython.int:
+        """Judge the row of the last byte of a call too, which holds while what it called runs."""
+        if self.chain < 0 and place < self.until <= last and self.judge(last) == Verdict.WRONG:
+            with cython.boundscheck(False):
+                self.unit.verdict[place] = Verdict.UNKNOWN if self.unit.assumed else Verdict.WRONG
+                self.unit.what[place] = (
+                    Why.ASSUMPTION if self.unit.assumed else cython.cast(cython.uchar, self.claims.what)
+                )
+        return 0
+
     def record_chain(self, place: cython.longlong, is_call: cython.bint) -> cython.int:
         """Keep what the frame pointer is."""
         found: cython.int = Chain.BROKEN

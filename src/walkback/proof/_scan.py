@@ -11,7 +11,6 @@ from walkback.base.views import takes_views
 
 if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
-    from cython.cimports.walkback.base.searching import last
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Effect, Flow
@@ -21,7 +20,6 @@ if cython.compiled:
     from cython.cimports.walkback.proof.values import Way
 else:
     from walkback.base.growing import Growing
-    from walkback.base.searching import last
     from walkback.code._instruction import Instruction
     from walkback.code.decoding import decode
     from walkback.code.effects import Effect, Flow
@@ -54,7 +52,7 @@ class Scan(NamedTuple):
     That is 0 where padding or nothing is there.
     """
     called: Bools
-    """Which of the wanted addresses are called."""
+    """Which ranges are called."""
     taken: Bools
     """Which of them the code names."""
     named: U64
@@ -65,27 +63,32 @@ class Scan(NamedTuple):
     """For each two bytes of the image the instruction `in_brief` that begins there."""
 
 
-def scan(code, image, ranges, wanted, sp):
-    """Look at all ranges; `wanted` are sorted addresses; the scan finds out which of them are called."""
+def scan(code, image, ranges, sp):
+    """Look at all ranges."""
     targets, brief = np.zeros(len(image.data) // 8 + 1, np.uint8), np.zeros(len(image.data) // 2 + 1, np.uint16)
     returns = np.zeros(len(ranges.start), np.uint8)
-    called, taken = np.zeros(len(wanted), np.uint8), np.zeros(len(wanted), np.uint8)
+    called, taken = np.zeros_like(targets), np.zeros_like(targets)
     written, kept = np.zeros(len(ranges.start), np.uint64), np.zeros(len(ranges.start), np.uint64)
     ways, calls, named = Growing(3), Growing(2), Growing(1)
     starts = np.zeros_like(targets)
     np.bitwise_or.at(starts, ranges.pos >> 3, (1 << (ranges.pos & 7)).astype(np.uint8))
     parts = ranges.start, ranges.size, ranges.pos, starts
-    _scan(code, *parts, wanted, sp, returns, written, kept, called, taken, ways, calls, named, targets, brief)
+    _scan(code, *parts, sp, returns, written, kept, called, taken, ways, calls, named, targets, brief)
     found = (
         returns.astype(np.bool_),
         written,
         kept,
         ways.rows(),
         calls.rows(),
-        called.astype(np.bool_),
-        taken.astype(np.bool_),
+        _bits(called, ranges.pos),
+        _bits(taken, ranges.pos),
     )
     return Scan(*found, np.sort(named.rows().ravel()), targets, brief)
+
+
+def _bits(bits, places):
+    """Those of places in the image."""
+    return (bits[places >> 3] >> (places & 7).astype(np.uint8) & 1).astype(np.bool_)
 
 
 @takes_views
@@ -95,7 +98,6 @@ def _scan(
     size: cython.const[cython.longlong][::1],
     pos: cython.const[cython.longlong][::1],
     starts: cython.const[cython.uchar][::1],
-    wanted: cython.const[cython.ulonglong][::1],
     sp: cython.int,
     returns: cython.uchar[::1],
     written: cython.ulonglong[::1],
@@ -123,7 +125,7 @@ def _scan(
             stored: cython.ulonglong = 0
             call: cython.ulonglong = 0
             """The target of the call that came last, while nothing but padding came since."""
-            goes_on: cython.bint = False
+            goes_on: cython.bint = True
             ends: cython.bint = False
             while place < end:
                 decode(code.machine, code.bytes, place, end, away + place, one)
@@ -144,7 +146,9 @@ def _scan(
                     if address and code.is_data(address):
                         named.add(address)
                     elif address:
-                        mark(wanted, taken, address)
+                        at = code.place(address)
+                        if at >= 0:
+                            taken[at >> 3] |= 1 << (at & 7)
                 at = place
                 place += one.length
                 if one.flow == Flow.NEXT or one.flow == Flow.SYSTEM or one.flow == Flow.BAD:
@@ -161,8 +165,9 @@ def _scan(
                     returns[i] = 1
                 elif one.flow == Flow.CALL:
                     call = one.target
-                    mark(wanted, called, one.target)
                     at = code.place(call)
+                    if at >= 0:
+                        called[at >> 3] |= 1 << (at & 7)
                     if at < 0 or not starts[at >> 3] >> (at & 7) & 1:
                         calls.add(call, 0 if place >= end or code.padding(place, end) else place)
                 elif one.flow == Flow.JUMP or one.flow == Flow.BRANCH:
@@ -172,7 +177,7 @@ def _scan(
                     at = code.place(one.target)
                     if at >= 0:
                         targets[at >> 3] |= 1 << (at & 7)
-            written[i] = changed
+            written[i] = _ALL if goes_on and not call else changed
             kept[i] = stored
             if call:
                 ways.add(i, call, Way.LAST_CALL)
@@ -216,17 +221,3 @@ def constant(one: Instruction, in_two: cython.bint, constants: cython.longlong[:
         address += constants[one.base & 63]
         constants[one.base & 63] = 0
     return cython.cast(cython.ulonglong, address) if address > _LOWEST else 0
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def mark(
-    wanted: cython.const[cython.ulonglong][::1], called: cython.uchar[::1], address: cython.ulonglong
-) -> cython.int:
-    """Mark an address if it is one of those wanted."""
-    number: cython.Py_ssize_t = last(wanted, wanted.shape[0], address)
-    if number >= 0 and wanted[number] == address:
-        called[number] = 1
-    return 0

@@ -31,6 +31,8 @@ cdef class State:
     cdef bint stirred
     # The last comparison, and what it says of an index
     cdef int compared
+    # Behind the comparison, in the image
+    cdef long long compared_at
     cdef int compared_first
     cdef int compared_second
     cdef long long compared_number

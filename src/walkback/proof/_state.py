@@ -94,6 +94,7 @@ class State:
         self.lost = False
         self.changed = self.stirred = True
         self.compared = 0
+        self.compared_at = 0
         self.bound_register = self.copied = self.copy = NONE
         self.bound = NO_BOUND
         if self.ra == _RETURN:

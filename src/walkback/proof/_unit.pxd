@@ -41,7 +41,6 @@ cdef class Unit:
     cdef unsigned char[::1] length
     cdef unsigned char[::1] verdict
     cdef unsigned char[::1] what
-    cdef unsigned char[::1] begins
     cdef unsigned char[::1] first_verdict
     cdef unsigned char[::1] first_what
     # Blocks

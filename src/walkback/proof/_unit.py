@@ -62,7 +62,6 @@ class Unit:
             self.length = memoryview(np.zeros(size, np.uint8))
             self.verdict = memoryview(np.zeros(size, np.uint8))
             self.what = memoryview(np.zeros(size, np.uint8))
-            self.begins = memoryview(np.zeros(size, np.uint8))
             self.first_verdict = memoryview(np.zeros(size, np.uint8))
             self.first_what = memoryview(np.zeros(size, np.uint8))
         return 0
@@ -262,7 +261,9 @@ class Unit:
             # What is known goes before what was assumed.
             self.renew(block)
             self.enqueue(block)
-        elif self.block_assumed[block] or not self.assumed:
+        elif self.assumed and not self.block_assumed[block] and not self.takes_all:
+            self.doubts.add(place, self.keep(), self.source, Trust.LEAST)  # what was assumed is no surer
+        else:
             if join(self.state, self.arena, cython.cast(cython.Py_ssize_t, self.block_state[block])):
                 self.enqueue(block)
             if self.trust < self.block_trust[block]:

@@ -42,6 +42,10 @@ class Walk:
         self.is_unprovable = memoryview(ranges.is_unprovable)
         self.stubs = memoryview(ranges.stubs)
 
+    def led_to(self):
+        """The addresses that control goes to with a frame on the stack, outside of the units."""
+        return self.edges.framed.rows().ravel()
+
     def run(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
         """Walk through a unit; returns False if it is too large or has too many ways."""
         if not self.follow(first, end):
@@ -175,6 +179,8 @@ class Walk:
                 else:  # nothing changed, neither in the state nor in the table
                     self.unit.verdict[place] = self.rows.said
                     self.unit.what[place] = self.rows.cause
+                if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
+                    self.rows.record_return(place, place + length - 1)
                 if brief:
                     length = self.state.skim(brief)
                     if length:
@@ -201,9 +207,9 @@ class Walk:
         place: cython.longlong = self.unit.place_of(
             self.unit.address[self.unit.member] + cython.cast(cython.ulonglong, size)
         )
-        self.edges.leave()
         if place < 0:
-            return 0
+            return self.edges.leave_for(self.unit.address[self.unit.member] + cython.cast(cython.ulonglong, size))
+        self.edges.leave()
         self.unit.enter(place)
         if self.rows.judge(place) == Verdict.WRONG:
             return self.unit.put_off(place)
@@ -241,8 +247,7 @@ class Walk:
                 if not any_left:
                     self.unit.note_verdicts()
                     any_left = True
-                if self.unit.first_verdict[self.unit.doubts.numbers[i]] == Verdict.PROVED:
-                    self.unit.take(i)
+                self.unit.take(i)
             i += self.unit.doubts.width
         self.steps = 0
         self.unit.takes_all = True

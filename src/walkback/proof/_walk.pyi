@@ -1,4 +1,4 @@
-from walkback.base.arrays import I64
+from walkback.base.arrays import I64, U64
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
 from walkback.proof._state import State
@@ -8,3 +8,4 @@ class Walk:
     def __init__(
         self, code: Code, claims: Claims, state: State, ranges: Ranges, members: I64, chain: int = -1
     ) -> None: ...
+    def led_to(self) -> U64: ...

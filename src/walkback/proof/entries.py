@@ -13,10 +13,11 @@ from walkback.base.arrays import U64, Bools, are_among
 from walkback.base.errors import WalkbackError
 from walkback.elf import ElfFile, layout
 from walkback.elf.dynamic import dynamic_entries
+from walkback.proof.image import Image
 from walkback.proof.ranges import Ranges, range_at
 from walkback.proof.sets import ClaimSets
 from walkback.proof.silent import OWN_CONVENTION
-from walkback.proof.values import CFA_BASE, CFA_TARGET, UNCALLED
+from walkback.proof.values import CFA_BASE, CFA_TARGET, UNCALLED, Way
 
 _PART = re.compile(r"\.(cold|warm)(\.\d+)?$")
 """The name of a part of a function, as compilers and BOLT give it."""
@@ -40,8 +41,15 @@ def find_entries(
 
     So is a range that no other leads to, if it begins as functions do and its address is taken, among `taken` or in
     data: else it may be a part to which a table of jumps leads. Those with rules of their own are none.
+
+    What others only jump to may be a part of a function, though its first row is that of an entry.
     """
     is_called = are_among(ranges.start, called)
+    led = are_among(ranges.start, ways[ways[:, 2] != Way.LAST_CALL, 1])
+    parts = (ranges.is_entry != 0) & led & ~is_called & ~are_among(ranges.start, named) & (ranges.is_stub == 0)
+    if not elf.is_relocatable:
+        parts[parts] = ~are_among(ranges.start[parts], np.concatenate((taken, _pointers(elf, ranges.start[parts]))))
+    ranges.may_be_part[:] = parts
     alone = _is_alone(ranges, ways, machine)
     if not elf.is_relocatable:
         alone[alone] = are_among(ranges.start[alone], np.concatenate((taken, _pointers(elf, ranges.start[alone]))))
@@ -53,6 +61,26 @@ def find_entries(
             continue
         if is_called[row] or not (is_loader or _begins_within(ranges, row, sets, machine, is_named=bool(name))):
             ranges.is_entry[row] = 1 if is_called[row] else UNCALLED
+
+
+def function_symbols(elf: ElfFile, image: Image, ways: U64) -> U64:
+    """The addresses of functions by their symbols: of those of one file only, where nothing jumps to.
+
+    Parts of functions have symbols too, and are jumped to.
+    """
+    found = [np.zeros(0, np.uint64)]
+    for index in elf.sections_of_type(layout.SHT_SYMTAB) + elf.sections_of_type(layout.SHT_DYNSYM):
+        symbols = elf.symbols(index)
+        section, kind = symbols["section"], symbols["info"] & 15
+        chosen = (section != layout.SHN_UNDEF) & ((kind == layout.STT_FUNC) | (kind == layout.STT_GNU_IFUNC))
+        if elf.is_relocatable:
+            chosen &= section < len(elf.sections)
+        else:
+            chosen &= symbols["size"] > 0  # an empty function may stand where a part of another begins
+        address = image.addresses(symbols["value"][chosen].astype(np.uint64), section[chosen].astype(np.int32))
+        is_local = symbols["info"][chosen] >> 4 == layout.STB_LOCAL
+        found.append(address[~(is_local & are_among(address, ways[:, 1]))])
+    return np.unique(np.concatenate(found))
 
 
 def _is_alone(ranges: Ranges, ways: U64, machine: Machine) -> Bools:
@@ -102,6 +130,8 @@ def _begins_within(ranges: Ranges, row: int, sets: ClaimSets, machine: Machine, 
 
     One without a name may begin with registers saved, as a part of a function.
     """
+    if not ranges.rows[row]:
+        return False
     first = int(ranges.row_claims[ranges.first_row[row]])
     entries = np.arange(sets.first[first], sets.first[first + 1])
     loaded, is_return = sets.depth[entries] > 0, sets.target[entries] == machine.ra

@@ -12,15 +12,11 @@ import numpy as np
 
 from walkback.base.arch import MACHINES, ByteOrder
 from walkback.base.arrays import I32, I64, U8, U64
-from walkback.base.errors import WalkbackError
 from walkback.code.decoding import SLACK
-from walkback.dwarf.files import machine_of
-from walkback.elf import ElfFile, layout
+from walkback.elf import ElfFile, layout, loaded_addresses, machine_of
 from walkback.elf.opened import copy_into
 from walkback.proof.relocate import relocate
 
-_RELATIVE = {layout.EM_X86_64: 8, layout.EM_AARCH64: 1027, layout.EM_S390: 12}
-"""The relocation that adds the address at which a file is loaded."""
 _TABLES = re.compile(r".*rodata|\.data\.rel\.ro")
 """The names of sections that have tables of jumps begin so; BOLT has `.bolt.org.rodata`, a kernel `.init.rodata`."""
 _WORDS = 1 << 64
@@ -95,7 +91,9 @@ def image_of(elf: ElfFile) -> Image:
         bool(elf.sections_named("__bug_table")),
     )
     if not elf.is_relocatable:
-        _load(elf, image)
+        words = loaded_addresses(elf)  # tables of jumps are made of them
+        for part, place in zip(parts, pos.tolist(), strict=True):
+            words.write(data[place : place + part.size], part.address, elf.byteorder)
     return image
 
 
@@ -135,7 +133,8 @@ def _relocatable_parts(elf: ElfFile, base: U64) -> Iterator[_Part]:
     for number in range(1, len(elf.sections)):
         base[number] = address
         if int(elf.sections["flags"][number]) & layout.SHF_ALLOC:
-            size = int(elf.sections["size"][number])
+            # A section that is compressed has another size than its header says.
+            size = len(elf.section_data(number)) if number in wanted else int(elf.sections["size"][number])
             address += ((size if number in wanted else min(size, _LARGEST)) // _ALIGNMENT + 2) * _ALIGNMENT
     base[-1] = address  # where symbols are that the file does not define
 
@@ -143,7 +142,6 @@ def _relocatable_parts(elf: ElfFile, base: U64) -> Iterator[_Part]:
         room[:] = relocate(elf, number, base)
 
     for number, is_code in wanted.items():
-        # Read here, as a section that is compressed has another size than its header says; the file keeps it.
         yield _Part(int(base[number]), len(elf.section_data(number)), is_code, partial(fill, number))
 
 
@@ -156,24 +154,3 @@ def _wanted(elf: ElfFile) -> Iterator[tuple[int, bool]]:
         is_code = bool(header["flags"] & layout.SHF_EXECINSTR)
         if is_code or _TABLES.match(elf.section_name(number)):
             yield number, is_code
-
-
-def _load(elf: ElfFile, image: Image) -> None:
-    """Write the addresses that the loader writes, for a file that is loaded at 0: tables of jumps are made of them."""
-    kind = _RELATIVE.get(elf.machine)
-    for number in elf.sections_of_type(layout.SHT_RELA):
-        if not elf.sections["flags"][number] & layout.SHF_ALLOC:
-            continue
-        try:
-            table = elf.entries(number, layout.RELA, keep=False)
-        except WalkbackError:
-            continue
-        chosen = table["info"] & np.uint64(0xFFFFFFFF) == kind
-        offset, addend = table["offset"][chosen].astype(np.uint64), table["addend"][chosen].astype(np.int64)
-        part = (np.searchsorted(image.start, offset, "right").astype(np.int64) - 1).clip(min=0)
-        inside = (offset >= image.start[part]) & (offset + np.uint64(8) <= image.end[part]) if len(image.start) else []
-        place = (image.pos[part] + (offset - image.start[part]).astype(np.int64))[inside]
-        order = "<" if elf.byteorder == "little" else ">"
-        values = addend[inside].astype(f"{order}i8").view(np.uint8).reshape(-1, 8)
-        for i in range(8):
-            image.data[place + i] = values[:, i]

@@ -43,26 +43,28 @@ class KnownCode:
     """For each two bytes of the image the instruction `in_brief` that begins there."""
 
 
-def known_code(ranges: Ranges, seen: Scan, silent_by_name: Sequence[int], seldom: U64) -> KnownCode:
+def known_code(ranges: Ranges, seen: Scan, silent_by_name: Sequence[int], seldom: U64, keeping: U64) -> KnownCode:
     """What a first look at the ranges of a table has seen, and which functions are known by their names."""
     may = come_back(ranges, seen.returns, seen.ways, silent_by_name)
     by_name = np.array(silent_by_name, np.uint64)
     silent = np.unique(np.concatenate((by_name, ranges.start[~may], _ends(seen, ranges.start))))
-    back = may & ~are_among(ranges.start, silent)
+    keeping = np.unique(keeping)
+    back = may & ~are_among(ranges.start, silent) & ~are_among(ranges.start, keeping)
     start = ranges.start[back]
     others = np.unique(seldom[~are_among(seldom, silent) & ~are_among(seldom, start)])
-    functions = np.concatenate((silent, others, start))
+    functions = np.concatenate((silent, others, keeping, start))
     kind = np.full(len(functions), Back.ALWAYS, np.uint8)
     kind[are_among(functions, seldom)] = Back.SELDOM
     kind[: len(silent)] = Back.NEVER
     order = np.argsort(functions, kind="stable")
     bare = len(silent) + len(others)
+    nothing = np.zeros(len(keeping), np.uint64)
     return KnownCode(
         functions[order],
         kind[order],
-        np.concatenate((np.full(bare, WORD, np.uint64), seen.written[back]))[order],
-        np.concatenate((np.zeros(bare, np.uint64), seen.kept[back]))[order],
-        np.concatenate((np.zeros(bare, np.int64), ranges.size[back]))[order],
+        np.concatenate((np.full(bare, WORD, np.uint64), nothing, seen.written[back]))[order],
+        np.concatenate((np.zeros(bare, np.uint64), nothing, seen.kept[back]))[order],
+        np.concatenate((np.zeros(bare, np.int64), np.ones(len(keeping), np.int64), ranges.size[back]))[order],
         seen.named,
         seen.targets,
         seen.brief,

@@ -18,13 +18,14 @@ from walkback.proof._code import Code
 from walkback.proof._scan import scan
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
-from walkback.proof.entries import find_entries, saves_above
+from walkback.proof.entries import find_entries, function_symbols, saves_above
 from walkback.proof.image import Image, image_of
 from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.ranges import Ranges, Units, range_at, together
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
 from walkback.proof.silent import (
+    KEEPING,
     KEEPS_NOTHING,
     MARKS_OF_CARELESS,
     REWRITING,
@@ -181,6 +182,12 @@ class Prover:
         return np.concatenate((called, self._places_of(SELDOM)))
 
     @cached_property
+    def keeping(self) -> U64:
+        """Those of functions that keep all registers."""
+        called = np.array([address for address, name in self._called if name in KEEPING], np.uint64)
+        return np.concatenate((called, self._places_of(KEEPING)))
+
+    @cached_property
     def _called(self) -> list[tuple[int, str]]:
         """The functions elsewhere that are called."""
         return list(called_functions(self.elf, self.image, self._plt))
@@ -214,34 +221,39 @@ class Prover:
         state = State(table.machine, _kept(table), _watched(table, sets), _saved(sets))
         abi = _tally.as_entered(claims, state, len(sets))
         first = ranges.first_row.clip(max=max(len(ranges.row_claims) - 1, 0))
-        begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0) if len(first) else np.zeros(0, np.bool_)
-        ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
-        known, units = self._look_at(table, ranges, sets, names)
-        walk = Walk(Code(self.image, known), claims, state, ranges, units.members, linked)
+        if len(ranges.row_offset):
+            begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0)
+            ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
+        known, ways = self._look_at(table, ranges, sets, names)
+        code, units = Code(self.image, known), together(ranges, ways)
+        walk = Walk(code, claims, state, ranges, units.members, linked)
         absent = self._absent(table)
         wanted = np.ones(len(ranges.start), np.uint8)
         if only is not None:
             wanted[:] = [self.section_of(start) in only for start in ranges.start.tolist()]
             absent = absent[[self.section_of(start) in only for start in absent[:, 0].tolist()]]
         verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, wanted)
+        parts = (ranges.may_be_part != 0) & are_among(ranges.start, walk.led_to())
+        if parts.any():  # others come there with their frames: once more, with these ranges as parts of them
+            ranges.is_entry[parts] = 0
+            units = together(ranges, ways)
+            walk = Walk(code, claims, state, ranges, units.members, linked)
+            verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, wanted)
         return Proof(table.machine, ranges, verdicts, reasons, runs, self.image.data, units, sets, walk, absent)
 
-    def _look_at(
-        self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str]
-    ) -> tuple[KnownCode, Units]:
-        """What a first look at the code finds: which ranges are entries, what is known of functions, and the units."""
-        others = ranges.start[ranges.is_entry == 0]
-        seen = scan(Code(self.image, KnownCode()), self.image, ranges, others, table.machine.sp)
-        named = self._functions(seen.ways)
-        called, taken = others[seen.called], others[seen.taken]
+    def _look_at(self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str]) -> tuple[KnownCode, U64]:
+        """What a first look at the code finds: which ranges are entries, what is known of functions, and the ways."""
+        seen = scan(Code(self.image, KnownCode()), self.image, ranges, table.machine.sp)
+        named = function_symbols(self.elf, self.image, seen.ways)
+        called, taken = ranges.start[seen.called], ranges.start[seen.taken]
         find_entries(self.elf, ranges, seen.ways, called, taken, named, sets, table.machine, self.name_at)
         self._drop_parts(ranges, seen.ways)
         ranges.is_target[are_among(ranges.start, seen.ways[seen.ways[:, 2] == Way.JUMP, 1])] = 1
         ranges.is_unprovable[saves_above(ranges, sets, table.machine)] = 1
         ocaml = [number for number, name in enumerate(names) if name.startswith("caml") and name in SILENT]
         silent_ocaml = self.image.addresses(table.range_start[ocaml], table.range_section[ocaml])
-        known = known_code(ranges, seen, [*self.silent, *silent_ocaml.tolist()], self.seldom)
-        return known, together(ranges, seen.ways)
+        known = known_code(ranges, seen, [*self.silent, *silent_ocaml.tolist()], self.seldom, self.keeping)
+        return known, seen.ways
 
     def _names_of_careless(self, table: UnwindTable) -> list[str]:
         """The names of the ranges of a table, in a file that has functions which keep nothing; else no names."""
@@ -270,6 +282,7 @@ class Prover:
             rows=table.range_rows[number],
             block=table.range_block[number],
             is_entry=np.zeros(len(number), np.uint8),
+            may_be_part=np.zeros(len(number), np.uint8),
             is_stub=self._is_stub(start, size, table.range_block[number]),
             is_target=np.zeros(len(number), np.uint8),
             is_unprovable=are_among(start, self._places_of(REWRITING)).astype(np.uint8),
@@ -355,25 +368,6 @@ class Prover:
         for parent, row in zip(source[inside].tolist(), target[inside].tolist(), strict=True):
             if self.image.data[ranges.pos[row]] == _NOP_OF_AMD64 and (parent, row) not in own:
                 ranges.is_entry[row] = 0
-
-    def _functions(self, ways: U64) -> U64:
-        """The addresses of functions by their symbols: of those of one file only, where nothing jumps to.
-
-        Parts of functions have symbols too, and are jumped to.
-        """
-        found = [np.zeros(0, np.uint64)]
-        for index in self.elf.sections_of_type(layout.SHT_SYMTAB) + self.elf.sections_of_type(layout.SHT_DYNSYM):
-            symbols = self.elf.symbols(index)
-            section, kind = symbols["section"], symbols["info"] & 15
-            chosen = (section != layout.SHN_UNDEF) & ((kind == layout.STT_FUNC) | (kind == layout.STT_GNU_IFUNC))
-            if self.elf.is_relocatable:
-                chosen &= section < len(self.elf.sections)
-            else:
-                chosen &= symbols["size"] > 0  # an empty function may stand where a part of another begins
-            address = self.image.addresses(symbols["value"][chosen].astype(np.uint64), section[chosen].astype(np.int32))
-            is_local = symbols["info"][chosen] >> 4 == layout.STB_LOCAL
-            found.append(address[~(is_local & are_among(address, ways[:, 1]))])
-        return np.unique(np.concatenate(found))
 
 
 def _with_verdicts(rows: Iterable[tuple[int, int, int, int]]) -> list[Instruction]:

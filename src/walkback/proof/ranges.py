@@ -23,6 +23,8 @@ class Ranges:
     rows: I64
     block: U32
     is_entry: U8
+    may_be_part: U8
+    """Whether it looks like an entry, and nothing is seen to call it, but others lead to it."""
     is_stub: U8
     """Whether it is part of a procedure linkage table."""
     is_target: U8
@@ -95,7 +97,7 @@ def come_back(ranges: Ranges, returns: Bools, ways: U64, silent: Sequence[int]) 
     may = returns.copy()
     leads = ways[ways[:, 2] != Way.LAST_CALL]
     source, target = leads[:, 0].astype(np.int64), range_at(ranges, leads[:, 1])
-    outside = (target < 0) & ~are_among(leads[:, 1], np.array(silent, np.uint64)) & (leads[:, 2] == Way.JUMP)
+    outside = (target < 0) & ~are_among(leads[:, 1], np.array(silent, np.uint64))
     may[source[outside]] = True
     source, target = source[target >= 0], target[target >= 0]
     while True:

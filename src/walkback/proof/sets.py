@@ -129,7 +129,9 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None, careless: 
     signal = _rows_of(table, table.range_signal)
     free = np.zeros_like(signal) if careless is None else _rows_of(table, careless)
     words, row_word = _expressions(table, source)
-    keys = (table.row_rule.astype(np.int64) * len(words) + row_word) * len(others) + row_other
+    stacks, row_stack = _saved_stacks(table, source)
+    keys = (table.row_rule.astype(np.int64) * len(words) + row_word) * len(stacks) + row_stack
+    keys = keys * len(others) + row_other
     keys = (keys * 2 + free) * 2 + signal
     distinct, numbers = _numbered(keys)
     rules: dict[int, list[Entry]] = {}
@@ -137,6 +139,7 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None, careless: 
     sets: list[list[Entry]] = []
     for key in distinct[:_MOST_SETS].tolist():
         rest, other = divmod(key // 4, len(others))
+        rest, stack = divmod(rest, len(stacks))
         rule, word = divmod(rest, len(words))
         if key % 2:
             sets.append([_bare(CFA_TARGET, INEXPRESSIBLE, int(Why.SIGNAL_FRAME))])
@@ -149,6 +152,7 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None, careless: 
             if (other, outermost) not in kept:
                 kept[other, outermost] = _kept(others[other], table.machine, UNDEFINED if outermost else UNCHANGED)
             entries = entries + kept[other, outermost]
+        entries = entries + stacks[stack]
         cfa = words[word]
         entries = entries if cfa is None else [cfa, *entries[1:]]
         sets.append(_without_kept(entries, table.machine) if key & 2 else entries)
@@ -211,6 +215,21 @@ def _expressions(table: UnwindTable, source: FrameSource | None) -> tuple[list[E
             first, second, third = (*offsets, 0, 0)[:_LOADS]
             found.append((CFA_TARGET, min(register, _HIGHEST), len(offsets) - 1, first, second, third, 0))
     return found, row_word
+
+
+def _saved_stacks(table: UnwindTable, source: FrameSource | None) -> tuple[list[list[Entry]], I64]:
+    """Claims on where the stack pointer is saved, as functions of s390x do, and which of them each row has."""
+    row_stack = np.zeros(len(table.row_rule), np.int64)
+    found: list[list[Entry]] = [[]]
+    if source is None or table.machine is not S390X:
+        return found, row_stack
+    frames = source.frames
+    words = frames.rule_words[frames.row_rule, 3]
+    saved = (words & np.uint64(KIND_MASK)) == RuleKind.AT_CFA
+    for word in np.unique(words[saved]).view(np.int64).tolist():
+        row_stack[np.flatnonzero(saved & (words.view(np.int64) == word))] = len(found)
+        found.append([(table.machine.sp, CFA_BASE, 1, word >> OFFSET_SHIFT, 0, 0, 0)])
+    return found, row_stack
 
 
 def _as_arrays(sets: list[list[Entry]], row_set: U32) -> ClaimSets:

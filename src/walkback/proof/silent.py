@@ -154,6 +154,8 @@ OWN_CONVENTION = re.compile(
     r"_dl_runtime_(resolve|profile)\w*|_dl_tlsdesc_\w+|__morestack\w*|_start|__restore_rt|_dl_start_user|_dl_fixup_\w+"
 )
 """Functions that are entered with something else on the stack, or never called."""
+KEEPING = frozenset({"__fentry__"})
+"""Functions that keep all registers: a profiler's, which functions call before they have done anything."""
 REWRITING = ("_Unwind_RaiseException", "_Unwind_Resume", "_Unwind_Resume_or_Rethrow", "_Unwind_ForcedUnwind")
 """Functions whose saved registers others write over, through a pointer: they go on in the frame that catches."""
 

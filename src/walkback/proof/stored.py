@@ -82,9 +82,10 @@ def join(state: State, arena: cython.longlong[::1], at: cython.Py_ssize_t) -> cy
     """Keep of a stored state what this one agrees with; returns whether that changed it."""
     differs: cython.bint = False
     with cython.boundscheck(False):
-        if arena[at + 2] != state.bound_register or arena[at + 3] != state.bound:
+        if arena[at + 2] != NONE and (arena[at + 2] != state.bound_register or arena[at + 3] != state.bound):
             arena[at + 2] = NONE
             arena[at + 3] = NO_BOUND
+            differs = True
         if state.lost and not arena[at + 1]:
             arena[at + 1] = True
             differs = True

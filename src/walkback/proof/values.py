@@ -24,6 +24,10 @@ LEFT = 2
 """Control leaves it while the stack pointer may be on another stack."""
 WALKED = 255
 """In the place of a `Trust`: of a way that was put off, and taken in the end."""
+BEGINS = 1
+"""An instruction begins at a place."""
+LABEL = 2
+"""And something jumps there, or the instruction in front does not go on, or may not."""
 NO_BOUND = -1
 """Of an index."""
 

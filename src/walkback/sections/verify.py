@@ -232,6 +232,10 @@ class Verified(OneLine):
         number, _, address, size, what = row
         ranges, state = self.proof.ranges, wrong.state
         section, place = self.prover.section_of(int(ranges.start[number]))
+        claimed = self.proof.claims_at(number, address).get(what, "nothing")
+        computed = state.where(what) if state is not None else NOT_KNOWN
+        if claimed == computed:  # it is the row of a call's last byte
+            claimed = self.proof.claims_at(number, address + size - 1).get(what, "nothing")
         return Mismatch(
             function=self.prover.symbols.describe(place, section),
             start=place,
@@ -240,8 +244,8 @@ class Verified(OneLine):
             address=self.prover.section_of(address)[1],
             bytes=size,
             what=register_word(self.proof.machine, what),
-            claimed=self.proof.claims_at(number, address).get(what, "nothing"),
-            computed=state.where(what) if state is not None else NOT_KNOWN,
+            claimed=claimed,
+            computed=computed,
             path=tuple(self.prover.section_of(one)[1] for one in state.path) if state is not None else (),
             pattern=wrong.pattern,
         )

@@ -67,7 +67,7 @@ def verify(
 
     For each instruction of each function, the machine code shows where the caller's frame is. A table is proved where
     its rule agrees. A proof assumes that functions begin as the ABI says, callees keep the registers that the ABI says,
-    and nothing else writes to the places where registers are saved.
+    and nothing else writes to the places where registers are saved. The exit status is 1 if anything is wrong.
 
     --frame-pointers shows instead, for AMD64 and AArch64, which functions link their frame at every call and use the
     frame pointer for nothing else. The exit status is 0 if 99 % of the code is in such functions or in leaves.

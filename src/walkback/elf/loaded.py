@@ -1,0 +1,46 @@
+"""What the loader writes into a file that is loaded at address 0: addresses in tables that are data."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from walkback.base.errors import WalkbackError
+from walkback.elf import layout
+from walkback.elf.file import ElfFile
+
+_RELATIVE = {layout.EM_X86_64: 8, layout.EM_AARCH64: 1027, layout.EM_S390: 12}
+"""The relocation that adds the address at which a file is loaded."""
+
+
+class LoadedAddresses(NamedTuple):
+    """The words that the loader writes."""
+
+    place: npt.NDArray[np.uint64]
+    value: npt.NDArray[np.uint64]
+
+    def write(self, data: npt.NDArray[np.uint8], address: int, byteorder: str) -> None:
+        """Write them into bytes that are loaded at an address."""
+        inside = (self.place >= np.uint64(address)) & (self.place - np.uint64(address) + np.uint64(8) <= len(data))
+        place = (self.place[inside] - np.uint64(address)).astype(np.int64)
+        values = self.value[inside].astype(f"{'<' if byteorder == 'little' else '>'}u8").view(np.uint8).reshape(-1, 8)
+        for i in range(8):
+            data[place + i] = values[:, i]
+
+
+def loaded_addresses(elf: ElfFile) -> LoadedAddresses:
+    """The words that hold an address in the file; a table of them that cannot be read is passed over."""
+    kind, found = _RELATIVE.get(elf.machine), []
+    for number in elf.sections_of_type(layout.SHT_RELA):
+        if not elf.sections["flags"][number] & layout.SHF_ALLOC:
+            continue
+        try:
+            table = elf.entries(number, layout.RELA, keep=False)
+        except WalkbackError:
+            continue
+        chosen = table["info"] & np.uint64(0xFFFFFFFF) == kind
+        found.append((table["offset"][chosen].astype(np.uint64), table["addend"][chosen].astype(np.uint64)))
+    nothing = np.zeros(0, np.uint64)
+    return LoadedAddresses(*(np.concatenate([nothing, *(one[i] for one in found)]) for i in range(2)))

@@ -1,0 +1,110 @@
+"""Ways that a proof has to follow: into parts of functions, past calls, through tables, along every branch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from peers import peer
+from proof.assembled import FRAME, HEAD, LEAVE, verified
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PUSH, POP = "push %rax; .cfi_def_cfa_offset 16;", "pop %rax; .cfi_def_cfa_offset 8;"
+PART = ".cfi_endproc; part: .cfi_startproc; {rows} call g; pop %rax; .cfi_def_cfa_offset 8; ret"
+CFA = "different on different paths"
+
+WRONG = {
+    "a part that looks like a function": (
+        f"{PUSH} test %edi,%edi; jne part; {POP} ret; {PART.format(rows='')}",
+        [("cfa", "rsp+8", "rsp+16", 6)],
+    ),
+    "a part that is fallen into": (
+        f"{PUSH} test %edi,%edi; {PART.format(rows='')}",
+        [("cfa", "rsp+8", "rsp+16", 6)],
+    ),
+    "the default of a switch in a part": (
+        (
+            f"{PUSH} cmp $1,%rdi; ja part; jmp *t(,%rdi,8); 1: {POP} ret; "
+            f"{PART.format(rows='.cfi_def_cfa_offset 24;')}; .section .rodata; t: .quad 1b, 1b; .text"
+        ),
+        [("cfa", "rsp+24", "rsp+16", 6)],
+    ),
+    "a rule of the last byte of a call": (
+        f"{PUSH} .byte 0xe8; .cfi_def_cfa_offset 64; .long 64; .cfi_def_cfa_offset 16; nop; {POP} ret",
+        [("cfa", "rsp+64", "rsp+16", 5)],
+    ),
+    "a comparison whose flags are gone": (
+        f"test %esi,%esi; je 1f; {FRAME} sub $32,%rsp; cmp %rsp,%rbp; test %edi,%edi; je 1f; {LEAVE}; 1: nop; ret",
+        [("cfa", "rsp+8", CFA, 2)],
+    ),
+    "a bound that is no table's": (
+        f"test %esi,%esi; je 1f; {PUSH} cmp $5,%edi; ja 1f; {POP} ret; 1: nop; ret",
+        [("cfa", "rsp+8", CFA, 2)],
+    ),
+    "a table that is named in its middle": (
+        (
+            f"lea t+8(%rip),%rcx; test %esi,%esi; je 1f; {PUSH} cmp $2,%rdi; ja 2f; jmp *t(,%rdi,8); 2: {POP} ret;"
+            "1: nop; ret; .section .rodata; t: .quad 2b, 1b, 2b; .text"
+        ),
+        [("cfa", "rsp+8", CFA, 2)],
+    ),
+    "a register that a function changes after its own end": (
+        (
+            "lea 8(%rsp),%r10; .cfi_def_cfa 10,0; call 3f; nop; ud2; .cfi_endproc;"
+            "3: .cfi_startproc; nop; .cfi_endproc; .cfi_startproc; xor %r10d,%r10d; ret"
+        ),
+        [("cfa", "r10", "rsp+8", 1)],
+    ),
+}
+ASSUMED = {
+    "a bound that one of two ways does not have": (
+        f"test %ecx,%ecx; je 3f; {PUSH} cmp $1,%rdi; ja 2f; 1: jmp *t(,%rdi,8); 4: {POP} ret; .cfi_def_cfa_offset 16;"
+        "2: and $3,%edi; jmp 1b; .cfi_def_cfa_offset 8; 3: nop; ret; .section .rodata; t: .quad 4b, 4b, 3b, 3b; .text"
+    ),
+    "a bound of another use of the table": (
+        f"test %ecx,%ecx; je 3f; {PUSH} test %edx,%edx; je 2f; cmp $1,%rdi; ja 4f; jmp *t(,%rdi,8); 4: {POP} ret;"
+        ".cfi_def_cfa_offset 16; 2: and $3,%edi; jmp *t(,%rdi,8); .cfi_def_cfa_offset 8; 3: nop; ret;"
+        ".section .rodata; t: .quad 4b, 4b, 3b, 3b; .text"
+    ),
+    "a function that goes on in code without a table": (
+        f"test %edi,%edi; je 1f; {PUSH} call 3f; .cfi_def_cfa_offset 8; 1: nop; ret; .cfi_endproc; 3: .cfi_startproc;"
+        "mov $1,%eax; .cfi_endproc; nop; ret; 4: .cfi_startproc"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_every_way_is_followed(name: str, tmp_path: Path) -> None:
+    text, expected = WRONG[name]
+    found = verified(text, tmp_path)
+    assert [(one.what, one.claimed, one.computed, one.bytes) for one in found.mismatches] == expected
+
+
+@pytest.mark.parametrize("name", ASSUMED)
+def test_a_way_that_is_not_sure_leaves_nothing_proved_where_it_does_not_fit(name: str, tmp_path: Path) -> None:
+    found = verified(ASSUMED[name], tmp_path)
+    assert found.mismatches == []
+    assert found.reasons["doubtful-path"] >= 2
+
+
+@pytest.mark.parametrize(("offset", "wrong"), [(-40, 0), (-32, 12)])
+def test_where_the_stack_pointer_of_s390x_is_saved_is_proved(offset: int, wrong: int, tmp_path: Path) -> None:
+    text = (
+        f"stmg %r14,%r15,112(%r15); .cfi_offset 14,-48; .cfi_offset 15,{offset}; lay %r15,-160(%r15);"
+        ".cfi_def_cfa_offset 320; brasl %r14,g; lmg %r14,%r15,272(%r15); .cfi_restore 15; .cfi_restore 14;"
+        ".cfi_def_cfa_offset 160; br %r14"
+    )
+    found = verified(text, tmp_path, assembler=peer("s390x-as-2.44"))
+    assert (found.wrong > 0, found.unknown, found.assumed) == (wrong > 0, 0, 0)
+
+
+def test_a_tracer_that_is_called_first_keeps_all_registers(tmp_path: Path) -> None:
+    text = (
+        "call __fentry__; push %rsi; .cfi_def_cfa_offset 16; .cfi_offset 4,-16; xor %esi,%esi; call g; pop %rsi;"
+        ".cfi_restore 4; .cfi_def_cfa_offset 8; ret"
+    )
+    found = verified(text, tmp_path, HEAD)
+    assert (found.proved, found.mismatches) == (found.reached, [])
