@@ -41,6 +41,7 @@ KERNELS = (
     "walkback.dwarf._landings",
     "walkback.dwarf._others",
     "walkback.dwarf._program",
+    "walkback.gopclntab._values",
     "walkback.proof._claims",
     "walkback.proof._code",
     "walkback.proof._edges",

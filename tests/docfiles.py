@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from elfbuilder import ElfBuilder
+from gopclntab.gotables import Function, encoded, go_program
 from sframebuilder import PCREL, row
 from sframefiles import (
     PC64,
@@ -17,6 +18,12 @@ from sframefiles import (
     small,
     unplaced,
 )
+
+
+def of_go() -> bytes:
+    """A program of Go with two functions."""
+    depths = [(0, 0), (4, 24), (60, 0)]
+    return go_program(encoded([Function("main.main", 64, depths), Function("main.init", 64)]), ".gopclntab")
 
 
 def with_a_signal_frame() -> ElfBuilder:

@@ -26,7 +26,7 @@ import pytest
 
 import walkback
 from capture.targets import state
-from docfiles import concatenated, joined, with_a_group, with_a_signal_frame
+from docfiles import concatenated, joined, of_go, with_a_group, with_a_signal_frame
 from elfbuilder import ElfBuilder
 from recorded import core, hello, recording
 from sframebuilder import SFrameBuilder
@@ -128,6 +128,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     two = written(tmp_path, relocatable(small(2), placing(2)), "two.o")
     archive(tmp_path, "libcalls.a", one, two)
     written(tmp_path, with_a_signal_frame(), "signal.so")
+    (tmp_path / "hello-go").write_bytes(of_go())
     written(tmp_path, concatenated(), "concatenated")
     written(tmp_path, joined(), "joined.o")
     written(tmp_path, with_a_group(), "inline.o")

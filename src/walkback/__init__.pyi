@@ -5,6 +5,7 @@ from walkback import cbf as cbf
 from walkback import cif as cif
 from walkback import dwarf as dwarf
 from walkback import export as export
+from walkback import gopclntab as gopclntab
 from walkback import naming as naming
 from walkback import results as results
 from walkback import sframe as sframe
@@ -17,6 +18,7 @@ from walkback.base.errors import ArgumentError as ArgumentError
 from walkback.base.errors import BacktraceError as BacktraceError
 from walkback.base.errors import DwarfError as DwarfError
 from walkback.base.errors import ElfError as ElfError
+from walkback.base.errors import GoError as GoError
 from walkback.base.errors import GraftError as GraftError
 from walkback.base.errors import IncompleteError as IncompleteError
 from walkback.base.errors import InexpressibleError as InexpressibleError

@@ -13,6 +13,7 @@ import pytest
 
 from cfibuilder import CfiBuilder, cfa, expr
 from corpus import PREFIXES, corpus
+from gopclntab.gotables import TEXT, Function, encoded
 from sframebuilder import SFrameBuilder, row
 from walkback.base.arch import AMD64, MACHINES, Machine
 from walkback.base.errors import WalkbackError
@@ -252,20 +253,14 @@ runtime.goexit1.abi0:
 
 
 def test_nobody_calls_what_goroutines_return_to(tmp_path: Path) -> None:
-    """Go's own tables do not say so."""
-    for mark in ("", '.section .go.buildinfo, "a"\n.byte 0\n'):
+    """Call frame information of Go does not say so, its table of functions does."""
+    functions = [Function("runtime.goexit.abi0", 6, flag=1), Function("runtime.goexit1.abi0", 1)]
+    go = ", ".join(map(str, encoded(functions, text=TEXT)))
+    for mark in ("", f'.section .gopclntab, "a"\n.byte {go}\n'):
         (tmp_path / "go.s").write_text(GO + mark)
         program = tmp_path / f"go{bool(mark)}"
-        command: list[str | Path] = [
-            "gcc",
-            "-nostdlib",
-            "-static",
-            "-Wl,-e,runtime.goexit.abi0",
-            "-o",
-            program,
-            tmp_path / "go.s",
-        ]
-        subprocess.run(command, check=True)
+        options = ["-nostdlib", "-static", f"-Wl,-e,runtime.goexit.abi0,-Ttext={TEXT:#x}"]
+        subprocess.run(["gcc", *options, "-o", program, tmp_path / "go.s"], check=True)
         elf = ElfFile(program)
         table = module_table(elf, AMD64, None)
         outermost = [bool(table.steps.flags[step_of(table, elf.entry + place)] & Flag.OUTERMOST) for place in (0, 5, 6)]

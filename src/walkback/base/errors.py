@@ -6,6 +6,7 @@
     |-- MissingError           the file is sound and does not hold what was asked for
     |-- SFrameError            bytes that break a rule of the SFrame format
     |-- DwarfError             call frame information that breaks a rule of its format
+    |-- GoError                a table of Go's functions that contradicts itself
     |-- BacktraceError         bytes that break a rule of the formats of backtraces, CBF and CIF
     |-- InexpressibleError     a rule or a function that the chosen format cannot say
     |   `-- IncompleteError    several functions, each with its reason
@@ -125,6 +126,16 @@ class DwarfError(WalkbackError):
     """
 
 
+class GoError(WalkbackError):
+    """A table of Go's functions that contradicts itself.
+
+    >>> walkback.gopclntab.decode(bytes(64))
+    Traceback (most recent call last):
+    ...
+    walkback.GoError: offset 0x0: this is no table of Go's functions [go-magic]
+    """
+
+
 class BacktraceError(WalkbackError):
     """Bytes that break a rule of the Compact Backtrace Format or the Compact Image Map Format.
 
@@ -212,6 +223,7 @@ for _error in (
     BacktraceError,
     DwarfError,
     ElfError,
+    GoError,
     GraftError,
     IncompleteError,
     InexpressibleError,

@@ -14,6 +14,7 @@ import numpy as np
 
 from walkback.base.arrays import I64, U64, Bools, Numbers
 from walkback.base.errors import WalkbackError
+from walkback.elf.golang import is_go
 from walkback.naming.modules import Module, Modules
 from walkback.symbols.demangle import Demangle, shown
 from walkback.symbols.kallsyms import KERNEL, Kallsyms
@@ -21,6 +22,8 @@ from walkback.symbols.perfmap import PerfMap, read_perf_map
 from walkback.symbols.plt import PltNames
 
 if TYPE_CHECKING:
+    from walkback.elf import ElfFile
+    from walkback.gopclntab.decoding import FunctionTable
     from walkback.symbols.lines import Lines, SourceLine
 
 
@@ -89,6 +92,7 @@ class Names:
         self._lines = _lines(modules.debug_roots) if lines or inlined else None
         self._kallsyms = kallsyms or Kallsyms()
         self._plts: dict[int, PltNames] = {}
+        self._go: dict[int, FunctionTable | None] = {}
         self._perf_maps: dict[int, PerfMap] = {}
         self._shown: dict[str, str] = {}
         self.troubles: dict[str, str] = {}
@@ -156,18 +160,33 @@ class Names:
             self.troubles.setdefault(module.name, self._lines.trouble)
 
     def _name_symbols(self, number: int, module: Module, rows: I64, wanted: U64, answers: _Answers) -> None:
-        """By symbol tables; what these do not name may be in the procedure linkage table."""
+        """By symbol tables, or by Go's own; what these do not name may be in the procedure linkage table."""
         symbols, elf = module.symbols, module.elf
         if symbols is None or elf is None:
             return
         holders = symbols.holders(wanted)
         answers.put(rows, symbols.names_of(holders), symbols.starts(holders))
         lost = np.flatnonzero(holders < 0)
+        if len(lost) and (go := self._go_functions(number, elf)) is not None:
+            names, start = go.locate(wanted[lost])
+            answers.put(rows[lost], names, start)
+            lost = lost[[name is None for name in names]]
         if len(lost):
             plt = self._plts.get(number)
             if plt is None:
                 plt = self._plts[number] = PltNames(elf)
             answers.put(rows[lost], *plt.locate(wanted[lost]))
+
+    def _go_functions(self, number: int, elf: ElfFile) -> FunctionTable | None:
+        """The functions of a Go program."""
+        if number not in self._go:
+            self._go[number] = None
+            if is_go(elf):
+                from walkback.gopclntab.files import go_source  # few files are Go's
+
+                source = go_source(elf)
+                self._go[number] = None if source is None else source.functions
+        return self._go[number]
 
     def _name_jit(self, pid: int, rows: I64, addresses: U64, answers: _Answers) -> None:
         if pid <= 0:

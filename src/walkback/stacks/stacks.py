@@ -57,6 +57,8 @@ class How(IntEnum):
     """By where a call leaves the return address: the callee is a linkage stub, or no code at all."""
     RECORDED = 8
     """The recording has it."""
+    GO = 9
+    """By the table of functions of a Go program."""
 
 
 HOW_WORDS = {one: one.name.lower().replace("_", "-") for one in How}

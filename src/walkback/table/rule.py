@@ -73,6 +73,8 @@ class Reason(IntEnum):
     """AArch64: the return address is signed with the place of the instruction that signed it."""
     STEPS = 12
     """The CFA changes within blocks that do not begin where the code does."""
+    OTHER_STACK = 13
+    """The function goes on with another stack."""
 
 
 REASON_WORDS = {
@@ -88,6 +90,7 @@ REASON_WORDS = {
     Reason.STACK_POINTER: "the caller's SP is not the CFA",
     Reason.SIGNED_WITH_PC: "the return address is signed with the place of the signing",
     Reason.STEPS: "the CFA changes within blocks that are not aligned",
+    Reason.OTHER_STACK: "the function goes on with another stack",
 }
 
 PART = np.dtype([("kind", "u1"), ("register", "u4"), ("offset", "i8")])

@@ -21,10 +21,10 @@ from walkback.base.arch import Machine
 from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.elf import ElfFile, debug_file, in_pieces, read_file
 from walkback.elf import layout as elf_layout
-from walkback.walking.golang import outermost_functions
+from walkback.elf.golang import FUNCTIONS
 from walkback.walking.moduletable import ModuleTable, Only, module_table, no_table
 
-_FORMAT = 6
+_FORMAT = 7
 _MAGIC = b"walkback table\n"
 _SMALL = 1 << 20
 """Bytes of tables that are made as soon as looked up."""
@@ -36,7 +36,7 @@ _DEFAULT_LIMIT = 1 << 30
 _ENTRY = re.compile(r"[0-9a-f]{40}\.table|\.[0-9a-f]{12}\.part")
 _ALIGNMENT = 64
 
-_SECTIONS = (".sframe", ".eh_frame", ".debug_frame", ".zdebug_frame")
+_SECTIONS = (".sframe", ".eh_frame", ".debug_frame", ".zdebug_frame", *FUNCTIONS)
 
 
 def default_folder() -> Path:
@@ -136,7 +136,6 @@ def _digest(elf: ElfFile, machine: Machine, only: Only | None) -> str | None:
 
     digest = hashlib.blake2b(digest_size=20)
     digest.update(f"{_FORMAT} {machine.name} {elf.byteorder} {only} {elf.type}\n".encode())
-    digest.update(f"{outermost_functions(elf)}\n".encode())
     try:
         for one in (elf, debug_file(elf)):
             if one is None:

@@ -1,8 +1,8 @@
 """All that a walk needs of one file, as a handful of arrays.
 
-For each address `.sframe` goes before `.eh_frame`, and that before `.debug_frame` of the file or of its separate debug
-file. `only` takes one kind alone: `sframe`, which for a file without it is derived from its call frame information, or
-`cfi`.
+For each address `.sframe` goes before `.eh_frame`, that before `.debug_frame` of the file or of its separate debug
+file, and that before the table of functions of a Go program. `only` takes one kind alone: `sframe`, which for a file
+without it is derived from its call frame information, or `cfi`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, debug_file, is_stored
 from walkback.elf import layout as elf_layout
+from walkback.elf.golang import is_go
 from walkback.elf.sframe import has_sframe
 from walkback.stacks.stacks import How
+from walkback.table.rule import PartKind
 from walkback.table.spans import Spans
 from walkback.table.table import UnwindTable
-from walkback.walking.abi import ABIS, Flag, Op, Step
-from walkback.walking.golang import outermost_functions
+from walkback.walking.abi import ABIS
 from walkback.walking.points import NO_STEP, Blocks, Points, empty_blocks, merged, points_of
-from walkback.walking.samples import PC
 from walkback.walking.steps import (
     Steps,
     joined_steps,
@@ -117,7 +117,8 @@ class _Part:
 def module_table(elf: ElfFile, machine: Machine, only: Only | None = None) -> ModuleTable:
     """Read a file's tables; what cannot be read is reported and left out."""
     troubles: list[str] = []
-    parts = _outermost(elf) if only != "fp" else []
+    go = _go_table(elf, machine, troubles) if only != "fp" else None
+    parts = [] if go is None else _outermost(go)
     declared = False
     if only in {None, "sframe"}:
         sframe, declared = _sframe(elf, machine, troubles, derive=only == "sframe")
@@ -125,6 +126,8 @@ def module_table(elf: ElfFile, machine: Machine, only: Only | None = None) -> Mo
     if only in {None, "cfi"}:
         parts += _call_frames(elf, machine, troubles)
     if only is None:
+        if go is not None:
+            parts.append(_of_table(go, How.GO))
         parts += _linkage(elf, machine)
     return _table(parts, _trampolines(elf, machine, troubles), declared, troubles)
 
@@ -151,13 +154,25 @@ def _table(
     )
 
 
-def _outermost(elf: ElfFile) -> list[_Part]:
-    """Functions that nobody calls; their tables do not say so."""
-    places = outermost_functions(elf)
-    if not places:
-        return []
-    step = Step((Op.UNKNOWN, 0, 0), ((PC, Op.UNKNOWN, 0, 0),), Flag.OUTERMOST)
-    return [_Part(_points_of_places(places), steps_of([(step, How.CFI)]))]
+def _go_table(elf: ElfFile, machine: Machine, troubles: list[str]) -> UnwindTable | None:
+    """What the table of functions of a Go program says."""
+    try:
+        if not is_go(elf):
+            return None
+        from walkback.gopclntab.files import go_source  # few files are Go's
+
+        source = go_source(elf)
+        return source.table if source is not None and source.machine is machine else None
+    except WalkbackError as error:
+        troubles.append(str(error))
+        return None
+
+
+def _outermost(go: UnwindTable) -> list[_Part]:
+    """Functions of Go that nobody calls; call frame information does not say so."""
+    rule = go.row_rule[go.range_first_row]
+    chosen = np.flatnonzero((go.rules["ra"]["kind"] == PartKind.UNDEFINED)[rule])
+    return [_of_table(go.chosen(chosen), How.GO)] if len(chosen) else []
 
 
 def _points_of_places(places: list[tuple[int, int]]) -> Points:

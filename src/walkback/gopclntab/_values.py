@@ -1,0 +1,95 @@
+"""Tables of values by program counter (compiled).
+
+A table is pairs of numbers in LEB128: by how much the value changes, and for how many units of code the value holds
+from there on. A change of 0 ends it, except in the first pair.
+"""
+
+from typing import NamedTuple
+
+import cython
+import numpy as np
+
+from walkback.base.arrays import I32, I64, U8, U32, U64
+from walkback.base.views import takes_views
+
+if cython.compiled:
+    from cython.cimports.walkback.base.growing import Growing
+    from cython.cimports.walkback.base.leb128 import leb128
+else:
+    from walkback.base.growing import Growing
+    from walkback.base.leb128 import leb128
+
+_SHARED = cython.declare(cython.Py_ssize_t, 64)
+"""Functions may share a table; rows for each byte of the data at most."""
+_LARGEST = cython.declare(cython.ulonglong, (1 << 32) - 1)
+_DEEPEST = cython.declare(cython.longlong, (1 << 31) - 1)
+
+
+class Depths(NamedTuple):
+    """The stack depths of functions, as rows."""
+
+    first_row: I64
+    rows: I64
+    covered: U64
+    """How many bytes of each function they are of."""
+    fault: U8
+    offset: U32
+    depth: I32
+
+
+def depths(data, base, places, sizes, quantum):
+    """The stack depths of functions, whose tables are at `places` behind `base`; a place of 0 is no table."""
+    first, rows = np.zeros(len(places), np.int64), np.zeros(len(places), np.int64)
+    covered, fault = np.zeros(len(places), np.uint64), np.zeros(len(places), np.uint8)
+    found = Growing(2)
+    _depths(np.frombuffer(data, np.uint8), base, places, sizes, quantum, first, rows, covered, fault, found)
+    offset, depth = found.rows().T
+    return Depths(first, rows, covered, fault, offset.astype(np.uint32), depth.astype(np.int64).astype(np.int32))
+
+
+@takes_views
+def _depths(
+    data: cython.const[cython.uchar][::1],
+    base: cython.Py_ssize_t,
+    places: cython.const[cython.longlong][::1],
+    sizes: cython.const[cython.ulonglong][::1],
+    quantum: cython.ulonglong,
+    first: cython.longlong[::1],
+    rows: cython.longlong[::1],
+    covered: cython.ulonglong[::1],
+    fault: cython.uchar[::1],
+    found: Growing,
+):
+    f: cython.Py_ssize_t
+    pos: cython.Py_ssize_t
+    value: cython.longlong
+    change: cython.ulonglong
+    ahead: cython.ulonglong
+    offset: cython.ulonglong
+    most: cython.Py_ssize_t = 2 * _SHARED * (data.shape[0] + 4096)
+    with cython.nogil, cython.boundscheck(False):
+        for f in range(places.shape[0]):
+            first[f] = found.used // 2
+            if places[f] <= 0 or places[f] > data.shape[0] - base:
+                fault[f] = places[f] != 0
+                continue
+            pos = base + cython.cast(cython.Py_ssize_t, places[f])
+            value = -1
+            offset = 0
+            while offset < sizes[f]:
+                change, pos = leb128(data, pos, data.shape[0], False)
+                if pos < 0 or (change == 0 and offset):
+                    fault[f] = pos < 0
+                    break
+                ahead, pos = leb128(data, pos, data.shape[0], False)
+                value += cython.cast(cython.longlong, change >> 1) ^ -cython.cast(cython.longlong, change & 1)
+                if pos < 0 or value > _DEEPEST or value < -_DEEPEST or offset > _LARGEST or found.used > most:
+                    fault[f] = 1
+                    break
+                found.add(offset, cython.cast(cython.ulonglong, value))
+                if ahead == 0 or ahead > _LARGEST:
+                    fault[f] = 1
+                    break
+                offset += ahead * quantum
+            rows[f] = found.used // 2 - first[f]
+            covered[f] = min(offset, sizes[f])

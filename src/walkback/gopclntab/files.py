@@ -1,0 +1,152 @@
+"""Where Go's table of functions is found: by its section, or by its first bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from walkback.base.arch import Machine
+from walkback.base.errors import GoError, MissingError, UnreadableError, WalkbackError
+from walkback.base.oneline import OneLine
+from walkback.elf import ElfFile, Input, contents_of, elf_files, layout, loaded_addresses, machine_of
+from walkback.elf.golang import FUNCTIONS, is_go
+from walkback.elf.inputs import raise_first
+from walkback.gopclntab.decoding import FunctionTable, Header, decode, read_header
+from walkback.gopclntab.rules import to_table
+from walkback.table.table import UnwindTable
+
+_HEAD = re.compile(
+    rb"[\xfb\xfa\xf0\xf1]\xff\xff\xff\0\0[\1\2\4][\4\10]|\xff\xff\xff[\xfb\xfa\xf0\xf1]\0\0[\1\2\4][\4\10]"
+)
+"""The first bytes of a table, in either byte order."""
+_TEXT = 22
+"""Which word of the module's data, behind the address of the table, is where the code begins."""
+
+
+@dataclass(repr=False)
+class GoSource(OneLine):
+    """The table of functions of one Go program.
+
+    >>> [source] = walkback.gopclntab.read("hello-go")
+    >>> source.name, source.machine.name, len(source.table)
+    ('.gopclntab', 'AMD64', 2)
+    """
+
+    elf: ElfFile
+    name: str
+    """Of the section, or of the segment in which it was found."""
+    data: memoryview
+    """From its first byte on, as the loader leaves it."""
+    address: int
+
+    @property
+    def file(self) -> str:
+        """The path; for a member of an archive `archive(member)`."""
+        return self.elf.name
+
+    @property
+    def machine(self) -> Machine:
+        """The machine whose registers the rules name."""
+        return machine_of(self.elf)
+
+    @cached_property
+    def functions(self) -> FunctionTable:
+        """What the table says."""
+        try:
+            header = read_header(self.data)
+            text = header.words.get("text", 0) or _text_of_module(self.elf, self.address, header)
+            return decode(self.data, text=text)
+        except WalkbackError as error:
+            raise error.within(file=self.file, section=self.name) from None
+
+    @cached_property
+    def table(self) -> UnwindTable:
+        """The neutral table."""
+        functions = self.functions
+        try:
+            code = self.elf.mapped_data(functions.text) if len(functions) else None
+        except UnreadableError:
+            code = None
+        return to_table(functions, self.machine, code)
+
+
+def read(source: Input) -> Iterator[GoSource]:
+    """The tables of Go programs in a file: of an ELF file, or of each member of an archive.
+
+    >>> [source] = walkback.gopclntab.read("hello-go")
+    >>> source.functions.name(1)
+    'main.init'
+    """
+    data, name = contents_of(source)
+    some, errors = False, []
+    for elf in elf_files(data, name):
+        try:
+            found = go_source(elf)
+            if found is not None:
+                some = True
+                yield found
+        except WalkbackError as error:
+            errors.append(error.within(file=elf.name))
+    raise_first(errors, "files")
+    if not some:
+        raise MissingError("there is no table of Go's functions", file=name)
+
+
+def go_source(elf: ElfFile) -> GoSource | None:
+    """The table of a linked file, if it has one."""
+    if elf.is_relocatable:
+        return None
+    for name in FUNCTIONS:
+        for number in elf.sections_named(name):
+            if elf.sections["type"][number] != layout.SHT_NOBITS:
+                address = int(elf.sections["addr"][number])
+                return GoSource(elf, name, _as_loaded(elf, elf.section_data(number), address), address)
+    return _searched(elf) if is_go(elf) else None
+
+
+def _searched(elf: ElfFile) -> GoSource | None:
+    """The table where no section says so: what begins like one, and is one."""
+    for number in np.flatnonzero(elf.segments["type"] == layout.PT_LOAD).tolist():
+        data, start = elf.segment_data(number), int(elf.segments["vaddr"][number])
+        for match in _HEAD.finditer(data):
+            address = start + match.start()
+            found = _as_loaded(elf, data[match.start() :], address)
+            with contextlib.suppress(GoError):
+                if len(decode(found)):
+                    return GoSource(elf, f"segment {number}", found, address)
+    return None
+
+
+def _as_loaded(elf: ElfFile, data: memoryview, address: int) -> memoryview:
+    """Bytes with the addresses that the loader writes."""
+    words = loaded_addresses(elf)
+    if not ((words.place >= np.uint64(address)) & (words.place < np.uint64(address + len(data)))).any():
+        return data
+    contents = np.frombuffer(data, np.uint8).copy()
+    words.write(contents, address, elf.byteorder)
+    return contents.data
+
+
+def _text_of_module(elf: ElfFile, address: int, header: Header) -> int:
+    """Where the code begins, as the data of the module say, which begin with the address of the table."""
+    if "text" not in header.words:
+        return 0
+    size = header.pointer_size
+    words = loaded_addresses(elf)
+    code = f"{'<' if header.byteorder == 'little' else '>'}u{size}"
+    for number in np.flatnonzero(elf.segments["type"] == layout.PT_LOAD).tolist():
+        if not elf.segments["flags"][number] & layout.PF_W:
+            continue
+        contents = np.frombuffer(elf.segment_data(number), np.uint8).copy()
+        words.write(contents, int(elf.segments["vaddr"][number]), elf.byteorder)
+        values = contents[: len(contents) // size * size].view(code)
+        for at in np.flatnonzero(values[: max(len(values) - _TEXT, 0)] == address).tolist():
+            text = int(values[at + _TEXT])
+            if elf.is_code(np.array([text], np.uint64)).all():
+                return text
+    raise GoError("the file does not say where the code begins", rule="go-text")

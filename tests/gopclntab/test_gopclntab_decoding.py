@@ -1,0 +1,141 @@
+"""Go's table of functions: every layout, both byte orders and sizes of pointers, and damage."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import walkback
+from effort import rounds
+from gopclntab.gotables import TEXT, Function, encoded
+from walkback.base.arch import AARCH64, AMD64, S390X
+from walkback.base.errors import GoError
+from walkback.gopclntab.layout import Flag, Layout
+from walkback.gopclntab.rules import to_table
+
+if TYPE_CHECKING:
+    from walkback.base.arch import ByteOrder, Machine
+
+FUNCTIONS = [
+    Function("runtime.text", 16),
+    Function("main.main", 48, [(0, 0), (4, 24), (40, 0)], 44),
+    Function("main.(*T).huge", 160, [(0, 0), (8, 1_200_000_000), (152, 0)]),
+    Function("runtime.goexit.abi0", 16, flag=Flag.TOP_FRAME | Flag.ASSEMBLY),
+    Function("runtime.gogo", 32, [(0, 0), (8, 16)], flag=Flag.SP_WRITE | Flag.ASSEMBLY),
+]
+
+
+@pytest.mark.parametrize("layout", Layout)
+@pytest.mark.parametrize("order", ["little", "big"])
+@pytest.mark.parametrize("pointer", [4, 8])
+@pytest.mark.parametrize("quantum", [1, 4])
+def test_every_layout_says_the_same(layout: Layout, order: ByteOrder, pointer: int, quantum: int) -> None:
+    table = walkback.gopclntab.decode(encoded(FUNCTIONS, layout, order=order, pointer=pointer, quantum=quantum))
+    assert (table.layout, table.byteorder, table.pointer_size) == (layout, order, pointer)
+    assert table.start.tolist() == [TEXT, TEXT + 16, TEXT + 64, TEXT + 224, TEXT + 240]
+    assert table.size.tolist() == [16, 44, 160, 16, 32]
+    assert [table.name(number) for number in range(len(table))] == [one.name for one in FUNCTIONS]
+    rows = [slice(int(first), int(first + count)) for first, count in zip(table.first_row, table.rows, strict=True)]
+    found = [list(zip(table.row_offset[one].tolist(), table.row_depth[one].tolist(), strict=True)) for one in rows]
+    assert found == [one.depths for one in FUNCTIONS]
+    assert table.flag.tolist() == [0 if layout is Layout.GO_1_2 else one.flag for one in FUNCTIONS]
+    assert not table.fault.any()
+
+
+RULES: dict[str, tuple[Machine, list[str]]] = {
+    "AMD64": (AMD64, ["CFA = rsp+8, RA = *(CFA-8), FP unchanged", "CFA = rsp+32, RA = *(CFA-8), FP unchanged"]),
+    "AArch64": (AARCH64, ["CFA = sp, RA unchanged, FP unchanged", "CFA = sp+24, RA = *(CFA-24), FP unchanged"]),
+    "s390x": (S390X, ["CFA = r15+160, RA unchanged, FP undefined", "CFA = r15+184, RA = *(CFA-184), FP undefined"]),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("layout", Layout)
+def test_depths_are_rules(name: str, layout: Layout) -> None:
+    machine, (without, with_frame) = RULES[name]
+    table = to_table(walkback.gopclntab.decode(encoded(FUNCTIONS, layout)), machine)
+    texts = table.rule_texts()
+
+    def rule(address: int) -> str | None:
+        found = table.find(address)
+        return None if found is None or found.row is None else texts[int(table.row_rule[found.row])]
+
+    assert [rule(TEXT + 16 + offset) for offset in (0, 3, 4, 39, 40, 43)] == [*[without] * 2, *[with_frame] * 2] + [
+        without
+    ] * 2
+    assert rule(TEXT + 16 + 44) is None
+    assert rule(TEXT + 224) == "outermost frame"
+    assert "another stack" in (rule(TEXT + 250) or "")
+
+
+SAVES: dict[str, tuple[Machine, list[tuple[int, int]], str, int, str]] = {
+    "pushed": (AMD64, [(0, 0), (1, 8), (5, 40)], "55 4889e5", 1, "*(CFA-16)"),
+    "moved": (AMD64, [(0, 0), (4, 40)], "4883ec28 48896c2420", 9, "*(CFA-16)"),
+    "moved far": (AMD64, [(0, 0), (7, 400)], "4881ec90010000 4889ac2488010000", 15, "*(CFA-16)"),
+    "moved to the stack pointer": (AMD64, [(0, 0), (4, 8)], "4883ec08 48892c24", 8, "*(CFA-16)"),
+    "stored below the stack pointer": (AARCH64, [(0, 0), (4, 48)], "fe0f1df8 fd831ff8", 8, "*(CFA-56)"),
+    "stored with the return address": (AARCH64, [(0, 0), (12, 544)], "f4830ed1 9dfa3fa9 9f020091", 12, "*(CFA-552)"),
+    "not saved": (AMD64, [(0, 0), (4, 40)], "4883ec28 90", -1, ""),
+}
+
+
+@pytest.mark.parametrize("name", SAVES)
+def test_the_code_shows_where_the_frame_pointer_is_saved(name: str) -> None:
+    machine, depths, code, saved, where = SAVES[name]
+    functions = walkback.gopclntab.decode(encoded([Function("f", 64, depths)]))
+    table = to_table(functions, machine, memoryview(bytes.fromhex(code).ljust(64, b"\x90")))
+    texts = table.rule_texts()
+    found = [texts[int(table.row_rule[table.find(TEXT + offset).row or 0])] for offset in range(64)]
+    expected = [f"FP = {where}" if 0 <= saved <= offset else "FP unchanged" for offset in range(64)]
+    assert [text.rpartition(", ")[2] for text in found] == expected
+
+
+def test_a_text_that_the_header_does_not_say_is_given() -> None:
+    data = encoded(FUNCTIONS, header_text=0)
+    assert walkback.gopclntab.decode(data, text=TEXT).start[0] == TEXT
+    assert walkback.gopclntab.decode(data).start[0] == 0
+
+
+HOSTILE = {
+    "nothing": (b"", "go-magic"),
+    "another number": (b"\xf2\xff\xff\xff" + bytes(60), "go-magic"),
+    "padding that is not 0": (b"\xf1\xff\xff\xff\1\0\1\x08" + bytes(60), "go-head"),
+    "a quantum of 3": (b"\xf1\xff\xff\xff\0\0\3\x08" + bytes(60), "go-head"),
+    "no room for the header": (b"\xf1\xff\xff\xff\0\0\1\x08" + bytes(9), "go-header"),
+    "a place beyond the end": (b"\xf1\xff\xff\xff\0\0\1\x08" + bytes(57) + b"\xff" * 7, "go-header"),
+    "too many functions": (b"\xf1\xff\xff\xff\0\0\1\x08\x40" + bytes(63), "go-functions"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_contradicts_itself_is_refused(name: str) -> None:
+    data, rule = HOSTILE[name]
+    with pytest.raises(GoError) as caught:
+        walkback.gopclntab.decode(data)
+    assert caught.value.rule == rule
+
+
+@pytest.mark.kernel
+def test_damaged_tables_raise_nothing_else() -> None:
+    rng = random.Random(20)
+    for _ in range(rounds(5_000, 200)):
+        data = bytearray(encoded(FUNCTIONS, rng.choice(list(Layout)), pointer=rng.choice([4, 8])))
+        for _ in range(rng.randrange(1, 4)):
+            data[rng.randrange(len(data))] = rng.choice([0, 0xFF, rng.randrange(256)])
+        try:
+            table = walkback.gopclntab.decode(data)
+        except GoError:
+            continue
+        to_table(table, AMD64, memoryview(bytes(64)))
+        assert len(table.row_offset) <= 64 * (len(data) + 4096)
+        for number in range(len(table)):
+            table.name(number)
+
+
+def test_functions_that_share_a_large_table_do_not_balloon() -> None:
+    depths = [(0, 0), *((offset, offset % 7 * 8) for offset in range(1, 4000))]
+    data = bytearray(encoded([Function("f", 4000, depths)] * 200))
+    table = walkback.gopclntab.decode(data)
+    assert len(table.row_offset) <= 64 * (len(data) + 4096) + 4000
