@@ -10,6 +10,7 @@ import cython
 import numpy as np
 
 from walkback.base.arrays import I32, I64, U8, U32, U64
+from walkback.base.bits import WORD
 from walkback.base.views import takes_views
 
 if cython.compiled:
@@ -22,6 +23,7 @@ else:
 _SHARED = cython.declare(cython.Py_ssize_t, 64)
 """Functions may share a table; rows for each byte of the data at most."""
 _LARGEST = cython.declare(cython.ulonglong, (1 << 32) - 1)
+_ALL = cython.declare(cython.ulonglong, WORD)
 _DEEPEST = cython.declare(cython.longlong, (1 << 31) - 1)
 
 
@@ -86,7 +88,7 @@ def _depths(
                 if pos < 0 or value > _DEEPEST or value < -_DEEPEST or offset > _LARGEST or found.used > most:
                     fault[f] = 1
                     break
-                found.add(offset, cython.cast(cython.ulonglong, value))
+                found.add(offset, cython.cast(cython.ulonglong, value) & _ALL)
                 if ahead == 0 or ahead > _LARGEST:
                     fault[f] = 1
                     break

@@ -47,20 +47,26 @@ def find_entries(
     is_called = are_among(ranges.start, called)
     led = are_among(ranges.start, ways[ways[:, 2] != Way.LAST_CALL, 1])
     parts = (ranges.is_entry != 0) & led & ~is_called & ~are_among(ranges.start, named) & (ranges.is_stub == 0)
-    if not elf.is_relocatable:
-        parts[parts] = ~are_among(ranges.start[parts], np.concatenate((taken, _pointers(elf, ranges.start[parts]))))
-    ranges.may_be_part[:] = parts
+    ranges.may_be_part[:] = parts & ~are_among(ranges.start, taken)
     alone = _is_alone(ranges, ways, machine)
     if not elf.is_relocatable:
         alone[alone] = are_among(ranges.start[alone], np.concatenate((taken, _pointers(elf, ranges.start[alone]))))
     alone |= (ranges.is_entry == 0) & are_among(ranges.start, named)
     is_loader = _is_loader(elf)
-    for row in np.flatnonzero(is_called | alone).tolist():
+    for row in np.flatnonzero((ranges.is_entry == 0) & (is_called | alone)).tolist():
         name = (name_at(int(ranges.start[row])) or "").partition("@")[0]
         if OWN_CONVENTION.fullmatch(name) or (alone[row] and _PART.search(name)):
             continue
         if is_called[row] or not (is_loader or _begins_within(ranges, row, sets, machine, is_named=bool(name))):
             ranges.is_entry[row] = 1 if is_called[row] else UNCALLED
+
+
+def parts_among(elf: ElfFile, ranges: Ranges, framed: U64) -> Bools:
+    """Which ranges are parts of those that lead to the `framed` addresses with their frames still on the stack."""
+    parts: Bools = (ranges.may_be_part != 0) & are_among(ranges.start, framed)
+    if not elf.is_relocatable and parts.any():
+        parts[parts] = ~are_among(ranges.start[parts], _pointers(elf, ranges.start[parts]))
+    return parts
 
 
 def function_symbols(elf: ElfFile, image: Image, ways: U64) -> U64:

@@ -18,7 +18,7 @@ from walkback.proof._code import Code
 from walkback.proof._scan import scan
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
-from walkback.proof.entries import find_entries, function_symbols, saves_above
+from walkback.proof.entries import find_entries, function_symbols, parts_among, saves_above
 from walkback.proof.image import Image, image_of
 from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
@@ -233,8 +233,8 @@ class Prover:
             wanted[:] = [self.section_of(start) in only for start in ranges.start.tolist()]
             absent = absent[[self.section_of(start) in only for start in absent[:, 0].tolist()]]
         verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, wanted)
-        parts = (ranges.may_be_part != 0) & are_among(ranges.start, walk.led_to())
-        if parts.any():  # others come there with their frames: once more, with these ranges as parts of them
+        parts = parts_among(self.elf, ranges, walk.led_to())
+        if parts.any():  # once more, with these ranges as parts
             ranges.is_entry[parts] = 0
             units = together(ranges, ways)
             walk = Walk(code, claims, state, ranges, units.members, linked)
