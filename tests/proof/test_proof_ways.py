@@ -51,6 +51,20 @@ WRONG = {
         ),
         [("cfa", "rsp+8", CFA, 2)],
     ),
+    "a pop over what was saved": (
+        (
+            "push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; push %rax; .cfi_def_cfa_offset 24; xor %ebx,%ebx;"
+            "pop (%rsp); .cfi_def_cfa_offset 16; nop; ud2"
+        ),
+        [("rbx", "*(CFA-16)", "lost", 3)],
+    ),
+    "a vector over what was saved": (
+        (
+            "push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; sub $32,%rsp; .cfi_def_cfa_offset 48; xor %ebx,%ebx;"
+            "vmovups %xmm20,32(%rsp); nop; ud2"
+        ),
+        [("rbx", "*(CFA-16)", "lost", 3)],
+    ),
     "a register that a function changes after its own end": (
         (
             "lea 8(%rsp),%r10; .cfi_def_cfa 10,0; call 3f; nop; ud2; .cfi_endproc;"
@@ -60,6 +74,9 @@ WRONG = {
     ),
 }
 ASSUMED = {
+    "a place that is called and jumped to": (
+        f"{PUSH} test %edi,%edi; je 1f; call 1f; {POP} ret; .cfi_def_cfa_offset 16; 1: nop; {POP} ret"
+    ),
     "a bound that one of two ways does not have": (
         f"test %ecx,%ecx; je 3f; {PUSH} cmp $1,%rdi; ja 2f; 1: jmp *t(,%rdi,8); 4: {POP} ret; .cfi_def_cfa_offset 16;"
         "2: and $3,%edi; jmp 1b; .cfi_def_cfa_offset 8; 3: nop; ret; .section .rodata; t: .quad 4b, 4b, 3b, 3b; .text"

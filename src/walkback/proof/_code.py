@@ -81,11 +81,11 @@ class Code:
         return as_signed(value)
 
     def is_warning(self, address: cython.ulonglong) -> cython.bint:
-        """Whether a trap is one of Linux: `ud2`, for `WARN`, which comes back, or for `BUG`."""
+        """Whether a trap is one of Linux: `ud2`, for `WARN`, which comes back, or for `BUG`; or waits for interrupts."""
         if not self.warns:
             return False
         pos: cython.Py_ssize_t = self.place(address)
-        return self.data[pos] == 0x0F and self.data[pos + 1] == 0x0B
+        return self.data[pos] == 0xF4 or (self.data[pos] == 0x0F and self.data[pos + 1] == 0x0B)
 
     def place(self, address: cython.ulonglong) -> cython.Py_ssize_t:
         """Where an address is in the buffer; -1 if it is not there."""

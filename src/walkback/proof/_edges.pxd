@@ -53,6 +53,7 @@ cdef class Edges:
     cdef int lead_to(self, unsigned long long address, bint is_sure) except -1 nogil
     cdef int come_to(self, long long place, bint is_sure) except -1 nogil
     cdef bint call(self) except -1 nogil
+    cdef int call_within(self, long long place) except -1 nogil
     cdef bint go_through(self) except -1 nogil
     cdef int catch(self) except -1 nogil
     cdef bint fits(self, long long place) noexcept nogil

@@ -246,6 +246,7 @@ class Edges:
         changed: cython.ulonglong = _ALL
         self.doubt = True
         if is_direct:
+            self.call_within(self.unit.place_of(self.one.target))
             self.code.look_up(self.one.target)
             changed = self.code.changed
             if changed == _ALL and self.state.moved_return():
@@ -267,6 +268,19 @@ class Edges:
             self.leave()
             return False
         return True
+
+    def call_within(self, place: cython.longlong) -> cython.int:
+        """A call of a place inside of a range comes there with its return address, which may be all that leads there."""
+        if place < 0 or self.unit.base[self.unit.member_of(place)] == place:
+            return 0
+        value: cython.longlong = self.state.get(self.state.sp)
+        trust: cython.int = self.unit.trust
+        if self.code.machine == AMD64:
+            self.state.set(self.state.sp, moved(value, -8))
+        self.unit.trust = Trust.LEAST
+        self.unit.put_off(place)
+        self.unit.trust = trust
+        return self.state.set(self.state.sp, value)
 
     def go_through(self) -> cython.bint:
         """Let what a short function without branches does happen, if this calls one; returns whether it does.

@@ -152,7 +152,12 @@ def _other(
         return at
     # pop of an operand
     at = _operand(code, at, prefix, out)
-    pop(of_rm(0, modrm, prefix) if modrm >= 0xC0 else NONE, prefix, out)
+    if modrm < 0xC0 and out.base == registers.RSP and out.index < 0:
+        store(NONE, 2 if prefix & has.DATA_16 else 8, out)  # where the stack pointer leads behind it
+        out.moved = out.width
+        out.before = True
+    else:
+        pop(of_rm(0, modrm, prefix) if modrm >= 0xC0 else NONE, prefix, out)
     return at
 
 
@@ -224,7 +229,10 @@ def _vector(
         out.flow = Flow.BAD
     modrm: cython.uint = code[at + 1]
     at = _operand(code, at + 1, prefix, out)
-    if lead == 0x62 and modrm >> 6 == 1:
+    index: cython.int = out.index
+    units: cython.longlong = out.offset
+    in_units: cython.bint = lead == 0x62 and modrm >> 6 == 1
+    if in_units:
         out.index = registers.RAX  # a distance of one byte counts in units that depend on the opcode
         out.offset = 0
     if map_ == 3 or map_ == 8 or (map_ == 1 and _TWO_BYTE[opcode] & shape.IMM8 and opcode & 0xF0 != 0xA0):
@@ -234,11 +242,16 @@ def _vector(
     write_of_vector(lead, map_, opcode, modrm, prefix, out)
     if modrm < 0xC0:
         size: cython.int = stored_width(lead, map_, opcode, prefix, 16 << length)
-        if map_ == 1 and _TWO_BYTE[opcode] & shape.WIDE:
+        if map_ == 1 and opcode == 0xAE and modrm & 0x38 == 0x18:
+            size = 4  # vstmxcsr
+        elif map_ == 1 and _TWO_BYTE[opcode] & shape.WIDE:
             size = vector_width(opcode, prefix)
             size = size if size < 16 else 16 << length
         if size:
             store(NONE, size, out)
+            if in_units and (map_ != 2 or prefix & has.REP):  # vpcompress counts in numbers
+                out.index = index
+                out.offset = units * size
     return at
 
 
