@@ -81,7 +81,7 @@ class Code:
         return as_signed(value)
 
     def is_warning(self, address: cython.ulonglong) -> cython.bint:
-        """Whether a trap is one of Linux: `ud2`, for `WARN`, which comes back, or for `BUG`; or waits for interrupts."""
+        """Whether this is a trap of Linux: `ud2`, for `WARN`, which comes back, or `BUG`; or waits for interrupts."""
         if not self.warns:
             return False
         pos: cython.Py_ssize_t = self.place(address)

@@ -270,7 +270,7 @@ class Edges:
         return True
 
     def call_within(self, place: cython.longlong) -> cython.int:
-        """A call of a place inside of a range comes there with its return address, which may be all that leads there."""
+        """A call of a place inside of a range comes there with its return address; it may be all that leads there."""
         if place < 0 or self.unit.base[self.unit.member_of(place)] == place:
             return 0
         value: cython.longlong = self.state.get(self.state.sp)
