@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import subprocess
 import zlib
@@ -65,3 +66,16 @@ def test_constants_are_read_where_there_are_no_section_headers(tmp_path: Path) -
     bare.write_bytes(data)
     [found] = walkback.verify(bare)
     assert (found.functions, found.proved, found.reasons) == (1, found.bytes, {})
+
+
+def test_sizes_of_sections_that_cannot_be_raise_nothing_else(tmp_path: Path) -> None:
+    verified("call g; ret", tmp_path)
+    data = (tmp_path / "f.o").read_bytes()
+    (headers,) = struct.unpack_from("<Q", data, 0x28)
+    (count,) = struct.unpack_from("<H", data, 0x3C)
+    for number in range(1, count):
+        for size in (1 << 40, 1 << 63, (1 << 64) - 1):
+            damaged = bytearray(data)
+            struct.pack_into("<Q", damaged, headers + number * _HEADER + 32, size)
+            with contextlib.suppress(walkback.WalkbackError):
+                list(walkback.verify(bytes(damaged)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 import walkback
 from effort import rounds
 from proof.assembled import END, FRAME, HEAD, LEAVE, verified
+from sframebuilder import SFrameBuilder
+from sframefiles import SIZE, TEXT, linked
 from walkback.base.errors import WalkbackError
 from walkback.proof.patterns import Pattern
 from walkback.proof.values import CFA_TARGET, Verdict, Why
@@ -355,3 +358,17 @@ def test_calls_through_the_global_offset_table_are_followed(tmp_path: Path) -> N
     calls = "call *abort@GOTPCREL(%rip); xor %ebx,%ebx; 1: jmp *g@GOTPCREL(%rip)"
     found = verified(f"mov v@GOTPCREL(%rip),%rax; test %edi,%edi; je 1f; {calls}", tmp_path)
     assert (found.wrong, found.assumed) == (0, 8)
+
+
+def test_functions_without_rows_are_unknown() -> None:
+    """Two that are called, and one that is not; their table has nothing else."""
+    builder = SFrameBuilder(3)
+    for number in range(3):
+        builder.function(TEXT + number * SIZE, SIZE, [])
+    elf = linked(builder.bytes())
+    code = bytearray(b"\x90" * (3 * SIZE))
+    for number in (1, 2):
+        struct.pack_into("<Bi", code, 8 * number, 0xE8, number * SIZE - 8 * number - 5)
+    elf.sections[1].data = bytes(code)
+    [found] = walkback.verify(bytes(elf.build()))
+    assert (found.unknown, set(found.reasons)) == (found.reached, {"no-rule"})
