@@ -12,7 +12,7 @@ import walkback
 from effort import rounds
 from proof.assembled import END, FRAME, HEAD, LEAVE, verified
 from sframebuilder import SFrameBuilder
-from sframefiles import SIZE, TEXT, linked
+from sframefiles import SFRAME, SIZE, TEXT, linked
 from walkback.base.errors import WalkbackError
 from walkback.proof.patterns import Pattern
 from walkback.proof.values import CFA_TARGET, Verdict, Why
@@ -362,13 +362,14 @@ def test_calls_through_the_global_offset_table_are_followed(tmp_path: Path) -> N
 
 def test_functions_without_rows_are_unknown() -> None:
     """Two that are called, and one that is not; their table has nothing else."""
-    builder = SFrameBuilder(3)
+    builder = SFrameBuilder(3, address=SFRAME)
     for number in range(3):
         builder.function(TEXT + number * SIZE, SIZE, [])
     elf = linked(builder.bytes())
     code = bytearray(b"\x90" * (3 * SIZE))
     for number in (1, 2):
         struct.pack_into("<Bi", code, 8 * number, 0xE8, number * SIZE - 8 * number - 5)
-    elf.sections[1].data = bytes(code)
+    [text] = [one for one in elf.sections if one.name == ".text"]
+    text.data = bytes(code)
     [found] = walkback.verify(bytes(elf.build()))
     assert (found.unknown, set(found.reasons)) == (found.reached, {"no-rule"})
