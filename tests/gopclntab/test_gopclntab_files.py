@@ -88,6 +88,14 @@ def test_the_code_proves_the_table_of_a_stripped_program(age: Path) -> None:
     assert proof.verdicts[:, Verdict.UNKNOWN].sum() < 0.005 * proof.verdicts[:, Verdict.PROVED].sum()
 
 
+def test_the_table_is_verified_and_compared_by_the_name_of_its_section(age: Path) -> None:
+    [source] = walkback.gopclntab.read(age)
+    [found] = walkback.verify(age, table=".gopclntab")
+    assert (found.table, found.functions_wrong <= 1) == (source.name, True)
+    [pair] = walkback.compare(age, age, section=".gopclntab", other_section=".gopclntab")
+    assert (pair.one, pair.comparison.equal) == (source.name, True)
+
+
 @pytest.fixture
 def running(age: Path, tmp_path: Path) -> Iterator[int]:
     """The program, as it waits for its input."""

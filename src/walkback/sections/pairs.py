@@ -15,7 +15,9 @@ from walkback.base.errors import ArgumentError, MissingError, UnreadableError, W
 from walkback.base.oneline import OneLine
 from walkback.dwarf.files import frame_sources, in_code
 from walkback.elf import ElfFile, Input, OpenFile, contents_of, elf_files, is_archive, is_elf, one_elf
+from walkback.elf.golang import FUNCTIONS
 from walkback.elf.inputs import raise_first, split_address
+from walkback.gopclntab.files import go_source
 from walkback.sframe.files import read, sources_of
 from walkback.symbols import SymbolIndex
 from walkback.table import comparing
@@ -93,6 +95,12 @@ def sframe_table(elf: ElfFile, *, section: str | None = None) -> NamedTable | No
     found = list(sources_of(elf, section=section))
     tables = [piece.table for source in found for piece in source.pieces(faults=True)]
     return NamedTable(found[0].name, joined(tables)) if tables else None
+
+
+def go_table(elf: ElfFile) -> NamedTable | None:
+    """What the table of functions of a Go program says, whichever of its names the section has."""
+    found = go_source(elf)
+    return None if found is None else NamedTable(found.name, found.table)
 
 
 def compare(
@@ -174,6 +182,8 @@ def _numbered(elf: ElfFile) -> list[tuple[str, int]]:
 
 def _first(elf: ElfFile, section: str | None, *, frames_first: bool) -> NamedTable | None:
     """One of the tables of a file. A section that is named is of the kind that its name says."""
+    if section in FUNCTIONS:
+        return go_table(elf)
     if section is not None:
         frames = "frame" in section and "sframe" not in section
         return call_frame_table(elf, section=section) if frames else sframe_table(elf, section=section)

@@ -16,6 +16,7 @@ from walkback.base.errors import MissingError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, Input, layout
+from walkback.elf.golang import FUNCTIONS
 from walkback.elf.inputs import raise_first
 from walkback.proof.patterns import Pattern
 from walkback.proof.prove import Proof, Prover
@@ -24,7 +25,7 @@ from walkback.proof.words import NOT_KNOWN, TITLES, register_word
 from walkback.proof.wrong import Wrong, wrong_places
 from walkback.sections.explain import Explanation
 from walkback.sections.found import found_elf_files, input_name
-from walkback.sections.pairs import sframe_table
+from walkback.sections.pairs import go_table, sframe_table
 from walkback.sections.undescribed import Undescribed, undescribed
 from walkback.table.table import UnwindTable
 
@@ -330,7 +331,10 @@ def _verified_tables(
     if stretches is not None and not stretches:
         return
     sources: list[tuple[str, UnwindTable, FrameSource | None]] = []
-    if table is None or "sframe" not in table:
+    if table in FUNCTIONS:
+        go = go_table(elf)
+        sources += [] if go is None else [(go.name, go.table, None)]
+    elif table is None or "sframe" not in table:
         sources += [(source.name, source.table, source) for source in frame_sources(elf, section=table)]
     if table is None or "sframe" in table:
         found = sframe_table(elf, section=table)
