@@ -77,5 +77,7 @@ def test_s390x_saves_the_stack_pointer_like_any_other_register() -> None:
     plain = "CFA = r15+160, RA unchanged, FP unchanged"
     for program in ("offset 15 5", "register 15 16", "val_offset 15 20"):
         assert last(program, **s390x) == plain
-    assert last("val_offset 15 0", **s390x) == REFUSED
+    # As Go has it: the CFA of the table is still 160 bytes above the stack pointer of the caller.
+    assert last("val_offset 15 0", **s390x) == "CFA = r15+320, RA unchanged, FP unchanged"
+    assert last("offset 14 20; val_offset 15 0", **s390x) == "CFA = r15+320, RA = *(CFA-320), FP unchanged"
     assert last("register 14 16; register 11 17", **s390x) == "CFA = r15+160, RA = f0, FP = f2"

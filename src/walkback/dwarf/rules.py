@@ -111,6 +111,8 @@ def _rules(frames: Frames) -> tuple[RuleArray, dict[int, ExpressionSteps]]:
     stack = np.zeros(len(words), RULE["cfa"])
     _fill(stack, words[:, 3], frames, None)
     _refuse(rules, column == NO_COLUMN, Reason.TOO_LARGE)
+    if machine is S390X:
+        _count_as_the_abi(rules, stack, machine)
     _refuse(rules, ~_sp_as_usual(stack, words[:, 3], rules, machine), Reason.STACK_POINTER)
     rules["ra_signed"] = words[:, 4] & np.uint64(FLAG_SIGNED)
     _refuse(rules, words[:, 4] & np.uint64(FLAG_SIGNED_WITH_PC) != 0, Reason.SIGNED_WITH_PC)
@@ -163,6 +165,20 @@ def _refuse(rules: RuleArray, where: Bools, reason: Reason) -> None:
 
 def _expression(frames: Frames, word: np.uint64) -> bytes:
     return block_at(frames.data, int(word) >> OFFSET_SHIFT)
+
+
+def _count_as_the_abi(rules: RuleArray, stack: np.ndarray, machine: Machine) -> None:
+    """Let the CFA be where the ABI has it from the caller's stack pointer, if that is elsewhere from the CFA.
+
+    Go's CFA on s390x is the stack pointer of the caller itself.
+    """
+    away = stack["offset"] - machine.sp_from_cfa
+    moved = (stack["kind"] == PartKind.CFA) & (away != 0) & (rules["cfa"]["kind"] == PartKind.REGISTER)
+    rules["cfa"]["offset"][moved] += away[moved]
+    for name in ("ra", "fp"):
+        at_cfa = moved & ((rules[name]["kind"] == PartKind.AT_CFA) | (rules[name]["kind"] == PartKind.CFA))
+        rules[name]["offset"][at_cfa] -= away[at_cfa]
+    stack["offset"][moved] = machine.sp_from_cfa
 
 
 def _sp_as_usual(stack: np.ndarray, words: U64, rules: RuleArray, machine: Machine) -> Bools:
