@@ -70,6 +70,12 @@ def test_depths_are_rules(name: str, layout: Layout) -> None:
     assert "another stack" in (rule(TEXT + 250) or "")
 
 
+def test_a_stack_pointer_above_that_of_the_entry_leaves_the_return_address_in_its_register() -> None:
+    """As where a goroutine goes on that was preempted."""
+    table = to_table(walkback.gopclntab.decode(encoded([Function("f", 16, [(0, 0), (8, -16)])])), AARCH64)
+    assert "CFA = sp-16, RA unchanged, FP unchanged" in table.rule_texts()
+
+
 SAVES: dict[str, tuple[Machine, list[tuple[int, int]], str, int, str]] = {
     "pushed": (AMD64, [(0, 0), (1, 8), (5, 40)], "55 4889e5", 1, "*(CFA-16)"),
     "moved": (AMD64, [(0, 0), (4, 40)], "4883ec28 48896c2420", 9, "*(CFA-16)"),

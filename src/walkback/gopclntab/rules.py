@@ -106,7 +106,7 @@ def _rule(depth: int, is_saved: bool, machine: Machine) -> Rule:
     if machine is AMD64:
         ra, fp = Part(PartKind.AT_CFA, 0, machine.ra_from_cfa), 2 * machine.ra_from_cfa
     else:
-        ra, fp = Part(PartKind.AT_CFA, 0, bottom) if depth else UNCHANGED, bottom - 8
+        ra, fp = Part(PartKind.AT_CFA, 0, bottom) if depth > 0 else UNCHANGED, bottom - 8
     if machine not in _SAVES:
         return Rule(cfa, ra, UNDEFINED)
     return Rule(cfa, ra, Part(PartKind.AT_CFA, 0, fp) if is_saved and depth > 0 else UNCHANGED)
