@@ -76,6 +76,21 @@ def test_a_stack_pointer_above_that_of_the_entry_leaves_the_return_address_in_it
     assert "CFA = sp-16, RA unchanged, FP unchanged" in table.rule_texts()
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("runtime.goexit.abi0", "outermost frame"),
+        ("runtime.sigtramp.abi0", "CFA = rsp+8, RA = *(CFA-8), FP unchanged"),
+        ("runtime.mcall", "outermost frame"),
+    ],
+)
+def test_a_walk_goes_on_where_the_kernel_called_a_handler(name: str, expected: str) -> None:
+    """Go marks the handler as it marks what has no caller; it does not mark `mcall`."""
+    functions = [Function(name, 16, flag=0 if name == "runtime.mcall" else Flag.TOP_FRAME), Function("g", 16, flag=4)]
+    table = to_table(walkback.gopclntab.decode(encoded(functions)), AMD64)
+    assert table.rule_texts()[int(table.row_rule[0])] == expected
+
+
 SAVES: dict[str, tuple[Machine, list[tuple[int, int]], str, int, str]] = {
     "pushed": (AMD64, [(0, 0), (1, 8), (5, 40)], "55 4889e5", 1, "*(CFA-16)"),
     "moved": (AMD64, [(0, 0), (4, 40)], "4883ec28 48896c2420", 9, "*(CFA-16)"),

@@ -22,6 +22,8 @@ _OUTERMOST = ("runtime.goexit", "runtime.rt0_go", "runtime.mstart")
 """Functions that have no caller; before Go 1.17 nothing else says so."""
 _NEVER_BACK = "runtime.mcall"
 """It goes on with the stack of the thread, and what it calls there does not come back."""
+_HANDLER = "runtime.sigtramp"
+"""What the kernel calls for a signal: Go looks no further there, but the kernel saved the registers of what ran."""
 _OTHER_STACK = (
     *("runtime.gogo", "runtime.systemstack", "runtime.morestack", "runtime.asmcgocall"),
     *("runtime.cgocallback", "runtime.cgocallback_gofunc", "runtime.sigreturn", "runtime.sigreturn__sigaction"),
@@ -115,6 +117,7 @@ def _rule(depth: int, is_saved: bool, machine: Machine) -> Rule:
 def _without_caller(functions: FunctionTable) -> Bools:
     found = _flagged(functions, Flag.TOP_FRAME, _OUTERMOST)
     found[functions.named(_NEVER_BACK)] = True
+    found[functions.named(_HANDLER)] = False
     return found
 
 
