@@ -9,12 +9,15 @@ import numpy as np
 from walkback.base.arch import ByteOrder
 from walkback.base.arrays import I32, I64, U8, U32, U64, Bools
 from walkback.base.errors import GoError
+from walkback.elf.stringtable import find_string
 from walkback.gopclntab import _values
 from walkback.gopclntab.layout import ENTRY_SHAPES, HEAD, HEADER_WORDS, EntryShape, Layout
 
 Buffer = bytes | bytearray | memoryview
 
 _POINTERS = (4, 8)
+_LONGEST_NAME = 1 << 16
+_ORDERS: tuple[ByteOrder, ...] = ("little", "big")
 _QUANTA = (1, 2, 4)
 """Lengths that instructions of Go's machines are multiples of."""
 
@@ -72,22 +75,10 @@ class FunctionTable:
         found = [names[one] if here else None for one, here in zip(number.tolist(), inside.tolist(), strict=True)]
         return found, np.where(inside, self.start[number], np.uint64(0)) if len(self) else np.zeros_like(addresses)
 
-    def named(self, name: str) -> list[int]:
-        """The numbers of the functions with a name; after a dot the ABI may follow it."""
-        wanted = name.encode(errors="surrogateescape")
-        places = {place for end in (b"\0", b".abi") for place in _places(self.data, wanted + end)}
-        return np.flatnonzero(np.isin(self.name_place, sorted(places))).tolist()
-
-
-_LONGEST_NAME = 1 << 16
-
-
-def _places(data: memoryview, wanted: bytes) -> list[int]:
-    """Where a string begins in the data, after a byte of 0."""
-    contents, found, at = bytes(data), [], -1
-    while (at := contents.find(b"\0" + wanted, at + 1)) >= 0:
-        found.append(at + 1)
-    return found
+    def named(self, name: str) -> I64:
+        """The numbers of the functions with a name; the ABI may follow it behind a dot."""
+        places = np.where(self.name_place < 0, len(self.data), self.name_place)
+        return find_string(self.data, places, name, b"\0.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +99,7 @@ class Header:
 
 def read_header(data: Buffer) -> Header:
     """The header of a table, if its numbers agree with each other."""
-    for order in ("little", "big"):
-        byteorder: ByteOrder = "little" if order == "little" else "big"
+    for byteorder in _ORDERS:
         number = int.from_bytes(data[:4], byteorder)
         if number in set(Layout) and len(data) >= HEAD:
             break
