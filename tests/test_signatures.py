@@ -36,6 +36,7 @@ CALLS = calls(*sorted(set(DOCS.glob("*.md")) - {DOCS / "api.md"}))
 OBJECTS = {
     "append": "store.append.Append",
     "builder": "sframe.SectionBuilder",
+    "functions": "gopclntab.FunctionTable",
     "images": "cif.ImageMap",
     "rule": "Rule",
     "selection": "store.Selection",
