@@ -54,7 +54,7 @@ HEADINGS = {
 """Each verb is a module in `verbs`, and the command in it."""
 
 _EXIT_INTERRUPTED = 130
-_SOON = 0.001
+_SOON = 0.02
 """Seconds."""
 
 
@@ -118,11 +118,18 @@ def _repeat_interrupts() -> None:
             other(unraisable)
             return
         import _thread
-        import threading
+        import time
 
-        again = threading.Timer(_SOON, _thread.interrupt_main)
-        again.daemon = True
-        again.start()
+        ready = _thread.allocate_lock()
+
+        def again() -> None:
+            with ready:
+                time.sleep(_SOON)
+            _thread.interrupt_main()
+
+        # Not by `Timer`, whose start waits: what comes while this runs is lost.
+        with ready:
+            _thread.start_new_thread(again, ())
 
     sys.unraisablehook = show
 
