@@ -125,3 +125,14 @@ def test_a_tracer_that_is_called_first_keeps_all_registers(tmp_path: Path) -> No
     )
     found = verified(text, tmp_path, HEAD)
     assert (found.proved, found.mismatches) == (found.reached, [])
+
+
+def test_an_array_is_not_stored_over_the_stack_pointer_that_s390x_saves(tmp_path: Path) -> None:
+    """A loop that clears an array goes further in the proof than it does in the program."""
+    text = (
+        "stmg %r14,%r15,112(%r15); .cfi_offset 14,-48; .cfi_offset 15,-40; lay %r15,-416(%r15);"
+        ".cfi_def_cfa_offset 576; la %r1,160(%r15); xc 0(256,%r1),0(%r1); la %r1,256(%r1); xc 0(256,%r1),0(%r1);"
+        "brasl %r14,g; lmg %r14,%r15,528(%r15); .cfi_restore 15; .cfi_restore 14; .cfi_def_cfa_offset 160; br %r14"
+    )
+    found = verified(text, tmp_path, assembler=peer("s390x-as-2.44"))
+    assert (found.proved, found.mismatches) == (found.reached, [])

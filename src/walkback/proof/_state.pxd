@@ -10,6 +10,8 @@ cdef class State:
     cdef long long highest
     cdef long long return_address
     cdef long long signed_return
+    # The stack pointer of the caller, where functions save it; else no value
+    cdef long long saved_stack
     cdef unsigned long long preserved
     # The registers whose values at the entry are followed
     cdef unsigned long long entered

@@ -70,6 +70,8 @@ class State:
         self.entry_offset = machine.entry_sp_to_cfa
         self.highest = 0 if self.ra == _RETURN else -self.entry_offset
         self.return_address = made(Known.ENTRY, self.ra, 0)
+        is_saved: cython.bint = machine.sp_from_cfa != 0
+        self.saved_stack = made(Known.CFA, 0, machine.sp_from_cfa) if is_saved else cython.cast(cython.longlong, -1)
         self.signed_return = made(Known.SIGNED, self.ra, 0)
         self.preserved, self.watched = preserved, watched
         self.entered = preserved | saved
@@ -214,7 +216,7 @@ class State:
             while i < self.slots:
                 distance = (self.keys[i] >> OFFSET_SHIFT) - (place >> OFFSET_SHIFT)
                 kind = self.saved[i] & KIND_MASK
-                if is_array and (kind == Known.ENTRY or kind == Known.SIGNED):
+                if is_array and (kind == Known.ENTRY or kind == Known.SIGNED or self.saved[i] == self.saved_stack):
                     i += 1
                 elif -8 < distance < width and (self.keys[i] ^ place) & ((1 << OFFSET_SHIFT) - 1) == 0:
                     if kind == Known.ENTRY and self.saved[i] == self.return_address:
