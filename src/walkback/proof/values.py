@@ -176,4 +176,4 @@ class Trust(IntEnum):
     SOME = 1
     """Only if a call or the kernel came back, or an index was out of the bounds of its table."""
     LEAST = 2
-    """Only if a call came back that mostly does not."""
+    """Only if a call came back that mostly does not, or by a call within the range, or out of what is assumed."""
