@@ -387,6 +387,6 @@ class TestStrings:
         elf = self.strtab(b"\0foo\0foo@V1\0foobar\0")
         offsets = np.array([1, 5, 12, 12, 2], np.uint32)
         assert elf.find_string(1, offsets, "foo").tolist() == [0]
-        assert elf.find_string(1, offsets, "foo", b"\0@").tolist() == [0, 1]
+        assert elf.find_string(1, offsets, "foo", ends=b"\0@").tolist() == [0, 1]
         assert elf.find_string(1, offsets, "foobar").tolist() == [2, 3]
         assert elf.find_string(1, np.tile(offsets, 100), "oo").tolist() == list(range(4, 500, 5))

@@ -17,8 +17,10 @@ from walkback.table.table import UnwindTable, rule_array
 
 def with_blocks(table: UnwindTable, stepped: dict[int, ExpressionSteps]) -> UnwindTable:
     """The table with ranges of repeating blocks in place of the rules that have steps."""
-    chosen = np.isin(table.row_rule, list(stepped))
-    sums = np.concatenate(([0], np.cumsum(chosen)))
+    has_steps = np.zeros(len(table.rules), np.bool_)
+    has_steps[list(stepped)] = True
+    sums = np.zeros(len(table.row_rule) + 1, np.uint32)
+    np.cumsum(has_steps[table.row_rule], out=sums[1:])
     affected = np.flatnonzero(sums[table.range_first_row + table.range_rows] > sums[table.range_first_row])
     if not len(affected):
         return table

@@ -39,9 +39,12 @@ def to_table(frames: Frames, *, as_written: bool = False) -> UnwindTable:
     """
     fdes, cies = frames.fdes, frames.cies
     rules, stepped = _rules(frames)
-    kept = _written(frames) if as_written else np.ones(len(frames.row_offset), np.bool_)
-    first_row, rows = _counts(fdes.first_row, fdes.rows, kept)
-    row_rule, row_offset = frames.row_rule[kept], frames.row_offset[kept]
+    first_row, rows = fdes.first_row.copy(), fdes.rows.copy()
+    row_rule, row_offset = frames.row_rule, frames.row_offset
+    if as_written:
+        written = _written(frames)
+        first_row, rows = _counts(first_row, rows, written)
+        row_rule, row_offset = row_rule[written], row_offset[written]
     faulty = fdes.fault != 0
     if faulty.any():
         rules, row_rule, row_offset = _with_unreadable(rules, row_rule, row_offset)

@@ -402,13 +402,13 @@ class ElfFile:
             raise self._section_error(strtab, error.message) from None
 
     def find_string(
-        self, strtab: int, offsets: npt.NDArray[np.uint32], text: str, ends: bytes = b"\0"
+        self, strtab: int, offsets: npt.NDArray[np.uint32], *texts: str, ends: bytes = b"\0"
     ) -> npt.NDArray[np.intp]:
-        """Which of the offsets are those of this string, without reading the others as text.
+        """Which of the offsets are those of one of these strings, without reading the others as text.
 
-        The string ends at NUL, or at any byte of `ends`.
+        The strings end at NUL, or at any byte of `ends`.
         """
-        return stringtable.find_string(self.section_data(strtab), offsets, text, ends)
+        return stringtable.find_string(self.section_data(strtab), offsets, *texts, ends=ends)
 
     @property
     def _name_table(self) -> int:

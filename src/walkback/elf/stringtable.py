@@ -62,21 +62,26 @@ def strings(table: memoryview, offsets: Iterable[int]) -> list[str]:
     return result
 
 
-def find_string(table: memoryview, offsets: npt.NDArray[np.uint32], text: str, ends: bytes) -> npt.NDArray[np.intp]:
-    """Which of the offsets are those of this string, which ends at any byte of `ends`."""
-    wanted = text.encode(errors="surrogateescape")
-    whole = {wanted + bytes((end,)) for end in ends}
-    if len(offsets) <= _FEW:
-        length = len(wanted) + 1
-        same = [bytes(table[start : start + length]) in whole for start in offsets.tolist()]
-        return np.flatnonzero(same)
-    contents = np.frombuffer(table, np.uint8)
-    found = np.flatnonzero(offsets.astype(np.int64) < len(contents) - len(wanted))
-    for position in (len(wanted), *range(len(wanted))):  # its end first: which differs most
-        possible = {end[position] for end in whole}
-        here = contents[offsets[found].astype(np.int64) + position]
-        found = found[np.logical_or.reduce([here == byte for byte in possible])]
-    return found
+def find_string(
+    table: memoryview, offsets: npt.NDArray[np.uint32], *texts: str, ends: bytes = b"\0"
+) -> npt.NDArray[np.intp]:
+    """Which of the offsets are those of one of these strings, which end at any byte of `ends`."""
+    wanted = [text.encode(errors="surrogateescape") for text in texts]
+    whole = {one + bytes((end,)) for one in wanted for end in ends}
+    found = np.arange(len(offsets))
+    if len(offsets) > _FEW:
+        contents = np.frombuffer(table, np.uint8)
+        shortest = min(map(len, whole))
+        found = np.flatnonzero(offsets.astype(np.int64) <= len(contents) - shortest)
+        for position in (shortest - 1, *range(shortest - 1)):  # the end of a single string first: which differs most
+            possible = {one[position] for one in whole}
+            here = contents[offsets[found].astype(np.int64) + position]
+            found = found[np.logical_or.reduce([here == byte for byte in possible])]
+        if len(set(map(len, whole))) == 1:
+            return found
+    longest, beginnings = max(map(len, whole)), tuple(whole)
+    same = [bytes(table[start : start + longest]).startswith(beginnings) for start in offsets[found].tolist()]
+    return found[np.array(same, np.bool_)]
 
 
 def _no_string(offset: int) -> ElfError:

@@ -78,7 +78,7 @@ class FunctionTable:
     def named(self, name: str) -> I64:
         """The numbers of the functions with a name; the ABI may follow it behind a dot."""
         places = np.where(self.name_place < 0, len(self.data), self.name_place)
-        return find_string(self.data, places, name, b"\0.")
+        return find_string(self.data, places, name, ends=b"\0.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -325,7 +325,7 @@ class Prover:
 
     def _places_of(self, names: Iterable[str]) -> U64:
         """The addresses of functions of this file by their names."""
-        found = {place for name in names for place in self.symbols.lookup(name)}
+        found = self.symbols.lookup(*names)
         return np.array([self.image_address(section, place) for section, place in found], np.uint64)
 
     @cached_property

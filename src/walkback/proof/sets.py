@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, S390X, Machine
-from walkback.base.arrays import I16, I64, U8, U32, Bools
+from walkback.base.arrays import I16, I64, U8, U32, Bools, Numbers
 from walkback.dwarf.expressions import block_at, chain, part_of, value
 from walkback.dwarf.files import FrameSource
 from walkback.dwarf.others import SideTable, side_table
@@ -25,7 +26,7 @@ from walkback.proof.values import (
     Signature,
     Why,
 )
-from walkback.table.rule import Part, PartKind, Rule
+from walkback.table.rule import Part, PartKind
 from walkback.table.table import UnwindTable
 
 KEPT = {
@@ -58,6 +59,9 @@ _KINDS = {
 }
 
 _WORDS = {UNCHANGED: "unchanged", UNDEFINED: "undefined", INEXPRESSIBLE: "an expression"}
+
+_Part = tuple[int, int, int]
+"""A kind, a register and an offset."""
 
 Entry = tuple[int, int, int, int, int, int, int]
 """The register that is claimed, what is counted from, loads, three offsets, and whether there is a signature."""
@@ -121,50 +125,55 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None, careless: 
     side = None if source is None else side_table(source.frames)
     if side is not None and len(side) > _MOST_SETS:
         side = None
-    row_other = np.zeros(len(table.row_rule), np.int64)
-    others: list[list[Entry]] = [[]]
-    if side is not None:
-        row_other[: len(side.row_set)] = side.row_set
-        others = [_others(side, number) for number in range(len(side))]
-    signal = _rows_of(table, table.range_signal)
-    free = np.zeros_like(signal) if careless is None else _rows_of(table, careless)
+    others: list[list[Entry]] = [[]] if side is None else [_others(side, number) for number in range(len(side))]
     words, row_word = _expressions(table, source)
     stacks, row_stack = _saved_stacks(table, source)
-    keys = (table.row_rule.astype(np.int64) * len(words) + row_word) * len(stacks) + row_stack
-    keys = keys * len(others) + row_other
-    keys = (keys * 2 + free) * 2 + signal
-    distinct, numbers = _numbered(keys)
-    rules: dict[int, list[Entry]] = {}
-    kept: dict[tuple[int, bool], list[Entry]] = {}
-    sets: list[list[Entry]] = []
+    columns = (
+        (len(words), row_word),
+        (len(stacks), row_stack),
+        (len(others), None if side is None else side.row_set),
+        (2, None if careless is None else _rows_of(table, careless)),
+        (2, _rows_of(table, table.range_signal)),
+    )
+    distinct, numbered = _numbered(_together(table.row_rule, columns))
+    rules = table.rules.tolist()
+    blocks = [[_bare(CFA_TARGET, INEXPRESSIBLE, int(Why.SIGNAL_FRAME))], [], *stacks]
+    signal, nothing, first_stack = range(3)
+    block_of: dict[tuple[int, int, int], int] = {}
+    chosen: list[tuple[int, int, int]] = []
     for key in distinct[:_MOST_SETS].tolist():
         rest, other = divmod(key // 4, len(others))
         rest, stack = divmod(rest, len(stacks))
         rule, word = divmod(rest, len(words))
+        is_free = key & 2
         if key % 2:
-            sets.append([_bare(CFA_TARGET, INEXPRESSIBLE, int(Why.SIGNAL_FRAME))])
+            chosen.append((signal, nothing, nothing))
             continue
-        if rule not in rules:
-            rules[rule] = _of_rule(Rule.from_record(table.rules[rule]), table.machine)
-        entries = rules[rule]
-        if side is not None:
-            outermost = entries[1][1] == UNDEFINED
-            if (other, outermost) not in kept:
-                kept[other, outermost] = _kept(others[other], table.machine, UNDEFINED if outermost else UNCHANGED)
-            entries = entries + kept[other, outermost]
-        entries = entries + stacks[stack]
-        cfa = words[word]
-        entries = entries if cfa is None else [cfa, *entries[1:]]
-        sets.append(_without_kept(entries, table.machine) if key & 2 else entries)
+        own, of_others = (rule, word, is_free), (-1 - other, rules[rule][1][0] == PartKind.UNDEFINED, is_free)
+        if own not in block_of:
+            block_of[own] = len(blocks)
+            blocks.append(_of_rule(rules[rule], words[word], table.machine))
+            if is_free:
+                blocks[-1] = _without_kept(blocks[-1], table.machine)
+        if of_others not in block_of:
+            block_of[of_others] = len(blocks)
+            _, is_outermost, _ = of_others
+            kept = _kept(others[other], table.machine, UNDEFINED if is_outermost else UNCHANGED)
+            blocks.append([] if side is None else _without_kept(kept, table.machine) if is_free else kept)
+        chosen.append((block_of[own], block_of[of_others], first_stack + stack))
     if len(distinct) > _MOST_SETS:
-        sets.append([_bare(CFA_TARGET, INEXPRESSIBLE, int(Why.TOO_COMPLEX))])
-    return _as_arrays(sets, np.minimum(numbers, _MOST_SETS).astype(np.uint32))
+        blocks.append([_bare(CFA_TARGET, INEXPRESSIBLE, int(Why.TOO_COMPLEX))])
+        chosen.append((len(blocks) - 1, nothing, nothing))
+    return _as_arrays(blocks, chosen, np.minimum(numbered, np.uint32(_MOST_SETS)))
 
 
-def _rows_of(table: UnwindTable, ranges: Bools) -> Bools:
-    """Which rows are of these ranges."""
+def _rows_of(table: UnwindTable, ranges: Bools) -> Bools | None:
+    """Which rows are of these ranges; None if there are none."""
+    numbers = np.flatnonzero(ranges).tolist()
+    if not numbers:
+        return None
     found = np.zeros(len(table.row_rule), np.bool_)
-    for number in np.flatnonzero(ranges).tolist():
+    for number in numbers:
         first = int(table.range_first_row[number])
         found[first : first + int(table.range_rows[number])] = True
     return found
@@ -176,7 +185,7 @@ def with_chain(sets: ClaimSets, machine: Machine) -> ClaimSets:
         (machine.fp, machine.fp, 1, 0, 0, 0, 0),
         (machine.ra, machine.fp, 1, _WORD, 0, 0, int(Signature.EITHER)),
     ]
-    found = _as_arrays([linked, [_bare(machine.fp, UNCHANGED)]], sets.row_set)
+    found = _as_arrays([linked, [_bare(machine.fp, UNCHANGED)]], [(0,), (1,)], sets.row_set)
     return ClaimSets(
         first=np.concatenate((sets.first, sets.first[-1] + found.first[1:])),
         **{
@@ -187,25 +196,37 @@ def with_chain(sets: ClaimSets, machine: Machine) -> ClaimSets:
     )
 
 
-def _numbered(keys: I64) -> tuple[I64, I64]:
+def _together(row_rule: U32, columns: Iterable[tuple[int, Numbers | None]]) -> I64:
+    """One number of each row for its rule and a number below a count from each column; None is all 0."""
+    keys = row_rule.astype(np.int64)
+    for count, numbers in columns:
+        if count > 1:
+            keys *= count
+        if numbers is not None:
+            keys[: len(numbers)] += numbers  # the rows of stubs come behind those of the section
+    return keys
+
+
+def _numbered(keys: I64) -> tuple[I64, U32]:
     """The distinct keys, and the number of each; they are small, so that a place for each is quicker than sorting."""
     if not len(keys) or int(keys.max()) > max(_FEW, 8 * len(keys)):
         distinct, numbers = np.unique(keys, return_inverse=True)
-        return distinct, numbers
+        return distinct, numbers.astype(np.uint32)
     present = np.zeros(int(keys.max()) + 1, np.bool_)
     present[keys] = True
-    return np.flatnonzero(present), np.cumsum(present)[keys] - 1
+    return np.flatnonzero(present), (np.cumsum(present, dtype=np.uint32) - np.uint32(1))[keys]
 
 
-def _expressions(table: UnwindTable, source: FrameSource | None) -> tuple[list[Entry | None], I64]:
+def _expressions(table: UnwindTable, source: FrameSource | None) -> tuple[list[Entry | None], I64 | None]:
     """Claims on the CFA by expressions that the table has no place for, and which of them each row has; 0 is none."""
-    row_word = np.zeros(len(table.row_rule), np.int64)
     found: list[Entry | None] = [None]
-    if source is None:
-        return found, row_word
+    is_lost = table.rules["cfa"]["kind"] == PartKind.INEXPRESSIBLE
+    if source is None or not is_lost.any():
+        return found, None
     frames = source.frames
+    row_word = np.zeros(len(frames.row_rule), np.int64)
     words = frames.rule_words[frames.row_rule, 0]
-    lost = table.rules["cfa"]["kind"][table.row_rule[: len(words)]] == PartKind.INEXPRESSIBLE
+    lost = is_lost[table.row_rule[: len(words)]]
     lost &= (words & np.uint64(KIND_MASK)) == RuleKind.EXPRESSION
     for word in np.unique(words[lost]).tolist():
         result = chain(block_at(frames.data, word >> OFFSET_SHIFT), frames.byteorder)
@@ -217,13 +238,13 @@ def _expressions(table: UnwindTable, source: FrameSource | None) -> tuple[list[E
     return found, row_word
 
 
-def _saved_stacks(table: UnwindTable, source: FrameSource | None) -> tuple[list[list[Entry]], I64]:
+def _saved_stacks(table: UnwindTable, source: FrameSource | None) -> tuple[list[list[Entry]], I64 | None]:
     """Claims on where the stack pointer is saved, as functions of s390x do, and which of them each row has."""
-    row_stack = np.zeros(len(table.row_rule), np.int64)
     found: list[list[Entry]] = [[]]
     if source is None or table.machine is not S390X:
-        return found, row_stack
+        return found, None
     frames = source.frames
+    row_stack = np.zeros(len(frames.row_rule), np.int64)
     words = frames.rule_words[frames.row_rule, 3]
     saved = (words & np.uint64(KIND_MASK)) == RuleKind.AT_CFA
     for word in np.unique(words[saved]).view(np.int64).tolist():
@@ -232,10 +253,17 @@ def _saved_stacks(table: UnwindTable, source: FrameSource | None) -> tuple[list[
     return found, row_stack
 
 
-def _as_arrays(sets: list[list[Entry]], row_set: U32) -> ClaimSets:
-    entries = np.array([entry for one in sets for entry in one], np.int64).reshape(-1, 7)
+def _as_arrays(blocks: list[list[Entry]], chosen: Sequence[tuple[int, ...]], row_set: U32) -> ClaimSets:
+    """Sets that consist of the blocks chosen for each."""
+    every = np.array([entry for block in blocks for entry in block], np.int64).reshape(-1, 7)
+    size = np.array([len(block) for block in blocks], np.int64)
+    begin = np.cumsum(size) - size
+    numbers = np.array(chosen, np.int64).reshape(len(chosen), -1)
+    sizes = size[numbers]
+    before = np.cumsum(sizes) - sizes.ravel()
+    entries = every[np.repeat(begin[numbers.ravel()] - before, sizes.ravel()) + np.arange(sizes.sum())]
     return ClaimSets(
-        first=np.concatenate(([0], np.cumsum([len(one) for one in sets]))).astype(np.int64),
+        first=np.concatenate(([0], np.cumsum(sizes.sum(axis=1)))).astype(np.int64),
         target=entries[:, 0].astype(np.int16),
         base=entries[:, 1].astype(np.int16),
         depth=entries[:, 2].astype(np.uint8),
@@ -245,14 +273,16 @@ def _as_arrays(sets: list[list[Entry]], row_set: U32) -> ClaimSets:
     )
 
 
-def _of_rule(rule: Rule, machine: Machine) -> list[Entry]:
-    """The claims on the CFA, the return address and the frame pointer."""
-    if rule.outermost:  # nobody walks on from here
-        return [_bare(target, UNDEFINED) for target in (CFA_TARGET, machine.ra, machine.fp)]
+def _of_rule(rule: tuple[_Part, _Part, _Part, int], other_cfa: Entry | None, machine: Machine) -> list[Entry]:
+    """The claims on the CFA, which may be another than the rule has, the return address and the frame pointer."""
+    cfa, ra, fp, signed = rule
+    if ra[0] == PartKind.UNDEFINED:  # nobody walks on from here
+        bare = [_bare(target, UNDEFINED) for target in (CFA_TARGET, machine.ra, machine.fp)]
+        return bare if other_cfa is None else [other_cfa, *bare[1:]]
     return [
-        _entry(CFA_TARGET, rule.cfa),
-        (*_entry(machine.ra, rule.ra)[:6], int(rule.ra_signed)),
-        _entry(machine.fp, rule.fp),
+        _entry(CFA_TARGET, *cfa) if other_cfa is None else other_cfa,
+        (*_entry(machine.ra, *ra)[:6], signed),
+        _entry(machine.fp, *fp),
     ]
 
 
@@ -273,16 +303,16 @@ def _bare(target: int, base: int, why: int = 0) -> Entry:
     return (target, base, 0, why, 0, 0, 0)
 
 
-def _entry(target: int, part: Part) -> Entry:
+def _entry(target: int, kind: int, register: int, offset: int) -> Entry:
     """One claim."""
-    if part.kind is PartKind.UNCHANGED:
+    if kind == PartKind.UNCHANGED:
         return _bare(target, UNCHANGED)
-    if part.kind is PartKind.UNDEFINED:
+    if kind == PartKind.UNDEFINED:
         return _bare(target, UNDEFINED)
-    if part.kind is PartKind.INEXPRESSIBLE:
+    if kind == PartKind.INEXPRESSIBLE:
         return _bare(target, INEXPRESSIBLE, int(Why.EXPRESSION))
-    base = CFA_BASE if part.kind in {PartKind.CFA, PartKind.AT_CFA} else min(part.register, _HIGHEST)
-    return (target, base, int(part.kind in {PartKind.AT_REGISTER, PartKind.AT_CFA}), part.offset, 0, 0, 0)
+    base = CFA_BASE if kind in {PartKind.CFA, PartKind.AT_CFA} else min(register, _HIGHEST)
+    return (target, base, int(kind in {PartKind.AT_REGISTER, PartKind.AT_CFA}), offset, 0, 0, 0)
 
 
 def _others(side: SideTable, number: int) -> list[Entry]:
@@ -297,12 +327,11 @@ def _others(side: SideTable, number: int) -> list[Entry]:
         if target not in KEPT[machine] and not (rule.kind == RuleKind.AT_CFA and is_known):
             continue
         if rule.kind in _KINDS:
-            kind = _KINDS[rule.kind]
-            operand = rule.operand if kind is not PartKind.REGISTER else 0
-            part = Part(kind, rule.operand if kind is PartKind.REGISTER else 0, operand)
+            kind, is_register = _KINDS[rule.kind], rule.kind == RuleKind.REGISTER
+            part = (int(kind), rule.operand, 0) if is_register else (int(kind), 0, rule.operand)
         else:
             location = rule.kind == RuleKind.AT_EXPRESSION
             result = value(block_at(side.frames.data, rule.operand), side.frames.byteorder, cfa=True)
-            part = part_of(result, location=location) or Part(PartKind.INEXPRESSIBLE)
-        found.append(_entry(target, part))
+            part = (part_of(result, location=location) or Part(PartKind.INEXPRESSIBLE)).record()
+        found.append(_entry(target, *part))
     return found

@@ -17,6 +17,7 @@ file the section plays no part and is -1.
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from walkback.symbols.tables import CODE_SYMBOLS, code_symbols, symbol_tables
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -132,20 +133,15 @@ class SymbolIndex:
 
     def all_names(self) -> list[str]:
         """The name of every definition of code."""
-        symbols = self._all
         return [
-            name
-            for number, (elf, _, strtab) in enumerate(self._tables)
-            for name in elf.strings(strtab, symbols["name_offset"][symbols["table"] == number].tolist())
+            name for elf, strtab, ours in self._by_table() for name in elf.strings(strtab, ours["name_offset"].tolist())
         ]
 
-    def lookup(self, name: str) -> list[tuple[int, int]]:
-        """(section, address) of every definition of code with this name, with or without `@VERSION`."""
-        symbols = self._all
+    def lookup(self, *names: str) -> list[tuple[int, int]]:
+        """(section, address) of every definition of code with one of these names, with or without `@VERSION`."""
         found: set[tuple[int, int]] = set()
-        for number, (elf, _, strtab) in enumerate(self._tables):
-            ours = symbols[symbols["table"] == number]
-            rows = elf.find_string(strtab, ours["name_offset"], name, b"\0@")
+        for elf, strtab, ours in self._by_table():
+            rows = elf.find_string(strtab, ours["name_offset"], *names, ends=b"\0@")
             found.update(zip(ours["section"][rows].tolist(), ours["value"][rows].tolist(), strict=True))
         return sorted(found)
 
@@ -153,9 +149,7 @@ class SymbolIndex:
         """The same by a demangled name, `run(int)`, or by one without parameters, `run`, or without arguments."""
         wanted = shown.replace(" ", "")
         found: set[tuple[int, int]] = set()
-        symbols = self._all
-        for number, (elf, _, strtab) in enumerate(self._tables):
-            ours = symbols[symbols["table"] == number]
+        for elf, strtab, ours in self._by_table():
             names = elf.strings(strtab, ours["name_offset"].tolist())
             rows = [row for row, name in enumerate(names) if is_mangled(name)]
             for row, name in zip(rows, demangle([names[row] for row in rows], parameters=True), strict=True):
@@ -292,6 +286,12 @@ class SymbolIndex:
         tables = [code_symbols(table, number) for number, table in enumerate(self._tables)]
         # Bytes are joined several times as quickly as entries with fields.
         return np.frombuffer(b"".join(table.data for table in tables), CODE_SYMBOLS)
+
+    def _by_table(self) -> Iterator[tuple[ElfFile, int, Table]]:
+        """The file of each table, its strings, and its code symbols."""
+        first = np.searchsorted(self._all["table"], np.arange(len(self._tables) + 1)).tolist()
+        for (elf, _, strtab), (begin, end) in zip(self._tables, pairwise(first), strict=True):
+            yield elf, strtab, self._all[begin:end]
 
     @cached_property
     def _tables(self) -> list[SymbolTable]:
