@@ -375,6 +375,7 @@ class Edges:
         signed: cython.bint = self.state.tables[number, 1] < 0 or (is_relative and width == 4)
         entry: cython.longlong
         place: cython.longlong
+        last_place: cython.longlong = -1
         i: cython.longlong = 0
         self.unit.led_away = self.unit.led_away or not counted
         while i < limit:
@@ -388,7 +389,11 @@ class Edges:
             if is_relative:
                 entry = entry * self.state.tables[number, 4] + self.state.tables[number, 3]
             place = self.unit.place_of(cython.cast(cython.ulonglong, entry))
+            if place >= 0 and place == last_place:
+                i += 1
+                continue  # as the entry before
             if place >= 0 and (counted or self.labels.begins_at(place)):
+                last_place = place
                 is_label: cython.bint = counted or self.labels.begins[place] == LABEL
                 self.come_to(place, counted) if is_label else self.unit.put_off(place)
                 self.unit.trust = Trust.FULL

@@ -19,9 +19,6 @@ cdef class State:
     cdef int shadow
     cdef unsigned long long watched
     cdef bint big
-    # How instructions in brief have their registers and lengths
-    cdef int register_bits
-    cdef int least_length
     # What holds now
     cdef long long[::1] values
     cdef long long[::1] keys
@@ -52,7 +49,6 @@ cdef class State:
     cdef long long get(self, int register) noexcept nogil
     cdef bint is_followed(self, long long place) noexcept nogil
     cdef long long load(self, long long place) noexcept nogil
-    cdef int skim(self, unsigned int brief) noexcept nogil
     cdef int give(self, int register, int other, long long value) noexcept nogil
     cdef bint is_bounded(self, int register) noexcept nogil
     cdef int store(self, long long place, int width, long long value, bint through) noexcept nogil

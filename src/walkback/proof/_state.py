@@ -7,42 +7,22 @@ Each register has a value, and so has each place on the stack where something wa
 import cython
 import numpy as np
 
-from walkback.base.arch import MACHINES
 from walkback.base.bits import WORD
 
 if cython.compiled:
     from cython.cimports.walkback.code.effects import NONE
-    from cython.cimports.walkback.proof.brief import (
-        ACCESSES,
-        COPIES,
-        DOES_MASK,
-        READS,
-        SOURCE_SHIFT,
-        least_length,
-        register_bits,
-    )
     from cython.cimports.walkback.proof.packed import (
         ID_MASK,
         ID_SHIFT,
         KIND_MASK,
         OFFSET_SHIFT,
-        is_on_stack,
         is_vague,
         made,
     )
     from cython.cimports.walkback.proof.values import NO_BOUND, REGISTERS, Known
 else:
     from walkback.code.effects import NONE
-    from walkback.proof.brief import (
-        ACCESSES,
-        COPIES,
-        DOES_MASK,
-        READS,
-        SOURCE_SHIFT,
-        least_length,
-        register_bits,
-    )
-    from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, is_on_stack, is_vague, made
+    from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, is_vague, made
     from walkback.proof.values import NO_BOUND, REGISTERS, Known
 
 _SLOTS = cython.declare(cython.int, 64)
@@ -65,8 +45,6 @@ class State:
     def __init__(self, machine, preserved, watched, saved=0):
         self.registers = 16 if machine.name == "AMD64" else 48 if machine.name == "AArch64" else 32
         self.sp, self.fp, self.ra = machine.sp, machine.fp, machine.ra
-        number: cython.int = MACHINES.index(machine)
-        self.register_bits, self.least_length = register_bits(number), least_length(number)
         self.entry_offset = machine.entry_sp_to_cfa
         self.highest = 0 if self.ra == _RETURN else -self.entry_offset
         self.return_address = made(Known.ENTRY, self.ra, 0)
@@ -146,26 +124,6 @@ class State:
         if is_vague(kind):
             return Known.ANY
         return Known.OTHER
-
-    def skim(self, brief: cython.uint) -> cython.int:
-        """Let an instruction in brief happen; returns its length, or 0 if all of it has to be known."""
-        bits: cython.int = self.register_bits
-        does: cython.uint = brief & DOES_MASK
-        source: cython.int = (brief >> SOURCE_SHIFT) & ((1 << bits) - 1)
-        changed: cython.int = (brief >> (SOURCE_SHIFT + bits)) & ((1 << bits) - 1)
-        value: cython.longlong = Known.OTHER
-        if source != self.sp:
-            value = self.get(source)
-        if does == ACCESSES:
-            if is_on_stack(value & KIND_MASK) or is_vague(value & KIND_MASK):
-                return 0
-        elif value != Known.OTHER or (does == READS and self.get(changed) != Known.OTHER):
-            return 0
-        if does == COPIES:
-            self.give(changed, source, value)
-        elif changed != self.sp:
-            self.set(changed, Known.OTHER)
-        return (brief >> (SOURCE_SHIFT + 2 * bits)) * self.least_length
 
     def give(self, register: cython.int, other: cython.int, value: cython.longlong) -> cython.int:
         """Give a register what another has, or its lower half; what was found out of the other is true of it."""

@@ -122,6 +122,7 @@ def _sum_up(
     pos: cython.longlong = walk.unit.pos[number] - place
     size: cython.int
     verdict: cython.int
+    proved: cython.longlong = 0
     with cython.boundscheck(False):
         while place < end:
             if not walk.unit.owner[place]:
@@ -136,19 +137,23 @@ def _sum_up(
             if size > end - place:
                 size = cython.cast(cython.int, end - place)
             verdict = walk.unit.verdict[place]
+            if verdict == Verdict.PROVED:
+                proved += size
+                place += size
+                continue
             verdicts[number, verdict] += size
             if verdict == Verdict.UNKNOWN or verdict == Verdict.ASSUMED:
                 reasons[number, walk.unit.what[place]] += size
-            if verdict != Verdict.PROVED:
-                _add(
-                    runs,
-                    number,
-                    walk.unit.start[number] + cython.cast(cython.ulonglong, place - walk.unit.base[member]),
-                    size,
-                    verdict,
-                    walk.unit.what[place],
-                )
+            _add(
+                runs,
+                number,
+                walk.unit.start[number] + cython.cast(cython.ulonglong, place - walk.unit.base[member]),
+                size,
+                verdict,
+                walk.unit.what[place],
+            )
             place += size
+        verdicts[number, cython.cast(cython.Py_ssize_t, Verdict.PROVED)] += proved
     return 0
 
 

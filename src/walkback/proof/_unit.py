@@ -99,6 +99,9 @@ class Unit:
         total: cython.longlong = 0
         self.first = first
         self.count = end - first
+        with cython.boundscheck(False):
+            for i in range(self.block_count):
+                self.head[self.block_place[i]] = 0
         self.block_count = self.queued = self.arena_used = 0
         self.is_full = self.takes_all = False
         self.total = 0
@@ -118,12 +121,9 @@ class Unit:
         self.total = total
         if self.head.shape[0] < total:
             self.room(cython.cast(cython.Py_ssize_t, total + total // 4))
-        head: cython.int[::1] = self.head
         owner: cython.int[::1] = self.owner
         length: cython.uchar[::1] = self.length
         with cython.boundscheck(False):
-            for i in range(cython.cast(cython.Py_ssize_t, total)):
-                head[i] = 0
             for i in range(cython.cast(cython.Py_ssize_t, total)):
                 owner[i] = 0
             for i in range(cython.cast(cython.Py_ssize_t, total)):

@@ -13,6 +13,7 @@ if cython.compiled:
     from cython.cimports.walkback.proof._edges import Edges
     from cython.cimports.walkback.proof._rows import Rows
     from cython.cimports.walkback.proof._unit import Unit
+    from cython.cimports.walkback.proof.brief import skim
     from cython.cimports.walkback.proof.values import AWAY, LEFT, UNCALLED, WALKED, Trust, Verdict, Why
 else:
     from walkback.base.searching import last
@@ -20,6 +21,7 @@ else:
     from walkback.proof._edges import Edges
     from walkback.proof._rows import Rows
     from walkback.proof._unit import Unit
+    from walkback.proof.brief import skim
     from walkback.proof.values import AWAY, LEFT, UNCALLED, WALKED, Trust, Verdict, Why
 
 _STEPS = cython.declare(cython.longlong, 16)
@@ -182,7 +184,7 @@ class Walk:
                 if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
                     self.rows.record_return(place, place + length - 1)
                 if brief:
-                    length = self.state.skim(brief)
+                    length = skim(self.state, brief, self.code.machine)
                     if length:
                         self.unit.length[place] = cython.cast(cython.uchar, length)
                         place += length

@@ -11,6 +11,9 @@ import cython
 from walkback.code._instruction import Instruction
 from walkback.code.effects import NONE, Effect, Flow
 from walkback.code.machines import AARCH64, AMD64
+from walkback.proof._state import State
+from walkback.proof.packed import KIND_MASK, is_on_stack, is_vague
+from walkback.proof.values import Known
 
 DOES_MASK = 6
 COPIES = 2
@@ -109,3 +112,38 @@ def in_brief(one: Instruction, machine: cython.int, none: cython.int) -> cython.
     source = none if source < 0 else source
     found: cython.uint = does | (source << SOURCE_SHIFT) | (changed << (SOURCE_SHIFT + bits))
     return found | ((one.length // least_length(machine)) << (SOURCE_SHIFT + 2 * bits))
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def value_of(state: State, register: cython.int) -> cython.longlong:
+    """The value of a register; of one that is not followed it is no value of the entry."""
+    with cython.boundscheck(False):
+        return state.values[register] if register < state.registers else cython.cast(cython.longlong, Known.OTHER)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def skim(state: State, brief: cython.uint, machine: cython.int) -> cython.int:
+    """Let an instruction in brief happen; returns its length, or 0 if all of it has to be known."""
+    bits: cython.int = register_bits(machine)
+    does: cython.uint = brief & DOES_MASK
+    source: cython.int = (brief >> SOURCE_SHIFT) & ((1 << bits) - 1)
+    changed: cython.int = (brief >> (SOURCE_SHIFT + bits)) & ((1 << bits) - 1)
+    value: cython.longlong = Known.OTHER
+    if source != state.sp:
+        value = value_of(state, source)
+    if does == ACCESSES:
+        if is_on_stack(value & KIND_MASK) or is_vague(value & KIND_MASK):
+            return 0
+    elif value != Known.OTHER or (does == READS and value_of(state, changed) != Known.OTHER):
+        return 0
+    if does == COPIES:
+        state.give(changed, source, value)
+    elif changed != state.sp:
+        state.set(changed, Known.OTHER)
+    return (brief >> (SOURCE_SHIFT + 2 * bits)) * least_length(machine)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64
 from walkback.dwarf import _landings
-from walkback.dwarf.files import FrameSource, frame_sources
+from walkback.dwarf.files import FrameSource
 from walkback.dwarf.others import program_reader
 from walkback.elf import ElfFile
 from walkback.elf.relocations import relocations_for
@@ -18,11 +18,11 @@ _AREAS = ".gcc_except_table"
 """The section of language-specific data areas; in an object the beginning of its name."""
 
 
-def landings(elf: ElfFile, image: Image) -> U64:
+def landings(elf: ElfFile, image: Image, sources: Iterable[FrameSource]) -> U64:
     """Rows of where calls begin and end, and where exceptions that come out of them go on, by address."""
     found = [np.zeros((0, 4), np.uint64)]
     big = elf.byteorder == "big"
-    for source in frame_sources(elf):
+    for source in sources:
         fdes = source.frames.fdes
         for index, some, area in _areas(elf, source):
             data = elf.section_data(index)
@@ -42,10 +42,10 @@ def by_range(rows: U64, start: U64, size: I64) -> tuple[I64, U64]:
     return first.astype(np.int64), np.ascontiguousarray(rows)
 
 
-def arguments(elf: ElfFile, image: Image) -> U64:
+def arguments(image: Image, sources: Iterable[FrameSource]) -> U64:
     """Rows of an address, rising, and the bytes of arguments on the stack at the calls from there on."""
     found = [np.zeros((0, 2), np.uint64)]
-    for source in frame_sources(elf):
+    for source in sources:
         frames = source.frames
         rows = _landings.arguments(program_reader(frames), frames.fdes)
         number = rows[:, 0].astype(np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
-from walkback.dwarf.files import FrameSource
+from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, layout
 from walkback.proof import _tally
 from walkback.proof._claims import Claims
@@ -159,8 +159,10 @@ class Proof:
 class Prover:
     """The code of one file, against which its tables are proved."""
 
-    def __init__(self, elf: ElfFile) -> None:
+    def __init__(self, elf: ElfFile, sources: Iterable[FrameSource] | None = None) -> None:
+        """`sources` are the sections of call frame information, if they were found before."""
         self.elf = elf
+        self.sources = tuple(frame_sources(elf) if sources is None else sources)
         self.symbols = SymbolIndex(elf)
 
     @cached_property
@@ -331,12 +333,12 @@ class Prover:
     @cached_property
     def landings(self) -> U64:
         """Rows of where calls begin and end, and where exceptions that come out of them go on, by address."""
-        return landings(self.elf, self.image)
+        return landings(self.elf, self.image, self.sources)
 
     @cached_property
     def arguments(self) -> U64:
         """Rows of an address, rising, and the bytes of arguments on the stack at the calls from there on."""
-        return arguments(self.elf, self.image) if len(self.landings) else np.zeros((0, 2), np.uint64)
+        return arguments(self.image, self.sources) if len(self.landings) else np.zeros((0, 2), np.uint64)
 
     def section_of(self, address: int) -> tuple[int, int]:
         """The section of an address of the image and the place in it; of a linked file -1 and the address."""
@@ -363,11 +365,11 @@ class Prover:
             return
         source, target = ways[:, 0].astype(np.int64), range_at(ranges, ways[:, 1])
         known, begins = target >= 0, ranges.start[target] == ways[:, 1]
-        own = set(zip(target[known & begins].tolist(), source[known & begins].tolist(), strict=True))
         inside = known & (target != source) & ~begins & (ranges.is_entry[source] != 0)
-        for parent, row in zip(source[inside].tolist(), target[inside].tolist(), strict=True):
-            if self.image.data[ranges.pos[row]] == _NOP_OF_AMD64 and (parent, row) not in own:
-                ranges.is_entry[row] = 0
+        inside[inside] = self.image.data[ranges.pos[target[inside]]] == _NOP_OF_AMD64
+        count, own = len(ranges.start), known & begins
+        leads_back = np.isin(source[inside] * count + target[inside], target[own] * count + source[own])
+        ranges.is_entry[target[inside][~leads_back]] = 0
 
 
 def _with_verdicts(rows: Iterable[tuple[int, int, int, int]]) -> list[Instruction]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, S390X, Machine
-from walkback.base.arrays import I16, I64, U8, U32, Bools, Numbers
+from walkback.base.arrays import I16, I64, U8, U32, Bools, Numbers, distinct
 from walkback.dwarf.expressions import block_at, chain, part_of, value
 from walkback.dwarf.files import FrameSource
 from walkback.dwarf.others import SideTable, side_table
@@ -135,13 +135,13 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None, careless: 
         (2, None if careless is None else _rows_of(table, careless)),
         (2, _rows_of(table, table.range_signal)),
     )
-    distinct, numbered = _numbered(_together(table.row_rule, columns))
+    keys, numbered = _numbered(_together(table.row_rule, columns))
     rules = table.rules.tolist()
     blocks = [[_bare(CFA_TARGET, INEXPRESSIBLE, int(Why.SIGNAL_FRAME))], [], *stacks]
     signal, nothing, first_stack = range(3)
     block_of: dict[tuple[int, int, int], int] = {}
     chosen: list[tuple[int, int, int]] = []
-    for key in distinct[:_MOST_SETS].tolist():
+    for key in keys[:_MOST_SETS].tolist():
         rest, other = divmod(key // 4, len(others))
         rest, stack = divmod(rest, len(stacks))
         rule, word = divmod(rest, len(words))
@@ -161,7 +161,7 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None, careless: 
             kept = _kept(others[other], table.machine, UNDEFINED if is_outermost else UNCHANGED)
             blocks.append([] if side is None else _without_kept(kept, table.machine) if is_free else kept)
         chosen.append((block_of[own], block_of[of_others], first_stack + stack))
-    if len(distinct) > _MOST_SETS:
+    if len(keys) > _MOST_SETS:
         blocks.append([_bare(CFA_TARGET, INEXPRESSIBLE, int(Why.TOO_COMPLEX))])
         chosen.append((len(blocks) - 1, nothing, nothing))
     return _as_arrays(blocks, chosen, np.minimum(numbered, np.uint32(_MOST_SETS)))
@@ -210,8 +210,8 @@ def _together(row_rule: U32, columns: Iterable[tuple[int, Numbers | None]]) -> I
 def _numbered(keys: I64) -> tuple[I64, U32]:
     """The distinct keys, and the number of each; they are small, so that a place for each is quicker than sorting."""
     if not len(keys) or int(keys.max()) > max(_FEW, 8 * len(keys)):
-        distinct, numbers = np.unique(keys, return_inverse=True)
-        return distinct, numbers.astype(np.uint32)
+        every = distinct(keys)
+        return every, np.searchsorted(every, keys).astype(np.uint32)
     present = np.zeros(int(keys.max()) + 1, np.bool_)
     present[keys] = True
     return np.flatnonzero(present), (np.cumsum(present, dtype=np.uint32) - np.uint32(1))[keys]
@@ -258,7 +258,7 @@ def _as_arrays(blocks: list[list[Entry]], chosen: Sequence[tuple[int, ...]], row
     every = np.array([entry for block in blocks for entry in block], np.int64).reshape(-1, 7)
     size = np.array([len(block) for block in blocks], np.int64)
     begin = np.cumsum(size) - size
-    numbers = np.array(chosen, np.int64).reshape(len(chosen), -1)
+    numbers = np.array(chosen, np.int64).reshape(len(chosen), len(chosen[0]) if chosen else 1)
     sizes = size[numbers]
     before = np.cumsum(sizes) - sizes.ravel()
     entries = every[np.repeat(begin[numbers.ravel()] - before, sizes.ravel()) + np.arange(sizes.sum())]

@@ -14,7 +14,6 @@ from walkback.base.arch import AARCH64, AMD64
 from walkback.base.arrays import I64, U64, Bools
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.base.oneline import OneLine
-from walkback.dwarf.files import frame_sources
 from walkback.elf import ElfFile, Input
 from walkback.elf.inputs import raise_first
 from walkback.proof.prove import Proof, Prover
@@ -235,10 +234,10 @@ def frame_pointers(source: Input) -> Iterator[FramePointers]:
 
 def _of_file(elf: ElfFile) -> Iterator[FramePointers]:
     """By the first table, which lists the functions; nothing where there is none."""
-    source = next(iter(frame_sources(elf)), None)
-    if source is None:
+    prover = Prover(elf)
+    if not prover.sources:
         return
+    source = prover.sources[0]
     if source.table.machine not in {AMD64, AARCH64}:
         raise UnreadableError(f"{source.table.machine.name} has no chain of frame pointers")
-    prover = Prover(elf)
     yield FramePointers(elf, source.name, prover.prove(source.table, source, chain=True), prover)

@@ -315,9 +315,15 @@ def _nothing(table: str | None, function: str | None, *, is_code: bool = False) 
     return f"there is {f'no table {table}' if table is not None else 'no .eh_frame, .debug_frame or .sframe section'}"
 
 
-def verified_tables(elf: ElfFile, *, table: str | None = None, function: str | None = None) -> Iterator[Verified]:
+def verified_tables(
+    elf: ElfFile,
+    *,
+    table: str | None = None,
+    function: str | None = None,
+    sources: Iterable[FrameSource] | None = None,
+) -> Iterator[Verified]:
     """What `verify` yields for one ELF file; nothing where it has no such table or function."""
-    prover = Prover(elf)
+    prover = Prover(elf, sources)
     stretches = None if function is None else _named(prover, function)
     for verified, _ in _verified_tables(prover, table, stretches):
         yield verified
@@ -335,7 +341,8 @@ def _verified_tables(
         go = go_table(elf)
         sources += [] if go is None else [(go.name, go.table, None)]
     elif table is None or "sframe" not in table:
-        sources += [(source.name, source.table, source) for source in frame_sources(elf, section=table)]
+        chosen = prover.sources if table is None else frame_sources(elf, section=table)
+        sources += [(source.name, source.table, source) for source in chosen]
     if table is None or "sframe" in table:
         found = sframe_table(elf, section=table)
         sources += [] if found is None else [(found.name, found.table, None)]
@@ -348,7 +355,7 @@ def _verified_tables(
 def mismatches_at(elf: ElfFile, addresses: U64) -> Iterator[Mismatch]:
     """What is wrong in the call frame information of a linked file at one of these addresses."""
     prover = Prover(elf)
-    for source in frame_sources(elf):
+    for source in prover.sources:
         number, _ = source.table.find_many(addresses)
         only = {(-1, start) for start in source.table.range_start[number[number >= 0]].tolist()}
         verified = Verified(elf, source.name, prover.prove(source.table, source, only=only), prover)

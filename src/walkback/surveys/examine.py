@@ -102,7 +102,7 @@ def _examine(data: Contents, found: _Examined, debug_roots: Sequence[str], *, ve
     _add_frames(found, measured)
     some = _add_sframe(found, elf)
     if verify and not debug:
-        _add_proofs(found, elf)
+        _add_proofs(found, elf, sources)
     file["outcome"] = "measured" if measured.call_frames is not None or some else "debug" if debug else "without"
 
 
@@ -241,12 +241,12 @@ def _compared(found: _Examined, elf: ElfFile) -> dict[str, Any]:
     }
 
 
-def _add_proofs(found: _Examined, elf: ElfFile) -> None:
+def _add_proofs(found: _Examined, elf: ElfFile, sources: Sequence[FrameSource]) -> None:
     """Whether the machine code agrees with the tables; a function that is wrong in several is listed once."""
     errors: list[str] = []
     counted: set[int] = set()
     with _kept(errors):
-        for one in verified_tables(elf):
+        for one in verified_tables(elf, sources=sources):
             totals = ("functions", "functions_proved", "functions_wrong", "bytes", *layout.VERDICTS)
             reasons = {name.replace("-", "_"): size for name, size in one.reasons.items()}
             reasons = dict.fromkeys(layout.REASONS, 0) | reasons
