@@ -21,6 +21,14 @@ LIMIT = click.option(
 )
 VERIFY = click.option("--verify", is_flag=True, help="Leave out functions whose rules the machine code contradicts.")
 REPAIR = click.option("--repair", is_flag=True, help="Give such functions the rules that the machine code proves.")
+SOURCE = click.option(
+    "--source",
+    "tables",
+    type=click.Choice(["auto", "cfi", "go"]),
+    default="auto",
+    show_default=True,
+    help="Read call frame information, Go's table of functions, or both.",
+)
 STRICT = click.option(
     "--strict", is_flag=True, help="Exit 1 also if a function is not covered, or is left out by --verify."
 )
@@ -35,10 +43,12 @@ def percent(part: int, whole: int) -> str:
 
 def print_derived(derived: Derived, limit: int) -> None:
     """What was made, what it covers, and what not with the reasons."""
-    source, section = derived.source, derived.section
+    section, sources = derived.section, derived.read.sources
+    known = [f"{printable(one.name)} has {one.bytes} bytes" for one in sources if one.bytes is not None]
+    read = [*known, *(f"Go's table is in {printable(one.name)}" for one in sources if one.bytes is None)]
     click.echo(
-        f"{printable(source.file)}: {printable(source.name)} has {len(source.data)} bytes; SFrame version "
-        f"{section.version} for {section.address:#x} takes {len(derived.contents)}"
+        f"{printable(derived.elf.name)}: {', '.join(read)}; SFrame version {section.version} for "
+        f"{section.address:#x} takes {len(derived.contents)}"
     )
     functions = f"{derived.covered} of {counted(derived.functions, 'function')}"
     share = percent(derived.covered_bytes, derived.code_bytes) if derived.code_bytes else "no code"
@@ -61,11 +71,11 @@ def print_derived(derived: Derived, limit: int) -> None:
         (derived.shadowed, "describe code for which others hold"),
     ):
         if count:
-            click.echo(f"  left out: {count} FDEs {words}")
+            click.echo(f"  left out: {count} {'FDEs' if derived.read.is_cfi else 'functions'} {words}")
 
 
 def _place(derived: Derived, section: int, start: int, name: str | None, size: int) -> str:
-    elf = derived.source.elf
+    elf = derived.elf
     place = f"{start:#x}" if section < 0 else f"{elf.section_name(section)}+{start:#x}"
     return printable(f"{place}{f' {name}' if name else ''} ({counted(size, 'byte')})")
 
@@ -76,7 +86,8 @@ def derived_object(derived: Derived) -> dict[str, Any]:
         "type": "derived",
         "file": derived.source.file,
         "source": derived.source.name,
-        "source_bytes": len(derived.source.data),
+        "source_bytes": derived.source.bytes,
+        "sources": [{"name": one.name, "bytes": one.bytes} for one in derived.read.sources],
         "version": derived.section.version,
         "address": derived.section.address,
         "bytes": len(derived.contents),
@@ -96,9 +107,10 @@ def derived_object(derived: Derived) -> dict[str, Any]:
 
 def _object(derived: Derived, one: Uncovered) -> dict[str, Any]:
     return {
-        "section": derived.source.elf.section_name(one.section) if one.section >= 0 else None,
+        "section": derived.elf.section_name(one.section) if one.section >= 0 else None,
         "start": one.start,
         "size": one.size,
         "name": one.name,
+        "source": one.source,
         "reason": one.reason,
     }

@@ -14,24 +14,23 @@ from typing import Literal
 
 import numpy as np
 
-from walkback.base.arch import Machine
 from walkback.base.arrays import Bools
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
-from walkback.base.oneline import OneLine
 from walkback.dwarf import layout
 from walkback.dwarf.decoding import check_length, decode
 from walkback.dwarf.frames import Frames
 from walkback.dwarf.header import frame_place, last_entry
 from walkback.dwarf.rules import to_table
-from walkback.elf import ElfFile, Input, contents_of, elf_files, machine_of, relocated
+from walkback.elf import ElfFile, Input, contents_of, elf_files, relocated
 from walkback.elf import layout as elf_layout
 from walkback.elf.inputs import raise_first
+from walkback.table.source import TableSource
 from walkback.table.spans import Spans
 from walkback.table.table import UnwindTable
 
 
 @dataclass(repr=False)
-class FrameSource(OneLine):
+class FrameSource(TableSource):
     """One section of call frame information.
 
     >>> [source] = walkback.dwarf.read("hello")
@@ -39,23 +38,8 @@ class FrameSource(OneLine):
     ('.eh_frame', 4, 'AMD64')
     """
 
-    elf: ElfFile
-    name: str
-    """Of the section; `PT_GNU_EH_FRAME` when there are no section headers."""
-    data: memoryview
-    address: int
     index: int | None = None
-    """Of the section."""
-
-    @property
-    def file(self) -> str:
-        """The path; for a member of an archive `archive(member)`."""
-        return self.elf.name
-
-    @property
-    def machine(self) -> Machine:
-        """The machine whose registers the rules name."""
-        return machine_of(self.elf)
+    """Of the section; without section headers there is none, and the name is `PT_GNU_EH_FRAME`."""
 
     @cached_property
     def frames(self) -> Frames:

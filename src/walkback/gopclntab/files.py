@@ -10,14 +10,13 @@ from functools import cached_property
 
 import numpy as np
 
-from walkback.base.arch import Machine
 from walkback.base.errors import GoError, MissingError, UnreadableError, WalkbackError
-from walkback.base.oneline import OneLine
-from walkback.elf import ElfFile, Input, contents_of, elf_files, layout, loaded_addresses, machine_of
+from walkback.elf import ElfFile, Input, contents_of, elf_files, layout, loaded_addresses
 from walkback.elf.golang import FUNCTIONS, is_go
 from walkback.elf.inputs import raise_first
 from walkback.gopclntab.decoding import FunctionTable, Header, decode, read_header
 from walkback.gopclntab.rules import to_table
+from walkback.table.source import TableSource
 from walkback.table.table import UnwindTable
 
 _HEAD = re.compile(
@@ -29,30 +28,18 @@ _TEXT = 22
 
 
 @dataclass(repr=False)
-class GoSource(OneLine):
-    """The table of functions of one Go program.
+class GoSource(TableSource):
+    """The table of functions of one Go program, with the bytes that the loader leaves.
 
     >>> [source] = walkback.gopclntab.read("hello-go")
     >>> source.name, source.machine.name, len(source.table)
     ('.gopclntab', 'AMD64', 2)
     """
 
-    elf: ElfFile
-    name: str
-    """Of the section, or of the segment in which it was found."""
-    data: memoryview
-    """From its first byte on, as the loader leaves it."""
-    address: int
-
     @property
-    def file(self) -> str:
-        """The path; for a member of an archive `archive(member)`."""
-        return self.elf.name
-
-    @property
-    def machine(self) -> Machine:
-        """The machine whose registers the rules name."""
-        return machine_of(self.elf)
+    def bytes(self) -> int | None:
+        """How many bytes the table takes, where a section has nothing else."""
+        return len(self.data) if self.name in FUNCTIONS else None
 
     @cached_property
     def functions(self) -> FunctionTable:
@@ -118,8 +105,15 @@ def _searched(elf: ElfFile) -> GoSource | None:
             found = _as_loaded(elf, data[match.start() :], address)
             with contextlib.suppress(GoError):
                 if len(decode(found)):
-                    return GoSource(elf, f"segment {number}", found, address)
+                    return GoSource(elf, _section_at(elf, address) or f"segment {number}", found, address)
     return None
+
+
+def _section_at(elf: ElfFile, address: int) -> str | None:
+    """The section of an address, where there are sections."""
+    size, held = elf.sections["size"], elf.sections["flags"] & layout.SHF_ALLOC != 0
+    found = np.flatnonzero(held & (np.uint64(address) - elf.sections["addr"] < size)).tolist()
+    return elf.section_name(found[0]) if found else None
 
 
 def _as_loaded(elf: ElfFile, data: memoryview, address: int) -> memoryview:

@@ -58,7 +58,7 @@ def write_binary_page(
 
 def _meta(functions: ListedFunctions) -> dict[str, Any]:
     """All but the columns."""
-    elf, table, sizes, call_frames = functions.elf, functions.table, functions.sizes, functions.call_frames
+    elf, table, sizes, call_frames = functions.elf, functions.table, functions.sizes, functions.read
     machine, line = table.machine, functions.line
     return {
         "file": shown(elf.name),
@@ -101,7 +101,7 @@ def _meta(functions: ListedFunctions) -> dict[str, Any]:
 
 def _origin(functions: ListedFunctions) -> dict[str, Any]:
     """Who made the file, and what shows it."""
-    sources = functions.call_frames.sources if functions.call_frames else ()
+    sources = functions.read.frame_sources if functions.read else ()
     origin = asdict(origin_with_debug_file(functions.elf, sources, functions.roots))
     producers = [printable(name) for name in origin.pop("producers")]
     return {name: value and printable(value) for name, value in origin.items()} | {"producers": producers}

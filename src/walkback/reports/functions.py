@@ -15,11 +15,13 @@ import numpy as np
 
 from walkback.base.arrays import I64, U64, Bools
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
+from walkback.dwarf.frames import Fdes
 from walkback.elf import ElfFile
 from walkback.reports.codeline import CodeLine, code_line
 from walkback.reports.saved import Saved, saved_registers
-from walkback.sections.derive import Derived, ReadFrames
+from walkback.sections.derive import Derived
 from walkback.sections.pairs import NamedTable, sframe_table
+from walkback.sections.reading import ReadTables
 from walkback.sections.size import Sizes, existing_size, measure_frames
 from walkback.sections.size.parts import RowLengths
 from walkback.symbols import SymbolIndex
@@ -53,7 +55,7 @@ class ListedFunctions:
     """The section that they are from."""
     table: UnwindTable
     """Settled: ranges are disjoint, rows one after the other, and no row says what the one before it says."""
-    call_frames: ReadFrames | None
+    read: ReadTables | None
     derived: dict[int, Derived]
     sframe: NamedTable | None
     """The SFrame that the file has, if it can be read."""
@@ -68,14 +70,14 @@ class ListedFunctions:
     @cached_property
     def count(self) -> int:
         """How many functions there are; some are in several pieces, which `len` counts."""
-        if self.call_frames is not None:
-            return self.call_frames.functions
+        if self.read is not None:
+            return self.read.functions
         return len(np.unique(self.table.range_origin))
 
     @cached_property
     def comparison(self) -> Comparison | None:
         """What the SFrame of the file says against the call frame information, if it has both."""
-        return None if self.call_frames is None or self.sframe is None else compare(self.table, self.sframe.table)
+        return None if self.read is None or self.sframe is None else compare(self.table, self.sframe.table)
 
     @cached_property
     def versions(self) -> dict[int, InVersion]:
@@ -91,7 +93,9 @@ class ListedFunctions:
     @cached_property
     def saved(self) -> Saved | None:
         """The rules of other registers; None where there are none, or too many to be kept."""
-        return None if self.call_frames is None else saved_registers(self.elf, self.call_frames.sources, self.table)
+        if self.read is None or not self.read.is_cfi:
+            return None
+        return saved_registers(self.elf, self.read.frame_sources, self.table)
 
     @cached_property
     def line(self) -> CodeLine:
@@ -100,24 +104,27 @@ class ListedFunctions:
 
     @cached_property
     def fde_place(self) -> tuple[I64, I64]:
-        """Where each function's FDE begins in its section, and how many bytes it has there."""
-        if self.call_frames is None:
-            nothing = np.zeros(len(self), np.int64)
-            return nothing, nothing
-        fdes = [source.frames.fdes for source in self.call_frames.sources]
-        position = np.concatenate([one.position for one in fdes])
-        end = np.concatenate([one.end for one in fdes])
-        origin = self.table.range_origin
-        return position[origin], (end - position)[origin]
+        """Where each function's FDE begins in its section, and how many bytes it has there; 0 where it has none."""
+        position = self._of_fdes([one.position for one in self._fdes])
+        return position, self._of_fdes([one.end for one in self._fdes]) - position
 
     @cached_property
     def lsda(self) -> Bools:
         """Which functions have a language-specific data area, for exceptions."""
-        if self.call_frames is None:
-            return np.zeros(len(self), np.bool_)
-        column: U64 = np.concatenate([source.frames.fdes.lsda for source in self.call_frames.sources])
-        has: Bools = column[self.table.range_origin] != 0
+        has: Bools = self._of_fdes([one.lsda for one in self._fdes]) != 0
         return has
+
+    @property
+    def _fdes(self) -> list[Fdes]:
+        return [] if self.read is None else [source.frames.fdes for source in self.read.frame_sources]
+
+    def _of_fdes(self, columns: Sequence[U64 | I64]) -> I64:
+        """What FDEs have of each function; 0 where a function is from another table."""
+        every = np.concatenate([np.zeros(0, np.int64), *columns]).astype(np.int64)
+        origin, found = self.table.range_origin, np.zeros(len(self), np.int64)
+        of_fde = origin < len(every)
+        found[of_fde] = every[origin[of_fde]]
+        return found
 
     @cached_property
     def symbols(self) -> list[str]:
@@ -194,18 +201,18 @@ def functions_of(elf: ElfFile, roots: Sequence[str]) -> ListedFunctions:
         measured.sizes.sframe = existing_size(elf)
         sframe = sframe_table(elf)
     except WalkbackError as error:
-        if measured.call_frames is None:
+        if measured.read is None:
             raise
         error.file = None
         unreadable = str(error)
-    if measured.call_frames is not None:
-        source, table = measured.call_frames.sources[0].name, measured.call_frames.table
+    if measured.read is not None:
+        source, table = measured.read.sources[0].name, measured.read.table
     elif sframe is not None:
         source, table = sframe.name, settled(sframe.table, merge=True)
     else:
         raise MissingError("there is no .eh_frame, .debug_frame or .sframe section", file=elf.name)
     return ListedFunctions(
-        elf, measured.sizes, source, table, measured.call_frames, measured.derived, sframe, unreadable, roots
+        elf, measured.sizes, source, table, measured.read, measured.derived, sframe, unreadable, roots
     )
 
 

@@ -113,7 +113,7 @@ def _function_rows(functions: ListedFunctions, versions: Sequence[int]) -> Itera
         (name or None for name in functions.names),
         (symbol or None for symbol in functions.symbols),
         table.range_rows.tolist(),
-        functions.fde_place[1].tolist() if functions.call_frames else nothing,
+        functions.fde_place[1].tolist() if functions.read else nothing,
         *(its.bytes.tolist() for its in made),
         *([its.reasons[reason][0] or None for reason in its.reason.tolist()] for its in made),
         table.range_signal.tolist(),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from walkback.base.arrays import I64, U64, Bools, are_among
 from walkback.base.errors import WalkbackError
+from walkback.dwarf.files import FrameSource
 from walkback.proof.prove import Instruction, Prover
 from walkback.proof.values import Verdict, Why
 from walkback.proof.words import NOT_KNOWN, register_word
@@ -67,15 +69,15 @@ class PageVerdicts:
         """Each table with the functions that are from it, by address."""
         functions, prover = self._functions, self._prover
         order = np.argsort(self._start, kind="stable")
-        if functions.call_frames is None and functions.sframe is not None:
+        if functions.read is None and functions.sframe is not None:
             proof = prover.prove(functions.sframe.table)
             yield Verified(functions.elf, functions.sframe.name, proof, prover), order
             return
-        end = 0
-        for source in functions.call_frames.sources if functions.call_frames is not None else ():
-            first, end = end, end + len(source.frames.fdes)
-            origin = functions.table.range_origin[order]
-            proof = prover.prove(source.table, source)
+        if functions.read is None:
+            return
+        origin = functions.table.range_origin[order]
+        for source, (first, end) in zip(functions.read.sources, pairwise(functions.read.first.tolist()), strict=True):
+            proof = prover.prove(source.table, source if isinstance(source, FrameSource) else None)
             yield Verified(functions.elf, source.name, proof, prover), order[(origin >= first) & (origin < end)]
 
     def add_to(self, columns: PageColumns) -> dict[str, Any]:

@@ -1,32 +1,27 @@
-"""SFrame for a file that has none: made from the call frame information that it carries, and proved equal to it.
+"""SFrame for a file that has none: made from the unwind tables that it carries, and proved equal to them.
 
 made = derive("a.out")
 print(made.covered, "of", made.functions, "functions")
 
-Functions are sorted. Where FDEs overlap the one that starts last holds, of those with one start the last in the file.
-FDEs of code that is not in the file (left over from what the linker dropped) are left out and counted. What the version
-cannot say is left out by whole functions, each with its reason.
+What the version cannot say is left out by whole functions, each with its reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, marked
-from walkback.base.errors import ArgumentError, GraftError, MissingError, UnreadableError
+from walkback.base.errors import ArgumentError, GraftError, UnreadableError
 from walkback.base.oneline import OneLine
-from walkback.dwarf.files import FrameSource, frame_sources, in_code
 from walkback.dwarf.layout import EntryFault
-from walkback.dwarf.rules import to_table
 from walkback.elf import ElfFile, Input, one_elf
 from walkback.elf import layout as elf_layout
 from walkback.elf.write import align
 from walkback.graft import planned_address
+from walkback.sections.reading import ReadTables, Tables, read_tables
 from walkback.sections.repair import CONTRADICTED, Righted, righted
 from walkback.sframe.building import Built, build
 from walkback.sframe.consumers import consumer_named, version_for
@@ -37,10 +32,9 @@ from walkback.sframe.planning import Refused
 from walkback.sframe.relocations import section_relocations
 from walkback.sframe.rules import to_table as sframe_table
 from walkback.sframe.section import Section
-from walkback.symbols import SymbolIndex
 from walkback.table.comparing import Comparison, compare
-from walkback.table.settle import settled
-from walkback.table.table import UnwindTable, joined
+from walkback.table.source import TableSource
+from walkback.table.table import UnwindTable
 
 _PAGE = 0x1000
 _MENDED = {"code": "repaired", "reason": "has the rules that the machine code proves"}
@@ -56,43 +50,19 @@ class Uncovered:
     size: int
     name: str | None
     fde: int
-    """The number of its FDE."""
+    """The number of its FDE; of Go's functions those behind all FDEs."""
+    source: str
+    """The table that it is in."""
     code: str
     """The name of the reason, which does not change: of a `Refusal`, a `Reason` or a `EntryFault`."""
     reason: str
 
 
 @dataclass(slots=True, repr=False)
-class ReadFrames(OneLine):
-    """What the call frame information of a file says, put in order for SFrame of any version to say it."""
-
-    sources: list[FrameSource]
-    """The sections that it stands in, all of one name."""
-    table: UnwindTable
-    """What is to be said."""
-    as_written: bool
-    """Whether its rows and functions are as an assembler would have written them."""
-    dead: int
-    """How many FDEs describe code that is not in the file."""
-    empty: int
-    """How many FDEs describe no code."""
-    shadowed: int
-    """How many FDEs have all their code described by others that hold there."""
-    unplaced: I64
-    """FDEs that cannot be read so far that their code is known."""
-    faults: U8
-    """What is wrong with each FDE."""
-    functions: int
-    """How many FDEs there are to be said."""
-    symbols: SymbolIndex
-    """Names for what cannot be said, read when they are wanted."""
-
-
-@dataclass(slots=True, repr=False)
 class Derived(OneLine):
-    """A section made from call frame information."""
+    """A section made from the unwind tables of a file."""
 
-    call_frames: ReadFrames
+    read: ReadTables
     """What was to be said."""
     said: UnwindTable
     """What of it the section says: all, or what the consumer wants."""
@@ -108,14 +78,19 @@ class Derived(OneLine):
     """What was done besides for the consumer."""
 
     @property
-    def source(self) -> FrameSource:
-        """The section it was made from."""
-        return self.call_frames.sources[0]
+    def source(self) -> TableSource:
+        """The section it was made from; the first of several."""
+        return self.read.sources[0]
+
+    @property
+    def elf(self) -> ElfFile:
+        """The file."""
+        return self.source.elf
 
     @property
     def table(self) -> UnwindTable:
         """What was to be said."""
-        return self.call_frames.table
+        return self.read.table
 
     @property
     def section(self) -> Section:
@@ -124,28 +99,28 @@ class Derived(OneLine):
 
     @property
     def functions(self) -> int:
-        """How many FDEs there are to be said."""
-        return self.call_frames.functions
+        """How many functions there are to be said."""
+        return self.read.functions
 
     @property
     def dead(self) -> int:
-        """How many FDEs describe code that is not in the file."""
-        return self.call_frames.dead
+        """How many functions have no code in the file."""
+        return self.read.dead
 
     @property
     def empty(self) -> int:
-        """How many FDEs describe no code."""
-        return self.call_frames.empty
+        """How many describe no code."""
+        return self.read.empty
 
     @property
     def unreadable(self) -> int:
-        """How many FDEs cannot be read so far that their code is known; each is among the uncovered, with no size."""
-        return len(self.call_frames.unplaced)
+        """How many cannot be read so far that their code is known; each is among the uncovered, with no size."""
+        return len(self.read.unplaced)
 
     @property
     def shadowed(self) -> int:
-        """How many FDEs have all their code described by others that hold there."""
-        return self.call_frames.shadowed
+        """How many have all their code described by others that hold there."""
+        return self.read.shadowed
 
     @property
     def covered(self) -> int:
@@ -174,7 +149,7 @@ class Derived(OneLine):
         return self.contents
 
     def proof(self) -> Comparison:
-        """Compare what the bytes of the section say with what they should say of the call frame information."""
+        """Compare what the bytes of the section say with what they should say of the tables."""
         said = decode(self.contents, address=self.section.address)
         said.code_section = self.section.code_section
         if said.code_section is not None:
@@ -183,11 +158,11 @@ class Derived(OneLine):
 
     def relocations(self) -> np.ndarray:
         """Of a relocatable file: where its linker has to write starts, a table of `SECTION_RELOCATION`."""
-        return section_relocations(self.section, self.source.elf)
+        return section_relocations(self.section, self.elf)
 
     def relocation_objects(self) -> list[dict[str, Any]]:
         """The relocations in words, for JSON."""
-        elf = self.source.elf
+        elf = self.elf
         return [
             {"offset": offset, "type": kind, "section": elf.section_name(section), "index": section, "addend": addend}
             for offset, addend, kind, section in self.relocations().tolist()
@@ -201,6 +176,7 @@ def derive(
     address: int | None = None,
     as_written: bool = False,
     section: str | None = None,
+    tables: Tables = "auto",
     consumer: str | None = None,
     verify: bool = False,
     repair: bool = False,
@@ -214,56 +190,23 @@ def derive(
 
     `address` is where it will stand; without one it is the place where `graft.add` would put it, or where that would
     refuse the file the first page behind all that is loaded. `as_written` keeps a
-    row wherever an assembler would have written one, and functions in their order. `section` chooses the call frame
-    information by the name of its section; without one it is `.eh_frame`, or where there is none `.debug_frame`.
+    row wherever an assembler would have written one, and functions in their order. `tables` says what is read: call
+    frame information ("cfi"), the table of functions of a Go program ("go"), or both, each where the other has nothing.
+    `section` chooses call frame information by the name of its section; without one it is `.eh_frame`, or where there
+    is none `.debug_frame`.
 
     >>> derived = walkback.derive("hello")
     >>> derived.covered, derived.functions, derived.proof().equal
     (3, 4, True)
     """
-    call_frames = read_call_frames(one_elf(source), as_written=as_written, section=section)
+    read = read_tables(one_elf(source), tables=tables, as_written=as_written, section=section)
     return derive_from(
-        call_frames, version=version, address=address, consumer=consumer, verify=verify or repair, repair=repair
-    )
-
-
-def read_call_frames(
-    elf: ElfFile,
-    *,
-    as_written: bool = False,
-    section: str | None = None,
-    sources: Sequence[FrameSource] | None = None,
-) -> ReadFrames:
-    """Read what is to be said; the arguments are those of `derive`. `sources`: what the file has, if that is known."""
-    found = list(frame_sources(elf, section=section)) if sources is None else sources
-    if not found:
-        raise MissingError(f"there is no {section or '.eh_frame or .debug_frame'} section", file=elf.name)
-    chosen = [one for one in found if one.name == found[0].name]
-    first_fde = np.cumsum([0, *(len(one.frames.fdes) for one in chosen)])
-    table = joined([to_table(one.frames, as_written=as_written) for one in chosen])
-    table.range_origin += np.repeat(first_fde[:-1], np.diff(first_fde)) if len(chosen) > 1 else 0
-    faults = np.concatenate([one.frames.fdes.fault for one in chosen])
-    unplaced = (faults[table.range_origin] > 0) & (table.range_size == 0)
-    live, some = in_code(elf, table) | unplaced, table.range_size > 0
-    kept = table.chosen(np.flatnonzero(live & (some | as_written)))
-    said = kept if as_written else settled(kept, merge=True)
-    there = marked(said.range_origin, len(faults))
-    return ReadFrames(
-        sources=chosen,
-        table=said,
-        as_written=as_written,
-        dead=int((~live).sum()),
-        empty=int((live & ~some & ~unplaced).sum()),
-        shadowed=int((marked(table.range_origin[live & some], len(faults)) & ~there).sum()),
-        unplaced=table.range_origin[unplaced],
-        faults=faults,
-        functions=int(there.sum()) + int(unplaced.sum()),
-        symbols=SymbolIndex(elf),
+        read, version=version, address=address, consumer=consumer, verify=verify or repair, repair=repair
     )
 
 
 def derive_from(
-    call_frames: ReadFrames,
+    read: ReadTables,
     *,
     version: int | None = None,
     address: int | None = None,
@@ -272,23 +215,23 @@ def derive_from(
     repair: bool = False,
 ) -> Derived:
     """Make the section that says what was read; the arguments are those of `derive`."""
-    elf = call_frames.sources[0].elf
+    elf = read.sources[0].elf
     target = None if consumer is None else consumer_named(consumer)
     if target is not None and not target.walks and not elf.is_relocatable:
         raise GraftError(f"{target.title} reads the SFrame of objects, and this is a linked file", file=elf.name)
-    right = righted(elf, call_frames.table, repair=repair) if verify else Righted(call_frames.table, [], [])
+    right = righted(elf, read.table, repair=repair) if verify else Righted(read.table, [], [])
     fitted = fit(right.table, target, [elf], dict.fromkeys(right.wrong, CONTRADICTED))
-    built = _build(elf, fitted.table, version_for(version, target), address, call_frames.as_written)
-    refused = {int(fitted.kept[one.range]): _reason(call_frames, fitted.table, one) for one in built.refused}
+    built = _build(elf, fitted.table, version_for(version, target), address, read.as_written)
+    refused = {int(fitted.kept[one.range]): _reason(read, fitted.table, one) for one in built.refused}
     unwanted = {index: {"code": "unwanted", "reason": reason} for index, reason in fitted.unwanted.items()}
     return Derived(
-        call_frames=call_frames,
+        read=read,
         said=fitted.table,
         built=built,
         contents=encode(built.section),
-        uncovered=[*_uncovered(call_frames, refused), *_unplaced(call_frames.unplaced, call_frames.faults)],
-        unwanted=_uncovered(call_frames, unwanted),
-        mended=_uncovered(call_frames, dict.fromkeys(right.mended, _MENDED)),
+        uncovered=[*_uncovered(read, refused), *_unplaced(read)],
+        unwanted=_uncovered(read, unwanted),
+        mended=_uncovered(read, dict.fromkeys(right.mended, _MENDED)),
         notes=fitted.notes(),
     )
 
@@ -328,28 +271,28 @@ def behind_loaded(elf: ElfFile) -> int:
     return align(max((int(load["vaddr"]) + int(load["memsz"]) for load in loads), default=0), _PAGE)
 
 
-def _uncovered(call_frames: ReadFrames, reasons: dict[int, dict[str, str]]) -> list[Uncovered]:
+def _uncovered(read: ReadTables, reasons: dict[int, dict[str, str]]) -> list[Uncovered]:
     """Ranges, by their numbers, with names and reasons."""
     if not reasons:
         return []
-    table = call_frames.table
+    table = read.table
     ranges = np.array(list(reasons))
-    names = call_frames.symbols.names_at(table.range_start[ranges], table.range_section[ranges])
     found = [
         Uncovered(
             section=int(table.range_section[index]),
             start=int(table.range_start[index]),
             size=int(table.range_size[index]),
             name=name,
-            fde=int(table.range_origin[index]),
+            fde=(number := int(table.range_origin[index])),
+            source=read.source_of(number).name,
             **reason,
         )
-        for (index, reason), name in zip(reasons.items(), names, strict=True)
+        for (index, reason), name in zip(reasons.items(), read.names_of(ranges), strict=True)
     ]
     return sorted(found, key=lambda one: (one.section, one.start))
 
 
-def _unplaced(fdes: I64, faults: U8) -> list[Uncovered]:
+def _unplaced(read: ReadTables) -> list[Uncovered]:
     """FDEs whose code is not known, because they cannot be read."""
     return [
         Uncovered(
@@ -358,16 +301,18 @@ def _unplaced(fdes: I64, faults: U8) -> list[Uncovered]:
             size=0,
             name=None,
             fde=fde,
-            code=_word(EntryFault(int(faults[fde]))),
-            reason=f"FDE {fde}: {EntryFault(int(faults[fde])).words}",
+            source=read.source_of(fde).name,
+            code=_word(fault),
+            reason=f"FDE {fde}: {fault.words}",
         )
-        for fde in fdes.tolist()
+        for fde in read.unplaced.tolist()
+        for fault in [EntryFault(int(read.faults[fde]))]
     ]
 
 
-def _reason(call_frames: ReadFrames, table: UnwindTable, refused: Refused) -> dict[str, str]:
+def _reason(read: ReadTables, table: UnwindTable, refused: Refused) -> dict[str, str]:
     """Why the section does not have a range of the table: the name of the reason, and the words."""
-    fault = EntryFault(int(call_frames.faults[table.range_origin[refused.range]]))
+    fault = EntryFault(int(read.faults[table.range_origin[refused.range]]))
     if fault:
         return {"code": _word(fault), "reason": fault.words}
     return {"code": _word(refused.inexpressible(table) or refused.reason), "reason": refused.text(table)}

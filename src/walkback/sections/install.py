@@ -18,6 +18,7 @@ from walkback.elf.write import Part
 from walkback.sections.check import examine_for
 from walkback.sections.derive import Derived, derive
 from walkback.sections.linking.objects import rewrite_files
+from walkback.sections.reading import Tables
 from walkback.sframe.consumers import consumer_named
 from walkback.table.comparing import Comparison
 
@@ -41,6 +42,7 @@ def add(
     version: int | None = None,
     consumer: str | None = None,
     section: str | None = None,
+    tables: Tables = "auto",
     verify: bool = False,
     repair: bool = False,
 ) -> Added:
@@ -57,7 +59,7 @@ def add(
     """
     # It stays open: names and sections are asked for when the result is printed.
     elf = one_elf(source)
-    added, parts = _with_section(elf, version, consumer, section, verify=verify, repair=repair)
+    added, parts = _with_section(elf, version, consumer, section, tables, verify=verify, repair=repair)
     write_output(output, parts, read=elf.file)
     return added
 
@@ -69,6 +71,7 @@ def add_to_archive(
     version: int | None = None,
     consumer: str | None = None,
     section: str | None = None,
+    tables: Tables = "auto",
     verify: bool = False,
     repair: bool = False,
 ) -> list[Added]:
@@ -84,7 +87,7 @@ def add_to_archive(
 
     def changed(elf: ElfFile) -> Sequence[Part]:
         try:
-            added, parts = _with_section(elf, version, consumer, section, verify=verify, repair=repair)
+            added, parts = _with_section(elf, version, consumer, section, tables, verify=verify, repair=repair)
         except MissingError:
             return list(in_pieces(elf.data))
         done.append(added)
@@ -98,13 +101,22 @@ def add_to_archive(
 
 
 def _with_section(
-    elf: ElfFile, version: int | None, consumer: str | None, section: str | None, *, verify: bool, repair: bool
+    elf: ElfFile,
+    version: int | None,
+    consumer: str | None,
+    section: str | None,
+    tables: Tables,
+    *,
+    verify: bool,
+    repair: bool,
 ) -> tuple[Added, Sequence[Part]]:
     """What is to be put into a file, and the parts of the copy that has it."""
-    derived = derive(elf, version=version, section=section, consumer=consumer, verify=verify, repair=repair)
+    derived = derive(
+        elf, version=version, section=section, tables=tables, consumer=consumer, verify=verify, repair=repair
+    )
     proof = derived.proof()
     if not proof.equal:
-        message = "the derived section does not say what the call frame information says; nothing is written"
+        message = "the derived section does not say what the tables of the file say; nothing is written"
         raise GraftError(message, file=elf.name)
     if elf.is_relocatable:
         grafted = graft.add_to_object(elf, derived.contents, derived.relocations())

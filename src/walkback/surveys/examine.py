@@ -103,7 +103,7 @@ def _examine(data: Contents, found: _Examined, debug_roots: Sequence[str], *, ve
     some = _add_sframe(found, elf)
     if verify and not debug:
         _add_proofs(found, elf, sources)
-    file["outcome"] = "measured" if measured.call_frames is not None or some else "debug" if debug else "without"
+    file["outcome"] = "measured" if measured.read is not None or some else "debug" if debug else "without"
 
 
 def _add_origin(found: _Examined, elf: ElfFile, sources: Sequence[FrameSource], debug_roots: Sequence[str]) -> None:
@@ -132,16 +132,16 @@ def _is_debug(elf: ElfFile) -> bool:
 
 def _add_frames(found: _Examined, measured: Measured) -> None:
     """What the call frame information takes, and what versions of SFrame would."""
-    call_frames, sizes = measured.call_frames, measured.sizes
-    if call_frames is None:
+    read, sizes = measured.read, measured.sizes
+    if read is None:
         return
-    pointers = frame_pointers(call_frames.table)
+    pointers = frame_pointers(read.table)
     found.file |= {
-        "source": call_frames.sources[0].name,
-        "rows": len(call_frames.table.row_offset),
-        "code_bytes": int(call_frames.table.range_size.sum()),
-        "unreadable": len(call_frames.unplaced),
-        **{name: getattr(call_frames, name) for name in ("functions", "dead", "empty", "shadowed")},
+        "source": read.sources[0].name,
+        "rows": len(read.table.row_offset),
+        "code_bytes": int(read.table.range_size.sum()),
+        "unreadable": len(read.unplaced),
+        **{name: getattr(read, name) for name in ("functions", "dead", "empty", "shadowed")},
         "fp_functions": pointers.functions,
         "fp_bytes": pointers.code_bytes,
         "fp_saved": pointers.saved,
@@ -167,7 +167,7 @@ def _add_frames(found: _Examined, measured: Measured) -> None:
                 version=version,
                 code=one.code,
                 message=one.reason,
-                section=made.source.elf.section_name(one.section) if one.section >= 0 else None,
+                section=made.elf.section_name(one.section) if one.section >= 0 else None,
                 address=one.start if one.size else None,
                 size=one.size,
                 name=one.name,

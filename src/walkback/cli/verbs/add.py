@@ -14,7 +14,7 @@ from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.consumer import FOR_ANY, refuse_both
-from walkback.cli.coverage import LIMIT, REPAIR, STRICT, VERIFY, derived_object, percent, print_derived
+from walkback.cli.coverage import LIMIT, REPAIR, SOURCE, STRICT, VERIFY, derived_object, percent, print_derived
 from walkback.cli.output import (
     CALL_FRAMES,
     EXIT_FINDINGS,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from walkback.sections.install import Added
+    from walkback.sections.reading import Tables
 
 
 @verb("walkback add hello -o hello.new --for glibc", "walkback add --in-place build/")
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 @click.option("--in-place", is_flag=True, help="Change the files; needed for a folder, where every binary gets SFrame.")
 @click.option("--version", type=click.IntRange(1, 3), metavar="N", help="SFrame version to write. [default: 3]")
 @FOR_ANY
+@SOURCE
 @CALL_FRAMES
 @VERIFY
 @REPAIR
@@ -57,6 +59,7 @@ def add(
     in_place: bool,
     version: int | None,
     consumer: str | None,
+    tables: Tables,
     section: str | None,
     verify: bool,
     repair: bool,
@@ -77,7 +80,7 @@ def add(
         output = output_for(files[0], output)
     short = len(files) > 1 or _has_members(files[0])
     total = _Total()
-    options = {"version": version, "section": section, "verify": verify, "repair": repair}
+    options = {"version": version, "tables": tables, "section": section, "verify": verify, "repair": repair}
 
     def work(file: str, listed: Binary | None = None) -> int:
         is_whole = True

@@ -8,13 +8,14 @@ import click
 
 from walkback.cli.command import verb
 from walkback.cli.consumer import FOR_ANY, refuse_both
-from walkback.cli.coverage import LIMIT, REPAIR, STRICT, VERIFY, derived_object, print_derived
+from walkback.cli.coverage import LIMIT, REPAIR, SOURCE, STRICT, VERIFY, derived_object, print_derived
 from walkback.cli.output import CALL_FRAMES, EXIT_FINDINGS, EXIT_FINE, JSON, Address, complain, for_each_file
 from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, account, refuse_input, refuse_terminal, same_file
 
 if TYPE_CHECKING:
     from walkback.elf import ElfFile
     from walkback.sections.derive import Derived
+    from walkback.sections.reading import Tables
 
 _VERSION = click.option(
     "--version", type=click.IntRange(1, 3), metavar="N", help="SFrame version to write. [default: 3]"
@@ -40,6 +41,7 @@ _VERSION = click.option(
     show_default=True,
     help="Only rows that change the rule, or every row that an assembler would write.",
 )
+@SOURCE
 @CALL_FRAMES
 @VERIFY
 @REPAIR
@@ -56,6 +58,7 @@ def derive(
     address: int | None,
     relocs: str | None,
     rows: str,
+    tables: Tables,
     section: str | None,
     verify: bool,
     repair: bool,
@@ -63,7 +66,7 @@ def derive(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Make an SFrame section from .eh_frame or .debug_frame.
+    """Make an SFrame section from .eh_frame, .debug_frame or .gopclntab.
 
     The section is made for the address where `walkback add` would put it, or for --address. It is written only after a
     proof that it gives the same rules.
@@ -87,6 +90,7 @@ def derive(
                 version=version,
                 address=address,
                 as_written=rows == "as-written",
+                tables=tables,
                 section=section,
                 consumer=consumer,
                 verify=verify,

@@ -3,13 +3,14 @@
 sizes = measure("a.out")
 print(sizes.call_frames, sizes.versions[3].parts.total)
 
-The versions are derived from the call frame information of the file, for a place behind all that it loads. Relocations
-are not counted, since linked files have none for these sections.
+The versions are derived from the call frame information of the file, or from Go's table of functions, for a place
+behind all that it loads. Relocations are not counted, since linked files have none for these sections.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
@@ -22,7 +23,8 @@ from walkback.dwarf import layout as dw
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, Input, contents_of, elf_files, is_archive, is_elf
 from walkback.elf import layout as elf_layout
-from walkback.sections.derive import Derived, ReadFrames, behind_loaded, derive_from, read_call_frames
+from walkback.sections.derive import Derived, behind_loaded, derive_from
+from walkback.sections.reading import ReadTables, read_tables
 from walkback.sections.size.parts import Parts, parts_of
 from walkback.sections.size.replacement import Replacement, replacement_of
 from walkback.sections.size.whatif import what_ifs
@@ -171,17 +173,17 @@ def _sum(one: Any, other: Any) -> Any:
 def _of_elf(elf: ElfFile) -> Sizes:
     found = measure_frames(elf)
     found.sizes.sframe = existing_size(elf)
-    found.sizes.without = int(found.call_frames is None and found.sizes.sframe is None)
+    found.sizes.without = int(found.read is None and found.sizes.sframe is None)
     return found.sizes
 
 
 @dataclass(slots=True)
 class Measured:
-    """The call frame information of one ELF file, and what was made to measure it."""
+    """The unwind tables of one ELF file, and what was made to measure them."""
 
     sizes: Sizes
-    call_frames: ReadFrames | None = None
-    """What its call frame information says, if it has some."""
+    read: ReadTables | None = None
+    """What they say, if it has some."""
     derived: dict[int, Derived] = field(default_factory=dict)
     """The section of each version that can be made."""
 
@@ -195,9 +197,9 @@ def measure_frames(elf: ElfFile, sources: Sequence[FrameSource] | None = None) -
             # Without section headers nothing says where it ends, but for the terminator behind its entries.
             ends = (source.frames.cies.end, source.frames.fdes.end)
             found.sizes.eh_frame += max((int(end.max()) + 4 for end in ends if len(end)), default=0)
-    if sources:
-        found.call_frames = read_call_frames(elf, sources=sources)
-        _derive_all(elf, found)
+    with suppress(MissingError):
+        found.read = read_tables(elf, frames=sources)
+        _derive_all(elf, found.read, found)
     return found
 
 
@@ -213,13 +215,11 @@ def section_sizes(elf: ElfFile, sources: Iterable[FrameSource]) -> Sizes:
     return sizes
 
 
-def _derive_all(elf: ElfFile, found: Measured) -> None:
-    if found.call_frames is None:
-        return
+def _derive_all(elf: ElfFile, read: ReadTables, found: Measured) -> None:
     place, sizes = _place(elf), found.sizes
     for version in VERSIONS:
         try:
-            made = derive_from(found.call_frames, version=version, address=place)
+            made = derive_from(read, version=version, address=place)
         except InexpressibleError as error:
             sizes.impossible[version] = error.message
             continue
@@ -227,7 +227,7 @@ def _derive_all(elf: ElfFile, found: Measured) -> None:
         sizes.versions[version] = _version_size(made)
         if version == VERSIONS[-1]:
             sizes.replacement = replacement_of(made)
-        if sizes.call_frames:
+        if sizes.call_frames and read.is_cfi:
             sizes.compared[version] = _compared(sizes, version)
 
 
@@ -254,7 +254,7 @@ def _version_size(made: Derived) -> VersionSize:
 
 def _text_sections(made: Derived) -> int:
     """How many text sections have functions of the section."""
-    section, elf = made.section, made.source.elf
+    section, elf = made.section, made.elf
     if section.code_section is not None:
         return len(distinct(section.code_section))
     code = elf.sections[(elf.sections["flags"] & elf_layout.SHF_EXECINSTR) != 0]

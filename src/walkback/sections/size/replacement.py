@@ -66,11 +66,11 @@ class Replacement:
 def replacement_of(made: Derived) -> Replacement:
     """Measure it beside the section that was derived."""
     found = Replacement()
-    said = marked(made.table.range_origin, len(made.call_frames.faults))
+    said = marked(made.table.range_origin, len(made.read.faults))
     said[[one.fde for one in made.uncovered]] = False
     rows = _RowLengths(made)
     before = 0
-    for source in made.call_frames.sources:
+    for source in made.read.frame_sources:  # they come first
         covered = said[before : before + len(source.frames.fdes)]
         before += len(covered)
         _add_exceptions(found, source.frames, covered)

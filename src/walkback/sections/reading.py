@@ -1,0 +1,173 @@
+"""What the unwind tables of a file say, put in order for SFrame of any version to say it.
+
+They are its call frame information, and the table of functions of a Go program. Functions are sorted. Where FDEs
+overlap the one that starts last holds, of those with one start the last in the file. FDEs of code that is not in the
+file (left over from what the linker dropped) are left out and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from walkback.base.arrays import I64, U8, Bools, ends_of, marked
+from walkback.base.errors import MissingError
+from walkback.base.oneline import OneLine
+from walkback.dwarf import layout
+from walkback.dwarf.files import FrameSource, frame_sources, in_code
+from walkback.dwarf.rules import to_table
+from walkback.elf import ElfFile
+from walkback.gopclntab.files import GoSource, go_source
+from walkback.symbols import SymbolIndex
+from walkback.table.settle import settled
+from walkback.table.source import TableSource
+from walkback.table.table import UnwindTable, joined
+
+Tables = Literal["auto", "cfi", "go"]
+"""Which tables of a file are read: call frame information, Go's table of functions, or both."""
+
+
+@dataclass(slots=True, repr=False)
+class ReadTables(OneLine):
+    """What the tables of a file say."""
+
+    sources: list[TableSource]
+    """Where they stand. Of code that several describe, the first one holds."""
+    first: I64
+    """For each source the number of its first function, and behind the last how many there are."""
+    table: UnwindTable
+    """What is to be said."""
+    as_written: bool
+    """Whether its rows and functions are as an assembler would have written them."""
+    dead: int
+    """How many functions have no code in the file."""
+    empty: int
+    """How many describe no code."""
+    shadowed: int
+    """How many have all their code described by others that hold there."""
+    unplaced: I64
+    """Functions that cannot be read so far that their code is known."""
+    faults: U8
+    """What is wrong with each function; 0 if nothing is."""
+    functions: int
+    """How many functions there are to be said."""
+    symbols: SymbolIndex
+    """Names for what cannot be said, read when they are wanted."""
+
+    @property
+    def frame_sources(self) -> list[FrameSource]:
+        """Those of call frame information."""
+        return [source for source in self.sources if isinstance(source, FrameSource)]
+
+    @property
+    def is_cfi(self) -> bool:
+        """Whether all is call frame information."""
+        return len(self.frame_sources) == len(self.sources)
+
+    def source_of(self, number: int) -> TableSource:
+        """Where a function stands."""
+        return self.sources[int(np.searchsorted(self.first, number, "right")) - 1]
+
+    def names_of(self, ranges: I64) -> Iterator[str | None]:
+        """The symbols of ranges, or the names that Go's table has."""
+        table = self.table
+        names = self.symbols.names_at(table.range_start[ranges], table.range_section[ranges])
+        for name, number in zip(names, table.range_origin[ranges].tolist(), strict=True):
+            source = self.source_of(number)
+            yield source.functions.name(number - int(self._first_of(source))) if isinstance(source, GoSource) else name
+
+    def _first_of(self, source: TableSource) -> int:
+        return int(self.first[self.sources.index(source)])
+
+
+def read_tables(
+    elf: ElfFile,
+    *,
+    tables: Tables = "auto",
+    as_written: bool = False,
+    section: str | None = None,
+    frames: Sequence[FrameSource] | None = None,
+) -> ReadTables:
+    """Read what is to be said; `frames` is the call frame information of the file, if that is known.
+
+    `section` chooses call frame information by the name of its section; without one it is `.eh_frame`, or where there
+    is none `.debug_frame`.
+    """
+    sources = _sources(elf, tables, section, frames)
+    if not sources:
+        raise MissingError(_nothing(tables, section), file=elf.name)
+    found, faults = zip(*(_said(source, as_written) for source in sources), strict=True)
+    first = np.cumsum([0, *map(len, faults)])
+    table = joined(found)
+    table.range_origin += np.repeat(first[:-1], [len(one) for one in found])
+    faults_of_all = np.concatenate(faults)
+    unplaced = (faults_of_all[table.range_origin] > 0) & (table.range_size == 0)
+    live, some = in_code(elf, table) | unplaced, table.range_size > 0
+    wanted = live & (some | as_written)
+    numbers = np.cumsum([0, *(len(one) for one in found)])
+    for name, begin, end in zip([one.name for one in sources], numbers, numbers[1:], strict=False):
+        if name != sources[0].name:
+            wanted[begin:end] &= ~_overlap(table, begin, end, wanted)
+    kept = table.chosen(np.flatnonzero(wanted))
+    said = kept if as_written else settled(kept, merge=True)
+    there = marked(said.range_origin, len(faults_of_all))
+    return ReadTables(
+        sources=sources,
+        first=first,
+        table=said,
+        as_written=as_written,
+        dead=int((~live).sum()),
+        empty=int((live & ~some & ~unplaced).sum()),
+        shadowed=int((marked(table.range_origin[live & some], len(faults_of_all)) & ~there).sum()),
+        unplaced=table.range_origin[unplaced],
+        faults=faults_of_all,
+        functions=int(there.sum()) + int(unplaced.sum()),
+        symbols=SymbolIndex(elf),
+    )
+
+
+def _sources(
+    elf: ElfFile, tables: Tables, section: str | None, frames: Sequence[FrameSource] | None
+) -> list[TableSource]:
+    """Where the tables stand.
+
+    Go's takes the place of `.debug_frame`, which is made from it and is wrong where functions change the stack.
+    """
+    found: list[TableSource] = []
+    if tables != "go":
+        every = list(frame_sources(elf, section=section)) if frames is None else frames
+        found += [one for one in every if one.name == every[0].name]
+    go = go_source(elf) if tables != "cfi" and section is None else None
+    if go is None:
+        return found
+    return [*(one for one in found if one.name != layout.DEBUG_FRAME), go]
+
+
+def _nothing(tables: Tables, section: str | None) -> str:
+    """What the file does not have."""
+    if section is not None:
+        return f"there is no {section} section"
+    return "there is no table of Go's functions" if tables == "go" else "there is no .eh_frame or .debug_frame section"
+
+
+def _said(source: TableSource, as_written: bool) -> tuple[UnwindTable, U8]:
+    """What one of them says, and what is wrong with each of its functions."""
+    if isinstance(source, FrameSource):
+        return to_table(source.frames, as_written=as_written), source.frames.fdes.fault
+    return source.table, np.zeros(int(source.table.range_origin.max(initial=-1)) + 1, np.uint8)
+
+
+def _overlap(table: UnwindTable, begin: int, end: int, wanted: Bools) -> Bools:
+    """Which ranges of one source describe code that a former one describes; the file is a linked one."""
+    before = np.flatnonzero(wanted[:begin] & (table.range_size[:begin] > 0))
+    before = before[np.argsort(table.range_start[before], kind="stable")]
+    starts = table.range_start[before]
+    reach = np.maximum.accumulate(ends_of(starts, table.range_size[before]))
+    start, size = table.range_start[begin:end], table.range_size[begin:end]
+    last = np.searchsorted(starts, ends_of(start, size), "left") - 1
+    if not len(before):
+        return last >= 0
+    return np.asarray((last >= 0) & (reach[last.clip(min=0)] > start), np.bool_)

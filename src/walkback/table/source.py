@@ -1,0 +1,45 @@
+"""Where an unwind table stands in a file, whatever its format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from walkback.base.oneline import OneLine
+from walkback.elf import machine_of
+
+if TYPE_CHECKING:
+    from walkback.base.arch import Machine
+    from walkback.elf import ElfFile
+    from walkback.table.table import UnwindTable
+
+
+@dataclass(repr=False)
+class TableSource(OneLine):
+    """A section with a table, or a part of a segment."""
+
+    elf: ElfFile
+    name: str
+    """Of the section or the segment."""
+    data: memoryview
+    address: int
+
+    @property
+    def file(self) -> str:
+        """The path; for a member of an archive `archive(member)`."""
+        return self.elf.name
+
+    @property
+    def machine(self) -> Machine:
+        """The machine whose registers the rules name."""
+        return machine_of(self.elf)
+
+    @property
+    def bytes(self) -> int | None:
+        """How many bytes the table takes, if that is known."""
+        return len(self.data)
+
+    @property
+    def table(self) -> UnwindTable:
+        """The neutral table."""
+        raise NotImplementedError
