@@ -103,12 +103,16 @@ def encoded(
     return head + b"".join(word(number, pointer) for number in numbers) + rest
 
 
-def go_program(table: bytes, name: str, module: bytes = bytes(8)) -> bytes:
-    """A program with this table in a section of this name."""
+def go_program(
+    table: bytes, name: str, module: bytes = bytes(8), *, frames: tuple[str, bytes, int] | None = None
+) -> bytes:
+    """A program with this table in a section of this name; `frames` are the name, contents and address of another."""
     builder = ElfBuilder(kind=2)
     builder.code(size=0x100, addr=TEXT)
     builder.section(name, table, flags=2, addr=TABLE)
     builder.section(".noptrdata", module, flags=3, addr=MODULE)
+    if frames is not None:
+        builder.section(frames[0], frames[1], flags=2, addr=frames[2])
     builder.section(".go.buildinfo", bytes(16), flags=3, addr=MODULE + 0x1000)
     builder.segment(1, ".text", flags=RX, vaddr=TEXT)
     builder.segment(1, name, vaddr=TABLE)

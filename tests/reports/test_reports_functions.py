@@ -103,7 +103,7 @@ def test_a_function_within_another_has_registers_of_its_own(tmp_path: Path) -> N
 
 def compare_saved(functions: ListedFunctions, chance: random.Random) -> int:
     """At addresses of functions the same registers as the side table has for the row of the FDE."""
-    sides = [side_table(source.frames) for source in functions.call_frames.sources]
+    sides = [side_table(source.frames) for source in functions.read.frame_sources]
     bounds = np.cumsum([0, *(len(side.frames.fdes) for side in sides)])
     compared = 0
     for index in chance.sample(range(len(functions)), min(len(functions), 300)):
@@ -140,7 +140,7 @@ def test_the_registers_and_costs_of_the_corpus_are_those_of_its_tables() -> None
             functions = read(sample.path)
         except MissingError:
             continue
-        if functions.call_frames is not None:
+        if functions.read is not None:
             compared += compare_saved(functions, chance)
         compare_costs(functions)
         compare_line(functions)
@@ -193,7 +193,7 @@ def test_a_large_library_has_the_numbers_of_the_other_verbs(tmp_path: Path) -> N
     summary, listing, rows = binary_figures(LIBC)
     told = dict(zip((column.name for column in summary.columns), next(summary.rows), strict=True))
     assert (told["functions"], told["text"], told["frames"]) == (
-        functions.call_frames.functions, sizes.text_bytes, sizes.eh_frame + sizes.eh_frame_hdr,
+        functions.read.functions, sizes.text_bytes, sizes.eh_frame + sizes.eh_frame_hdr,
     )  # fmt: skip
     for version, one in sizes.versions.items():
         assert told[f"v{version}_bytes"] == one.parts.total
@@ -242,7 +242,7 @@ def test_all_code_stands_on_one_line_and_functions_outside_of_it_get_their_own(t
 def test_a_file_with_sframe_alone_shows_the_rows_of_that(tmp_path: Path) -> None:
     functions = read(written(tmp_path, linked(small(3).bytes())))
     assert functions.source == ".sframe"
-    assert (functions.call_frames, functions.saved, functions.comparison, functions.versions) == (None, None, None, {})
+    assert (functions.read, functions.saved, functions.comparison, functions.versions) == (None, None, None, {})
     assert functions.names == ["f0", "f1", "f2"]
     assert functions.table.range_rows.tolist() == [4, 4, 4]
     summary, listing, rows = binary_figures(tmp_path / "file")

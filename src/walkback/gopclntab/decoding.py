@@ -75,10 +75,10 @@ class FunctionTable:
         found = [names[one] if here else None for one, here in zip(number.tolist(), inside.tolist(), strict=True)]
         return found, np.where(inside, self.start[number], np.uint64(0)) if len(self) else np.zeros_like(addresses)
 
-    def named(self, name: str) -> I64:
-        """The numbers of the functions with a name; the ABI may follow it behind a dot."""
+    def named(self, *names: str) -> I64:
+        """The numbers of the functions with one of these names; the ABI may follow it behind a dot."""
         places = np.where(self.name_place < 0, len(self.data), self.name_place)
-        return find_string(self.data, places, name, ends=b"\0.")
+        return find_string(self.data, places, *names, ends=b"\0.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,8 +130,7 @@ def _flagged(functions: FunctionTable, flag: Flag, names: tuple[str, ...]) -> Bo
     if functions.flag.any():
         return np.asarray((functions.flag & flag) != 0, np.bool_)
     found = np.zeros(len(functions), np.bool_)
-    for name in names:
-        found[functions.named(name)] = True
+    found[functions.named(*names)] = True
     return found
 
 

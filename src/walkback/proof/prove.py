@@ -12,6 +12,7 @@ from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, layout
+from walkback.gopclntab.files import go_source
 from walkback.proof import _tally
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
@@ -25,6 +26,7 @@ from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.ranges import Ranges, Units, range_at, together
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
 from walkback.proof.silent import (
+    GO_SILENT,
     KEEPING,
     KEEPS_NOTHING,
     MARKS_OF_CARELESS,
@@ -174,7 +176,11 @@ class Prover:
     def silent(self) -> list[int]:
         """The addresses of functions that by their names do not come back."""
         own = UNRESERVED if self.elf.is_relocatable else frozenset()
-        return [address for address, name in self._called if is_silent(name) and name not in own]
+        found = [address for address, name in self._called if is_silent(name) and name not in own]
+        go = go_source(self.elf)
+        if go is not None:
+            found += go.functions.start[go.functions.named(*GO_SILENT)].tolist()
+        return found
 
     @cached_property
     def seldom(self) -> U64:

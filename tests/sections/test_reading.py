@@ -1,0 +1,85 @@
+"""SFrame from several tables of one file: what each says, and which holds where two describe the same code."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import walkback
+from cfibuilder import CfiBuilder, cfa
+from gopclntab.gotables import TEXT, Function, encoded, go_program
+from peers import root
+from walkback.base.errors import MissingError
+from walkback.proof.values import Verdict
+from walkback.sections.derive import Derived
+
+FUNCTIONS = [Function("main.main", 64, [(0, 0), (4, 24), (60, 0)]), Function("main.init", 64), Function("main.end", 64)]
+FRAMES = 0x700000
+
+
+def program(*fdes: tuple[int, int], name: str = ".eh_frame") -> bytes:
+    """A Go program with functions of C too: their starts and sizes."""
+    section = CfiBuilder(eh=name == ".eh_frame", address=FRAMES)
+    cie = section.cie(cfa("def_cfa 7 8; offset 16 1"))
+    for start, size in fdes:
+        section.fde(cie, start, size, cfa("advance_loc 1; def_cfa_offset 48"))
+    return go_program(encoded(FUNCTIONS), ".gopclntab", frames=(name, section.bytes(), FRAMES))
+
+
+def rules(derived: Derived, address: int) -> str | None:
+    found = derived.table.find(address)
+    return None if found is None else found.rule.cfa.text("AMD64")
+
+
+def test_a_program_of_go_gets_the_rules_of_its_own_table() -> None:
+    derived = walkback.derive(go_program(encoded(FUNCTIONS), ".gopclntab"))
+    assert (derived.covered, derived.functions, derived.proof().equal) == (3, 3, True)
+    assert [rules(derived, TEXT + at) for at in (0, 5, 70)] == ["rsp+8", "rsp+32", "rsp+8"]
+
+
+def test_call_frame_information_holds_where_go_says_something_too() -> None:
+    data = program((TEXT + 32, 64), (TEXT + 0xD0, 16))
+    derived = walkback.derive(data)
+    assert [source.name for source in derived.read.sources] == [".eh_frame", ".gopclntab"]
+    assert (derived.covered, derived.functions, derived.shadowed) == (3, 3, 2)
+    assert [rules(derived, TEXT + at) for at in (5, 40, 70, 100, 0x80, 0xD1)] == [
+        *(None, "rsp+48", "rsp+48", None, "rsp+8", "rsp+48"),
+    ]
+    only = [walkback.derive(data, tables=tables) for tables in ("cfi", "go")]
+    assert [(one.functions, one.shadowed) for one in only] == [(2, 0), (3, 0)]
+
+
+def test_the_debug_frame_that_go_makes_of_its_table_is_not_read() -> None:
+    data = program((TEXT, 64), name=".debug_frame")
+    assert [source.name for source in walkback.derive(data).read.sources] == [".gopclntab"]
+    assert walkback.derive(data, tables="cfi").source.name == ".debug_frame"
+    assert walkback.derive(data, section=".debug_frame").source.name == ".debug_frame"
+
+
+def test_what_is_not_there_is_said() -> None:
+    with pytest.raises(MissingError, match=r"there is no \.eh_frame or \.debug_frame section"):
+        walkback.derive(go_program(encoded(FUNCTIONS), ".gopclntab"), tables="cfi")
+    with pytest.raises(MissingError, match="there is no table of Go's functions"):
+        walkback.derive("/bin/true", tables="go")
+
+
+@pytest.mark.peers
+def test_a_real_program_of_go_is_covered_proved_and_runs(tmp_path: Path) -> None:
+    age, with_sframe = root("samples-amd64") / "usr" / "bin" / "age", tmp_path / "age"
+    added = walkback.add(age, with_sframe)
+    derived = added.derived
+    assert derived.covered_bytes > 0.998 * derived.code_bytes
+    assert {one.source for one in derived.uncovered} == {derived.read.sources[1].name}
+    assert {one.code for one in derived.uncovered} == {"other-stack"}
+    assert "runtime.systemstack" in [one.name for one in derived.uncovered]
+    version = [
+        subprocess.run([path, "--version"], capture_output=True, check=True).stdout for path in (age, with_sframe)
+    ]
+    assert version[0] == version[1] != b""
+    [verified] = walkback.verify(with_sframe, table=".sframe")
+    assert verified.proved > 0.99 * verified.reached
+    wrong = verified.proof.verdicts[:, Verdict.WRONG] > 0
+    names = [verified.prover.symbols.name_at(start) for start in verified.proof.ranges.start[wrong].tolist()]
+    assert names in ([], ["runtime.badmcall"], [None])  # which `runtime.mcall` jumps to with one word too many
