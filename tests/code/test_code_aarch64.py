@@ -96,14 +96,20 @@ CASES: dict[int, dict[str, int]] = {
     0xD73F0822: {"flow": Flow.CALL_INDIRECT, "first": 1, "clobbers": X30},  # blraa x1, x2
     0xD61F0220: {"flow": Flow.JUMP_INDIRECT, "first": 17},  # br x17
     0xD65F03C0: {"flow": Flow.RETURN, "first": 30},  # ret
-    0xD65F0BFF: {"flow": Flow.RETURN, "effect": Effect.AUTHENTICATE, "first": 30},  # retaa
+    0xD65F0BFF: {"flow": Flow.RETURN, "effect": Effect.AUTHENTICATE, "first": 30, "base": SP},  # retaa
     0xD69F03E0: {"flow": Flow.RETURN},  # eret
     0xD4200000: {"flow": Flow.TRAP},  # brk
     0x00000000: {"flow": Flow.TRAP},  # udf #0
     0xD4000001: {"flow": Flow.SYSTEM, "clobbers": 1},  # svc
-    0xD503233F: {"effect": Effect.SIGN, "first": 30},  # paciasp
-    0xD50323FF: {"effect": Effect.AUTHENTICATE, "first": 30},  # autibsp
-    0xDAC103FE: {"effect": Effect.SIGN, "first": 30},  # pacia x30, sp
+    0xD65F0FFF: {"flow": Flow.RETURN, "effect": Effect.AUTHENTICATE, "first": 30, "base": SP, "signed": 1},  # retab
+    0xD503231F: {"effect": Effect.SIGN, "first": 30},  # paciaz
+    0xD503233F: {"effect": Effect.SIGN, "first": 30, "base": SP},  # paciasp
+    0xD503237F: {"effect": Effect.SIGN, "first": 30, "base": SP, "signed": 1},  # pacibsp
+    0xD50323BF: {"effect": Effect.AUTHENTICATE, "first": 30, "base": SP},  # autiasp
+    0xD50323FF: {"effect": Effect.AUTHENTICATE, "first": 30, "base": SP, "signed": 1},  # autibsp
+    0xDAC103FE: {"effect": Effect.SIGN, "first": 30, "base": SP},  # pacia x30, sp
+    0xDAC1053E: {"effect": Effect.SIGN, "first": 30, "base": 9, "signed": 1},  # pacib x30, x9
+    0xDAC13BFE: {"clobbers": X30},  # autdza x30
     0xDAC10020: {"clobbers": 1},  # pacia x0, x1
     0xD50320FF: {"clobbers": X30},  # xpaclri
     0xD503245F: {},  # bti c

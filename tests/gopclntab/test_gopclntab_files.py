@@ -36,14 +36,14 @@ def names(data: bytes) -> tuple[str, list[str | None]]:
     return source.name, [functions.name(number) for number in range(len(functions))]
 
 
-@pytest.mark.parametrize(("name", "found"), [(".gopclntab", ".gopclntab"), (".rodata", "segment 1")])
+@pytest.mark.parametrize(("name", "found"), [(".gopclntab", ".gopclntab"), (".rodata", ".rodata")])
 def test_the_table_is_found_by_its_section_or_its_first_bytes(name: str, found: str) -> None:
     assert names(go_program(encoded(FUNCTIONS), name)) == (found, ["main.main", "main.init"])
 
 
 def test_what_only_begins_like_a_table_is_none() -> None:
     false = bytes.fromhex("f1ffffff0000010840000000000000000000000000000000")
-    assert names(go_program(false + encoded(FUNCTIONS), ".rodata")) == ("segment 1", ["main.main", "main.init"])
+    assert names(go_program(false + encoded(FUNCTIONS), ".rodata")) == (".rodata", ["main.main", "main.init"])
 
 
 def test_the_table_is_found_without_section_headers() -> None:

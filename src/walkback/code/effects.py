@@ -62,9 +62,12 @@ class Effect(IntEnum):
     LOAD_TABLE = 12
     """first = `width` bytes at base + index * scale + offset, with their sign where `signed`, and second, if any."""
     SIGN = 13
-    """The return address in first gets a signature."""
+    """The return address in first gets a signature by key A, or by key B where `signed`, with base as its modifier.
+
+    The base is `NONE` for another modifier: zero, or one with the program counter.
+    """
     AUTHENTICATE = 14
-    """And loses it."""
+    """And loses it, if it has that of this key and modifier."""
     LEAVE = 15
     """first = base, and then base is loaded from there, which moves first: `leave`."""
     EXTEND = 16

@@ -25,5 +25,6 @@ cdef class Claims:
     cdef long long value(self, State state, Py_ssize_t entry) noexcept nogil
     cdef int judge_cfa(self, State state, Py_ssize_t entry) noexcept nogil
     cdef int judge_register(self, State state, Py_ssize_t entry) noexcept nogil
+    cdef long long wanted(self, Py_ssize_t entry) noexcept nogil
     cdef int suppose(self, State state, Py_ssize_t number) noexcept nogil
     cdef int suppose_one(self, State state, Py_ssize_t entry) noexcept nogil

@@ -10,11 +10,12 @@ from walkback.proof.sets import IN_REGISTER, IN_SLOT, NOTHING
 
 if cython.compiled:
     from cython.cimports.walkback.proof._state import State
-    from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, made, moved
+    from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, made, moved
     from cython.cimports.walkback.proof.values import (
         CFA_BASE,
         CFA_TARGET,
         INEXPRESSIBLE,
+        KEY_B,
         UNCHANGED,
         Known,
         Signature,
@@ -23,11 +24,12 @@ if cython.compiled:
     )
 else:
     from walkback.proof._state import State
-    from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, made, moved
+    from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, made, moved
     from walkback.proof.values import (
         CFA_BASE,
         CFA_TARGET,
         INEXPRESSIBLE,
+        KEY_B,
         UNCHANGED,
         Known,
         Signature,
@@ -159,13 +161,22 @@ class Claims:
         if target == state.sp:
             if value == made(Known.CFA, 0, self.sp_from_cfa):
                 return Verdict.PROVED
-        elif self.signed[entry] != Signature.YES and value == made(Known.ENTRY, target, 0):
-            return Verdict.PROVED
-        elif self.signed[entry] != Signature.NO and value == made(Known.SIGNED, target, 0):
+        elif self.signed[entry] == Signature.EITHER:
+            if value == made(Known.ENTRY, target, 0) or value & PLAIN_MASK == made(Known.SIGNED, target, 0):
+                return Verdict.PROVED
+        elif value == self.wanted(entry):
             return Verdict.PROVED
         if value & KIND_MASK == Known.ANY:
             return Verdict.UNKNOWN | ((Why.SLOT_VALUE if self.depth[entry] else Why.REGISTER_VALUE) << 8)
         return Verdict.WRONG
+
+    @cython.boundscheck(False)
+    def wanted(self, entry: cython.Py_ssize_t) -> cython.longlong:
+        """What a register has to have for its claim to hold."""
+        target: cython.int = self.target[entry]
+        if self.signed[entry] == Signature.YES or self.signed[entry] == Signature.YES_BY_B:
+            return made(Known.SIGNED, target, KEY_B if self.signed[entry] == Signature.YES_BY_B else 0)
+        return made(Known.ENTRY, target, 0)
 
     def suppose(self, state: State, number: cython.Py_ssize_t) -> cython.int:
         """Make the state one in which all claims hold; 0 if that cannot be done."""
@@ -191,8 +202,7 @@ class Claims:
     def suppose_one(self, state: State, entry: cython.Py_ssize_t) -> cython.int:
         """Let one register be where its claim says."""
         target: cython.int = self.target[entry]
-        is_signed: cython.bint = self.signed[entry] == Signature.YES
-        wanted: cython.longlong = made(Known.SIGNED if is_signed else Known.ENTRY, target, 0)
+        wanted: cython.longlong = self.wanted(entry)
         place: cython.longlong
         if target == state.sp:
             wanted = made(Known.CFA, 0, self.sp_from_cfa)

@@ -17,14 +17,14 @@ if cython.compiled:
         made,
         moved,
     )
-    from cython.cimports.walkback.proof.values import NO_BOUND, Known
+    from cython.cimports.walkback.proof.values import KEY_B, NO_BOUND, OTHER_MODIFIER, Known
 else:
     from walkback.code._instruction import Instruction
     from walkback.code.effects import NONE, Condition, Effect
     from walkback.proof._state import State
     from walkback.proof.brief import SMALL
     from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, is_on_stack, is_vague, made, moved
-    from walkback.proof.values import NO_BOUND, Known
+    from walkback.proof.values import KEY_B, NO_BOUND, OTHER_MODIFIER, Known
 
 _ALIGNMENT = cython.declare(cython.longlong, 16)
 """Of the CFA, by the ABI of AMD64 and of AArch64."""
@@ -88,8 +88,13 @@ def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.i
         return state.set(one.first, value if one.second == NONE else with_entry(state, state.get(one.second), value, 1))
     if effect == Effect.SIGN or effect == Effect.AUTHENTICATE:
         value = state.get(one.first)
-        if value == made(Known.ENTRY if effect == Effect.SIGN else Known.SIGNED, one.first, 0):
-            return state.set(one.first, made(Known.SIGNED if effect == Effect.SIGN else Known.ENTRY, one.first, 0))
+        signature: cython.int = KEY_B if one.signed else 0
+        if state.get(one.base) != made(Known.CFA, 0, 0):
+            signature |= OTHER_MODIFIER
+        plain: cython.longlong = made(Known.ENTRY, one.first, 0)
+        signed: cython.longlong = made(Known.SIGNED, one.first, signature)
+        if value == (plain if effect == Effect.SIGN else signed):
+            return state.set(one.first, signed if effect == Effect.SIGN else plain)
         return state.set(one.first, Known.ANY if value & KIND_MASK == Known.ANY else Known.OTHER)
     return _compare(state, one)
 
@@ -306,5 +311,6 @@ def _stopped(state: State, register: cython.int, is_equal: cython.bint, is_below
         return True
     if place & KIND_MASK == Known.CFA:
         return place == end or (is_below and place < end)
-    state.set(state.sp, end)
+    if is_equal or place & KIND_MASK == Known.CONFLICT:  # the way there was in constant steps
+        state.set(state.sp, end)
     return True

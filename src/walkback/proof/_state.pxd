@@ -53,6 +53,8 @@ cdef class State:
     cdef bint is_bounded(self, int register) noexcept nogil
     cdef int store(self, long long place, int width, long long value, bint through) noexcept nogil
     cdef int forget(self, long long place, int width, bint is_array) noexcept nogil
+    cdef int let_call_write(self) noexcept nogil
+    cdef int drop(self, int slot) noexcept nogil
     cdef int forget_registers(self, unsigned long long mask) noexcept nogil
     cdef int clobber(self, unsigned long long mask) noexcept nogil
     cdef bint is_return_address(self, int register) noexcept nogil

@@ -16,18 +16,21 @@ if cython.compiled:
         ID_SHIFT,
         KIND_MASK,
         OFFSET_SHIFT,
+        PLAIN_MASK,
         is_vague,
         made,
     )
     from cython.cimports.walkback.proof.values import NO_BOUND, REGISTERS, Known
 else:
     from walkback.code.effects import NONE
-    from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, is_vague, made
+    from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, is_vague, made
     from walkback.proof.values import NO_BOUND, REGISTERS, Known
 
 _SLOTS = cython.declare(cython.int, 64)
 _SLOTS_FOR_ALL = cython.declare(cython.int, 48)
 """The rest of them is only for registers that are saved."""
+_RESERVED = cython.declare(cython.longlong, 16)
+"""Bytes of a frame of s390x that functions that are called leave alone."""
 _TABLES = cython.declare(cython.int, 1024)
 _RETURN = cython.declare(cython.int, 16)
 """AMD64: the column of the return address, which the call put on the stack."""
@@ -183,12 +186,40 @@ class State:
                         self.changed = self.stirred = True
                         i += 1
                         continue
-                    self.slots -= 1
-                    self.keys[i] = self.keys[self.slots]
-                    self.saved[i] = self.saved[self.slots]
-                    self.changed = self.stirred = True
+                    self.drop(i)
                 else:
                     i += 1
+        return 0
+
+    def let_call_write(self) -> cython.int:
+        """What is called writes below the stack pointer, where AMD64 puts the return address; on s390x also above it.
+
+        There it may save registers in the last 144 of 160 bytes.
+        """
+        i: cython.int = 0
+        stack: cython.longlong = self.values[self.sp]
+        kind: cython.int = stack & KIND_MASK
+        if kind != Known.CFA and kind != Known.ALIGNED:
+            return 0
+        own: cython.longlong = 0 if self.ra == _RETURN else self.entry_offset
+        distance: cython.longlong
+        with cython.boundscheck(False):
+            while i < self.slots:
+                distance = (self.keys[i] >> OFFSET_SHIFT) - (stack >> OFFSET_SHIFT)
+                same: cython.bint = (self.keys[i] ^ stack) & ((1 << OFFSET_SHIFT) - 1) == 0
+                if same and distance < own and (distance < 0 or distance >= _RESERVED):
+                    self.drop(i)
+                else:
+                    i += 1
+        return 0
+
+    def drop(self, slot: cython.int) -> cython.int:
+        """Forget a slot; the last one takes its place."""
+        self.slots -= 1
+        with cython.boundscheck(False):
+            self.keys[slot] = self.keys[self.slots]
+            self.saved[slot] = self.saved[self.slots]
+        self.changed = self.stirred = True
         return 0
 
     def forget_registers(self, mask: cython.ulonglong) -> cython.int:
@@ -217,7 +248,7 @@ class State:
         """Whether a register has the return address of the function."""
         with cython.boundscheck(False):
             value: cython.longlong = self.values[register]
-        return value == self.return_address or value == self.signed_return
+        return value == self.return_address or value & PLAIN_MASK == self.signed_return
 
     def moved_return(self) -> cython.bint:
         """Whether the return address is in a register that calls need not keep."""
@@ -225,9 +256,7 @@ class State:
         left: cython.ulonglong = ~self.preserved
         with cython.boundscheck(False):
             while register < self.registers:
-                if left & 1 and (
-                    self.values[register] == self.return_address or self.values[register] == self.signed_return
-                ):
+                if left & 1 and self.is_return_address(register):
                     return True
                 left >>= 1
                 register += 1

@@ -20,7 +20,7 @@ else:
 
 _VERDICTS = cython.declare(cython.int, 6)
 """Those of `Verdict` or of `Chain`."""
-_REASONS = cython.declare(cython.int, 17)
+_REASONS = cython.declare(cython.int, 18)
 """Those of `Why`."""
 _LONGEST_PATH = cython.declare(cython.int, 64)
 _AT_ONCE = 1 << 12

@@ -31,6 +31,7 @@ cdef class Walk:
     cdef bint settle(self) except -1 nogil
     cdef int walk(self, Py_ssize_t block) except -1 nogil
     cdef int fall(self) except -1 nogil
+    cdef int read(self, long long place) noexcept nogil
     cdef int go_on(self, long long at, long long place) except -1 nogil
     cdef Py_ssize_t decide_doubts(self, Py_ssize_t first) except -1 nogil
     cdef bint take_the_rest(self) except -1 nogil

@@ -173,7 +173,7 @@ class Walk:
                 length: cython.int = 0
                 brief: cython.uint = self.code.brief[at >> 1]
                 if brief == 0 or (brief ^ at) & 1:
-                    flow = self.edges.read(place)
+                    flow = self.read(place)
                     length = self.edges.one.length
                     brief = 0
                 if self.state.changed or place >= self.rows.until:
@@ -217,12 +217,20 @@ class Walk:
             return self.unit.put_off(place)
         return self.unit.flow(place)
 
+    def read(self, place: cython.longlong) -> cython.int:
+        """Read an instruction; returns its `Flow`. Of a call the state is that while what it called runs."""
+        flow: cython.int = self.edges.read(place)
+        if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
+            self.state.let_call_write()
+        return flow
+
     def go_on(self, at: cython.longlong, place: cython.longlong) -> cython.int:
         """When all is walked, bring the state from one place of a block to another behind it."""
         while at < place:
-            self.edges.read(at)
+            self.read(at)
             self.edges.step()
             at += self.edges.one.length
+        self.read(place)
         return 0
 
     def decide_doubts(self, first: cython.Py_ssize_t) -> cython.Py_ssize_t:

@@ -11,6 +11,8 @@ KIND_MASK = 0xFF
 ID_SHIFT = 8
 ID_MASK = 0xFFFF
 OFFSET_SHIFT = 24
+PLAIN_MASK = 0xFFFFFF
+"""A value without its offset."""
 
 
 @cython.cfunc

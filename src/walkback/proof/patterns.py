@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from walkback.proof.sets import SIGNED
 from walkback.proof.words import CONFLICT, LOST, NOT_KNOWN, UNCHANGED
 
 
@@ -39,6 +40,8 @@ class Pattern(StrEnum):
     """The place where the table has a register holds something else."""
     WRONG_SLOT = "wrong-slot"
     """The register is saved at another place."""
+    WRONG_SIGNATURE = "wrong-signature"
+    """The return address is there, with another signature than the table has, or with none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,8 @@ def register_pattern(place: WrongPlace) -> Pattern:
     """The pattern of a register that is not where the table has it."""
     if place.computed == CONFLICT:
         return Pattern.PATHS_DISAGREE
+    if place.claimed.partition(SIGNED)[0] == place.computed.partition(SIGNED)[0]:
+        return Pattern.RULE_LATE if place.after else Pattern.WRONG_SIGNATURE
     if place.claimed == UNCHANGED:
         if place.computed in {LOST, NOT_KNOWN}:
             return Pattern.REGISTER_CLOBBERED

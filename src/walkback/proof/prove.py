@@ -37,7 +37,7 @@ from walkback.proof.silent import (
     called_functions,
     is_silent,
 )
-from walkback.proof.values import CFA_BASE, UNDEFINED, Verdict, Way
+from walkback.proof.values import CFA_BASE, UNDEFINED, Verdict, Way, Why
 from walkback.proof.words import StateWords
 from walkback.symbols import SymbolIndex
 from walkback.symbols.plt import PltNames
@@ -247,6 +247,9 @@ class Prover:
             units = together(ranges, ways)
             walk = Walk(code, claims, state, ranges, units.members, linked)
             verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, wanted)
+        hidden = np.where(wanted != 0, ranges.hidden, 0)
+        verdicts[:, Verdict.UNKNOWN] += hidden
+        reasons[:, Why.OVERLAP] += hidden
         return Proof(table.machine, ranges, verdicts, reasons, runs, self.image.data, units, sets, walk, absent)
 
     def _look_at(self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str]) -> tuple[KnownCode, U64]:
@@ -278,13 +281,15 @@ class Prover:
         start, size, pos = self._placed(table)
         chosen = np.flatnonzero((pos >= 0) & (size > 0))
         number = chosen[np.argsort(start[chosen], kind="stable")]
-        start, size = start[number], size[number]
-        if len(number):  # of ranges that overlap the first counts, up to where the next begins
+        start, whole = start[number], size[number]
+        size = whole.copy()
+        if len(number):  # a range ends where the next one begins: unwinders look for the last that begins before
             size[:-1] = np.minimum(size[:-1], np.diff(start).astype(np.int64))
         pad_first, pads = by_range(self.landings, start, size)
         return Ranges(
             start=start,
             size=size,
+            hidden=whole - size,
             pos=pos[number],
             first_row=table.range_first_row[number],
             rows=table.range_rows[number],

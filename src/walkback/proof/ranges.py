@@ -17,6 +17,8 @@ class Ranges:
 
     start: U64
     size: I64
+    hidden: I64
+    """Bytes behind that in which another range begins: of these no rule can be found."""
     pos: I64
     """Where the code is in the image."""
     first_row: I64

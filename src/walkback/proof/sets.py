@@ -58,6 +58,7 @@ _KINDS = {
     RuleKind.CFA: PartKind.CFA,
 }
 
+SIGNED, SIGNED_BY_B = " signed", " signed by key B"
 _WORDS = {UNCHANGED: "unchanged", UNDEFINED: "undefined", INEXPRESSIBLE: "an expression"}
 
 _Part = tuple[int, int, int]
@@ -91,7 +92,8 @@ class ClaimSets:
         """
         offset, target = self.offset[:, 0], self.target.astype(np.int64)
         near = (offset >= -_FAR) & (offset < _FAR)
-        plain = near & (self.signed != Signature.YES) & (target != machine.sp) & (self.offset[:, 1:] == 0).all(axis=1)
+        is_signed = (self.signed == Signature.YES) | (self.signed == Signature.YES_BY_B)
+        plain = near & ~is_signed & (target != machine.sp) & (self.offset[:, 1:] == 0).all(axis=1)
         is_cfa = plain & (target == CFA_TARGET) & (self.base >= 0) & (self.base < REGISTERS) & (self.depth == 0)
         plain &= (target >= 0) & (target < REGISTERS)
         is_kept = plain & (self.base == UNCHANGED) & (self.depth == 0) & (offset == 0)
@@ -104,7 +106,11 @@ class ClaimSets:
         return np.stack((form, place, wanted, np.zeros(len(form), np.int64)), axis=1)
 
     def text(self, entry: int, machine: Machine) -> str:
-        """One claim in the notation of rules."""
+        """One claim in the notation of rules, with the signature that the value has."""
+        signature = {Signature.YES: SIGNED, Signature.YES_BY_B: SIGNED_BY_B}.get(Signature(self.signed[entry]), "")
+        return self._place(entry, machine) + signature
+
+    def _place(self, entry: int, machine: Machine) -> str:
         base, offset = int(self.base[entry]), int(self.offset[entry, 0])
         if base in _WORDS:
             return _WORDS[base]
@@ -132,6 +138,7 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None, careless: 
         (len(words), row_word),
         (len(stacks), row_stack),
         (len(others), None if side is None else side.row_set),
+        (2, _rows_of(table, table.range_pauth_key != 0)),
         (2, None if careless is None else _rows_of(table, careless)),
         (2, _rows_of(table, table.range_signal)),
     )
@@ -139,25 +146,27 @@ def claim_sets(table: UnwindTable, source: FrameSource | None = None, careless: 
     rules = table.rules.tolist()
     blocks = [[_bare(CFA_TARGET, INEXPRESSIBLE, int(Why.SIGNAL_FRAME))], [], *stacks]
     signal, nothing, first_stack = range(3)
-    block_of: dict[tuple[int, int, int], int] = {}
+    block_of: dict[tuple[int, int, int, int], int] = {}
     chosen: list[tuple[int, int, int]] = []
     for key in keys[:_MOST_SETS].tolist():
-        rest, other = divmod(key // 4, len(others))
+        rest, is_by_b = divmod(key // 4, 2)
+        rest, other = divmod(rest, len(others))
         rest, stack = divmod(rest, len(stacks))
         rule, word = divmod(rest, len(words))
         is_free = key & 2
         if key % 2:
             chosen.append((signal, nothing, nothing))
             continue
-        own, of_others = (rule, word, is_free), (-1 - other, rules[rule][1][0] == PartKind.UNDEFINED, is_free)
+        own = (rule, word, is_free, is_by_b)
+        of_others = (-1 - other, rules[rule][1][0] == PartKind.UNDEFINED, is_free, 0)
         if own not in block_of:
             block_of[own] = len(blocks)
-            blocks.append(_of_rule(rules[rule], words[word], table.machine))
+            blocks.append(_of_rule(rules[rule], words[word], is_by_b, table.machine))
             if is_free:
                 blocks[-1] = _without_kept(blocks[-1], table.machine)
         if of_others not in block_of:
             block_of[of_others] = len(blocks)
-            _, is_outermost, _ = of_others
+            _, is_outermost, *_ = of_others
             kept = _kept(others[other], table.machine, UNDEFINED if is_outermost else UNCHANGED)
             blocks.append([] if side is None else _without_kept(kept, table.machine) if is_free else kept)
         chosen.append((block_of[own], block_of[of_others], first_stack + stack))
@@ -273,7 +282,9 @@ def _as_arrays(blocks: list[list[Entry]], chosen: Sequence[tuple[int, ...]], row
     )
 
 
-def _of_rule(rule: tuple[_Part, _Part, _Part, int], other_cfa: Entry | None, machine: Machine) -> list[Entry]:
+def _of_rule(
+    rule: tuple[_Part, _Part, _Part, int], other_cfa: Entry | None, is_by_b: int, machine: Machine
+) -> list[Entry]:
     """The claims on the CFA, which may be another than the rule has, the return address and the frame pointer."""
     cfa, ra, fp, signed = rule
     if ra[0] == PartKind.UNDEFINED:  # nobody walks on from here
@@ -281,7 +292,7 @@ def _of_rule(rule: tuple[_Part, _Part, _Part, int], other_cfa: Entry | None, mac
         return bare if other_cfa is None else [other_cfa, *bare[1:]]
     return [
         _entry(CFA_TARGET, *cfa) if other_cfa is None else other_cfa,
-        (*_entry(machine.ra, *ra)[:6], signed),
+        (*_entry(machine.ra, *ra)[:6], int(Signature.YES_BY_B) if signed and is_by_b else signed),
         _entry(machine.fp, *fp),
     ]
 

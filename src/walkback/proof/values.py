@@ -28,6 +28,10 @@ BEGINS = 1
 """An instruction begins at a place."""
 LABEL = 2
 """And something jumps there, or the instruction in front does not go on, or may not."""
+KEY_B = 1
+"""Of a return address with a signature, in the place of the offset: it is by key B."""
+OTHER_MODIFIER = 2
+"""And its modifier is not the CFA."""
 NO_BOUND = -1
 """Of an index."""
 
@@ -48,7 +52,7 @@ class Known(IntEnum):
     ENTRY = 5
     """What the register of this id had when the function was entered, + offset."""
     SIGNED = 6
-    """That with a signature."""
+    """That with a signature; the offset is made of `KEY_B` and `OTHER_MODIFIER`."""
     CONSTANT = 7
     """The offset."""
     ENTRY_OF_TABLE = 8
@@ -60,11 +64,12 @@ class Known(IntEnum):
 
 
 class Signature(IntEnum):
-    """Whether a value that is claimed has a signature."""
+    """Whether a value that is claimed has a signature, by key A if not said otherwise."""
 
     NO = 0
     YES = 1
     EITHER = 2
+    YES_BY_B = 3
 
 
 class Chain(IntEnum):
@@ -148,6 +153,8 @@ class Why(IntEnum):
     Behind a call that may not come back, to a landing pad for a call that may not throw, behind the check of an index
     that is never out of bounds, or into another function.
     """
+    OVERLAP = 17
+    """Another function of the table begins in this one, so that no rule of this one is found from there on."""
 
 
 class Way(IntEnum):

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 from walkback.base.arch import AARCH64, Machine
 from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT
-from walkback.proof.values import CFA_TARGET, Known
+from walkback.proof.sets import SIGNED, SIGNED_BY_B
+from walkback.proof.values import CFA_TARGET, KEY_B, OTHER_MODIFIER, Known
 from walkback.table.rule import Part, PartKind
 
 TITLES = {"cfa": "the CFA at", "ra": "the return address", "fp": "the frame pointer"}
 """What claims are about, for a person; other registers have their names."""
 
 
+_SIGNATURES = {0: SIGNED, KEY_B: SIGNED_BY_B}
+_SIGNATURES |= {one | OTHER_MODIFIER: f"{text} with another modifier than the CFA" for one, text in _SIGNATURES.items()}
 UNCHANGED, LOST, NOT_KNOWN, CONFLICT = "unchanged", "lost", "not known", "different on different paths"
 """Where a value is, if no rule finds it."""
 
@@ -33,13 +36,17 @@ class StateWords:
         """Where the code has what the caller needs: the CFA, or the value that a register had at the entry."""
         found = self.found(target)
         if found is not None:
-            return found[0].text(self.machine)
+            part, signature = found
+            return part.text(self.machine) + ("" if signature is None else _SIGNATURES[signature])
         register = self.machine.sp if target == CFA_TARGET else target
         kind = _parts(self.registers[register])[0] if register < len(self.registers) else Known.OTHER
         return CONFLICT if kind is Known.CONFLICT else NOT_KNOWN if target == CFA_TARGET else LOST
 
-    def found(self, target: int) -> tuple[Part, bool] | None:
-        """The same as a part of a rule, and whether the value has a signature; None where the code has lost it."""
+    def found(self, target: int) -> tuple[Part, int | None] | None:
+        """The same as a part of a rule, and the signature that the value has; None where the code has lost it.
+
+        The signature is made of `KEY_B` and `OTHER_MODIFIER`.
+        """
         return self._cfa() if target == CFA_TARGET else self._register(target)
 
     @property
@@ -57,31 +64,38 @@ class StateWords:
 
     def is_saved(self, target: int) -> bool:
         """Whether the value that a register had at the entry is on the stack, or in another register."""
-        wanted = [(target << ID_SHIFT) + int(kind) for kind in (Known.ENTRY, Known.SIGNED)]
+        wanted = [_word(target, signature) for signature in (None, *_SIGNATURES)]
         others = [value for register, value in enumerate(self.registers) if register != target]
         return any(value in wanted for value in (*self.saved.values(), *others))
 
-    def _cfa(self) -> tuple[Part, bool] | None:
+    def _cfa(self) -> tuple[Part, None] | None:
         machine = self.machine
         for register in dict.fromkeys((machine.sp, machine.fp, *range(len(machine.register_names)))):
             if register < len(self.registers):
                 kind, _, offset = _parts(self.registers[register])
                 if kind is Known.CFA:
-                    return Part(PartKind.REGISTER, register, -offset), False
+                    return Part(PartKind.REGISTER, register, -offset), None
         return None
 
-    def _register(self, target: int) -> tuple[Part, bool] | None:
-        for kind in (Known.ENTRY, Known.SIGNED):
-            wanted, is_signed = (target << ID_SHIFT) + int(kind), kind is Known.SIGNED
+    def _register(self, target: int) -> tuple[Part, int | None] | None:
+        for signature in (None, *_SIGNATURES):
+            wanted = _word(target, signature)
             if target < len(self.registers) and self.registers[target] == wanted:
-                return Part(), is_signed
+                return Part(), signature
             for place, value in self.saved.items():
                 base, _, offset = _parts(place)
                 if value == wanted and base is Known.CFA:
-                    return Part(PartKind.AT_CFA, 0, offset), is_signed
+                    return Part(PartKind.AT_CFA, 0, offset), signature
             if wanted in self.registers:
-                return Part(PartKind.REGISTER, self.registers.index(wanted)), is_signed
+                return Part(PartKind.REGISTER, self.registers.index(wanted)), signature
         return None
+
+
+def _word(target: int, signature: int | None) -> int:
+    """The value of the entry of a register, perhaps with a signature."""
+    if signature is None:
+        return (target << ID_SHIFT) + int(Known.ENTRY)
+    return (signature << OFFSET_SHIFT) + (target << ID_SHIFT) + int(Known.SIGNED)
 
 
 def register_word(machine: Machine, target: int) -> str:

@@ -84,7 +84,7 @@ def _rule(state: StateWords) -> Rule | None:
     """The rule that is right in a state, if there is one."""
     machine = state.machine
     cfa, ra, fp = (state.found(target) for target in (CFA_TARGET, machine.ra, machine.fp))
-    return None if cfa is None or ra is None or fp is None else Rule(cfa[0], ra[0], fp[0], ra[1])
+    return None if cfa is None or ra is None or fp is None else Rule(cfa[0], ra[0], fp[0], ra[1] is not None)
 
 
 def _merged(rows: list[tuple[int, Rule]]) -> list[tuple[int, Rule]]:

@@ -4,14 +4,24 @@ import cython
 
 if cython.compiled:
     from cython.cimports.walkback.code._instruction import Instruction
-    from cython.cimports.walkback.code.aarch64.fields import LR, ZERO, away, bad, clobber_general, or_none, signed_low
+    from cython.cimports.walkback.code.aarch64.fields import (
+        LR,
+        SP,
+        ZERO,
+        away,
+        bad,
+        clobber_general,
+        or_none,
+        sign,
+        signed_low,
+    )
     from cython.cimports.walkback.code.effects import NONE, Effect, Flow
-    from cython.cimports.walkback.code.filling import clobber, make
+    from cython.cimports.walkback.code.filling import clobber
 else:
     from walkback.code._instruction import Instruction
-    from walkback.code.aarch64.fields import LR, ZERO, away, bad, clobber_general, or_none, signed_low
+    from walkback.code.aarch64.fields import LR, SP, ZERO, away, bad, clobber_general, or_none, sign, signed_low
     from walkback.code.effects import NONE, Effect, Flow
-    from walkback.code.filling import clobber, make
+    from walkback.code.filling import clobber
 
 _ALL_VECTORS = cython.declare(cython.ulonglong, 0xFFFFFFFF00000000)
 if cython.compiled:
@@ -78,7 +88,7 @@ def conditional(word: cython.uint, address: cython.ulonglong, out: Instruction) 
         if word & 0x00C0001F != 0x1F:
             return bad(out)
         out.flow = Flow.RETURN
-        return make(Effect.AUTHENTICATE, LR, NONE, out)
+        return sign(Effect.AUTHENTICATE, word & (1 << 21) != 0, NONE, out)
     out.flow = Flow.JUMP if word & 14 == 14 else Flow.BRANCH
     out.condition = _CONDITIONS[word & 15]
     out.target = away(address, signed_low(word >> 5, 19) * 4)
@@ -126,7 +136,7 @@ def _branch_to_register(word: cython.uint, out: Instruction) -> cython.int:
     out.flow = Flow.RETURN
     if operation == 2:
         if authenticates:
-            make(Effect.AUTHENTICATE, LR, NONE, out)
+            sign(Effect.AUTHENTICATE, word & (1 << 10) != 0, SP, out)
         else:
             out.first = or_none(base)
     return 0
@@ -178,9 +188,9 @@ def _system(word: cython.uint, out: Instruction) -> cython.int:
 @cython.exceptval(check=False)
 def _hint(number: cython.uint, out: Instruction) -> cython.int:
     if number >= 24 and number < 28:  # paciaz, paciasp, pacibz, pacibsp
-        return make(Effect.SIGN, LR, NONE, out)
+        return sign(Effect.SIGN, number & 2 != 0, SP if number & 1 else NONE, out)
     if number >= 28 and number < 32:  # autiaz, autiasp, autibz, autibsp
-        return make(Effect.AUTHENTICATE, LR, NONE, out)
+        return sign(Effect.AUTHENTICATE, number & 2 != 0, SP if number & 1 else NONE, out)
     if number == 7:  # xpaclri
         return clobber(LR, out)
     if number >= 8 and number < 16 and number & 1 == 0:  # pacia1716 and the like

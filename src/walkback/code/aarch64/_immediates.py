@@ -9,7 +9,6 @@ if cython.compiled:
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.aarch64.fields import (
         IS_LOAD,
-        LR,
         SETS_FLAGS,
         SUBTRACTS,
         ZERO,
@@ -18,6 +17,7 @@ if cython.compiled:
         clobber_general,
         extend,
         set_general,
+        sign,
         signed_low,
     )
     from cython.cimports.walkback.code.effects import NONE, Effect
@@ -27,7 +27,6 @@ else:
     from walkback.code._instruction import Instruction
     from walkback.code.aarch64.fields import (
         IS_LOAD,
-        LR,
         SETS_FLAGS,
         SUBTRACTS,
         ZERO,
@@ -36,6 +35,7 @@ else:
         clobber_general,
         extend,
         set_general,
+        sign,
         signed_low,
     )
     from walkback.code.effects import NONE, Effect
@@ -221,7 +221,7 @@ def _bitfield(word: cython.uint, out: Instruction) -> cython.int:
 def _extract(word: cython.uint, out: Instruction) -> cython.int:
     """extr, and autiasppc and autibsppc with a number."""
     if word >> 22 == 0x3CE and word & 31 == 31:
-        return make(Effect.AUTHENTICATE, LR, NONE, out)
+        return sign(Effect.AUTHENTICATE, word & (1 << 21) != 0, NONE, out)
     if word & 0x60200000 or (word >> 31) != ((word >> 22) & 1) or (word >> 31 == 0 and word & (1 << 15)):
         return bad(out)
     return clobber_general(word, out)

@@ -14,6 +14,7 @@ if cython.compiled:
         extend,
         or_none,
         set_general,
+        sign,
     )
     from cython.cimports.walkback.code.effects import NONE, Effect
     from cython.cimports.walkback.code.filling import clobber, combine, make
@@ -29,6 +30,7 @@ else:
         extend,
         or_none,
         set_general,
+        sign,
     )
     from walkback.code.effects import NONE, Effect
     from walkback.code.filling import clobber, combine, make
@@ -215,8 +217,9 @@ def _one_source(word: cython.uint, out: Instruction) -> cython.int:
         if operation & 0x16 == 2:  # pacia171615 and the like
             return clobber(17, out)
         if operation & 0x14 == 4:
-            return make(Effect.AUTHENTICATE, LR, NONE, out)
-        return make(Effect.SIGN, LR, NONE, out)
+            return sign(Effect.AUTHENTICATE, operation & 1 != 0, NONE, out)
+        return sign(Effect.SIGN, operation & 1 != 0, NONE, out)
     if operation & 0x10 == 0 and operation & 2 == 0 and word & 31 == LR:
-        return make(Effect.AUTHENTICATE if operation & 4 else Effect.SIGN, LR, NONE, out)
+        modifier: cython.int = NONE if operation & 8 else (word >> 5) & 31
+        return sign(Effect.AUTHENTICATE if operation & 4 else Effect.SIGN, operation & 1 != 0, modifier, out)
     return clobber_general(word, out)

@@ -11,6 +11,7 @@ from walkback.code.effects import NONE, Effect, Flow
 from walkback.code.filling import clear, clobber, constant, make
 
 LR = 30
+SP = 31
 ZERO = 31
 VECTORS = 32
 """Where the numbers of the vector registers begin."""
@@ -113,3 +114,14 @@ def extend(first: cython.uint, second: cython.uint, with_sign: cython.bint, out:
         make(Effect.EXTEND, first, second, out)
         out.signed = with_sign
     return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def sign(effect: cython.int, is_b: cython.bint, modifier: cython.int, out: Instruction) -> cython.int:
+    """Sign or authenticate the link register."""
+    out.signed = is_b
+    out.base = modifier
+    return make(effect, LR, NONE, out)

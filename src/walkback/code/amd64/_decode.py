@@ -20,7 +20,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.amd64 import prefixes as has
     from cython.cimports.walkback.code.amd64 import registers
     from cython.cimports.walkback.code.amd64.onebyte import first_map
-    from cython.cimports.walkback.code.amd64.operands import dwarf, of_rm, pop, vector_width
+    from cython.cimports.walkback.code.amd64.operands import dwarf, of_rm, pop, stack_width, vector_width
     from cython.cimports.walkback.code.amd64.twobytes import second_map
     from cython.cimports.walkback.code.amd64.writes import stored_width, write, write_of_vector
     from cython.cimports.walkback.code.effects import NONE, Effect, Flow
@@ -32,7 +32,7 @@ else:
     from walkback.code.amd64 import prefixes as has
     from walkback.code.amd64 import registers
     from walkback.code.amd64.onebyte import first_map
-    from walkback.code.amd64.operands import dwarf, of_rm, pop, vector_width
+    from walkback.code.amd64.operands import dwarf, of_rm, pop, stack_width, vector_width
     from walkback.code.amd64.twobytes import second_map
     from walkback.code.amd64.writes import stored_width, write, write_of_vector
     from walkback.code.effects import NONE, Effect, Flow
@@ -153,7 +153,7 @@ def _other(
     # pop of an operand
     at = _operand(code, at, prefix, out)
     if modrm < 0xC0 and out.base == registers.RSP and out.index < 0:
-        store(NONE, 2 if prefix & has.DATA_16 else 8, out)  # where the stack pointer leads behind it
+        store(NONE, stack_width(prefix), out)  # where the stack pointer leads behind it
         out.moved = out.width
         out.before = True
     else:

@@ -117,11 +117,20 @@ def add_only(effect: cython.int, register: cython.int, number: cython.longlong, 
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
+def stack_width(prefix: cython.uint) -> cython.int:
+    """Bytes that go onto the stack or come from it."""
+    return 2 if prefix & (DATA_16 | REX_W) == DATA_16 else 8
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
 def push(register: cython.int, prefix: cython.uint, out: Instruction) -> cython.int:
     """A register, or something unknown, goes onto the stack."""
     add_only(Effect.STORE, RSP, 0, out)
     out.first = register
-    out.width = 2 if prefix & DATA_16 else 8
+    out.width = stack_width(prefix)
     out.moved = -out.width
     out.before = True
     return 0
@@ -135,6 +144,6 @@ def pop(register: cython.int, prefix: cython.uint, out: Instruction) -> cython.i
     """And comes from there."""
     add_only(Effect.LOAD, RSP, 0, out)
     out.first = register
-    out.width = 2 if prefix & DATA_16 else 8
+    out.width = stack_width(prefix)
     out.moved = out.width
     return 0

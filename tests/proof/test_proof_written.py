@@ -1,0 +1,134 @@
+"""What holds no longer: what calls write over, signatures of another kind, rules behind where others begin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from peers import peer
+from proof.assembled import HEAD, verified
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BELOW = (
+    "push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; xor %ebx,%ebx; add $8,%rsp; .cfi_def_cfa_offset 8; {call}"
+    "mov -8(%rsp),%rbx; .cfi_restore 3; ret"
+)
+BELOW_A_FRAME = (
+    "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset 6,-16; mov %rsp,%rbp; .cfi_def_cfa_register 6; push %rbx;"
+    ".cfi_offset 3,-24; xor %ebx,%ebx; {moved} call *%rax; mov -8(%rbp),%rbx; .cfi_restore 3; leave;"
+    ".cfi_restore 6; .cfi_def_cfa 7,8; ret"
+)
+
+
+@pytest.mark.parametrize(("call", "patterns"), [("", []), ("call g;", ["slot-overwritten"]), ("call *%rax;", None)])
+def test_a_call_writes_below_the_stack_pointer(call: str, patterns: list[str] | None, tmp_path: Path) -> None:
+    found = verified(BELOW.format(call=call), tmp_path)
+    assert [one.pattern for one in found.worst()] == (["slot-overwritten"] if patterns is None else patterns)
+    if call:
+        assert (found.mismatches[0].address, found.mismatches[0].computed) == (7, "lost")
+
+
+@pytest.mark.parametrize(("moved", "is_proved"), [("", True), ("lea 8(%rsp),%rsp;", False), ("and $-16,%rsp;", True)])
+def test_a_call_leaves_what_is_above_the_stack_pointer(moved: str, is_proved: bool, tmp_path: Path) -> None:
+    found = verified(BELOW_A_FRAME.format(moved=moved), tmp_path)
+    assert (found.functions_proved, found.functions_wrong) == (is_proved, not is_proved)
+
+
+PROBED = (
+    "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset 6,-16; mov %rsp,%rbp; .cfi_def_cfa_register 6; {down}"
+    "cmp %rbp,%rsp; jbe 1f; ud2; 1: .cfi_def_cfa 7,16; call g; .cfi_def_cfa 6,16; leave; .cfi_def_cfa 7,8; ret"
+)
+
+
+@pytest.mark.parametrize(("down", "is_proved"), [("", True), ("sub %rdi,%rsp;", False)])
+def test_a_stack_pointer_below_a_place_need_not_be_there(down: str, is_proved: bool, tmp_path: Path) -> None:
+    """Only a loop that goes down in constant steps ends where it is to."""
+    found = verified(PROBED.format(down=down), tmp_path)
+    assert (found.functions_proved, "cfa-value" in found.reasons) == (is_proved, not is_proved)
+
+
+@pytest.mark.parametrize(("width", "depth"), [("66", 10), ("66 48", 16)])
+def test_a_prefix_for_64_bits_overrides_that_for_16(width: str, depth: int, tmp_path: Path) -> None:
+    code = "; ".join(f".byte 0x{byte}" for byte in f"{width} 50".split())
+    found = verified(
+        f"{code}; .cfi_def_cfa_offset {depth}; nop; lea {depth - 8}(%rsp),%rsp; .cfi_def_cfa_offset 8; ret", tmp_path
+    )
+    assert (found.functions_proved, found.mismatches) == (1, [])
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(("frame", "is_proved"), [(0, False), (160, True)])
+def test_a_call_of_s390x_may_save_registers_above_the_stack_pointer(
+    frame: int, is_proved: bool, tmp_path: Path
+) -> None:
+    down = f"aghi %r15,-{frame}; .cfi_def_cfa_offset {160 + frame};" if frame else ""
+    text = (
+        "stmg %r6,%r15,48(%r15); .cfi_offset 6,-112; .cfi_offset 14,-48; .cfi_offset 15,-40; lghi %r6,0;"
+        f"{down} brasl %r14,g; lmg %r6,%r15,{48 + frame}(%r15); .cfi_restore 6; .cfi_restore 14; .cfi_restore 15;"
+        ".cfi_def_cfa_offset 160; br %r14"
+    )
+    found = verified(text, tmp_path, assembler=peer("s390x-as-2.44"))
+    assert (found.functions_proved, found.proved == found.reached) == (is_proved, is_proved)
+
+
+SIGNED = (
+    "{sign}; .cfi_negate_ra_state; stp x29,x30,[sp,#-16]!; .cfi_def_cfa_offset 16; .cfi_offset 29,-16;"
+    ".cfi_offset 30,-8; bl g; ldp x29,x30,[sp],#16; .cfi_restore 29; .cfi_restore 30; .cfi_def_cfa_offset 0; {check};"
+    ".cfi_negate_ra_state; ret"
+)
+BY_B = HEAD + ".cfi_b_key_frame\n"
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(
+    ("sign", "check", "head", "computed"),
+    [
+        ("hint #25", "hint #29", HEAD, None),
+        ("hint #27", "hint #31", BY_B, None),
+        (".inst 0xDAC103FE", "hint #29", HEAD, None),  # pacia x30, sp
+        ("hint #27", "hint #31", HEAD, "signed by key B"),
+        ("hint #25", "hint #29", BY_B, "signed"),
+        ("hint #24", "hint #28", HEAD, "signed with another modifier than the CFA"),
+    ],
+)
+def test_a_signature_is_by_the_key_and_the_modifier_that_unwinders_take(
+    sign: str, check: str, head: str, computed: str | None, tmp_path: Path
+) -> None:
+    found = verified(SIGNED.format(sign=sign, check=check), tmp_path, before=head, assembler=peer("aarch64-as-2.44"))
+    assert [one.pattern for one in found.worst()] == ([] if computed is None else ["wrong-signature"])
+    assert {one.computed.partition(" ")[2] for one in found.mismatches} == (set() if computed is None else {computed})
+
+
+@pytest.mark.peers
+def test_a_signature_is_taken_off_by_the_key_that_made_it(tmp_path: Path) -> None:
+    found = verified(SIGNED.format(sign="hint #25", check="hint #31"), tmp_path, assembler=peer("aarch64-as-2.44"))
+    assert [(one.what, one.address) for one in found.mismatches] == [("ra", 20)]
+
+
+NESTED = """
+.cfi_endproc
+.size f,.-f
+.section .eh_frame,"a",@progbits
+0: .long 2f-1f
+1: .long 0
+.byte 1
+.string "zR"
+.byte 1,0x78,16,1,0x1b,12,7,8,0x90,1
+.balign 8
+2: .long 4f-3f
+3: .long 3b-0b
+.long inner-.
+.long 1
+.byte 0
+.balign 8
+4:
+"""
+"""A second FDE, for one byte of the function."""
+
+
+def test_no_rule_is_found_of_a_function_behind_where_another_begins(tmp_path: Path) -> None:
+    found = verified("nop; inner: ret; nop; nop", tmp_path, behind=NESTED)
+    assert (found.functions, found.proved, found.reasons.get("overlap")) == (2, 2, 3)
