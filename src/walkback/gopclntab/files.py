@@ -10,11 +10,14 @@ from functools import cached_property
 
 import numpy as np
 
+from walkback.base.arrays import U64
 from walkback.base.errors import GoError, MissingError, UnreadableError, WalkbackError
 from walkback.elf import ElfFile, Input, contents_of, elf_files, layout, loaded_addresses
 from walkback.elf.golang import FUNCTIONS, is_go
 from walkback.elf.inputs import raise_first
 from walkback.gopclntab.decoding import FunctionTable, Header, decode, read_header
+from walkback.gopclntab.layout import MODULE_CALLS, MODULE_TEXT
+from walkback.gopclntab.lines import GoLines
 from walkback.gopclntab.rules import to_table
 from walkback.table.source import TableSource
 from walkback.table.table import UnwindTable
@@ -23,8 +26,8 @@ _HEAD = re.compile(
     rb"[\xfb\xfa\xf0\xf1]\xff\xff\xff\0\0[\1\2\4][\4\10]|\xff\xff\xff[\xfb\xfa\xf0\xf1]\0\0[\1\2\4][\4\10]"
 )
 """The first bytes of a table, in either byte order."""
-_TEXT = 22
-"""Which word of the module's data, behind the address of the table, is where the code begins."""
+_MODULE = max(*MODULE_CALLS.values(), MODULE_TEXT) + 1
+"""Words of the module's data that are read, where there are so many."""
 
 
 @dataclass(repr=False)
@@ -50,6 +53,17 @@ class GoSource(TableSource):
             return decode(self.data, text=text)
         except WalkbackError as error:
             raise error.within(file=self.file, section=self.name) from None
+
+    @cached_property
+    def lines(self) -> GoLines:
+        """The source lines of the program, and its inlined calls."""
+        functions, calls = self.functions, None
+        word = MODULE_CALLS.get(functions.layout)
+        if word is not None:
+            with contextlib.suppress(UnreadableError):
+                module = _module(self.elf, self.address, functions.header)
+                calls = self.elf.mapped_data(int(module[word])) if module is not None and word < len(module) else None
+        return GoLines(functions, calls)
 
     @cached_property
     def table(self) -> UnwindTable:
@@ -127,11 +141,18 @@ def _as_loaded(elf: ElfFile, data: memoryview, address: int) -> memoryview:
 
 
 def _text_of_module(elf: ElfFile, address: int, header: Header) -> int:
-    """Where the code begins, as the data of the module say, which begin with the address of the table."""
+    """Where the code begins, as the data of the module say."""
     if "text" not in header.words:
         return 0
-    size = header.pointer_size
-    words = loaded_addresses(elf)
+    module = _module(elf, address, header)
+    if module is None:
+        raise GoError("the file does not say where the code begins", rule="go-text")
+    return int(module[MODULE_TEXT])
+
+
+def _module(elf: ElfFile, address: int, header: Header) -> U64 | None:
+    """The data of the module, as words: they begin with the address of the table."""
+    size, words = header.pointer_size, loaded_addresses(elf)
     code = f"{'<' if header.byteorder == 'little' else '>'}u{size}"
     for number in np.flatnonzero(elf.segments["type"] == layout.PT_LOAD).tolist():
         if not elf.segments["flags"][number] & layout.PF_W:
@@ -139,8 +160,7 @@ def _text_of_module(elf: ElfFile, address: int, header: Header) -> int:
         contents = np.frombuffer(elf.segment_data(number), np.uint8).copy()
         words.write(contents, int(elf.segments["vaddr"][number]), elf.byteorder)
         values = contents[: len(contents) // size * size].view(code)
-        for at in np.flatnonzero(values[: max(len(values) - _TEXT, 0)] == address).tolist():
-            text = int(values[at + _TEXT])
-            if elf.is_code(np.array([text], np.uint64)).all():
-                return text
-    raise GoError("the file does not say where the code begins", rule="go-text")
+        for at in np.flatnonzero(values[: max(len(values) - MODULE_TEXT, 0)] == address).tolist():
+            if elf.is_code(values[at + MODULE_TEXT : at + MODULE_TEXT + 1].astype(np.uint64)).all():
+                return values[at : at + _MODULE].astype(np.uint64)
+    return None

@@ -61,6 +61,27 @@ class EntryShape:
     """The place of the table of stack depths."""
 
 
+@dataclass(frozen=True, slots=True)
+class CallShape:
+    """An inlined call in a list."""
+
+    size: int
+    name: int
+    parent: int
+    """Where the call would be in the function one level out."""
+
+
+INLINED_CALLS: Final = {
+    Layout.GO_1_18: CallShape(size=20, name=12, parent=16),
+    Layout.GO_1_20: CallShape(size=16, name=4, parent=8),
+}
+"""Before, lists are named by addresses, and not read here."""
+MODULE_CALLS: Final = {Layout.GO_1_18: 38, Layout.GO_1_20: 40}
+"""Which word of the module's data says from where lists are counted."""
+MODULE_TEXT: Final = 22
+"""Which one says where the code begins; the first has the address of the table."""
+
+
 ENTRY_SHAPES: Final = {
     Layout.GO_1_2: EntryShape(flag=None, size=32),
     Layout.GO_1_16: EntryShape(flag=33, size=36),

@@ -23,7 +23,7 @@ from walkback.symbols.plt import PltNames
 
 if TYPE_CHECKING:
     from walkback.elf import ElfFile
-    from walkback.gopclntab.decoding import FunctionTable
+    from walkback.gopclntab.files import GoSource
     from walkback.symbols.lines import Lines, SourceLine
 
 
@@ -92,7 +92,7 @@ class Names:
         self._lines = _lines(modules.debug_roots) if lines or inlined else None
         self._kallsyms = kallsyms or Kallsyms()
         self._plts: dict[int, PltNames] = {}
-        self._go: dict[int, FunctionTable | None] = {}
+        self._go: dict[int, GoSource | None] = {}
         self._perf_maps: dict[int, PerfMap] = {}
         self._shown: dict[str, str] = {}
         self.troubles: dict[str, str] = {}
@@ -154,9 +154,13 @@ class Names:
         if self._lines is None:
             return
         found = self._lines.find(elf, wanted, inlined=self._inlined)
+        lost = [place for place, lines in enumerate(found) if not lines]
+        if lost and (go := self._go_source(number, elf)) is not None:
+            for place, lines in zip(lost, go.lines.find(wanted[lost], inlined=self._inlined), strict=True):
+                found[place] = lines
         for row, line in zip(rows.tolist(), found, strict=True):
             answers.lines[row] = line
-        if self._lines.trouble is not None:
+        if self._lines.trouble is not None and not all(found):
             self.troubles.setdefault(module.name, self._lines.trouble)
 
     def _name_symbols(self, number: int, module: Module, rows: I64, wanted: U64, answers: _Answers) -> None:
@@ -167,8 +171,8 @@ class Names:
         holders = symbols.holders(wanted)
         answers.put(rows, symbols.names_of(holders), symbols.starts(holders))
         lost = np.flatnonzero(holders < 0)
-        if len(lost) and (go := self._go_functions(number, elf)) is not None:
-            names, start = go.locate(wanted[lost])
+        if len(lost) and (go := self._go_source(number, elf)) is not None:
+            names, start = go.functions.locate(wanted[lost])
             answers.put(rows[lost], names, start)
             lost = lost[[name is None for name in names]]
         if len(lost):
@@ -177,15 +181,14 @@ class Names:
                 plt = self._plts[number] = PltNames(elf)
             answers.put(rows[lost], *plt.locate(wanted[lost]))
 
-    def _go_functions(self, number: int, elf: ElfFile) -> FunctionTable | None:
-        """The functions of a Go program."""
+    def _go_source(self, number: int, elf: ElfFile) -> GoSource | None:
+        """The table of functions of a Go program."""
         if number not in self._go:
             self._go[number] = None
             if is_go(elf):
                 from walkback.gopclntab.files import go_source  # few files are Go's
 
-                source = go_source(elf)
-                self._go[number] = None if source is None else source.functions
+                self._go[number] = go_source(elf)
         return self._go[number]
 
     def _name_jit(self, pid: int, rows: I64, addresses: U64, answers: _Answers) -> None:
