@@ -38,6 +38,7 @@ OBJECTS = {
     "builder": "sframe.SectionBuilder",
     "functions": "gopclntab.FunctionTable",
     "images": "cif.ImageMap",
+    "lines": "gopclntab.lines.GoLines",
     "rule": "Rule",
     "selection": "store.Selection",
     "source": "sframe.Source",

@@ -27,7 +27,7 @@ _HEAD = re.compile(
 )
 """The first bytes of a table, in either byte order."""
 _MODULE = max(*MODULE_CALLS.values(), MODULE_TEXT) + 1
-"""Words of the module's data that are read, where there are so many."""
+"""Words of the module's data that are read; the last ones may be missing."""
 
 
 @dataclass(repr=False)
