@@ -86,9 +86,9 @@ def test_the_verdict_is_one_sentence_and_mentions_files_with_sframe_first() -> N
     # The sizes of files that have SFrame already do not show how much it adds.
     claim = f"SFrame V3 would take {newest['ratio']:.2f} times the bytes of .eh_frame and .eh_frame_hdr and describe "
     claim += f"{percent(1 - newest['left_out'])} of "
-    # Files by Go have code without call frame information.
+    # Files by Go have code without unwind tables.
     assert verdict(told) == (
-        f"{having} of these {files} files have SFrame already. {claim}the functions with call frame information."
+        f"{having} of these {files} files have SFrame already. {claim}the functions with unwind tables."
     )
     described = without_sframe(chosen(Made(60), lambda file: file["text_bytes"] != 1 << 24))
     assert verdict(answers(described)).endswith("% of their functions.")

@@ -52,6 +52,7 @@ class Unit:
         self.base = memoryview(np.zeros(17, np.int64))
         self.switched = memoryview(np.zeros(16, np.uint8))
         self.doubts = Growing(4)
+        self.block_count = 0
         self.room(1 << 12)
 
     def room(self, size: cython.Py_ssize_t) -> cython.int:

@@ -1,4 +1,4 @@
-"""Figures about all code: how much of it has call frame information, which is all that SFrame can be made from."""
+"""Figures about all code: how much of it unwind tables describe, which are all that SFrame can be made from."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ CODE = """code AS (
   FROM files LEFT JOIN (SELECT content, covered_bytes FROM versions WHERE version = 3) USING (content)
   WHERE outcome IN ('measured', 'without')
 )"""
-"""The files that were looked into, with bytes of code: all, with call frame information, and said by version 3.
+"""The files that were looked into, with bytes of code: all, with unwind tables, and said by version 3.
 
-Damaged call frame information describes more than there is.
+Damaged tables describe more than there is.
 """
 
 
@@ -29,8 +29,8 @@ def _code_says(rows: list[dict[str, Any]]) -> str:
     if not text:
         return ""
     return (
-        f"Of {byte_words(text)} of code, {percent(described / text)} has call frame information. SFrame can be made "
-        "for nothing else, and all shares of functions are shares of the functions that have it."
+        f"Of {byte_words(text)} of code, {percent(described / text)} has an unwind table. SFrame can be made for "
+        "nothing else, and all shares of functions are shares of the functions that have one."
     )
 
 
@@ -38,14 +38,15 @@ def _code(name: str) -> Figure:
     what, column = GROUPS[name]
     return Figure(
         f"code-by-{name}",
-        f"Code with call frame information, by {what}",
-        "The share of all bytes of code that has call frame information, and the share that version 3 describes. Gaps "
-        "between functions count as code without, and so do files that have no call frame information.",
+        f"Code with unwind tables, by {what}",
+        "The share of all bytes of code that has an unwind table, which is call frame information or the table that Go "
+        "programs keep, and the share that version 3 describes. Gaps between functions count as code without, and so "
+        "do files that have no table.",
         (
             column,
             *counts(files="Files", without="Files without any"),
-            *sizes(text="Code", code="Bytes with call frames"),
-            *shares(described="With call frames", covered="Described by version 3"),
+            *sizes(text="Code", code="Bytes with tables"),
+            *shares(described="With tables", covered="Described by version 3"),
         ),
         f"""
 SELECT {name}, count(*) AS files, count(*) FILTER (bare) AS without, sum(text) AS text, sum(described) AS code,
@@ -70,13 +71,13 @@ def _undescribed_say(rows: list[dict[str, Any]]) -> str:
         shares[row["producer"]] += row["share"]
     ranked = sorted(shares.items(), key=lambda one: -one[1])
     most = [f"{percent(share)} is in files of {name}" for name, share in ranked if share >= _MUCH]
-    return f"Of the code without call frame information, {', '.join(most)}." if most else ""
+    return f"Of the code without unwind tables, {', '.join(most)}." if most else ""
 
 
 UNDESCRIBED = Figure(
     "undescribed",
-    "Code without call frame information",
-    "Bytes of code without call frame information, by the compiler that made the files, with the file that has the "
+    "Code without unwind tables",
+    "Bytes of code without unwind tables, by the compiler that made the files, with the file that has the "
     "most. Some of it is padding between functions.",
     (
         *texts(producer="Producer", language="Language"),
@@ -100,13 +101,13 @@ ORDER BY sum(text - described) DESC, producer, language
     (CODE, NAMED),
     says=_undescribed_say,
     shown=("producer", "language", "undescribed", "share", "file"),
-    empty="All code has call frame information.",
+    empty="All code has unwind tables.",
 )
 
 UNDESCRIBED_FILES = Figure(
     "undescribed-files",
     "Files with the most such code",
-    "The fifty files with the most code without call frame information.",
+    "The fifty files with the most code without unwind tables.",
     (
         *texts(file="File"),
         *sizes(undescribed="Without"),

@@ -15,7 +15,7 @@ def _coverage(name: str) -> Figure:
     return Figure(
         f"coverage-by-{name}",
         f"Left out, by {what}",
-        "The share of functions that each version cannot describe, among functions with call frame information. All "
+        "The share of functions that each version cannot describe, among functions with unwind tables. All "
         "versions are counted over the same files, those that versions 2 and 3 can be made for; version 1 is shown "
         "where it can be made for all of these.",
         (

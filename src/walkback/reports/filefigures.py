@@ -39,7 +39,7 @@ SURVEY = Figure(
         *counts(places="ELF files found", packages="Packages", files="Different ELF files"),
         *sizes(bytes="Bytes of these"),
         *counts(measured="Measured", with_sframe="With SFrame", functions="Functions", rows="Rows"),
-        *sizes(text="Code", code_bytes="Code with call frame information"),
+        *sizes(text="Code", code_bytes="Code with unwind tables"),
         *shares(described="Of all code", based="CFA based on the frame pointer"),
         *sizes(call_frames="Call frames", debug_frame=".debug_frame"),
         *counts(errors="Unreadable", troubles="Not examined"),

@@ -59,7 +59,7 @@ def _versions_say(rows: list[dict[str, Any]]) -> str:
     sentence = (
         f"SFrame version {last['version']} would take {byte_words(last['sframe'])}, {last['ratio']:.3f} times the "
         f"bytes of .eh_frame and .eh_frame_hdr, and leave out {percent(last['left_out'] or 0)} of the functions that "
-        f"have call frame information. Added to those files, it would make them {percent(last['growth'])} larger."
+        f"have unwind tables. Added to those files, it would make them {percent(last['growth'])} larger."
     )
     alike = [row for row in rows if row["among"] == "same" and row["ratio"]]
     same = ", ".join(f"{row['ratio']:.3f} in version {row['version']}" for row in alike)

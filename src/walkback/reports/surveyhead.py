@@ -14,7 +14,7 @@ NEWEST = 3
 _MOST_PATHS = 3
 """More paths than these are not all in a title."""
 _MOST_CODE = 0.95
-"""Where less of the code has call frame information, the verdict says that it is about the functions that have it."""
+"""Where less of the code has unwind tables, the verdict says that it is about the functions that have them."""
 
 _SPOKEN = frozenset({"survey", "code-by-machine", "versions"})
 """Figures whose sentences would repeat the head."""
@@ -22,7 +22,7 @@ CHARTED = "versions"
 """The figure whose chart stands in the head."""
 CHART_TITLE = "Size compared with .eh_frame and .eh_frame_hdr"
 _CARDS = (
-    ("survey", "described", "of the code has call frame information, which SFrame is made from", "code-by-machine"),
+    ("survey", "described", "of the code has unwind tables, which SFrame is made from", "code-by-machine"),
     ("survey", "based", "of the functions use a frame pointer after the prologue", "frame-pointers-by-machine"),
     ("survey", "measured", "different ELF files measured", "survey"),
 )
@@ -67,9 +67,7 @@ def verdict(answers: Answers) -> str:
         claims.append(f"add {percent(newest['growth'])} to {'this file' if files == 1 else 'these files'}")
     if newest["left_out"] is not None:
         whole = (survey["described"] or 0) >= _MOST_CODE
-        which = (
-            f"{'its' if files == 1 else 'their'} functions" if whole else "the functions with call frame information"
-        )
+        which = f"{'its' if files == 1 else 'their'} functions" if whole else "the functions with unwind tables"
         claims.append(f"describe {percent(1 - newest['left_out'])} of {which}")
     return f"{first}SFrame V{NEWEST} would {' and '.join(claims)}." if claims else first.rstrip()
 

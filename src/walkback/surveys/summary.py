@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _VERSIONS = """
 WITH compared AS (
     SELECT *, versions.bytes AS sframe, eh_frame::HUGEINT + eh_frame_hdr AS call_frames,
-        source <> '.debug_frame' AND eh_frame > 0 AS beside
+        source NOT IN ('.debug_frame', '.gopclntab') AND eh_frame > 0 AS beside
     FROM files JOIN versions USING (content)
     WHERE impossible IS NULL AND {}
 )
@@ -47,7 +47,7 @@ class VersionSummary:
     version: int
     files: int
     bytes: int
-    """Of those files that have `.eh_frame`."""
+    """Of those files that have `.eh_frame` and no other table."""
     call_frames: int
     """What `.eh_frame` and `.eh_frame_hdr` take in the same files."""
     functions: int
