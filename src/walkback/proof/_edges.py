@@ -327,10 +327,7 @@ class Edges:
         return 0
 
     def fits(self, place: cython.longlong) -> cython.bint:
-        """Whether the state fits to the row of a place, which may be in another range.
-
-        A row that needs what calls overwrite does not hint at another way: it is wrong behind each of them.
-        """
+        """Whether the state fits to the row of a place, perhaps in another range; no row needs what calls overwrite."""
         home: cython.longlong = self.unit.begin
         self.unit.enter(place)
         verdict: cython.int = self.rows.judge(place)
@@ -389,14 +386,12 @@ class Edges:
             if is_relative:
                 entry = entry * self.state.tables[number, 4] + self.state.tables[number, 3]
             place = self.unit.place_of(cython.cast(cython.ulonglong, entry))
-            if place >= 0 and place == last_place:
-                i += 1
-                continue  # as the entry before
-            if place >= 0 and (counted or self.labels.begins_at(place)):
+            if place >= 0 and (place == last_place or counted or self.labels.begins_at(place)):
+                if place != last_place:  # else it leads where the entry before does
+                    is_label: cython.bint = counted or self.labels.begins[place] == LABEL
+                    self.come_to(place, counted) if is_label else self.unit.put_off(place)
+                    self.unit.trust = Trust.FULL
                 last_place = place
-                is_label: cython.bint = counted or self.labels.begins[place] == LABEL
-                self.come_to(place, counted) if is_label else self.unit.put_off(place)
-                self.unit.trust = Trust.FULL
             elif not counted and (place >= 0 or not self.unit.is_described(cython.cast(cython.ulonglong, entry) - 1)):
                 break
             elif place < 0:

@@ -37,7 +37,7 @@ from walkback.proof.silent import (
     called_functions,
     is_silent,
 )
-from walkback.proof.values import CFA_BASE, UNDEFINED, Verdict, Way, Why
+from walkback.proof.values import UNDEFINED, Verdict, Way, Why
 from walkback.proof.words import StateWords
 from walkback.symbols import SymbolIndex
 from walkback.symbols.plt import PltNames
@@ -226,7 +226,7 @@ class Prover:
             sets = with_chain(sets, table.machine)
         ranges = self._ranges(table, sets)
         claims = Claims(sets, table.machine)
-        state = State(table.machine, _kept(table), _watched(table, sets), _saved(sets))
+        state = State(table.machine, _kept(table), sets.watched(table.machine), sets.saved())
         abi = _tally.as_entered(claims, state, len(sets))
         first = ranges.first_row.clip(max=max(len(ranges.row_claims) - 1, 0))
         if len(ranges.row_offset):
@@ -390,15 +390,3 @@ def _with_verdicts(rows: Iterable[tuple[int, int, int, int]]) -> list[Instructio
 def _kept(table: UnwindTable) -> int:
     """A bit for each register that calls keep."""
     return sum(1 << register for register in (*KEPT[table.machine], table.machine.sp))
-
-
-def _saved(sets: ClaimSets) -> int:
-    """A bit for each register that a claim has on the stack."""
-    registers = sets.target[(sets.base == CFA_BASE) & (sets.depth == 1)]
-    return sum(1 << register for register in np.unique(registers).tolist() if 0 <= register < 64)
-
-
-def _watched(table: UnwindTable, sets: ClaimSets) -> int:
-    """A bit for each register that a claim is about or counts from."""
-    registers = {*sets.target.tolist(), *sets.base.tolist(), table.machine.sp}
-    return sum(1 << register for register in registers if 0 <= register < 64)

@@ -105,6 +105,14 @@ class ClaimSets:
         place = np.where(is_saved, offset * (1 << VALUE_SHIFT) + Known.CFA, np.where(is_cfa, self.base, target))
         return np.stack((form, place, wanted, np.zeros(len(form), np.int64)), axis=1)
 
+    def saved(self) -> int:
+        """A bit for each register that a claim has on the stack."""
+        return _bits(self.target[(self.base == CFA_BASE) & (self.depth == 1)].tolist())
+
+    def watched(self, machine: Machine) -> int:
+        """A bit for each register that a claim is about or counts from."""
+        return _bits([*self.target.tolist(), *self.base.tolist(), machine.sp])
+
     def text(self, entry: int, machine: Machine) -> str:
         """One claim in the notation of rules, with the signature that the value has."""
         signature = {Signature.YES: SIGNED, Signature.YES_BY_B: SIGNED_BY_B}.get(Signature(self.signed[entry]), "")
@@ -120,6 +128,11 @@ class ClaimSets:
         if base == CFA_BASE:
             return Part(PartKind.AT_CFA if loaded else PartKind.CFA, 0, offset).text(machine)
         return Part(PartKind.AT_REGISTER if loaded else PartKind.REGISTER, base, offset).text(machine)
+
+
+def _bits(registers: Iterable[int]) -> int:
+    """A bit for each register; other numbers stand for none."""
+    return sum(1 << register for register in set(registers) if 0 <= register < 64)
 
 
 def claim_sets(table: UnwindTable, source: FrameSource | None = None, careless: Bools | None = None) -> ClaimSets:
