@@ -123,11 +123,13 @@ def test_json_of_derive_has_the_documented_keys(hello: Path) -> None:
     assert set(found["uncovered"][0]) == set(re.findall(r"`(\w+)`", row))
     place = found.pop("address"), found["uncovered"][0].pop("start")
     assert all(isinstance(one, int) for one in place)
+    leap = {"section": None, "size": 9, "name": "leap", "source": ".eh_frame", "reason": LEAP.partition(": ")[2]}
     assert found == {
         "type": "derived",
         "file": str(hello),
         "source": ".eh_frame",
         "source_bytes": 152,
+        "sources": [{"name": ".eh_frame", "bytes": 152}],
         "version": 3,
         "bytes": 117,
         "functions": 4,
@@ -137,7 +139,7 @@ def test_json_of_derive_has_the_documented_keys(hello: Path) -> None:
         "dead": 0,
         "empty": 0,
         "shadowed": 0,
-        "uncovered": [{"section": None, "size": 9, "name": "leap", "reason": LEAP.partition(": ")[2]}],
+        "uncovered": [leap],
         "unwanted": [],
         "repaired": [],
         "notes": [],
