@@ -11,7 +11,7 @@ import walkback
 from cfibuilder import CfiBuilder, cfa
 from gopclntab.gotables import TEXT, Function, encoded, go_program
 from peers import root
-from walkback.base.errors import MissingError
+from walkback.base.errors import ArgumentError, GoError, MissingError
 from walkback.proof.values import Verdict
 from walkback.sections.derive import Derived
 
@@ -58,11 +58,26 @@ def test_the_debug_frame_that_go_makes_of_its_table_is_not_read() -> None:
     assert walkback.derive(data, section=".debug_frame").source.name == ".debug_frame"
 
 
+def test_a_damaged_table_of_go_is_passed_over_only_beside_call_frame_information() -> None:
+    damaged = encoded(FUNCTIONS).replace(b"\xf1", b"\x12", 1)
+    section = CfiBuilder(address=FRAMES)
+    section.fde(section.cie(cfa("def_cfa 7 8; offset 16 1")), TEXT, 16)
+    data = go_program(damaged, ".gopclntab", frames=(".eh_frame", section.bytes(), FRAMES))
+    assert [source.name for source in walkback.derive(data).read.sources] == [".eh_frame"]
+    assert [found.table for found in walkback.verify(data)] == [".eh_frame"]
+    with pytest.raises(GoError, match="this is no table of Go's functions"):
+        walkback.derive(data, tables="go")
+    with pytest.raises(GoError, match="this is no table of Go's functions"):
+        walkback.derive(go_program(damaged, ".gopclntab"))
+
+
 def test_what_is_not_there_is_said() -> None:
     with pytest.raises(MissingError, match=r"there is no \.eh_frame or \.debug_frame section"):
         walkback.derive(go_program(encoded(FUNCTIONS), ".gopclntab"), tables="cfi")
     with pytest.raises(MissingError, match="there is no table of Go's functions"):
         walkback.derive("/bin/true", tables="go")
+    with pytest.raises(ArgumentError, match="is not read where only Go's table is wanted"):
+        walkback.derive("/bin/true", tables="go", section=".eh_frame")
 
 
 @pytest.mark.peers

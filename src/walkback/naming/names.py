@@ -6,6 +6,7 @@ program is asked once for many addresses. What cannot be named has no name; why 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -155,9 +156,10 @@ class Names:
             return
         found = self._lines.find(elf, wanted, inlined=self._inlined)
         lost = [place for place, lines in enumerate(found) if not lines]
-        if lost and (go := self._go_source(number, elf)) is not None:
-            for place, lines in zip(lost, go.lines.find(wanted[lost], inlined=self._inlined), strict=True):
-                found[place] = lines
+        with contextlib.suppress(WalkbackError):  # its trouble with names was noted
+            if lost and (go := self._go_source(number, elf)) is not None:
+                for place, lines in zip(lost, go.lines.find(wanted[lost], inlined=self._inlined), strict=True):
+                    found[place] = lines
         for row, line in zip(rows.tolist(), found, strict=True):
             answers.lines[row] = line
         if self._lines.trouble is not None and not all(found):

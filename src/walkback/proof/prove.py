@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
+from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, layout
 from walkback.gopclntab.files import go_source
@@ -177,9 +179,10 @@ class Prover:
         """The addresses of functions that by their names do not come back."""
         own = UNRESERVED if self.elf.is_relocatable else frozenset()
         found = [address for address, name in self._called if is_silent(name) and name not in own]
-        go = go_source(self.elf)
-        if go is not None:
-            found += go.functions.start[go.functions.named(*GO_SILENT)].tolist()
+        with contextlib.suppress(WalkbackError):  # a damaged table has no names
+            go = go_source(self.elf)
+            if go is not None:
+                found += go.functions.start[go.functions.named(*GO_SILENT)].tolist()
         return found
 
     @cached_property

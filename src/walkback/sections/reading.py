@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from walkback.base.arrays import I64, U8, Bools, ends_of, marked
-from walkback.base.errors import MissingError
+from walkback.base.errors import ArgumentError, MissingError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.dwarf import layout
 from walkback.dwarf.files import FrameSource, frame_sources, in_code
@@ -96,6 +96,8 @@ def read_tables(
     `section` chooses call frame information by the name of its section; without one it is `.eh_frame`, or where there
     is none `.debug_frame`.
     """
+    if tables == "go" and section is not None:
+        raise ArgumentError(f"{section} is not read where only Go's table is wanted", file=elf.name)
     sources = _sources(elf, tables, section, frames)
     if not sources:
         raise MissingError(_nothing(tables, section), file=elf.name)
@@ -140,10 +142,21 @@ def _sources(
     if tables != "go":
         every = list(frame_sources(elf, section=section)) if frames is None else frames
         found += [one for one in every if one.name == every[0].name]
-    go = go_source(elf) if tables != "cfi" and section is None else None
+    go = _go(elf, is_needed=not found) if tables != "cfi" and section is None else None
     if go is None:
         return found
     return [*(one for one in found if one.name != layout.DEBUG_FRAME), go]
+
+
+def _go(elf: ElfFile, *, is_needed: bool) -> GoSource | None:
+    """Go's table; one that cannot be read is passed over where there is call frame information."""
+    try:
+        found = go_source(elf)
+        return found if found is not None and len(found.functions) else None
+    except WalkbackError:
+        if is_needed:
+            raise
+        return None
 
 
 def _nothing(tables: Tables, section: str | None) -> str:

@@ -316,11 +316,7 @@ def _nothing(table: str | None, function: str | None, *, is_code: bool = False) 
 
 
 def verified_tables(
-    elf: ElfFile,
-    *,
-    table: str | None = None,
-    function: str | None = None,
-    sources: Iterable[FrameSource] | None = None,
+    elf: ElfFile, *, table: str | None = None, function: str | None = None, sources: Iterable[FrameSource] | None = None
 ) -> Iterator[Verified]:
     """What `verify` yields for one ELF file; nothing where it has no such table or function."""
     prover = Prover(elf, sources)
@@ -360,9 +356,8 @@ def mismatches_at(elf: ElfFile, addresses: U64) -> Iterator[Mismatch]:
         only = {(-1, start) for start in source.table.range_start[number[number >= 0]].tolist()}
         verified = Verified(elf, source.name, prover.prove(source.table, source, only=only), prover)
         for one in verified.mismatches:
-            if (
-                (addresses >= np.uint64(one.address)) & (addresses - np.uint64(one.address) < np.uint64(one.bytes))
-            ).any():
+            away = addresses - np.uint64(one.address)  # of those in front it is larger than all code
+            if (away < np.uint64(one.bytes)).any():
                 yield one
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(repr=False)
-class TableSource(OneLine):
+class TableSource(OneLine, ABC):
     """A section with a table, or a part of a segment."""
 
     elf: ElfFile
@@ -40,6 +41,6 @@ class TableSource(OneLine):
         return len(self.data)
 
     @property
+    @abstractmethod
     def table(self) -> UnwindTable:
         """The neutral table."""
-        raise NotImplementedError
