@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import walkback
-from peers import BIN, have, root
+from peers import peer, root
 from walkback.base.errors import WalkbackError
 from walkback.elf import ElfFile
 from walkback.gopclntab.decoding import decode
@@ -113,12 +113,11 @@ def test_rules_are_those_of_the_debug_frame(machine: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_lines_are_those_of_the_debug_information(machine: str, folder: Path) -> None:
-    if not have("llvm-symbolizer"):
-        pytest.skip("needs llvm-symbolizer")
+    symbolizer = peer("llvm-symbolizer")
     source = go_source(built(folder, machine))
     addresses = some_addresses(source, 3000)
     found = source.lines.find(addresses, inlined=True)
-    theirs = Lines(programs=[str(BIN / "llvm-symbolizer")]).find(source.elf, addresses, inlined=True)
+    theirs = Lines(programs=[symbolizer]).find(source.elf, addresses, inlined=True)
     assert all(found)
     assert all(map(bool, theirs))
     assert sum(len(lines) > 1 for lines in found) > 200
