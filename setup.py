@@ -42,6 +42,7 @@ KERNELS = (
     "walkback.dwarf._others",
     "walkback.dwarf._program",
     "walkback.gopclntab._values",
+    "walkback.packages._lz4",
     "walkback.proof._claims",
     "walkback.proof._code",
     "walkback.proof._edges",

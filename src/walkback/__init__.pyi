@@ -6,6 +6,7 @@ from walkback import cif as cif
 from walkback import dwarf as dwarf
 from walkback import export as export
 from walkback import gopclntab as gopclntab
+from walkback import orc as orc
 from walkback import naming as naming
 from walkback import results as results
 from walkback import sframe as sframe
@@ -23,6 +24,7 @@ from walkback.base.errors import GraftError as GraftError
 from walkback.base.errors import IncompleteError as IncompleteError
 from walkback.base.errors import InexpressibleError as InexpressibleError
 from walkback.base.errors import MissingError as MissingError
+from walkback.base.errors import OrcError as OrcError
 from walkback.base.errors import SFrameError as SFrameError
 from walkback.base.errors import UnreadableError as UnreadableError
 from walkback.base.errors import WalkbackError as WalkbackError

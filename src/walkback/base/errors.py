@@ -7,6 +7,7 @@
     |-- SFrameError            bytes that break a rule of the SFrame format
     |-- DwarfError             call frame information that breaks a rule of its format
     |-- GoError                a table of Go's functions that contradicts itself
+    |-- OrcError               the kernel's unwind table, damaged or in an unknown layout
     |-- BacktraceError         bytes that break a rule of the formats of backtraces, CBF and CIF
     |-- InexpressibleError     a rule or a function that the chosen format cannot say
     |   `-- IncompleteError    several functions, each with its reason
@@ -133,6 +134,16 @@ class GoError(WalkbackError):
     Traceback (most recent call last):
     ...
     walkback.GoError: offset 0x0: this is no table of Go's functions [go-magic]
+    """
+
+
+class OrcError(WalkbackError):
+    """The Linux kernel's unwind table, damaged or in an unknown layout.
+
+    >>> walkback.orc.decode(bytes(5), bytes(4), walkback.orc.Layout.LINUX_6_4)
+    Traceback (most recent call last):
+    ...
+    walkback.OrcError: offset 0x0: 5 bytes are no whole number of entries, which have 6 bytes [orc-size]
     """
 
 

@@ -24,10 +24,10 @@ REPAIR = click.option("--repair", is_flag=True, help="Give such functions the ru
 SOURCE = click.option(
     "--source",
     "tables",
-    type=click.Choice(["auto", "cfi", "go"]),
+    type=click.Choice(["auto", "cfi", "go", "orc"]),
     default="auto",
     show_default=True,
-    help="Read call frame information, Go's table of functions, or both.",
+    help="Read call frame information, Go's table of functions, the Linux kernel's ORC table, or all.",
 )
 STRICT = click.option(
     "--strict", is_flag=True, help="Exit 1 also if a function is not covered, or is left out by --verify."

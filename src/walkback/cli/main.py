@@ -29,7 +29,7 @@ HEADINGS = {
         "size": "Show the size of .eh_frame and of SFrame in each version.",
     },
     "Make tables": {
-        "derive": "Make an SFrame section from .eh_frame, .debug_frame or .gopclntab.",
+        "derive": "Make an SFrame section from the unwind tables of a file.",
         "add": "Add SFrame to binaries, objects and archives, and prove it right.",
         "drop": "Remove the SFrame section from a file.",
         "convert": "Convert SFrame to another version.",

@@ -13,9 +13,11 @@ from typing import Final
 
 from walkback.base.decoders import MAGIC, Method
 from walkback.elf import layout
+from walkback.packages.kernel import is_kernel
 
-HEAD: Final = 512
-"""How many bytes are enough: a tar header."""
+HEAD: Final = 1024
+"""How many bytes are enough: more than a tar header, and the magic of a kernel."""
+_TAR_HEADER: Final = 512
 _DEB = re.compile(rb"!<arch>\ndebian-binary[/ ]")
 _RPM = b"\xed\xab\xee\xdb"
 _ZIP = (b"PK\3\4", b"PK\5\6")
@@ -34,6 +36,7 @@ class PackageKind(StrEnum):
     WHEEL = "wheel"
     AR = "ar"
     TAR = "tar"
+    KERNEL = "kernel"
     GZIP = "gzip"
     XZ = "xz"
     LZMA = "lzma"
@@ -57,6 +60,8 @@ def kind_of(head: bytes, name: str) -> PackageKind | None:
     for method, magic in MAGIC.items():
         if magic.match(head):
             return PackageKind(method.value)
+    if is_kernel(head):
+        return PackageKind.KERNEL
     if is_tar_header(head):
         return PackageKind.TAR
     return PackageKind.LZMA if _is_lzma(head) else None
@@ -64,9 +69,10 @@ def kind_of(head: bytes, name: str) -> PackageKind | None:
 
 def is_tar_header(head: bytes) -> bool:
     """Whether the sum of the header is right: older tar archives have no magic."""
-    if len(head) < HEAD or not (digits := _TAR_SUM.match(head, _TAR_SUM_AT)):
+    if len(head) < _TAR_HEADER or not (digits := _TAR_SUM.match(head, _TAR_SUM_AT)):
         return False
     claimed = int(digits[0].rstrip(b"\0"), 8)
+    head = head[:_TAR_HEADER]
     field = head[_TAR_SUM_AT : _TAR_SUM_AT + 8]
     unsigned = sum(head) - sum(field) + 8 * ord(" ")
     # Some old ones took the bytes as signed.

@@ -263,10 +263,11 @@ class Flow(Stream):
 
 def inflated(method: Method, stream: Stream, room: MemoryBudget) -> Flow:
     """What a compressed stream holds."""
-    return Flow(_counted(decompressed(method, stream.some), room.of(stream)))
+    return Flow(counted(decompressed(method, stream.some), room.of(stream)))
 
 
-def _counted(pieces: Iterator[bytes], room: MemoryBudget) -> Iterator[bytes]:
+def counted(pieces: Iterator[bytes], room: MemoryBudget) -> Iterator[bytes]:
+    """The pieces, each counted before it is given out."""
     for piece in pieces:
         room.take(len(piece))
         yield piece

@@ -15,7 +15,7 @@ from walkback.base.errors import ElfError, UnreadableError
 from walkback.base.replace import CHANGED
 from walkback.base.text import printable
 from walkback.elf import Contents, OpenFile, archive
-from walkback.packages import cpio, deb, rpm, tar, wheel
+from walkback.packages import cpio, deb, kernel, rpm, tar, wheel
 from walkback.packages.kinds import COMPRESSED, HEAD, PackageKind, kind_of
 from walkback.packages.streams import (
     ExhaustedError,
@@ -185,6 +185,8 @@ class _PackageWalk:
                 yield from self._wheel(stream.whole(), deeper, name)
             case PackageKind.RPM:
                 yield from self._rpm(stream, deeper)
+            case PackageKind.KERNEL:
+                yield from self.opened(kernel.unpacked(stream, self._room), deeper, name)
             case PackageKind.DEB:
                 yield from self._deb(stream, deeper)
             case _:

@@ -17,10 +17,11 @@ import numpy as np
 from walkback.base.errors import ArgumentError, GraftError, UnreadableError
 from walkback.base.oneline import OneLine
 from walkback.dwarf.layout import EntryFault
-from walkback.elf import ElfFile, Input, one_elf
+from walkback.elf import ElfFile, Input
 from walkback.elf import layout as elf_layout
 from walkback.elf.write import align
 from walkback.graft import planned_address
+from walkback.sections.found import found_one
 from walkback.sections.reading import ReadTables, Tables, read_tables
 from walkback.sections.repair import CONTRADICTED, Righted, righted
 from walkback.sframe.building import Built, build
@@ -191,7 +192,8 @@ def derive(
     `address` is where it will stand; without one it is the place where `graft.add` would put it, or where that would
     refuse the file the first page behind all that is loaded. `as_written` keeps a
     row wherever an assembler would have written one, and functions in their order. `tables` says what is read: call
-    frame information ("cfi"), the table of functions of a Go program ("go"), or both, each where the other has nothing.
+    frame information ("cfi"), the table of functions of a Go program ("go"), the ORC table of the Linux kernel ("orc"),
+    or all, each where those before it have nothing.
     `section` chooses call frame information by the name of its section; without one it is `.eh_frame`, or where there
     is none `.debug_frame`.
 
@@ -199,7 +201,7 @@ def derive(
     >>> derived.covered, derived.functions, derived.proof().equal
     (3, 4, True)
     """
-    read = read_tables(one_elf(source), tables=tables, as_written=as_written, section=section)
+    read = read_tables(found_one(source), tables=tables, as_written=as_written, section=section)
     return derive_from(
         read, version=version, address=address, consumer=consumer, verify=verify or repair, repair=repair
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.elf import ElfFile, Input, OpenFile, contents_of, elf_files, is_archive, is_elf
-from walkback.packages.kinds import HEAD, PackageKind, kind_of
+from walkback.packages.kinds import COMPRESSED, HEAD, PackageKind, kind_of
 from walkback.packages.walk import Broken, FoundFile, elf_files_in
 
 if TYPE_CHECKING:
@@ -34,6 +35,22 @@ def found_elf_files(source: Input, errors: list[WalkbackError]) -> Iterator[ElfF
                 yield ElfFile(found.data, inner)
         except WalkbackError as error:
             errors.append(error.within(file=inner))
+
+
+def found_one(source: Input) -> ElfFile:
+    """The input, which has to be one ELF file, compressed or not, or a kernel."""
+    if isinstance(source, ElfFile):
+        return source
+    data, name = contents_of(source)
+    kind = kind_of(bytes(data[:HEAD]), name)
+    if not isinstance(data, OpenFile) or (kind is not PackageKind.KERNEL and kind not in COMPRESSED):
+        return ElfFile(data, name)
+    found = list(islice(elf_files_in(name), 2))
+    if len(found) == 1 and isinstance(found[0], Broken):
+        raise UnreadableError(found[0].message, file=name)
+    if len(found) != 1 or not isinstance(found[0], FoundFile) or found[0].member is not None:
+        raise UnreadableError("expected one ELF file, got an archive", file=name)
+    return ElfFile(found[0].data, name)
 
 
 def input_name(source: Input) -> str:

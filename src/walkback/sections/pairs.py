@@ -14,10 +14,13 @@ import numpy as np
 from walkback.base.errors import ArgumentError, MissingError, UnreadableError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.dwarf.files import frame_sources, in_code
-from walkback.elf import ElfFile, Input, OpenFile, contents_of, elf_files, is_archive, is_elf, one_elf
+from walkback.elf import ElfFile, Input, OpenFile, is_archive, is_elf
 from walkback.elf.golang import FUNCTIONS
 from walkback.elf.inputs import raise_first, split_address
 from walkback.gopclntab.files import go_source
+from walkback.orc.files import orc_source
+from walkback.orc.layout import ENTRIES
+from walkback.sections.found import found_elf_files, found_one, input_name
 from walkback.sframe.files import read, sources_of
 from walkback.symbols import SymbolIndex
 from walkback.table import comparing
@@ -97,9 +100,13 @@ def sframe_table(elf: ElfFile, *, section: str | None = None) -> NamedTable | No
     return NamedTable(found[0].name, joined(tables)) if tables else None
 
 
-def go_table(elf: ElfFile) -> NamedTable | None:
-    """What the table of functions of a Go program says, whichever of its names the section has."""
-    found = go_source(elf)
+OTHERS = (*FUNCTIONS, ENTRIES)
+"""Sections with unwind tables that are neither call frame information nor SFrame."""
+
+
+def other_table(elf: ElfFile, section: str) -> NamedTable | None:
+    """What the section of this name in `OTHERS` says; a Go program's may have another name than the one given."""
+    found = orc_source(elf) if section == ENTRIES else go_source(elf)
     return None if found is None else NamedTable(found.name, found.table)
 
 
@@ -112,43 +119,41 @@ def compare(
 ) -> Iterator[Pair]:
     """The tables to compare: of the file, or of each member of an archive, with those of another or of itself.
 
-    The file gives its call frame information, or where it has none its SFrame; the other its SFrame, or where it has
-    none its call frame information. `other` can be raw bytes with their address, as in `raw.sframe@0x4000`.
+    The file gives its call frame information, or where it has none its ORC table, or its SFrame; the other its SFrame,
+    or where it has none one of these. `other` can be raw bytes with their address, as in `raw.sframe@0x4000`.
 
     >>> added = walkback.add("hello", "hello.sframe")
     >>> [pair] = walkback.compare("hello.sframe")
     >>> pair.one, pair.other, pair.comparison.equal
     ('.eh_frame', '.sframe', True)
     """
-    data, name = contents_of(source)
-    if not is_elf(data) and not is_archive(data):
-        raise UnreadableError("this is not an ELF file or archive", file=name)
     two = None if other is None else _other(other, other_section)
-    some = False
+    some = is_linked = False
     errors: list[WalkbackError] = []
-    for elf in elf_files(data, name):
+    for elf in found_elf_files(source, errors):
         try:
             if two is None:
-                one, other_table = _own(elf, section, other_section)
+                one, second = _own(elf, section, other_section)
             else:
-                one, other_table = _first(elf, section, frames_first=True), _beside(two, elf)
-            if one is not None and other_table is not None:
+                one, second = _first(elf, section, frames_first=True), _beside(two, elf)
+            if one is not None and second is not None:
                 some = True
-                yield Pair(elf, one.name, other_table.name, comparing.compare(one.table, other_table.table))
+                yield Pair(elf, one.name, second.name, comparing.compare(one.table, second.table))
+            is_linked |= not elf.is_relocatable
         except WalkbackError as error:
             errors.append(error.within(file=elf.name))
     raise_first(errors, "files")
     if not some:
         message = "the file does not have two tables to compare"
-        if not is_archive(data) and not ElfFile(data, name).is_relocatable:
+        if is_linked:
             message += "; `walkback add` makes a .sframe section"
-        raise MissingError(message, file=name)
+        raise MissingError(message, file=input_name(source))
 
 
 def _own(elf: ElfFile, section: str | None, other_section: str | None) -> tuple[NamedTable | None, NamedTable | None]:
     """Two tables of one file: its call frame information and its SFrame, where no section is named."""
     if section is None and other_section is None:
-        return call_frame_table(elf), sframe_table(elf)
+        return call_frame_table(elf) or other_table(elf, ENTRIES), sframe_table(elf)
     return _first(elf, section, frames_first=True), _first(elf, other_section, frames_first=False)
 
 
@@ -182,21 +187,21 @@ def _numbered(elf: ElfFile) -> list[tuple[str, int]]:
 
 def _first(elf: ElfFile, section: str | None, *, frames_first: bool) -> NamedTable | None:
     """One of the tables of a file. A section that is named is of the kind that its name says."""
-    if section in FUNCTIONS:
-        return go_table(elf)
+    if section in OTHERS:
+        return other_table(elf, section)
     if section is not None:
         frames = "frame" in section and "sframe" not in section
         return call_frame_table(elf, section=section) if frames else sframe_table(elf, section=section)
     if frames_first:
-        return call_frame_table(elf) or sframe_table(elf)
-    return sframe_table(elf) or call_frame_table(elf)
+        return call_frame_table(elf) or other_table(elf, ENTRIES) or sframe_table(elf)
+    return sframe_table(elf) or call_frame_table(elf) or other_table(elf, ENTRIES)
 
 
 def _other(other: Input, section: str | None) -> NamedTable:
     """The second table, from another file."""
     if isinstance(other, str | os.PathLike) and (raw := _at_address(os.fsdecode(other))) is not None:
         return raw
-    elf = one_elf(other)
+    elf = found_one(other)
     found = _first(elf, section, frames_first=False)
     if found is None:
         raise MissingError(f"there is no {section or 'unwind table'}", file=elf.name)

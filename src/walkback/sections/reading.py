@@ -1,13 +1,13 @@
 """What the unwind tables of a file say, put in order for SFrame of any version to say it.
 
-They are its call frame information, and the table of functions of a Go program. Functions are sorted. Where FDEs
+They are its call frame information, the table of functions of a Go program, and the ORC table of the Linux kernel. Functions are sorted. Where FDEs
 overlap the one that starts last holds, of those with one start the last in the file. FDEs of code that is not in the
 file (left over from what the linker dropped) are left out and counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,14 +20,21 @@ from walkback.dwarf import layout
 from walkback.dwarf.files import FrameSource, frame_sources, in_code
 from walkback.dwarf.rules import to_table
 from walkback.elf import ElfFile
+from walkback.elf.golang import FUNCTIONS
 from walkback.gopclntab.files import GoSource, go_source
+from walkback.orc.files import OrcSource, orc_source
+from walkback.orc.layout import ENTRIES
 from walkback.symbols import SymbolIndex
 from walkback.table.settle import settled
 from walkback.table.source import TableSource
 from walkback.table.table import UnwindTable, joined
 
-Tables = Literal["auto", "cfi", "go"]
-"""Which tables of a file are read: call frame information, Go's table of functions, or both."""
+Tables = Literal["auto", "cfi", "go", "orc"]
+"""Which tables of a file are read: call frame information, Go's table of functions, the kernel's ORC table, or all."""
+_NOTHING = {
+    "go": "there is no table of Go's functions",
+    "orc": f"there is no {ENTRIES} section",
+}
 
 
 @dataclass(slots=True, repr=False)
@@ -63,6 +70,11 @@ class ReadTables(OneLine):
         return [source for source in self.sources if isinstance(source, FrameSource)]
 
     @property
+    def source_name(self) -> str:
+        """The name of what is read: of a Go program's or a kernel's own table where it has one."""
+        return FUNCTIONS[0] if isinstance(self.sources[-1], GoSource) else self.sources[-1].name
+
+    @property
     def is_cfi(self) -> bool:
         """Whether all is call frame information."""
         return len(self.frame_sources) == len(self.sources)
@@ -96,8 +108,8 @@ def read_tables(
     `section` chooses call frame information by the name of its section; without one it is `.eh_frame`, or where there
     is none `.debug_frame`.
     """
-    if tables == "go" and section is not None:
-        raise ArgumentError(f"{section} is not read where only Go's table is wanted", file=elf.name)
+    if tables in _NOTHING and section is not None:
+        raise ArgumentError(f"{section} is not read where only the table of --source {tables} is wanted", file=elf.name)
     sources = _sources(elf, tables, section, frames)
     if not sources:
         raise MissingError(_nothing(tables, section), file=elf.name)
@@ -136,34 +148,48 @@ def _sources(
 ) -> list[TableSource]:
     """Where the tables stand.
 
-    Go's takes the place of `.debug_frame`, which is made from it and is wrong where functions change the stack.
+    Go's and the kernel's take the place of `.debug_frame`. Go's is made from the same and right where functions change
+    the stack; the kernel's has what is written in assembly, too.
     """
     found: list[TableSource] = []
-    if tables != "go":
+    if tables not in _NOTHING:
         every = list(frame_sources(elf, section=section)) if frames is None else frames
         found += [one for one in every if one.name == every[0].name]
-    go = _go(elf, is_needed=not found) if tables != "cfi" and section is None else None
-    if go is None:
+    own: TableSource | None = None
+    if section is None and tables in {"auto", "go"}:
+        own = _own(_go, elf, is_needed=not found)
+    if section is None and tables in {"auto", "orc"} and own is None:
+        own = _own(_orc, elf, is_needed=not found)
+    if own is None:
         return found
-    return [*(one for one in found if one.name != layout.DEBUG_FRAME), go]
+    return [*(one for one in found if one.name != layout.DEBUG_FRAME), own]
 
 
-def _go(elf: ElfFile, *, is_needed: bool) -> GoSource | None:
-    """Go's table; one that cannot be read is passed over where there is call frame information."""
+def _own(read: Callable[[ElfFile], TableSource | None], elf: ElfFile, *, is_needed: bool) -> TableSource | None:
+    """A table of another kind; one that cannot be read is passed over where there is call frame information."""
     try:
-        found = go_source(elf)
-        return found if found is not None and len(found.functions) else None
+        return read(elf)
     except WalkbackError:
         if is_needed:
             raise
         return None
 
 
+def _go(elf: ElfFile) -> GoSource | None:
+    found = go_source(elf)
+    return found if found is not None and len(found.functions) else None
+
+
+def _orc(elf: ElfFile) -> OrcSource | None:
+    found = orc_source(elf)
+    return found if found is not None and len(found.entries) else None
+
+
 def _nothing(tables: Tables, section: str | None) -> str:
     """What the file does not have."""
     if section is not None:
         return f"there is no {section} section"
-    return "there is no table of Go's functions" if tables == "go" else "there is no .eh_frame or .debug_frame section"
+    return _NOTHING.get(tables, "there is no .eh_frame or .debug_frame section")
 
 
 def _said(source: TableSource, as_written: bool) -> tuple[UnwindTable, U8]:

@@ -16,8 +16,8 @@ from walkback.base.errors import MissingError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, Input, layout
-from walkback.elf.golang import FUNCTIONS
 from walkback.elf.inputs import raise_first
+from walkback.orc.layout import ENTRIES
 from walkback.proof.patterns import Pattern
 from walkback.proof.prove import Proof, Prover
 from walkback.proof.values import CFA_TARGET, Verdict, Why
@@ -25,7 +25,7 @@ from walkback.proof.words import NOT_KNOWN, TITLES, register_word
 from walkback.proof.wrong import Wrong, wrong_places
 from walkback.sections.explain import Explanation
 from walkback.sections.found import found_elf_files, input_name
-from walkback.sections.pairs import go_table, sframe_table
+from walkback.sections.pairs import OTHERS, other_table, sframe_table
 from walkback.sections.undescribed import Undescribed, undescribed
 from walkback.table.table import UnwindTable
 
@@ -333,9 +333,10 @@ def _verified_tables(
     if stretches is not None and not stretches:
         return
     sources: list[tuple[str, UnwindTable, FrameSource | None]] = []
-    if table in FUNCTIONS:
-        go = go_table(elf)
-        sources += [] if go is None else [(go.name, go.table, None)]
+    own = other_table(elf, ENTRIES if table is None else table) if table in {None, *OTHERS} else None
+    sources += [] if own is None else [(own.name, own.table, None)]
+    if table in OTHERS:
+        pass
     elif table is None or "sframe" not in table:
         chosen = prover.sources if table is None else frame_sources(elf, section=table)
         sources += [(source.name, source.table, source) for source in chosen]

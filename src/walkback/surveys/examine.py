@@ -19,7 +19,6 @@ from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import Contents, ElfFile
 from walkback.elf import layout as elf_layout
-from walkback.elf.golang import FUNCTIONS
 from walkback.elf.sframe import has_sframe
 from walkback.identify.framepointers import frame_pointers
 from walkback.identify.kinds import kind_of
@@ -138,7 +137,7 @@ def _add_frames(found: _Examined, measured: Measured) -> None:
         return
     pointers = frame_pointers(read.table)
     found.file |= {
-        "source": read.sources[0].name if read.is_cfi else FUNCTIONS[0],
+        "source": read.source_name,
         "rows": len(read.table.row_offset),
         "code_bytes": int(read.table.range_size.sum()),
         "unreadable": len(read.unplaced),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _VERSIONS = """
 WITH compared AS (
     SELECT *, versions.bytes AS sframe, eh_frame::HUGEINT + eh_frame_hdr AS call_frames,
-        source NOT IN ('.debug_frame', '.gopclntab') AND eh_frame > 0 AS beside
+        source NOT IN ('.debug_frame', '.gopclntab', '.orc_unwind') AND eh_frame > 0 AS beside
     FROM files JOIN versions USING (content)
     WHERE impossible IS NULL AND {}
 )

@@ -26,7 +26,7 @@ from walkback.base.arrays import distinct, ends_of
 from walkback.elf import DEBUG_ROOTS
 from walkback.symbols.demangle import demangle, is_called, is_mangled
 from walkback.symbols.holders import LastAbove
-from walkback.symbols.tables import CODE_SYMBOLS, code_symbols, symbol_tables
+from walkback.symbols.tables import CODE_SYMBOLS, LABEL_RANK, code_symbols, symbol_tables
 
 if TYPE_CHECKING:
     import os
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from walkback.base.arrays import I64, U64
+    from walkback.base.arrays import I32, I64, U64
     from walkback.elf.file import ElfFile, Table
     from walkback.symbols.tables import SymbolTable
 
@@ -117,6 +117,11 @@ class SymbolIndex:
             inside[lost[goes_on]] = before[lost[goes_on]]
         rows[doubtful] = inside
         return rows
+
+    def functions(self) -> tuple[I32, U64]:
+        """The section and the start of every symbol whose type is that of a function, in no order."""
+        found = self._all[self._all["rank"] < LABEL_RANK]
+        return found["section"].astype(np.int32), found["value"].astype(np.uint64)
 
     def starts(self, rows: I64) -> U64:
         """Where symbols that `holders` gave begin; 0 for -1."""

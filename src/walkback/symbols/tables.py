@@ -29,6 +29,8 @@ CODE_SYMBOLS = record_type(
 )
 """`section` is -1 outside of object files; `defined_in` is the section's number in the file of the table."""
 
+LABEL_RANK = 6
+"""Of two symbols at one place that with the lower rank counts; symbols without a type have at least this one."""
 _BINDING_RANK = np.full(16, 2, np.uint8)
 _BINDING_RANK[layout.STB_GLOBAL] = _BINDING_RANK[layout.STB_GNU_UNIQUE] = 0
 _BINDING_RANK[layout.STB_WEAK] = 1
@@ -92,7 +94,7 @@ def code_symbols(table: SymbolTable, number: int) -> Table:
     code["defined_in"] = symbols["section"][chosen]
     code["section"] = code["defined_in"] if elf.is_relocatable else -1
     code["table"] = number
-    code["rank"] = 6 * ~functions[chosen] + 3 * (code["size"] == 0) + _BINDING_RANK[bindings[chosen]]
+    code["rank"] = LABEL_RANK * ~functions[chosen] + 3 * (code["size"] == 0) + _BINDING_RANK[bindings[chosen]]
     return code
 
 

@@ -1,4 +1,4 @@
-"""`walkback derive`: SFrame from the call frame information of a finished file."""
+"""`walkback derive`: SFrame from the unwind tables of a finished file."""
 
 from __future__ import annotations
 
@@ -66,13 +66,15 @@ def derive(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Make an SFrame section from .eh_frame, .debug_frame or .gopclntab.
+    """Make an SFrame section from the unwind tables of a file.
+
+    They are .eh_frame, .debug_frame, Go's .gopclntab and the Linux kernel's .orc_unwind.
 
     The section is made for the address where `walkback add` would put it, or for --address. It is written only after a
     proof that it gives the same rules.
     """
-    from walkback.elf import ElfFile
     from walkback.sections.derive import derive as derive_file
+    from walkback.sections.found import found_one
 
     refuse_both(consumer, version)
     refuse_terminal("a section", output)
@@ -83,7 +85,7 @@ def derive(
         raise click.UsageError(message)
 
     def work(file: str) -> int:
-        with ElfFile(file) as elf:
+        with found_one(file) as elf:
             _refuse_options(elf, address, relocs)
             made = derive_file(
                 elf,

@@ -129,6 +129,8 @@ def _print_account(sizes: Sizes) -> None:
         click.echo(_row(name, count, sizes))
     if sizes.debug_frame:
         click.echo(_row(".debug_frame", sizes.debug_frame, sizes))
+    if sizes.orc:
+        click.echo(_row(".orc_unwind and .orc_unwind_ip", sizes.orc, sizes))
     if sizes.sframe is not None:
         click.echo()
         _print_existing(sizes, sizes.sframe)

@@ -17,13 +17,16 @@ from typing import Any
 import numpy as np
 
 from walkback.base.arrays import distinct, marked
-from walkback.base.errors import InexpressibleError, MissingError, UnreadableError
+from walkback.base.errors import InexpressibleError, MissingError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.dwarf import layout as dw
 from walkback.dwarf.files import FrameSource, frame_sources
-from walkback.elf import ElfFile, Input, contents_of, elf_files, is_archive, is_elf
+from walkback.elf import ElfFile, Input
 from walkback.elf import layout as elf_layout
+from walkback.elf.inputs import raise_first
+from walkback.orc import layout as orc
 from walkback.sections.derive import Derived, behind_loaded, derive_from
+from walkback.sections.found import found_elf_files, input_name
 from walkback.sections.reading import ReadTables, read_tables
 from walkback.sections.size.parts import Parts, parts_of
 from walkback.sections.size.replacement import Replacement, replacement_of
@@ -112,6 +115,8 @@ class Sizes(OneLine):
     eh_frame_hdr: int = 0
     debug_frame: int = 0
     """Not compressed."""
+    orc: int = 0
+    """Of `.orc_unwind` and `.orc_unwind_ip`."""
     sframe: ExistingSize | None = None
     versions: dict[int, VersionSize] = field(default_factory=dict)
     impossible: dict[int, str] = field(default_factory=dict)
@@ -139,10 +144,10 @@ def size(source: Input) -> Sizes:
     >>> sizes.eh_frame, sizes.versions[3].parts.total
     (152, 117)
     """
-    data, name = contents_of(source)
-    if not is_elf(data) and not is_archive(data):
-        raise UnreadableError("this is not an ELF file or archive", file=name)
-    found = total_size((_of_elf(elf) for elf in elf_files(data, name)), name)
+    errors: list[WalkbackError] = []
+    name = input_name(source)
+    found = total_size((_of_elf(elf) for elf in found_elf_files(source, errors)), name)
+    raise_first(errors, "files")
     if found.without == found.members:
         raise MissingError(f"there is no {dw.EH_FRAME}, {dw.DEBUG_FRAME} or .sframe section", file=name)
     found.files = 1
@@ -207,6 +212,8 @@ def section_sizes(elf: ElfFile, sources: Iterable[FrameSource]) -> Sizes:
     """Measure what section headers show of a file, for any machine."""
     sizes = Sizes(elf.name, file_bytes=len(elf.data), text_bytes=_text_bytes(elf))
     sizes.eh_frame_hdr = _header_bytes(elf)
+    for name in (orc.ENTRIES, orc.PLACES):
+        sizes.orc += int(elf.sections["size"][elf.sections_named(name)].sum())
     for source in sources:
         if source.name == dw.DEBUG_FRAME:
             sizes.debug_frame += len(source.data)

@@ -1,0 +1,3 @@
+from walkback.elf.opened import Buffer
+
+def expand(data: Buffer, most: int) -> bytes | None: ...
