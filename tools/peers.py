@@ -78,7 +78,7 @@ COMPILER_REST = (  # of Clang and rustc all but the compilers
     ),
     *("./usr/bin/*-linux-gnu-*", "*/bin/rust-[a-z]*", "*/bin/rustdoc", "*/clang-*/bin/c-*"),
 )
-FLAVOUR = "-cloud-amd64"
+NEWEST, FLAVOUR = "*.*.*+deb14", "-cloud-amd64"
 GO_REST = (*("./usr/share/doc", "./usr/share/lintian", "*/testdata", "*/pkg/tool/*/trace", "*/pkg/tool/*/pprof"),)
 KERNELS = (  # each with the objtool that made its tables
     ("kernel-6.1", ("bookworm",), ("linux-image-6.1.0-*-cloud-amd64", "linux-kbuild-6.1")),
@@ -86,7 +86,7 @@ KERNELS = (  # each with the objtool that made its tables
     (
         "kernel-new",
         ("sid",),
-        (*(f"linux-{part}-*.*.*+deb14{end}" for part, end in (("binary", FLAVOUR), ("modules", FLAVOUR), ("kbuild", ""))),),
+        (f"linux-binary-{NEWEST}{FLAVOUR}", f"linux-modules-{NEWEST}{FLAVOUR}", f"linux-kbuild-{NEWEST}"),
     ),
 )
 KERNEL_REST = ("*/kernel/drivers", "./usr/share", "*/linux-kbuild-*/scripts")
@@ -158,9 +158,7 @@ SUITES = (
     Suite("rewriters-trixie", "", ("llvm-19",), releases=("trixie",), left_out=(*SHARED, *OTHER_LLVM_TOOLS)),
     Suite("compilers-19", "", ("clang-19", "rustc"), releases=("trixie",), left_out=COMPILER_REST),
     Suite("go-1.19", "", ("golang-1.19-go", "golang-1.19-src"), releases=("bookworm",), left_out=GO_REST, alone=True),
-    Suite(
-        "go-1.22", "", ("golang-1.22-go", "golang-1.22-src"), ("bookworm-backports",), left_out=GO_REST, alone=True
-    ),
+    Suite("go-1.22", "", ("golang-1.22-go", "golang-1.22-src"), ("bookworm-backports",), left_out=GO_REST, alone=True),
     Suite("go-1.24", "", ("golang-1.24-go", "golang-1.24-src"), releases=("trixie",), left_out=GO_REST, alone=True),
     Suite("go-new", "", ("golang-1.*-go", "golang-1.*-src"), releases=("sid",), left_out=GO_REST, alone=True),
     *(Suite(name, "", packages, releases, left_out=KERNEL_REST, alone=True) for name, releases, packages in KERNELS),

@@ -6,8 +6,8 @@ from walkback import cif as cif
 from walkback import dwarf as dwarf
 from walkback import export as export
 from walkback import gopclntab as gopclntab
-from walkback import orc as orc
 from walkback import naming as naming
+from walkback import orc as orc
 from walkback import results as results
 from walkback import sframe as sframe
 from walkback import stacks as stacks

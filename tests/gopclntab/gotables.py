@@ -104,10 +104,16 @@ def encoded(
 
 
 def go_program(
-    table: bytes, name: str, module: bytes = bytes(8), *, frames: tuple[str, bytes, int] | None = None
+    table: bytes,
+    name: str,
+    module: bytes = bytes(8),
+    *,
+    frames: tuple[str, bytes, int] | None = None,
+    order: ByteOrder = "little",
+    machine: int = 62,
 ) -> bytes:
     """A program with this table in a section of this name; `frames` are the name, contents and address of another."""
-    builder = ElfBuilder(kind=2)
+    builder = ElfBuilder(order, machine, kind=2)
     builder.code(size=0x100, addr=TEXT)
     builder.section(name, table, flags=2, addr=TABLE)
     builder.section(".noptrdata", module, flags=3, addr=MODULE)

@@ -143,7 +143,10 @@ def plain(line: SourceLine) -> tuple[str, int, str]:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("flags", [("-ldflags=-s",), ("-ldflags=-s", "-buildmode=pie")])
 def test_a_stripped_program_has_the_lines_of_the_other(flags: tuple[str, ...], version: str, folder: Path) -> None:
-    whole, stripped = go_source(built(folder, version, "amd64", *flags[1:])), go_source(built(folder, version, "amd64", *flags))
+    whole, stripped = (
+        go_source(built(folder, version, "amd64", *flags[1:])),
+        go_source(built(folder, version, "amd64", *flags)),
+    )
     assert not stripped.elf.sections_named(".symtab")
     addresses = some_addresses(whole, 500)
     assert len(whole.functions) == len(stripped.functions)

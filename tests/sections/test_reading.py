@@ -39,6 +39,23 @@ def test_a_program_of_go_gets_the_rules_of_its_own_table() -> None:
     assert [rules(derived, TEXT + at) for at in (0, 5, 70)] == ["rsp+8", "rsp+32", "rsp+8"]
 
 
+def test_a_frame_pointer_that_go_loses_is_said_to_be_unchanged() -> None:
+    """On s390x; SFrame has no word for a lost one."""
+    functions = [Function("main.main", 64, [(0, 0), (4, 24), (60, 0)]), Function("main.init", 64)]
+    data = go_program(encoded(functions, order="big", quantum=2), ".gopclntab", order="big", machine=22)
+    derived = walkback.derive(data)
+    assert (derived.covered, derived.functions, derived.proof().equal) == (2, 2, True)
+    assert derived.notes == [
+        "2 functions of Go may lose the frame pointer; SFrame cannot say so, and Go does not need it"
+    ]
+    found = derived.table.find(TEXT + 5)
+    assert found is not None
+    assert found.rule.text("s390x") == "CFA = r15+184, RA = *(CFA-184), FP unchanged"
+    [source] = walkback.gopclntab.read(data)
+    assert source.table.rule_texts()[-1].endswith("FP undefined")
+    assert walkback.derive(go_program(encoded(FUNCTIONS), ".gopclntab")).notes == []
+
+
 def test_call_frame_information_holds_where_go_says_something_too() -> None:
     data = program((TEXT + 32, 64), (TEXT + 0xD0, 16))
     derived = walkback.derive(data)
@@ -76,7 +93,7 @@ def test_what_is_not_there_is_said() -> None:
         walkback.derive(go_program(encoded(FUNCTIONS), ".gopclntab"), tables="cfi")
     with pytest.raises(MissingError, match="there is no table of Go's functions"):
         walkback.derive("/bin/true", tables="go")
-    with pytest.raises(ArgumentError, match="is not read where only Go's table is wanted"):
+    with pytest.raises(ArgumentError, match="is not read where only the table of Go's functions is wanted"):
         walkback.derive("/bin/true", tables="go", section=".eh_frame")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.base.arrays import I16, I32, U8, U64, Bools, Records
+from walkback.base.arrays import I16, I32, U8, U16, U64, Bools
 from walkback.base.columns import Columnar, NamedColumns
 from walkback.base.errors import OrcError
 from walkback.orc.layout import (
@@ -70,7 +70,7 @@ class OrcTable(Columnar):
         return found
 
 
-def _words(names: type[Base] | type[Kind]) -> np.ndarray:
+def _words(names: type[Base | Kind]) -> np.ndarray:
     return np.array([one.name.lower() for one in names], object)
 
 
@@ -94,7 +94,7 @@ def decode(
         message = f"there are {len(records)} entries and {len(places)} bytes for their places, which have 4 bytes each"
         raise OrcError(message, offset=0, rule="orc-size")
     shape = SHAPES[layout]
-    bits = records["bits"]
+    bits: U16 = records["bits"].astype(np.uint16)
     _refuse(bits & np.uint16(~shape.used & 0xFFFF) != 0, "sets bits that have no meaning", "orc-bits")
     sp_base = _looked_up(shape.bases)[bits & REGISTER_MASK]
     bp_base = _looked_up(shape.bases)[bits >> BP_SHIFT & REGISTER_MASK]
@@ -121,10 +121,10 @@ def _looked_up(words: tuple[Base, ...] | tuple[Kind, ...]) -> U8:
     return found
 
 
-def _kinds(shape: EntryShape, bits: Records, sp_base: U8) -> U8:
+def _kinds(shape: EntryShape, bits: U16, sp_base: U8) -> U8:
     """The kind of each entry."""
     number = bits >> TYPE_SHIFT & np.uint16((1 << shape.kind_bits) - 1)
-    kind = _looked_up(shape.kinds)[number]
+    kind: U8 = _looked_up(shape.kinds)[number]
     _refuse(kind == _NONE, "has a type that has no meaning", "orc-type")
     if shape.end:
         undefined = sp_base == Base.UNDEFINED

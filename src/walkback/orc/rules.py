@@ -84,16 +84,18 @@ def _points(table: OrcTable, starts: U64 | None, sections: I32 | None) -> _Point
     rank = np.concatenate((1 + (table.kind != Kind.UNDEFINED), np.zeros(len(starts), np.int64)))
     order = np.lexsort((rank, address, section))
     address, section, is_start = address[order], section[order], order >= len(table)
-    holder = np.maximum.accumulate(np.where(is_start, -1, np.arange(len(order))))
+    number = np.arange(len(order))
+    holder = np.maximum.accumulate(np.where(is_start, -1, number))
+    following = np.append(np.minimum.accumulate(np.where(is_start, len(order), number)[::-1])[::-1], len(order))
     place = np.flatnonzero(np.append((address[1:] != address[:-1]) | (section[1:] != section[:-1]), True)[: len(order)])
     begins = np.logical_or.reduceat(is_start, np.append(0, place[:-1] + 1)) if len(place) else is_start
-    begin, holder, section_of = address[place], holder[place], section[place]
+    sections_of = np.append(section, np.int32(-2))
+    begin, holder, here = address[place], holder[place], section[place]
     end = np.append(begin[1:], np.uint64(0))[: len(place)]
     entry = order[holder]
-    kept = np.append(section_of[1:] == section_of[:-1], False)[: len(place)]
-    kept &= (holder >= 0) & (section[holder] == section_of) & (end > begin)
+    kept = (holder >= 0) & (section[holder] == here) & (sections_of[following[place + 1]] == here)
     kept &= np.append(table.kind, np.uint8(Kind.UNDEFINED))[np.minimum(entry, len(table))] != Kind.UNDEFINED
-    return _Points(entry[kept], section_of[kept], begin[kept], end[kept], begins[kept])
+    return _Points(entry[kept], here[kept], begin[kept], end[kept], begins[kept])
 
 
 def _rules(table: OrcTable, entry: I64) -> tuple[list[Rule], U32]:

@@ -139,7 +139,8 @@ COMPARED = """compared AS (
   SELECT content, version, machine, producer, language, kind, files.bytes AS file_bytes, files.functions AS functions,
     eh_frame::HUGEINT + eh_frame_hdr AS call_frames, versions.bytes AS sframe
   FROM files JOIN versions USING (content)
-  WHERE impossible IS NULL AND source NOT IN ('.debug_frame', '.gopclntab', '.orc_unwind') AND eh_frame::HUGEINT + eh_frame_hdr > 0
+  WHERE impossible IS NULL AND source NOT IN ('.debug_frame', '.gopclntab', '.orc_unwind')
+    AND eh_frame::HUGEINT + eh_frame_hdr > 0
 )"""
 """The files with `.eh_frame` and no other table, once for each version that can be made."""
 

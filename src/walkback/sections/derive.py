@@ -16,6 +16,7 @@ import numpy as np
 
 from walkback.base.errors import ArgumentError, GraftError, UnreadableError
 from walkback.base.oneline import OneLine
+from walkback.base.text import counted
 from walkback.dwarf.layout import EntryFault
 from walkback.elf import ElfFile, Input
 from walkback.elf import layout as elf_layout
@@ -234,8 +235,16 @@ def derive_from(
         uncovered=[*_uncovered(read, refused), *_unplaced(read)],
         unwanted=_uncovered(read, unwanted),
         mended=_uncovered(read, dict.fromkeys(right.mended, _MENDED)),
-        notes=fitted.notes(),
+        notes=[*fitted.notes(), *_about_pointers(read)],
     )
+
+
+def _about_pointers(read: ReadTables) -> list[str]:
+    """What is said of frame pointers that are lost."""
+    if not read.lost_pointers:
+        return []
+    functions = counted(read.lost_pointers, "function")
+    return [f"{functions} of Go may lose the frame pointer; SFrame cannot say so, and Go does not need it"]
 
 
 def _build(elf: ElfFile, table: UnwindTable, version: int, address: int | None, as_written: bool) -> Built:

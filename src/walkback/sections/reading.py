@@ -1,14 +1,14 @@
 """What the unwind tables of a file say, put in order for SFrame of any version to say it.
 
-They are its call frame information, the table of functions of a Go program, and the ORC table of the Linux kernel. Functions are sorted. Where FDEs
-overlap the one that starts last holds, of those with one start the last in the file. FDEs of code that is not in the
-file (left over from what the linker dropped) are left out and counted.
+They are its call frame information, the table of functions of a Go program, and the ORC table of the Linux kernel.
+Functions are sorted. Where FDEs overlap the one that starts last holds, of those with one start the last in the file.
+FDEs of code that is not in the file (left over from what the linker dropped) are left out and counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -25,16 +25,15 @@ from walkback.gopclntab.files import GoSource, go_source
 from walkback.orc.files import OrcSource, orc_source
 from walkback.orc.layout import ENTRIES
 from walkback.symbols import SymbolIndex
+from walkback.table.rule import UNCHANGED, PartKind, RuleArray
 from walkback.table.settle import settled
 from walkback.table.source import TableSource
 from walkback.table.table import UnwindTable, joined
 
 Tables = Literal["auto", "cfi", "go", "orc"]
 """Which tables of a file are read: call frame information, Go's table of functions, the kernel's ORC table, or all."""
-_NOTHING = {
-    "go": "there is no table of Go's functions",
-    "orc": f"there is no {ENTRIES} section",
-}
+_OWN = {"go": "table of Go's functions", "orc": f"{ENTRIES} section"}
+"""Those that are no call frame information."""
 
 
 @dataclass(slots=True, repr=False)
@@ -61,6 +60,8 @@ class ReadTables(OneLine):
     """What is wrong with each function; 0 if nothing is."""
     functions: int
     """How many functions there are to be said."""
+    lost_pointers: int
+    """How many functions of Go lose the frame pointer, which is said to be unchanged."""
     symbols: SymbolIndex
     """Names for what cannot be said, read when they are wanted."""
 
@@ -108,8 +109,8 @@ def read_tables(
     `section` chooses call frame information by the name of its section; without one it is `.eh_frame`, or where there
     is none `.debug_frame`.
     """
-    if tables in _NOTHING and section is not None:
-        raise ArgumentError(f"{section} is not read where only the table of --source {tables} is wanted", file=elf.name)
+    if tables in _OWN and section is not None:
+        raise ArgumentError(f"{section} is not read where only the {_OWN[tables]} is wanted", file=elf.name)
     sources = _sources(elf, tables, section, frames)
     if not sources:
         raise MissingError(_nothing(tables, section), file=elf.name)
@@ -139,6 +140,11 @@ def read_tables(
         unplaced=table.range_origin[unplaced],
         faults=faults_of_all,
         functions=int(there.sum()) + int(unplaced.sum()),
+        lost_pointers=sum(
+            int((source.table.rows_where(_loses_pointer(source.table.rules)) > 0).sum())
+            for source in sources
+            if isinstance(source, GoSource)
+        ),
         symbols=SymbolIndex(elf),
     )
 
@@ -152,7 +158,7 @@ def _sources(
     the stack; the kernel's has what is written in assembly, too.
     """
     found: list[TableSource] = []
-    if tables not in _NOTHING:
+    if tables not in _OWN:
         every = list(frame_sources(elf, section=section)) if frames is None else frames
         found += [one for one in every if one.name == every[0].name]
     own: TableSource | None = None
@@ -189,14 +195,31 @@ def _nothing(tables: Tables, section: str | None) -> str:
     """What the file does not have."""
     if section is not None:
         return f"there is no {section} section"
-    return _NOTHING.get(tables, "there is no .eh_frame or .debug_frame section")
+    return f"there is no {_OWN.get(tables, '.eh_frame or .debug_frame section')}"
 
 
 def _said(source: TableSource, as_written: bool) -> tuple[UnwindTable, U8]:
     """What one of them says, and what is wrong with each of its functions."""
     if isinstance(source, FrameSource):
         return to_table(source.frames, as_written=as_written), source.frames.fdes.fault
-    return source.table, np.zeros(int(source.table.range_origin.max(initial=-1)) + 1, np.uint8)
+    table = replace(source.table, rules=_with_pointers(source.table.rules))
+    return table, np.zeros(int(table.range_origin.max(initial=-1)) + 1, np.uint8)
+
+
+def _with_pointers(rules: RuleArray) -> RuleArray:
+    """The rules, with a frame pointer that is unchanged where it is lost.
+
+    SFrame cannot say that it is lost. Go on s390x uses the register for other things; no rule of Go needs it there,
+    and code that is not Go's is reached only through functions that switch stacks, where a walk ends.
+    """
+    said = rules.copy()
+    said["fp"][_loses_pointer(rules)] = UNCHANGED.record()
+    return said
+
+
+def _loses_pointer(rules: RuleArray) -> Bools:
+    lost: Bools = (rules["fp"]["kind"] == PartKind.UNDEFINED) & (rules["ra"]["kind"] != PartKind.UNDEFINED)
+    return lost
 
 
 def _overlap(table: UnwindTable, begin: int, end: int, wanted: Bools) -> Bools:
