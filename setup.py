@@ -47,6 +47,7 @@ KERNELS = (
     "walkback.proof._code",
     "walkback.proof._edges",
     "walkback.proof._effects",
+    "walkback.proof._found",
     "walkback.proof._labels",
     "walkback.proof._rows",
     "walkback.proof._scan",

@@ -24,10 +24,10 @@ REPAIR = click.option("--repair", is_flag=True, help="Give such functions the ru
 SOURCE = click.option(
     "--source",
     "tables",
-    type=click.Choice(["auto", "cfi", "go", "orc"]),
+    type=click.Choice(["auto", "cfi", "go", "orc", "code"]),
     default="auto",
     show_default=True,
-    help="Read call frame information, Go's table of functions, the Linux kernel's ORC table, or all.",
+    help="Read call frame information, Go's table of functions, the Linux kernel's ORC table, the code itself, or all.",
 )
 STRICT = click.option(
     "--strict", is_flag=True, help="Exit 1 also if a function is not covered, or is left out by --verify."
@@ -45,7 +45,7 @@ def print_derived(derived: Derived, limit: int) -> None:
     """What was made, what it covers, and what not with the reasons."""
     section, sources = derived.section, derived.read.sources
     known = [f"{printable(one.name)} has {one.bytes} bytes" for one in sources if one.bytes is not None]
-    read = [*known, *(f"Go's table is in {printable(one.name)}" for one in sources if one.bytes is None)]
+    read = [*known, *(_about(one) for one in sources if one.bytes is None)]
     click.echo(
         f"{printable(derived.elf.name)}: {', '.join(read)}; SFrame version {section.version} for "
         f"{section.address:#x} takes {len(derived.contents)}"
@@ -72,6 +72,15 @@ def print_derived(derived: Derived, limit: int) -> None:
     ):
         if count:
             click.echo(f"  left out: {count} {'FDEs' if derived.read.is_cfi else 'functions'} {words}")
+
+
+def _about(source: TableSource) -> str:
+    """Where a table is that takes no section of its own."""
+    from walkback.proof.fromcode import CodeSource
+
+    if isinstance(source, CodeSource):
+        return "rules are those that the code shows"
+    return f"Go's table is in {printable(source.name)}"
 
 
 def _place(derived: Derived, section: int, start: int, name: str | None, size: int) -> str:

@@ -13,6 +13,7 @@ cdef class Code:
     cdef bint big
     cdef int machine
     cdef bint warns
+    cdef bint moves
     # Functions that are called: whether they come back, what they change and keep, and their bytes
     cdef const unsigned long long[::1] functions
     cdef const unsigned char[::1] back

@@ -53,6 +53,7 @@ class Code:
         self.big = image.byteorder == "big"
         self.machine = image.machine_number
         self.warns = image.warns and self.machine == AMD64
+        self.moves = image.moves
         self.functions, self.back = memoryview(known.functions), memoryview(known.back)
         self.written, self.kept = memoryview(known.written), memoryview(known.kept)
         self.size = memoryview(known.size)

@@ -327,7 +327,12 @@ class Edges:
         return 0
 
     def fits(self, place: cython.longlong) -> cython.bint:
-        """Whether the state fits to the row of a place, perhaps in another range; no row needs what calls overwrite."""
+        """Whether the state fits to the row of a place, perhaps in another range; no row needs what calls overwrite.
+
+        Without rows it has to agree with what is known there.
+        """
+        if self.rows.free:
+            return self.unit.agrees(place)
         home: cython.longlong = self.unit.begin
         self.unit.enter(place)
         verdict: cython.int = self.rows.judge(place)

@@ -10,6 +10,8 @@ cdef class Rows:
     cdef Unit unit
     # The set of claims of a frame that is linked, before that of one that is not yet; -1 to judge the table's
     cdef Py_ssize_t chain
+    # Whether there are no rows, as rules are to be found
+    cdef bint free
     # Of the ranges of the table
     cdef const long long[::1] first_row
     cdef const long long[::1] rows

@@ -15,8 +15,8 @@ _END = cython.declare(cython.longlong, 1 << 62)
 class Rows:
     """Finds the row of a place, and holds its claims against the state there."""
 
-    def __init__(self, claims, state, unit, ranges, chain):
-        self.claims, self.state, self.unit, self.chain = claims, state, unit, chain
+    def __init__(self, claims, state, unit, ranges, chain, free=False):
+        self.claims, self.state, self.unit, self.chain, self.free = claims, state, unit, chain, free
         self.first_row = memoryview(ranges.first_row)
         self.rows = memoryview(ranges.rows)
         self.block = memoryview(ranges.block)

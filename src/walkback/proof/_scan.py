@@ -14,7 +14,7 @@ if cython.compiled:
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Effect, Flow
-    from cython.cimports.walkback.code.machines import AARCH64
+    from cython.cimports.walkback.code.machines import AARCH64, AMD64
     from cython.cimports.walkback.proof._code import Code
     from cython.cimports.walkback.proof.brief import in_brief
     from cython.cimports.walkback.proof.values import Way
@@ -23,7 +23,7 @@ else:
     from walkback.code._instruction import Instruction
     from walkback.code.decoding import decode
     from walkback.code.effects import Effect, Flow
-    from walkback.code.machines import AARCH64
+    from walkback.code.machines import AARCH64, AMD64
     from walkback.proof._code import Code
     from walkback.proof.brief import in_brief
     from walkback.proof.values import Way
@@ -51,10 +51,10 @@ class Scan(NamedTuple):
 
     That is 0 where padding or nothing is there.
     """
-    called: Bools
-    """Which ranges are called."""
-    taken: Bools
-    """Which of them the code names."""
+    called: U8
+    """A bit for each byte of the image that is called."""
+    taken: U8
+    """A bit for each that the code names."""
     named: U64
     """Addresses of data that the code names, sorted."""
     targets: U8
@@ -80,13 +80,13 @@ def scan(code, image, ranges, sp):
         kept,
         ways.rows(),
         calls.rows(),
-        _bits(called, ranges.pos),
-        _bits(taken, ranges.pos),
+        called,
+        taken,
     )
     return Scan(*found, np.sort(named.rows().ravel()), targets, brief)
 
 
-def _bits(bits, places):
+def bits_at(bits, places):
     """Those of places in the image."""
     return (bits[places >> 3] >> (places & 7).astype(np.uint8) & 1).astype(np.bool_)
 
@@ -145,7 +145,7 @@ def _scan(
                     address: cython.ulonglong = constant(one, code.machine == AARCH64, constants)
                     if address and code.is_data(address):
                         named.add(address)
-                    elif address:
+                    elif address and names_function(code, one, place):
                         at = code.place(address)
                         if at >= 0:
                             taken[at >> 3] |= 1 << (at & 7)
@@ -198,6 +198,27 @@ def jumped_into(
         if targets[at >> 3] >> (at & 7) & 1:
             return at
     return place
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def names_function(code: Code, one: Instruction, pos: cython.Py_ssize_t) -> cython.bint:
+    """Whether an instruction makes an address and no number: `lea` with the program counter, or `larl` of s390x.
+
+    Where code cannot be moved, numbers are addresses too. AArch64 makes the addresses of functions in two
+    instructions, and those of the bases of tables of jumps in one.
+    """
+    if code.machine == AARCH64:
+        return one.effect == Effect.ADD
+    if not code.moves:
+        return True
+    first: cython.int = code.data[pos]
+    second: cython.int = code.data[pos + 1]
+    if code.machine == AMD64:
+        return first == 0x8D or (first & 0xF0 == 0x40 and second == 0x8D)
+    return first == 0xC0 and second & 15 == 0
 
 
 @cython.cfunc

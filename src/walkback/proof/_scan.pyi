@@ -1,9 +1,9 @@
 from typing import NamedTuple
 
-from walkback.base.arrays import U8, U16, U64, Bools
+from walkback.base.arrays import I64, U8, U16, U64, Bools
 from walkback.proof._code import Code
 from walkback.proof.image import Image
-from walkback.proof.ranges import Ranges
+from walkback.proof.ranges import Pieces, Ranges
 
 class Scan(NamedTuple):
     returns: Bools
@@ -11,10 +11,12 @@ class Scan(NamedTuple):
     kept: U64
     ways: U64
     calls: U64
-    called: Bools
+    called: U8
+    taken: U8
     taken: Bools
     named: U64
     targets: U8
     brief: U16
 
-def scan(code: Code, image: Image, ranges: Ranges, sp: int) -> Scan: ...
+def scan(code: Code, image: Image, ranges: Ranges | Pieces, sp: int) -> Scan: ...
+def bits_at(bits: U8, places: I64) -> Bools: ...

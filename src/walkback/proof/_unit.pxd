@@ -79,5 +79,6 @@ cdef class Unit:
     cdef int renew(self, Py_ssize_t block) except -1 nogil
     cdef int flow(self, long long place) except -1 nogil
     cdef int take_up(self, Py_ssize_t block) noexcept nogil
+    cdef bint agrees(self, long long place) noexcept nogil
     cdef bint is_of_another(self, long long place, Py_ssize_t block) noexcept nogil
     cdef bint is_inside(self, long long place, Py_ssize_t block) noexcept nogil

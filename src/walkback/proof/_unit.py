@@ -12,12 +12,12 @@ from walkback.base.arrays import longer
 if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.base.searching import last
-    from cython.cimports.walkback.proof.stored import join, read, size, write
+    from cython.cimports.walkback.proof.stored import HEAD, join, read, size, write
     from cython.cimports.walkback.proof.values import Trust, Verdict, Why
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import last
-    from walkback.proof.stored import join, read, size, write
+    from walkback.proof.stored import HEAD, join, read, size, write
     from walkback.proof.values import Trust, Verdict, Why
 
 _LARGEST = cython.declare(cython.longlong, 1 << 22)
@@ -317,6 +317,14 @@ class Unit:
         self.trust = cython.cast(cython.int, self.block_trust[block])
         self.enter(self.block_place[block])
         return 0
+
+    def agrees(self, place: cython.longlong) -> cython.bint:
+        """Whether the stack pointer is what it is on the ways that led to a place before, if there are any."""
+        block: cython.Py_ssize_t = self.head[place] - 1
+        if block < 0:
+            return self.owner[place] == 0
+        at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.block_state[block])
+        return self.arena[at + HEAD + self.state.sp] == self.state.values[self.state.sp]
 
     def is_of_another(self, place: cython.longlong, block: cython.Py_ssize_t) -> cython.bint:
         """Whether a place that the walk of a block comes to is part of another one."""

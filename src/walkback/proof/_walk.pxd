@@ -19,6 +19,8 @@ cdef class Walk:
     cdef const unsigned char[::1] is_unprovable
     cdef const unsigned long long[::1] stubs
     cdef long long steps
+    # Whether there is no table, and rules are to be found
+    cdef bint free
     # Whether ranges that nothing calls are entered as their first rows say
     cdef bint otherwise
 

@@ -33,10 +33,10 @@ _STEPS = cython.declare(cython.longlong, 16)
 class Walk:
     """Through one unit after the other."""
 
-    def __init__(self, code, claims, state, ranges, members, chain=-1):
-        self.code, self.state = code, state
+    def __init__(self, code, claims, state, ranges, members, chain=-1, free=False):
+        self.code, self.state, self.free = code, state, free
         self.unit = Unit(state, ranges, members)
-        self.rows = Rows(claims, state, self.unit, ranges, chain)
+        self.rows = Rows(claims, state, self.unit, ranges, chain, free)
         self.edges = Edges(code, state, self.unit, self.rows, ranges)
         self.block = memoryview(ranges.block)
         self.is_entry = memoryview(ranges.is_entry)
@@ -94,7 +94,7 @@ class Walk:
             decided = self.decide_doubts(decided)
             if not self.settle():
                 return False
-        if not self.fill_gaps():
+        if not self.free and not self.fill_gaps():
             return False
         self.except_switches()
         return True
@@ -112,7 +112,13 @@ class Walk:
                     self.unit.enter(place)
                     if not (self.otherwise and self.is_entry[number] == UNCALLED and self.rows.suppose(place)):
                         self.state.enter()
-                    self.unit.flow(place)
+                    if self.free and self.is_entry[number] == UNCALLED:
+                        self.unit.source = -1
+                        self.unit.trust = Trust.SOME
+                        self.unit.put_off(place)  # it is one if nothing else leads there
+                    else:
+                        self.unit.trust = Trust.FULL
+                        self.unit.flow(place)
                     # In a table of stubs each is an entry.
                     place += self.block[number] if self.block[number] else self.unit.size[number]
         return 0
@@ -159,10 +165,12 @@ class Walk:
                         return self.unit.put_off(place)
                 if place != begin:
                     if (self.unit.head[place] or self.unit.owner[place]) and self.unit.is_of_another(place, block):
+                        if self.free and self.unit.trust != Trust.FULL:
+                            return self.unit.put_off(place)
                         return self.edges.come_to(place, self.unit.trust == Trust.FULL)
                     if self.code.targets[at >> 3] >> (at & 7) & 1:
                         # Others will come here: a block begins, in which this walk goes on.
-                        if self.unit.trust != Trust.FULL and not self.edges.fits(place):
+                        if self.unit.trust != Trust.FULL and (self.free or not self.edges.fits(place)):
                             return self.unit.put_off(place)
                         block = self.unit.start_block(place)
                         begin = place
@@ -213,7 +221,8 @@ class Walk:
             return self.edges.leave_for(self.unit.address[self.unit.member] + cython.cast(cython.ulonglong, size))
         self.edges.leave()
         self.unit.enter(place)
-        if self.rows.judge(place) == Verdict.WRONG:
+        is_other: cython.bint = self.free and self.is_entry[self.unit.number]
+        if is_other or self.rows.judge(place) == Verdict.WRONG:
             return self.unit.put_off(place)
         return self.unit.flow(place)
 
@@ -236,12 +245,14 @@ class Walk:
     def decide_doubts(self, first: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """A way that was put off leads to a place if nothing else does. Returns how many of them are decided."""
         i: cython.Py_ssize_t = first
-        if self.unit.unresolved:
+        if self.unit.unresolved and not self.free:
             return self.unit.doubts.used
         while i < self.unit.doubts.used:
             if not self.unit.owner[self.unit.doubts.numbers[i]] and self.unit.doubts.numbers[i + 3] != Trust.LEAST:
                 self.unit.take(i)
                 self.unit.doubts.numbers[i + 3] = WALKED
+                if self.free:
+                    return i + self.unit.doubts.width  # what this leads to comes before the next way
             i += self.unit.doubts.width
         return i
 

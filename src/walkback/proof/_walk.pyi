@@ -6,6 +6,13 @@ from walkback.proof.ranges import Ranges
 
 class Walk:
     def __init__(
-        self, code: Code, claims: Claims, state: State, ranges: Ranges, members: I64, chain: int = -1
+        self,
+        code: Code,
+        claims: Claims,
+        state: State,
+        ranges: Ranges,
+        members: I64,
+        chain: int = -1,
+        free: bool = False,
     ) -> None: ...
     def led_to(self) -> U64: ...

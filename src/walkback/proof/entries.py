@@ -50,7 +50,7 @@ def find_entries(
     ranges.may_be_part[:] = parts & ~are_among(ranges.start, taken)
     alone = _is_alone(ranges, ways, machine)
     if not elf.is_relocatable:
-        alone[alone] = are_among(ranges.start[alone], np.concatenate((taken, _pointers(elf, ranges.start[alone]))))
+        alone[alone] = are_among(ranges.start[alone], np.concatenate((taken, pointers(elf, ranges.start[alone]))))
     alone |= (ranges.is_entry == 0) & are_among(ranges.start, named)
     is_loader = _is_loader(elf)
     for row in np.flatnonzero((ranges.is_entry == 0) & (is_called | alone)).tolist():
@@ -65,7 +65,7 @@ def parts_among(elf: ElfFile, ranges: Ranges, framed: U64) -> Bools:
     """Which ranges are parts of those that lead to the `framed` addresses with their frames still on the stack."""
     parts: Bools = (ranges.may_be_part != 0) & are_among(ranges.start, framed)
     if not elf.is_relocatable and parts.any():
-        parts[parts] = ~are_among(ranges.start[parts], _pointers(elf, ranges.start[parts]))
+        parts[parts] = ~are_among(ranges.start[parts], pointers(elf, ranges.start[parts]))
     return parts
 
 
@@ -104,7 +104,7 @@ def _is_alone(ranges: Ranges, ways: U64, machine: Machine) -> Bools:
     return alone
 
 
-def _pointers(elf: ElfFile, wanted: U64) -> U64:
+def pointers(elf: ElfFile, wanted: U64) -> U64:
     """Those of the wanted addresses that the data of a linked file has, or gets when it is loaded."""
     found = [np.zeros(0, np.uint64)]
     if not len(wanted):

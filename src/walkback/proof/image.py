@@ -47,6 +47,8 @@ class Image:
     """In the order of `MACHINES`."""
     warns: bool
     """Whether traps are warnings of Linux, which may come back."""
+    moves: bool
+    """Whether the program can be loaded at any address, so that no number in its code is one."""
 
     def places(self, start: U64, size: I64) -> I64:
         """Where ranges are in the data; -1 for those that are not in code, or not in one part."""
@@ -89,6 +91,7 @@ def image_of(elf: ElfFile) -> Image:
         elf.byteorder,
         MACHINES.index(machine_of(elf)),
         bool(elf.sections_named("__bug_table")),
+        elf.type == layout.ET_DYN,
     )
     if not elf.is_relocatable:
         words = loaded_addresses(elf)  # tables of jumps are made of them

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,14 +11,16 @@ import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
+from walkback.base.bits import WORD
 from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource, frame_sources
-from walkback.elf import ElfFile, layout
+from walkback.elf import ElfFile, layout, machine_of
 from walkback.gopclntab.files import go_source
 from walkback.proof import _tally
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
-from walkback.proof._scan import scan
+from walkback.proof._found import Found, found_rules
+from walkback.proof._scan import bits_at, scan
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
 from walkback.proof.entries import find_entries, function_symbols, parts_among, saves_above
@@ -26,8 +28,9 @@ from walkback.proof.image import Image, image_of
 from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.ranges import Ranges, Units, range_at, together
-from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
+from walkback.proof.sets import KEPT, ClaimSets, claim_sets, no_claims, with_chain
 from walkback.proof.silent import (
+    CATCHING,
     GO_SILENT,
     KEEPING,
     KEEPS_NOTHING,
@@ -39,7 +42,7 @@ from walkback.proof.silent import (
     called_functions,
     is_silent,
 )
-from walkback.proof.values import UNDEFINED, Verdict, Way, Why
+from walkback.proof.values import UNCALLED, UNDEFINED, Verdict, Way, Why
 from walkback.proof.words import StateWords
 from walkback.symbols import SymbolIndex
 from walkback.symbols.plt import PltNames
@@ -169,6 +172,11 @@ class Prover:
         self.sources = tuple(frame_sources(elf) if sources is None else sources)
         self.symbols = SymbolIndex(elf)
 
+    @property
+    def machine(self) -> Machine:
+        """The machine of the code."""
+        return machine_of(self.elf)
+
     @cached_property
     def image(self) -> Image:
         """The memory of the file."""
@@ -189,14 +197,21 @@ class Prover:
     def seldom(self) -> U64:
         """Those of functions that mostly do not."""
         names = SELDOM | UNRESERVED if self.elf.is_relocatable else SELDOM
-        called = np.array([address for address, name in self._called if name in names], np.uint64)
-        return np.concatenate((called, self._places_of(SELDOM)))
+        return np.concatenate((self.called_as(names), self._places_of(SELDOM)))
+
+    @cached_property
+    def catching(self) -> U64:
+        """Those that only code calls to which exceptions go, where nothing says which code that is."""
+        return np.zeros(0, np.uint64) if len(self.landings) else self.called_as(CATCHING)
+
+    def called_as(self, names: Container[str]) -> U64:
+        """The addresses of functions elsewhere with one of these names."""
+        return np.array([address for address, name in self._called if name in names], np.uint64)
 
     @cached_property
     def keeping(self) -> U64:
         """Those of functions that keep all registers."""
-        called = np.array([address for address, name in self._called if name in KEEPING], np.uint64)
-        return np.concatenate((called, self._places_of(KEEPING)))
+        return np.concatenate((self.called_as(KEEPING), self._places_of(KEEPING)))
 
     @cached_property
     def _called(self) -> list[tuple[int, str]]:
@@ -255,11 +270,32 @@ class Prover:
         reasons[:, Why.OVERLAP] += hidden
         return Proof(table.machine, ranges, verdicts, reasons, runs, self.image.data, units, sets, walk, absent)
 
+    def found(self, table: UnwindTable, sure: U64) -> tuple[Ranges, Units, Found]:
+        """What the code of ranges without rules shows.
+
+        Those at addresses that are `sure` are entered as the ABI says, if nothing denies it; others only if nothing
+        leads to them.
+        """
+        sets = no_claims(len(table.row_offset))
+        ranges = self._ranges(table, sets)
+        ranges.is_entry[:] = np.where(are_among(ranges.start, sure), 1, UNCALLED)
+        known, ways = self._look_at(table, ranges, sets, self._names_of_careless(table))
+        code, claims = Code(self.image, known), Claims(sets, table.machine)
+        state = State(table.machine, _kept(table), WORD)
+        while True:
+            units = together(ranges, ways)
+            walk = Walk(code, claims, state, ranges, units.members, free=True)
+            found = found_rules(walk, ranges, units.first, self.catching)
+            parts = parts_among(self.elf, ranges, walk.led_to()) & (ranges.is_entry != 0)
+            if not parts.any():
+                return ranges, units, found
+            ranges.is_entry[parts] = 0
+
     def _look_at(self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str]) -> tuple[KnownCode, U64]:
         """What a first look at the code finds: which ranges are entries, what is known of functions, and the ways."""
         seen = scan(Code(self.image, KnownCode()), self.image, ranges, table.machine.sp)
         named = function_symbols(self.elf, self.image, seen.ways)
-        called, taken = ranges.start[seen.called], ranges.start[seen.taken]
+        called, taken = (ranges.start[bits_at(bits, ranges.pos)] for bits in (seen.called, seen.taken))
         find_entries(self.elf, ranges, seen.ways, called, taken, named, sets, table.machine, self.name_at)
         self._drop_parts(ranges, seen.ways)
         ranges.is_target[are_among(ranges.start, seen.ways[seen.ways[:, 2] == Way.JUMP, 1])] = 1

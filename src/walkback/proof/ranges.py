@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
 from walkback.proof.values import Way
+
+
+class Pieces(NamedTuple):
+    """Code that is looked at before it is known what a table says of it."""
+
+    start: U64
+    size: I64
+    pos: I64
+    """Where it is in the image."""
 
 
 @dataclass(slots=True)

@@ -201,6 +201,11 @@ def _rows_of(table: UnwindTable, ranges: Bools) -> Bools | None:
     return found
 
 
+def no_claims(rows: int) -> ClaimSets:
+    """One set for all rows, which claims nothing."""
+    return _as_arrays([], [()], np.zeros(rows, np.uint32))
+
+
 def with_chain(sets: ClaimSets, machine: Machine) -> ClaimSets:
     """The sets, and two more: a frame that is linked, and one whose frame pointer is still the caller's."""
     linked: list[Entry] = [

@@ -12,6 +12,10 @@ from walkback.proof.image import Image
 from walkback.proof.relocate import UNDEFINED_STEP
 from walkback.symbols.plt import PltNames
 
+CATCHING = frozenset(
+    {"_Unwind_Resume", "__cxa_begin_catch", "__cxa_end_catch", "__cxa_get_exception_ptr", "__cxa_call_unexpected"}
+)
+"""Functions that are called where exceptions go on, and nowhere else."""
 _NAMES = [
     "abort",
     "exit",

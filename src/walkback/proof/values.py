@@ -36,6 +36,24 @@ NO_BOUND = -1
 """Of an index."""
 
 
+AT_CFA = 1
+"""In a rule that the code shows: a value is saved in the frame."""
+KEPT = 2
+"""It is still in its register."""
+IN_REGISTER = 3
+"""It is in another one."""
+PART_SHIFT = 28
+"""The lowest bit of these."""
+PART_BIAS = 1 << 24
+"""What is added to an offset from the CFA, so that it is not negative."""
+WITH_SIGNATURE = 1 << 27
+"""The value has a signature."""
+BY_B = 1 << 26
+"""And that is by key B."""
+CFA_SHIFT = 48
+"""Of the CFA: the lowest bit of its register, above an offset with `PART_BIAS`."""
+
+
 class Known(IntEnum):
     """What a value is."""
 
@@ -165,6 +183,25 @@ class Way(IntEnum):
     """A call is the last instruction, so it does not come back."""
     FALL = 2
     """Behind the last instruction."""
+
+
+class Seen(IntEnum):
+    """How control leaves a range, as bits."""
+
+    RETURNS = 1
+    """It returns, with the stack and the return address as they were at its entry."""
+    ASTRAY = 2
+    """It returns, or jumps elsewhere, with something else."""
+    SWITCHES = 4
+    """It goes on with another stack."""
+    FORKS = 8
+    """It may ask the kernel for a thread, which goes on with another stack."""
+    COMPLEX = 16
+    """There are too many ways through it."""
+    SAVES = 32
+    """It saves a register that calls keep, before it jumps or calls."""
+    CATCHES = 64
+    """It comes to code for exceptions, which is entered in another way."""
 
 
 class Back(IntEnum):

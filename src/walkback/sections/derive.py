@@ -194,7 +194,7 @@ def derive(
     refuse the file the first page behind all that is loaded. `as_written` keeps a
     row wherever an assembler would have written one, and functions in their order. `tables` says what is read: call
     frame information ("cfi"), the table of functions of a Go program ("go"), the ORC table of the Linux kernel ("orc"),
-    or all, each where those before it have nothing.
+    the rules that the code itself shows ("code"), or all, each where those before it have nothing.
     `section` chooses call frame information by the name of its section; without one it is `.eh_frame`, or where there
     is none `.debug_frame`.
 
@@ -202,7 +202,7 @@ def derive(
     >>> derived.covered, derived.functions, derived.proof().equal
     (3, 4, True)
     """
-    read = read_tables(found_one(source), tables=tables, as_written=as_written, section=section)
+    read = read_tables(found_one(source), tables=tables, as_written=as_written, section=section, fills=True)
     return derive_from(
         read, version=version, address=address, consumer=consumer, verify=verify or repair, repair=repair
     )

@@ -1,6 +1,7 @@
 """What the unwind tables of a file say, put in order for SFrame of any version to say it.
 
-They are its call frame information, the table of functions of a Go program, and the ORC table of the Linux kernel.
+They are its call frame information, the table of functions of a Go program, and the ORC table of the Linux kernel; and
+for code that none of them describes, the code itself.
 Functions are sorted. Where FDEs overlap the one that starts last holds, of those with one start the last in the file.
 FDEs of code that is not in the file (left over from what the linker dropped) are left out and counted.
 """
@@ -25,15 +26,20 @@ from walkback.gopclntab.files import GoSource, go_source
 from walkback.orc.files import OrcSource, orc_source
 from walkback.orc.layout import ENTRIES
 from walkback.symbols import SymbolIndex
+from walkback.proof.fromcode import CodeSource
+from walkback.proof.functions import undescribed_code
+from walkback.proof.prove import Prover
 from walkback.table.rule import UNCHANGED, PartKind, RuleArray
 from walkback.table.settle import settled
 from walkback.table.source import TableSource
 from walkback.table.table import UnwindTable, joined
 
-Tables = Literal["auto", "cfi", "go", "orc"]
-"""Which tables of a file are read: call frame information, Go's table of functions, the kernel's ORC table, or all."""
-_OWN = {"go": "table of Go's functions", "orc": f"{ENTRIES} section"}
+Tables = Literal["auto", "cfi", "go", "orc", "code"]
+"""What of a file is read: call frame information, Go's table of functions, the kernel's ORC table, its code, or all."""
+_OWN = {"go": "table of Go's functions", "orc": f"{ENTRIES} section", "code": "code"}
 """Those that are no call frame information."""
+_WORTHWHILE = 1 << 12
+"""Bytes of code without a table for which `auto` looks at the code."""
 
 
 @dataclass(slots=True, repr=False)
@@ -103,15 +109,19 @@ def read_tables(
     as_written: bool = False,
     section: str | None = None,
     frames: Sequence[FrameSource] | None = None,
+    fills: bool = False,
 ) -> ReadTables:
     """Read what is to be said; `frames` is the call frame information of the file, if that is known.
 
+    With `fills` the rules of code that no table describes are those that it shows.
     `section` chooses call frame information by the name of its section; without one it is `.eh_frame`, or where there
     is none `.debug_frame`.
     """
     if tables in _OWN and section is not None:
         raise ArgumentError(f"{section} is not read where only the {_OWN[tables]} is wanted", file=elf.name)
     sources = _sources(elf, tables, section, frames)
+    if tables == "code" or (fills and tables == "auto" and section is None and not as_written):
+        sources += _code(elf, sources, is_wanted=tables == "code")
     if not sources:
         raise MissingError(_nothing(tables, section), file=elf.name)
     found, faults = zip(*(_said(source, as_written) for source in sources), strict=True)
@@ -189,6 +199,17 @@ def _go(elf: ElfFile) -> GoSource | None:
 def _orc(elf: ElfFile) -> OrcSource | None:
     found = orc_source(elf)
     return found if found is not None and len(found.entries) else None
+
+
+def _code(elf: ElfFile, sources: Sequence[TableSource], *, is_wanted: bool) -> list[TableSource]:
+    """The code that none of these sources describes, if it is worthwhile or wanted."""
+    prover = Prover(elf)
+    described = [source.table for source in sources]
+    start = [prover.image.addresses(table.range_start, table.range_section) for table in described]
+    none = [np.zeros(0, np.uint64)]
+    size = [table.range_size for table in described]
+    left = undescribed_code(prover, np.concatenate(none + start), np.concatenate(none + size))
+    return [CodeSource(prover, left)] if is_wanted or left.size >= _WORTHWHILE else []
 
 
 def _nothing(tables: Tables, section: str | None) -> str:

@@ -75,6 +75,16 @@ class Reason(IntEnum):
     """The CFA changes within blocks that do not begin where the code does."""
     OTHER_STACK = 13
     """The function goes on with another stack."""
+    NOT_ENTERED = 14
+    """Of code without a table: nothing shows that it is entered as the ABI says."""
+    ASTRAY = 15
+    """It does not leave with the stack and the return address that it was entered with."""
+    FORKS = 16
+    """It may start a thread, which goes on with another stack."""
+    TOO_COMPLEX = 17
+    """There are too many ways through it."""
+    UNPROVED = 18
+    """Nothing known leads there, or its rules are not proved."""
 
 
 REASON_WORDS = {
@@ -91,6 +101,11 @@ REASON_WORDS = {
     Reason.SIGNED_WITH_PC: "the return address is signed with the place of the signing",
     Reason.STEPS: "the CFA changes within blocks that are not aligned",
     Reason.OTHER_STACK: "the function goes on with another stack",
+    Reason.NOT_ENTERED: "nothing shows that the code is entered as the ABI says",
+    Reason.ASTRAY: "the code does not leave with the stack and the return address that it was entered with",
+    Reason.FORKS: "the code may start a thread, which goes on with another stack",
+    Reason.TOO_COMPLEX: "there are too many ways through the code",
+    Reason.UNPROVED: "no rule is proved for the code",
 }
 
 PART = np.dtype([("kind", "u1"), ("register", "u4"), ("offset", "i8")])

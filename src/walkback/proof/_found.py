@@ -1,0 +1,463 @@
+"""The rules that the code itself shows, and how functions leave: what tables are made of (compiled)."""
+
+from typing import NamedTuple
+
+import cython
+import numpy as np
+
+from walkback.base.arrays import U64, U8
+from walkback.base.views import takes_views
+
+if cython.compiled:
+    from cython.cimports.walkback.base.growing import Growing
+    from cython.cimports.walkback.code._instruction import Instruction
+    from cython.cimports.walkback.code.decoding import decode
+    from cython.cimports.walkback.code.effects import Effect, Flow
+    from cython.cimports.walkback.code.machines import AMD64, S390X
+    from cython.cimports.walkback.proof._code import Code
+    from cython.cimports.walkback.proof._state import State
+    from cython.cimports.walkback.proof._walk import Walk
+    from cython.cimports.walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, made
+    from cython.cimports.walkback.proof.stored import HEAD
+    from cython.cimports.walkback.proof.values import (
+        AT_CFA,
+        AWAY,
+        BY_B,
+        CFA_SHIFT,
+        IN_REGISTER,
+        KEY_B,
+        KEPT,
+        LEFT,
+        PART_BIAS,
+        PART_SHIFT,
+        WITH_SIGNATURE,
+        Known,
+        Seen,
+    )
+else:
+    from walkback.base.growing import Growing
+    from walkback.code._instruction import Instruction
+    from walkback.code.decoding import decode
+    from walkback.code.effects import Effect, Flow
+    from walkback.code.machines import AMD64, S390X
+    from walkback.proof._code import Code
+    from walkback.proof._state import State
+    from walkback.proof._walk import Walk
+    from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, made
+    from walkback.proof.stored import HEAD
+    from walkback.proof.values import (
+        AT_CFA,
+        AWAY,
+        BY_B,
+        CFA_SHIFT,
+        IN_REGISTER,
+        KEY_B,
+        KEPT,
+        LEFT,
+        PART_BIAS,
+        PART_SHIFT,
+        WITH_SIGNATURE,
+        Known,
+        Seen,
+    )
+
+_PROLOGUE = cython.declare(cython.int, 6)
+"""Instructions in which a function makes a frame."""
+_ALIGNED = cython.declare(cython.ulonglong, 16)
+"""Bytes that functions are aligned to."""
+_AT_ONCE = 1 << 12
+"""Units."""
+_RETURN = cython.declare(cython.longlong, -8)
+"""AMD64: the place of the return address, from the CFA."""
+_LONGEST_WAY = cython.declare(cython.int, 1 << 12)
+"""Blocks."""
+_NUMBER_OF_AMD64 = cython.declare(cython.int, 0)
+"""The register with the number of what is asked of the kernel."""
+_NUMBER_OF_AARCH64 = cython.declare(cython.int, 8)
+_NUMBER_OF_S390X = cython.declare(cython.int, 1)
+
+
+class Found(NamedTuple):
+    """What the code of all ranges shows."""
+
+    rows: U64
+    """A range, an address, and two words of the rule that holds from there on; 0 for none."""
+    seen: U8
+    """How each range leaves: bits of `Seen`."""
+    tails: U64
+    """A range, and an address to which it jumps with the stack as it was at its entry."""
+    ends: U64
+    """Where the code of each range ends, without the padding behind it."""
+
+
+def found_rules(walk, ranges, unit_first, catching):
+    """Walk through all units; what is `catching` is called only where exceptions go on."""
+    seen, rows, tails = np.zeros(len(ranges.start), np.uint8), Growing(4), Growing(2)
+    ends = ranges.start.copy()
+    for first in range(0, len(unit_first) - 1, _AT_ONCE):  # signals are answered between the kernel's runs
+        _found_rules(walk, unit_first[first : first + _AT_ONCE + 1], catching, seen, ends, rows, tails)
+    return Found(rows.rows(), seen, tails.rows(), ends)
+
+
+@takes_views
+def _found_rules(
+    walk: Walk,
+    unit_first: cython.const[cython.longlong][::1],
+    catching: cython.const[cython.ulonglong][::1],
+    seen: cython.uchar[::1],
+    ends: cython.ulonglong[::1],
+    rows: Growing,
+    tails: Growing,
+):
+    group: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    with cython.nogil:
+        for group in range(unit_first.shape[0] - 1):
+            first = cython.cast(cython.Py_ssize_t, unit_first[group])
+            end = cython.cast(cython.Py_ssize_t, unit_first[group + 1])
+            if walk.follow(first, end):
+                for i in range(end - first):
+                    _follow_range(walk, i, catching, seen, ends, rows, tails)
+            else:
+                for i in range(first, end):
+                    seen[walk.unit.members[i]] |= Seen.COMPLEX
+                    ends[walk.unit.members[i]] += cython.cast(cython.ulonglong, walk.unit.size[walk.unit.members[i]])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def _follow_range(
+    walk: Walk,
+    member: cython.Py_ssize_t,
+    catching: cython.const[cython.ulonglong][::1],
+    seen: cython.uchar[::1],
+    ends: cython.ulonglong[::1],
+    rows: Growing,
+    tails: Growing,
+) -> cython.int:
+    """The rules of one range, in the order of its code."""
+    number: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.unit.members[walk.unit.first + member])
+    place: cython.longlong = walk.unit.base[member]
+    end: cython.longlong = walk.unit.base[member + 1]
+    away: cython.ulonglong = walk.unit.start[number] - cython.cast(cython.ulonglong, place)
+    block: cython.Py_ssize_t = -1
+    expected: cython.longlong = -1
+    cfa: cython.ulonglong = 0
+    rest: cython.ulonglong = 0
+    former_cfa: cython.ulonglong = 0
+    former_rest: cython.ulonglong = 0
+    reached: cython.longlong = place
+    size: cython.int
+    code_at: cython.longlong = walk.unit.pos[number] - place
+    is_first: cython.bint = walk.unit.owner[place] != 0
+    if walk.unit.switched[member] == AWAY | LEFT:
+        seen[number] |= Seen.SWITCHES
+    while place < end:
+        if not walk.unit.owner[place]:
+            size = walk.code.filling(
+                cython.cast(cython.Py_ssize_t, code_at + place), cython.cast(cython.Py_ssize_t, code_at + end)
+            )
+            if not size and former_cfa:
+                rows.add(number, away + reached, 0, 0)
+                former_cfa = former_rest = 0
+            place += max(size, 1)
+            if not size:
+                ends[number] = away + place
+            continue
+        if walk.unit.owner[place] - 1 != block or place != expected:
+            block = walk.unit.owner[place] - 1
+            walk.unit.take_up(block)
+            walk.go_on(walk.unit.block_place[block], place)
+        else:
+            walk.read(place)
+        cfa = _cfa_word(walk.state)
+        rest = _rest_word(walk.state) if cfa and walk.edges.one.flow != Flow.BAD else 0
+        if not rest:
+            cfa = 0
+        if cfa != former_cfa or rest != former_rest:
+            rows.add(number, away + place, cfa, rest)
+            former_cfa, former_rest = cfa, rest
+        if is_first and _saves(walk.state):
+            seen[number] |= Seen.SAVES
+        if walk.edges.one.flow != Flow.NEXT:
+            is_first = False
+            if walk.edges.one.flow == Flow.CALL and _is_among(catching, walk.edges.one.target):
+                seen[number] |= Seen.CATCHES
+            _note_leaving(walk, block, seen, tails)
+        expected = place + max(walk.unit.length[place], 1)
+        walk.edges.step()
+        place = reached = min(expected, end)
+        ends[number] = away + place
+    if former_cfa:
+        rows.add(number, away + reached, 0, 0)
+    return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _cfa_word(state: State) -> cython.ulonglong:
+    """Where the CFA is: by a frame pointer that leads to the caller's, else by the stack pointer, else by another."""
+    register: cython.int
+    pointer: cython.longlong = state.values[state.fp]
+    if pointer & KIND_MASK == Known.CFA and state.load(pointer) == made(Known.ENTRY, state.fp, 0):
+        return _cfa_by(state, state.fp)
+    if state.values[state.sp] & KIND_MASK == Known.CFA:
+        return _cfa_by(state, state.sp)
+    if pointer & KIND_MASK == Known.CFA:
+        return _cfa_by(state, state.fp)
+    for register in range(state.registers):
+        if (state.preserved >> register) & 1 and state.values[register] & KIND_MASK == Known.CFA:
+            return _cfa_by(state, register)
+    return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _cfa_by(state: State, register: cython.int) -> cython.ulonglong:
+    """The CFA as a register and an offset."""
+    offset: cython.longlong = -(state.values[register] >> OFFSET_SHIFT)
+    if not -PART_BIAS < offset < PART_BIAS:
+        return 0
+    return (cython.cast(cython.ulonglong, register) << CFA_SHIFT) | cython.cast(cython.ulonglong, offset + PART_BIAS)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _rest_word(state: State) -> cython.ulonglong:
+    """Where the return address and the caller's frame pointer are; 0 if one of them is lost."""
+    ra: cython.ulonglong = _part(state, state.ra)
+    fp: cython.ulonglong = _part(state, state.fp)
+    return (ra << 32) | fp if ra and fp else 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _part(state: State, target: cython.int) -> cython.ulonglong:
+    """Where the value is that a register had at the entry: in the frame, where it was saved, or in a register."""
+    i: cython.int
+    signature: cython.ulonglong
+    found: cython.ulonglong = 0
+    lowest: cython.longlong = PART_BIAS
+    register: cython.int
+    stack: cython.longlong = state.values[state.sp]
+    for i in range(state.slots):
+        signature = _has(state.saved[i], target)
+        if signature and state.keys[i] & KIND_MASK == Known.CFA:
+            offset: cython.longlong = state.keys[i] >> OFFSET_SHIFT
+            if stack & KIND_MASK == Known.CFA and offset < stack >> OFFSET_SHIFT:
+                continue  # it was taken off the stack
+            if -PART_BIAS < offset < lowest:
+                lowest = offset
+                found = (signature - 1) | cython.cast(cython.ulonglong, offset + PART_BIAS)
+    if found:
+        return found | (cython.cast(cython.ulonglong, AT_CFA) << PART_SHIFT)
+    if target < state.registers:
+        signature = _has(state.values[target], target)
+        if signature:
+            return (signature - 1) | (cython.cast(cython.ulonglong, KEPT) << PART_SHIFT)
+    for register in range(state.registers):
+        signature = _has(state.values[register], target)
+        if signature:
+            return (
+                (signature - 1)
+                | (cython.cast(cython.ulonglong, IN_REGISTER) << PART_SHIFT)
+                | cython.cast(cython.ulonglong, register)
+            )
+    return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _has(value: cython.longlong, target: cython.int) -> cython.ulonglong:
+    """Whether a value is that of a register at the entry: 0 if not, else 1 more than the bits of its signature."""
+    if value == made(Known.ENTRY, target, 0):
+        return 1
+    if value & PLAIN_MASK != made(Known.SIGNED, target, 0):
+        return 0
+    signature: cython.longlong = value >> OFFSET_SHIFT
+    if signature & ~KEY_B:
+        return 0  # no rule can say its modifier
+    return 1 + WITH_SIGNATURE + (BY_B if signature & KEY_B else 0)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def _note_leaving(walk: Walk, block: cython.Py_ssize_t, seen: cython.uchar[::1], tails: Growing) -> cython.int:
+    """Note how control leaves at an instruction that does not just go on: of the range whose entry led there."""
+    flow: cython.int = walk.edges.one.flow
+    jumps: cython.bint = flow == Flow.JUMP or flow == Flow.BRANCH
+    if flow != Flow.RETURN and flow != Flow.SYSTEM and not jumps:
+        return 0
+    at_entry: cython.bint = _is_as_entered(walk.state, walk.code.machine)
+    place: cython.longlong = walk.unit.place_of(walk.edges.one.target) if jumps else -1
+    if place >= 0 and not _differs(walk, place):
+        if at_entry and walk.unit.member_of(place) != walk.unit.member:
+            tails.add(walk.unit.members[walk.unit.first + _root(walk, block)], walk.edges.one.target)
+        return 0
+    number: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.unit.members[walk.unit.first + _root(walk, block)])
+    if flow == Flow.SYSTEM:
+        if _may_fork(walk):
+            seen[number] |= Seen.FORKS
+    elif not at_entry or place >= 0:
+        seen[number] |= Seen.ASTRAY
+    elif flow == Flow.RETURN:
+        seen[number] |= Seen.RETURNS
+    else:
+        tails.add(number, walk.edges.one.target)
+    return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_among(addresses: cython.const[cython.ulonglong][::1], address: cython.ulonglong) -> cython.bint:
+    """Whether an address is one of a few."""
+    i: cython.Py_ssize_t
+    for i in range(addresses.shape[0]):
+        if addresses[i] == address:
+            return True
+    return False
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _differs(walk: Walk, place: cython.longlong) -> cython.bint:
+    """Whether the stack pointer is surely another one than on the ways that led to a place."""
+    block: cython.Py_ssize_t = walk.unit.head[place] - 1
+    if block < 0:
+        return False
+    at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.unit.block_state[block])
+    there: cython.longlong = walk.unit.arena[at + HEAD + walk.state.sp]
+    here: cython.longlong = walk.state.values[walk.state.sp]
+    return there != here and there & KIND_MASK == Known.CFA and here & KIND_MASK == Known.CFA
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _root(walk: Walk, block: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """The member of the unit from whose beginning control came to a block for the first time."""
+    i: cython.int
+    source: cython.longlong = walk.unit.block_source[block]
+    for i in range(_LONGEST_WAY):
+        if source < 0:
+            break
+        block = walk.unit.owner[source] - 1
+        source = walk.unit.block_source[block]
+    return walk.unit.member_of(walk.unit.block_place[block])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _saves(state: State) -> cython.bint:
+    """Whether the value that a kept register had at the entry is in the frame."""
+    i: cython.int
+    for i in range(state.slots):
+        register: cython.int = (state.saved[i] >> ID_SHIFT) & ID_MASK
+        if state.saved[i] & KIND_MASK == Known.ENTRY and register < 64 and (state.preserved >> register) & 1:
+            return True
+    return False
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_as_entered(state: State, machine: cython.int) -> cython.bint:
+    """Whether the stack pointer and the return address are as a call leaves them."""
+    if state.values[state.sp] != made(Known.CFA, 0, -state.entry_offset):
+        return False
+    if machine == AMD64:
+        return state.load(made(Known.CFA, 0, _RETURN)) == state.return_address
+    return state.values[state.ra] == state.return_address
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _may_fork(walk: Walk) -> cython.bint:
+    """Whether the kernel is asked for a thread or process, which goes on here with another stack."""
+    asked: cython.longlong = -1
+    register: cython.int = _NUMBER_OF_AMD64 if walk.code.machine == AMD64 else _NUMBER_OF_AARCH64
+    if walk.code.machine == S390X:
+        register = _NUMBER_OF_S390X
+        asked = walk.code.data[walk.edges.pos + 1]
+    if asked <= 0 and walk.state.get(register) & KIND_MASK == Known.CONSTANT:
+        asked = walk.state.get(register) >> OFFSET_SHIFT
+    if asked == 435:  # clone3, everywhere
+        return True
+    if walk.code.machine == AMD64:
+        return asked == 56 or asked == 57 or asked == 58  # clone, fork, vfork
+    if walk.code.machine == S390X:
+        return asked == 120 or asked == 2 or asked == 190
+    return asked == 220
+
+
+def beginnings(code, ranges, sp, kept, last):
+    """Rows of an address where code begins, and whether that is surely no code behind a call that comes back.
+
+    It begins with a range, and behind an instruction that does not go on; or behind a call, which may not come back,
+    if padding follows or the next place is where compilers let functions begin. It surely does not if what is called
+    is `last` in functions, or if registers are saved there as functions do.
+    """
+    found = Growing(2)
+    _beginnings(code, ranges.start, ranges.size, ranges.pos, sp, kept, last, found)
+    return found.rows()
+
+
+@takes_views
+def _beginnings(
+    code: Code,
+    start: cython.const[cython.ulonglong][::1],
+    size: cython.const[cython.longlong][::1],
+    pos: cython.const[cython.longlong][::1],
+    sp: cython.int,
+    kept: cython.ulonglong,
+    last: cython.const[cython.ulonglong][::1],
+    found: Growing,
+):
+    i: cython.Py_ssize_t
+    one: Instruction = Instruction()
+    with cython.nogil, cython.boundscheck(False):
+        for i in range(start.shape[0]):
+            place: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, pos[i])
+            end: cython.Py_ssize_t = place + cython.cast(cython.Py_ssize_t, size[i])
+            away: cython.ulonglong = start[i] - cython.cast(cython.ulonglong, place)
+            goes_on: cython.bint = False
+            called: cython.bint = False
+            ends: cython.bint = False
+            looks: cython.int = 0
+            while place < end:
+                if not goes_on or (called and ((away + place) % _ALIGNED == 0 or code.filling(place, end))):
+                    while place < end and code.filling(place, end):
+                        place += code.filling(place, end)
+                    if place >= end:
+                        break
+                    found.add(away + place, called and ends and (away + place) % _ALIGNED == 0)
+                    looks = _PROLOGUE if called and (away + place) % _ALIGNED == 0 else 0
+                decode(code.machine, code.bytes, place, end, away + place, one)
+                if looks:
+                    looks = looks - 1 if one.flow == Flow.NEXT else 0
+                    if one.effect == Effect.STORE and one.base == sp and (one.moved < 0 or one.count > 2):
+                        if one.keeps() & kept:
+                            found.numbers[found.used - 1] = 1
+                        looks = 0
+                called = one.flow == Flow.CALL or one.flow == Flow.CALL_INDIRECT
+                ends = one.flow == Flow.CALL and _is_among(last, one.target)
+                goes_on = not (
+                    one.flow == Flow.JUMP
+                    or one.flow == Flow.RETURN
+                    or one.flow == Flow.JUMP_INDIRECT
+                    or one.flow == Flow.TRAP
+                )
+                place += one.length

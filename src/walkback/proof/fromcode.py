@@ -1,0 +1,216 @@
+"""A table made from the code alone, for functions that no other table describes.
+
+The code is walked through as a proof does it, and the rules are those that hold in the states found. Then the table is
+proved like any other, and what is not proved is left out. Nothing is guessed: a range has rules only if something shows
+that it is entered as the ABI says. A call or a jump of such a range to it does, with the stack as it was at the entry;
+or that it returns with the stack as it was; or that it saves registers as functions do, where its address is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
+from walkback.proof._found import Found
+from walkback.proof.functions import Starts, Stretches, function_starts
+from walkback.proof.prove import Proof, Prover
+from walkback.proof.ranges import Ranges, Units, range_at
+from walkback.proof.values import AT_CFA, CFA_SHIFT, KEPT, PART_BIAS, PART_SHIFT, WITH_SIGNATURE, Seen, Verdict
+from walkback.table.rule import OUTERMOST, UNCHANGED, Part, PartKind, Reason, Rule, inexpressible
+from walkback.table.settle import settled
+from walkback.table.source import TableSource
+from walkback.table.table import UnwindTable, joined, rule_array
+
+NAME = "code"
+"""What stands in the place of a section's name."""
+_PROOFS = 3
+"""How often the rest is proved again, at most."""
+_ROUNDS = 6
+"""How often code that nothing leads to is taken for further functions."""
+_HALF = (1 << 32) - 1
+_BEGINS = 255
+_REASONS = (
+    (Seen.COMPLEX, Reason.TOO_COMPLEX),
+    (Seen.SWITCHES, Reason.OTHER_STACK),
+    (Seen.FORKS, Reason.FORKS),
+    (Seen.ASTRAY, Reason.ASTRAY),
+    (Seen.CATCHES, Reason.UNPROVED),
+)
+"""Why a range is left out, the first reason that holds."""
+_WRONG = np.uint8(Seen.COMPLEX | Seen.SWITCHES | Seen.FORKS | Seen.ASTRAY | Seen.CATCHES)
+
+
+class CodeSource(TableSource):
+    """The machine code of a file, where no other table describes it."""
+
+    def __init__(self, prover: Prover, stretches: Stretches) -> None:
+        super().__init__(prover.elf, NAME, memoryview(b""), 0)
+        self._prover, self._stretches = prover, stretches
+
+    @property
+    def bytes(self) -> None:
+        """A table that is made takes no bytes in the file."""
+        return
+
+    @cached_property
+    def table(self) -> UnwindTable:
+        """The rules that the code shows; code that has none has a rule that says why."""
+        return table_of_code(self._prover, self._stretches)
+
+
+def table_of_code(prover: Prover, stretches: Stretches) -> UnwindTable:
+    """The rules of some code."""
+    starts = function_starts(prover, stretches)
+    entries = np.union1d(starts.sure, starts.framing)
+    for _ in range(_ROUNDS):
+        places, sizes = stretches.cut(entries)
+        bare = _table(prover, places, sizes.astype(np.uint64), np.zeros(len(places), np.uint32), [OUTERMOST])
+        ranges, units, found = prover.found(bare, starts.sure)
+        more = _next_starts(found, starts, entries)
+        if not len(more):
+            break
+        entries = np.union1d(entries, more)
+    reasons = _judged(prover, ranges, units, found, starts)
+    chosen = np.flatnonzero(reasons == 0)
+    proved = _proved(prover, _with_rules(prover, ranges, found, chosen))
+    proved.range_origin = chosen[proved.range_origin]
+    others = np.flatnonzero(reasons)
+    words, number = np.unique(reasons[others], return_inverse=True)
+    rules = [OUTERMOST if word == _BEGINS else inexpressible(Reason(word)) for word in words.tolist()]
+    start = ranges.start[others]
+    left_out = _table(prover, start, found.ends[others] - start, number.reshape(-1).astype(np.uint32), rules)
+    left_out.range_origin = others
+    return settled(joined([left_out, proved]), merge=True)
+
+
+def _next_starts(found: Found, starts: Starts, entries: U64) -> U64:
+    """The first place of each stretch of code that nothing leads to, and what functions go on in."""
+    rows = found.rows[np.argsort(found.rows[:, 1], kind="stable")]
+    last = np.searchsorted(rows[:, 1], starts.others, "right") - 1
+    has_rule = last >= 0
+    has_rule[has_rule] = rows[last[has_rule], 3] != 0
+    bare, last = starts.others[~has_rule], last[~has_rule]
+    first = np.append(True, last[1:] != last[:-1])[: len(bare)]  # the same for all places of a stretch
+    tails = found.tails[are_among(found.tails[:, 1], starts.others), 1]
+    more = np.union1d(bare[first], tails)
+    return more[~are_among(more, entries)]
+
+
+def _table(prover: Prover, start: U64, size: U64, rule: U32, rules: list[Rule]) -> UnwindTable:
+    """A table of ranges at addresses of the image, each with one row."""
+    count = len(start)
+    return UnwindTable(
+        machine=prover.machine,
+        **_places(prover, start),
+        range_size=size,
+        range_first_row=np.arange(count),
+        range_rows=np.ones(count, np.int64),
+        range_signal=np.zeros(count, np.bool_),
+        range_pauth_key=np.zeros(count, np.uint8),
+        range_block=np.zeros(count, np.uint32),
+        range_origin=np.arange(count),
+        row_offset=np.zeros(count, np.uint32),
+        row_rule=rule,
+        rules=rule_array(rules),
+    )
+
+
+def _places(prover: Prover, address: U64) -> dict[str, np.ndarray]:
+    """The sections of addresses of the image, and the places in them."""
+    if not len(prover.image.base):
+        return {"range_section": np.full(len(address), -1, np.int32), "range_start": address}
+    section = np.searchsorted(prover.image.base, address, "right") - 1
+    return {"range_section": section.astype(np.int32), "range_start": address - prover.image.base[section]}
+
+
+def _judged(prover: Prover, ranges: Ranges, units: Units, found: Found, starts: Starts) -> U8:
+    """For each range the `Reason` why it is left out; 0 if it is entered as the ABI says, or is part of one that is.
+
+    `_BEGINS` stands for the range where the program begins.
+    """
+    wrong = (found.seen & _WRONG) != 0
+    saves = are_among(ranges.start, starts.taken) & ((found.seen & Seen.SAVES) != 0)
+    shown = are_among(ranges.start, starts.called) | ((found.seen & Seen.RETURNS) != 0) | saves
+    source, target = found.tails[:, 0].astype(np.int64), range_at(ranges, found.tails[:, 1])
+    kept = target >= 0
+    kept[kept] = (ranges.start[target[kept]] == found.tails[kept, 1]) & ~(wrong[source[kept]] | wrong[target[kept]])
+    source, target = source[kept], target[kept]
+    while (new := shown[source] != shown[target]).any():
+        shown[source[new]] = shown[target[new]] = True
+    unit = np.empty(len(ranges.start), np.int64)
+    unit[units.members] = np.repeat(np.arange(len(units.first) - 1), np.diff(units.first))
+    is_entry = ranges.is_entry != 0
+    entered = np.zeros(len(units.first) - 1, np.bool_)
+    np.logical_or.at(entered, unit, is_entry & shown & ~wrong)
+    reasons = np.where(np.where(is_entry, shown, entered[unit]), np.uint8(0), np.uint8(Reason.NOT_ENTERED))
+    for bit, reason in reversed(_REASONS):
+        reasons[(found.seen & bit) != 0] = reason
+    if not prover.elf.is_relocatable:  # nobody calls the entry of a program
+        reasons[ranges.start == np.uint64(prover.elf.entry)] = _BEGINS
+    return reasons
+
+
+def _with_rules(prover: Prover, ranges: Ranges, found: Found, chosen: I64) -> UnwindTable:
+    """A table of some ranges with the rules that were found; where none was, a rule says so."""
+    place = np.full(len(ranges.start), -1, np.int64)
+    place[chosen] = np.arange(len(chosen))
+    first = np.zeros((len(chosen), 4), np.uint64)  # whether the code is reached where a range begins or not
+    first[:, 0], first[:, 1] = chosen, ranges.start[chosen]
+    rows = np.concatenate((first, found.rows[place[found.rows[:, 0].astype(np.int64)] >= 0]))
+    rows = rows[rows[:, 1] < found.ends[rows[:, 0].astype(np.int64)]]
+    rows = rows[np.lexsort((np.arange(len(rows)), rows[:, 1], place[rows[:, 0].astype(np.int64)]))]
+    last = np.append((rows[1:, :2] != rows[:-1, :2]).any(axis=1), True)[: len(rows)]
+    rows = rows[last]
+    number = place[rows[:, 0].astype(np.int64)]
+    words, rule = np.unique(rows[:, 2:], axis=0, return_inverse=True)
+    rules = [_rule(*one) if one[1] else inexpressible(Reason.UNPROVED) for one in words.tolist()]
+    count = np.bincount(number, minlength=len(chosen))
+    start = ranges.start[chosen]
+    table = _table(prover, start, found.ends[chosen] - start, np.zeros(len(chosen), np.uint32), rules)
+    offset = (rows[:, 1] - start[number]).astype(np.uint32)
+    laid = {"range_first_row": np.cumsum(count) - count, "range_rows": count, "row_offset": offset}
+    return replace(table, row_rule=rule.reshape(-1).astype(np.uint32), **laid)
+
+
+def _rule(cfa: int, rest: int) -> Rule:
+    """The rule of two words."""
+    register, offset = cfa >> CFA_SHIFT, (cfa & ((1 << CFA_SHIFT) - 1)) - PART_BIAS
+    ra, fp = rest >> 32, rest & _HALF
+    return Rule(Part(PartKind.REGISTER, register, offset), _part(ra), _part(fp), bool(ra & WITH_SIGNATURE))
+
+
+def _part(word: int) -> Part:
+    kind = word >> PART_SHIFT
+    if kind == AT_CFA:
+        return Part(PartKind.AT_CFA, 0, (word & (2 * PART_BIAS - 1)) - PART_BIAS)
+    return UNCHANGED if kind == KEPT else Part(PartKind.REGISTER, word & 0xFF)
+
+
+def _proved(prover: Prover, table: UnwindTable) -> UnwindTable:
+    """The table with a rule that says so where its own is not proved: nothing of a range that is wrong somewhere is.
+
+    What is left out leads nowhere any more, so the rest is proved again.
+    """
+    for _ in range(_PROOFS):
+        proof = prover.prove(table)
+        verdicts = proof.verdicts.sum(axis=0)
+        if not verdicts[Verdict.WRONG] + verdicts[Verdict.ASSUMED]:
+            break
+        table = _without_unproved(prover, table, proof)
+    return _without_unproved(prover, table, proof)
+
+
+def _without_unproved(prover: Prover, table: UnwindTable, proof: Proof) -> UnwindTable:
+    """The table without what one proof has not proved."""
+    unproved = proof.runs[proof.runs[:, 3] != Verdict.NOT_REACHED]
+    wrong = np.zeros(len(proof.ranges.start), np.bool_)
+    wrong[unproved[unproved[:, 3] == Verdict.WRONG, 0].astype(np.int64)] = True
+    start = np.concatenate((unproved[:, 1], proof.ranges.start[wrong]))
+    size = np.concatenate((unproved[:, 2], proof.ranges.size[wrong].astype(np.uint64)))
+    holes = _table(prover, start, size, np.zeros(len(start), np.uint32), [inexpressible(Reason.UNPROVED)])
+    begins = prover.image.addresses(table.range_start, table.range_section)
+    holes.range_origin = table.range_origin[np.searchsorted(begins, start, "right") - 1]
+    return settled(joined([table, holes]))

@@ -1,0 +1,158 @@
+"""Where functions begin in code that no table describes: by symbols, by calls, and behind padding where a pointer leads.
+
+What is found is a table of ranges without rules; whether each is a function that is entered as the ABI says is for the
+code itself to show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from walkback.base.arrays import I64, U64, Bools, are_among
+from walkback.elf import layout, loaded_addresses
+from walkback.proof._code import Code
+from walkback.proof._found import beginnings
+from walkback.proof._scan import scan
+from walkback.proof.entries import pointers
+from walkback.proof.image import Image
+from walkback.proof.known import KnownCode
+from walkback.proof.prove import Prover
+from walkback.proof.ranges import Pieces
+from walkback.proof.sets import KEPT
+
+_ENTRY = 64
+"""Bytes of the code that a program begins with."""
+_ARRAYS = (layout.SHT_INIT_ARRAY, layout.SHT_FINI_ARRAY, layout.SHT_PREINIT_ARRAY)
+LAST = frozenset({"__stack_chk_fail"})
+"""Functions whose calls compilers put at the end of others; they do not come back."""
+_PADDING = np.uint64(16)
+"""Bytes between two functions that are described; fewer are padding."""
+_LINKAGE = (".plt", ".iplt")
+"""Sections whose names begin so have stubs, and no functions."""
+
+
+class Stretches:
+    """Code that is not described, as disjoint ranges of addresses in order."""
+
+    def __init__(self, start: U64, end: U64) -> None:
+        some = end > start
+        self.start, self.end = start[some], end[some]
+
+    def without(self, start: U64, end: U64) -> Stretches:
+        """What is left of it."""
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], np.maximum.accumulate(end[order])
+        edges = np.unique(np.concatenate((self.start, self.end, start, end)))
+        low, high = edges[:-1], edges[1:]
+        last = np.searchsorted(start, low, "right") - 1
+        covered = (last >= 0) & (end[last.clip(min=0)] > low) if len(start) else np.zeros(len(low), np.bool_)
+        return Stretches(low[self.holds(low) & ~covered], high[self.holds(low) & ~covered])
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return int((self.end - self.start).sum())
+
+    def holds(self, addresses: U64) -> Bools:
+        """Which addresses are in it."""
+        if not len(self.start):
+            return np.zeros(len(addresses), np.bool_)
+        number = np.searchsorted(self.start, addresses, "right") - 1
+        found: Bools = (number >= 0) & (addresses < self.end[number.clip(min=0)])
+        return found
+
+    def cut(self, places: U64) -> tuple[U64, I64]:
+        """The starts and sizes of its pieces, if each of these places begins one."""
+        start = np.unique(np.concatenate((self.start, places[self.holds(places)])))
+        number = np.searchsorted(self.start, start, "right") - 1
+        end = np.minimum(np.append(start[1:], np.uint64(2**64 - 1)), self.end[number])
+        return start, (end - start).astype(np.int64)
+
+
+def undescribed_code(prover: Prover, start: U64, size: U64) -> Stretches:
+    """The code of a file without ranges that are described, and without linkage stubs."""
+    elf, image = prover.elf, prover.image
+    code = image.executable != 0
+    found = Stretches(image.start[code], image.end[code])
+    stubs = [
+        number for number, name in enumerate(elf.section_names()) if name.startswith(_LINKAGE)
+    ]
+    sections = elf.sections[stubs]
+    at = image.addresses(sections["addr"].astype(np.uint64), np.array(stubs, np.int32))
+    left = found.without(
+        np.concatenate((start, at)), np.concatenate((start + size, at + sections["size"].astype(np.uint64)))
+    )
+    is_more = left.end - left.start >= _PADDING if len(start) else np.ones(len(left.start), np.bool_)
+    return Stretches(left.start[is_more], left.end[is_more])
+
+
+@dataclass(slots=True)
+class Starts:
+    """Where functions may begin."""
+
+    sure: U64
+    """By a symbol, by a call, or by a pointer to code behind padding; and the entry of the program."""
+    called: U64
+    """Those that are called."""
+    taken: U64
+    """Those that have the symbol of a function, or whose address the code takes."""
+    others: U64
+    """Places behind code that does not go on, of which nothing else is known, rising."""
+    framing: U64
+    """Those of them that make a frame."""
+
+
+def function_starts(prover: Prover, stretches: Stretches) -> Starts:
+    """Where functions may begin in stretches of code."""
+    elf, image = prover.elf, prover.image
+    sections, places = prover.symbols.functions()
+    named = image.addresses(places, sections)
+    starts = np.concatenate((named, np.array([] if elf.is_relocatable else [elf.entry], np.uint64)))
+    start, size = stretches.cut(starts)
+    pieces, code = Pieces(start, size, image.places(start, size)), Code(image, KnownCode())
+    seen = scan(code, image, pieces, prover.machine.sp)
+    outside = _called_from_outside(prover, code, pieces)
+    called = np.concatenate((_addresses(image, seen.called), outside))
+    kept = sum(1 << one for one in KEPT[prover.machine])
+    found = beginnings(code, pieces, prover.machine.sp, kept, prover.called_as(LAST))
+    behind = found[:, 0].copy()
+    taken = are_among(behind, _addresses(image, seen.taken))
+    pointed = taken.copy()
+    if not elf.is_relocatable:
+        pointed |= are_among(behind, pointers(elf, behind))
+    after = behind[behind > np.uint64(elf.entry)][: not elf.is_relocatable]  # what the program begins with is no part of a function
+    return Starts(
+        sure=np.unique(np.concatenate((starts, called, behind[pointed], after))),
+        called=called,
+        taken=np.concatenate((named, behind[taken])),
+        others=behind,
+        framing=behind[found[:, 1] != 0],
+    )
+
+
+def _called_from_outside(prover: Prover, code: Code, pieces: Pieces) -> U64:
+    """What the C library calls: the function that the entry of a program names, and those of its arrays."""
+    elf = prover.elf
+    if elf.is_relocatable:
+        return np.zeros(0, np.uint64)
+    begins = np.flatnonzero(pieces.start == np.uint64(elf.entry))
+    entry = Pieces(*(column[begins] for column in pieces))
+    entry.size[:] = np.minimum(entry.size, _ENTRY)
+    found = [_addresses(prover.image, scan(code, prover.image, entry, prover.machine.sp).taken)]
+    words = loaded_addresses(elf)
+    for number in np.flatnonzero(np.isin(elf.sections["type"], _ARRAYS)).tolist():
+        contents = np.frombuffer(elf.section_data(number), np.uint8).copy()
+        words.write(contents, int(elf.sections["addr"][number]), elf.byteorder)
+        kind = "<u8" if elf.byteorder == "little" else ">u8"
+        found.append(contents[: len(contents) // 8 * 8].view(kind).astype(np.uint64))
+    called = np.concatenate(found)
+    return called[are_among(called, beginnings(code, pieces, prover.machine.sp, 0, np.zeros(0, np.uint64))[:, 0])]
+
+
+def _addresses(image: Image, bits: np.ndarray) -> U64:
+    """The addresses of places in the image that have a bit."""
+    places = np.flatnonzero(np.unpackbits(bits, bitorder="little"))
+    part = np.searchsorted(image.pos, places, "right") - 1
+    return (image.start[part] + (places - image.pos[part]).astype(np.uint64)).astype(np.uint64)
