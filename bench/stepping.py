@@ -17,7 +17,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from steppedprograms import PROGRAMS, prepared
-from stepping import Seen, Stepper
+from stepping import Seen, Stepper, proof_of_code
 from walkback.proof.values import Verdict
 
 _COUNTS = ("steps", "judged", "places", "proved, contradicted", "other, contradicted", "wrong, never")
@@ -26,6 +26,7 @@ _RIGHT = (Verdict.PROVED, Verdict.ASSUMED)
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--code", action="store_true", help="hold tables made from the code alone against it")
     parser.add_argument("--only", default="", help="part of the machine and title of the programs")
     options = parser.parse_args()
     print(f"| machine | program | {' | '.join(_COUNTS)} |")
@@ -33,7 +34,7 @@ def main() -> int:
     totals: dict[str, Counter[str]] = {}
     lines: dict[str, None] = {}
     with tempfile.TemporaryDirectory() as name:
-        stepper = Stepper(Path(name))
+        stepper = Stepper(Path(name), proof_of_code if options.code else None)
         for program in PROGRAMS:
             if options.only not in f"{program.machine} {program.title}":
                 continue

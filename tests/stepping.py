@@ -18,10 +18,15 @@ import numpy as np
 
 import walkback
 from walkback.elf import ElfFile, layout
+from walkback.proof.fromcode import table_of_code
+from walkback.proof.functions import undescribed_code
+from walkback.proof.prove import Prover
 from walkback.proof.sets import KEPT
 from walkback.proof.values import CFA_TARGET, UNDEFINED, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from walkback.base.arrays import U32, U64
     from walkback.proof.prove import Proof
 
@@ -84,8 +89,10 @@ class RefusedError(Exception):
 class Stepper:
     """The stepper, compiled, and the rules of the files that it met."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, proof_of: Callable[[Path], Proof] | None = None) -> None:
+        """`proof_of` gives the proof of another table than that of a file's call frame information."""
         self.folder = folder
+        self.proof_of = proof_of or (lambda path: next(iter(walkback.verify(path))).proof)
         self.program = folder / "stepper"
         here = Path(__file__).resolve().parent
         subprocess.run(["gcc", "-O2", "-w", "-o", self.program, *(here / one for one in SOURCES)], check=True)
@@ -137,7 +144,7 @@ class Stepper:
         name = self.folder / hashlib.sha256(str(path).encode()).hexdigest()
         if path in self.ranges:
             return name
-        proof = next(iter(walkback.verify(path))).proof
+        proof = self.proof_of(path)
         self.ranges[path] = (proof.ranges.start, proof.ranges.start + proof.ranges.size.astype(np.uint64))
         units = range(len(proof.units.first) - 1)
         rows = sorted((at, int(verdict)) for unit in units for at, _, verdict, _ in proof.instructions(unit))
@@ -159,6 +166,13 @@ class Stepper:
             header.tobytes() + instructions.tobytes() + sets.first.astype("<u4").tobytes() + claims.tobytes()
         )
         return name
+
+
+def proof_of_code(path: Path) -> Proof:
+    """The proof of the table that is made from the code of a file alone."""
+    prover = Prover(ElfFile(path), ())
+    nothing = np.zeros(0, np.uint64)
+    return prover.prove(table_of_code(prover, undescribed_code(prover, nothing, nothing)))
 
 
 def sets_at(proof: Proof, address: U64) -> U32:

@@ -28,6 +28,7 @@ import walkback
 from capture.targets import state
 from docfiles import concatenated, joined, of_go, with_a_group, with_a_signal_frame
 from elfbuilder import ElfBuilder
+from orc.orctables import module
 from recorded import core, hello, recording
 from sframebuilder import SFrameBuilder
 from sframefiles import (
@@ -129,6 +130,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     archive(tmp_path, "libcalls.a", one, two)
     written(tmp_path, with_a_signal_frame(), "signal.so")
     (tmp_path / "hello-go").write_bytes(of_go())
+    written(tmp_path, module(), "module.ko")
     written(tmp_path, concatenated(), "concatenated")
     written(tmp_path, joined(), "joined.o")
     written(tmp_path, with_a_group(), "inline.o")

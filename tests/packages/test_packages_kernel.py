@@ -114,6 +114,7 @@ def test_what_cannot_be_unpacked_is_one_line(contents: bytes, what: str, message
     assert (found.what, found.message) == (what, message)
 
 
+@pytest.mark.kernel
 def test_blocks_of_lz4() -> None:
     for data in (b"", b"a", bytes(100), b"some text " * 30, np.random.default_rng(2).bytes(1000)):
         assert _lz4.expand(lz4_block(data), len(data)) == data
@@ -123,6 +124,7 @@ def test_blocks_of_lz4() -> None:
     assert _lz4.expand(b"\x34abc\3\0\x20xy", 99) == b"abcabcabcabxy"
 
 
+@pytest.mark.kernel
 def test_damaged_blocks_of_lz4_are_read_within_their_bounds() -> None:
     chance = np.random.default_rng(3)
     whole = lz4_block(b"".join([b"some text ", bytes(300), chance.bytes(50)]))

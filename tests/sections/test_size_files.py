@@ -150,5 +150,5 @@ def test_what_has_nothing_to_measure_is_an_error(tmp_path: Path) -> None:
         measure(written(tmp_path, ElfBuilder(kind=1), "bare.o"))
     text = tmp_path / "text"
     text.write_text("nothing")
-    with pytest.raises(UnreadableError, match="this is not an ELF file or archive"):
+    with pytest.raises(UnreadableError, match="this is not an ELF file, archive or package"):
         measure(text)

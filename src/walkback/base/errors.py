@@ -239,6 +239,7 @@ for _error in (
     IncompleteError,
     InexpressibleError,
     MissingError,
+    OrcError,
     SFrameError,
     UnreadableError,
     WalkbackError,

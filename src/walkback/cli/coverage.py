@@ -10,6 +10,7 @@ from walkback.base.text import counted, printable
 
 if TYPE_CHECKING:
     from walkback.sections.derive import Derived, Uncovered
+    from walkback.table.source import TableSource
 
 LIMIT = click.option(
     "--limit",
@@ -45,7 +46,7 @@ def print_derived(derived: Derived, limit: int) -> None:
     """What was made, what it covers, and what not with the reasons."""
     section, sources = derived.section, derived.read.sources
     known = [f"{printable(one.name)} has {one.bytes} bytes" for one in sources if one.bytes is not None]
-    read = [*known, *(_about(one) for one in sources if one.bytes is None)]
+    read = [*known, *(_about(one, beside=len(sources) > 1) for one in sources if one.bytes is None)]
     click.echo(
         f"{printable(derived.elf.name)}: {', '.join(read)}; SFrame version {section.version} for "
         f"{section.address:#x} takes {len(derived.contents)}"
@@ -74,12 +75,12 @@ def print_derived(derived: Derived, limit: int) -> None:
             click.echo(f"  left out: {count} {'FDEs' if derived.read.is_cfi else 'functions'} {words}")
 
 
-def _about(source: TableSource) -> str:
-    """Where a table is that takes no section of its own."""
+def _about(source: TableSource, *, beside: bool) -> str:
+    """Where a table is that takes no section of its own; `beside` another."""
     from walkback.proof.fromcode import CodeSource
 
     if isinstance(source, CodeSource):
-        return "rules are those that the code shows"
+        return f"the {'other ' if beside else ''}rules come from the code"
     return f"Go's table is in {printable(source.name)}"
 
 

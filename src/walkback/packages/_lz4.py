@@ -4,7 +4,7 @@ import cython
 
 
 def expand(data: cython.const[cython.uchar][::1], most: cython.Py_ssize_t) -> bytes | None:
-    """What a block holds, at most so many bytes; None if the block is damaged.
+    """What a block holds, at most `most` bytes; None if the block is damaged.
 
     A block is a row of sequences. Each begins with a byte whose halves are two lengths, of bytes that stand behind it
     and of a repetition, and goes on in further bytes where a half is 15.

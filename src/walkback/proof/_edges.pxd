@@ -49,7 +49,7 @@ cdef class Edges:
     cdef int execute(self) noexcept nogil
     cdef bint branch(self) except -1 nogil
     cdef bint is_compared(self) noexcept nogil
-    cdef int leave_for(self, unsigned long long address) except -1 nogil
+    cdef int note_frame(self, unsigned long long address) except -1 nogil
     cdef int lead_to(self, unsigned long long address, bint is_sure) except -1 nogil
     cdef int come_to(self, long long place, bint is_sure) except -1 nogil
     cdef bint call(self) except -1 nogil

@@ -210,14 +210,16 @@ class Edges:
     def lead_to(self, address: cython.ulonglong, is_sure: cython.bint) -> cython.int:
         """Go to an address; one outside of the unit is another function, or nothing."""
         place: cython.longlong = self.unit.place_of(address)
-        return self.come_to(place, is_sure) if place >= 0 else self.leave_for(address)
+        if place < 0 or (self.rows.free and self.unit.base[self.unit.member_of(place)] == place != self.unit.begin):
+            self.note_frame(address)
+        return self.come_to(place, is_sure) if place >= 0 else self.leave()
 
-    def leave_for(self, address: cython.ulonglong) -> cython.int:
+    def note_frame(self, address: cython.ulonglong) -> cython.int:
         """Control goes to another range: to a function, unless there is more on the stack than a call leaves there."""
         kept: cython.longlong = made(Known.CFA, 0, -self.state.entry_offset)
         if self.state.get(self.state.sp) != kept and not self.unit.assumed and self.framed.used < _FRAMED:
             self.framed.add(address)
-        return self.leave()
+        return 0
 
     def come_to(self, place: cython.longlong, is_sure: cython.bint) -> cython.int:
         """Go to a place; on a way that may not be one, or into another range, if the state fits there.

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import cython
 import numpy as np
 
-from walkback.base.arrays import U64, U8
+from walkback.base.arrays import U8, U64
 from walkback.base.views import takes_views
 
 if cython.compiled:
@@ -25,8 +25,8 @@ if cython.compiled:
         BY_B,
         CFA_SHIFT,
         IN_REGISTER,
-        KEY_B,
         KEPT,
+        KEY_B,
         LEFT,
         PART_BIAS,
         PART_SHIFT,
@@ -51,8 +51,8 @@ else:
         BY_B,
         CFA_SHIFT,
         IN_REGISTER,
-        KEY_B,
         KEPT,
+        KEY_B,
         LEFT,
         PART_BIAS,
         PART_SHIFT,
@@ -69,12 +69,10 @@ _AT_ONCE = 1 << 12
 """Units."""
 _RETURN = cython.declare(cython.longlong, -8)
 """AMD64: the place of the return address, from the CFA."""
+_RETURN_COLUMN = cython.declare(cython.int, 16)
+"""AMD64: that of the return address."""
 _LONGEST_WAY = cython.declare(cython.int, 1 << 12)
 """Blocks."""
-_NUMBER_OF_AMD64 = cython.declare(cython.int, 0)
-"""The register with the number of what is asked of the kernel."""
-_NUMBER_OF_AARCH64 = cython.declare(cython.int, 8)
-_NUMBER_OF_S390X = cython.declare(cython.int, 1)
 
 
 class Found(NamedTuple):
@@ -86,17 +84,19 @@ class Found(NamedTuple):
     """How each range leaves: bits of `Seen`."""
     tails: U64
     """A range, and an address to which it jumps with the stack as it was at its entry."""
+    parts: U64
+    """A range, and another from whose beginning control came into it."""
     ends: U64
     """Where the code of each range ends, without the padding behind it."""
 
 
 def found_rules(walk, ranges, unit_first, catching):
     """Walk through all units; what is `catching` is called only where exceptions go on."""
-    seen, rows, tails = np.zeros(len(ranges.start), np.uint8), Growing(4), Growing(2)
+    seen, rows, tails, parts = np.zeros(len(ranges.start), np.uint8), Growing(4), Growing(2), Growing(2)
     ends = ranges.start.copy()
     for first in range(0, len(unit_first) - 1, _AT_ONCE):  # signals are answered between the kernel's runs
-        _found_rules(walk, unit_first[first : first + _AT_ONCE + 1], catching, seen, ends, rows, tails)
-    return Found(rows.rows(), seen, tails.rows(), ends)
+        _found_rules(walk, unit_first[first : first + _AT_ONCE + 1], catching, seen, ends, rows, tails, parts)
+    return Found(rows.rows(), seen, tails.rows(), np.unique(parts.rows(), axis=0), ends)
 
 
 @takes_views
@@ -108,6 +108,7 @@ def _found_rules(
     ends: cython.ulonglong[::1],
     rows: Growing,
     tails: Growing,
+    parts: Growing,
 ):
     group: cython.Py_ssize_t
     i: cython.Py_ssize_t
@@ -119,7 +120,7 @@ def _found_rules(
             end = cython.cast(cython.Py_ssize_t, unit_first[group + 1])
             if walk.follow(first, end):
                 for i in range(end - first):
-                    _follow_range(walk, i, catching, seen, ends, rows, tails)
+                    _follow_range(walk, i, catching, seen, ends, rows, tails, parts)
             else:
                 for i in range(first, end):
                     seen[walk.unit.members[i]] |= Seen.COMPLEX
@@ -137,6 +138,7 @@ def _follow_range(
     ends: cython.ulonglong[::1],
     rows: Growing,
     tails: Growing,
+    parts: Growing,
 ) -> cython.int:
     """The rules of one range, in the order of its code."""
     number: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.unit.members[walk.unit.first + member])
@@ -144,6 +146,7 @@ def _follow_range(
     end: cython.longlong = walk.unit.base[member + 1]
     away: cython.ulonglong = walk.unit.start[number] - cython.cast(cython.ulonglong, place)
     block: cython.Py_ssize_t = -1
+    root: cython.Py_ssize_t
     expected: cython.longlong = -1
     cfa: cython.ulonglong = 0
     rest: cython.ulonglong = 0
@@ -153,6 +156,7 @@ def _follow_range(
     size: cython.int
     code_at: cython.longlong = walk.unit.pos[number] - place
     is_first: cython.bint = walk.unit.owner[place] != 0
+    asked: cython.longlong = -1
     if walk.unit.switched[member] == AWAY | LEFT:
         seen[number] |= Seen.SWITCHES
     while place < end:
@@ -171,6 +175,9 @@ def _follow_range(
             block = walk.unit.owner[place] - 1
             walk.unit.take_up(block)
             walk.go_on(walk.unit.block_place[block], place)
+            root = _root(walk, block)
+            if root != member:
+                parts.add(number, cython.cast(cython.ulonglong, walk.unit.members[walk.unit.first + root]))
         else:
             walk.read(place)
         cfa = _cfa_word(walk.state)
@@ -180,13 +187,15 @@ def _follow_range(
         if cfa != former_cfa or rest != former_rest:
             rows.add(number, away + place, cfa, rest)
             former_cfa, former_rest = cfa, rest
+        if walk.edges.one.effect == Effect.CONSTANT and walk.edges.one.first == _number_register(walk.code.machine):
+            asked = walk.edges.one.offset
         if is_first and _saves(walk.state):
             seen[number] |= Seen.SAVES
         if walk.edges.one.flow != Flow.NEXT:
             is_first = False
             if walk.edges.one.flow == Flow.CALL and _is_among(catching, walk.edges.one.target):
                 seen[number] |= Seen.CATCHES
-            _note_leaving(walk, block, seen, tails)
+            _note_leaving(walk, block, asked, seen, tails)
         expected = place + max(walk.unit.length[place], 1)
         walk.edges.step()
         place = reached = min(expected, end)
@@ -244,7 +253,7 @@ def _part(state: State, target: cython.int) -> cython.ulonglong:
     i: cython.int
     signature: cython.ulonglong
     found: cython.ulonglong = 0
-    lowest: cython.longlong = PART_BIAS
+    best: cython.longlong = 0
     register: cython.int
     stack: cython.longlong = state.values[state.sp]
     for i in range(state.slots):
@@ -253,8 +262,10 @@ def _part(state: State, target: cython.int) -> cython.ulonglong:
             offset: cython.longlong = state.keys[i] >> OFFSET_SHIFT
             if stack & KIND_MASK == Known.CFA and offset < stack >> OFFSET_SHIFT:
                 continue  # it was taken off the stack
-            if -PART_BIAS < offset < lowest:
-                lowest = offset
+            # Functions of AMD64 push registers one below the other, and those of others save them from below.
+            better: cython.bint = offset > best if state.ra == _RETURN_COLUMN else offset < best
+            if -PART_BIAS < offset < PART_BIAS and (better or not found):
+                best = offset
                 found = (signature - 1) | cython.cast(cython.ulonglong, offset + PART_BIAS)
     if found:
         return found | (cython.cast(cython.ulonglong, AT_CFA) << PART_SHIFT)
@@ -291,10 +302,21 @@ def _has(value: cython.longlong, target: cython.int) -> cython.ulonglong:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(-1, check=False)
-def _note_leaving(walk: Walk, block: cython.Py_ssize_t, seen: cython.uchar[::1], tails: Growing) -> cython.int:
-    """Note how control leaves at an instruction that does not just go on: of the range whose entry led there."""
+def _note_leaving(
+    walk: Walk, block: cython.Py_ssize_t, asked: cython.longlong, seen: cython.uchar[::1], tails: Growing
+) -> cython.int:
+    """Note how control leaves at an instruction that does not just go on: of the range whose entry led there.
+
+    `asked` is the number that the kernel would be asked for.
+    """
     flow: cython.int = walk.edges.one.flow
     jumps: cython.bint = flow == Flow.JUMP or flow == Flow.BRANCH
+    if flow == Flow.JUMP_INDIRECT:
+        # With less on the stack than a call leaves there it was entered with more.
+        stack: cython.longlong = walk.state.values[walk.state.sp]
+        if stack & KIND_MASK == Known.CFA and stack >> OFFSET_SHIFT > walk.state.highest:
+            seen[walk.unit.members[walk.unit.first + _root(walk, block)]] |= Seen.ASTRAY
+        return 0
     if flow != Flow.RETURN and flow != Flow.SYSTEM and not jumps:
         return 0
     at_entry: cython.bint = _is_as_entered(walk.state, walk.code.machine)
@@ -305,7 +327,9 @@ def _note_leaving(walk: Walk, block: cython.Py_ssize_t, seen: cython.uchar[::1],
         return 0
     number: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.unit.members[walk.unit.first + _root(walk, block)])
     if flow == Flow.SYSTEM:
-        if _may_fork(walk):
+        if walk.code.machine == S390X and walk.code.data[walk.edges.pos + 1]:
+            asked = walk.code.data[walk.edges.pos + 1]
+        if _forks(walk.code.machine, asked):
             seen[number] |= Seen.FORKS
     elif not at_entry or place >= 0:
         seen[number] |= Seen.ASTRAY
@@ -385,20 +409,21 @@ def _is_as_entered(state: State, machine: cython.int) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _may_fork(walk: Walk) -> cython.bint:
+def _number_register(machine: cython.int) -> cython.int:
+    """The register with the number of what the kernel is asked for."""
+    return 0 if machine == AMD64 else 1 if machine == S390X else 8
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _forks(machine: cython.int, asked: cython.longlong) -> cython.bint:
     """Whether the kernel is asked for a thread or process, which goes on here with another stack."""
-    asked: cython.longlong = -1
-    register: cython.int = _NUMBER_OF_AMD64 if walk.code.machine == AMD64 else _NUMBER_OF_AARCH64
-    if walk.code.machine == S390X:
-        register = _NUMBER_OF_S390X
-        asked = walk.code.data[walk.edges.pos + 1]
-    if asked <= 0 and walk.state.get(register) & KIND_MASK == Known.CONSTANT:
-        asked = walk.state.get(register) >> OFFSET_SHIFT
     if asked == 435:  # clone3, everywhere
         return True
-    if walk.code.machine == AMD64:
+    if machine == AMD64:
         return asked == 56 or asked == 57 or asked == 58  # clone, fork, vfork
-    if walk.code.machine == S390X:
+    if machine == S390X:
         return asked == 120 or asked == 2 or asked == 190
     return asked == 220
 

@@ -9,6 +9,7 @@ class Found(NamedTuple):
     rows: U64
     seen: U8
     tails: U64
+    parts: U64
     ends: U64
 
 def found_rules(walk: Walk, ranges: Ranges, unit_first: I64, catching: U64) -> Found: ...

@@ -13,7 +13,6 @@ class Scan(NamedTuple):
     calls: U64
     called: U8
     taken: U8
-    taken: Bools
     named: U64
     targets: U8
     brief: U16

@@ -113,14 +113,22 @@ class Walk:
                     if not (self.otherwise and self.is_entry[number] == UNCALLED and self.rows.suppose(place)):
                         self.state.enter()
                     if self.free and self.is_entry[number] == UNCALLED:
-                        self.unit.source = -1
-                        self.unit.trust = Trust.SOME
-                        self.unit.put_off(place)  # it is one if nothing else leads there
+                        self.begin_at_last(place)
                     else:
-                        self.unit.trust = Trust.FULL
                         self.unit.flow(place)
                     # In a table of stubs each is an entry.
                     place += self.block[number] if self.block[number] else self.unit.size[number]
+        return 0
+
+    def begin_at_last(self, place: cython.longlong) -> cython.int:
+        """A place is an entry if nothing else leads there, and code is there."""
+        at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.unit.code_at + place)
+        if self.code.filling(at, cython.cast(cython.Py_ssize_t, self.unit.code_at + self.unit.end)):
+            return 0
+        self.unit.source = -1
+        self.unit.trust = Trust.SOME
+        self.unit.put_off(place)
+        self.unit.trust = Trust.FULL
         return 0
 
     def begin_stubs(self, member: cython.Py_ssize_t) -> cython.int:
@@ -218,7 +226,8 @@ class Walk:
             self.unit.address[self.unit.member] + cython.cast(cython.ulonglong, size)
         )
         if place < 0:
-            return self.edges.leave_for(self.unit.address[self.unit.member] + cython.cast(cython.ulonglong, size))
+            self.edges.note_frame(self.unit.address[self.unit.member] + cython.cast(cython.ulonglong, size))
+            return self.edges.leave()
         self.edges.leave()
         self.unit.enter(place)
         is_other: cython.bint = self.free and self.is_entry[self.unit.number]

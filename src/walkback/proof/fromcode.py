@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
+from walkback.base.arrays import I64, U8, U32, U64, are_among
 from walkback.proof._found import Found
 from walkback.proof.functions import Starts, Stretches, function_starts
 from walkback.proof.prove import Proof, Prover
-from walkback.proof.ranges import Ranges, Units, range_at
+from walkback.proof.ranges import Ranges, range_at
 from walkback.proof.values import AT_CFA, CFA_SHIFT, KEPT, PART_BIAS, PART_SHIFT, WITH_SIGNATURE, Seen, Verdict
 from walkback.table.rule import OUTERMOST, UNCHANGED, Part, PartKind, Reason, Rule, inexpressible
 from walkback.table.settle import settled
@@ -46,9 +46,10 @@ _WRONG = np.uint8(Seen.COMPLEX | Seen.SWITCHES | Seen.FORKS | Seen.ASTRAY | Seen
 class CodeSource(TableSource):
     """The machine code of a file, where no other table describes it."""
 
-    def __init__(self, prover: Prover, stretches: Stretches) -> None:
+    def __init__(self, prover: Prover, stretches: Stretches, *, fills: bool) -> None:
+        """If it `fills` the holes of other tables, what nothing shows to be code is left out."""
         super().__init__(prover.elf, NAME, memoryview(b""), 0)
-        self._prover, self._stretches = prover, stretches
+        self._prover, self._stretches, self._fills = prover, stretches, fills
 
     @property
     def bytes(self) -> None:
@@ -58,26 +59,29 @@ class CodeSource(TableSource):
     @cached_property
     def table(self) -> UnwindTable:
         """The rules that the code shows; code that has none has a rule that says why."""
-        return table_of_code(self._prover, self._stretches)
+        return table_of_code(self._prover, self._stretches, known_only=self._fills)
 
 
-def table_of_code(prover: Prover, stretches: Stretches) -> UnwindTable:
-    """The rules of some code."""
+def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = False) -> UnwindTable:
+    """The rules of some code; if `known_only`, nothing of what may be data between functions."""
     starts = function_starts(prover, stretches)
     entries = np.union1d(starts.sure, starts.framing)
     for _ in range(_ROUNDS):
         places, sizes = stretches.cut(entries)
         bare = _table(prover, places, sizes.astype(np.uint64), np.zeros(len(places), np.uint32), [OUTERMOST])
-        ranges, units, found = prover.found(bare, starts.sure)
+        ranges, found = prover.found(bare, starts.sure)
         more = _next_starts(found, starts, entries)
         if not len(more):
             break
         entries = np.union1d(entries, more)
-    reasons = _judged(prover, ranges, units, found, starts)
+    reasons = _judged(prover, ranges, found, starts)
     chosen = np.flatnonzero(reasons == 0)
     proved = _proved(prover, _with_rules(prover, ranges, found, chosen))
     proved.range_origin = chosen[proved.range_origin]
-    others = np.flatnonzero(reasons)
+    is_other = reasons != 0
+    if known_only:
+        is_other &= (reasons != Reason.NOT_ENTERED) | are_among(ranges.start, starts.named)
+    others = np.flatnonzero(is_other)
     words, number = np.unique(reasons[others], return_inverse=True)
     rules = [OUTERMOST if word == _BEGINS else inexpressible(Reason(word)) for word in words.tolist()]
     start = ranges.start[others]
@@ -126,13 +130,14 @@ def _places(prover: Prover, address: U64) -> dict[str, np.ndarray]:
     return {"range_section": section.astype(np.int32), "range_start": address - prover.image.base[section]}
 
 
-def _judged(prover: Prover, ranges: Ranges, units: Units, found: Found, starts: Starts) -> U8:
+def _judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts) -> U8:
     """For each range the `Reason` why it is left out; 0 if it is entered as the ABI says, or is part of one that is.
 
     `_BEGINS` stands for the range where the program begins.
     """
     wrong = (found.seen & _WRONG) != 0
-    saves = are_among(ranges.start, starts.taken) & ((found.seen & Seen.SAVES) != 0)
+    is_taken = are_among(ranges.start, np.concatenate((starts.named, starts.taken)))
+    saves = is_taken & ((found.seen & Seen.SAVES) != 0)
     shown = are_among(ranges.start, starts.called) | ((found.seen & Seen.RETURNS) != 0) | saves
     source, target = found.tails[:, 0].astype(np.int64), range_at(ranges, found.tails[:, 1])
     kept = target >= 0
@@ -140,12 +145,12 @@ def _judged(prover: Prover, ranges: Ranges, units: Units, found: Found, starts: 
     source, target = source[kept], target[kept]
     while (new := shown[source] != shown[target]).any():
         shown[source[new]] = shown[target[new]] = True
-    unit = np.empty(len(ranges.start), np.int64)
-    unit[units.members] = np.repeat(np.arange(len(units.first) - 1), np.diff(units.first))
-    is_entry = ranges.is_entry != 0
-    entered = np.zeros(len(units.first) - 1, np.bool_)
-    np.logical_or.at(entered, unit, is_entry & shown & ~wrong)
-    reasons = np.where(np.where(is_entry, shown, entered[unit]), np.uint8(0), np.uint8(Reason.NOT_ENTERED))
+    part, root = found.parts.astype(np.int64).T
+    is_part = np.zeros(len(ranges.start), np.bool_)
+    is_part[part] = True
+    is_part[part[~shown[root] | wrong[root]]] = False
+    entered = np.where(ranges.is_entry != 0, shown, is_part)
+    reasons = np.where(entered, np.uint8(0), np.uint8(Reason.NOT_ENTERED))
     for bit, reason in reversed(_REASONS):
         reasons[(found.seen & bit) != 0] = reason
     if not prover.elf.is_relocatable:  # nobody calls the entry of a program

@@ -1,4 +1,4 @@
-"""Where functions begin in code that no table describes: by symbols, by calls, and behind padding where a pointer leads.
+"""Where functions begin in code without a table: by symbols, by calls, and behind padding where a pointer leads.
 
 What is found is a table of ranges without rules; whether each is a function that is entered as the ABI says is for the
 code itself to show.
@@ -76,9 +76,7 @@ def undescribed_code(prover: Prover, start: U64, size: U64) -> Stretches:
     elf, image = prover.elf, prover.image
     code = image.executable != 0
     found = Stretches(image.start[code], image.end[code])
-    stubs = [
-        number for number, name in enumerate(elf.section_names()) if name.startswith(_LINKAGE)
-    ]
+    stubs = [number for number, name in enumerate(elf.section_names()) if name.startswith(_LINKAGE)]
     sections = elf.sections[stubs]
     at = image.addresses(sections["addr"].astype(np.uint64), np.array(stubs, np.int32))
     left = found.without(
@@ -96,12 +94,14 @@ class Starts:
     """By a symbol, by a call, or by a pointer to code behind padding; and the entry of the program."""
     called: U64
     """Those that are called."""
+    named: U64
+    """Those that have the symbol of a function."""
     taken: U64
-    """Those that have the symbol of a function, or whose address the code takes."""
+    """Those whose address the code takes."""
     others: U64
-    """Places behind code that does not go on, of which nothing else is known, rising."""
+    """Places behind code that does not go on, rising."""
     framing: U64
-    """Those of them that make a frame."""
+    """Those of the others that make a frame."""
 
 
 def function_starts(prover: Prover, stretches: Stretches) -> Starts:
@@ -122,11 +122,13 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     pointed = taken.copy()
     if not elf.is_relocatable:
         pointed |= are_among(behind, pointers(elf, behind))
-    after = behind[behind > np.uint64(elf.entry)][: not elf.is_relocatable]  # what the program begins with is no part of a function
+    # What the program begins with is no part of a function.
+    after = behind[behind > np.uint64(elf.entry)][: not elf.is_relocatable]
     return Starts(
         sure=np.unique(np.concatenate((starts, called, behind[pointed], after))),
         called=called,
-        taken=np.concatenate((named, behind[taken])),
+        named=named,
+        taken=behind[taken],
         others=behind,
         framing=behind[found[:, 1] != 0],
     )
@@ -138,8 +140,7 @@ def _called_from_outside(prover: Prover, code: Code, pieces: Pieces) -> U64:
     if elf.is_relocatable:
         return np.zeros(0, np.uint64)
     begins = np.flatnonzero(pieces.start == np.uint64(elf.entry))
-    entry = Pieces(*(column[begins] for column in pieces))
-    entry.size[:] = np.minimum(entry.size, _ENTRY)
+    entry = Pieces(pieces.start[begins], np.minimum(pieces.size[begins], _ENTRY), pieces.pos[begins])
     found = [_addresses(prover.image, scan(code, prover.image, entry, prover.machine.sp).taken)]
     words = loaded_addresses(elf)
     for number in np.flatnonzero(np.isin(elf.sections["type"], _ARRAYS)).tolist():

@@ -270,7 +270,7 @@ class Prover:
         reasons[:, Why.OVERLAP] += hidden
         return Proof(table.machine, ranges, verdicts, reasons, runs, self.image.data, units, sets, walk, absent)
 
-    def found(self, table: UnwindTable, sure: U64) -> tuple[Ranges, Units, Found]:
+    def found(self, table: UnwindTable, sure: U64) -> tuple[Ranges, Found]:
         """What the code of ranges without rules shows.
 
         Those at addresses that are `sure` are entered as the ABI says, if nothing denies it; others only if nothing
@@ -288,7 +288,7 @@ class Prover:
             found = found_rules(walk, ranges, units.first, self.catching)
             parts = parts_among(self.elf, ranges, walk.led_to()) & (ranges.is_entry != 0)
             if not parts.any():
-                return ranges, units, found
+                return ranges, found
             ranges.is_entry[parts] = 0
 
     def _look_at(self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str]) -> tuple[KnownCode, U64]:

@@ -25,10 +25,10 @@ from walkback.elf.golang import FUNCTIONS
 from walkback.gopclntab.files import GoSource, go_source
 from walkback.orc.files import OrcSource, orc_source
 from walkback.orc.layout import ENTRIES
-from walkback.symbols import SymbolIndex
 from walkback.proof.fromcode import CodeSource
 from walkback.proof.functions import undescribed_code
 from walkback.proof.prove import Prover
+from walkback.symbols import SymbolIndex
 from walkback.table.rule import UNCHANGED, PartKind, RuleArray
 from walkback.table.settle import settled
 from walkback.table.source import TableSource
@@ -209,7 +209,7 @@ def _code(elf: ElfFile, sources: Sequence[TableSource], *, is_wanted: bool) -> l
     none = [np.zeros(0, np.uint64)]
     size = [table.range_size for table in described]
     left = undescribed_code(prover, np.concatenate(none + start), np.concatenate(none + size))
-    return [CodeSource(prover, left)] if is_wanted or left.size >= _WORTHWHILE else []
+    return [CodeSource(prover, left, fills=bool(sources))] if is_wanted or left.size >= _WORTHWHILE else []
 
 
 def _nothing(tables: Tables, section: str | None) -> str:
