@@ -12,7 +12,7 @@ def expand(data: cython.const[cython.uchar][::1], most: cython.Py_ssize_t) -> by
     held = bytearray(most)
     out: cython.uchar[::1] = held
     at: cython.Py_ssize_t = 0
-    end: cython.Py_ssize_t = data.shape[0]
+    end: cython.Py_ssize_t = len(data)
     size: cython.Py_ssize_t = 0
     lengths: cython.int
     length: cython.Py_ssize_t
@@ -20,7 +20,7 @@ def expand(data: cython.const[cython.uchar][::1], most: cython.Py_ssize_t) -> by
     number: cython.Py_ssize_t
     while at < end:
         lengths = data[at]
-        length, at = _length(data, at + 1, lengths >> 4)
+        length, at = _length(data, at + 1, end, lengths >> 4)
         if at < 0 or length > end - at or length > most - size:
             return None
         for number in range(length):
@@ -32,7 +32,7 @@ def expand(data: cython.const[cython.uchar][::1], most: cython.Py_ssize_t) -> by
         if end - at < 2:
             return None
         back = data[at] | data[at + 1] << 8
-        length, at = _length(data, at + 2, lengths & 15)
+        length, at = _length(data, at + 2, end, lengths & 15)
         length += 4
         if at < 0 or not 0 < back <= size or length > most - size:
             return None
@@ -46,14 +46,14 @@ def expand(data: cython.const[cython.uchar][::1], most: cython.Py_ssize_t) -> by
 @cython.nogil
 @cython.exceptval(check=False)
 def _length(
-    data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, length: cython.Py_ssize_t
+    data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, end: cython.Py_ssize_t, length: cython.Py_ssize_t
 ) -> tuple[cython.Py_ssize_t, cython.Py_ssize_t]:
     """A length that begins with half a byte, and the place behind it, -1 if it is cut off."""
     byte: cython.int = 255
     if length < 15:
         return (length, at)
     while byte == 255:
-        if at >= data.shape[0]:
+        if at >= end:
             return (0, -1)
         byte = data[at]
         at += 1
