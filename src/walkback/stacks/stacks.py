@@ -59,6 +59,8 @@ class How(IntEnum):
     """The recording has it."""
     GO = 9
     """By the table of functions of a Go program."""
+    CODE = 10
+    """By rules that were made from the code of that file, which its tables do not describe."""
 
 
 HOW_WORDS = {one: one.name.lower().replace("_", "-") for one in How}

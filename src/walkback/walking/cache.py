@@ -22,12 +22,14 @@ from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.elf import ElfFile, debug_file, in_pieces, read_file
 from walkback.elf import layout as elf_layout
 from walkback.elf.golang import FUNCTIONS
-from walkback.walking.moduletable import ModuleTable, Only, module_table, no_table
+from walkback.walking.moduletable import ModuleTable, Only, code_size, module_table, no_table
 
-_FORMAT = 7
+_FORMAT = 8
 _MAGIC = b"walkback table\n"
 _SMALL = 1 << 20
 """Bytes of tables that are made as soon as looked up."""
+_LITTLE = 32
+"""How many times as much code as tables a file has whose table may be made from its code."""
 _LARGEST_TABLES = 1 << 30
 """Bytes; the largest programs have a fifth of it."""
 _LARGEST_WHOLE = 1 << 28
@@ -122,12 +124,21 @@ def _held(folder: Path) -> Iterator[int]:
 
 
 def _tables_size(elf: ElfFile) -> int:
-    """Bytes of the tables; a file without section headers counts as large."""
+    """Bytes of the tables; a file without section headers counts as large, and so does one with much more code."""
     with contextlib.suppress(WalkbackError):
         if len(elf.sections):
-            found = [index for name in _SECTIONS for index in elf.sections_named(name)]
-            return sum(int(elf.sections["size"][index]) for index in found)
+            size = _sections_size(elf)
+            return max(size, _SMALL) if _has_little(elf) else size
     return _SMALL
+
+
+def _sections_size(elf: ElfFile) -> int:
+    return sum(int(elf.sections["size"][index]) for name in _SECTIONS for index in elf.sections_named(name))
+
+
+def _has_little(elf: ElfFile) -> bool:
+    """Whether the tables are so small that they can hardly describe half of the code, so its rules are made from it."""
+    return _sections_size(elf) * _LITTLE < code_size(elf)
 
 
 def _digest(elf: ElfFile, machine: Machine, only: Only | None) -> str | None:
@@ -150,7 +161,7 @@ def _digest(elf: ElfFile, machine: Machine, only: Only | None) -> str | None:
 
 def _identity(elf: ElfFile) -> Iterator[bytes | memoryview]:
     """What the table of a file is made from, or distinguishes it from all others."""
-    if not len(elf.sections) or not elf.build_id:
+    if not len(elf.sections) or not elf.build_id or _has_little(elf):
         if len(elf.data) > _LARGEST_WHOLE:
             raise UnreadableError("the file is too large to be known by its contents", file=elf.name)
         yield from in_pieces(elf.data)

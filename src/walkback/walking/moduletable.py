@@ -1,8 +1,9 @@
 """All that a walk needs of one file, as a handful of arrays.
 
 For each address `.sframe` goes before `.eh_frame`, that before `.debug_frame` of the file or of its separate debug
-file, and that before the table of functions of a Go program. `only` takes one kind alone: `sframe`, which for a file
-without it is derived from its call frame information, or `cfi`.
+file, and that before the table of functions of a Go program. Where these describe less than half of the code of a small
+file the rest is made from the code itself. `only` takes one kind alone: `sframe`, which for a file without it is
+derived from its call frame information, or `cfi`.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ from walkback.walking.steps import (
 Only = Literal["sframe", "cfi", "fp"]
 
 _MOST_TRAMPOLINES = 4096
+_MOST_CODE = 1 << 20
+"""Bytes whose rules are made while a walk waits for them, in less than a second."""
+_LARGEST_FILE = 1 << 26
 _PIECE = 4 << 20
 _LINKAGE = (".plt", ".plt.sec", ".plt.got", ".iplt")
 _BARE = (".init", ".fini")
@@ -128,6 +132,7 @@ def module_table(elf: ElfFile, machine: Machine, only: Only | None = None) -> Mo
     if only is None:
         if go is not None:
             parts.append(_of_table(go, How.GO))
+        parts += _code(elf, machine, parts, troubles)
         parts += _linkage(elf, machine)
     return _table(parts, _trampolines(elf, machine, troubles), declared, troubles)
 
@@ -269,6 +274,28 @@ def _of_frames(source: FrameSource, elf: ElfFile) -> _Part:
     marked = bool(spans.range_signal.any())
     points = points_of(spans, signal_steps=len(steps) if marked else 0)
     return _Part(points, with_signals(steps) if marked else steps)
+
+
+def _code(elf: ElfFile, machine: Machine, parts: Sequence[_Part], troubles: list[str]) -> list[_Part]:
+    """What its code shows, if the tables describe little of it."""
+    code = code_size(elf)
+    points = merged([part.points for part in parts], [len(part.steps) for part in parts])
+    known = np.flatnonzero(points.step[:-1] != NO_STEP)
+    start, size = points.start[known], np.diff(points.start)[known]
+    if not code // 2 > int(size.sum()) or code > _MOST_CODE or len(elf.data) > _LARGEST_FILE:
+        return []
+    from walkback.walking.codetables import code_table  # few files need it
+
+    table = code_table(elf, machine, start, size, troubles)
+    return [_of_table(table, How.CODE)] if table is not None else []
+
+
+def code_size(elf: ElfFile) -> int:
+    """Bytes of code in a linked file."""
+    with contextlib.suppress(WalkbackError):
+        loads = (elf.segments["type"] == elf_layout.PT_LOAD) & (elf.segments["flags"] & elf_layout.PF_X != 0)
+        return sum(elf.segments["filesz"][loads].tolist())
+    return 0
 
 
 def _linkage(elf: ElfFile, machine: Machine) -> list[_Part]:
