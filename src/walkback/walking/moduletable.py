@@ -44,6 +44,8 @@ from walkback.walking.steps import (
 Only = Literal["sframe", "cfi", "fp"]
 
 _MOST_TRAMPOLINES = 4096
+_LEAST_CODE = 256
+"""Bytes; the C runtime alone has fewer."""
 _MOST_CODE = 1 << 20
 """Bytes whose rules are made while a walk waits for them, in less than a second."""
 _LARGEST_FILE = 1 << 26
@@ -282,7 +284,8 @@ def _code(elf: ElfFile, machine: Machine, parts: Sequence[_Part], troubles: list
     points = merged([part.points for part in parts], [len(part.steps) for part in parts])
     known = np.flatnonzero(points.step[:-1] != NO_STEP)
     start, size = points.start[known], np.diff(points.start)[known]
-    if not code // 2 > int(size.sum()) or code > _MOST_CODE or len(elf.data) > _LARGEST_FILE:
+    left = code - int(size.sum())
+    if 2 * left <= code or not _LEAST_CODE <= left <= _MOST_CODE or len(elf.data) > _LARGEST_FILE:
         return []
     from walkback.walking.codetables import code_table  # few files need it
 
