@@ -15,11 +15,10 @@ from walkback.sframe.checking import CODES, Finding, Report, Severity
 from walkback.sframe.files import from_bytes
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "findings.md"
-CONSUMERS = ("linux", "glibc", "gnu-ld")
 
 
 def report(content: Content, folder: Path, *, code: str = "") -> Report:
-    consumer = next((name for name in CONSUMERS if code.startswith(f"{name}-")), None)
+    consumer = consumers.consumer_of(code)
     if isinstance(content, bytes):
         return check_source(from_bytes(content, address=SFRAME), consumer=consumer)
     (told,) = check(written(folder, content), consumer=consumer)

@@ -131,7 +131,7 @@ def test_without_a_consumer_nobody_refuses(tmp_path: Path) -> None:
     assert refusals(of_file(tmp_path, linked(small(1).bytes()))) == []
 
 
-@pytest.mark.parametrize("consumer", ["linux", "glibc", "gnu-ld"])
+@pytest.mark.parametrize("consumer", ["linux", "linux-kernel", "glibc", "gnu-ld"])
 def test_a_consumer_that_refuses_says_all_the_reasons(consumer: str, tmp_path: Path) -> None:
     content = linked(small(1, flags=0).bytes(), segment=False)
     told = refusals(of_file(tmp_path, content, consumer=consumer))
@@ -160,12 +160,12 @@ def test_what_is_ignored_still_decides_whether_a_consumer_loads_the_section() ->
     assert [finding.message for finding in report.findings if finding.code == "linux-rows"] == ["see row-word-size"]
 
 
-@pytest.mark.parametrize("consumer", ["linux", "glibc"])
+@pytest.mark.parametrize("consumer", ["linux", "linux-kernel", "glibc"])
 def test_nobody_loads_an_empty_section(consumer: str, tmp_path: Path) -> None:
     assert refusals(of_file(tmp_path, linked(b"", segment=False), consumer=consumer)) != []
 
 
-@pytest.mark.parametrize("consumer", ["linux", "glibc", "gnu-ld"])
+@pytest.mark.parametrize("consumer", ["linux", "linux-kernel", "glibc", "gnu-ld"])
 def test_nobody_loads_what_has_no_header(consumer: str, tmp_path: Path) -> None:
     assert refusals(of_file(tmp_path, linked(b"\xe2\xde\x09" + bytes(40)), consumer=consumer)) != []
 

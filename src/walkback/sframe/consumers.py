@@ -1,7 +1,8 @@
 """What each program that reads SFrame wants of it: one place for all that writes or checks a section for one.
 
-Read were: the GNU C Library 2.43 (`sysdeps/generic/sframe*.c`), and Linux's reader for user space
-(`kernel/unwind/sframe.c`, `kernel/unwind/user.c`) in the newest published revision; docs/consumers.md says which.
+Read were: the GNU C Library 2.43 (`sysdeps/generic/sframe*.c`), and Linux's readers for user space and for the arm64
+kernel (`kernel/unwind/sframe.c`, `kernel/unwind/user.c`, `arch/arm64/kernel/stacktrace.c`) in the newest published
+revisions; docs/consumers.md says which.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ class Consumer:
     flags: int
     """Those that it demands."""
     walks: bool
-    """Whether it walks stacks with the section of a loaded file. It looks return addresses up as they are."""
+    """Whether it walks stacks."""
+    looks_up_returns: bool = True
+    """Whether it looks return addresses up, as they are; else only where a thread was interrupted."""
     reads_outermost: bool = True
     """Whether it knows a row without words. Otherwise such a row is an error, and no row can be the end of a stack."""
     finds_signals: bool = False
@@ -75,6 +78,16 @@ GLIBC = Consumer(
     reads_outermost=False,
     finds_signals=True,
 )
+LINUX_KERNEL = Consumer(
+    name="linux-kernel",
+    title="the arm64 kernel",
+    version=3,
+    machines=(AARCH64,),
+    flags=layout.F_FDE_SORTED | layout.F_FDE_FUNC_START_PCREL,
+    walks=True,
+    looks_up_returns=False,
+    reads_outermost=False,
+)
 GNU_LD = Consumer(
     name="gnu-ld",
     title="GNU ld",
@@ -83,12 +96,14 @@ GNU_LD = Consumer(
     flags=layout.F_FDE_FUNC_START_PCREL,
     walks=False,
 )
-CONSUMERS = {one.name: one for one in (LINUX, GLIBC, GNU_LD)}
-WALKERS = {one.name: one for one in CONSUMERS.values() if one.walks}
+CONSUMERS = {one.name: one for one in (LINUX, LINUX_KERNEL, GLIBC, GNU_LD)}
+WALKERS = {one.name: one for one in (LINUX, GLIBC)}
 """Those that a finished file is made for."""
+TARGETS = {**WALKERS, GNU_LD.name: GNU_LD}
+"""Those that tables are made for. The arm64 kernel reads what its own linker wrote."""
 
 
-def consumer_named(name: str, among: dict[str, Consumer] = CONSUMERS) -> Consumer:
+def consumer_named(name: str, among: dict[str, Consumer] = TARGETS) -> Consumer:
     """The consumer of this name."""
     if name not in among:
         raise ArgumentError(f"there is no consumer {name!r}; known: {', '.join(among)}")

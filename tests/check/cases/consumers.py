@@ -9,9 +9,14 @@ from check.cases.making import Case, Cases, fine, in_file, one
 from elfbuilder import ElfBuilder
 from sframebuilder import AARCH64, PCREL, SFrameBuilder, row
 from sframefiles import SIZE, TEXT, linked, placing, relocatable, small, unplaced
-from walkback.sframe.checking import CODES
+from walkback.sframe.checking import CODES, CONSUMERS
 
 case = Cases()
+
+
+def consumer_of(code: str) -> str | None:
+    """The consumer whose rule this is."""
+    return max((name for name in CONSUMERS if code.startswith(f"{name}-")), key=len, default=None)
 
 
 # What Linux wants
@@ -102,6 +107,49 @@ def described(version: int, program: bytes = SAYING, code: bytes = b"") -> ElfBu
     return elf
 
 
+def arm(content: SFrameBuilder) -> ElfBuilder:
+    """The same in a file of AArch64."""
+    return linked(content.bytes(), machine=183)
+
+
+def rows_of_arm(rows: list[Any], **options: Any) -> Any:
+    """Of a function of AArch64."""
+    return one(rows, abi=AARCH64, **options)
+
+
+case("linux-kernel-unreadable", lambda: Case(linked(without_version())))
+case("linux-kernel-version", lambda: Case(arm(small(2, abi=AARCH64)), 2))
+case("linux-kernel-flags", lambda: Case(arm(small(abi=AARCH64, flags=PCREL)), 3))
+case("linux-kernel-auxiliary", lambda: Case(arm(small(abi=AARCH64, auxiliary=b"four")), 7))
+case("linux-kernel-empty", lambda: Case(arm(SFrameBuilder(3, abi=AARCH64)), 8))
+case("linux-kernel-machine", lambda: Case(linked(small().bytes()), 4))
+case("linux-kernel-layout", lambda: Case(arm(small(abi=AARCH64, rows_first=True)), 0x18))
+case("linux-kernel-rows", lambda: Case(arm(rows_of_arm([row(0, 1, [8]), row(1, 1, [16, -16, -24, -32])]))))
+case("linux-kernel-flex", lambda: Case(arm(rows_of_arm([row(0, 0, [2, 16])], flex=True))))
+case("linux-kernel-outermost", lambda: Case(arm(rows_of_arm([row(0, 1, [16]), row(4, 1)])), 0x1C, 0))
+case("linux-kernel-no-row", lambda: Case(arm(rows_of_arm([row(4, 1, [16])])), 0x1C, 0))
+case("linux-kernel-register", lambda: Case(arm(rows_of_arm([row(0, 0, [10 << 3 | 1, 16])], flex=True)), 0x1C, 0))
+case("linux-kernel-register", lambda: Case(arm(rows_of_arm([row(0, 0, [29 << 3 | 3, -8])], flex=True)), 0x1C, 0))
+case("linux-kernel-register", lambda: fine(arm(rows_of_arm([row(0, 0, [31 << 3 | 1, 16])], flex=True))))
+
+
+@case.of("linux-kernel-order")
+def _() -> Case:
+    builder = small(abi=AARCH64)
+    builder.functions.reverse()
+    return Case(arm(builder))
+
+
+@case.of("linux-kernel-uncovered")
+def _() -> Case:
+    elf = arm(small(abi=AARCH64))
+    frames = CfiBuilder(address=0x3000)
+    frames.fde(frames.cie(cfa("def_cfa 31 0")), TEXT + 3 * SIZE, SIZE)
+    elf.section(".eh_frame", frames.bytes(), flags=2, addr=0x3000)
+    elf.segment(1, ".eh_frame", vaddr=0x3000)
+    return Case(elf)
+
+
 case("glibc-outermost", lambda: in_file(one([row(0, 1, [8]), row(4, 1)], version=2), "fde0.start", 0))
 case("glibc-no-row", lambda: in_file(one([row(4, 1, [8])], version=2), "fde0.start", 0))
 case("linux-no-row", lambda: in_file(one([row(4, 1, [8])]), "fde0.start", 0))
@@ -137,9 +185,10 @@ case(
 
 for consumer, accepted in {
     "linux": lambda: fine(linked(small().bytes())),
+    "linux-kernel": lambda: fine(arm(small(abi=AARCH64))),
     "glibc": lambda: fine(linked(small(2).bytes())),
     "gnu-ld": lambda: fine(relocatable(small(), placing(3))),
 }.items():
     for code in CODES:
-        if code.startswith(f"{consumer}-"):
+        if consumer_of(code) == consumer:
             case(code, accepted)

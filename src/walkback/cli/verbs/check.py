@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--for",
     "consumer",
-    type=click.Choice(["linux", "glibc", "gnu-ld"]),
+    type=click.Choice(["linux", "linux-kernel", "glibc", "gnu-ld"]),
     help="Report whether this consumer would load the section, and where its walk would stop.",
 )
 @click.option(

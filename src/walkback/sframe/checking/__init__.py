@@ -97,7 +97,7 @@ def check_section(
     if unknown := set(ignored) - CODES.keys():
         raise ArgumentError(f"there is no rule {', '.join(sorted(unknown))}")
     if consumer is not None:
-        consumer_named(consumer)
+        consumer_named(consumer, CONSUMERS)
     found, notes = (Findings(listed, frozenset(ignored)) for _ in range(2))
     witness = witnesses(source.elf) if witnesses is not None and source.elf is not None else None
     pieces: list[SFrameSection] = []

@@ -129,6 +129,16 @@ words.
 linux-flex: Linux requires a register as the base of a flex row's CFA, and no unused bits in a control word.
 linux-code: Linux drops a section with a function outside the one text range it is registered for.
 linux-segment: The section must be loaded and PT_GNU_SFRAME must point to it.
+linux-kernel-unreadable: The arm64 kernel refuses a header that it cannot read.
+linux-kernel-version: The arm64 kernel reads version 3.
+linux-kernel-flags: The arm64 kernel requires SORTED and PCREL.
+linux-kernel-auxiliary: The arm64 kernel refuses an auxiliary header.
+linux-kernel-empty: The arm64 kernel refuses a section without functions or without rows.
+linux-kernel-machine: Only the kernel of little-endian AArch64 reads its own SFrame.
+linux-kernel-order: The arm64 kernel uses binary search on the index.
+linux-kernel-layout: The arm64 kernel requires the index before the rows, and both inside the section.
+linux-kernel-rows: The arm64 kernel gives up on a function whose rows it cannot read.
+linux-kernel-flex: The arm64 kernel gives up on a flex row whose CFA has no register as base, or with unused bits set.
 glibc-unreadable: The C library refuses a header that it cannot read.
 glibc-version: The C library (2.42 and later) reads version 2.
 glibc-sorted: The C library uses binary search on the index and requires SORTED.
@@ -154,6 +164,10 @@ glibc-call-end: The C library looks up return addresses unchanged, and finds wha
 glibc-uncovered: The C library falls back, for the whole stack, where it finds no function.
 glibc-register: The C library follows only return addresses that are saved.
 glibc-signed: The C library does not strip the signature from a return address.
+linux-kernel-outermost: The arm64 kernel treats an outermost frame as an error; its stacks end at a record of their own.
+linux-kernel-no-row: The arm64 kernel calls a stack unreliable where a function has no row for an address.
+linux-kernel-register: The arm64 kernel follows only rules by SP and FP, and registers that are saved at the CFA.
+linux-kernel-uncovered: The arm64 kernel calls a stack unreliable where it finds no function.
 linux-no-row: Linux drops the whole section when a walk reaches an address for which its function has no row.
 linux-innermost: Linux knows registers other than SP and FP in the innermost frame only.
 linux-call-end: Linux looks up return addresses unchanged, and finds whatever follows the call.

@@ -14,7 +14,7 @@ from walkback.sframe import layout
 from walkback.sframe.checking.findings import Findings
 from walkback.sframe.checking.walks import check_walk
 from walkback.sframe.checking.witness import Witness
-from walkback.sframe.consumers import CONSUMERS, GLIBC, GNU_LD, LINUX
+from walkback.sframe.consumers import CONSUMERS, GLIBC, GNU_LD, LINUX, LINUX_KERNEL, Consumer
 from walkback.sframe.files import SFrameSection, Source
 from walkback.sframe.rules import flex_pairs
 from walkback.sframe.section import Section
@@ -34,31 +34,46 @@ _UNREADABLE: Final = {
 def check_linux(source: Source, piece: SFrameSection, found: Findings) -> None:
     """Linux, `kernel/unwind/sframe.c` as posted in 2026, with CONFIG_SFRAME_VALIDATION."""
     section = piece.section
-    if section.version != LINUX.version:
-        found.add("linux-version", f"this is version {section.version}", offset=2)
-    if section.flags & LINUX.flags != LINUX.flags:
-        found.add("linux-flags", f"the flags are {section.flags:#x}, without {LINUX.flags:#x}", offset=3)
-    if section.auxiliary:
-        found.add("linux-auxiliary", f"an auxiliary header of {len(section.auxiliary)} bytes", offset=7)
-    if not section.num_fdes or not section.num_fres:
-        found.add("linux-empty", f"{section.num_fdes} functions, {section.num_fres} rows", offset=8)
+    _read_by_linux(LINUX, piece, found)
     if section.abi_arch == layout.ABI_AARCH64_ENDIAN_BIG or section.machine is None:
         found.add("linux-machine", f"ABI {section.abi_arch}", offset=4)
-    if section.fre_start < section.fde_end:
-        found.add("linux-layout", "the rows do not come after the index", offset=0x18)
     _rising(section, found)
-    _follow(found, "linux-rows", {*_UNREADABLE, "row-order", "row-at-end", "function-block"})
-    _follow(found, "linux-flex", {"flex-cfa", "function-type"})
-    if section.version == 3 and any(
-        (pair.control & layout.FLEX_UNUSED).any() for pair in flex_pairs(section.shapes)[0]
-    ):
-        found.add("linux-flex", "a control word has unused bits set")
     _follow(found, "linux-code", {"function-outside-code"})
     if source.elf is not None and not source.elf.is_relocatable:
         texts = _executable_segments(source.elf)
         if texts > 1:
             found.add("linux-code", f"the file has {texts} executable segments, and Linux registers only one")
     _segment(source, found, "linux-segment")
+
+
+def check_linux_kernel(_: Source, piece: SFrameSection, found: Findings) -> None:
+    """The arm64 kernel, with the same reader, as posted in 2026."""
+    section = piece.section
+    _read_by_linux(LINUX_KERNEL, piece, found)
+    if section.abi_arch != layout.ABI_AARCH64_ENDIAN_LITTLE:
+        found.add("linux-kernel-machine", f"ABI {section.abi_arch}", offset=4)
+    _follow(found, "linux-kernel-order", {"function-order"})
+
+
+def _read_by_linux(consumer: Consumer, piece: SFrameSection, found: Findings) -> None:
+    """What Linux wants wherever it reads a section."""
+    section, name = piece.section, consumer.name
+    if section.version != consumer.version:
+        found.add(f"{name}-version", f"this is version {section.version}", offset=2)
+    if section.flags & consumer.flags != consumer.flags:
+        found.add(f"{name}-flags", f"the flags are {section.flags:#x}, without {consumer.flags:#x}", offset=3)
+    if section.auxiliary:
+        found.add(f"{name}-auxiliary", f"an auxiliary header of {len(section.auxiliary)} bytes", offset=7)
+    if not section.num_fdes or not section.num_fres:
+        found.add(f"{name}-empty", f"{section.num_fdes} functions, {section.num_fres} rows", offset=8)
+    if section.fre_start < section.fde_end:
+        found.add(f"{name}-layout", "the rows do not come after the index", offset=0x18)
+    _follow(found, f"{name}-rows", {*_UNREADABLE, "row-order", "row-at-end", "function-block"})
+    _follow(found, f"{name}-flex", {"flex-cfa", "function-type"})
+    if section.version == 3 and any(
+        (pair.control & layout.FLEX_UNUSED).any() for pair in flex_pairs(section.shapes)[0]
+    ):
+        found.add(f"{name}-flex", "a control word has unused bits set")
 
 
 def check_glibc(source: Source, piece: SFrameSection, found: Findings) -> None:
@@ -114,14 +129,15 @@ def check_consumer(
             check_walk(wanted, source, piece, witness, found)
     elif len(source.data):
         found.add(f"{consumer}-unreadable", "the header cannot be read")
-    elif consumer == "linux":
-        found.add("linux-empty", "the section is empty")
+    elif consumer in {LINUX.name, LINUX_KERNEL.name}:
+        found.add(f"{consumer}-empty", "the section is empty")
     elif consumer == "glibc":
         _segment(source, found, "glibc-segment")
 
 
 _CHECKS: dict[str, Callable[[Source, SFrameSection, Findings], None]] = {
     "linux": check_linux,
+    "linux-kernel": check_linux_kernel,
     "glibc": check_glibc,
     "gnu-ld": check_gnu_ld,
 }

@@ -38,7 +38,8 @@ def check_walk(
     if elf is None or elf.is_relocatable:
         return
     walk.signals(elf)
-    walk.call_ends(elf)
+    if consumer.looks_up_returns:
+        walk.call_ends(elf)
     if witness is not None:
         walk.uncovered(elf, witness.table)
 
@@ -92,6 +93,13 @@ class _Walk:
                 "innermost",
                 table.rows_where(by_register) > 0,
                 lambda _: "a rule by a register, which Linux follows in the innermost frame only: the walk ends here",
+            )
+        elif self.consumer.name == "linux-kernel":
+            by_memory = rules["cfa"]["kind"] == PartKind.AT_REGISTER
+            self.report(
+                "register",
+                table.rows_where(by_register | by_memory) > 0,
+                lambda _: "a rule by another register than SP and FP, or by memory: the walk goes on by frame records",
             )
         elif table.machine is AARCH64:
             kept = (rules["ra"]["kind"] == PartKind.UNCHANGED) & (rules["cfa"]["kind"] != PartKind.UNDEFINED)
