@@ -23,7 +23,9 @@ class LoadedAddresses(NamedTuple):
 
     def write(self, data: npt.NDArray[np.uint8], address: int, byteorder: str) -> None:
         """Write them into bytes that are loaded at an address."""
-        inside = (self.place >= np.uint64(address)) & (self.place - np.uint64(address) + np.uint64(8) <= len(data))
+        last = len(data) - 8
+        inside = (self.place >= np.uint64(address)) & (self.place - np.uint64(address) <= np.uint64(max(last, 0)))
+        inside &= last >= 0
         place = (self.place[inside] - np.uint64(address)).astype(np.int64)
         values = self.value[inside].astype(f"{'<' if byteorder == 'little' else '>'}u8").view(np.uint8).reshape(-1, 8)
         for i in range(8):

@@ -71,6 +71,12 @@ _RETURN = cython.declare(cython.longlong, -8)
 """AMD64: the place of the return address, from the CFA."""
 _RETURN_COLUMN = cython.declare(cython.int, 16)
 """AMD64: that of the return address."""
+_ONE = cython.declare(cython.ulonglong, 1)
+_UNKNOWN = cython.declare(cython.longlong, -1)
+"""What the kernel is asked for, where no constant says so."""
+_MOVE_BYTE = cython.declare(cython.int, 0xB0)
+_PUSH_BYTE = cython.declare(cython.int, 0x6A)
+"""AMD64: `mov` to %al and `push`, each of the byte that follows."""
 _LONGEST_WAY = cython.declare(cython.int, 1 << 12)
 """Blocks."""
 
@@ -156,7 +162,9 @@ def _follow_range(
     size: cython.int
     code_at: cython.longlong = walk.unit.pos[number] - place
     is_first: cython.bint = walk.unit.owner[place] != 0
-    asked: cython.longlong = -1
+    asked: cython.longlong = _UNKNOWN
+    may_fork: cython.bint = False
+    asks: cython.ulonglong = _ONE << _number_register(walk.code.machine)
     if walk.unit.switched[member] == AWAY | LEFT:
         seen[number] |= Seen.SWITCHES
     while place < end:
@@ -187,15 +195,19 @@ def _follow_range(
         if cfa != former_cfa or rest != former_rest:
             rows.add(number, away + place, cfa, rest)
             former_cfa, former_rest = cfa, rest
-        if walk.edges.one.effect == Effect.CONSTANT and walk.edges.one.first == _number_register(walk.code.machine):
-            asked = walk.edges.one.offset
+        may_fork = may_fork or _loads_fork(walk)
+        if walk.edges.one.effect == Effect.CONSTANT and walk.edges.one.changes() == asks:
+            if not _forks(walk.code.machine, asked) or asked == _UNKNOWN:
+                asked = walk.edges.one.offset  # else the other way may be the one that leads here
+        elif (walk.edges.one.changes() | walk.edges.one.clobbers) & asks:
+            asked = _UNKNOWN
         if is_first and _saves(walk.state):
             seen[number] |= Seen.SAVES
         if walk.edges.one.flow != Flow.NEXT:
             is_first = False
             if walk.edges.one.flow == Flow.CALL and _is_among(catching, walk.edges.one.target):
                 seen[number] |= Seen.CATCHES
-            _note_leaving(walk, block, asked, seen, tails)
+            _note_leaving(walk, block, asked if may_fork else 0, seen, tails)
         expected = place + max(walk.unit.length[place], 1)
         walk.edges.step()
         place = reached = min(expected, end)
@@ -417,9 +429,23 @@ def _number_register(machine: cython.int) -> cython.int:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _loads_fork(walk: Walk) -> cython.bint:
+    """Whether an instruction loads a number that may ask for a thread: into any register, or a byte of one."""
+    byte: cython.int
+    if walk.edges.one.effect == Effect.CONSTANT:
+        return _forks(walk.code.machine, walk.edges.one.offset)
+    if walk.code.machine != AMD64 or walk.edges.one.length != 2:
+        return False
+    byte = walk.code.data[walk.edges.pos]
+    return (byte == _MOVE_BYTE or byte == _PUSH_BYTE) and _forks(AMD64, walk.code.data[walk.edges.pos + 1])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _forks(machine: cython.int, asked: cython.longlong) -> cython.bint:
-    """Whether the kernel is asked for a thread or process, which goes on here with another stack."""
-    if asked == 435:  # clone3, everywhere
+    """Whether the kernel may be asked for a thread or process, which goes on here with another stack."""
+    if asked == _UNKNOWN or asked == 435:  # clone3, everywhere
         return True
     if machine == AMD64:
         return asked == 56 or asked == 57 or asked == 58  # clone, fork, vfork

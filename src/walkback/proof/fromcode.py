@@ -1,9 +1,10 @@
 """A table made from the code alone, for functions that no other table describes.
 
 The code is walked through as a proof does it, and the rules are those that hold in the states found. Then the table is
-proved like any other, and what is not proved is left out. Nothing is guessed: a range has rules only if something shows
-that it is entered as the ABI says. A call or a jump of such a range to it does, with the stack as it was at the entry;
-or that it returns with the stack as it was; or that it saves registers as functions do, where its address is taken.
+proved like any other, and what is not proved is left out. Nothing is guessed: a range gets rules only with evidence
+that it is entered as the ABI says. Either something calls it; or it returns with the stack as it was at the entry; or
+its address is taken, or it has a symbol, and it saves registers as functions do; or it and a range with such evidence
+jump to one another with the stack as it was at the entry.
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ from functools import cached_property
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U32, U64, are_among
+from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
 from walkback.proof._found import Found
-from walkback.proof.functions import Starts, Stretches, function_starts
+from walkback.proof.functions import Starts, Stretches, begins_at_entry, function_starts
 from walkback.proof.prove import Proof, Prover
-from walkback.proof.ranges import Ranges, range_at
-from walkback.proof.values import AT_CFA, CFA_SHIFT, KEPT, PART_BIAS, PART_SHIFT, WITH_SIGNATURE, Seen, Verdict
+from walkback.proof.ranges import Ranges, range_at, reached_from
+from walkback.proof.values import AT_CFA, BY_B, CFA_SHIFT, KEPT, PART_BIAS, PART_SHIFT, WITH_SIGNATURE, Seen, Verdict
 from walkback.table.rule import OUTERMOST, UNCHANGED, Part, PartKind, Reason, Rule, inexpressible
 from walkback.table.settle import settled
 from walkback.table.source import TableSource
 from walkback.table.table import UnwindTable, joined, rule_array
 
 NAME = "code"
-"""What stands in the place of a section's name."""
-_PROOFS = 3
-"""How often the rest is proved again, at most."""
+"""Used in place of a section's name."""
+_PROOFS = 4
+"""How many proofs there are, at most, after which whole ranges are left out."""
 _ROUNDS = 6
 """How often code that nothing leads to is taken for further functions."""
 _HALF = (1 << 32) - 1
@@ -143,8 +144,7 @@ def _judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts) -> U8:
     kept = target >= 0
     kept[kept] = (ranges.start[target[kept]] == found.tails[kept, 1]) & ~(wrong[source[kept]] | wrong[target[kept]])
     source, target = source[kept], target[kept]
-    while (new := shown[source] != shown[target]).any():
-        shown[source[new]] = shown[target[new]] = True
+    shown = reached_from(shown, np.concatenate((source, target)), np.concatenate((target, source)))
     part, root = found.parts.astype(np.int64).T
     is_part = np.zeros(len(ranges.start), np.bool_)
     is_part[part] = True
@@ -153,7 +153,7 @@ def _judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts) -> U8:
     reasons = np.where(entered, np.uint8(0), np.uint8(Reason.NOT_ENTERED))
     for bit, reason in reversed(_REASONS):
         reasons[(found.seen & bit) != 0] = reason
-    if not prover.elf.is_relocatable:  # nobody calls the entry of a program
+    if begins_at_entry(prover.elf):  # nobody calls it
         reasons[ranges.start == np.uint64(prover.elf.entry)] = _BEGINS
     return reasons
 
@@ -176,8 +176,11 @@ def _with_rules(prover: Prover, ranges: Ranges, found: Found, chosen: I64) -> Un
     start = ranges.start[chosen]
     table = _table(prover, start, found.ends[chosen] - start, np.zeros(len(chosen), np.uint32), rules)
     offset = (rows[:, 1] - start[number]).astype(np.uint32)
+    keyed = (words[:, 1] >> np.uint64(32)) & np.uint64(BY_B) != 0
+    key = np.zeros(len(chosen), np.uint8)
+    np.maximum.at(key, number, keyed[rule.reshape(-1)].astype(np.uint8))
     laid = {"range_first_row": np.cumsum(count) - count, "range_rows": count, "row_offset": offset}
-    return replace(table, row_rule=rule.reshape(-1).astype(np.uint32), **laid)
+    return replace(table, row_rule=rule.reshape(-1).astype(np.uint32), range_pauth_key=key, **laid)
 
 
 def _rule(cfa: int, rest: int) -> Rule:
@@ -199,20 +202,19 @@ def _proved(prover: Prover, table: UnwindTable) -> UnwindTable:
 
     What is left out leads nowhere any more, so the rest is proved again.
     """
-    for _ in range(_PROOFS):
+    for turn in range(1, _PROOFS + 1):
         proof = prover.prove(table)
-        verdicts = proof.verdicts.sum(axis=0)
-        if not verdicts[Verdict.WRONG] + verdicts[Verdict.ASSUMED]:
+        wrong = proof.verdicts[:, Verdict.WRONG] > 0
+        doubtful = wrong | (proof.verdicts[:, Verdict.ASSUMED] > 0)
+        table = _without_unproved(prover, table, proof, doubtful if turn == _PROOFS else wrong)
+        if not doubtful.any():
             break
-        table = _without_unproved(prover, table, proof)
-    return _without_unproved(prover, table, proof)
+    return table
 
 
-def _without_unproved(prover: Prover, table: UnwindTable, proof: Proof) -> UnwindTable:
-    """The table without what one proof has not proved."""
+def _without_unproved(prover: Prover, table: UnwindTable, proof: Proof, wrong: Bools) -> UnwindTable:
+    """The table with `UNPROVED` in place of each rule that is not proved, and of all rules of the `wrong` ranges."""
     unproved = proof.runs[proof.runs[:, 3] != Verdict.NOT_REACHED]
-    wrong = np.zeros(len(proof.ranges.start), np.bool_)
-    wrong[unproved[unproved[:, 3] == Verdict.WRONG, 0].astype(np.int64)] = True
     start = np.concatenate((unproved[:, 1], proof.ranges.start[wrong]))
     size = np.concatenate((unproved[:, 2], proof.ranges.size[wrong].astype(np.uint64)))
     holes = _table(prover, start, size, np.zeros(len(start), np.uint32), [inexpressible(Reason.UNPROVED)])

@@ -1,7 +1,6 @@
 """Where functions begin in code without a table: by symbols, by calls, and behind padding where a pointer leads.
 
-What is found is a table of ranges without rules; whether each is a function that is entered as the ABI says is for the
-code itself to show.
+Only starts are found here. Whether each is a function that is entered as the ABI says, `fromcode` decides by its code.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from walkback.base.arrays import I64, U64, Bools, are_among
-from walkback.elf import layout, loaded_addresses
+from walkback.elf import ElfFile, layout, loaded_addresses
 from walkback.proof._code import Code
 from walkback.proof._found import beginnings
 from walkback.proof._scan import scan
@@ -48,7 +47,8 @@ class Stretches:
         low, high = edges[:-1], edges[1:]
         last = np.searchsorted(start, low, "right") - 1
         covered = (last >= 0) & (end[last.clip(min=0)] > low) if len(start) else np.zeros(len(low), np.bool_)
-        return Stretches(low[self.holds(low) & ~covered], high[self.holds(low) & ~covered])
+        left = self.holds(low) & ~covered
+        return Stretches(low[left], high[left])
 
     @property
     def size(self) -> int:
@@ -109,21 +109,22 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     elf, image = prover.elf, prover.image
     sections, places = prover.symbols.functions()
     named = image.addresses(places, sections)
-    starts = np.concatenate((named, np.array([] if elf.is_relocatable else [elf.entry], np.uint64)))
+    entry = np.array([elf.entry] if begins_at_entry(elf) else [], np.uint64)
+    starts = np.concatenate((named, entry))
     start, size = stretches.cut(starts)
     pieces, code = Pieces(start, size, image.places(start, size)), Code(image, KnownCode())
     seen = scan(code, image, pieces, prover.machine.sp)
-    outside = _called_from_outside(prover, code, pieces)
-    called = np.concatenate((_addresses(image, seen.called), outside))
     kept = sum(1 << one for one in KEPT[prover.machine])
     found = beginnings(code, pieces, prover.machine.sp, kept, prover.called_as(LAST))
     behind = found[:, 0].copy()
+    outside = _called_from_outside(prover, code, pieces)
+    called = np.concatenate((_addresses(image, seen.called), outside[are_among(outside, behind)]))
     taken = are_among(behind, _addresses(image, seen.taken))
     pointed = taken.copy()
     if not elf.is_relocatable:
         pointed |= are_among(behind, pointers(elf, behind))
     # What the program begins with is no part of a function.
-    after = behind[behind > np.uint64(elf.entry)][: not elf.is_relocatable]
+    after = behind[behind > entry[0]][:1] if len(entry) else entry
     return Starts(
         sure=np.unique(np.concatenate((starts, called, behind[pointed], after))),
         called=called,
@@ -134,12 +135,17 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     )
 
 
+def begins_at_entry(elf: ElfFile) -> bool:
+    """Whether the file is a program, which begins at an address of its own."""
+    return not elf.is_relocatable and elf.entry != 0
+
+
 def _called_from_outside(prover: Prover, code: Code, pieces: Pieces) -> U64:
     """What the C library calls: the function that the entry of a program names, and those of its arrays."""
     elf = prover.elf
     if elf.is_relocatable:
         return np.zeros(0, np.uint64)
-    begins = np.flatnonzero(pieces.start == np.uint64(elf.entry))
+    begins = np.flatnonzero(pieces.start == np.uint64(elf.entry)) if begins_at_entry(elf) else np.zeros(0, np.int64)
     entry = Pieces(pieces.start[begins], np.minimum(pieces.size[begins], _ENTRY), pieces.pos[begins])
     found = [_addresses(prover.image, scan(code, prover.image, entry, prover.machine.sp).taken)]
     words = loaded_addresses(elf)
@@ -148,8 +154,7 @@ def _called_from_outside(prover: Prover, code: Code, pieces: Pieces) -> U64:
         words.write(contents, int(elf.sections["addr"][number]), elf.byteorder)
         kind = "<u8" if elf.byteorder == "little" else ">u8"
         found.append(contents[: len(contents) // 8 * 8].view(kind).astype(np.uint64))
-    called = np.concatenate(found)
-    return called[are_among(called, beginnings(code, pieces, prover.machine.sp, 0, np.zeros(0, np.uint64))[:, 0])]
+    return np.concatenate(found)
 
 
 def _addresses(image: Image, bits: np.ndarray) -> U64:

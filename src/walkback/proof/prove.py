@@ -42,7 +42,7 @@ from walkback.proof.silent import (
     called_functions,
     is_silent,
 )
-from walkback.proof.values import UNCALLED, UNDEFINED, Verdict, Way, Why
+from walkback.proof.values import UNCALLED, UNDEFINED, Seen, Verdict, Way, Why
 from walkback.proof.words import StateWords
 from walkback.symbols import SymbolIndex
 from walkback.symbols.plt import PltNames
@@ -161,6 +161,10 @@ class Proof:
         chosen = int(self.ranges.row_claims[row])
         entries = range(int(self.sets.first[chosen]), int(self.sets.first[chosen + 1]))
         return {int(self.sets.target[entry]): entry for entry in entries}
+
+
+_PARTS = 8
+"""How often ranges that functions lead to with their frames are taken for parts of these."""
 
 
 class Prover:
@@ -282,14 +286,16 @@ class Prover:
         known, ways = self._look_at(table, ranges, sets, self._names_of_careless(table))
         code, claims = Code(self.image, known), Claims(sets, table.machine)
         state = State(table.machine, _kept(table), WORD)
-        while True:
+        for _ in range(_PARTS):
             units = together(ranges, ways)
             walk = Walk(code, claims, state, ranges, units.members, free=True)
             found = found_rules(walk, ranges, units.first, self.catching)
             parts = parts_among(self.elf, ranges, walk.led_to()) & (ranges.is_entry != 0)
             if not parts.any():
-                return ranges, found
+                break
             ranges.is_entry[parts] = 0
+        found.seen[parts] |= np.uint8(Seen.COMPLEX)
+        return ranges, found
 
     def _look_at(self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str]) -> tuple[KnownCode, U64]:
         """What a first look at the code finds: which ranges are entries, what is known of functions, and the ways."""
@@ -323,7 +329,7 @@ class Prover:
         start, whole = start[number], size[number]
         size = whole.copy()
         if len(number):  # a range ends where the next one begins: unwinders look for the last that begins before
-            size[:-1] = np.minimum(size[:-1], np.diff(start).astype(np.int64))
+            size[:-1] = np.minimum(size[:-1].astype(np.uint64), np.diff(start)).astype(np.int64)
         pad_first, pads = by_range(self.landings, start, size)
         return Ranges(
             start=start,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
+from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among, runs
 from walkback.proof.values import Way
 
 
@@ -112,8 +112,17 @@ def come_back(ranges: Ranges, returns: Bools, ways: U64, silent: Sequence[int]) 
     outside = (target < 0) & ~are_among(leads[:, 1], np.array(silent, np.uint64))
     may[source[outside]] = True
     source, target = source[target >= 0], target[target >= 0]
-    while True:
-        found = source[may[target] & ~may[source]]
-        if not len(found):
-            return may
-        may[found] = True
+    return reached_from(may, target, source)
+
+
+def reached_from(marks: Bools, source: I64, target: I64) -> Bools:
+    """The marks, spread from each source to its target; an edge is looked at once."""
+    order = np.argsort(source, kind="stable")
+    source, target = source[order], target[order]
+    found, new = marks.copy(), np.flatnonzero(marks)
+    while len(new):
+        first, end = np.searchsorted(source, new, "left"), np.searchsorted(source, new, "right")
+        new = np.unique(target[runs(first, end - first)])
+        new = new[~found[new]]
+        found[new] = True
+    return found

@@ -113,7 +113,7 @@ def read_tables(
 ) -> ReadTables:
     """Read what is to be said; `frames` is the call frame information of the file, if that is known.
 
-    With `fills` the rules of code that no table describes are those that it shows.
+    With `fills`, code that no table describes gets the rules that its instructions show.
     `section` chooses call frame information by the name of its section; without one it is `.eh_frame`, or where there
     is none `.debug_frame`.
     """
@@ -133,8 +133,8 @@ def read_tables(
     live, some = in_code(elf, table) | unplaced, table.range_size > 0
     wanted = live & (some | as_written)
     numbers = np.cumsum([0, *(len(one) for one in found)])
-    for name, begin, end in zip([one.name for one in sources], numbers, numbers[1:], strict=False):
-        if name != sources[0].name:
+    for source, begin, end in zip(sources, numbers, numbers[1:], strict=False):
+        if source.name != sources[0].name and not isinstance(source, CodeSource):  # which is made of the rest
             wanted[begin:end] &= ~_overlap(table, begin, end, wanted)
     kept = table.chosen(np.flatnonzero(wanted))
     said = kept if as_written else settled(kept, merge=True)
@@ -202,14 +202,25 @@ def _orc(elf: ElfFile) -> OrcSource | None:
 
 
 def _code(elf: ElfFile, sources: Sequence[TableSource], *, is_wanted: bool) -> list[TableSource]:
-    """The code that none of these sources describes, if it is worthwhile or wanted."""
-    prover = Prover(elf)
+    """The code that none of these sources describes, if it is worthwhile or wanted.
+
+    Code that cannot be read is passed over where there are other tables.
+    """
+    prover = Prover(elf, [one for one in sources if isinstance(one, FrameSource)] or None)
     described = [source.table for source in sources]
-    start = [prover.image.addresses(table.range_start, table.range_section) for table in described]
     none = [np.zeros(0, np.uint64)]
-    size = [table.range_size for table in described]
-    left = undescribed_code(prover, np.concatenate(none + start), np.concatenate(none + size))
-    return [CodeSource(prover, left, fills=bool(sources))] if is_wanted or left.size >= _WORTHWHILE else []
+    try:
+        start = [prover.image.addresses(table.range_start, table.range_section) for table in described]
+        size = [table.range_size for table in described]
+        left = undescribed_code(prover, np.concatenate(none + start), np.concatenate(none + size))
+        if not is_wanted and left.size < _WORTHWHILE:
+            return []
+        found = CodeSource(prover, left, fills=bool(sources))
+        return [found] if is_wanted or len(found.table) else []
+    except WalkbackError:
+        if is_wanted:
+            raise
+        return []
 
 
 def _nothing(tables: Tables, section: str | None) -> str:

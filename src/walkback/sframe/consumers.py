@@ -38,6 +38,8 @@ class Consumer:
     """Whether it walks stacks."""
     looks_up_returns: bool = True
     """Whether it looks return addresses up, as they are; else only where a thread was interrupted."""
+    without_rule: str = "the walk falls back"
+    """What happens where it finds no rule that it can follow."""
     reads_outermost: bool = True
     """Whether it knows a row without words. Otherwise such a row is an error, and no row can be the end of a stack."""
     finds_signals: bool = False
@@ -86,6 +88,7 @@ LINUX_KERNEL = Consumer(
     flags=layout.F_FDE_SORTED | layout.F_FDE_FUNC_START_PCREL,
     walks=True,
     looks_up_returns=False,
+    without_rule="the stack is unreliable",
     reads_outermost=False,
 )
 GNU_LD = Consumer(

@@ -22,14 +22,14 @@ from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.elf import ElfFile, debug_file, in_pieces, read_file
 from walkback.elf import layout as elf_layout
 from walkback.elf.golang import FUNCTIONS
-from walkback.walking.moduletable import ModuleTable, Only, code_size, module_table, no_table
+from walkback.walking.moduletable import ModuleTable, Only, code_size, may_need_code, module_table, no_table
 
 _FORMAT = 8
 _MAGIC = b"walkback table\n"
 _SMALL = 1 << 20
 """Bytes of tables that are made as soon as looked up."""
 _LITTLE = 32
-"""How many times as much code as tables a file has whose table may be made from its code."""
+"""How many times as large as its tables the code is of a file whose rules are likely to be made from the code."""
 _LARGEST_TABLES = 1 << 30
 """Bytes; the largest programs have a fifth of it."""
 _LARGEST_WHOLE = 1 << 28
@@ -63,7 +63,8 @@ class TableCache:
         size = _tables_size(elf)
         if size > _LARGEST_TABLES:
             return no_table(f"{elf.name}: its tables of {size} bytes are larger than {_LARGEST_TABLES}, and not read")
-        if self._folder is None or size < _SMALL:
+        from_code = only is None and may_need_code(elf) and size * _LITTLE < code_size(elf)
+        if self._folder is None or (size < _SMALL and not from_code):
             return module_table(elf, machine, only)
         key = _digest(elf, machine, only)
         if key is None:
@@ -124,21 +125,12 @@ def _held(folder: Path) -> Iterator[int]:
 
 
 def _tables_size(elf: ElfFile) -> int:
-    """Bytes of the tables; a file without section headers counts as large, and so does one with much more code."""
+    """Bytes of the tables; a file without section headers counts as large."""
     with contextlib.suppress(WalkbackError):
         if len(elf.sections):
-            size = _sections_size(elf)
-            return max(size, _SMALL) if _has_little(elf) else size
+            found = [index for name in _SECTIONS for index in elf.sections_named(name)]
+            return sum(int(elf.sections["size"][index]) for index in found)
     return _SMALL
-
-
-def _sections_size(elf: ElfFile) -> int:
-    return sum(int(elf.sections["size"][index]) for name in _SECTIONS for index in elf.sections_named(name))
-
-
-def _has_little(elf: ElfFile) -> bool:
-    """Whether the tables are so small that they can hardly describe half of the code, so its rules are made from it."""
-    return _sections_size(elf) * _LITTLE < code_size(elf)
 
 
 def _digest(elf: ElfFile, machine: Machine, only: Only | None) -> str | None:
@@ -152,16 +144,16 @@ def _digest(elf: ElfFile, machine: Machine, only: Only | None) -> str | None:
             if one is None:
                 continue
             digest.update(one.segments.tobytes())
-            for part in _identity(one):
+            for part in _identity(one, whole=only is None and may_need_code(one)):
                 digest.update(part)
     except WalkbackError:
         return None
     return digest.hexdigest()
 
 
-def _identity(elf: ElfFile) -> Iterator[bytes | memoryview]:
-    """What the table of a file is made from, or distinguishes it from all others."""
-    if not len(elf.sections) or not elf.build_id or _has_little(elf):
+def _identity(elf: ElfFile, *, whole: bool) -> Iterator[bytes | memoryview]:
+    """What the table of a file is made from, or distinguishes it from all others: the `whole` file if need be."""
+    if not len(elf.sections) or not elf.build_id or whole:
         if len(elf.data) > _LARGEST_WHOLE:
             raise UnreadableError("the file is too large to be known by its contents", file=elf.name)
         yield from in_pieces(elf.data)

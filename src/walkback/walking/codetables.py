@@ -11,6 +11,9 @@ from walkback.proof.functions import undescribed_code
 from walkback.proof.prove import Prover
 from walkback.table.table import UnwindTable
 
+MOST_CODE = 1 << 20
+"""Bytes whose rules are made while a walk waits for them, mostly in less than a second."""
+
 
 def code_table(elf: ElfFile, machine: Machine, start: U64, size: U64, troubles: list[str]) -> UnwindTable | None:
     """The rules of the code that is not described by ranges with these starts and sizes."""
@@ -18,7 +21,8 @@ def code_table(elf: ElfFile, machine: Machine, start: U64, size: U64, troubles: 
         prover = Prover(elf, ())
         if prover.machine is not machine:
             return None
-        return table_of_code(prover, undescribed_code(prover, start, size), known_only=True)
+        left = undescribed_code(prover, start, size)
+        return table_of_code(prover, left, known_only=True) if left.size <= MOST_CODE else None
     except WalkbackError as error:
         troubles.append(str(error))
         return None

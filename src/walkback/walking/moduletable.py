@@ -44,12 +44,15 @@ from walkback.walking.steps import (
 Only = Literal["sframe", "cfi", "fp"]
 
 _MOST_TRAMPOLINES = 4096
-_LEAST_CODE = 256
+_LEAST_CODE = 272
 """Bytes; the C runtime alone has fewer."""
-_MOST_CODE = 1 << 20
-"""Bytes whose rules are made while a walk waits for them, in less than a second."""
+_MOST_CODE = 1 << 21
+"""Bytes; rules are made for at most half of them, while a walk waits."""
 _LARGEST_FILE = 1 << 26
+"""Bytes of a file whose code is looked at."""
 _PIECE = 4 << 20
+_LAST = (1 << 64) - 1
+"""The last address."""
 _LINKAGE = (".plt", ".plt.sec", ".plt.got", ".iplt")
 _BARE = (".init", ".fini")
 """The C runtime's functions, whose frames no assembler was given."""
@@ -280,12 +283,14 @@ def _of_frames(source: FrameSource, elf: ElfFile) -> _Part:
 
 def _code(elf: ElfFile, machine: Machine, parts: Sequence[_Part], troubles: list[str]) -> list[_Part]:
     """What its code shows, if the tables describe little of it."""
-    code = code_size(elf)
+    if not may_need_code(elf):
+        return []
     points = merged([part.points for part in parts], [len(part.steps) for part in parts])
     known = np.flatnonzero(points.step[:-1] != NO_STEP)
     start, size = points.start[known], np.diff(points.start)[known]
+    code = code_size(elf)
     left = code - int(size.sum())
-    if 2 * left <= code or not _LEAST_CODE <= left <= _MOST_CODE or len(elf.data) > _LARGEST_FILE:
+    if 2 * left <= code or left < _LEAST_CODE:
         return []
     from walkback.walking.codetables import code_table  # few files need it
 
@@ -293,8 +298,13 @@ def _code(elf: ElfFile, machine: Machine, parts: Sequence[_Part], troubles: list
     return [_of_table(table, How.CODE)] if table is not None else []
 
 
+def may_need_code(elf: ElfFile) -> bool:
+    """Whether rules may be made from the code of a file, if its tables describe little of it."""
+    return _LEAST_CODE <= code_size(elf) <= _MOST_CODE and len(elf.data) <= _LARGEST_FILE
+
+
 def code_size(elf: ElfFile) -> int:
-    """Bytes of code in a linked file."""
+    """Bytes in executable segments: headers and constants too, where the linker does not separate them."""
     with contextlib.suppress(WalkbackError):
         loads = (elf.segments["type"] == elf_layout.PT_LOAD) & (elf.segments["flags"] & elf_layout.PF_X != 0)
         return sum(elf.segments["filesz"][loads].tolist())
@@ -314,6 +324,7 @@ def _linkage(elf: ElfFile, machine: Machine) -> list[_Part]:
                 if section["size"] and section["flags"] & elf_layout.SHF_EXECINSTR:
                     size = 1 if name in _BARE else int(section["size"])
                     places.append((int(section["addr"]), int(section["addr"]) + size))
+        places = [place for place in places if place[1] <= _LAST]
     places.sort()
     if not places or any(end > start for (_, end), (start, _) in pairwise(places)):
         return []
@@ -333,7 +344,7 @@ def _trampolines(elf: ElfFile, machine: Machine, troubles: list[str]) -> list[tu
             for kind, trampoline in enumerate(ABIS[machine].trampolines):
                 for place in _find(elf, offset, size, trampoline.code):
                     address = int(elf.segments["vaddr"][number]) + place
-                    if address % machine.code_alignment == 0:
+                    if address % machine.code_alignment == 0 and address <= _LAST:
                         found.append((address, kind))
     return sorted(found)[:_MOST_TRAMPOLINES]
 

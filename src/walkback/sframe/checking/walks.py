@@ -63,7 +63,7 @@ class _Walk:
         if not self.consumer.reads_outermost:
             table = self.table
             rows = table.rows_where(table.rules["ra"]["kind"] == PartKind.UNDEFINED)
-            self.report("outermost", rows > 0, lambda _: "a row without words, where the walk falls back")
+            self.report("outermost", rows > 0, lambda _: f"a row without words, where {self.consumer.without_rule}")
 
     def rowless(self) -> None:
         """Functions that have no row where they begin."""
@@ -71,7 +71,7 @@ class _Walk:
         first = np.full(len(table), 0xFFFFFFFF, np.uint32)
         some = table.range_rows > 0
         first[some] = table.row_offset[table.range_first_row[some]]
-        then = "the whole section is dropped" if self.consumer.needs_row else "the walk falls back"
+        then = "the whole section is dropped" if self.consumer.needs_row else self.consumer.without_rule
 
         def message(function: int) -> str:
             bytes_ = counted(min(int(first[function]), int(table.range_size[function])), "byte")
@@ -99,7 +99,7 @@ class _Walk:
             self.report(
                 "register",
                 table.rows_where(by_register | by_memory) > 0,
-                lambda _: "a rule by another register than SP and FP, or by memory: the walk goes on by frame records",
+                lambda _: "a rule by another register than SP and FP, or by memory: the stack is unreliable",
             )
         elif table.machine is AARCH64:
             kept = (rules["ra"]["kind"] == PartKind.UNCHANGED) & (rules["cfa"]["kind"] != PartKind.UNDEFINED)
@@ -163,8 +163,9 @@ class _Walk:
         outermost = wanted.rows_where(wanted.rules["ra"]["kind"] == PartKind.UNDEFINED) > 0
         ends = np.zeros(len(wanted), np.bool_)
         chosen = np.flatnonzero(missing & outermost)
-        ends[chosen] = [_clears_frame_pointer(elf, wanted, index) for index in chosen.tolist()]
-        missing &= ~ends
+        if self.consumer.looks_up_returns:
+            ends[chosen] = [_clears_frame_pointer(elf, wanted, index) for index in chosen.tolist()]
+            missing &= ~ends
         if self.consumer.finds_signals:
             missing &= ~is_signal_code(elf, wanted)
         functions = np.flatnonzero(missing)
@@ -173,8 +174,8 @@ class _Walk:
         def note(number: int) -> None:
             index = int(functions[number])
             place = f"{int(wanted.range_start[index]):#x}{names[number]} ({int(wanted.range_size[index])} bytes)"
-            what = "is not in the section: the walk falls back here"
-            if outermost[index]:
+            what = f"is not in the section: {self.consumer.without_rule} here"
+            if outermost[index] and self.consumer.looks_up_returns:
                 what = "is outermost and not in the section: the walk ends here if the frame pointer is zero"
             self.found.add(f"{self.consumer.name}-uncovered", f"{place} {what}")
 

@@ -1,0 +1,145 @@
+"""Tables from code of files that are odd or hostile: no crash, no endless work, and no wrong rule."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import walkback
+from codetables import table_of
+from elfbuilder import ElfBuilder
+from peers import peer
+from walkback.elf import ElfFile
+from walkback.elf.machines import machine_of
+from walkback.sections.reading import read_tables
+from walkback.table.rule import PartKind, Reason
+from walkback.walking.moduletable import module_table
+
+FUNCTION = bytes.fromhex("554889e54883ec20b800000000c9c390")
+"""push, a frame, leave, ret"""
+
+
+def assembled(folder: Path, text: str) -> ElfFile:
+    path = folder / "odd.o"
+    subprocess.run(["as", "-o", path, "-"], input=text.encode(), check=True)
+    return ElfFile(path)
+
+
+def walked(content: bytes) -> None:
+    """What a walk reads of the file."""
+    elf = ElfFile(content)
+    module_table(elf, machine_of(elf))
+
+
+def test_sections_more_than_half_of_all_addresses_apart() -> None:
+    most = 0x4000
+    far = 2**64 - 0x20
+    text = bytes.fromhex("488d842400010000") * ((most - 16) // 8)
+    text += b"\xe9" + struct.pack("<i", most + 1 - (len(text) + 5))
+    text += b"\x90" * (most - len(text)) + b"\x50\x50\x58\x58\xc3" + b"\xcc" * 11
+    builder = ElfBuilder("little", 62, 3)
+    near = builder.section(".text", text, flags=6, addr=0)
+    other = builder.section(".text2", b"\x55\x5d\xc3" + b"\xcc" * 13, flags=6, addr=far)
+    symbols = builder.symtab()
+    builder.symbol(symbols, "a", 0, section=near, size=most)
+    builder.symbol(symbols, "l", most, section=near, size=4)
+    builder.symbol(symbols, "h", far, section=other, size=3)
+    builder.segment(1, ".text", flags=5, vaddr=0)
+    content = bytes(builder.build())
+    walked(content)
+    assert len(table_of(ElfFile(content)))
+
+
+@pytest.mark.parametrize(("size", "offset"), [(0, 2**64 - 8), (4, 2**64 - 8), (16, 2**64 - 8), (16, 0x5004)])
+def test_a_relocation_beside_an_array_of_functions(size: int, offset: int) -> None:
+    builder = ElfBuilder("little", 62, 3, entry=0x10)
+    builder.section(".text", FUNCTION * 40, flags=6, addr=0x1000)
+    builder.section(".init_array", bytes(size), kind=14, flags=3, addr=0)
+    builder.section(".rela.dyn", struct.pack("<QQq", offset, 8, 0x1000), kind=4, flags=2, entsize=24)
+    builder.segment(1, ".text", flags=5, vaddr=0x1000)
+    walked(bytes(builder.build()))
+
+
+def test_a_linkage_table_at_the_end_of_all_addresses() -> None:
+    builder = ElfBuilder("little", 62, 3)
+    builder.section(".text", FUNCTION * 40, flags=6, addr=0x1000)
+    builder.section(".plt", bytes(16), flags=6, addr=2**64 - 16)
+    builder.segment(1, ".text", flags=5, vaddr=0x1000)
+    walked(bytes(builder.build()))
+
+
+def test_long_chains_of_parts_and_of_jumps_take_no_longer_than_they_are(tmp_path: Path) -> None:
+    count = 20_000
+    symbols = "".join(f".type f{i}, @function\nf{i}: .byte 0xeb, 0\n.size f{i}, 2\n" for i in range(count))
+    elf = assembled(tmp_path, f".text\npush %rbp\n{symbols}ret\n")
+    start = time.process_time()
+    table_of(elf)
+    assert time.process_time() - start < 60
+
+
+def test_a_library_has_no_entry(tmp_path: Path) -> None:
+    (tmp_path / "lib.c").write_text("int one(int x) { return x + 1; }\n")
+    path = tmp_path / "lib.so"
+    flags = ("-shared", "-fPIC", "-Wl,-z,noseparate-code")
+    subprocess.run(["gcc", *flags, "-o", path, "lib.c"], cwd=tmp_path, check=True)
+    content = bytearray(path.read_bytes())
+    content[40:48], content[58:64] = bytes(8), bytes(6)  # no section headers
+    table = table_of(ElfFile(bytes(content)))
+    assert not (table.rules["ra"]["kind"][table.row_rule] == PartKind.UNDEFINED).any()
+
+
+def test_code_of_other_sections_of_an_object_fills_no_foreign_place(tmp_path: Path) -> None:
+    functions = "".join(
+        f".globl b{i}\n.type b{i}, @function\nb{i}: push %rbx\n.skip 60, 0x90\npop %rbx\nret\n.size b{i}, .-b{i}\n"
+        for i in range(100)
+    )
+    described = '.section .text.a,"ax"\na: .cfi_startproc\n.skip 3000, 0x90\nret\n.cfi_endproc\n'
+    elf = assembled(tmp_path, f'{described}.section .text.b,"ax"\n{functions}')
+    found = read_tables(elf, fills=True)
+    assert [source.name for source in found.sources] == [".eh_frame", "code"]
+    assert (found.functions, found.shadowed) == (101, 0)
+
+
+def test_what_cannot_be_read_of_the_code_leaves_call_frame_information_as_it_is() -> None:
+    content = bytearray(Path("/usr/bin/env").read_bytes())
+    elf = ElfFile(bytes(content))
+    headers = struct.unpack_from("<Q", content, 40)[0]
+    struct.pack_into("<Q", content, headers + 64 * elf.sections_named(".rodata")[0] + 32, 10**9)
+    broken = ElfFile(bytes(content))
+    assert len(read_tables(broken, fills=True).table) == len(read_tables(broken).table)
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        "mov $56, %eax",
+        "xor %eax, %eax\nmov $56, %al",
+        "push $56\npop %rax",
+        "mov $56, %ecx\nmov %ecx, %eax",
+        "test %edi, %edi\nmov $56, %eax\njz 1f\nmov $39, %eax\n1:",
+    ],
+)
+def test_threads_are_seen_however_the_kernel_is_asked(asks: str, tmp_path: Path) -> None:
+    text = f".globl f\n.type f, @function\nf:\n{asks}\nsyscall\nret\n.size f, .-f\n"
+    table = table_of(assembled(tmp_path, text))
+    [rule] = table.rules[table.row_rule[table.range_first_row]]["cfa"]
+    assert (rule["kind"], rule["offset"]) == (PartKind.INEXPRESSIBLE, Reason.FORKS)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("key", ["a", "b"])
+def test_both_keys_of_signed_addresses_are_known(key: str, tmp_path: Path) -> None:
+    source = tmp_path / "signed.s"
+    source.write_text(
+        f".globl f\n.type f, %function\nf: paci{key}sp\nstp x29, x30, [sp, -16]!\nmov x29, sp\nbl f\n"
+        f"ldp x29, x30, [sp], 16\nauti{key}sp\nret\n.size f, .-f\n"
+    )
+    signed = tmp_path / "signed.o"
+    subprocess.run([peer("aarch64-as-2.44"), "-march=armv8.3-a", "-o", signed, source], check=True)
+    made = walkback.derive(signed, tables="code")
+    assert (made.covered, made.functions) == (1, 1)
+    assert made.read.table.range_pauth_key.tolist() == [0 if key == "a" else 1]
