@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from walkback.base.errors import ArgumentError, UnreadableError, WalkbackError
+from walkback.base.errors import ArgumentError, MissingError, UnreadableError, WalkbackError
 from walkback.elf import layout
 from walkback.elf.archive import is_archive, members
 from walkback.elf.file import ElfFile, is_elf
 from walkback.elf.opened import IN_MEMORY, Contents, OpenFile, view_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
+Found = TypeVar("Found")
 Input = str | os.PathLike[str] | bytes | bytearray | memoryview | OpenFile | ElfFile
 """A path, the bytes of a file, or an ELF file that is open."""
 
@@ -34,6 +35,23 @@ def contents_of(source: Input) -> tuple[Contents, str]:
 def one_elf(source: Input) -> ElfFile:
     """The input, which has to be one ELF file."""
     return source if isinstance(source, ElfFile) else ElfFile(source)
+
+
+def each_of(source: Input, find: Callable[[ElfFile], Found | None], missing: str) -> Iterator[Found]:
+    """What is found in a file, or in each member of an archive; if nothing is, that is `missing`."""
+    data, name = contents_of(source)
+    some, errors = False, []
+    for elf in elf_files(data, name):
+        try:
+            found = find(elf)
+            if found is not None:
+                some = True
+                yield found
+        except WalkbackError as error:
+            errors.append(error.within(file=elf.name))
+    raise_first(errors, "files")
+    if not some:
+        raise MissingError(missing, file=name)
 
 
 def elf_files(data: Contents, name: str) -> Iterator[ElfFile]:

@@ -11,10 +11,10 @@ from functools import cached_property
 import numpy as np
 
 from walkback.base.arrays import U64
-from walkback.base.errors import GoError, MissingError, UnreadableError, WalkbackError
-from walkback.elf import ElfFile, Input, contents_of, elf_files, layout, loaded_addresses
+from walkback.base.errors import GoError, UnreadableError, WalkbackError
+from walkback.elf import ElfFile, Input, layout, loaded_addresses
 from walkback.elf.golang import FUNCTIONS, is_go
-from walkback.elf.inputs import raise_first
+from walkback.elf.inputs import each_of
 from walkback.gopclntab.decoding import FunctionTable, Header, decode, read_header
 from walkback.gopclntab.layout import MODULE_CALLS, MODULE_CALLS_LAST, MODULE_TEXT
 from walkback.gopclntab.lines import GoLines
@@ -92,19 +92,7 @@ def read(source: Input) -> Iterator[GoSource]:
     >>> source.functions.name(1)
     'main.init'
     """
-    data, name = contents_of(source)
-    some, errors = False, []
-    for elf in elf_files(data, name):
-        try:
-            found = go_source(elf)
-            if found is not None:
-                some = True
-                yield found
-        except WalkbackError as error:
-            errors.append(error.within(file=elf.name))
-    raise_first(errors, "files")
-    if not some:
-        raise MissingError("there is no table of Go's functions", file=name)
+    return each_of(source, go_source, "there is no table of Go's functions")
 
 
 def go_source(elf: ElfFile) -> GoSource | None:

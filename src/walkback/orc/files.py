@@ -11,10 +11,10 @@ import numpy as np
 
 from walkback.base.arch import AMD64
 from walkback.base.arrays import I32
-from walkback.base.errors import MissingError, OrcError, WalkbackError
-from walkback.elf import ElfFile, Input, contents_of, elf_files, relocated
+from walkback.base.errors import OrcError, WalkbackError
+from walkback.elf import ElfFile, Input, relocated
 from walkback.elf import layout as elf_layout
-from walkback.elf.inputs import raise_first
+from walkback.elf.inputs import each_of
 from walkback.orc.decoding import OrcTable, decode
 from walkback.orc.layout import ENTRIES, HASHES, HEADER, PLACE, PLACES, Layout, layout_of_release
 from walkback.orc.rules import to_table
@@ -116,19 +116,7 @@ def read(source: Input) -> Iterator[OrcSource]:
     >>> source.entries.columns()["sp_offset"].tolist()
     [8, 16, 8, 0]
     """
-    data, name = contents_of(source)
-    some, errors = False, []
-    for elf in elf_files(data, name):
-        try:
-            found = orc_source(elf)
-            if found is not None:
-                some = True
-                yield found
-        except WalkbackError as error:
-            errors.append(error.within(file=elf.name))
-    raise_first(errors, "files")
-    if not some:
-        raise MissingError(f"there is no {ENTRIES} section", file=name)
+    return each_of(source, orc_source, f"there is no {ENTRIES} section")
 
 
 def orc_source(elf: ElfFile) -> OrcSource | None:
