@@ -202,7 +202,9 @@ class Edges:
 
     def is_compared(self) -> cython.bint:
         """Whether this branch is for what was compared: neither flags nor registers changed since."""
-        compared: cython.ulonglong = _ONE << self.state.compared_first
+        compared: cython.ulonglong = 0
+        if self.state.compared_first >= 0:
+            compared = _ONE << self.state.compared_first
         if self.state.compared == Effect.COMPARE and self.state.compared_second >= 0:
             compared |= _ONE << self.state.compared_second
         return self.code.keeps(self.state.compared_at, self.pos, compared)
@@ -217,7 +219,11 @@ class Edges:
     def note_frame(self, address: cython.ulonglong) -> cython.int:
         """Control goes to another range: to a function, unless there is more on the stack than a call leaves there."""
         kept: cython.longlong = made(Known.CFA, 0, -self.state.entry_offset)
-        if self.state.get(self.state.sp) != kept and not self.unit.assumed and self.framed.used < _FRAMED:
+        if (
+            self.state.get(self.state.sp) != kept
+            and (self.rows.free or not self.unit.assumed)
+            and self.framed.used < _FRAMED
+        ):
             self.framed.add(address)
         return 0
 

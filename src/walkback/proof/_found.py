@@ -5,11 +5,12 @@ from typing import NamedTuple
 import cython
 import numpy as np
 
-from walkback.base.arrays import U8, U64
+from walkback.base.arrays import U16, U64
 from walkback.base.views import takes_views
 
 if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
+    from cython.cimports.walkback.base.searching import last
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Effect, Flow
@@ -21,8 +22,10 @@ if cython.compiled:
     from cython.cimports.walkback.proof.stored import HEAD
     from cython.cimports.walkback.proof.values import (
         AT_CFA,
+        AT_POINTER,
         AWAY,
         BY_B,
+        CFA_SAVED,
         CFA_SHIFT,
         IN_REGISTER,
         KEPT,
@@ -36,6 +39,7 @@ if cython.compiled:
     )
 else:
     from walkback.base.growing import Growing
+    from walkback.base.searching import last
     from walkback.code._instruction import Instruction
     from walkback.code.decoding import decode
     from walkback.code.effects import Effect, Flow
@@ -47,8 +51,10 @@ else:
     from walkback.proof.stored import HEAD
     from walkback.proof.values import (
         AT_CFA,
+        AT_POINTER,
         AWAY,
         BY_B,
+        CFA_SAVED,
         CFA_SHIFT,
         IN_REGISTER,
         KEPT,
@@ -77,6 +83,8 @@ _UNKNOWN = cython.declare(cython.longlong, -1)
 _MOVE_BYTE = cython.declare(cython.int, 0xB0)
 _PUSH_BYTE = cython.declare(cython.int, 0x6A)
 """AMD64: `mov` to %al and `push`, each of the byte that follows."""
+_NOWHERE = cython.declare(cython.longlong, 1 << 40)
+"""In place of an offset."""
 _LONGEST_WAY = cython.declare(cython.int, 1 << 12)
 """Blocks."""
 
@@ -85,24 +93,25 @@ class Found(NamedTuple):
     """What the code of all ranges shows."""
 
     rows: U64
-    """A range, an address, and two words of the rule that holds from there on; 0 for none."""
-    seen: U8
+    """A range, an address, and two words of the rule that holds from there on, 0 for none.
+
+    And the range from whose beginning control came there.
+    """
+    seen: U16
     """How each range leaves: bits of `Seen`."""
     tails: U64
     """A range, and an address to which it jumps with the stack as it was at its entry."""
-    parts: U64
-    """A range, and another from whose beginning control came into it."""
     ends: U64
     """Where the code of each range ends, without the padding behind it."""
 
 
 def found_rules(walk, ranges, unit_first, catching):
     """Walk through all units; what is `catching` is called only where exceptions go on."""
-    seen, rows, tails, parts = np.zeros(len(ranges.start), np.uint8), Growing(4), Growing(2), Growing(2)
+    seen, rows, tails = np.zeros(len(ranges.start), np.uint16), Growing(5), Growing(2)
     ends = ranges.start.copy()
     for first in range(0, len(unit_first) - 1, _AT_ONCE):  # signals are answered between the kernel's runs
-        _found_rules(walk, unit_first[first : first + _AT_ONCE + 1], catching, seen, ends, rows, tails, parts)
-    return Found(rows.rows(), seen, tails.rows(), np.unique(parts.rows(), axis=0), ends)
+        _found_rules(walk, unit_first[first : first + _AT_ONCE + 1], catching, seen, ends, rows, tails)
+    return Found(rows.rows(), seen, tails.rows(), ends)
 
 
 @takes_views
@@ -110,11 +119,10 @@ def _found_rules(
     walk: Walk,
     unit_first: cython.const[cython.longlong][::1],
     catching: cython.const[cython.ulonglong][::1],
-    seen: cython.uchar[::1],
+    seen: cython.ushort[::1],
     ends: cython.ulonglong[::1],
     rows: Growing,
     tails: Growing,
-    parts: Growing,
 ):
     group: cython.Py_ssize_t
     i: cython.Py_ssize_t
@@ -126,7 +134,7 @@ def _found_rules(
             end = cython.cast(cython.Py_ssize_t, unit_first[group + 1])
             if walk.follow(first, end):
                 for i in range(end - first):
-                    _follow_range(walk, i, catching, seen, ends, rows, tails, parts)
+                    _follow_range(walk, i, catching, seen, ends, rows, tails)
             else:
                 for i in range(first, end):
                     seen[walk.unit.members[i]] |= Seen.COMPLEX
@@ -140,11 +148,10 @@ def _follow_range(
     walk: Walk,
     member: cython.Py_ssize_t,
     catching: cython.const[cython.ulonglong][::1],
-    seen: cython.uchar[::1],
+    seen: cython.ushort[::1],
     ends: cython.ulonglong[::1],
     rows: Growing,
     tails: Growing,
-    parts: Growing,
 ) -> cython.int:
     """The rules of one range, in the order of its code."""
     number: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.unit.members[walk.unit.first + member])
@@ -152,7 +159,8 @@ def _follow_range(
     end: cython.longlong = walk.unit.base[member + 1]
     away: cython.ulonglong = walk.unit.start[number] - cython.cast(cython.ulonglong, place)
     block: cython.Py_ssize_t = -1
-    root: cython.Py_ssize_t
+    root: cython.Py_ssize_t = number
+    former_root: cython.Py_ssize_t = number
     expected: cython.longlong = -1
     cfa: cython.ulonglong = 0
     rest: cython.ulonglong = 0
@@ -164,6 +172,7 @@ def _follow_range(
     is_first: cython.bint = walk.unit.owner[place] != 0
     asked: cython.longlong = _UNKNOWN
     may_fork: cython.bint = False
+    lost: cython.ulonglong
     asks: cython.ulonglong = _ONE << _number_register(walk.code.machine)
     if walk.unit.switched[member] == AWAY | LEFT:
         seen[number] |= Seen.SWITCHES
@@ -173,7 +182,7 @@ def _follow_range(
                 cython.cast(cython.Py_ssize_t, code_at + place), cython.cast(cython.Py_ssize_t, code_at + end)
             )
             if not size and former_cfa:
-                rows.add(number, away + reached, 0, 0)
+                rows.add(number, away + reached, 0, 0, number)
                 former_cfa = former_rest = 0
             place += max(size, 1)
             if not size:
@@ -184,17 +193,15 @@ def _follow_range(
             walk.unit.take_up(block)
             walk.go_on(walk.unit.block_place[block], place)
             root = _root(walk, block)
-            if root != member:
-                parts.add(number, cython.cast(cython.ulonglong, walk.unit.members[walk.unit.first + root]))
         else:
             walk.read(place)
         cfa = _cfa_word(walk.state)
         rest = _rest_word(walk.state) if cfa and walk.edges.one.flow != Flow.BAD else 0
         if not rest:
             cfa = 0
-        if cfa != former_cfa or rest != former_rest:
-            rows.add(number, away + place, cfa, rest)
-            former_cfa, former_rest = cfa, rest
+        if cfa != former_cfa or rest != former_rest or (cfa and root != former_root):
+            rows.add(number, away + place, cfa, rest, root)
+            former_cfa, former_rest, former_root = cfa, rest, root
         may_fork = may_fork or _loads_fork(walk)
         if walk.edges.one.effect == Effect.CONSTANT and walk.edges.one.changes() == asks:
             if not _forks(walk.code.machine, asked) or asked == _UNKNOWN:
@@ -205,15 +212,18 @@ def _follow_range(
             seen[number] |= Seen.SAVES
         if walk.edges.one.flow != Flow.NEXT:
             is_first = False
-            if walk.edges.one.flow == Flow.CALL and _is_among(catching, walk.edges.one.target):
+            if walk.edges.one.flow == Flow.CALL and holds(catching, walk.edges.one.target):
                 seen[number] |= Seen.CATCHES
             _note_leaving(walk, block, asked if may_fork else 0, seen, tails)
         expected = place + max(walk.unit.length[place], 1)
+        lost = _not_as_entered(walk.state, walk.edges.one.changes()) if walk.edges.one.effect == Effect.LOAD else 0
         walk.edges.step()
+        if lost and lost != _not_as_entered(walk.state, lost):
+            seen[root] |= Seen.RESTORES
         place = reached = min(expected, end)
         ends[number] = away + place
     if former_cfa:
-        rows.add(number, away + reached, 0, 0)
+        rows.add(number, away + reached, 0, 0, number)
     return 0
 
 
@@ -221,8 +231,12 @@ def _follow_range(
 @cython.nogil
 @cython.exceptval(check=False)
 def _cfa_word(state: State) -> cython.ulonglong:
-    """Where the CFA is: by a frame pointer that leads to the caller's, else by the stack pointer, else by another."""
+    """Where the CFA is: by a frame pointer that leads to the caller's, else by the stack pointer, else by another.
+
+    Where the stack was aligned it is saved beside the frame pointer, or in some register before that is done.
+    """
     register: cython.int
+    offset: cython.longlong
     pointer: cython.longlong = state.values[state.fp]
     if pointer & KIND_MASK == Known.CFA and state.load(pointer) == made(Known.ENTRY, state.fp, 0):
         return _cfa_by(state, state.fp)
@@ -230,8 +244,14 @@ def _cfa_word(state: State) -> cython.ulonglong:
         return _cfa_by(state, state.sp)
     if pointer & KIND_MASK == Known.CFA:
         return _cfa_by(state, state.fp)
+    offset = _beside(state, pointer, made(Known.CFA, 0, 0))
+    if -PART_BIAS < offset < PART_BIAS:
+        return CFA_SAVED | _based(state.fp, offset)
     for register in range(state.registers):
         if (state.preserved >> register) & 1 and state.values[register] & KIND_MASK == Known.CFA:
+            return _cfa_by(state, register)
+    for register in range(state.registers):
+        if state.values[register] & KIND_MASK == Known.CFA:
             return _cfa_by(state, register)
     return 0
 
@@ -239,9 +259,29 @@ def _cfa_word(state: State) -> cython.ulonglong:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _beside(state: State, pointer: cython.longlong, value: cython.longlong) -> cython.longlong:
+    """How far from a pointer into an aligned frame a value is saved."""
+    i: cython.int
+    if pointer & KIND_MASK == Known.ALIGNED:
+        for i in range(state.slots):
+            if state.saved[i] == value and (state.keys[i] ^ pointer) & PLAIN_MASK == 0:
+                return (state.keys[i] >> OFFSET_SHIFT) - (pointer >> OFFSET_SHIFT)
+    return _NOWHERE
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _cfa_by(state: State, register: cython.int) -> cython.ulonglong:
     """The CFA as a register and an offset."""
-    offset: cython.longlong = -(state.values[register] >> OFFSET_SHIFT)
+    return _based(register, -(state.values[register] >> OFFSET_SHIFT))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _based(register: cython.int, offset: cython.longlong) -> cython.ulonglong:
+    """The word of a register and an offset; 0 if that is too large."""
     if not -PART_BIAS < offset < PART_BIAS:
         return 0
     return (cython.cast(cython.ulonglong, register) << CFA_SHIFT) | cython.cast(cython.ulonglong, offset + PART_BIAS)
@@ -281,6 +321,12 @@ def _part(state: State, target: cython.int) -> cython.ulonglong:
                 found = (signature - 1) | cython.cast(cython.ulonglong, offset + PART_BIAS)
     if found:
         return found | (cython.cast(cython.ulonglong, AT_CFA) << PART_SHIFT)
+    if target == state.fp:
+        beside: cython.longlong = _beside(state, state.values[target], made(Known.ENTRY, target, 0))
+        if -PART_BIAS < beside < PART_BIAS:
+            return (cython.cast(cython.ulonglong, AT_POINTER) << PART_SHIFT) | cython.cast(
+                cython.ulonglong, beside + PART_BIAS
+            )
     if target < state.registers:
         signature = _has(state.values[target], target)
         if signature:
@@ -315,74 +361,78 @@ def _has(value: cython.longlong, target: cython.int) -> cython.ulonglong:
 @cython.nogil
 @cython.exceptval(-1, check=False)
 def _note_leaving(
-    walk: Walk, block: cython.Py_ssize_t, asked: cython.longlong, seen: cython.uchar[::1], tails: Growing
+    walk: Walk, block: cython.Py_ssize_t, asked: cython.longlong, seen: cython.ushort[::1], tails: Growing
 ) -> cython.int:
     """Note how control leaves at an instruction that does not just go on: of the range whose entry led there.
 
     `asked` is the number that the kernel would be asked for.
     """
     flow: cython.int = walk.edges.one.flow
+    root: cython.Py_ssize_t = _root(walk, block)
     jumps: cython.bint = flow == Flow.JUMP or flow == Flow.BRANCH
     if flow == Flow.JUMP_INDIRECT:
         # With less on the stack than a call leaves there it was entered with more.
         stack: cython.longlong = walk.state.values[walk.state.sp]
         if stack & KIND_MASK == Known.CFA and stack >> OFFSET_SHIFT > walk.state.highest:
-            seen[walk.unit.members[walk.unit.first + _root(walk, block)]] |= Seen.ASTRAY
+            seen[root] |= Seen.ASTRAY
+        elif _is_as_entered(walk.state, walk.code.machine):
+            seen[root] |= Seen.JUMPS
         return 0
     if flow != Flow.RETURN and flow != Flow.SYSTEM and not jumps:
         return 0
     at_entry: cython.bint = _is_as_entered(walk.state, walk.code.machine)
     place: cython.longlong = walk.unit.place_of(walk.edges.one.target) if jumps else -1
-    if place >= 0 and not _differs(walk, place):
+    if place >= 0 and not _differs(walk, place, block):
         if at_entry and walk.unit.member_of(place) != walk.unit.member:
-            tails.add(walk.unit.members[walk.unit.first + _root(walk, block)], walk.edges.one.target)
+            tails.add(root, walk.edges.one.target)
         return 0
-    number: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.unit.members[walk.unit.first + _root(walk, block)])
     if flow == Flow.SYSTEM:
         if walk.code.machine == S390X and walk.code.data[walk.edges.pos + 1]:
             asked = walk.code.data[walk.edges.pos + 1]
         if _forks(walk.code.machine, asked):
-            seen[number] |= Seen.FORKS
+            seen[root] |= Seen.FORKS
     elif not at_entry or place >= 0:
-        seen[number] |= Seen.ASTRAY
+        seen[root] |= Seen.ASTRAY
     elif flow == Flow.RETURN:
-        seen[number] |= Seen.RETURNS
+        seen[root] |= Seen.RETURNS
     else:
-        tails.add(number, walk.edges.one.target)
+        tails.add(root, walk.edges.one.target)
     return 0
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _is_among(addresses: cython.const[cython.ulonglong][::1], address: cython.ulonglong) -> cython.bint:
-    """Whether an address is one of a few."""
-    i: cython.Py_ssize_t
-    for i in range(addresses.shape[0]):
-        if addresses[i] == address:
-            return True
-    return False
+def holds(addresses: cython.const[cython.ulonglong][::1], address: cython.ulonglong) -> cython.bint:
+    """Whether an address is one of these, sorted."""
+    i: cython.Py_ssize_t = last(addresses, addresses.shape[0], address)
+    return i >= 0 and addresses[i] == address
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _differs(walk: Walk, place: cython.longlong) -> cython.bint:
-    """Whether the stack pointer is surely another one than on the ways that led to a place."""
+def _differs(walk: Walk, place: cython.longlong, here: cython.Py_ssize_t) -> cython.bint:
+    """Whether the stack pointer is surely another one than on the ways that led to a place.
+
+    A function with a frame pointer may have more on the stack on one of two ways.
+    """
     block: cython.Py_ssize_t = walk.unit.head[place] - 1
     if block < 0:
         return False
+    if walk.state.values[walk.state.fp] & KIND_MASK == Known.CFA and _root(walk, block) == _root(walk, here):
+        return False
     at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.unit.block_state[block])
     there: cython.longlong = walk.unit.arena[at + HEAD + walk.state.sp]
-    here: cython.longlong = walk.state.values[walk.state.sp]
-    return there != here and there & KIND_MASK == Known.CFA and here & KIND_MASK == Known.CFA
+    stack: cython.longlong = walk.state.values[walk.state.sp]
+    return there != stack and there & KIND_MASK == Known.CFA and stack & KIND_MASK == Known.CFA
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _root(walk: Walk, block: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """The member of the unit from whose beginning control came to a block for the first time."""
+    """The range from whose beginning control came to a block for the first time."""
     i: cython.int
     source: cython.longlong = walk.unit.block_source[block]
     for i in range(_LONGEST_WAY):
@@ -390,7 +440,9 @@ def _root(walk: Walk, block: cython.Py_ssize_t) -> cython.Py_ssize_t:
             break
         block = walk.unit.owner[source] - 1
         source = walk.unit.block_source[block]
-    return walk.unit.member_of(walk.unit.block_place[block])
+    return cython.cast(
+        cython.Py_ssize_t, walk.unit.members[walk.unit.first + walk.unit.member_of(walk.unit.block_place[block])]
+    )
 
 
 @cython.cfunc
@@ -404,6 +456,20 @@ def _saves(state: State) -> cython.bint:
         if state.saved[i] & KIND_MASK == Known.ENTRY and register < 64 and (state.preserved >> register) & 1:
             return True
     return False
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _not_as_entered(state: State, registers: cython.ulonglong) -> cython.ulonglong:
+    """Those of some registers, of which calls keep all, that do not have the values of the entry."""
+    register: cython.int
+    found: cython.ulonglong = 0
+    registers &= state.preserved
+    for register in range(state.registers):
+        if registers >> register & 1 and state.values[register] != made(Known.ENTRY, register, 0):
+            found |= _ONE << register
+    return found
 
 
 @cython.cfunc
@@ -454,16 +520,25 @@ def _forks(machine: cython.int, asked: cython.longlong) -> cython.bint:
     return asked == 220
 
 
-def beginnings(code, ranges, sp, kept, last):
+def beginnings(code, ranges, sp, ra, kept, last, back):
     """Rows of an address where code begins, and whether that is surely no code behind a call that comes back.
 
     It begins with a range, and behind an instruction that does not go on; or behind a call, which may not come back,
     if padding follows or the next place is where compilers let functions begin. It surely does not if what is called
-    is `last` in functions, or if registers are saved there as functions do.
+    is `last` in functions, or if registers are saved there as functions do, and nothing jumps there; wherever it is,
+    if the return address is. Calls of those that come `back` always do; both are sorted.
     """
     found = Growing(2)
-    _beginnings(code, ranges.start, ranges.size, ranges.pos, sp, kept, last, found)
+    _beginnings(code, ranges.start, ranges.size, ranges.pos, sp, ra, kept, last, back, found)
     return found.rows()
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def jumped_to(code: Code, place: cython.Py_ssize_t) -> cython.bint:
+    """Whether something jumps to a place in the image."""
+    return code.targets[place >> 3] >> (place & 7) & 1
 
 
 @takes_views
@@ -473,8 +548,10 @@ def _beginnings(
     size: cython.const[cython.longlong][::1],
     pos: cython.const[cython.longlong][::1],
     sp: cython.int,
+    ra: cython.int,
     kept: cython.ulonglong,
-    last: cython.const[cython.ulonglong][::1],
+    final: cython.const[cython.ulonglong][::1],
+    back: cython.const[cython.ulonglong][::1],
     found: Growing,
 ):
     i: cython.Py_ssize_t
@@ -488,23 +565,32 @@ def _beginnings(
             called: cython.bint = False
             ends: cython.bint = False
             looks: cython.int = 0
+            aligned: cython.bint = False
+            candidate: cython.ulonglong = 0
             while place < end:
                 if not goes_on or (called and ((away + place) % _ALIGNED == 0 or code.filling(place, end))):
                     while place < end and code.filling(place, end):
                         place += code.filling(place, end)
                     if place >= end:
                         break
-                    found.add(away + place, called and ends and (away + place) % _ALIGNED == 0)
-                    looks = _PROLOGUE if called and (away + place) % _ALIGNED == 0 else 0
+                    aligned = called and (away + place) % _ALIGNED == 0 and not jumped_to(code, place)
+                    found.add(away + place, aligned and ends)
+                    looks = _PROLOGUE if aligned else 0
+                elif called and not jumped_to(code, place):
+                    candidate, aligned, looks = away + place, False, _PROLOGUE
                 decode(code.machine, code.bytes, place, end, away + place, one)
                 if looks:
                     looks = looks - 1 if one.flow == Flow.NEXT else 0
                     if one.effect == Effect.STORE and one.base == sp and (one.moved < 0 or one.count > 2):
-                        if one.keeps() & kept:
+                        if aligned and one.keeps() & kept:
                             found.numbers[found.used - 1] = 1
+                        elif one.keeps() >> ra & 1:
+                            found.add(candidate, 1)
                         looks = 0
-                called = one.flow == Flow.CALL or one.flow == Flow.CALL_INDIRECT
-                ends = one.flow == Flow.CALL and _is_among(last, one.target)
+                    elif code.machine == AMD64 and one.effect == Effect.ADD and one.first == sp:
+                        looks = 0  # arguments are pushed behind it, and registers before
+                called = one.flow == Flow.CALL_INDIRECT or (one.flow == Flow.CALL and not holds(back, one.target))
+                ends = one.flow == Flow.CALL and holds(final, one.target)
                 goes_on = not (
                     one.flow == Flow.JUMP
                     or one.flow == Flow.RETURN

@@ -25,8 +25,11 @@ cdef class Unit:
     cdef long long code_at
     cdef State state
     cdef long long source
-    # Ways that were put off: the place, the state, the source, and the trust; WALKED if it was taken
+    # Ways that were put off: the place, the state, the source and 1, the trust or WALKED if it was taken, and whether
+    # all of it is supposed
     cdef Growing doubts
+    # Whether there are no rules to go by, so that what is supposed has to be kept apart
+    cdef bint free
     # Whether no way is put off any more
     cdef bint takes_all
     cdef bint assumed

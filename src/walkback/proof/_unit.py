@@ -36,8 +36,8 @@ def _doubled(numbers):
 class Unit:
     """One after the other."""
 
-    def __init__(self, state, ranges, members):
-        self.state = state
+    def __init__(self, state, ranges, members, free=False):
+        self.state, self.free = state, free
         self.start = memoryview(ranges.start)
         self.size = memoryview(ranges.size)
         self.pos = memoryview(ranges.pos)
@@ -51,7 +51,7 @@ class Unit:
         self.address = memoryview(np.zeros(16, np.uint64))
         self.base = memoryview(np.zeros(17, np.int64))
         self.switched = memoryview(np.zeros(16, np.uint8))
-        self.doubts = Growing(4)
+        self.doubts = Growing(5)
         self.block_count = 0
         self.room(1 << 12)
 
@@ -263,7 +263,7 @@ class Unit:
             self.renew(block)
             self.enqueue(block)
         elif self.assumed and not self.block_assumed[block] and not self.takes_all:
-            self.doubts.add(place, self.keep(), self.source, Trust.LEAST)  # what was assumed is no surer
+            self.doubts.add(place, self.keep(), self.source + 1, Trust.LEAST)  # what was assumed is no surer
         else:
             if join(self.state, self.arena, cython.cast(cython.Py_ssize_t, self.block_state[block])):
                 self.enqueue(block)
@@ -276,14 +276,14 @@ class Unit:
         """A way that may not be one leads to a place where its state does not fit: decide when all else is walked."""
         if self.takes_all:
             return self.flow(place)
-        return self.doubts.add(place, self.keep(), self.source, self.trust)
+        return self.doubts.add(place, self.keep(), self.source + 1, self.trust, self.free and self.assumed)
 
     def take(self, doubt: cython.Py_ssize_t) -> cython.int:
         """Go a way that was put off."""
         read(self.state, self.arena, cython.cast(cython.Py_ssize_t, self.doubts.numbers[doubt + 1]))
-        self.assumed = False
+        self.assumed = self.doubts.numbers[doubt + 4] != 0
         self.trust = Trust.FULL
-        self.source = self.doubts.numbers[doubt + 2]
+        self.source = cython.cast(cython.longlong, self.doubts.numbers[doubt + 2]) - 1
         return self.flow(self.doubts.numbers[doubt])
 
     def note_verdicts(self) -> cython.int:

@@ -19,6 +19,9 @@ cdef class Walk:
     cdef const unsigned char[::1] is_unprovable
     cdef const unsigned long long[::1] stubs
     cdef long long steps
+    # How many of the ways that were put off are decided, and how many of the entries that are only supposed
+    cdef Py_ssize_t decided
+    cdef Py_ssize_t supposed
     # Whether there is no table, and rules are to be found
     cdef bint free
     # Whether ranges that nothing calls are entered as their first rows say
@@ -36,7 +39,8 @@ cdef class Walk:
     cdef int fall(self) except -1 nogil
     cdef int read(self, long long place) noexcept nogil
     cdef int go_on(self, long long at, long long place) except -1 nogil
-    cdef Py_ssize_t decide_doubts(self, Py_ssize_t first) except -1 nogil
+    cdef bint decide_doubts(self) except -1 nogil
+    cdef bint suppose_entry(self) except -1 nogil
     cdef bint take_the_rest(self) except -1 nogil
     cdef bint fill_gaps(self) except -1 nogil
     cdef int except_switches(self) noexcept nogil

@@ -35,7 +35,7 @@ class Walk:
 
     def __init__(self, code, claims, state, ranges, members, chain=-1, free=False):
         self.code, self.state, self.free = code, state, free
-        self.unit = Unit(state, ranges, members)
+        self.unit = Unit(state, ranges, members, free)
         self.rows = Rows(claims, state, self.unit, ranges, chain, free)
         self.edges = Edges(code, state, self.unit, self.rows, ranges)
         self.block = memoryview(ranges.block)
@@ -83,15 +83,14 @@ class Walk:
         self.unit.doubts.clear()
         self.edges.clear()
         self.steps = 0
+        self.decided = self.supposed = 0
         self.state.table_count = 0
         if not self.unit.open(first, end):
             return False
         self.begin()
-        decided: cython.Py_ssize_t = 0
         if not self.settle():
             return False
-        while decided < self.unit.doubts.used:
-            decided = self.decide_doubts(decided)
+        while self.decide_doubts():
             if not self.settle():
                 return False
         if not self.free and not self.fill_gaps():
@@ -126,9 +125,11 @@ class Walk:
         if self.code.filling(at, cython.cast(cython.Py_ssize_t, self.unit.code_at + self.unit.end)):
             return 0
         self.unit.source = -1
-        self.unit.trust = Trust.SOME
+        self.unit.trust = Trust.SUPPOSED
+        self.unit.assumed = True
         self.unit.put_off(place)
         self.unit.trust = Trust.FULL
+        self.unit.assumed = False
         return 0
 
     def begin_stubs(self, member: cython.Py_ssize_t) -> cython.int:
@@ -230,8 +231,9 @@ class Walk:
             return self.edges.leave()
         self.edges.leave()
         self.unit.enter(place)
-        is_other: cython.bint = self.free and self.is_entry[self.unit.number]
-        if is_other or self.rows.judge(place) == Verdict.WRONG:
+        if self.free and self.is_entry[self.unit.number]:
+            return 0  # the call in front does not come back
+        if self.rows.judge(place) == Verdict.WRONG:
             return self.unit.put_off(place)
         return self.unit.flow(place)
 
@@ -251,19 +253,37 @@ class Walk:
         self.read(place)
         return 0
 
-    def decide_doubts(self, first: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """A way that was put off leads to a place if nothing else does. Returns how many of them are decided."""
-        i: cython.Py_ssize_t = first
-        if self.unit.unresolved and not self.free:
-            return self.unit.doubts.used
+    def decide_doubts(self) -> cython.bint:
+        """A way that was put off leads to a place if nothing else does; returns whether there were any to decide.
+
+        In a walk without rules one is decided at a time, so that what it leads to comes before the next; and what is
+        only supposed comes behind all others.
+        """
+        i: cython.Py_ssize_t = self.decided
+        if i == self.unit.doubts.used or (self.unit.unresolved and not self.free):
+            return self.free and self.suppose_entry()
         while i < self.unit.doubts.used:
-            if not self.unit.owner[self.unit.doubts.numbers[i]] and self.unit.doubts.numbers[i + 3] != Trust.LEAST:
+            if self.unit.doubts.numbers[i + 3] < Trust.SUPPOSED and not self.unit.owner[self.unit.doubts.numbers[i]]:
                 self.unit.take(i)
                 self.unit.doubts.numbers[i + 3] = WALKED
                 if self.free:
-                    return i + self.unit.doubts.width  # what this leads to comes before the next way
+                    self.decided = i + self.unit.doubts.width
+                    return True
             i += self.unit.doubts.width
-        return i
+        self.decided = i
+        return True
+
+    def suppose_entry(self) -> cython.bint:
+        """Begin with a function that nothing leads to; returns whether there was one."""
+        i: cython.Py_ssize_t = self.supposed
+        while i < self.unit.doubts.used:
+            if self.unit.doubts.numbers[i + 3] == Trust.SUPPOSED and not self.unit.owner[self.unit.doubts.numbers[i]]:
+                self.unit.take(i)
+                self.supposed = i + self.unit.doubts.width
+                return True
+            i += self.unit.doubts.width
+        self.supposed = i
+        return False
 
     def take_the_rest(self) -> cython.bint:
         """Walk once more, the ways too that were put off and not taken: what is proved only without them is assumed.

@@ -2,8 +2,8 @@
 
 The code is walked through as a proof does it, and the rules are those that hold in the states found. Then the table is
 proved like any other, and what is not proved is left out. Nothing is guessed: a range gets rules only with evidence
-that it is entered as the ABI says. Either something calls it; or it returns with the stack as it was at the entry; or
-its address is taken, or it has a symbol, and it saves registers as functions do; or it and a range with such evidence
+that it is entered as the ABI says. Either something calls it; or it returns with the stack as it was at the entry, or
+saves registers and ends so in a function elsewhere; or its address is taken, or it has a symbol, and it saves registers as functions do; or it and a range with such evidence
 jump to one another with the stack as it was at the entry.
 """
 
@@ -14,12 +14,25 @@ from functools import cached_property
 
 import numpy as np
 
+from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
 from walkback.proof._found import Found
 from walkback.proof.functions import Starts, Stretches, begins_at_entry, function_starts
 from walkback.proof.prove import Proof, Prover
 from walkback.proof.ranges import Ranges, range_at, reached_from
-from walkback.proof.values import AT_CFA, BY_B, CFA_SHIFT, KEPT, PART_BIAS, PART_SHIFT, WITH_SIGNATURE, Seen, Verdict
+from walkback.proof.values import (
+    AT_CFA,
+    AT_POINTER,
+    BY_B,
+    CFA_SAVED,
+    CFA_SHIFT,
+    KEPT,
+    PART_BIAS,
+    PART_SHIFT,
+    WITH_SIGNATURE,
+    Seen,
+    Verdict,
+)
 from walkback.table.rule import OUTERMOST, UNCHANGED, Part, PartKind, Reason, Rule, inexpressible
 from walkback.table.settle import settled
 from walkback.table.source import TableSource
@@ -41,7 +54,7 @@ _REASONS = (
     (Seen.CATCHES, Reason.UNPROVED),
 )
 """Why a range is left out, the first reason that holds."""
-_WRONG = np.uint8(Seen.COMPLEX | Seen.SWITCHES | Seen.FORKS | Seen.ASTRAY | Seen.CATCHES)
+_WRONG = np.uint16(Seen.COMPLEX | Seen.SWITCHES | Seen.FORKS | Seen.ASTRAY | Seen.CATCHES)
 
 
 class CodeSource(TableSource):
@@ -100,7 +113,7 @@ def _next_starts(found: Found, starts: Starts, entries: U64) -> U64:
     bare, last = starts.others[~has_rule], last[~has_rule]
     first = np.append(True, last[1:] != last[:-1])[: len(bare)]  # the same for all places of a stretch
     tails = found.tails[are_among(found.tails[:, 1], starts.others), 1]
-    more = np.union1d(bare[first], tails)
+    more = np.union1d(bare[first | are_among(bare, starts.likely)], tails)
     return more[~are_among(more, entries)]
 
 
@@ -137,20 +150,18 @@ def _judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts) -> U8:
     `_BEGINS` stands for the range where the program begins.
     """
     wrong = (found.seen & _WRONG) != 0
+    saving = (found.seen & Seen.SAVES) != 0
     is_taken = are_among(ranges.start, np.concatenate((starts.named, starts.taken)))
-    saves = is_taken & ((found.seen & Seen.SAVES) != 0)
-    shown = are_among(ranges.start, starts.called) | ((found.seen & Seen.RETURNS) != 0) | saves
+    puts_back = Seen.JUMPS | Seen.RESTORES
+    ends = (found.seen & puts_back) == puts_back
+    ends[found.tails[are_among(found.tails[:, 1], prover.elsewhere), 0].astype(np.int64)] = True
+    shown = are_among(ranges.start, starts.called) | ((found.seen & Seen.RETURNS) != 0) | (saving & (is_taken | ends))
     source, target = found.tails[:, 0].astype(np.int64), range_at(ranges, found.tails[:, 1])
     kept = target >= 0
     kept[kept] = (ranges.start[target[kept]] == found.tails[kept, 1]) & ~(wrong[source[kept]] | wrong[target[kept]])
     source, target = source[kept], target[kept]
     shown = reached_from(shown, np.concatenate((source, target)), np.concatenate((target, source)))
-    part, root = found.parts.astype(np.int64).T
-    is_part = np.zeros(len(ranges.start), np.bool_)
-    is_part[part] = True
-    is_part[part[~shown[root] | wrong[root]]] = False
-    entered = np.where(ranges.is_entry != 0, shown, is_part)
-    reasons = np.where(entered, np.uint8(0), np.uint8(Reason.NOT_ENTERED))
+    reasons = np.where((ranges.is_entry == 0) | shown, np.uint8(0), np.uint8(Reason.NOT_ENTERED))
     for bit, reason in reversed(_REASONS):
         reasons[(found.seen & bit) != 0] = reason
     if begins_at_entry(prover.elf):  # nobody calls it
@@ -162,16 +173,18 @@ def _with_rules(prover: Prover, ranges: Ranges, found: Found, chosen: I64) -> Un
     """A table of some ranges with the rules that were found; where none was, a rule says so."""
     place = np.full(len(ranges.start), -1, np.int64)
     place[chosen] = np.arange(len(chosen))
-    first = np.zeros((len(chosen), 4), np.uint64)  # whether the code is reached where a range begins or not
+    first = np.zeros((len(chosen), 5), np.uint64)  # whether the code is reached where a range begins or not
     first[:, 0], first[:, 1] = chosen, ranges.start[chosen]
     rows = np.concatenate((first, found.rows[place[found.rows[:, 0].astype(np.int64)] >= 0]))
+    is_out = (place[rows[:, 4].astype(np.int64)] < 0) | (ranges.is_entry[rows[:, 4].astype(np.int64)] == 0)
+    rows[is_out, 2:4] = 0  # how it was entered is not known
     rows = rows[rows[:, 1] < found.ends[rows[:, 0].astype(np.int64)]]
     rows = rows[np.lexsort((np.arange(len(rows)), rows[:, 1], place[rows[:, 0].astype(np.int64)]))]
     last = np.append((rows[1:, :2] != rows[:-1, :2]).any(axis=1), True)[: len(rows)]
     rows = rows[last]
     number = place[rows[:, 0].astype(np.int64)]
-    words, rule = np.unique(rows[:, 2:], axis=0, return_inverse=True)
-    rules = [_rule(*one) if one[1] else inexpressible(Reason.UNPROVED) for one in words.tolist()]
+    words, rule = np.unique(rows[:, 2:4], axis=0, return_inverse=True)
+    rules = [_rule(*one, prover.machine) if one[1] else inexpressible(Reason.UNPROVED) for one in words.tolist()]
     count = np.bincount(number, minlength=len(chosen))
     start = ranges.start[chosen]
     table = _table(prover, start, found.ends[chosen] - start, np.zeros(len(chosen), np.uint32), rules)
@@ -183,17 +196,24 @@ def _with_rules(prover: Prover, ranges: Ranges, found: Found, chosen: I64) -> Un
     return replace(table, row_rule=rule.reshape(-1).astype(np.uint32), range_pauth_key=key, **laid)
 
 
-def _rule(cfa: int, rest: int) -> Rule:
+def _rule(cfa: int, rest: int, machine: Machine) -> Rule:
     """The rule of two words."""
-    register, offset = cfa >> CFA_SHIFT, (cfa & ((1 << CFA_SHIFT) - 1)) - PART_BIAS
+    kind = PartKind.AT_REGISTER if cfa & CFA_SAVED else PartKind.REGISTER
     ra, fp = rest >> 32, rest & _HALF
-    return Rule(Part(PartKind.REGISTER, register, offset), _part(ra), _part(fp), bool(ra & WITH_SIGNATURE))
+    parts = Part(kind, cfa >> CFA_SHIFT, _offset(cfa)), _part(ra, machine), _part(fp, machine)
+    return Rule(*parts, bool(ra & WITH_SIGNATURE))
 
 
-def _part(word: int) -> Part:
+def _offset(word: int) -> int:
+    return (word & (2 * PART_BIAS - 1)) - PART_BIAS
+
+
+def _part(word: int, machine: Machine) -> Part:
     kind = word >> PART_SHIFT
     if kind == AT_CFA:
-        return Part(PartKind.AT_CFA, 0, (word & (2 * PART_BIAS - 1)) - PART_BIAS)
+        return Part(PartKind.AT_CFA, 0, _offset(word))
+    if kind == AT_POINTER:
+        return Part(PartKind.AT_REGISTER, machine.fp, _offset(word))
     return UNCHANGED if kind == KEPT else Part(PartKind.REGISTER, word & 0xFF)
 
 

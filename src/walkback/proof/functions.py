@@ -13,7 +13,7 @@ from walkback.base.arrays import I64, U64, Bools, are_among
 from walkback.elf import ElfFile, layout, loaded_addresses
 from walkback.proof._code import Code
 from walkback.proof._found import beginnings
-from walkback.proof._scan import scan
+from walkback.proof._scan import Scan, bits_at, scan
 from walkback.proof.entries import pointers
 from walkback.proof.image import Image
 from walkback.proof.known import KnownCode
@@ -28,6 +28,10 @@ LAST = frozenset({"__stack_chk_fail"})
 """Functions whose calls compilers put at the end of others; they do not come back."""
 _PADDING = np.uint64(16)
 """Bytes between two functions that are described; fewer are padding."""
+_ALIGNED = np.uint64(16)
+"""Bytes that functions are aligned to."""
+_SELDOM = 8
+"""Less than one in this number of calls of a function that comes back has other code behind it."""
 _LINKAGE = (".plt", ".iplt")
 """Sections whose names begin so have stubs, and no functions."""
 
@@ -102,6 +106,8 @@ class Starts:
     """Places behind code that does not go on, rising."""
     framing: U64
     """Those of the others that make a frame."""
+    likely: U64
+    """Those that are where compilers let functions begin, and to which nothing jumps."""
 
 
 def function_starts(prover: Prover, stretches: Stretches) -> Starts:
@@ -115,7 +121,9 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     pieces, code = Pieces(start, size, image.places(start, size)), Code(image, KnownCode())
     seen = scan(code, image, pieces, prover.machine.sp)
     kept = sum(1 << one for one in KEPT[prover.machine])
-    found = beginnings(code, pieces, prover.machine.sp, kept, prover.called_as(LAST))
+    code = Code(image, KnownCode(targets=seen.targets))
+    final = prover.called_as(LAST)
+    found = beginnings(code, pieces, prover.machine.sp, prover.machine.ra, kept, final, _coming_back(image, seen))
     behind = found[:, 0].copy()
     outside = _called_from_outside(prover, code, pieces)
     called = np.concatenate((_addresses(image, seen.called), outside[are_among(outside, behind)]))
@@ -132,6 +140,7 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
         taken=behind[taken],
         others=behind,
         framing=behind[found[:, 1] != 0],
+        likely=behind[(behind % _ALIGNED == 0) & ~bits_at(seen.targets, image.places(behind, np.ones_like(behind)))],
     )
 
 
@@ -147,8 +156,8 @@ def _called_from_outside(prover: Prover, code: Code, pieces: Pieces) -> U64:
         return np.zeros(0, np.uint64)
     begins = np.flatnonzero(pieces.start == np.uint64(elf.entry)) if begins_at_entry(elf) else np.zeros(0, np.int64)
     entry = Pieces(pieces.start[begins], np.minimum(pieces.size[begins], _ENTRY), pieces.pos[begins])
-    found = [_addresses(prover.image, scan(code, prover.image, entry, prover.machine.sp).taken)]
-    words = loaded_addresses(elf)
+    seen, words = scan(code, prover.image, entry, prover.machine.sp), loaded_addresses(elf)
+    found = [_addresses(prover.image, seen.taken), words.value[are_among(words.place, seen.named)]]
     for number in np.flatnonzero(np.isin(elf.sections["type"], _ARRAYS)).tolist():
         contents = np.frombuffer(elf.section_data(number), np.uint8).copy()
         words.write(contents, int(elf.sections["addr"][number]), elf.byteorder)
@@ -157,8 +166,22 @@ def _called_from_outside(prover: Prover, code: Code, pieces: Pieces) -> U64:
     return np.concatenate(found)
 
 
+def _coming_back(image: Image, seen: Scan) -> U64:
+    """The functions that come back, as their calls show: behind many of them is code that only they can lead to."""
+    target, behind = seen.calls.T
+    behind = behind.astype(np.int64)
+    # Where other code jumps, or functions may begin, they show nothing.
+    is_clear = (behind == 0) | (~bits_at(seen.targets, behind) & (_at(image, behind) % _ALIGNED != 0))
+    found, number = np.unique(target[is_clear], return_inverse=True)
+    return found[np.bincount(number, behind[is_clear] == 0) * _SELDOM < np.bincount(number)]
+
+
 def _addresses(image: Image, bits: np.ndarray) -> U64:
     """The addresses of places in the image that have a bit."""
-    places = np.flatnonzero(np.unpackbits(bits, bitorder="little"))
+    return _at(image, np.flatnonzero(np.unpackbits(bits, bitorder="little")))
+
+
+def _at(image: Image, places: I64) -> U64:
+    """The addresses of places in the image."""
     part = np.searchsorted(image.pos, places, "right") - 1
     return (image.start[part] + (places - image.pos[part]).astype(np.uint64)).astype(np.uint64)

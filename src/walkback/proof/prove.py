@@ -210,7 +210,12 @@ class Prover:
 
     def called_as(self, names: Container[str]) -> U64:
         """The addresses of functions elsewhere with one of these names."""
-        return np.array([address for address, name in self._called if name in names], np.uint64)
+        return np.array(sorted(address for address, name in self._called if name in names), np.uint64)
+
+    @property
+    def elsewhere(self) -> U64:
+        """The addresses of all functions elsewhere."""
+        return np.array([address for address, _ in self._called], np.uint64)
 
     @cached_property
     def keeping(self) -> U64:
@@ -294,7 +299,7 @@ class Prover:
             if not parts.any():
                 break
             ranges.is_entry[parts] = 0
-        found.seen[parts] |= np.uint8(Seen.COMPLEX)
+        found.seen[parts] |= np.uint16(Seen.COMPLEX)
         return ranges, found
 
     def _look_at(self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str]) -> tuple[KnownCode, U64]:

@@ -42,6 +42,8 @@ KEPT = 2
 """It is still in its register."""
 IN_REGISTER = 3
 """It is in another one."""
+AT_POINTER = 4
+"""It is saved where the frame pointer leads to."""
 PART_SHIFT = 28
 """The lowest bit of these."""
 PART_BIAS = 1 << 24
@@ -52,6 +54,8 @@ BY_B = 1 << 26
 """And that is by key B."""
 CFA_SHIFT = 48
 """Of the CFA: the lowest bit of its register, above an offset with `PART_BIAS`."""
+CFA_SAVED = 1 << 26
+"""And it is saved there."""
 
 
 class Known(IntEnum):
@@ -202,6 +206,10 @@ class Seen(IntEnum):
     """It saves a register that calls keep, before it jumps or calls."""
     CATCHES = 64
     """It comes to code for exceptions, which is entered in another way."""
+    JUMPS = 128
+    """It jumps to a place that is not known, with the stack and the return address as they were at its entry."""
+    RESTORES = 256
+    """It puts a register back that calls keep."""
 
 
 class Back(IntEnum):
@@ -219,5 +227,7 @@ class Trust(IntEnum):
     """Control comes there if it comes to the instruction in front."""
     SOME = 1
     """Only if a call or the kernel came back, or an index was out of the bounds of its table."""
-    LEAST = 2
+    SUPPOSED = 2
+    """Only if a function that nothing leads to is entered as the ABI says."""
+    LEAST = 3
     """Only if a call came back that mostly does not, or by a call within the range, or out of what is assumed."""
