@@ -22,3 +22,13 @@ def last(
             else:
                 high = middle
     return low - 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def holds(numbers: cython.const[cython.ulonglong][::1], wanted: cython.ulonglong) -> cython.bint:
+    """Whether sorted numbers hold one."""
+    i: cython.Py_ssize_t = last(numbers, numbers.shape[0], wanted)
+    return i >= 0 and numbers[i] == wanted

@@ -2,9 +2,13 @@
 
 The code is walked through as a proof does it, and the rules are those that hold in the states found. Then the table is
 proved like any other, and what is not proved is left out. Nothing is guessed: a range gets rules only with evidence
-that it is entered as the ABI says. Either something calls it; or it returns with the stack as it was at the entry, or
-saves registers and ends so in a function elsewhere; or its address is taken, or it has a symbol, and it saves registers as functions do; or it and a range with such evidence
-jump to one another with the stack as it was at the entry.
+that it is entered as the ABI says. That is one of these:
+
+- something calls it;
+- it returns with the stack as it was at the entry;
+- it saves registers, and ends so with a jump to a function elsewhere; or puts them back, and jumps anywhere;
+- its address is taken, or it has a symbol, and it saves registers as functions do;
+- it and a range with such evidence jump to one another with the stack as it was at the entry.
 """
 
 from __future__ import annotations
@@ -184,7 +188,7 @@ def _with_rules(prover: Prover, ranges: Ranges, found: Found, chosen: I64) -> Un
     rows = rows[last]
     number = place[rows[:, 0].astype(np.int64)]
     words, rule = np.unique(rows[:, 2:4], axis=0, return_inverse=True)
-    rules = [_rule(*one, prover.machine) if one[1] else inexpressible(Reason.UNPROVED) for one in words.tolist()]
+    rules = [_rule(prover.machine, *one) if one[1] else inexpressible(Reason.UNPROVED) for one in words.tolist()]
     count = np.bincount(number, minlength=len(chosen))
     start = ranges.start[chosen]
     table = _table(prover, start, found.ends[chosen] - start, np.zeros(len(chosen), np.uint32), rules)
@@ -196,7 +200,7 @@ def _with_rules(prover: Prover, ranges: Ranges, found: Found, chosen: I64) -> Un
     return replace(table, row_rule=rule.reshape(-1).astype(np.uint32), range_pauth_key=key, **laid)
 
 
-def _rule(cfa: int, rest: int, machine: Machine) -> Rule:
+def _rule(machine: Machine, cfa: int, rest: int) -> Rule:
     """The rule of two words."""
     kind = PartKind.AT_REGISTER if cfa & CFA_SAVED else PartKind.REGISTER
     ra, fp = rest >> 32, rest & _HALF

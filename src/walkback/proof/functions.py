@@ -12,8 +12,8 @@ import numpy as np
 from walkback.base.arrays import I64, U64, Bools, are_among
 from walkback.elf import ElfFile, layout, loaded_addresses
 from walkback.proof._code import Code
-from walkback.proof._found import beginnings
 from walkback.proof._scan import Scan, bits_at, scan
+from walkback.proof._starts import beginnings
 from walkback.proof.entries import pointers
 from walkback.proof.image import Image
 from walkback.proof.known import KnownCode
