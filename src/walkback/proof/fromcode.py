@@ -117,6 +117,9 @@ def _next_starts(found: Found, starts: Starts, entries: U64) -> U64:
     bare, last = starts.others[~has_rule], last[~has_rule]
     first = np.append(True, last[1:] != last[:-1])[: len(bare)]  # the same for all places of a stretch
     tails = found.tails[are_among(found.tails[:, 1], starts.others), 1]
+    pointed = np.setdiff1d(bare[are_among(bare, starts.pointed)], entries)
+    if len(pointed):  # all others may be parts of these
+        return pointed
     more = np.union1d(bare[first | are_among(bare, starts.likely)], tails)
     return more[~are_among(more, entries)]
 

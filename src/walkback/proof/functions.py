@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from walkback.base.arch import AARCH64
 from walkback.base.arrays import I64, U64, Bools, are_among
 from walkback.elf import ElfFile, layout, loaded_addresses
 from walkback.proof._code import Code
@@ -20,6 +21,7 @@ from walkback.proof.known import KnownCode
 from walkback.proof.prove import Prover
 from walkback.proof.ranges import Pieces
 from walkback.proof.sets import KEPT
+from walkback.symbols.plt import loaded_words
 
 _ENTRY = 64
 """Bytes of the code that a program begins with."""
@@ -95,7 +97,7 @@ class Starts:
     """Where functions may begin."""
 
     sure: U64
-    """By a symbol, by a call, or by a pointer to code behind padding; and the entry of the program."""
+    """By a symbol, by a call, or because the code takes their address; and the entry of the program."""
     called: U64
     """Those that are called."""
     named: U64
@@ -106,6 +108,8 @@ class Starts:
     """Places behind code that does not go on, rising."""
     framing: U64
     """Those of the others that make a frame."""
+    pointed: U64
+    """Those to which data points."""
     likely: U64
     """Those that are where compilers let functions begin, and to which nothing jumps."""
 
@@ -128,19 +132,19 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     outside = _called_from_outside(prover, code, pieces)
     called = np.concatenate((_addresses(image, seen.called), outside[are_among(outside, behind)]))
     taken = are_among(behind, _addresses(image, seen.taken))
-    pointed = taken.copy()
-    if not elf.is_relocatable:
-        pointed |= are_among(behind, pointers(elf, behind))
+    likely = (behind % _ALIGNED == 0) & ~bits_at(seen.targets, image.places(behind, np.ones_like(behind)))
+    pointed = np.zeros(0, np.uint64) if elf.is_relocatable else np.intersect1d(behind, pointers(elf, behind))
     # What the program begins with is no part of a function.
     after = behind[behind > entry[0]][:1] if len(entry) else entry
     return Starts(
-        sure=np.unique(np.concatenate((starts, called, behind[pointed], after))),
+        sure=np.unique(np.concatenate((starts, called, behind[taken], after))),
         called=called,
         named=named,
         taken=behind[taken],
         others=behind,
         framing=behind[found[:, 1] != 0],
-        likely=behind[(behind % _ALIGNED == 0) & ~bits_at(seen.targets, image.places(behind, np.ones_like(behind)))],
+        pointed=pointed,
+        likely=behind[likely],
     )
 
 
@@ -157,7 +161,11 @@ def _called_from_outside(prover: Prover, code: Code, pieces: Pieces) -> U64:
     begins = np.flatnonzero(pieces.start == np.uint64(elf.entry)) if begins_at_entry(elf) else np.zeros(0, np.int64)
     entry = Pieces(pieces.start[begins], np.minimum(pieces.size[begins], _ENTRY), pieces.pos[begins])
     seen, words = scan(code, prover.image, entry, prover.machine.sp), loaded_addresses(elf)
-    found = [_addresses(prover.image, seen.taken), words.value[are_among(words.place, seen.named)]]
+    named = seen.named
+    if prover.machine is AARCH64:  # where `main` is goes from the global offset table into the first argument
+        for pos, size, address in zip(entry.pos.tolist(), entry.size.tolist(), entry.start.tolist(), strict=True):
+            named = loaded_words(prover.image.data[pos : pos + size], address, 0, 0)[1]
+    found = [_addresses(prover.image, seen.taken), words.value[are_among(words.place, named)]]
     for number in np.flatnonzero(np.isin(elf.sections["type"], _ARRAYS)).tolist():
         contents = np.frombuffer(elf.section_data(number), np.uint8).copy()
         words.write(contents, int(elf.sections["addr"][number]), elf.byteorder)

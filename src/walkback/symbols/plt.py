@@ -173,17 +173,28 @@ def _amd64(contents: U8, address: int, entry_size: int) -> _FoundStubs:
 
 def _aarch64(contents: U8, address: int) -> _FoundStubs:
     """`adrp x16, page` and `ldr x17, [x16, #word]`; `bti c` may stand before them."""
+    at, slot = loaded_words(contents, address, 16, 17)
+    words = contents[: len(contents) & ~3].view("<u4")
+    marked = (at > 0) & (words[at - 1] == _BTI_C)
+    here = (at * 4).astype(np.uint64) + np.uint64(address)
+    return _FoundStubs(here - np.where(marked, np.uint64(4), np.uint64(0)), slot)
+
+
+def loaded_words(contents: U8, address: int, base: int, target: int) -> tuple[I64, U64]:
+    """The numbers of instructions of AArch64 that load a word with the next one, and the addresses of these words.
+
+    The first puts a page into the register `base`, the second the word into `target`.
+    """
     words = contents[: len(contents) & ~3].view("<u4").astype(np.int64)
-    if len(words) < 2:
-        return _FoundStubs(np.zeros(0, np.uint64), np.zeros(0, np.uint64))
     adrp, ldr = words[:-1], words[1:]
-    at = np.flatnonzero(((adrp & 0x9F00001F) == 0x90000010) & ((ldr & 0xFFC003FF) == 0xF9400211))
+    at = np.flatnonzero(
+        ((adrp & 0x9F00001F) == 0x90000000 | base) & ((ldr & 0xFFC003FF) == 0xF9400000 | base << 5 | target)
+    )
     pages = _signed((adrp[at] >> 29 & 3) | (adrp[at] >> 5 & 0x7FFFF) << 2, 21)
     here = (at * 4).astype(np.uint64) + np.uint64(address)
     slot = (here & ~np.uint64(0xFFF)) + (pages << 12).astype(np.uint64)
     slot += ((ldr[at] >> 10 & 0xFFF) * 8).astype(np.uint64)
-    marked = (at > 0) & (words[at - 1] == _BTI_C)
-    return _FoundStubs(here - np.where(marked, np.uint64(4), np.uint64(0)), slot)
+    return at, slot
 
 
 def _s390x(contents: U8, address: int) -> _FoundStubs:
