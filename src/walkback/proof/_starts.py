@@ -10,7 +10,7 @@ if cython.compiled:
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Effect, Flow
-    from cython.cimports.walkback.code.machines import AMD64
+    from cython.cimports.walkback.code.machines import AARCH64, AMD64
     from cython.cimports.walkback.proof._code import Code
 else:
     from walkback.base.growing import Growing
@@ -18,7 +18,7 @@ else:
     from walkback.code._instruction import Instruction
     from walkback.code.decoding import decode
     from walkback.code.effects import Effect, Flow
-    from walkback.code.machines import AMD64
+    from walkback.code.machines import AARCH64, AMD64
     from walkback.proof._code import Code
 
 _PROLOGUE = cython.declare(cython.int, 6)
@@ -48,6 +48,20 @@ def jumped_to(code: Code, place: cython.Py_ssize_t) -> cython.bint:
     return code.targets[place >> 3] >> (place & 7) & 1
 
 
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def is_marked(code: Code, place: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
+    """Whether an instruction says that calls come here: `bti c` of AArch64, or one that signs the return address."""
+    if code.machine != AARCH64 or end - place < 4:
+        return False
+    if code.data[place + 3] != 0xD5 or code.data[place + 2] != 0x03:
+        return False
+    if code.data[place + 1] == 0x24:
+        return code.data[place] == 0x5F
+    return code.data[place + 1] == 0x23 and code.data[place] & 0xBF == 0x3F
+
+
 @takes_views
 def _beginnings(
     code: Code,
@@ -73,6 +87,7 @@ def _beginnings(
             ends: cython.bint = False
             looks: cython.int = 0
             aligned: cython.bint = False
+            marked: cython.bint = False
             candidate: cython.ulonglong = 0
             while place < end:
                 if not goes_on or (called and ((away + place) % _ALIGNED == 0 or code.filling(place, end))):
@@ -81,19 +96,25 @@ def _beginnings(
                     if place >= end:
                         break
                     aligned = called and (away + place) % _ALIGNED == 0 and not jumped_to(code, place)
-                    found.add(away + place, aligned and ends)
+                    marked = called and is_marked(code, place, end) and not jumped_to(code, place)
+                    found.add(away + place, marked or (aligned and ends))
                     looks = _PROLOGUE if aligned else 0
                 elif called and not jumped_to(code, place):
                     candidate, aligned, looks = away + place, False, _PROLOGUE
+                    if is_marked(code, place, end):
+                        found.add(candidate, 1)
+                        looks = 0
                 decode(code.machine, code.bytes, place, end, away + place, one)
                 if looks:
                     looks = looks - 1 if one.flow == Flow.NEXT else 0
-                    if one.effect == Effect.STORE and one.base == sp and (one.moved < 0 or one.count > 2):
-                        if aligned and one.keeps() & kept:
-                            found.numbers[found.used - 1] = 1
-                        elif not aligned and one.keeps() >> ra & 1:
+                    if one.effect == Effect.STORE and one.base == sp:
+                        if not aligned and one.keeps() >> ra & 1:
                             found.add(candidate, 1)
-                        looks = 0
+                            looks = 0
+                        elif one.moved < 0 or one.count > 2:
+                            if aligned and one.keeps() & kept:
+                                found.numbers[found.used - 1] = 1
+                            looks = 0
                     elif code.machine == AMD64 and one.effect == Effect.ADD and one.first == sp:
                         looks = 0  # arguments are pushed behind it, and registers before
                 called = one.flow == Flow.CALL_INDIRECT or (one.flow == Flow.CALL and not holds(back, one.target))
