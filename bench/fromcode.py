@@ -15,8 +15,10 @@ from codetables import compared
 from peers import root
 from walkback.base.errors import WalkbackError
 
-_FILES = 90
-"""Of each machine."""
+_FILES = 100
+"""Of each machine, besides those of compilers and languages that a distribution's base does not have."""
+_FOLDERS = (("AMD64", "", "samples-amd64"), ("AArch64", "arm64", "samples-arm64"), ("s390x", "s390x", "samples-s390x"))
+"""Of the programs of this machine, or of the peers, and of the samples."""
 
 
 def main() -> None:
@@ -25,10 +27,12 @@ def main() -> None:
     if len(sys.argv) > 1:
         print(_line("files", [Path(one) for one in sys.argv[1:]]))
         return
-    for machine, folder in (("AMD64", Path("/")), ("AArch64", root("arm64")), ("s390x", root("s390x"))):
+    for machine, base, samples in _FOLDERS:
+        folder = root(base) if base else Path("/")
         found = sorted({*folder.glob("usr/bin/*"), *folder.glob("usr/lib/*-linux-gnu/*.so.*")})
-        chosen = [path for path in found if path.is_file() and not path.is_symlink() and _is_elf(path)]
-        print(_line(machine, chosen[:: max(len(chosen) // _FILES, 1)][:_FILES]), flush=True)
+        found = [path for path in found if path.is_file() and not path.is_symlink() and _is_elf(path)]
+        more = sorted(path for path in root(samples).rglob("*") if path.is_file() and _is_elf(path))
+        print(_line(machine, found[:: max(len(found) // _FILES, 1)][:_FILES] + more), flush=True)
 
 
 def _is_elf(path: Path) -> bool:

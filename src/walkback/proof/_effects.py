@@ -64,7 +64,8 @@ def apply(state: State, one: Instruction, address: cython.ulonglong) -> cython.i
         )
     if effect == Effect.ALIGN:
         value = state.get(one.base)
-        if value & KIND_MASK == Known.CFA and -_ALIGNMENT <= one.offset < 0 and state.sp != _S390X_SP:
+        is_aligned: cython.bint = state.aligned and -_ALIGNMENT <= one.offset < 0 and state.sp != _S390X_SP
+        if value & KIND_MASK == Known.CFA and is_aligned:
             return state.set(one.first, made(Known.CFA, 0, (value >> OFFSET_SHIFT) & one.offset))
         if is_on_stack(value & KIND_MASK):
             value = made(Known.ALIGNED, cython.cast(cython.int, (address ^ (address >> 12)) & ID_MASK), 0)

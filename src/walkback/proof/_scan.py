@@ -149,6 +149,10 @@ def _scan(
                         at = code.place(address)
                         if at >= 0:
                             taken[at >> 3] |= 1 << (at & 7)
+                if one.flow == Flow.JUMP_INDIRECT and one.base < 0 and one.index >= 0:
+                    address = cython.cast(cython.ulonglong, one.offset)  # of a table of jumps
+                    if code.is_data(address):
+                        named.add(address)
                 at = place
                 place += one.length
                 if one.flow == Flow.NEXT or one.flow == Flow.SYSTEM or one.flow == Flow.BAD:

@@ -1,6 +1,7 @@
 """Where code begins that nothing describes, found by reading it from one end to the other (compiled)."""
 
 import cython
+import numpy as np
 
 from walkback.base.views import takes_views
 
@@ -10,7 +11,7 @@ if cython.compiled:
     from cython.cimports.walkback.code._instruction import Instruction
     from cython.cimports.walkback.code.decoding import decode
     from cython.cimports.walkback.code.effects import Effect, Flow
-    from cython.cimports.walkback.code.machines import AARCH64, AMD64
+    from cython.cimports.walkback.code.machines import AARCH64, AMD64, S390X
     from cython.cimports.walkback.proof._code import Code
 else:
     from walkback.base.growing import Growing
@@ -18,7 +19,7 @@ else:
     from walkback.code._instruction import Instruction
     from walkback.code.decoding import decode
     from walkback.code.effects import Effect, Flow
-    from walkback.code.machines import AARCH64, AMD64
+    from walkback.code.machines import AARCH64, AMD64, S390X
     from walkback.proof._code import Code
 
 _PROLOGUE = cython.declare(cython.int, 6)
@@ -27,16 +28,17 @@ _ALIGNED = cython.declare(cython.ulonglong, 16)
 """Bytes that functions are aligned to."""
 
 
-def beginnings(code, ranges, sp, ra, kept, last, back):
+def beginnings(code, targets, ranges, sp, ra, kept, last, back):
     """Rows of an address where code begins, and whether that is surely no code behind a call that comes back.
 
     It begins with a range, and behind an instruction that does not go on; or behind a call, which may not come back,
-    if padding follows or the next place is where compilers let functions begin. It surely does not if what is called
-    is `last` in functions, or if registers are saved there as functions do, and nothing jumps there; wherever it is,
-    if the return address is. Calls of those that come `back` always do; both are sorted.
+    if padding follows or the next place is where compilers let functions begin. It surely does not if nothing jumps
+    there, and what is called is `last` in functions, or registers are saved there as functions do. Where it is does not
+    matter if one of these is the return address, or an instruction says that calls come there; else calls of those
+    that come `back` do so. Both are sorted.
     """
-    found = Growing(2)
-    _beginnings(code, ranges.start, ranges.size, ranges.pos, sp, ra, kept, last, back, found)
+    found, executed = Growing(2), np.zeros_like(targets)
+    _beginnings(code, ranges.start, ranges.size, ranges.pos, sp, ra, kept, last, back, executed, found)
     return found.rows()
 
 
@@ -62,6 +64,43 @@ def is_marked(code: Code, place: cython.Py_ssize_t, end: cython.Py_ssize_t) -> c
     return code.data[place + 1] == 0x23 and code.data[place] & 0xBF == 0x3F
 
 
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def behind_padding(
+    code: Code, executed: cython.const[cython.uchar][::1], place: cython.Py_ssize_t, end: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
+    """The first place from one on that is no padding, and no instruction that another executes."""
+    size: cython.Py_ssize_t = 1
+    while place < end and size:
+        size = code.filling(place, end)
+        if executed[place >> 3] >> (place & 7) & 1:
+            size = 2 if code.data[place] < 0x40 else 6 if code.data[place] >= 0xC0 else 4
+        place += size
+    return place
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def note_executed(
+    code: Code, executed: cython.uchar[::1], place: cython.Py_ssize_t, low: cython.Py_ssize_t, end: cython.Py_ssize_t
+) -> cython.int:
+    """Mark what an instruction of s390x executes elsewhere: `exrl`; compilers put that behind their functions."""
+    distance: cython.longlong = 0
+    i: cython.int
+    if code.machine != S390X or end - place < 6 or code.data[place] != 0xC6 or code.data[place + 1] & 15:
+        return 0
+    for i in range(2, 6):
+        distance = distance * 256 + code.data[place + i]
+        if i == 2 and distance >= 128:
+            distance -= 256  # it is negative
+    distance = place + 2 * distance
+    if low <= distance < end:
+        executed[distance >> 3] |= 1 << (distance & 7)
+    return 0
+
+
 @takes_views
 def _beginnings(
     code: Code,
@@ -73,6 +112,7 @@ def _beginnings(
     kept: cython.ulonglong,
     final: cython.const[cython.ulonglong][::1],
     back: cython.const[cython.ulonglong][::1],
+    executed: cython.uchar[::1],
     found: Growing,
 ):
     i: cython.Py_ssize_t
@@ -84,40 +124,48 @@ def _beginnings(
             away: cython.ulonglong = start[i] - cython.cast(cython.ulonglong, place)
             goes_on: cython.bint = False
             called: cython.bint = False
+            may_end: cython.bint = False
             ends: cython.bint = False
             looks: cython.int = 0
             aligned: cython.bint = False
-            marked: cython.bint = False
+            added: cython.bint = False
             candidate: cython.ulonglong = 0
             while place < end:
-                if not goes_on or (called and ((away + place) % _ALIGNED == 0 or code.filling(place, end))):
-                    while place < end and code.filling(place, end):
-                        place += code.filling(place, end)
+                if not goes_on or (may_end and ((away + place) % _ALIGNED == 0 or code.filling(place, end))):
+                    place = behind_padding(code, executed, place, end)
                     if place >= end:
                         break
-                    aligned = called and (away + place) % _ALIGNED == 0 and not jumped_to(code, place)
-                    marked = called and is_marked(code, place, end) and not jumped_to(code, place)
-                    found.add(away + place, marked or (aligned and ends))
-                    looks = _PROLOGUE if aligned else 0
-                elif called and not jumped_to(code, place):
-                    candidate, aligned, looks = away + place, False, _PROLOGUE
-                    if is_marked(code, place, end):
-                        found.add(candidate, 1)
-                        looks = 0
+                    added = True
+                    aligned = may_end and (away + place) % _ALIGNED == 0 and not jumped_to(code, place)
+                    found.add(away + place, aligned and ends)
+                elif called:
+                    added = aligned = False
+                elif looks and not added and code.filling(place, end):
+                    place = behind_padding(code, executed, place, end)
+                    if place >= end:
+                        break
+                    candidate = away + place
+                if called:
+                    candidate = away + place
+                    looks = 0 if jumped_to(code, place) else _PROLOGUE
+                note_executed(code, executed, place, cython.cast(cython.Py_ssize_t, pos[i]), end)
                 decode(code.machine, code.bytes, place, end, away + place, one)
                 if looks:
                     looks = looks - 1 if one.flow == Flow.NEXT else 0
-                    if one.effect == Effect.STORE and one.base == sp:
-                        if not aligned and one.keeps() >> ra & 1:
-                            found.add(candidate, 1)
-                            looks = 0
-                        elif one.moved < 0 or one.count > 2:
-                            if aligned and one.keeps() & kept:
-                                found.numbers[found.used - 1] = 1
-                            looks = 0
-                    elif code.machine == AMD64 and one.effect == Effect.ADD and one.first == sp:
-                        looks = 0  # arguments are pushed behind it, and registers before
-                called = one.flow == Flow.CALL_INDIRECT or (one.flow == Flow.CALL and not holds(back, one.target))
+                    stores: cython.bint = one.effect == Effect.STORE and one.base == sp
+                    shown: cython.bint = called and is_marked(code, place, end)
+                    if stores:
+                        shown = shown or one.keeps() >> ra & 1
+                        shown = shown or (aligned and one.keeps() & kept and (one.moved < 0 or one.count > 2))
+                    if shown and added:
+                        found.numbers[found.used - 1] = 1
+                    elif shown:
+                        found.add(candidate, 1)
+                    adds: cython.bint = one.effect == Effect.ADD and one.first == sp
+                    if shown or (code.machine == AMD64 and (stores or adds)):
+                        looks = 0  # functions begin with the registers that they save; others may be arguments
+                called = one.flow == Flow.CALL or one.flow == Flow.CALL_INDIRECT
+                may_end = one.flow == Flow.CALL_INDIRECT or (called and not holds(back, one.target))
                 ends = one.flow == Flow.CALL and holds(final, one.target)
                 goes_on = not (
                     one.flow == Flow.JUMP

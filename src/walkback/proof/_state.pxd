@@ -19,6 +19,8 @@ cdef class State:
     cdef int shadow
     cdef unsigned long long watched
     cdef bint big
+    # Whether callers keep the stack aligned as the ABI says, so that what aligns it by as much moves it by a known number
+    cdef bint aligned
     # What holds now
     cdef long long[::1] values
     cdef long long[::1] keys

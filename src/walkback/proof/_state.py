@@ -45,7 +45,8 @@ _ONE = cython.declare(cython.ulonglong, 1)
 class State:
     """Registers and saved values, at the place where the walk is."""
 
-    def __init__(self, machine, preserved, watched, saved=0):
+    def __init__(self, machine, preserved, watched, saved=0, aligned=True):
+        self.aligned = aligned
         self.registers = 16 if machine.name == "AMD64" else 48 if machine.name == "AArch64" else 32
         self.sp, self.fp, self.ra = machine.sp, machine.fp, machine.ra
         self.entry_offset = machine.entry_sp_to_cfa

@@ -107,11 +107,11 @@ class Starts:
     others: U64
     """Places behind code that does not go on, rising."""
     framing: U64
-    """Those of the others that make a frame."""
+    """Those that make a frame."""
     pointed: U64
     """Those to which data points."""
     likely: U64
-    """Those that are where compilers let functions begin, and to which nothing jumps."""
+    """Those of the others that are where compilers let functions begin, and to which nothing jumps."""
 
 
 def function_starts(prover: Prover, stretches: Stretches) -> Starts:
@@ -127,12 +127,14 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     kept = sum(1 << one for one in KEPT[prover.machine])
     code = Code(image, KnownCode(targets=seen.targets))
     final = prover.called_as(LAST)
-    found = beginnings(code, pieces, prover.machine.sp, prover.machine.ra, kept, final, _coming_back(image, seen))
+    found = beginnings(
+        code, seen.targets, pieces, prover.machine.sp, prover.machine.ra, kept, final, _coming_back(image, seen)
+    )
     behind = found[:, 0].copy()
     outside = _called_from_outside(prover, code, pieces)
     called = np.concatenate((_addresses(image, seen.called), outside[are_among(outside, behind)]))
     taken = are_among(behind, _addresses(image, seen.taken))
-    likely = (behind % _ALIGNED == 0) & ~bits_at(seen.targets, image.places(behind, np.ones_like(behind)))
+    alone = behind[~bits_at(seen.targets, image.places(behind, np.ones(len(behind), np.int64)))]
     pointed = np.zeros(0, np.uint64) if elf.is_relocatable else np.intersect1d(behind, pointers(elf, behind))
     # What the program begins with is no part of a function.
     after = behind[behind > entry[0]][:1] if len(entry) else entry
@@ -144,7 +146,7 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
         others=behind,
         framing=behind[found[:, 1] != 0],
         pointed=pointed,
-        likely=behind[likely],
+        likely=alone[alone % _ALIGNED == 0],
     )
 
 

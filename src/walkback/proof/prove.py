@@ -290,7 +290,7 @@ class Prover:
         ranges.is_entry[:] = np.where(are_among(ranges.start, sure), 1, UNCALLED)
         known, ways = self._look_at(table, ranges, sets, self._names_of_careless(table))
         code, claims = Code(self.image, known), Claims(sets, table.machine)
-        state = State(table.machine, _kept(table), WORD)
+        state = State(table.machine, _kept(table), WORD, aligned=False)
         for _ in range(_PARTS):
             units = together(ranges, ways)
             walk = Walk(code, claims, state, ranges, units.members, free=True)

@@ -4,7 +4,7 @@ import cython
 
 from walkback.code.machines import AMD64
 from walkback.proof._state import State
-from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, made
+from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, made, moved
 from walkback.proof.values import (
     AT_CFA,
     AT_POINTER,
@@ -22,8 +22,8 @@ from walkback.proof.values import (
 
 RETURN = -8
 """AMD64: the place of the return address, from the CFA."""
-RETURN_COLUMN = 16
-"""AMD64: that of the return address."""
+AARCH64_FP = 29
+"""The frame pointer of AArch64."""
 
 
 @cython.cfunc
@@ -120,19 +120,27 @@ def part_by(kind: cython.int, number: cython.ulonglong) -> cython.ulonglong:
 @cython.nogil
 @cython.exceptval(check=False)
 def in_frame(state: State, target: cython.int) -> cython.ulonglong:
-    """The word for where a register was saved; 0 if it was not."""
+    """The word for where a register was saved; 0 if it was not.
+
+    That is in the record that the frame pointer leads to, else in the place where the ABI of s390x wants it and where
+    functions of AMD64 push it first, and at the lowest of AArch64.
+    """
     i: cython.int
     found: cython.ulonglong = 0
     best: cython.longlong = 0
     stack: cython.longlong = state.values[state.sp]
+    pointer: cython.longlong = state.values[state.fp]
+    has_record: cython.bint = pointer & KIND_MASK == Known.CFA and state.load(pointer) == made(Known.ENTRY, state.fp, 0)
+    record: cython.longlong = moved(pointer, 0 if target == state.fp else 8)
     for i in range(state.slots):
         signature: cython.ulonglong = signature_of(state.saved[i], target)
         if signature and state.keys[i] & KIND_MASK == Known.CFA:
             offset: cython.longlong = state.keys[i] >> OFFSET_SHIFT
             if stack & KIND_MASK == Known.CFA and offset < stack >> OFFSET_SHIFT:
                 continue  # it was taken off the stack
-            # Functions of AMD64 push registers one below the other, and those of others save them from below.
-            better: cython.bint = offset > best if state.ra == RETURN_COLUMN else offset < best
+            if has_record and state.keys[i] == record:
+                return part_by(AT_CFA, (signature - 1) | cython.cast(cython.ulonglong, offset + PART_BIAS))
+            better: cython.bint = offset < best if state.fp == AARCH64_FP else offset > best
             if -PART_BIAS < offset < PART_BIAS and (better or not found):
                 best = offset
                 found = part_by(AT_CFA, (signature - 1) | cython.cast(cython.ulonglong, offset + PART_BIAS))

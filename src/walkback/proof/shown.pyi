@@ -1,7 +1,7 @@
 from walkback.proof._state import State
 
 RETURN: int
-RETURN_COLUMN: int
+AARCH64_FP: int
 
 def signature_of(value: int, target: int) -> int: ...
 def based(register: int, offset: int) -> int: ...
