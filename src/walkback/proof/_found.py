@@ -125,6 +125,7 @@ def _follow_range(
     asked: cython.longlong = _UNKNOWN
     may_fork: cython.bint = False
     lost: cython.ulonglong
+    body: cython.longlong = 0
     asks: cython.ulonglong = _ONE << _number_register(walk.code.machine)
     if walk.unit.switched[member] == AWAY | LEFT:
         seen[number] |= Seen.SWITCHES
@@ -164,8 +165,12 @@ def _follow_range(
             seen[number] |= Seen.SAVES
         if walk.edges.one.flow != Flow.NEXT:
             is_first = False
-            if walk.edges.one.flow == Flow.CALL and holds(catching, walk.edges.one.target):
-                seen[number] |= Seen.CATCHES
+            if walk.edges.one.flow == Flow.CALL:
+                # The state is that while the function runs that is called.
+                if not body:
+                    body = walk.state.values[walk.state.sp]
+                if holds(catching, walk.edges.one.target) and walk.state.values[walk.state.sp] != body:
+                    seen[number] |= Seen.CATCHES
             _note_leaving(walk, block, asked if may_fork else 0, seen, tails)
         expected = place + max(walk.unit.length[place], 1)
         lost = not_as_entered(walk.state, walk.edges.one.changes()) if walk.edges.one.effect == Effect.LOAD else 0

@@ -24,30 +24,24 @@ else:
 
 _PROLOGUE = cython.declare(cython.int, 6)
 """Instructions in which a function makes a frame."""
+_SAVES = cython.declare(cython.ulonglong, 2)
+"""Beside 1 for padding: registers are saved where code begins, as functions do."""
 _ALIGNED = cython.declare(cython.ulonglong, 16)
 """Bytes that functions are aligned to."""
 
 
 def beginnings(code, targets, ranges, sp, ra, kept, last, back):
-    """Rows of an address where code begins, and whether that is surely no code behind a call that comes back.
+    """Rows of an address where code begins, whether no call comes back to it, and `_SAVES` and 1 for padding in front.
 
-    It begins with a range, and behind an instruction that does not go on; or behind a call, which may not come back,
-    if padding follows or the next place is where compilers let functions begin. It surely does not if nothing jumps
-    there, and what is called is `last` in functions, or registers are saved there as functions do. Where it is does not
-    matter if one of these is the return address, or an instruction says that calls come there; else calls of those
-    that come `back` do so. Both are sorted.
+    Code begins with a range, and behind an instruction that does not go on; or behind a call, which may not come back,
+    if padding follows or the next place is where compilers let functions begin. No call comes back to it if nothing
+    jumps there, and what is called is `last` in functions, or registers are saved there as functions do. Where it is
+    does not matter if one of these is the return address, or an instruction says that calls come there; else calls of
+    those that come `back` do so. Both are sorted.
     """
-    found, executed = Growing(2), np.zeros_like(targets)
+    found, executed = Growing(3), np.zeros_like(targets)
     _beginnings(code, ranges.start, ranges.size, ranges.pos, sp, ra, kept, last, back, executed, found)
     return found.rows()
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def jumped_to(code: Code, place: cython.Py_ssize_t) -> cython.bint:
-    """Whether something jumps to a place in the image."""
-    return code.targets[place >> 3] >> (place & 7) & 1
 
 
 @cython.cfunc
@@ -122,48 +116,55 @@ def _beginnings(
             place: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, pos[i])
             end: cython.Py_ssize_t = place + cython.cast(cython.Py_ssize_t, size[i])
             away: cython.ulonglong = start[i] - cython.cast(cython.ulonglong, place)
+            candidate: cython.ulonglong = 0
+            """Where code may begin, as long as it `looks` how it does."""
+            looks: cython.int = 0
+            added: cython.bint = False
+            aligned: cython.bint = False
+            behind_call: cython.bint = False
             goes_on: cython.bint = False
             called: cython.bint = False
             may_end: cython.bint = False
             ends: cython.bint = False
-            looks: cython.int = 0
-            aligned: cython.bint = False
-            added: cython.bint = False
-            candidate: cython.ulonglong = 0
             while place < end:
-                if not goes_on or (may_end and ((away + place) % _ALIGNED == 0 or code.filling(place, end))):
-                    place = behind_padding(code, executed, place, end)
+                begins: cython.bint = not goes_on or (
+                    may_end and ((away + place) % _ALIGNED == 0 or code.filling(place, end) != 0)
+                )
+                if begins or called or (looks and not added):
+                    former: cython.Py_ssize_t = place
+                    place = behind_padding(code, executed, place, end) if begins or not called else place
                     if place >= end:
                         break
-                    added = True
-                    aligned = may_end and (away + place) % _ALIGNED == 0 and not jumped_to(code, place)
-                    found.add(away + place, aligned and ends)
-                elif called:
-                    added = aligned = False
-                elif looks and not added and code.filling(place, end):
-                    place = behind_padding(code, executed, place, end)
-                    if place >= end:
-                        break
-                    candidate = away + place
-                if called:
-                    candidate = away + place
-                    looks = 0 if jumped_to(code, place) else _PROLOGUE
+                    if begins or called or place != former:
+                        candidate = away + place
+                if begins or called:
+                    jumped: cython.bint = code.targets[place >> 3] >> (place & 7) & 1
+                    behind_call = called and not jumped
+                    aligned = behind_call and may_end and candidate % _ALIGNED == 0
+                    added = begins
+                    looks = 0 if called and jumped else _PROLOGUE
+                    if begins:
+                        found.add(candidate, aligned and ends, place != former)
                 note_executed(code, executed, place, cython.cast(cython.Py_ssize_t, pos[i]), end)
                 decode(code.machine, code.bytes, place, end, away + place, one)
                 if looks:
                     looks = looks - 1 if one.flow == Flow.NEXT else 0
                     stores: cython.bint = one.effect == Effect.STORE and one.base == sp
-                    shown: cython.bint = called and is_marked(code, place, end)
-                    if stores:
-                        shown = shown or one.keeps() >> ra & 1
-                        shown = shown or (aligned and one.keeps() & kept and (one.moved < 0 or one.count > 2))
-                    if shown and added:
-                        found.numbers[found.used - 1] = 1
-                    elif shown:
+                    keeps: cython.ulonglong = one.keeps() if stores else 0
+                    returns: cython.bint = keeps >> ra & 1
+                    saves: cython.bint = keeps & kept and (one.moved < 0 or one.count > 2)
+                    shown: cython.bint = (
+                        returns or (aligned and saves) or (candidate == away + place and is_marked(code, place, end))
+                    )
+                    if added and (returns or saves):
+                        found.numbers[found.used - 1] |= _SAVES
+                    if behind_call and shown and added:
+                        found.numbers[found.used - 2] = 1
+                    elif behind_call and shown:
                         found.add(candidate, 1)
-                    adds: cython.bint = one.effect == Effect.ADD and one.first == sp
-                    if shown or (code.machine == AMD64 and (stores or adds)):
-                        looks = 0  # functions begin with the registers that they save; others may be arguments
+                    if stores or (one.effect == Effect.ADD and one.first == sp and code.machine == AMD64):
+                        # Functions of AMD64 begin with the registers that they save; others may be arguments.
+                        looks = 0 if shown or saves or code.machine == AMD64 else looks
                 called = one.flow == Flow.CALL or one.flow == Flow.CALL_INDIRECT
                 may_end = one.flow == Flow.CALL_INDIRECT or (called and not holds(back, one.target))
                 ends = one.flow == Flow.CALL and holds(final, one.target)

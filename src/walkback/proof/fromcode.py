@@ -46,8 +46,10 @@ NAME = "code"
 """Used in place of a section's name."""
 _PROOFS = 4
 """How many proofs there are, at most, after which whole ranges are left out."""
-_ROUNDS = 6
+_ROUNDS = 8
 """How often code that nothing leads to is taken for further functions."""
+_EARLY = 2
+"""How many of these take only what looks like functions, and the first place of each stretch."""
 _HALF = (1 << 32) - 1
 _BEGINS = 255
 _REASONS = (
@@ -84,11 +86,11 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
     """The rules of some code; if `known_only`, nothing of what may be data between functions."""
     starts = function_starts(prover, stretches)
     entries = np.union1d(starts.sure, starts.framing)
-    for _ in range(_ROUNDS):
+    for turn in range(_ROUNDS):
         places, sizes = stretches.cut(entries)
         bare = _table(prover, places, sizes.astype(np.uint64), np.zeros(len(places), np.uint32), [OUTERMOST])
         ranges, found = prover.found(bare, starts.sure)
-        more = _next_starts(found, starts, entries)
+        more = _next_starts(found, starts, entries, late=turn >= _EARLY)
         if not len(more):
             break
         entries = np.union1d(entries, more)
@@ -108,8 +110,11 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
     return settled(joined([left_out, proved]), merge=True)
 
 
-def _next_starts(found: Found, starts: Starts, entries: U64) -> U64:
-    """The first place of each stretch of code that nothing leads to, and what functions go on in."""
+def _next_starts(found: Found, starts: Starts, entries: U64, *, late: bool) -> U64:
+    """The first place of each stretch of code that nothing leads to, and what functions go on in.
+
+    If it is `late`, all that may be functions.
+    """
     rows = found.rows[np.argsort(found.rows[:, 1], kind="stable")]
     last = np.searchsorted(rows[:, 1], starts.others, "right") - 1
     has_rule = last >= 0
@@ -120,7 +125,7 @@ def _next_starts(found: Found, starts: Starts, entries: U64) -> U64:
     pointed = np.setdiff1d(bare[are_among(bare, starts.pointed)], entries)
     if len(pointed):  # all others may be parts of these
         return pointed
-    more = np.union1d(bare[first | are_among(bare, starts.likely)], tails)
+    more = np.union1d(bare[first | are_among(bare, starts.padded if late else starts.likely)], tails)
     return more[~are_among(more, entries)]
 
 

@@ -32,6 +32,8 @@ _PADDING = np.uint64(16)
 """Bytes between two functions that are described; fewer are padding."""
 _ALIGNED = np.uint64(16)
 """Bytes that functions are aligned to."""
+_LIKELY = 3
+"""Of a place where code begins: it is behind padding and saves registers."""
 _SELDOM = 8
 """Less than one in this number of calls of a function that comes back has other code behind it."""
 _LINKAGE = (".plt", ".iplt")
@@ -110,8 +112,10 @@ class Starts:
     """Those that make a frame."""
     pointed: U64
     """Those to which data points."""
+    padded: U64
+    """Those of the others to which nothing jumps, behind padding, where compilers let functions begin."""
     likely: U64
-    """Those of the others that are where compilers let functions begin, and to which nothing jumps."""
+    """Those of these that save registers as functions do."""
 
 
 def function_starts(prover: Prover, stretches: Stretches) -> Starts:
@@ -134,7 +138,7 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     outside = _called_from_outside(prover, code, pieces)
     called = np.concatenate((_addresses(image, seen.called), outside[are_among(outside, behind)]))
     taken = are_among(behind, _addresses(image, seen.taken))
-    alone = behind[~bits_at(seen.targets, image.places(behind, np.ones(len(behind), np.int64)))]
+    alone = ~bits_at(seen.targets, image.places(behind, np.ones(len(behind), np.int64)))
     pointed = np.zeros(0, np.uint64) if elf.is_relocatable else np.intersect1d(behind, pointers(elf, behind))
     # What the program begins with is no part of a function.
     after = behind[behind > entry[0]][:1] if len(entry) else entry
@@ -146,7 +150,8 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
         others=behind,
         framing=behind[found[:, 1] != 0],
         pointed=pointed,
-        likely=alone[alone % _ALIGNED == 0],
+        likely=behind[alone & (behind % _ALIGNED == 0) & (found[:, 2] == _LIKELY)],
+        padded=behind[alone & (behind % _ALIGNED == 0) & (found[:, 2] != 0)],
     )
 
 

@@ -205,7 +205,7 @@ class Seen(IntEnum):
     SAVES = 32
     """It saves a register that calls keep, before it jumps or calls."""
     CATCHES = 64
-    """It comes to code for exceptions, which is entered in another way."""
+    """It comes to code for exceptions with another stack than its first call has: it may be entered in another way."""
     JUMPS = 128
     """It jumps to a place that is not known, with the stack and the return address as they were at its entry."""
     RESTORES = 256
