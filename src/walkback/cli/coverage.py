@@ -9,7 +9,7 @@ import click
 from walkback.base.text import counted, printable
 
 if TYPE_CHECKING:
-    from walkback.sections.derive import Derived, Uncovered
+    from walkback.sections.derive import Derived, Share, Uncovered
     from walkback.table.source import TableSource
 
 LIMIT = click.option(
@@ -51,9 +51,9 @@ def print_derived(derived: Derived, limit: int) -> None:
         f"{printable(derived.elf.name)}: {', '.join(read)}; SFrame version {section.version} for "
         f"{section.address:#x} takes {len(derived.contents)}"
     )
-    functions = f"{derived.covered} of {counted(derived.functions, 'function')}"
-    share = percent(derived.covered_bytes, derived.code_bytes) if derived.code_bytes else "no code"
-    click.echo(f"  covered: {functions}, {derived.covered_bytes} of {derived.code_bytes} bytes of code ({share})")
+    click.echo(f"  covered: {_covered(derived)}")
+    for its in derived.shares if len(sources) > 1 else ():
+        click.echo(f"    from {source_words(its.source)}: {_covered(its)}")
     for one in derived.uncovered[:limit]:
         place = _place(derived, one.section, one.start, one.name, one.size) if one.size else "unknown place"
         click.echo(f"  not covered: {place}: {one.reason}")
@@ -73,6 +73,21 @@ def print_derived(derived: Derived, limit: int) -> None:
     ):
         if count:
             click.echo(f"  left out: {count} {'FDEs' if derived.read.is_cfi else 'functions'} {words}")
+
+
+def _covered(its: Derived | Share) -> str:
+    functions = f"{its.covered} of {counted(its.functions, 'function')}"
+    share = percent(its.covered_bytes, its.code_bytes) if its.code_bytes else "no code"
+    return f"{functions}, {its.covered_bytes} of {its.code_bytes} bytes of code ({share})"
+
+
+def source_words(source: TableSource) -> str:
+    """A source, for a person."""
+    from walkback.proof.fromcode import CodeSource
+
+    if isinstance(source, CodeSource):
+        return "the code"
+    return printable(source.name if source.bytes is not None else f"Go's table in {source.name}")
 
 
 def _about(source: TableSource, *, beside: bool) -> str:
@@ -97,7 +112,7 @@ def derived_object(derived: Derived) -> dict[str, Any]:
         "file": derived.source.file,
         "source": derived.source.name,
         "source_bytes": derived.source.bytes,
-        "sources": [{"name": one.name, "bytes": one.bytes} for one in derived.read.sources],
+        "sources": [_source_object(its) for its in derived.shares],
         "version": derived.section.version,
         "address": derived.section.address,
         "bytes": len(derived.contents),
@@ -112,6 +127,18 @@ def derived_object(derived: Derived) -> dict[str, Any]:
         "unwanted": [_object(derived, one) for one in derived.unwanted],
         "repaired": [_object(derived, one) for one in derived.mended],
         "notes": derived.notes,
+    }
+
+
+def _source_object(its: Share) -> dict[str, Any]:
+    return {
+        "name": its.source.name,
+        "kind": its.kind,
+        "bytes": its.source.bytes,
+        "functions": its.functions,
+        "covered": its.covered,
+        "code_bytes": its.code_bytes,
+        "covered_bytes": its.covered_bytes,
     }
 
 

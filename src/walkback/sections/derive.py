@@ -23,7 +23,7 @@ from walkback.elf import layout as elf_layout
 from walkback.elf.write import align
 from walkback.graft import planned_address
 from walkback.sections.found import found_one
-from walkback.sections.reading import ReadTables, Tables, read_tables
+from walkback.sections.reading import KINDS, Kind, ReadTables, Tables, read_tables
 from walkback.sections.repair import CONTRADICTED, Righted, righted
 from walkback.sframe.building import Built, build
 from walkback.sframe.consumers import consumer_named, version_for
@@ -58,6 +58,22 @@ class Uncovered:
     code: str
     """The name of the reason, which does not change: of a `Refusal`, a `Reason` or a `EntryFault`."""
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What of a section comes from one of the tables of the file."""
+
+    source: TableSource
+    kind: Kind
+    functions: int
+    """How many functions the table gives."""
+    covered: int
+    """How many of them the section has whole."""
+    code_bytes: int
+    """Bytes of their code."""
+    covered_bytes: int
+    """Those that the section covers."""
 
 
 @dataclass(slots=True, repr=False)
@@ -143,6 +159,23 @@ class Derived(OneLine):
     def covered_bytes(self) -> int:
         """Bytes of the code that the section covers."""
         return self.code_bytes - sum(one.size for one in (*self.uncovered, *self.unwanted))
+
+    @property
+    def shares(self) -> list[Share]:
+        """What comes from each of the tables that were read, in their order."""
+        out = [0] * len(self.read.sources)
+        lost: list[set[int]] = [set() for _ in out]
+        for one in (*self.uncovered, *self.unwanted):
+            number = self.read.sources_of(np.array([one.fde]))[0]
+            out[number] += one.size
+            lost[number].add(one.fde)
+        counts = zip(
+            self.read.sources, self.read.functions_by_source(), self.read.bytes_by_source(), lost, out, strict=True
+        )
+        return [
+            Share(source, KINDS[type(source)], functions, functions - len(its), size, size - left)
+            for source, functions, size, its, left in counts
+        ]
 
     def contents_at(self, address: int) -> bytes:
         """The bytes of the section, which stands at the address that it was made for."""

@@ -34,8 +34,12 @@ from walkback.table.settle import settled
 from walkback.table.source import TableSource
 from walkback.table.table import UnwindTable, joined
 
-Tables = Literal["auto", "cfi", "go", "orc", "code"]
-"""What of a file is read: call frame information, Go's table of functions, the kernel's ORC table, its code, or all."""
+Kind = Literal["cfi", "go", "orc", "code"]
+"""Call frame information, Go's table of functions, the kernel's ORC table, or the code itself."""
+Tables = Kind | Literal["auto"]
+"""What of a file is read: one of them, or all."""
+KINDS: dict[type[TableSource], Kind] = {FrameSource: "cfi", GoSource: "go", OrcSource: "orc", CodeSource: "code"}
+"""The kinds of tables, by the class of their source."""
 _OWN = {"go": "table of Go's functions", "orc": f"{ENTRIES} section", "code": "code"}
 """Those that are no call frame information."""
 _WORTHWHILE = 1 << 12
@@ -86,9 +90,25 @@ class ReadTables(OneLine):
         """Whether all is call frame information."""
         return len(self.frame_sources) == len(self.sources)
 
+    def sources_of(self, functions: I64) -> I64:
+        """The number of the source of each function."""
+        return np.searchsorted(self.first, functions, "right") - 1
+
     def source_of(self, number: int) -> TableSource:
         """Where a function stands."""
-        return self.sources[int(np.searchsorted(self.first, number, "right")) - 1]
+        return self.sources[int(self.sources_of(np.array([number]))[0])]
+
+    def functions_by_source(self) -> list[int]:
+        """How many functions there are to be said, of each source."""
+        there = np.concatenate((np.unique(self.table.range_origin), self.unplaced))
+        counts: list[int] = np.bincount(self.sources_of(there), minlength=len(self.sources)).tolist()
+        return counts
+
+    def bytes_by_source(self) -> list[int]:
+        """Bytes of their code, of each source."""
+        sizes = np.zeros(len(self.sources), np.uint64)
+        np.add.at(sizes, self.sources_of(self.table.range_origin), self.table.range_size)
+        return [int(size) for size in sizes]
 
     def names_of(self, ranges: I64) -> Iterator[str | None]:
         """The symbols of ranges, or the names that Go's table has."""
