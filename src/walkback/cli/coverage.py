@@ -9,7 +9,7 @@ import click
 from walkback.base.text import counted, printable
 
 if TYPE_CHECKING:
-    from walkback.sections.derive import Derived, Share, Uncovered
+    from walkback.sections.derive import CoveredShare, Derived, Uncovered
     from walkback.table.source import TableSource
 
 LIMIT = click.option(
@@ -22,14 +22,6 @@ LIMIT = click.option(
 )
 VERIFY = click.option("--verify", is_flag=True, help="Leave out functions whose rules the machine code contradicts.")
 REPAIR = click.option("--repair", is_flag=True, help="Give such functions the rules that the machine code proves.")
-SOURCE = click.option(
-    "--source",
-    "tables",
-    type=click.Choice(["auto", "cfi", "go", "orc", "code"]),
-    default="auto",
-    show_default=True,
-    help="Read call frame information, Go's table of functions, the Linux kernel's ORC table, the code itself, or all.",
-)
 STRICT = click.option(
     "--strict", is_flag=True, help="Exit 1 also if a function is not covered, or is left out by --verify."
 )
@@ -44,6 +36,8 @@ def percent(part: int, whole: int) -> str:
 
 def print_derived(derived: Derived, limit: int) -> None:
     """What was made, what it covers, and what not with the reasons."""
+    from walkback.sections.reading import source_words
+
     section, sources = derived.section, derived.read.sources
     known = [f"{printable(one.name)} has {one.bytes} bytes" for one in sources if one.bytes is not None]
     read = [*known, *(_about(one, beside=len(sources) > 1) for one in sources if one.bytes is None)]
@@ -66,28 +60,14 @@ def print_derived(derived: Derived, limit: int) -> None:
             click.echo(f"  and {len(found) - limit} more that are {what}")
     for note in derived.notes:
         click.echo(f"  note: {note}")
-    for count, words in (
-        (derived.dead, "describe code that is not in the file"),
-        (derived.empty, "describe no code"),
-        (derived.shadowed, "describe code for which others hold"),
-    ):
-        if count:
-            click.echo(f"  left out: {count} {'FDEs' if derived.read.is_cfi else 'functions'} {words}")
+    for line in derived.read.left_out():
+        click.echo(f"  {line}")
 
 
-def _covered(its: Derived | Share) -> str:
+def _covered(its: Derived | CoveredShare) -> str:
     functions = f"{its.covered} of {counted(its.functions, 'function')}"
     share = percent(its.covered_bytes, its.code_bytes) if its.code_bytes else "no code"
     return f"{functions}, {its.covered_bytes} of {its.code_bytes} bytes of code ({share})"
-
-
-def source_words(source: TableSource) -> str:
-    """A source, for a person."""
-    from walkback.proof.fromcode import CodeSource
-
-    if isinstance(source, CodeSource):
-        return "the code"
-    return printable(source.name if source.bytes is not None else f"Go's table in {source.name}")
 
 
 def _about(source: TableSource, *, beside: bool) -> str:
@@ -112,7 +92,7 @@ def derived_object(derived: Derived) -> dict[str, Any]:
         "file": derived.source.file,
         "source": derived.source.name,
         "source_bytes": derived.source.bytes,
-        "sources": [_source_object(its) for its in derived.shares],
+        "sources": [its.as_object() for its in derived.shares],
         "version": derived.section.version,
         "address": derived.section.address,
         "bytes": len(derived.contents),
@@ -127,18 +107,6 @@ def derived_object(derived: Derived) -> dict[str, Any]:
         "unwanted": [_object(derived, one) for one in derived.unwanted],
         "repaired": [_object(derived, one) for one in derived.mended],
         "notes": derived.notes,
-    }
-
-
-def _source_object(its: Share) -> dict[str, Any]:
-    return {
-        "name": its.source.name,
-        "kind": its.kind,
-        "bytes": its.source.bytes,
-        "functions": its.functions,
-        "covered": its.covered,
-        "code_bytes": its.code_bytes,
-        "covered_bytes": its.covered_bytes,
     }
 
 

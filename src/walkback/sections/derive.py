@@ -23,7 +23,7 @@ from walkback.elf import layout as elf_layout
 from walkback.elf.write import align
 from walkback.graft import planned_address
 from walkback.sections.found import found_one
-from walkback.sections.reading import KINDS, Kind, ReadTables, Tables, read_tables
+from walkback.sections.reading import ReadTables, Share, Tables, read_tables
 from walkback.sections.repair import CONTRADICTED, Righted, righted
 from walkback.sframe.building import Built, build
 from walkback.sframe.consumers import consumer_named, version_for
@@ -61,19 +61,12 @@ class Uncovered:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """What of a section comes from one of the tables of the file."""
+class CoveredShare(Share):
+    """What one of several tables gives, and what of that the section has."""
 
-    source: TableSource
-    kind: Kind
-    functions: int
-    """How many functions the table gives."""
     covered: int
-    """How many of them the section has whole."""
-    code_bytes: int
-    """Bytes of their code."""
+    """How many functions, whole."""
     covered_bytes: int
-    """Those that the section covers."""
 
 
 @dataclass(slots=True, repr=False)
@@ -161,21 +154,17 @@ class Derived(OneLine):
         return self.code_bytes - sum(one.size for one in (*self.uncovered, *self.unwanted))
 
     @property
-    def shares(self) -> list[Share]:
+    def shares(self) -> list[CoveredShare]:
         """What comes from each of the tables that were read, in their order."""
-        out = [0] * len(self.read.sources)
-        lost: list[set[int]] = [set() for _ in out]
-        for one in (*self.uncovered, *self.unwanted):
-            number = self.read.sources_of(np.array([one.fde]))[0]
-            out[number] += one.size
-            lost[number].add(one.fde)
-        counts = zip(
-            self.read.sources, self.read.functions_by_source(), self.read.bytes_by_source(), lost, out, strict=True
-        )
-        return [
-            Share(source, KINDS[type(source)], functions, functions - len(its), size, size - left)
-            for source, functions, size, its, left in counts
-        ]
+        left = [*self.uncovered, *self.unwanted]
+        numbers = self.read.sources_of(np.array([one.fde for one in left], np.int64)).tolist()
+        found = []
+        for number, its in enumerate(self.read.shares()):
+            out = [one for one, where in zip(left, numbers, strict=True) if where == number]
+            covered = its.functions - len({one.fde for one in out})
+            size = its.code_bytes - sum(one.size for one in out)
+            found.append(CoveredShare(its.source, its.functions, its.code_bytes, covered, size))
+        return found
 
     def contents_at(self, address: int) -> bytes:
         """The bytes of the section, which stands at the address that it was made for."""

@@ -9,14 +9,15 @@ FDEs of code that is not in the file (left over from what the linker dropped) ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, Bools, ends_of, marked
+from walkback.base.arrays import I64, U8, Bools, ends_of, marked, sums
 from walkback.base.errors import ArgumentError, MissingError, WalkbackError
 from walkback.base.oneline import OneLine
+from walkback.base.text import printable
 from walkback.dwarf import layout
 from walkback.dwarf.files import FrameSource, frame_sources, in_code
 from walkback.dwarf.rules import to_table
@@ -28,7 +29,7 @@ from walkback.orc.layout import ENTRIES
 from walkback.proof.fromcode import CodeSource
 from walkback.proof.functions import undescribed_code
 from walkback.proof.prove import Prover
-from walkback.symbols import SymbolIndex
+from walkback.symbols.named import FileNames
 from walkback.table.rule import UNCHANGED, PartKind, RuleArray
 from walkback.table.settle import settled
 from walkback.table.source import TableSource
@@ -38,12 +39,32 @@ Kind = Literal["cfi", "go", "orc", "code"]
 """Call frame information, Go's table of functions, the kernel's ORC table, or the code itself."""
 Tables = Kind | Literal["auto"]
 """What of a file is read: one of them, or all."""
-KINDS: dict[type[TableSource], Kind] = {FrameSource: "cfi", GoSource: "go", OrcSource: "orc", CodeSource: "code"}
-"""The kinds of tables, by the class of their source."""
+_KINDS: dict[type[TableSource], Kind] = {FrameSource: "cfi", GoSource: "go", OrcSource: "orc", CodeSource: "code"}
 _OWN = {"go": "table of Go's functions", "orc": f"{ENTRIES} section", "code": "code"}
 """Those that are no call frame information."""
 _WORTHWHILE = 1 << 12
 """Bytes of code without a table for which `auto` looks at the code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one of several tables gives."""
+
+    source: TableSource
+    functions: int
+    """How many functions."""
+    code_bytes: int
+    """Bytes of their code."""
+
+    @property
+    def kind(self) -> Kind:
+        """What kind of table it is."""
+        return _KINDS[type(self.source)]
+
+    def as_object(self) -> dict[str, Any]:
+        """For JSON."""
+        numbers = {one.name: getattr(self, one.name) for one in fields(self)[1:]}
+        return {"name": self.source.name, "kind": self.kind, "bytes": self.source.bytes, **numbers}
 
 
 @dataclass(slots=True, repr=False)
@@ -72,8 +93,13 @@ class ReadTables(OneLine):
     """How many functions there are to be said."""
     lost_pointers: int
     """How many functions of Go lose the frame pointer, which is said to be unchanged."""
-    symbols: SymbolIndex
-    """Names for what cannot be said, read when they are wanted."""
+    names: FileNames
+    """Names of the code, read when they are wanted."""
+
+    @property
+    def elf(self) -> ElfFile:
+        """The file."""
+        return self.sources[0].elf
 
     @property
     def frame_sources(self) -> list[FrameSource]:
@@ -98,22 +124,27 @@ class ReadTables(OneLine):
         """Where a function stands."""
         return self.sources[int(self.sources_of(np.array([number]))[0])]
 
-    def functions_by_source(self) -> list[int]:
-        """How many functions there are to be said, of each source."""
+    def shares(self) -> list[Share]:
+        """What each source gives, in their order."""
         there = np.concatenate((np.unique(self.table.range_origin), self.unplaced))
-        counts: list[int] = np.bincount(self.sources_of(there), minlength=len(self.sources)).tolist()
-        return counts
+        functions = np.bincount(self.sources_of(there), minlength=len(self.sources)).tolist()
+        sizes = sums(self.sources_of(self.table.range_origin), self.table.range_size, len(self.sources)).tolist()
+        return [Share(*one) for one in zip(self.sources, functions, sizes, strict=True)]
 
-    def bytes_by_source(self) -> list[int]:
-        """Bytes of their code, of each source."""
-        sizes = np.zeros(len(self.sources), np.uint64)
-        np.add.at(sizes, self.sources_of(self.table.range_origin), self.table.range_size)
-        return [int(size) for size in sizes]
+    def left_out(self) -> Iterator[str]:
+        """What is not to be said, in words."""
+        for count, words in (
+            (self.dead, "describe code that is not in the file"),
+            (self.empty, "describe no code"),
+            (self.shadowed, "describe code for which others hold"),
+        ):
+            if count:
+                yield f"left out: {count} {'FDEs' if self.is_cfi else 'functions'} {words}"
 
     def names_of(self, ranges: I64) -> Iterator[str | None]:
         """The symbols of ranges, or the names that Go's table has."""
         table = self.table
-        names = self.symbols.names_at(table.range_start[ranges], table.range_section[ranges])
+        names = self.names.at(table.range_start[ranges], table.range_section[ranges])
         for name, number in zip(names, table.range_origin[ranges].tolist(), strict=True):
             source = self.source_of(number)
             yield source.functions.name(number - int(self._first_of(source))) if isinstance(source, GoSource) else name
@@ -175,8 +206,15 @@ def read_tables(
             for source in sources
             if isinstance(source, GoSource)
         ),
-        symbols=SymbolIndex(elf),
+        names=FileNames(elf),
     )
+
+
+def source_words(source: TableSource) -> str:
+    """A source, for a person."""
+    if isinstance(source, CodeSource):
+        return "the code"
+    return printable(source.name if source.bytes is not None else f"Go's table in {source.name}")
 
 
 def _sources(
