@@ -148,3 +148,24 @@ def test_show_refuses_tables_that_are_not_there(hello: Path, options: list[str],
     done = run("show", hello, *options)
     assert (done.exit_code, done.stdout) == (status, "")
     assert message in done.stderr
+
+
+def test_compare_takes_any_two_tables(tmp_path: Path) -> None:
+    path = mixed(tmp_path)
+    done = run("compare", path, "--source", "auto", "--other-source", "code", "--json")
+    summary, *stretches = map(json.loads, done.stdout.splitlines())
+    assert (summary["one"], summary["other"]) == (".eh_frame, code", "code")
+    assert summary["equal"]["bytes"] > 4096
+    assert {(one["one_source"], one["other_source"]) for one in stretches} == {(".eh_frame", "code")}
+    same = run("compare", path, path, "--source", "code", "--other-source", "code")
+    assert (same.exit_code, same.stderr) == (0, "")
+    assert same.stdout.startswith(f"{path}: code and {path} code\n  the same rule: 4 functions, ")
+
+
+def test_compare_says_that_a_table_is_not_there(hello: Path) -> None:
+    done = run("compare", hello, "--source", "go", "--other-source", "cfi")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "the file does not have two tables to compare" in done.stderr
+    done = run("compare", hello, f"{hello}@0", "--other-source", "cfi")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--other-section and --other-source are for ELF files" in done.stderr
