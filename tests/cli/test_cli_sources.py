@@ -169,3 +169,33 @@ def test_compare_says_that_a_table_is_not_there(hello: Path) -> None:
     done = run("compare", hello, f"{hello}@0", "--other-source", "cfi")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "--other-section and --other-source are for ELF files" in done.stderr
+
+
+def test_size_measures_the_tables_of_the_file_or_those_that_are_chosen(tmp_path: Path) -> None:
+    path = mixed(tmp_path)
+    frames = {"functions": 4, "code_bytes": 44}
+    code = {"functions": 1, "code_bytes": 4099}
+    found = told_object("size", path)
+    assert (found["described"], found["versions"]["3"]["functions"]) == ({"cfi": frames}, 4)
+    assert "described by" not in run("size", path).stdout
+    both = told_object("size", path, "--source", "auto")
+    assert (both["described"], both["versions"]["3"]["functions"], both["compared"]) == (
+        {"cfi": frames, "code": code},
+        5,
+        {},
+    )
+    assert "  described by the code: 1 function, 4099 bytes of code\n" in run("size", path, "--source", "auto").stdout
+    assert told_object("size", path, "--source", "code")["described"]["code"]["functions"] == 5
+    done = run("size", path, "--source", "go")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.endswith("there is no table of Go's functions\n")
+
+
+def test_size_adds_up_what_kinds_of_tables_describe(tmp_path: Path) -> None:
+    files = of_machines(tmp_path)
+    *_, total = run("size", files["cfi"], files["go"], files["orc"], "--json").stdout.splitlines()
+    assert json.loads(total)["described"] == {
+        "cfi": {"functions": 4, "code_bytes": 44},
+        "go": {"functions": 2, "code_bytes": 128},
+        "orc": {"functions": 1, "code_bytes": 31},
+    }

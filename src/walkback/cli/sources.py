@@ -23,3 +23,8 @@ def source_option(
 
 
 SOURCE = source_option()
+MEASURED = source_option(
+    default=None, help="Measure what is made of these, as by `derive`. [default: the tables that the file has]"
+)
+WORDS = {"cfi": "call frame information", "go": "Go's table", "orc": "the ORC table", "code": "the code"}
+"""What the kinds are called."""

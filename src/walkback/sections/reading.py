@@ -174,7 +174,7 @@ def read_tables(
     if tables == "code" or (fills and tables == "auto" and section is None and not as_written):
         sources += _code(elf, sources, is_wanted=tables == "code")
     if not sources:
-        raise MissingError(_nothing(tables, section), file=elf.name)
+        raise MissingError(missing_words(tables, section), file=elf.name)
     found, faults = zip(*(_said(source, as_written) for source in sources), strict=True)
     first = np.cumsum([0, *map(len, faults)])
     table = joined(found)
@@ -281,7 +281,7 @@ def _code(elf: ElfFile, sources: Sequence[TableSource], *, is_wanted: bool) -> l
         return []
 
 
-def _nothing(tables: Tables, section: str | None) -> str:
+def missing_words(tables: Tables, section: str | None = None) -> str:
     """What the file does not have."""
     if section is not None:
         return f"there is no {section} section"
