@@ -131,6 +131,13 @@ class ReadTables(OneLine):
         sizes = sums(self.sources_of(self.table.range_origin), self.table.range_size, len(self.sources)).tolist()
         return [Share(*one) for one in zip(self.sources, functions, sizes, strict=True)]
 
+    def by_kind(self) -> dict[Kind, list[Share]]:
+        """The same by kind."""
+        found: dict[Kind, list[Share]] = {}
+        for its in self.shares():
+            found.setdefault(its.kind, []).append(its)
+        return found
+
     def left_out(self) -> Iterator[str]:
         """What is not to be said, in words."""
         for count, words in (
@@ -144,13 +151,18 @@ class ReadTables(OneLine):
     def names_of(self, ranges: I64) -> Iterator[str | None]:
         """The symbols of ranges, or the names that Go's table has."""
         table = self.table
-        names = self.names.at(table.range_start[ranges], table.range_section[ranges])
-        for name, number in zip(names, table.range_origin[ranges].tolist(), strict=True):
-            source = self.source_of(number)
-            yield source.functions.name(number - int(self._first_of(source))) if isinstance(source, GoSource) else name
+        symbols = self.names.at(table.range_start[ranges], table.range_section[ranges])
+        return (own or symbol for own, symbol in zip(self.own_names(ranges), symbols, strict=True))
 
-    def _first_of(self, source: TableSource) -> int:
-        return int(self.first[self.sources.index(source)])
+    def own_names(self, ranges: I64) -> list[str | None]:
+        """The names that Go's table has for ranges that are from it."""
+        names: list[str | None] = [None] * len(ranges)
+        origin = self.table.range_origin[ranges]
+        for source, first, end in zip(self.sources, self.first, self.first[1:], strict=False):
+            if isinstance(source, GoSource):
+                for place in np.flatnonzero((origin >= first) & (origin < end)).tolist():
+                    names[place] = source.functions.name(int(origin[place] - first))
+        return names
 
 
 def read_tables(

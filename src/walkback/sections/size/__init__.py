@@ -222,9 +222,9 @@ def measure_frames(
             found.sizes.eh_frame += max((int(end.max()) + 4 for end in ends if len(end)), default=0)
     with suppress(MissingError):
         found.read = read_tables(elf, tables=tables or "auto", frames=sources, fills=tables is not None)
-        for its in found.read.shares():
-            added = Described(its.functions, its.code_bytes)
-            found.sizes.described[its.kind] = _sum(found.sizes.described.get(its.kind), added)
+        for kind, its in found.read.by_kind().items():
+            size = sum(one.code_bytes for one in its)
+            found.sizes.described[kind] = Described(sum(one.functions for one in its), size)
         _derive_all(elf, found.read, found)
     return found
 
