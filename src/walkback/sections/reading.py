@@ -109,7 +109,8 @@ class ReadTables(OneLine):
     @property
     def source_name(self) -> str:
         """The name of what is read: of a Go program's or a kernel's own table where it has one."""
-        return FUNCTIONS[0] if isinstance(self.sources[-1], GoSource) else self.sources[-1].name
+        last = ([one for one in self.sources if not isinstance(one, CodeSource)] or self.sources)[-1]
+        return FUNCTIONS[0] if isinstance(last, GoSource) else last.name
 
     @property
     def is_cfi(self) -> bool:
