@@ -24,6 +24,14 @@ SOURCE = (Path(__file__).resolve().parents[1] / "hello.s").read_text()
 LEAP = "leap (9 bytes): the caller's SP is not the CFA"
 SPOILT, SPELLED = b"l\n\x07\xff", "l\\x0a\\x07\\xff"
 """A symbol with a new line, a bell and a byte that is no UTF-8; Click would take a colour out of itself."""
+BARE = """\t.type\tbare, @function
+bare:\tpush\t%rbx
+\t.skip\t4096, 0x90
+\tpop\t%rbx
+\tret
+\t.size\tbare, .-bare
+"""
+"""A function without call frame information, of which there is enough to look at the code."""
 AWKWARD = "two\nlines\x07"
 
 
@@ -52,6 +60,11 @@ def whole(folder: Path, *, linked: bool = True) -> Path:
     """All of whose functions every version can say."""
     source = SOURCE.partition("\t.type\tleap")[0].replace("\t.cfi_undefined rip\n", "")
     return program(folder, source, "whole") if linked else written(folder, assembled(source, "-c"), "whole.o")
+
+
+def mixed(folder: Path) -> Path:
+    """Which has call frame information for all functions but one."""
+    return program(folder, SOURCE.replace("\t.section", f"{BARE}\t.section"), "mixed")
 
 
 def patched(path: Path, name: str, value: int) -> Path:

@@ -42,9 +42,10 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
             yield from objects(part)
 
 
-def documented(verb: str) -> set[str]:
-    """The keys in the tables of the verb's part of the documentation."""
+def documented(verb: str, heading: str = "") -> set[str]:
+    """The keys in the tables of the verb's part of the documentation, or of what stands below a heading in that."""
     part = DOCS.read_text().partition(f"\n## `walkback {verb}`")[2].partition("\n## ")[0]
+    part = part.partition(f"\n### {heading}\n")[2] if heading else part.partition("\n### ")[0]
     return {
         key
         for line in part.splitlines()

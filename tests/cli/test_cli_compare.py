@@ -146,8 +146,10 @@ def test_json_is_the_comparison_and_then_each_stretch_that_is_not_equal(both: Pa
     }
     rule = LEAP.partition(": ")[2]
     place = {"type": "stretch", "section": None}
-    assert only == place | {"verdict": "only_one", "size": 3, "name": "leap", "one": rule, "other": "no rule"}
-    unsaid = {"one": f"no rule: {REASON}", "other": "no rule"}
+    sources = {"one_source": ".eh_frame", "other_source": None}
+    alone = {"verdict": "only_one", "size": 3, "name": "leap", "one": rule, "other": "no rule"}
+    assert only == place | alone | sources
+    unsaid = {"one": f"no rule: {REASON}", "other": "no rule", **sources}
     assert neither == place | {"verdict": "neither", "size": 6, "name": "leap+0x3", **unsaid}
 
 

@@ -124,18 +124,16 @@ def test_json_of_derive_has_the_documented_keys(hello: Path) -> None:
     place = found.pop("address"), found["uncovered"][0].pop("start")
     assert all(isinstance(one, int) for one in place)
     leap = {"section": None, "size": 9, "name": "leap", "source": ".eh_frame", "reason": LEAP.partition(": ")[2]}
+    totals = {"functions": 4, "covered": 3, "code_bytes": 44, "covered_bytes": 35}
     assert found == {
         "type": "derived",
         "file": str(hello),
         "source": ".eh_frame",
         "source_bytes": 152,
-        "sources": [{"name": ".eh_frame", "bytes": 152}],
+        "sources": [{"name": ".eh_frame", "kind": "cfi", "bytes": 152, **totals}],
         "version": 3,
         "bytes": 117,
-        "functions": 4,
-        "covered": 3,
-        "code_bytes": 44,
-        "covered_bytes": 35,
+        **totals,
         "dead": 0,
         "empty": 0,
         "shadowed": 0,

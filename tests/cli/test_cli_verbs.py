@@ -126,7 +126,7 @@ def test_show_prints_what_is_unknown_as_it_is(tmp_path: Path) -> None:
     builder.functions[0].overrides["info2"] = 7
     result = run("show", written(tmp_path, builder.bytes()))
     assert "unknown type 7" in result.stdout
-    assert "inexpressible (the function type is unknown)" in result.stdout
+    assert "no rule: the function type is unknown" in result.stdout
 
 
 def test_show_says_what_is_special_about_functions(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from browser import Page
     from elfbuilder import ElfBuilder
     from reports.madesurvey import Made
+    from walkback.sections.reading import Tables
 
 
 # Late imports: with --interpreted nothing of the package may be imported before the tests are.
@@ -22,9 +23,9 @@ def show(page: Page, tmp_path: Path) -> Callable[..., Page]:
     from sframefiles import written
     from walkback.reports.binary import write_binary_page
 
-    def opened(content: Path | ElfBuilder, **look: Any) -> Page:
+    def opened(content: Path | ElfBuilder, tables: Tables | None = None, **look: Any) -> Page:
         path = content if isinstance(content, Path) else written(tmp_path, content)
-        write_binary_page(path, tmp_path / "page.html")
+        write_binary_page(path, tmp_path / "page.html", tables=tables)
         page.look(**look)
         page.open(tmp_path / "page.html")
         page.wait_for(READY)

@@ -83,6 +83,7 @@ def test_functions_are_json_a_line_each(file: Path) -> None:
         "size": 32,
         "name": "a::b",
         "symbol": "_ZN1a1bEv",
+        "source": ".eh_frame",
         "rows": 2,
         "fde_bytes": 24,
         "v1_bytes": 24,

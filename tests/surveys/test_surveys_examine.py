@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from cli.hello import mixed
 from corpus import corpus
 from elfbuilder import ElfBuilder
 from peers import run
@@ -32,9 +33,9 @@ PROGRAM = (
 )
 
 
-def rows_of(path: Path | memoryview) -> dict[str, list[dict[str, Any]]]:
+def rows_of(path: Path | memoryview, **how: Any) -> dict[str, list[dict[str, Any]]]:
     data = read_file(path) if isinstance(path, Path) else path
-    found = examine(data, "c0", debug_roots=())
+    found = examine(data, "c0", debug_roots=(), **how)
     assert set(found) == set(layout.KEYED)
     named = {
         table: [dict(zip(layout.COLUMNS[table], row, strict=True)) for row in rows] for table, rows in found.items()
@@ -43,8 +44,8 @@ def rows_of(path: Path | memoryview) -> dict[str, list[dict[str, Any]]]:
     return named
 
 
-def file_of(path: Path | memoryview) -> dict[str, Any]:
-    (row,) = rows_of(path)["files"]
+def file_of(path: Path | memoryview, **how: Any) -> dict[str, Any]:
+    (row,) = rows_of(path, **how)["files"]
     return row
 
 
@@ -86,6 +87,25 @@ def test_numbers_are_those_of_size() -> None:
                 sizes.sframe.functions,
                 sizes.sframe.rows,
             )
+
+
+@pytest.mark.parametrize(
+    ("tables", "source", "described"),
+    [
+        (None, ".eh_frame", {"cfi": 44}),
+        ("auto", ".eh_frame", {"cfi": 44, "code": 4099}),
+        ("code", "code", {"code": 4143}),
+        ("go", None, {}),
+    ],
+)
+def test_bytes_of_code_are_counted_by_what_describes_them(
+    tmp_path: Path, tables: str | None, source: str | None, described: dict[str, int]
+) -> None:
+    file = file_of(mixed(tmp_path), tables=tables)
+    assert (file["source"], file["outcome"]) == (source, "measured" if described else "without")
+    every = dict.fromkeys(layout.KINDS, 0 if described else None)
+    assert {kind: file[f"from_{kind}"] for kind in layout.KINDS} == every | described
+    assert file["code_bytes"] == (sum(described.values()) if described else None)
 
 
 def test_functions_without_cover_are_those_of_derive() -> None:

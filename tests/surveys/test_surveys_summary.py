@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
+import walkback
+from cli.hello import mixed
+from docfiles import of_go
+from walkback.base.errors import UnreadableError
 from walkback.cli.verbs.survey import _print
+from walkback.reports.chapters import FIGURES
+from walkback.reports.figures import ask
 from walkback.surveys import layout
 from walkback.surveys.run import Surveyed
 from walkback.surveys.summary import summary
@@ -22,7 +29,8 @@ def database(*files: Any) -> duckdb.DuckDBPyConnection:
     for content, frames, versions in files:
         db.execute("INSERT INTO places (content, path) VALUES (?, ?)", [content, content])
         db.execute(
-            "INSERT INTO files (content, bytes, outcome, source, eh_frame, eh_frame_hdr) VALUES (?, 1000, ?, ?, ?, 0)",
+            "INSERT INTO files (content, bytes, outcome, source, eh_frame, eh_frame_hdr, code_bytes, from_cfi) "
+            "VALUES (?, 1000, ?, ?, ?, 0, 10, 10)",
             [content, "measured", ".eh_frame", frames],
         )
         for version, size in versions.items():
@@ -43,6 +51,32 @@ def test_versions_are_compared_over_the_same_files(capsys: pytest.CaptureFixture
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.partition(": ")[0] == "Ratios over the 1 file that every version can be made for"
     assert last.partition(": ")[2] == "version 1 0.800, version 2 0.900, version 3 1.000"
+
+
+def test_what_describes_the_code_is_summed_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "hello-go").write_bytes(of_go())
+    survey = tmp_path / "survey"
+    done = walkback.survey([mixed(tmp_path), tmp_path / "hello-go"], survey, jobs=1, tables="auto")
+    with walkback.Survey(survey).database() as its:
+        found = summary(its)
+        rows = ask(its, FIGURES["code-by-source"]).objects()
+    assert (found.code, found.described) == (4399, {"cfi": 44, "go": 128, "code": 4099})
+    assert [(row["source"], row["files"], row["code"]) for row in rows] == [
+        *(("code", 1, 4099), ("go", 1, 128), ("none", 1, 128), ("cfi", 1, 44)),
+    ]
+    assert sum(row["share"] for row in rows) == pytest.approx(1)
+    _print(done, found)
+    assert (
+        "Code: 4,399 bytes, described 1.000 % by call frame information, 2.910 % by Go's table, 93.180 % by the code\n"
+    ) in capsys.readouterr().out
+
+
+def test_a_survey_keeps_the_tables_that_it_was_made_with(tmp_path: Path) -> None:
+    path, survey = mixed(tmp_path), tmp_path / "survey"
+    walkback.survey([path], survey, jobs=1, tables="auto")
+    assert walkback.survey([path], survey, jobs=1, tables="auto").done == 0
+    with pytest.raises(UnreadableError, match="this survey was made with another --source: use another folder"):
+        walkback.survey([path], survey, jobs=1)
 
 
 def test_nothing_is_said_of_them_where_they_are_all_or_none(capsys: pytest.CaptureFixture[str]) -> None:

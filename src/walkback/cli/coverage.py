@@ -9,7 +9,7 @@ import click
 from walkback.base.text import counted, printable
 
 if TYPE_CHECKING:
-    from walkback.sections.derive import Derived, Uncovered
+    from walkback.sections.derive import CoveredShare, Derived, Uncovered
     from walkback.table.source import TableSource
 
 LIMIT = click.option(
@@ -22,14 +22,6 @@ LIMIT = click.option(
 )
 VERIFY = click.option("--verify", is_flag=True, help="Leave out functions whose rules the machine code contradicts.")
 REPAIR = click.option("--repair", is_flag=True, help="Give such functions the rules that the machine code proves.")
-SOURCE = click.option(
-    "--source",
-    "tables",
-    type=click.Choice(["auto", "cfi", "go", "orc", "code"]),
-    default="auto",
-    show_default=True,
-    help="Read call frame information, Go's table of functions, the Linux kernel's ORC table, the code itself, or all.",
-)
 STRICT = click.option(
     "--strict", is_flag=True, help="Exit 1 also if a function is not covered, or is left out by --verify."
 )
@@ -44,6 +36,8 @@ def percent(part: int, whole: int) -> str:
 
 def print_derived(derived: Derived, limit: int) -> None:
     """What was made, what it covers, and what not with the reasons."""
+    from walkback.sections.reading import source_words
+
     section, sources = derived.section, derived.read.sources
     known = [f"{printable(one.name)} has {one.bytes} bytes" for one in sources if one.bytes is not None]
     read = [*known, *(_about(one, beside=len(sources) > 1) for one in sources if one.bytes is None)]
@@ -51,9 +45,9 @@ def print_derived(derived: Derived, limit: int) -> None:
         f"{printable(derived.elf.name)}: {', '.join(read)}; SFrame version {section.version} for "
         f"{section.address:#x} takes {len(derived.contents)}"
     )
-    functions = f"{derived.covered} of {counted(derived.functions, 'function')}"
-    share = percent(derived.covered_bytes, derived.code_bytes) if derived.code_bytes else "no code"
-    click.echo(f"  covered: {functions}, {derived.covered_bytes} of {derived.code_bytes} bytes of code ({share})")
+    click.echo(f"  covered: {_covered(derived)}")
+    for its in derived.shares if len(sources) > 1 else ():
+        click.echo(f"    from {source_words(its.source)}: {_covered(its)}")
     for one in derived.uncovered[:limit]:
         place = _place(derived, one.section, one.start, one.name, one.size) if one.size else "unknown place"
         click.echo(f"  not covered: {place}: {one.reason}")
@@ -66,13 +60,14 @@ def print_derived(derived: Derived, limit: int) -> None:
             click.echo(f"  and {len(found) - limit} more that are {what}")
     for note in derived.notes:
         click.echo(f"  note: {note}")
-    for count, words in (
-        (derived.dead, "describe code that is not in the file"),
-        (derived.empty, "describe no code"),
-        (derived.shadowed, "describe code for which others hold"),
-    ):
-        if count:
-            click.echo(f"  left out: {count} {'FDEs' if derived.read.is_cfi else 'functions'} {words}")
+    for line in derived.read.left_out():
+        click.echo(f"  {line}")
+
+
+def _covered(its: Derived | CoveredShare) -> str:
+    functions = f"{its.covered} of {counted(its.functions, 'function')}"
+    share = percent(its.covered_bytes, its.code_bytes) if its.code_bytes else "no code"
+    return f"{functions}, {its.covered_bytes} of {its.code_bytes} bytes of code ({share})"
 
 
 def _about(source: TableSource, *, beside: bool) -> str:
@@ -97,7 +92,7 @@ def derived_object(derived: Derived) -> dict[str, Any]:
         "file": derived.source.file,
         "source": derived.source.name,
         "source_bytes": derived.source.bytes,
-        "sources": [{"name": one.name, "bytes": one.bytes} for one in derived.read.sources],
+        "sources": [its.as_object() for its in derived.shares],
         "version": derived.section.version,
         "address": derived.section.address,
         "bytes": len(derived.contents),

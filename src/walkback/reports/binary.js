@@ -15,6 +15,7 @@ import {CodeLine} from "./binary_line.js";
 import {LongTable} from "./binary_list.js";
 import {PROOF} from "./binary_proof.js";
 import {isNamed, namedFirst, shownFirst} from "./binary_order.js";
+import {hasSeveral, sourceLegend, sourceMark} from "./binary_sources.js";
 
 const PRINTED_ROWS = 25;
 const TYPING_PAUSE = 80;
@@ -99,7 +100,7 @@ class BinaryPage {
     const possible = version && this.binary.versionOf(version);
     byId("line-lead").textContent = possible
       ? `${LEAD} ${this.coverWords(possible)}`
-      : `${LEAD} Its rows come from ${this.binary.source}.`;
+      : `${LEAD} Its rows come from ${this.binary.tables}.`;
     if (version) this.list.rename(COST_COLUMN, `V${version}`);
     this.filters();
     this.search();
@@ -124,7 +125,7 @@ class BinaryPage {
       this.toList(0);
     };
     const form = html("form", {role: "search", class: "screen", onsubmit}, this.input, this.filter);
-    byId("list").replaceChildren(form, this.status, this.list.element);
+    byId("list").replaceChildren(form, this.status, sourceLegend(this.binary), this.list.element);
     this.listenToKeys();
   }
 
@@ -223,6 +224,7 @@ class BinaryPage {
     const marks = [];
     /** @type {(words: string, kind: string, title?: string) => void} */
     const mark = (words, kind, title) => marks.push(html("span", {class: kind, title}, words));
+    if (hasSeveral(binary)) marks.push(sourceMark(binary, index));
     if (lost) mark(`not in V${version}`, "bad", lost[1]);
     if (binary.sframe && binary.stretches.verdicts[index])
       mark("differs", "bad", `${binary.sframe.name} describes it differently`);

@@ -25,6 +25,7 @@ from walkback.reports.columns import PageColumns
 from walkback.reports.functions import ListedFunctions, functions_of, rules_of
 from walkback.reports.opening import one_elf_file
 from walkback.reports.verdicts import add_verdicts
+from walkback.sections.reading import Tables
 from walkback.sframe.layout import VERSIONS
 from walkback.table.comparing import Comparison
 from walkback.table.verdict import Verdict
@@ -36,17 +37,21 @@ _UNPLACED = 100
 
 
 def write_binary_page(
-    source: Input, out: str | os.PathLike[str] | BinaryIO, *, debug_roots: Sequence[str] = DEBUG_ROOTS
+    source: Input,
+    out: str | os.PathLike[str] | BinaryIO,
+    *,
+    debug_roots: Sequence[str] = DEBUG_ROOTS,
+    tables: Tables | None = None,
 ) -> None:
     """Write the page about an ELF file, or about a member of an archive, named as `archive(member)`.
 
-    It goes to a file of a name, or to one that is open for bytes.
+    It goes to a file of a name, or to one that is open for bytes. `tables` is for `functions_of`.
     """
     elf = one_elf_file(source) if isinstance(source, str | os.PathLike) else one_elf(source)
-    functions = functions_of(elf, debug_roots)
+    functions = functions_of(elf, debug_roots, tables)
     columns = _columns(functions)
     proof = add_verdicts(functions, columns)
-    meta = _meta(functions) | {"proof": proof, "columns": columns.described}
+    meta = _meta(functions, tables) | {"proof": proof, "columns": columns.described}
     title = f"{shown(os.path.basename(functions.elf.name))}: stack-trace tables"
     data = {"META": plain_data(meta), "DATA": columns.packed()}
     with replacing(out) if isinstance(out, str | os.PathLike) else nullcontext(out) as file:
@@ -56,7 +61,7 @@ def write_binary_page(
 # What the page knows
 
 
-def _meta(functions: ListedFunctions) -> dict[str, Any]:
+def _meta(functions: ListedFunctions, tables: Tables | None) -> dict[str, Any]:
     """All but the columns."""
     elf, table, sizes, call_frames = functions.elf, functions.table, functions.sizes, functions.read
     machine, line = table.machine, functions.line
@@ -76,8 +81,12 @@ def _meta(functions: ListedFunctions) -> dict[str, Any]:
             "ra": machine.ra,
             "spFromCfa": machine.sp_from_cfa,
         },
-        "source": functions.source,
-        "frames": {".eh_frame": sizes.eh_frame, ".eh_frame_hdr": sizes.eh_frame_hdr, ".debug_frame": sizes.debug_frame},
+        "source": functions.tables_in_words(),
+        "sources": _sources(functions),
+        "chosen": tables,
+        "frames": {".debug_frame": sizes.debug_frame}
+        if functions.source == ".debug_frame"
+        else {".eh_frame": sizes.eh_frame, ".eh_frame_hdr": sizes.eh_frame_hdr},
         "counts": {
             "functions": functions.count,
             "rows": len(table.row_rule),
@@ -97,6 +106,20 @@ def _meta(functions: ListedFunctions) -> dict[str, Any]:
         "rules": rules_of(table),
         "saved": functions.saved is not None,
     }
+
+
+def _sources(functions: ListedFunctions) -> list[dict[str, Any]]:
+    """The kinds of tables that functions are from."""
+    by_kind = {} if functions.read is None else functions.read.by_kind()
+    return [
+        {
+            "kind": kind,
+            "name": ", ".join(dict.fromkeys(printable(its.source.name) for its in shares)),
+            "functions": sum(its.functions for its in shares),
+            "codeBytes": sum(its.code_bytes for its in shares),
+        }
+        for kind, shares in by_kind.items()
+    ]
 
 
 def _origin(functions: ListedFunctions) -> dict[str, Any]:
@@ -155,6 +178,7 @@ def _columns(functions: ListedFunctions) -> PageColumns:
     columns.numbers(
         "flags", signal | table.range_pauth_key.astype(np.int64) << 1 | functions.lsda.astype(np.int64) << 2
     )
+    columns.numbers("source", functions.kind_of)
     columns.numbers("block", table.range_block)
     columns.numbers("fde", table.range_origin)
     position, length = functions.fde_place

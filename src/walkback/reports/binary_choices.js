@@ -2,6 +2,7 @@
 /** @import {Binary} from "./binary_data.js" */
 import {KIND, LSDA, SIGNAL} from "./binary_data.js";
 import {PROOF} from "./binary_proof.js";
+import {sourceChoices} from "./binary_sources.js";
 
 /** @typedef {[name: string, words: string, test: (index: number) => boolean]} Choice */
 
@@ -27,6 +28,7 @@ export class Choices {
         `${binary.sframe.name} differs`,
         (index) => binary.stretches.verdicts[index] !== 0,
       ],
+      ...sourceChoices(binary),
       ...this.ofProof(),
       ["framed", `CFA based on ${binary.register(binary.machine.fp)}`, (index) => this.framed()[index] !== 0],
       ["lsda", "With an exception table", (index) => (binary.flags[index] & LSDA) !== 0],

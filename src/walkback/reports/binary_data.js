@@ -67,7 +67,9 @@ export class Binary {
     this.textBytes = meta.textBytes;
     this.relocatable = meta.relocatable;
     this.machine = meta.machine;
-    this.source = meta.source;
+    this.tables = meta.source;
+    this.sources = meta.sources;
+    this.chosen = meta.chosen;
     this.frames = meta.frames;
     this.counts = meta.counts;
     this.unplaced = meta.unplaced;
@@ -83,6 +85,7 @@ export class Binary {
     this.size = columns.numbers("size");
     this.text = columns.numbers("text");
     this.flags = columns.numbers("flags");
+    this.source = columns.numbers("source");
     this.block = columns.numbers("block");
     this.fde = columns.numbers("fde");
     this.fdeBytes = columns.numbers("fdeBytes");

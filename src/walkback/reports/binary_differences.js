@@ -11,14 +11,14 @@ const MOST_DIFFERENCES = 20;
 /** @type {(binary: Binary, sframe: SFrame, index: number) => HTMLElement[]} */
 export function differencesOf(binary, sframe, index) {
   const stretches = binary.stretches.byFunction.get(index) ?? [];
-  const heading = html("h4", {}, `${sframe.name} and ${binary.source}`);
+  const heading = html("h4", {}, `${sframe.name} and ${binary.tables}`);
   if (!stretches.length) return [heading, html("p", {class: "good"}, "They agree at every address of this function.")];
   const more = stretches.length - MOST_DIFFERENCES;
   /** @type {Head[]} */
   const heads = [
     ["Code", false],
     ["", false],
-    [binary.source, false],
+    [binary.tables, false],
     [sframe.name, false],
   ];
   const rows = stretches.slice(0, MOST_DIFFERENCES).map((stretch) => differenceRow(binary, sframe, index, stretch));
@@ -37,7 +37,7 @@ function differenceRow(binary, sframe, index, stretch) {
   const verdict =
     {
       [VERDICT.DIFFERENT]: "different",
-      [VERDICT.ONLY_FRAMES]: `only in ${binary.source}`,
+      [VERDICT.ONLY_FRAMES]: `only in ${binary.tables}`,
       [VERDICT.ONLY_SFRAME]: `only in ${sframe.name}`,
     }[binary.stretches.verdict[stretch]] ?? "neither has a rule";
   return html(

@@ -4,14 +4,15 @@ import {byId, folded, html, termAndValue} from "../pages/common.js";
 
 /** @type {(binary: Binary) => void} */
 export function fillFoot(binary) {
-  const file = quoted(binary.file);
+  const file = quoted(binary.file),
+    option = binary.chosen ? ` --source ${binary.chosen}` : "";
   const commands = [
-    ["size of the tables", "walkback size"],
-    ["what SFrame leaves out, and why", "walkback derive -o /dev/null"],
+    ["size of the tables", `walkback size${option}`],
+    ["what SFrame leaves out, and why", `walkback derive -o /dev/null${option}`],
     binary.sframe?.compared && ["where the two tables differ", "walkback compare"],
     ["what the code proves", "walkback verify"],
-    ["list of functions", "walkback report --csv --figure functions"],
-    ["all rows", "walkback report --csv --figure rows"],
+    ["list of functions", `walkback report --csv --figure functions${option}`],
+    ["all rows", `walkback report --csv --figure rows${option}`],
   ].filter((entry) => Array.isArray(entry));
   const items = commands.map(([words, command]) => termAndValue(words, `${command} ${file}`, {class: "mono"}));
   byId("footer").replaceChildren(folded("The same numbers on the command line", html("dl", {class: "facts"}, items)));

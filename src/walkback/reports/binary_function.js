@@ -12,6 +12,7 @@ import {Instructions} from "./binary_instructions.js";
 import {LongTable} from "./binary_list.js";
 import {Profile} from "./binary_profile.js";
 import {partText, whyInexpressible} from "./binary_rules.js";
+import {hasSeveral, sourceWords, tableName} from "./binary_sources.js";
 
 /** @type {Record<string, number>} */
 const INSTRUCTION_STEP = {AArch64: 4, s390x: 2};
@@ -201,8 +202,9 @@ export class FunctionPanel {
     if (section && !binary.relocatable) facts.push(["Section", section]);
     if (binary.fdeBytes[index]) {
       const fde = `FDE ${count(binary.fde[index])} at +${hexadecimal(binary.fdePosition[index])}`;
-      facts.push([binary.source, `${bytes(binary.fdeBytes[index])}, ${fde}`]);
+      facts.push([tableName(binary, index), `${bytes(binary.fdeBytes[index])}, ${fde}`]);
     }
+    if (hasSeveral(binary)) facts.push(["Rules from", sourceWords(binary, index)]);
     facts.push(...this.versionFacts());
     if (binary.proof) facts.push(["Proof", binary.proof.summary(index), binary.proof.markOf(index)]);
     if (marks.length) facts.push(["Also", marks.join("; ")]);

@@ -66,11 +66,12 @@ function tiles(binary, base) {
   const runs = binary.textBytes ? `of ${bytes(binary.textBytes)} of code${part}` : "";
   const pieces = binary.length > counts.functions ? `in ${count(binary.length)} pieces, ` : "";
   const all = [
-    tile("Functions", count(counts.functions), `${pieces}with ${counted(counts.rows, "row")} in ${binary.source}`),
+    tile("Functions", count(counts.functions), `${pieces}with ${counted(counts.rows, "row")} in ${binary.tables}`),
     tile("Described code", bytes(counts.codeBytes), runs),
   ];
   if (base.total) {
-    const each = counts.functions ? `${(base.total / counts.functions).toFixed(1)} bytes per function` : "";
+    const isEach = base.compared && counts.functions;
+    const each = isEach ? `${(base.total / counts.functions).toFixed(1)} bytes per function` : "";
     all.push(tile(base.name, bytes(base.total), each));
   }
   if (binary.proof) all.push(proofTile(binary.proof));
@@ -90,26 +91,26 @@ function proofTile({meta}) {
 
 // What the newest version that can be made would take, and what it would cover.
 /** @type {(binary: Binary, base: Baseline) => HTMLElement[]} */
-function newestTiles({counts, source, versions}, base) {
+function newestTiles({counts, tables, versions}, base) {
   const newest = versions.filter(({impossible}) => !impossible).at(-1);
   if (!newest) return [];
-  const share = base.total ? `${percent(newest.bytes / base.total)} of ${base.name}` : "";
+  const share = base.compared ? `${percent(newest.bytes / base.compared)} of ${base.name}` : "";
   const size = tile(`SFrame V${newest.version} would take`, bytes(newest.bytes), share);
   if (!counts.functions) return [size];
   const missing = counts.functions - newest.covered,
     covered = percent(newest.covered / counts.functions);
-  const words = missing ? `${counted(missing, "function")} left out` : `every function in ${source}`;
+  const words = missing ? `${counted(missing, "function")} left out` : `every function in ${tables}`;
   return [size, tile(`V${newest.version} would cover`, covered, words, missing ? "warn" : "good")];
 }
 
 /** @type {(binary: Binary, sframe: SFrame) => HTMLElement} */
-function sframeTile({source}, sframe) {
+function sframeTile({tables}, sframe) {
   const name = `Existing ${sframe.name}`;
   const what = `V${sframe.versions.join(", V")}, ${counted(sframe.functions, "entry", "entries")} in its index`;
   if (!sframe.compared) return tile(name, bytes(sframe.bytes), what);
   const [, equal, different, onlyFrames, onlySFrame] = sframe.compared,
     whole = equal + different + onlyFrames + onlySFrame,
     mark = different + onlySFrame ? "bad" : onlyFrames ? "warn" : "good";
-  const words = `${what}; agrees with ${source} in ${percent(whole ? equal / whole : null)} of the code`;
+  const words = `${what}; agrees with ${tables} in ${percent(whole ? equal / whole : null)} of the code`;
   return tile(name, bytes(sframe.bytes), words, mark);
 }

@@ -4,6 +4,7 @@ import {html, legendItem} from "../pages/common.js";
 import {oncePerFrame} from "../pages/events.js";
 import {VERDICT} from "./binary_data.js";
 import {PROOF} from "./binary_proof.js";
+import {drawSources, hasSeveral, sourceEntries} from "./binary_sources.js";
 import {
   RULER,
   binsOf,
@@ -41,7 +42,11 @@ const COLOURS = [
   "warn",
   "c1",
   "c2",
+  "c3",
+  "c4",
   "c6",
+  "c7",
+  "eh",
   "code-1",
   "code-2",
   "code-ink",
@@ -99,6 +104,7 @@ export class LineDrawing {
       [drawFunctions, "Functions", 34],
       [drawRows, "Rows per byte", 30],
     ];
+    if (hasSeveral(this.binary)) strips.push([drawSources, "Rules from", 14]);
     if (this.version) strips.push([drawCover, `SFrame V${this.version}`, 14]);
     if (this.binary.sframe?.compared) strips.push([drawSFrame, ".sframe", 14]);
     if (this.binary.proof) strips.push([drawProof, "Proof", 14]);
@@ -262,6 +268,7 @@ export class LineDrawing {
     const entries = [
       ["var(--code-1)", "function"],
       ["var(--c2)", "rows"],
+      ...sourceEntries(binary),
       this.version && ["var(--good)", cover],
       lost && ["var(--bad)", `not ${cover}`],
       verdicts.has(VERDICT.DIFFERENT) && ["var(--bad)", ".sframe differs"],

@@ -5,6 +5,7 @@ import {isModified} from "../pages/events.js";
 import {Gestures} from "./binary_gestures.js";
 import {LineDrawing} from "./binary_lanes.js";
 import {PROOF} from "./binary_proof.js";
+import {hasSeveral, sourceWords} from "./binary_sources.js";
 
 const LEAST_BYTES = 24; // No less code is in sight.
 const LEAST_MARGIN = 8;
@@ -98,6 +99,7 @@ export class CodeLine extends LineDrawing {
     }
     const place = binary.place(binary.start[index], binary.text[index]);
     const words = [place, bytes(binary.size[index]), counted(binary.rows.count(index), "row")];
+    if (hasSeveral(binary)) words.push(`rules from ${sourceWords(binary, index)}`);
     const reason = this.version ? binary.reasonOf(index, this.version) : null;
     if (reason) words.push(`not in V${this.version}: ${reason[1]}`);
     if (binary.proof?.has(index, PROOF.WRONG)) words.push(binary.proof.summary(index));

@@ -23,10 +23,10 @@ export function notes(binary) {
 
 // Entries that say nothing of the list.
 /** @type {(binary: Binary) => (string | HTMLElement)[]} */
-function entryNotes({counts, source, unplaced}) {
+function entryNotes({counts, tables, unplaced}) {
   /** @type {(number: number, single: string, several: string) => string[]} */
   const note = (number, single, several) => {
-    const entries = `${counted(number, "entry", "entries")} of ${source}`;
+    const entries = `${counted(number, "entry", "entries")} of ${tables}`;
     return number ? [`${entries} ${number === 1 ? single : several}.`] : [];
   };
   const reasons = unplaced.map(([, reason]) => reason);

@@ -20,21 +20,26 @@ const PARTS = [
 ];
 const BASE_COLOURS = ["--eh", "--c8"];
 
-/** @typedef {{name: string, parts: [name: string, size: number][], total: number}} Baseline */
+/**
+ * @typedef {object} Baseline
+ * @property {string} name
+ * @property {[name: string, size: number][]} parts
+ * @property {number} total
+ * @property {number} compared The same, if all functions are from it; else 0.
+ */
 /** @typedef {[words: string, size: number, colour: string]} BarPart */
 /** @typedef {{name: string, total: number | null, parts: BarPart[], impossible?: string}} Bar */
 
 // What SFrame is compared with.
 /** @type {(binary: Binary) => Baseline} */
-export function baseline({frames, source}) {
-  const names = source === ".debug_frame" ? [".debug_frame"] : [".eh_frame", ".eh_frame_hdr"];
-  /** @type {[name: string, size: number][]} */
-  const sized = names.map((name) => [name, frames[name]]);
-  const parts = sized.filter(([, size]) => size);
+export function baseline({frames, sources, tables}) {
+  const parts = Object.entries(frames).filter(([, size]) => size),
+    total = parts.reduce((sum, [, size]) => sum + size, 0);
   return {
-    name: parts.map(([name]) => name).join(" + ") || source,
+    name: parts.map(([name]) => name).join(" + ") || tables,
     parts,
-    total: parts.reduce((sum, [, size]) => sum + size, 0),
+    total,
+    compared: sources.every(({kind}) => kind === "cfi") ? total : 0,
   };
 }
 
@@ -46,7 +51,7 @@ export function sizes(binary, base) {
   const used = new Map(bars.flatMap(({parts}) => parts.map(([words, , colour]) => [words, colour])));
   return [
     html("h3", {}, "Size of the tables"),
-    ...bars.map((bar) => sizeBar(bar, most, bar.name === base.name ? 0 : base.total)),
+    ...bars.map((bar) => sizeBar(bar, most, bar.name === base.name ? 0 : base.compared)),
     html(
       "ul",
       {class: "legend", "aria-label": "What the bytes are used for"},

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from walkback.reports.figurecolumns import CONTENT, GROUPS, counts, shares, sizes, texts
-from walkback.reports.figures import NAMED, Drawing, Figure
+from walkback.reports.figures import NAMED, Column, Drawing, Figure
 from walkback.reports.words import byte_words, percent
+from walkback.surveys.layout import KINDS
 
 _MUCH, _MUCH_CODE = 0.2, 0.05
 """The share of a producer that makes a sentence of it, where such a share of all code has no information."""
 
-CODE = """code AS (
+_FROM = ",\n    ".join(f"least(coalesce(from_{kind}, 0), text_bytes)::HUGEINT AS from_{kind}" for kind in KINDS)
+CODE = f"""code AS (
   SELECT content, machine, producer, language, coalesce(functions, 0) = 0 AS bare, text_bytes::HUGEINT AS text,
     least(coalesce(code_bytes, 0), text_bytes)::HUGEINT AS described,
-    least(coalesce(covered_bytes, 0), text_bytes)::HUGEINT AS covered
+    least(coalesce(covered_bytes, 0), text_bytes)::HUGEINT AS covered,
+    {_FROM}
   FROM files LEFT JOIN (SELECT content, covered_bytes FROM versions WHERE version = 3) USING (content)
   WHERE outcome IN ('measured', 'without')
 )"""
@@ -40,8 +43,8 @@ def _code(name: str) -> Figure:
         f"code-by-{name}",
         f"Code with unwind tables, by {what}",
         "The share of all bytes of code that has an unwind table, which is call frame information or the table that Go "
-        "programs keep, and the share that version 3 describes. Gaps between functions count as code without, and so "
-        "do files that have no table.",
+        "programs or the Linux kernel keep, and the share that version 3 describes. Gaps between functions count as "
+        "code without, and so do files that have no table.",
         (
             column,
             *counts(files="Files", without="Files without any"),
@@ -73,6 +76,47 @@ def _undescribed_say(rows: list[dict[str, Any]]) -> str:
     most = [f"{percent(share)} is in files of {name}" for name, share in ranked if share >= _MUCH]
     return f"Of the code without unwind tables, {', '.join(most)}." if most else ""
 
+
+_KINDS = {
+    "cfi": "call frame information",
+    "go": "Go's table of functions",
+    "orc": "the kernel's ORC table",
+    "code": "the code itself",
+}
+_NONE = "none"
+
+
+def _sources_say(rows: list[dict[str, Any]]) -> str:
+    shares = [f"{percent(row['share'])} by {_KINDS[row['source']]}" for row in rows if row["source"] != _NONE]
+    return f"The code is described {', '.join(shares)}." if len(shares) > 1 else ""
+
+
+SOURCES = Figure(
+    "code-by-source",
+    "Code by the kind of table that describes it",
+    "Bytes of code that call frame information describes, and what else is known of the rest: in Go programs their own "
+    "table of functions, in the Linux kernel its ORC table, and, if the survey was asked to read it, the code itself.",
+    (
+        Column("source", "Table", words=_KINDS | {_NONE: "no table"}),
+        *counts(files="Files"),
+        *sizes(code="Code"),
+        *shares(share="Of all code"),
+    ),
+    f"""
+SELECT source, count(*) FILTER (size > 0) AS files, sum(size) AS code, sum(size) / sum(sum(size)) OVER () AS share
+FROM (
+  SELECT unnest([{", ".join(f"'{kind}'" for kind in (*KINDS, _NONE))}]) AS source,
+    unnest([{", ".join(f"from_{kind}" for kind in KINDS)}, text - described]) AS size
+  FROM code
+)
+GROUP BY source
+HAVING sum(size) > 0
+ORDER BY code DESC, source
+""",
+    (CODE,),
+    drawing=Drawing("bars", "source", ("share",), axis="of the code"),
+    says=_sources_say,
+)
 
 UNDESCRIBED = Figure(
     "undescribed",
@@ -126,4 +170,4 @@ LIMIT 50
     shown=("file", "undescribed", "share", "producer"),
 )
 
-CODE_FIGURES = (*map(_code, ("machine", "producer")), UNDESCRIBED, UNDESCRIBED_FILES)
+CODE_FIGURES = (*map(_code, ("machine", "producer")), SOURCES, UNDESCRIBED, UNDESCRIBED_FILES)

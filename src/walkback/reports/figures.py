@@ -139,10 +139,10 @@ COMPARED = """compared AS (
   SELECT content, version, machine, producer, language, kind, files.bytes AS file_bytes, files.functions AS functions,
     eh_frame::HUGEINT + eh_frame_hdr AS call_frames, versions.bytes AS sframe
   FROM files JOIN versions USING (content)
-  WHERE impossible IS NULL AND source NOT IN ('.debug_frame', '.gopclntab', '.orc_unwind')
+  WHERE impossible IS NULL AND source != '.debug_frame' AND from_cfi = code_bytes
     AND eh_frame::HUGEINT + eh_frame_hdr > 0
 )"""
-"""The files with `.eh_frame` and no other table, once for each version that can be made."""
+"""The files all of whose functions are from `.eh_frame`, once for each version that can be made."""
 
 ALIKE = """alike AS (
   SELECT content, any_value(machine) AS machine, any_value(producer) AS producer, any_value(language) AS language,

@@ -21,7 +21,7 @@ from walkback.reports.codeline import CodeLine, code_line
 from walkback.reports.saved import Saved, saved_registers
 from walkback.sections.derive import Derived
 from walkback.sections.pairs import NamedTable, sframe_table
-from walkback.sections.reading import ReadTables
+from walkback.sections.reading import Kind, ReadTables, Tables, missing_words, source_words
 from walkback.sections.size import Sizes, existing_size, measure_frames
 from walkback.sections.size.parts import RowLengths
 from walkback.symbols import SymbolIndex
@@ -66,6 +66,19 @@ class ListedFunctions:
 
     def __len__(self) -> int:
         return len(self.table)
+
+    @cached_property
+    def kinds(self) -> list[Kind]:
+        """The kinds of tables that they are from; of SFrame none."""
+        return [] if self.read is None else list(self.read.by_kind())
+
+    @cached_property
+    def kind_of(self) -> I64:
+        """The number of its kind for each function."""
+        if self.read is None:
+            return np.zeros(len(self), np.int64)
+        numbers = np.array([self.kinds.index(its.kind) for its in self.read.shares()], np.int64)
+        return numbers[self.read.sources_of(self.table.range_origin)]
 
     @cached_property
     def count(self) -> int:
@@ -133,6 +146,9 @@ class ListedFunctions:
         start, section = self.table.range_start, self.table.range_section
         try:
             found = [name or "" for name in index.names_at(start, section)]
+            if self.read is not None:
+                own = self.read.own_names(np.arange(len(self)))
+                found = [name or symbol for name, symbol in zip(own, found, strict=True)]
             missing = [number for number, name in enumerate(found) if not name]
             for number, name in zip(missing, self._behind(index, missing), strict=True):
                 found[number] = name
@@ -183,6 +199,19 @@ class ListedFunctions:
         behind = self.table.range_start - line.start[text]
         return np.minimum(self.table.range_size, line.size[text] - behind)
 
+    def tables_in_words(self) -> str:
+        """The tables that they are from, for a person."""
+        names = [self.source] if self.read is None else list(dict.fromkeys(map(source_words, self.read.sources)))
+        *others, last = names
+        return f"{', '.join(others)} and {last}" if others else last
+
+    def table_names(self) -> list[str]:
+        """The name of the table that each function is from."""
+        if self.read is None:
+            return [self.source] * len(self)
+        names = [source.name for source in self.read.sources]
+        return [names[number] for number in self.read.sources_of(self.table.range_origin).tolist()]
+
     def code_sections(self) -> list[str | None]:
         """The name of the section that each function is in."""
         names = [self.section_name(section) or None for section in self.line.section.tolist()]
@@ -193,9 +222,11 @@ class ListedFunctions:
         return self.elf.section_name(section) if 0 < section < len(self.elf.sections) else ""
 
 
-def functions_of(elf: ElfFile, roots: Sequence[str]) -> ListedFunctions:
-    """Read a file; raises `MissingError` if it has no unwind table."""
-    measured = measure_frames(elf)
+def functions_of(elf: ElfFile, roots: Sequence[str], tables: Tables | None = None) -> ListedFunctions:
+    """Read a file; raises `MissingError` if it has no unwind table, or not what `tables` chooses."""
+    measured = measure_frames(elf, tables=tables)
+    if tables is not None and measured.read is None:
+        raise MissingError(missing_words(tables), file=elf.name)
     sframe = unreadable = None
     try:
         measured.sizes.sframe = existing_size(elf)

@@ -19,6 +19,7 @@ from walkback.reports.figurecolumns import addresses, counts, shares, sizes, tex
 from walkback.reports.figures import Column
 from walkback.reports.functions import ListedFunctions, functions_of, rules_of
 from walkback.reports.opening import one_elf_file
+from walkback.sections.reading import Tables
 from walkback.table.verdict import Verdict
 
 FIGURE_NAMES = ("summary", "functions", "rows")
@@ -38,10 +39,10 @@ class Listing:
 
 
 def binary_figures(
-    path: str | os.PathLike[str], *, debug_roots: Sequence[str] = DEBUG_ROOTS
+    path: str | os.PathLike[str], *, debug_roots: Sequence[str] = DEBUG_ROOTS, tables: Tables | None = None
 ) -> tuple[Listing, Listing, Listing]:
     """The numbers of an ELF file, or of a member of an archive, its functions, and their rows."""
-    functions = functions_of(one_elf_file(path), debug_roots)
+    functions = functions_of(one_elf_file(path), debug_roots, tables)
     return _summary_listing(functions), _function_listing(functions), _row_listing(functions)
 
 
@@ -92,7 +93,7 @@ def _function_listing(functions: ListedFunctions) -> Listing:
         *texts(section="Section"),
         *addresses(address="Address"),
         *sizes(size="Code"),
-        *texts(name="Name", symbol="Symbol"),
+        *texts(name="Name", symbol="Symbol", source="Table"),
         *counts(rows="Rows"),
         *sizes(fde_bytes="Call frame information", **{f"v{version}_bytes": f"V{version}" for version in versions}),
         *texts(**{f"v{version}_reason": f"Not in V{version}" for version in versions}, signal="Signal frame"),
@@ -112,6 +113,7 @@ def _function_rows(functions: ListedFunctions, versions: Sequence[int]) -> Itera
         table.range_size.tolist(),
         (name or None for name in functions.names),
         (symbol or None for symbol in functions.symbols),
+        functions.table_names(),
         table.range_rows.tolist(),
         functions.fde_place[1].tolist() if functions.read else nothing,
         *(its.bytes.tolist() for its in made),

@@ -12,13 +12,14 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from walkback.base.errors import MissingError
+from walkback.base.errors import ArgumentError, MissingError
 from walkback.base.replace import Output, refuse_lost, replacing
 from walkback.elf import Input
 from walkback.reports.binary import write_binary_page
 from walkback.reports.opening import file_of
 from walkback.reports.survey import write_survey_page
 from walkback.reports.surveyhead import surveyed
+from walkback.sections.reading import Tables
 from walkback.surveys.folder import SurveyFolder
 from walkback.surveys.reading import Survey
 
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-def report(source: Input, output: Output, *, title: str | None = None) -> None:
+def report(source: Input, output: Output, *, title: str | None = None, tables: Tables | None = None) -> None:
     """Write the page of a survey, which is a folder, or of an ELF file.
 
     `title` is the title of a survey's page, in place of the paths that were surveyed.
+
+    `tables` chooses what is read of an ELF file, as for `derive`; without it these are all tables that it has.
 
     The page needs no network. A member of an archive is named as `archive(member)`.
 
@@ -40,8 +43,10 @@ def report(source: Input, output: Output, *, title: str | None = None) -> None:
         refuse_lost(file_of(path), output)
     with replacing(output) if isinstance(output, str | os.PathLike) else nullcontext(output) as out:
         if path is None or not Path(path).is_dir():
-            write_binary_page(source, out)
+            write_binary_page(source, out, tables=tables)
             return
+        if tables is not None:
+            raise ArgumentError("tables are chosen when a survey is made", file=path)
         survey = Survey(path)
         places = SurveyFolder(path).asked.get("places")
         called = title or surveyed(places, survey.path.resolve().name)

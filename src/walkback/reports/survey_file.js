@@ -213,12 +213,22 @@ function describedCode(details, file) {
     ["Functions", count(functions)],
     ["Rows", count(number("rows"))],
     ["Described code", bytes(code)],
+    ...(number("from_cfi") === code ? [] : sourcesOf(number)),
     ["Of the code", text && known(code) ? shareOfText(code, text) : ""],
     ["CFA based on the frame pointer", ofFunctions(details.files.number("fp_functions", file))],
     ["Code with the CFA on it", known(framedCode) && code ? percent(framedCode / code) : ""],
     ["Functions that save the frame pointer", ofFunctions(number("fp_saved"))],
   ];
 }
+
+// How much code is described by each kind of table.
+/** @type {(number: (name: string) => number | null) => [title: string, value: string][]} */
+const sourcesOf = (number) => [
+  ["By call frame information", bytes(number("from_cfi") || null)],
+  ["By Go\u2019s table", bytes(number("from_go") || null)],
+  ["By the ORC table", bytes(number("from_orc") || null)],
+  ["By the code itself", bytes(number("from_code") || null)],
+];
 
 /** @type {(details: Details, file: number) => HTMLElement} */
 function questionsOf(details, file) {

@@ -66,6 +66,14 @@ export interface ProofMeta {
   computed: string[];
 }
 
+/** Tables of a kind: their names, and what functions are from them. */
+export interface Source {
+  kind: "cfi" | "go" | "orc" | "code";
+  name: string;
+  functions: number;
+  codeBytes: number;
+}
+
 export interface BinaryMeta {
   file: string;
   kind: string;
@@ -82,7 +90,11 @@ export interface BinaryMeta {
     ra: number;
     spFromCfa: number;
   };
+  /** All tables in words. */
   source: string;
+  sources: Source[];
+  /** The kind that was asked for. */
+  chosen: string | null;
   frames: Record<string, number>;
   counts: Record<"functions" | "rows" | "codeBytes" | "beyond" | "dead" | "empty" | "shadowed" | "unplaced", number>;
   unplaced: [place: number, reason: string][];

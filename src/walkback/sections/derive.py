@@ -23,7 +23,7 @@ from walkback.elf import layout as elf_layout
 from walkback.elf.write import align
 from walkback.graft import planned_address
 from walkback.sections.found import found_one
-from walkback.sections.reading import ReadTables, Tables, read_tables
+from walkback.sections.reading import ReadTables, Share, Tables, read_tables
 from walkback.sections.repair import CONTRADICTED, Righted, righted
 from walkback.sframe.building import Built, build
 from walkback.sframe.consumers import consumer_named, version_for
@@ -58,6 +58,15 @@ class Uncovered:
     code: str
     """The name of the reason, which does not change: of a `Refusal`, a `Reason` or a `EntryFault`."""
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredShare(Share):
+    """What one of several tables gives, and what of that the section has."""
+
+    covered: int
+    """How many functions, whole."""
+    covered_bytes: int
 
 
 @dataclass(slots=True, repr=False)
@@ -143,6 +152,19 @@ class Derived(OneLine):
     def covered_bytes(self) -> int:
         """Bytes of the code that the section covers."""
         return self.code_bytes - sum(one.size for one in (*self.uncovered, *self.unwanted))
+
+    @property
+    def shares(self) -> list[CoveredShare]:
+        """What comes from each of the tables that were read, in their order."""
+        left = [*self.uncovered, *self.unwanted]
+        numbers = self.read.sources_of(np.array([one.fde for one in left], np.int64)).tolist()
+        found = []
+        for number, its in enumerate(self.read.shares()):
+            out = [one for one, where in zip(left, numbers, strict=True) if where == number]
+            covered = its.functions - len({one.fde for one in out})
+            size = its.code_bytes - sum(one.size for one in out)
+            found.append(CoveredShare(its.source, its.functions, its.code_bytes, covered, size))
+        return found
 
     def contents_at(self, address: int) -> bytes:
         """The bytes of the section, which stands at the address that it was made for."""

@@ -21,6 +21,7 @@ from walkback.gopclntab.files import go_source
 from walkback.orc.files import orc_source
 from walkback.orc.layout import ENTRIES
 from walkback.sections.found import found_elf_files, found_one, input_name
+from walkback.sections.reading import ReadTables, Tables, read_tables
 from walkback.sframe.files import read, sources_of
 from walkback.symbols import SymbolIndex
 from walkback.table import comparing
@@ -36,6 +37,14 @@ class NamedTable:
     table: UnwindTable
     elf: ElfFile | None = None
     """Of another file than that compared with."""
+    read: ReadTables | None = None
+    """What it was put together from, if it was."""
+
+    def source_of(self, function: int | None) -> str | None:
+        """The name of the table that a function is in, by the number that it has there; None for none."""
+        if function is None:
+            return None
+        return self.name if self.read is None else self.read.source_of(function).name
 
 
 @dataclass(repr=False)
@@ -43,10 +52,23 @@ class Pair(OneLine):
     """Two tables of the same code."""
 
     elf: ElfFile
-    one: str
-    """Where the first stands: the section, with the file if that is another."""
-    other: str
+    tables: tuple[NamedTable, NamedTable]
     comparison: Comparison
+
+    @property
+    def one(self) -> str:
+        """Where the first stands: the section, with the file if that is another."""
+        return self.tables[0].name
+
+    @property
+    def other(self) -> str:
+        """Where the other stands."""
+        return self.tables[1].name
+
+    def sources_of(self, stretch: Stretch) -> tuple[str | None, str | None]:
+        """The tables that both rules of a stretch are from."""
+        one, other = self.tables
+        return one.source_of(stretch.range_one), other.source_of(stretch.range_other)
 
     @property
     def file(self) -> str:
@@ -116,29 +138,34 @@ def compare(
     *,
     section: str | None = None,
     other_section: str | None = None,
+    tables: Tables | None = None,
+    other_tables: Tables | None = None,
 ) -> Iterator[Pair]:
     """The tables to compare: of the file, or of each member of an archive, with those of another or of itself.
 
     The file gives its call frame information, or where it has none its ORC table, or its SFrame; the other its SFrame,
     or where it has none one of these. `other` can be raw bytes with their address, as in `raw.sframe@0x4000`.
+    `tables` and `other_tables` choose others, as for `derive`.
 
     >>> added = walkback.add("hello", "hello.sframe")
     >>> [pair] = walkback.compare("hello.sframe")
     >>> pair.one, pair.other, pair.comparison.equal
     ('.eh_frame', '.sframe', True)
     """
-    two = None if other is None else _other(other, other_section)
+    first, second = _Wanted(section, tables, frames_first=True), _Wanted(other_section, other_tables)
+    two = None if other is None else _other(other, second)
     some = is_linked = False
     errors: list[WalkbackError] = []
     for elf in found_elf_files(source, errors):
         try:
-            if two is None:
-                one, second = _own(elf, section, other_section)
+            if first.is_named or second.is_named or two is not None:
+                one = _first(elf, first)
+                its = _first(elf, second) if two is None else _beside(two, elf)
             else:
-                one, second = _first(elf, section, frames_first=True), _beside(two, elf)
-            if one is not None and second is not None:
+                one, its = call_frame_table(elf) or other_table(elf, ENTRIES), sframe_table(elf)
+            if one is not None and its is not None:
                 some = True
-                yield Pair(elf, one.name, second.name, comparing.compare(one.table, second.table))
+                yield Pair(elf, (one, its), comparing.compare(one.table, its.table))
             is_linked |= not elf.is_relocatable
         except WalkbackError as error:
             errors.append(error.within(file=elf.name))
@@ -148,13 +175,6 @@ def compare(
         if is_linked:
             message += "; `walkback add` makes a .sframe section"
         raise MissingError(message, file=input_name(source))
-
-
-def _own(elf: ElfFile, section: str | None, other_section: str | None) -> tuple[NamedTable | None, NamedTable | None]:
-    """Two tables of one file: its call frame information and its SFrame, where no section is named."""
-    if section is None and other_section is None:
-        return call_frame_table(elf) or other_table(elf, ENTRIES), sframe_table(elf)
-    return _first(elf, section, frames_first=True), _first(elf, other_section, frames_first=False)
 
 
 def _beside(other: NamedTable, elf: ElfFile) -> NamedTable:
@@ -172,7 +192,7 @@ def _beside(other: NamedTable, elf: ElfFile) -> NamedTable:
     beyond = len(here)
     numbers = np.array([here.get(key, beyond + number) for number, key in enumerate(_numbered(other.elf))], np.int32)
     table = replace(other.table, range_section=numbers[other.table.range_section])
-    return NamedTable(other.name, table, other.elf)
+    return replace(other, table=table)
 
 
 def _numbered(elf: ElfFile) -> list[tuple[str, int]]:
@@ -185,27 +205,53 @@ def _numbered(elf: ElfFile) -> list[tuple[str, int]]:
     return keys
 
 
-def _first(elf: ElfFile, section: str | None, *, frames_first: bool) -> NamedTable | None:
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Which table of a file."""
+
+    section: str | None
+    tables: Tables | None
+    frames_first: bool = False
+    """Whether call frame information goes before SFrame."""
+
+    @property
+    def is_named(self) -> bool:
+        return self.section is not None or self.tables is not None
+
+
+def _first(elf: ElfFile, wanted: _Wanted) -> NamedTable | None:
     """One of the tables of a file. A section that is named is of the kind that its name says."""
+    section = wanted.section
+    if wanted.tables is not None:
+        return _put_together(elf, wanted.tables, section)
     if section in OTHERS:
         return other_table(elf, section)
     if section is not None:
         frames = "frame" in section and "sframe" not in section
         return call_frame_table(elf, section=section) if frames else sframe_table(elf, section=section)
-    if frames_first:
+    if wanted.frames_first:
         return call_frame_table(elf) or other_table(elf, ENTRIES) or sframe_table(elf)
     return sframe_table(elf) or call_frame_table(elf) or other_table(elf, ENTRIES)
 
 
-def _other(other: Input, section: str | None) -> NamedTable:
+def _put_together(elf: ElfFile, tables: Tables, section: str | None) -> NamedTable | None:
+    """What `derive` would say."""
+    try:
+        read = read_tables(elf, tables=tables, section=section, fills=True)
+    except MissingError:
+        return None
+    return NamedTable(", ".join(dict.fromkeys(one.name for one in read.sources)), read.table, read=read)
+
+
+def _other(other: Input, wanted: _Wanted) -> NamedTable:
     """The second table, from another file."""
     if isinstance(other, str | os.PathLike) and (raw := _at_address(os.fsdecode(other))) is not None:
         return raw
     elf = found_one(other)
-    found = _first(elf, section, frames_first=False)
+    found = _first(elf, wanted)
     if found is None:
-        raise MissingError(f"there is no {section or 'unwind table'}", file=elf.name)
-    return NamedTable(f"{elf.name} {found.name}", found.table, elf)
+        raise MissingError(f"there is no {wanted.section or 'unwind table'}", file=elf.name)
+    return replace(found, name=f"{elf.name} {found.name}", elf=elf)
 
 
 def _at_address(other: str) -> NamedTable | None:

@@ -9,14 +9,15 @@ FDEs of code that is not in the file (left over from what the linker dropped) ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, Bools, ends_of, marked
+from walkback.base.arrays import I64, U8, Bools, ends_of, marked, sums
 from walkback.base.errors import ArgumentError, MissingError, WalkbackError
 from walkback.base.oneline import OneLine
+from walkback.base.text import printable
 from walkback.dwarf import layout
 from walkback.dwarf.files import FrameSource, frame_sources, in_code
 from walkback.dwarf.rules import to_table
@@ -28,18 +29,42 @@ from walkback.orc.layout import ENTRIES
 from walkback.proof.fromcode import CodeSource
 from walkback.proof.functions import undescribed_code
 from walkback.proof.prove import Prover
-from walkback.symbols import SymbolIndex
+from walkback.symbols.named import FileNames
 from walkback.table.rule import UNCHANGED, PartKind, RuleArray
 from walkback.table.settle import settled
 from walkback.table.source import TableSource
 from walkback.table.table import UnwindTable, joined
 
-Tables = Literal["auto", "cfi", "go", "orc", "code"]
-"""What of a file is read: call frame information, Go's table of functions, the kernel's ORC table, its code, or all."""
+Kind = Literal["cfi", "go", "orc", "code"]
+"""Call frame information, Go's table of functions, the kernel's ORC table, or the code itself."""
+Tables = Kind | Literal["auto"]
+"""What of a file is read: one of them, or all."""
+_KINDS: dict[type[TableSource], Kind] = {FrameSource: "cfi", GoSource: "go", OrcSource: "orc", CodeSource: "code"}
 _OWN = {"go": "table of Go's functions", "orc": f"{ENTRIES} section", "code": "code"}
 """Those that are no call frame information."""
 _WORTHWHILE = 1 << 12
 """Bytes of code without a table for which `auto` looks at the code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one of several tables gives."""
+
+    source: TableSource
+    functions: int
+    """How many functions."""
+    code_bytes: int
+    """Bytes of their code."""
+
+    @property
+    def kind(self) -> Kind:
+        """What kind of table it is."""
+        return _KINDS[type(self.source)]
+
+    def as_object(self) -> dict[str, Any]:
+        """For JSON."""
+        numbers = {one.name: getattr(self, one.name) for one in fields(self)[1:]}
+        return {"name": self.source.name, "kind": self.kind, "bytes": self.source.bytes, **numbers}
 
 
 @dataclass(slots=True, repr=False)
@@ -68,8 +93,13 @@ class ReadTables(OneLine):
     """How many functions there are to be said."""
     lost_pointers: int
     """How many functions of Go lose the frame pointer, which is said to be unchanged."""
-    symbols: SymbolIndex
-    """Names for what cannot be said, read when they are wanted."""
+    names: FileNames
+    """Names of the code, read when they are wanted."""
+
+    @property
+    def elf(self) -> ElfFile:
+        """The file."""
+        return self.sources[0].elf
 
     @property
     def frame_sources(self) -> list[FrameSource]:
@@ -79,27 +109,61 @@ class ReadTables(OneLine):
     @property
     def source_name(self) -> str:
         """The name of what is read: of a Go program's or a kernel's own table where it has one."""
-        return FUNCTIONS[0] if isinstance(self.sources[-1], GoSource) else self.sources[-1].name
+        last = ([one for one in self.sources if not isinstance(one, CodeSource)] or self.sources)[-1]
+        return FUNCTIONS[0] if isinstance(last, GoSource) else last.name
 
     @property
     def is_cfi(self) -> bool:
         """Whether all is call frame information."""
         return len(self.frame_sources) == len(self.sources)
 
+    def sources_of(self, functions: I64) -> I64:
+        """The number of the source of each function."""
+        return np.searchsorted(self.first, functions, "right") - 1
+
     def source_of(self, number: int) -> TableSource:
         """Where a function stands."""
-        return self.sources[int(np.searchsorted(self.first, number, "right")) - 1]
+        return self.sources[int(self.sources_of(np.array([number]))[0])]
+
+    def shares(self) -> list[Share]:
+        """What each source gives, in their order."""
+        there = np.concatenate((np.unique(self.table.range_origin), self.unplaced))
+        functions = np.bincount(self.sources_of(there), minlength=len(self.sources)).tolist()
+        sizes = sums(self.sources_of(self.table.range_origin), self.table.range_size, len(self.sources)).tolist()
+        return [Share(*one) for one in zip(self.sources, functions, sizes, strict=True)]
+
+    def by_kind(self) -> dict[Kind, list[Share]]:
+        """The same by kind."""
+        found: dict[Kind, list[Share]] = {}
+        for its in self.shares():
+            found.setdefault(its.kind, []).append(its)
+        return found
+
+    def left_out(self) -> Iterator[str]:
+        """What is not to be said, in words."""
+        for count, words in (
+            (self.dead, "describe code that is not in the file"),
+            (self.empty, "describe no code"),
+            (self.shadowed, "describe code for which others hold"),
+        ):
+            if count:
+                yield f"left out: {count} {'FDEs' if self.is_cfi else 'functions'} {words}"
 
     def names_of(self, ranges: I64) -> Iterator[str | None]:
         """The symbols of ranges, or the names that Go's table has."""
         table = self.table
-        names = self.symbols.names_at(table.range_start[ranges], table.range_section[ranges])
-        for name, number in zip(names, table.range_origin[ranges].tolist(), strict=True):
-            source = self.source_of(number)
-            yield source.functions.name(number - int(self._first_of(source))) if isinstance(source, GoSource) else name
+        symbols = self.names.at(table.range_start[ranges], table.range_section[ranges])
+        return (own or symbol for own, symbol in zip(self.own_names(ranges), symbols, strict=True))
 
-    def _first_of(self, source: TableSource) -> int:
-        return int(self.first[self.sources.index(source)])
+    def own_names(self, ranges: I64) -> list[str | None]:
+        """The names that Go's table has for ranges that are from it."""
+        names: list[str | None] = [None] * len(ranges)
+        origin = self.table.range_origin[ranges]
+        for source, first, end in zip(self.sources, self.first, self.first[1:], strict=False):
+            if isinstance(source, GoSource):
+                for place in np.flatnonzero((origin >= first) & (origin < end)).tolist():
+                    names[place] = source.functions.name(int(origin[place] - first))
+        return names
 
 
 def read_tables(
@@ -123,7 +187,7 @@ def read_tables(
     if tables == "code" or (fills and tables == "auto" and section is None and not as_written):
         sources += _code(elf, sources, is_wanted=tables == "code")
     if not sources:
-        raise MissingError(_nothing(tables, section), file=elf.name)
+        raise MissingError(missing_words(tables, section), file=elf.name)
     found, faults = zip(*(_said(source, as_written) for source in sources), strict=True)
     first = np.cumsum([0, *map(len, faults)])
     table = joined(found)
@@ -155,8 +219,15 @@ def read_tables(
             for source in sources
             if isinstance(source, GoSource)
         ),
-        symbols=SymbolIndex(elf),
+        names=FileNames(elf),
     )
+
+
+def source_words(source: TableSource) -> str:
+    """A source, for a person."""
+    if isinstance(source, CodeSource):
+        return "the code"
+    return printable(source.name if source.bytes is not None else f"Go's table in {source.name}")
 
 
 def _sources(
@@ -223,7 +294,7 @@ def _code(elf: ElfFile, sources: Sequence[TableSource], *, is_wanted: bool) -> l
         return []
 
 
-def _nothing(tables: Tables, section: str | None) -> str:
+def missing_words(tables: Tables, section: str | None = None) -> str:
     """What the file does not have."""
     if section is not None:
         return f"there is no {section} section"

@@ -35,6 +35,7 @@ from walkback.sframe.decoding import Buffer, decode_all
 from walkback.sframe.rules import to_table
 from walkback.sframe.section import Section
 from walkback.symbols import SymbolIndex
+from walkback.symbols.named import FileNames
 from walkback.symbols.plt import PltNames
 from walkback.table.table import UnwindTable
 
@@ -84,21 +85,6 @@ class SFrameSection:
         return to_table(self.section)
 
 
-@dataclass
-class _Names:
-    """The names of a file, for all that stands in it."""
-
-    elf: ElfFile
-
-    @cached_property
-    def index(self) -> SymbolIndex:
-        return SymbolIndex(self.elf)
-
-    @cached_property
-    def plt(self) -> PltNames:
-        return PltNames(self.elf)
-
-
 @dataclass(repr=False)
 class Source(OneLine):
     """One place where SFrame data stands.
@@ -119,7 +105,7 @@ class Source(OneLine):
     """Of the ELF section."""
     strays: list[Stray] = field(default_factory=list)
     """Relocations that could not be applied; known once the pieces are read."""
-    _names: _Names | None = field(default=None, repr=False)
+    _names: FileNames | None = field(default=None, repr=False)
 
     def pieces(self, *, faults: bool = False) -> Iterator[SFrameSection]:
         """Read what stands here; nothing for an empty section. `faults` as for `decode`."""
@@ -168,21 +154,18 @@ class Source(OneLine):
     @property
     def symbols(self) -> SymbolIndex | None:
         """Names for the functions, if the file has any."""
-        return None if self._names is None else self._names.index
+        return None if self._names is None else self._names.symbols
 
     @property
     def plt(self) -> PltNames | None:
         """The procedure linkage table of a linked file."""
-        return None if self._names is None or self.relocatable else self._names.plt
+        return None if self._names is None else self._names.plt
 
     def function_names(self, section: Section) -> list[str | None]:
         """The symbol at each function's start; symbols that cannot be read name nothing."""
-        if self.symbols is None:
+        if self._names is None:
             return [None] * len(section.functions)
-        try:
-            return self.symbols.names_at(section.code_address, section.code_section)
-        except UnreadableError:
-            return [None] * len(section.functions)
+        return self._names.at(section.code_address, section.code_section)
 
     def code_section_name(self, index: int) -> str | None:
         """The name of a text section; None for no section, and where there are only addresses."""
@@ -333,7 +316,7 @@ def sources_of(elf: ElfFile, *, section: str | None = None) -> Iterator[Source]:
 
     By type and name; by segment where there are no section headers.
     """
-    names = _Names(elf)
+    names = FileNames(elf)
     if section is not None:
         indices = elf.sections_named(section)
     elif len(elf.sections):

@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import index
+from typing import Protocol
 
 import numpy as np
 
-from walkback.base.arrays import I64
+from walkback.base.arrays import I32, I64, U64, Numbers
 from walkback.base.errors import UnreadableError
 from walkback.base.oneline import OneLine
-from walkback.elf import Input
+from walkback.elf import ElfFile, Input
 from walkback.sframe import layout
 from walkback.sframe.files import SFrameSection, Source, read
+from walkback.symbols import SymbolIndex
+from walkback.symbols.plt import PltNames
 from walkback.table.table import Found
 
 
@@ -84,7 +87,27 @@ def find(source: Input, *targets: str | int, section: str | None = None, address
                         yield match
 
 
-def resolve(source: Source, target: str) -> list[Place]:
+class Named(Protocol):
+    """What names places in code."""
+
+    @property
+    def elf(self) -> ElfFile | None:
+        """The file."""
+
+    @property
+    def relocatable(self) -> bool:
+        """Whether places are offsets in sections."""
+
+    @property
+    def symbols(self) -> SymbolIndex | None:
+        """The symbols of code."""
+
+    @property
+    def plt(self) -> PltNames | None:
+        """The procedure linkage table."""
+
+
+def resolve(source: Named, target: str) -> list[Place]:
     """The places that a target means in one source; none if it is a name that the source does not know."""
     named = _named(source, target, 0)
     if named:
@@ -101,7 +124,7 @@ def resolve(source: Source, target: str) -> list[Place]:
     return _shown(source, target, 0)
 
 
-def _shown(source: Source, name: str, offset: int) -> list[Place]:
+def _shown(source: Named, name: str, offset: int) -> list[Place]:
     """By demangled symbol."""
     if source.symbols is None:
         return []
@@ -120,7 +143,7 @@ def _number(text: str) -> int | None:
     return number if 0 <= number < 2**64 else None
 
 
-def _named(source: Source, name: str, offset: int) -> list[Place]:
+def _named(source: Named, name: str, offset: int) -> list[Place]:
     """By symbol, or by section."""
     if source.symbols is None or source.elf is None:
         return []
@@ -156,14 +179,20 @@ def find_in(source: Source, piece: SFrameSection, target: str, place: Place) -> 
 def choose(source: Source, piece: SFrameSection, targets: tuple[str, ...]) -> tuple[I64, set[str]]:
     """The functions of a piece that targets name or that cover them, and the targets that chose any."""
     section = piece.section
-    start, size = section.code_address, section.functions.size.astype(np.uint64)
-    chosen = np.zeros(len(section.functions), np.bool_)
+    return covering(source, targets, section.code_section, section.code_address, section.functions.size)
+
+
+def covering(
+    source: Named, targets: tuple[str, ...], sections: I32 | None, start: U64, size: Numbers
+) -> tuple[I64, set[str]]:
+    """Which of some ranges of code targets name or cover, and the targets that chose any."""
+    chosen = np.zeros(len(start), np.bool_)
     used = set()
     for target in targets:
         for place in resolve(source, target):
             here = np.ones(len(start), np.bool_)
-            if section.code_section is not None:
-                here = section.code_section == place.section
+            if sections is not None:
+                here = sections == place.section
             pc = np.uint64(place.address)
             covering = here & ((pc == start) | ((pc > start) & (pc - start < size)))
             if covering.any():

@@ -1,28 +1,11 @@
-"""Names of functions as people read them: demangled, and with those of procedure linkage tables."""
+"""Places as people read them: by demangled names, and by those of procedure linkage tables."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from walkback.sframe.files import Source
 from walkback.sframe.lookup import Match
-from walkback.sframe.section import Section
 from walkback.symbols.demangle import Demangle, shown
-
-
-def shown_names(source: Source, section: Section, how: Demangle) -> list[str | None]:
-    """The name of each function of a section."""
-    names = source.function_names(section)
-    known = [number for number, name in enumerate(names) if name is not None]
-    for number, name in zip(known, shown([names[number] or "" for number in known], how, parameters=True), strict=True):
-        names[number] = name
-    if source.plt is not None:
-        entries = source.plt.names_of(section.code_address, section.functions.size)
-        missing = [number for number, name in enumerate(names) if name is None and entries[number] is not None]
-        found = shown([entries[number] or "" for number in missing], how, parameters=True)
-        for number, name in zip(missing, found, strict=True):
-            names[number] = name
-    return names
 
 
 def shown_place(match: Match, how: Demangle) -> str:

@@ -26,6 +26,7 @@ from walkback.identify.names import build_id_text
 from walkback.identify.producers import origin_with_debug_file
 from walkback.sections.check import check_source
 from walkback.sections.pairs import call_frame_table, sframe_table
+from walkback.sections.reading import Tables
 from walkback.sections.size import Measured, existing_size, measure_frames, section_sizes
 from walkback.sections.verify import Verified, verified_tables
 from walkback.sframe.checking import CODES, Report
@@ -46,14 +47,16 @@ _HEAD = 64
 _MACHINE_NAMES = {machine.elf_machine: machine.name for machine in MACHINES}
 
 
-def examine(data: Contents, content: str, *, debug_roots: Sequence[str], verify: bool = False) -> Rows:
+def examine(
+    data: Contents, content: str, *, debug_roots: Sequence[str], verify: bool = False, tables: Tables | None = None
+) -> Rows:
     """The rows of one file, and of the proofs of its tables if it is to be verified; what is wrong with it is in them.
 
-    Raised is only a MemoryError, which is not its fault.
+    `tables` is for `measure_frames`. Raised is only a MemoryError, which is not its fault.
     """
     found = _Examined(content)
     try:
-        _examine(data, found, debug_roots, verify=verify)
+        _examine(data, found, debug_roots, verify=verify, tables=tables)
     except WalkbackError as error:
         error.file = None
         found.file |= {"outcome": "error", "error": str(error)}
@@ -77,7 +80,9 @@ class _Examined:
             raise ValueError(f"the table {table} has no {', '.join(values)}")
 
 
-def _examine(data: Contents, found: _Examined, debug_roots: Sequence[str], *, verify: bool) -> None:
+def _examine(
+    data: Contents, found: _Examined, debug_roots: Sequence[str], *, verify: bool, tables: Tables | None
+) -> None:
     file, head = found.file, bytes(data[:_HEAD])
     file["bytes"] = len(data)
     file["machine"] = _machine_name(head)
@@ -93,7 +98,10 @@ def _examine(data: Contents, found: _Examined, debug_roots: Sequence[str], *, ve
     known, debug = elf.machine in _MACHINE_NAMES, _is_debug(elf)
     sources = list(frame_sources(elf))
     _add_origin(found, elf, sources if known else (), debug_roots)
-    measured = measure_frames(elf, sources) if known and not debug else Measured(section_sizes(elf, sources))
+    if known and not debug:
+        measured = measure_frames(elf, sources, tables=tables)
+    else:
+        measured = Measured(section_sizes(elf, sources))
     sizes = measured.sizes
     file |= {name: getattr(sizes, name) for name in ("text_bytes", "eh_frame", "eh_frame_hdr", "debug_frame")}
     if not known:
@@ -140,6 +148,8 @@ def _add_frames(found: _Examined, measured: Measured) -> None:
         "source": read.source_name,
         "rows": len(read.table.row_offset),
         "code_bytes": int(read.table.range_size.sum()),
+        **dict.fromkeys((f"from_{kind}" for kind in layout.KINDS), 0),
+        **{f"from_{kind}": its.code_bytes for kind, its in sizes.described.items()},
         "unreadable": len(read.unplaced),
         **{name: getattr(read, name) for name in ("functions", "dead", "empty", "shadowed")},
         "fp_functions": pointers.functions,

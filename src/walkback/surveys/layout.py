@@ -17,7 +17,7 @@ from typing import Final
 from walkback.proof.values import Verdict, Why
 from walkback.segments.protocol import Marker
 
-VERSION: Final = 3
+VERSION: Final = 4
 MARKER: Final = Marker("walkback-survey.json", "survey", VERSION)
 LOCK: Final = "lock"
 READERS: Final = "readers"
@@ -42,6 +42,8 @@ _OTHER_FORMATS: Final = _numbers(
 WHAT_IFS: Final = tuple(_OTHER_FORMATS)
 VERDICTS: Final = tuple(verdict.name.lower() for verdict in Verdict)
 REASONS: Final = tuple(why.name.lower() for why in Why if why)
+KINDS: Final = ("cfi", "go", "orc", "code")
+"""Of tables."""
 
 COLUMNS: Final = {
     "units": _texts("path") | _numbers("bytes") | {"modified": "BIGINT"},
@@ -53,6 +55,7 @@ COLUMNS: Final = {
     | {"producers": "VARCHAR[]"}
     | _texts("language", "linker", "source")
     | _numbers("text_bytes", "eh_frame", "eh_frame_hdr", "debug_frame", "functions", "rows", "code_bytes")
+    | _numbers(*(f"from_{kind}" for kind in KINDS))
     | _numbers("dead", "empty", "unreadable", "shadowed", "fp_functions", "fp_bytes", "fp_saved")
     | _numbers("personality_functions", "lsda_functions", "exception_bytes", "register_functions", "register_rows")
     | _numbers("added_rows", "added_row_bytes", "register_bytes", "sets", "numbered_bytes"),
@@ -85,7 +88,8 @@ places     Where each content was found: in `path`, or in the file `member` of t
 files      Each distinct content once. `content` is its digest. `outcome`: one of OUTCOMES. `machine`: as walkback calls
            it, else `EM_` and the number. `kind`: of `identify.kinds`, or `core`. `producer`, `language`:
            `unknown` where nothing shows them. `producer_evidence`: what shows them. `source`: the section that SFrame
-           is derived from. `functions` to `shadowed`: as `Derived` has them for version 3; `rows`: of the table that is
+           is derived from. `from_cfi` to `from_code`: `code_bytes` by the kind of table that the code is described by.
+           `functions` to `shadowed`: as `Derived` has them for version 3; `rows`: of the table that is
            to be said. `fp_functions`: functions that have a row whose CFA counts from the frame pointer; `fp_bytes`:
            code where it does; `fp_saved`: functions that have a row where the caller's frame pointer is saved. Then
            what version 3 would carry besides to replace `.eh_frame`. Numbers are NULL where nothing was measured.

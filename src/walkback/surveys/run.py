@@ -20,6 +20,7 @@ from walkback.base.errors import ArgumentError, MissingError, UnreadableError
 from walkback.base.locks import locked
 from walkback.elf.debugfiles import DEBUG_ROOTS
 from walkback.identify.names import shown
+from walkback.sections.reading import Tables
 from walkback.surveys import layout
 from walkback.surveys.executors import LocalWorkers, Loss, Workers, uninterrupted
 from walkback.surveys.finding import SurveyUnit, Trouble, find_units
@@ -77,13 +78,14 @@ def survey(
     workers: Workers | None = None,
     debug_roots: Sequence[str] = DEBUG_ROOTS,
     verify: bool = False,
+    tables: Tables | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Surveyed:
     """Survey all ELF files under these paths into a folder, which is made or, if it is a survey of these, brought up.
 
     `jobs` processes of this machine do it, or other `workers`. With `verify` the tables are also proved against the
-    machine code. Raises UnreadableError for a folder that cannot be
-    used, and OSError if it cannot be written. Whatever ends it, what was done is kept.
+    machine code. All tables of a file are read, or with `tables` those that `derive` reads. Raises UnreadableError for
+    a folder that cannot be used, and OSError if it cannot be written. Whatever ends it, what was done is kept.
 
     >>> walkback.survey(["hello", "libcalls.a"], "tables", jobs=1)
     Surveyed(folder='tables', files=2, done=2)
@@ -97,7 +99,7 @@ def survey(
     if "" in {place, *names}:
         raise UnreadableError("the path is empty", file="''")
     found = _found(names)
-    asked = _asked(names, debug_roots, verify=verify)
+    asked = _asked(names, debug_roots, verify=verify, tables=tables)
     folder = made(place, asked)
     with locked(folder.path / layout.LOCK, wait=False) as held:
         if not held:
@@ -105,7 +107,7 @@ def survey(
         _ask(folder, asked)
         folder.clean()
         with Writer(folder) as writer, closing(workers or LocalWorkers(jobs)) as its_workers:
-            batch = UnitBatch((), os.getcwd(), tuple(debug_roots), VERSION, verify)
+            batch = UnitBatch((), os.getcwd(), tuple(debug_roots), VERSION, verify, tables)
             run = _Run(writer, its_workers, batch, progress)
             run.find(found)
             try:
@@ -135,10 +137,16 @@ def _found(paths: Sequence[str]) -> Iterator[SurveyUnit | Trouble]:
     raise UnreadableError(first.message, file=first.path)
 
 
-def _asked(paths: Sequence[str], debug_roots: Sequence[str], *, verify: bool) -> dict[str, Any]:
+def _asked(paths: Sequence[str], debug_roots: Sequence[str], *, verify: bool, tables: Tables | None) -> dict[str, Any]:
     """What a survey is of."""
     places = sorted({os.path.abspath(path) for path in paths})
-    return {"walkback": VERSION, "places": places, "debug_roots": list(debug_roots), "verify": verify}
+    return {
+        "walkback": VERSION,
+        "places": places,
+        "debug_roots": list(debug_roots),
+        "verify": verify,
+        "tables": tables,
+    }
 
 
 def _ask(folder: SurveyFolder, asked: dict[str, Any]) -> None:
@@ -153,6 +161,9 @@ def _ask(folder: SurveyFolder, asked: dict[str, Any]) -> None:
         if former.get("verify") != asked["verify"]:
             made_with = "without" if asked["verify"] else "with"
             message = f"this survey was made {made_with} --verify: use another folder, or remove it"
+            raise UnreadableError(message, file=str(folder.path))
+        if former.get("tables") != asked["tables"]:
+            message = "this survey was made with another --source: use another folder, or remove it"
             raise UnreadableError(message, file=str(folder.path))
         left_out = [str(place) for place in former.get("places", ()) if place not in asked["places"]]
         if left_out:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from walkback.surveys.layout import KINDS
+
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _VERSIONS = """
 WITH compared AS (
     SELECT *, versions.bytes AS sframe, eh_frame::HUGEINT + eh_frame_hdr AS call_frames,
-        source NOT IN ('.debug_frame', '.gopclntab', '.orc_unwind') AND eh_frame > 0 AS beside
+        source != '.debug_frame' AND from_cfi = code_bytes AND eh_frame > 0 AS beside
     FROM files JOIN versions USING (content)
     WHERE impossible IS NULL AND {}
 )
@@ -20,6 +22,11 @@ SELECT version, count(*), coalesce(sum(sframe) FILTER (beside), 0)::BIGINT,
 FROM compared GROUP BY version ORDER BY version
 """
 _SHARED = "content NOT IN (SELECT content FROM versions WHERE impossible IS NOT NULL)"
+_CODE = f"""
+SELECT coalesce(sum(text_bytes), 0)::BIGINT,
+    {", ".join(f"coalesce(sum(least(coalesce(from_{kind}, 0), text_bytes)), 0)::BIGINT" for kind in KINDS)}
+FROM files WHERE outcome IN ('measured', 'without')
+"""
 _PROOFS = """
 SELECT source, count(*), sum(functions)::BIGINT, sum(functions_wrong)::BIGINT, sum(proved)::BIGINT, sum(wrong)::BIGINT,
     sum(bytes - not_reached)::BIGINT
@@ -81,6 +88,10 @@ class Summary:
     """Of the different ones."""
     outcomes: dict[str, int]
     """How many files had each, the most frequent first."""
+    code: int
+    """Bytes of code in files that were looked into."""
+    described: dict[str, int]
+    """Those of them that a kind of table describes, by the kinds that there are."""
     versions: tuple[VersionSummary, ...]
     shared: tuple[VersionSummary, ...]
     """The same of the files for which every version can be made: these can be compared with each other."""
@@ -95,11 +106,14 @@ def summary(database: DuckDBPyConnection) -> Summary:
     counts = "SELECT (SELECT count(*) FROM places), count(*), coalesce(sum(bytes), 0)::BIGINT FROM files"
     [(places, files, size)] = database.execute(counts).fetchall()
     outcomes = database.execute("SELECT outcome, count(*) FROM files GROUP BY ALL ORDER BY 2 DESC, 1").fetchall()
+    [(code, *described)] = database.execute(_CODE).fetchall()
     return Summary(
         places,
         files,
         size,
         dict(outcomes),
+        code,
+        {kind: its for kind, its in zip(KINDS, described, strict=True) if its},
         _versions(database, "true"),
         _versions(database, _SHARED),
         tuple(ProofSummary(*row) for row in database.execute(_PROOFS).fetchall()),

@@ -6,7 +6,6 @@ It runs in other processes, perhaps on other machines, so all that it takes and 
 from __future__ import annotations
 
 import stat
-from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from walkback.base.errors import UnreadableError
 from walkback.base.replace import CHANGED
-from walkback.elf import is_elf
+from walkback.elf import Contents, is_elf
 from walkback.identify.names import shown
 from walkback.packages.walk import Again, Broken, FoundFile, elf_files_in
+from walkback.sections.reading import Tables
 from walkback.surveys import layout
 from walkback.surveys.columns import packed
 from walkback.surveys.digest import content_digest, file_digest
-from walkback.surveys.examine import examine
+from walkback.surveys.examine import Rows, examine
 
 if TYPE_CHECKING:
     import os
@@ -47,6 +47,8 @@ class UnitBatch:
     """Of whoever asks: rows of two versions are not to be mixed."""
     verify: bool = False
     """Whether tables are proved against the code."""
+    tables: Tables | None = None
+    """What is read of the files, if that is not all tables that they have."""
 
 
 class OtherVersionError(UnreadableError):
@@ -57,7 +59,7 @@ def work(batch: UnitBatch) -> list[bytes]:
     """The rows of some files, packed."""
     if batch.version != VERSION:
         raise OtherVersionError(f"a worker has walkback {VERSION}, and the survey is made by {batch.version}")
-    looking = _Looking(batch.debug_roots, verify=batch.verify)
+    looking = _Looking(batch)
     for path in batch.paths:
         looking.through(shown(path), Path(batch.folder, path))
     return looking.all_packed()
@@ -69,9 +71,8 @@ def trouble(path: str, what: str, message: str) -> bytes:
 
 
 class _Looking:
-    def __init__(self, debug_roots: Sequence[str], *, verify: bool) -> None:
-        self._debug_roots = debug_roots
-        self._verify = verify
+    def __init__(self, batch: UnitBatch) -> None:
+        self._batch = batch
         self._seen: set[str] = set()
         """Contents that need not be examined again: their rows go where these go."""
         self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in layout.TABLES}
@@ -109,11 +110,15 @@ class _Looking:
         if fine:
             self._rows["units"].append((path, *_stamp(before)))
 
+    def _examined(self, data: Contents, content: str) -> Rows:
+        its = self._batch
+        return examine(data, content, debug_roots=its.debug_roots, verify=its.verify, tables=its.tables)
+
     def _add(self, path: str, found: FoundFile, content: str) -> bool:
         """Returns whether nothing went wrong that is not the file's fault."""
         if content not in self._seen:
             try:
-                rows = examine(found.data, content, debug_roots=self._debug_roots, verify=self._verify)
+                rows = self._examined(found.data, content)
             except MemoryError:
                 self._trouble(path, found.member, _NOT_NOW, _NO_MEMORY)
                 return False

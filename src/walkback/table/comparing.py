@@ -17,7 +17,7 @@ from walkback.base.errors import InexpressibleError
 from walkback.base.intern import intern_records
 from walkback.base.oneline import OneLine
 from walkback.table import _walk
-from walkback.table.rule import OUTERMOST, REASON_WORDS, RULE, PartKind, Reason, Rule, RuleArray
+from walkback.table.rule import OUTERMOST, RULE, PartKind, Rule, RuleArray
 from walkback.table.settle import Disjoint, disjoint
 from walkback.table.table import UnwindTable
 from walkback.table.verdict import Verdict
@@ -115,8 +115,8 @@ def _words(table: UnwindTable, number: int, rule: int) -> str:
     if rule < 0:
         return "no rule"
     found = Rule.from_record(table.rules[rule])
-    if found.cfa.kind is PartKind.INEXPRESSIBLE and found.cfa == found.ra == found.fp:
-        return f"no rule: {REASON_WORDS[Reason(found.cfa.offset)]}"
+    if found.unsaid is not None:
+        return f"no rule: {found.unsaid}"
     text = found.text(table.machine)
     marks = ["signal frame"] if table.range_signal[number] else []
     marks += ["key B"] if found.ra_signed and table.range_pauth_key[number] else []

@@ -199,6 +199,13 @@ class Rule:
         """Whether there is no caller."""
         return self.ra.kind is PartKind.UNDEFINED
 
+    @property
+    def unsaid(self) -> str | None:
+        """Why there is no rule; None if there is one."""
+        if self.cfa.kind is not PartKind.INEXPRESSIBLE or not self.cfa == self.ra == self.fp:
+            return None
+        return REASON_WORDS[Reason(self.cfa.offset)]
+
     def text(self, machine: str | Machine) -> str:
         """One line: `CFA = rsp+16, RA = *(CFA-8), FP unchanged`."""
         if self == OUTERMOST:

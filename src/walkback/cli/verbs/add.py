@@ -14,7 +14,7 @@ from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.consumer import FOR_ANY, refuse_both
-from walkback.cli.coverage import LIMIT, REPAIR, SOURCE, STRICT, VERIFY, derived_object, percent, print_derived
+from walkback.cli.coverage import LIMIT, REPAIR, STRICT, VERIFY, derived_object, percent, print_derived
 from walkback.cli.output import (
     CALL_FRAMES,
     EXIT_FINDINGS,
@@ -28,6 +28,7 @@ from walkback.cli.output import (
 )
 from walkback.cli.paths import STDIN, account, output_for
 from walkback.cli.progress import progress
+from walkback.cli.sources import SOURCE
 from walkback.cli.trees import Binary, binaries, link_again
 from walkback.cli.written import IN_PLACE
 

@@ -12,11 +12,13 @@ from walkback.cli.completion import sections
 from walkback.cli.coverage import LIMIT, STRICT
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
 from walkback.cli.paths import PLACED_FILE
+from walkback.cli.sources import source_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from walkback.sections.pairs import Pair
+    from walkback.sections.reading import Tables
     from walkback.table.comparing import Stretch
     from walkback.table.verdict import Verdict
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 @click.option("--each", is_flag=True, help="Take any number of files, and compare the two tables of each.")
 @click.option("--section", metavar="NAME", help="Use this section of the first file.", shell_complete=sections)
 @click.option("--other-section", metavar="NAME", help="Use this section of the other file.", shell_complete=sections)
+@source_option(default=None, help="Use these tables of the first file, or the rules that its code shows.")
+@source_option("--other-source", "other_tables", default=None, help="Use these of the other file.")
 @STRICT
 @LIMIT
 @JSON
@@ -36,6 +40,8 @@ def compare(
     each: bool,
     section: str | None,
     other_section: str | None,
+    tables: Tables | None,
+    other_tables: Tables | None,
     strict: bool,
     limit: int,
     as_json: bool,
@@ -50,7 +56,13 @@ def compare(
     from walkback.sections.pairs import compare as pairs
     from walkback.table.verdict import Verdict
 
-    other = _other(files, each, other_section)
+    other = _other(files, each, other_section or other_tables)
+    chosen: dict[str, Any] = {
+        "section": section,
+        "other_section": other_section,
+        "tables": tables,
+        "other_tables": other_tables,
+    }
 
     def work(file: str) -> int:
         status = EXIT_FINE
@@ -70,14 +82,14 @@ def compare(
 
     def compared(file: str) -> Iterator[Pair]:
         try:
-            yield from pairs(file, other, section=section, other_section=other_section)
+            yield from pairs(file, other, **chosen)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
 
     ctx.exit(for_each_file(files if each else files[:1], work))
 
 
-def _other(files: tuple[str, ...], each: bool, section: str | None) -> str | None:
+def _other(files: tuple[str, ...], each: bool, wanted: str | None) -> str | None:
     """The second of two files that are compared with each other; an address that is none is refused."""
     from walkback.elf.inputs import split_address
 
@@ -89,8 +101,8 @@ def _other(files: tuple[str, ...], each: bool, section: str | None) -> str | Non
         address = split_address(other)[1] if other is not None else None
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    if address is not None and section is not None:
-        message = "--other-section is for ELF files, and raw section bytes have none"
+    if address is not None and wanted is not None:
+        message = "--other-section and --other-source are for ELF files, and raw section bytes have none"
         raise click.UsageError(message)
     return other
 
@@ -163,6 +175,8 @@ def _objects(pair: Pair) -> list[dict[str, Any]]:
             "name": pair.name_of(stretch),
             "one": stretch.one,
             "other": stretch.other,
+            "one_source": pair.sources_of(stretch)[0],
+            "other_source": pair.sources_of(stretch)[1],
         }
         for verdict in (Verdict.DIFFERENT, Verdict.ONLY_ONE, Verdict.ONLY_OTHER, Verdict.NEITHER)
         for stretch in pair.comparison.stretches(verdict)

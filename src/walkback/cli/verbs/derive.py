@@ -8,9 +8,10 @@ import click
 
 from walkback.cli.command import verb
 from walkback.cli.consumer import FOR_ANY, refuse_both
-from walkback.cli.coverage import LIMIT, REPAIR, SOURCE, STRICT, VERIFY, derived_object, print_derived
+from walkback.cli.coverage import LIMIT, REPAIR, STRICT, VERIFY, derived_object, print_derived
 from walkback.cli.output import CALL_FRAMES, EXIT_FINDINGS, EXIT_FINE, JSON, Address, complain, for_each_file
 from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, account, refuse_input, refuse_terminal, same_file
+from walkback.cli.sources import SOURCE
 
 if TYPE_CHECKING:
     from walkback.elf import ElfFile

@@ -11,11 +11,13 @@ from walkback.cli.command import verb
 from walkback.cli.completion import figures
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded, refuse_both
 from walkback.cli.paths import INPUT_FILE, OUTPUT_FILE, opened, refuse_input
+from walkback.cli.sources import MEASURED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from walkback.reports.figures import Answer, Column, Row
+    from walkback.sections.reading import Tables
 
 _MANY = 10_000
 """Rows whose widths are measured together."""
@@ -41,6 +43,7 @@ _WIDEST = 72
     help="Show only this figure; may be repeated.",
     shell_complete=figures,
 )
+@MEASURED
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows of one figure as CSV.")
 @JSON
 @click.pass_context
@@ -50,6 +53,7 @@ def report(
     output: str | None,
     title: str | None,
     names: tuple[str, ...],
+    tables: Tables | None,
     as_csv: bool,
     as_json: bool,
 ) -> None:
@@ -71,6 +75,9 @@ def report(
     if title is not None and not (page and is_survey):
         message = "--title is for the page of a survey, which -o writes"
         raise click.UsageError(message)
+    if tables is not None and is_survey:
+        message = "--source is for files; for a survey it is chosen when that is made"
+        raise click.UsageError(message)
     if output is not None and not is_survey:
         from walkback.reports.opening import file_of
 
@@ -82,11 +89,11 @@ def report(
             from walkback.reports.page import report as write_report
 
             with opened(output) as out:
-                write_report(name, out, title=title)
+                write_report(name, out, title=title, tables=tables)
         elif is_survey:
             _survey(name, form, output, names)
         else:
-            _file(name, form, output, names)
+            _file(name, form, output, names, tables)
         return _finished(name) if is_survey else EXIT_FINE
 
     ctx.exit(guarded(work, subject, subject))
@@ -113,10 +120,10 @@ def _survey(folder: str, form: str, output: str | None, names: tuple[str, ...]) 
             out.writelines(_answer(ask(database, FIGURES[name]), form, chosen=bool(names)))
 
 
-def _file(file: str, form: str, output: str | None, names: tuple[str, ...]) -> None:
+def _file(file: str, form: str, output: str | None, names: tuple[str, ...], tables: Tables | None) -> None:
     from walkback.reports.listings import binary_figures
 
-    found = {listing.name: listing for listing in binary_figures(file)}
+    found = {listing.name: listing for listing in binary_figures(file, tables=tables)}
     _check(names, found)
     with opened(output) as out:
         for name in names or found:

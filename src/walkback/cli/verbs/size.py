@@ -9,8 +9,10 @@ import click
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINE, FILE, JSON, for_each_file
+from walkback.cli.sources import MEASURED, WORDS
 
 if TYPE_CHECKING:
+    from walkback.sections.reading import Tables
     from walkback.sections.size import ExistingSize, Parts, Replacement, Sizes, VersionSize
 
 _COLUMNS = ("text", "eh_frame", "hdr", "sframe", "V1", "V2", "V3", "V2/eh", "V3/eh", "uncovered")
@@ -41,9 +43,10 @@ _WHAT_IF_WORDS = {
 
 @verb("walkback size hello", "walkback size /usr/bin/python3 hello")
 @FILE
+@MEASURED
 @JSON
 @click.pass_context
-def size(ctx: click.Context, files: tuple[str, ...], as_json: bool) -> None:
+def size(ctx: click.Context, files: tuple[str, ...], tables: Tables | None, as_json: bool) -> None:
     """Show the size of .eh_frame and of SFrame in each version.
 
     One file gives a full account. Several files give one line each, the totals, and the account of all together.
@@ -57,7 +60,7 @@ def size(ctx: click.Context, files: tuple[str, ...], as_json: bool) -> None:
     many = len(files) > 1
 
     def work(file: str) -> int:
-        sizes = measure(file)
+        sizes = measure(file, tables=tables)
         if as_json:
             click.echo(json.dumps(_object(sizes, "file")))
         elif many:
@@ -131,6 +134,7 @@ def _print_account(sizes: Sizes) -> None:
         click.echo(_row(".debug_frame", sizes.debug_frame, sizes))
     if sizes.orc:
         click.echo(_row(".orc_unwind and .orc_unwind_ip", sizes.orc, sizes))
+    _print_described(sizes)
     if sizes.sframe is not None:
         click.echo()
         _print_existing(sizes, sizes.sframe)
@@ -144,6 +148,14 @@ def _print_account(sizes: Sizes) -> None:
     if sizes.replacement is not None:
         click.echo()
         _print_replacement(sizes, sizes.replacement, sizes.versions[3])
+
+
+def _print_described(sizes: Sizes) -> None:
+    """What the kinds of tables describe, if there are others than call frame information."""
+    if set(sizes.described) - {"cfi"}:
+        for kind, its in sizes.described.items():
+            size = counted(its.code_bytes, "byte")
+            click.echo(f"  described by {WORDS[kind]}: {counted(its.functions, 'function')}, {size} of code")
 
 
 def _row(title: str, count: int, sizes: Sizes) -> str:

@@ -17,10 +17,12 @@ from walkback.cli.command import verb
 from walkback.cli.coverage import percent
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import EXISTING_FOLDER, FOLDER
+from walkback.cli.sources import MEASURED, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from walkback.sections.reading import Tables
     from walkback.surveys.executors import Workers
     from walkback.surveys.run import Progress, Surveyed
     from walkback.surveys.summary import Summary, VersionSummary
@@ -56,6 +58,7 @@ _OUTCOMES = {
     help="Folder with separate debug files; may be repeated. [default: /usr/lib/debug]",
 )
 @click.option("--verify", is_flag=True, help="Also prove the tables against the machine code, as verify does.")
+@MEASURED
 @JSON
 @click.pass_context
 def survey(
@@ -67,6 +70,7 @@ def survey(
     dask: str | None,
     debug_roots: tuple[str, ...],
     verify: bool,
+    tables: Tables | None,
     as_json: bool,
 ) -> None:
     """Measure every ELF file in folders, packages and archives.
@@ -97,6 +101,7 @@ def survey(
                 workers=_workers(jobs, dask),
                 debug_roots=debug_roots or DEBUG_ROOTS,
                 verify=verify,
+                tables=tables,
                 progress=progress,
             )
         with Survey(folder).database() as database:
@@ -211,6 +216,9 @@ def _print(done: Surveyed, found: Summary) -> None:
     click.echo(f"ELF files: {found.places:,} ({found.files:,} distinct), {found.bytes:,} bytes")
     if kinds:
         click.echo(f"Of these: {kinds}")
+    if found.code and found.described:
+        shares = [f"{percent(size, found.code)} by {WORDS[kind]}" for kind, size in found.described.items()]
+        click.echo(f"Code: {found.code:,} bytes, described {', '.join(shares)}")
     if found.versions:
         click.echo(f"\n{'':>9} {'files':>9} {'bytes':>15} {'.eh_frame+hdr':>15} {'ratio':>7} {'covered':>10}")
     for one in found.versions:

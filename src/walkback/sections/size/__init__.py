@@ -27,7 +27,7 @@ from walkback.elf.inputs import raise_first
 from walkback.orc import layout as orc
 from walkback.sections.derive import Derived, behind_loaded, derive_from
 from walkback.sections.found import found_elf_files, input_name
-from walkback.sections.reading import ReadTables, read_tables
+from walkback.sections.reading import ReadTables, Tables, missing_words, read_tables
 from walkback.sections.size.parts import Parts, parts_of
 from walkback.sections.size.replacement import Replacement, replacement_of
 from walkback.sections.size.whatif import what_ifs
@@ -36,6 +36,7 @@ from walkback.sframe.layout import VERSIONS
 
 __all__ = [
     "Compared",
+    "Described",
     "ExistingSize",
     "Measured",
     "Parts",
@@ -48,6 +49,14 @@ __all__ = [
     "section_sizes",
     "total_size",
 ]
+
+
+@dataclass(slots=True)
+class Described:
+    """What a kind of table describes."""
+
+    functions: int
+    code_bytes: int
 
 
 @dataclass(slots=True)
@@ -117,6 +126,8 @@ class Sizes(OneLine):
     """Not compressed."""
     orc: int = 0
     """Of `.orc_unwind` and `.orc_unwind_ip`."""
+    described: dict[str, Described] = field(default_factory=dict)
+    """What there is to say, by the kind of table that it is from."""
     sframe: ExistingSize | None = None
     versions: dict[int, VersionSize] = field(default_factory=dict)
     impossible: dict[int, str] = field(default_factory=dict)
@@ -135,10 +146,11 @@ class Sizes(OneLine):
         return self.eh_frame + self.eh_frame_hdr
 
 
-def size(source: Input) -> Sizes:
+def size(source: Input, *, tables: Tables | None = None) -> Sizes:
     """Measure a file, or all members of an archive together.
 
-    Raises `MissingError` if there is neither call frame information nor SFrame.
+    The versions are those of the tables that the file has; with `tables` those that `derive` makes. Raises
+    `MissingError` if there is neither such a table nor SFrame.
 
     >>> sizes = walkback.size("hello")
     >>> sizes.eh_frame, sizes.versions[3].parts.total
@@ -146,10 +158,11 @@ def size(source: Input) -> Sizes:
     """
     errors: list[WalkbackError] = []
     name = input_name(source)
-    found = total_size((_of_elf(elf) for elf in found_elf_files(source, errors)), name)
+    found = total_size((_of_elf(elf, tables) for elf in found_elf_files(source, errors)), name)
     raise_first(errors, "files")
     if found.without == found.members:
-        raise MissingError(f"there is no {dw.EH_FRAME}, {dw.DEBUG_FRAME} or .sframe section", file=name)
+        missing = f"there is no {dw.EH_FRAME}, {dw.DEBUG_FRAME} or .sframe section"
+        raise MissingError(missing if tables is None else missing_words(tables), file=name)
     found.files = 1
     return found
 
@@ -175,10 +188,10 @@ def _sum(one: Any, other: Any) -> Any:
     return one + other if isinstance(one, int) else one
 
 
-def _of_elf(elf: ElfFile) -> Sizes:
-    found = measure_frames(elf)
+def _of_elf(elf: ElfFile, tables: Tables | None) -> Sizes:
+    found = measure_frames(elf, tables=tables)
     found.sizes.sframe = existing_size(elf)
-    found.sizes.without = int(found.read is None and found.sizes.sframe is None)
+    found.sizes.without = int(found.read is None and (found.sizes.sframe is None or tables is not None))
     return found.sizes
 
 
@@ -193,8 +206,13 @@ class Measured:
     """The section of each version that can be made."""
 
 
-def measure_frames(elf: ElfFile, sources: Sequence[FrameSource] | None = None) -> Measured:
-    """Measure all but the SFrame that a file has; `sources`: its call frame information, if that is known."""
+def measure_frames(
+    elf: ElfFile, sources: Sequence[FrameSource] | None = None, *, tables: Tables | None = None
+) -> Measured:
+    """Measure all but the SFrame that a file has; `sources`: its call frame information, if that is known.
+
+    Without `tables` these are all that the file has, and the code says nothing.
+    """
     sources = list(frame_sources(elf)) if sources is None else sources
     found = Measured(section_sizes(elf, sources))
     for source in sources:
@@ -203,7 +221,10 @@ def measure_frames(elf: ElfFile, sources: Sequence[FrameSource] | None = None) -
             ends = (source.frames.cies.end, source.frames.fdes.end)
             found.sizes.eh_frame += max((int(end.max()) + 4 for end in ends if len(end)), default=0)
     with suppress(MissingError):
-        found.read = read_tables(elf, frames=sources)
+        found.read = read_tables(elf, tables=tables or "auto", frames=sources, fills=tables is not None)
+        for kind, its in found.read.by_kind().items():
+            size = sum(one.code_bytes for one in its)
+            found.sizes.described[kind] = Described(sum(one.functions for one in its), size)
         _derive_all(elf, found.read, found)
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def dump(view: View, *, colour: bool = False) -> Iterator[bytes | memoryview]:
         return LineForm(
             ([b"   0x", b"  +0x"], masked[rows]),
             ("hex", addresses[rows]),
-            _padding(addresses[rows]),
+            padding(addresses[rows]),
             (texts, which),
             start=rows.start,
         )
@@ -45,7 +45,7 @@ def dump(view: View, *, colour: bool = False) -> Iterator[bytes | memoryview]:
     yield from view.render(head, row, lambda shapes: _shape_texts(view, shapes), LineForm())
 
 
-def _padding(addresses: U64) -> tuple[list[bytes], Numbers]:
+def padding(addresses: U64) -> tuple[list[bytes], Numbers]:
     """Blanks after each address, so that what follows stands in a column."""
     digits = np.maximum(1, np.searchsorted(np.uint64(16) ** np.arange(16, dtype=np.uint64), addresses, "right"))
     widest = int(digits.max(initial=1))
@@ -81,11 +81,15 @@ def _facts(view: View) -> str:
     return "\n".join(lines)
 
 
+def function_title(name: str | None, number: int, colour: bool) -> str:
+    """The name of a function, or its number."""
+    title = printable(name or f"function {number}")
+    return f"\x1b[1m{title}\x1b[0m" if colour else title
+
+
 def _head(entry: Entry, colour: bool) -> str:
     """Name, extent and properties of a function."""
-    title = printable(entry.name or f"function {entry.number}")
-    if colour:
-        title = f"\x1b[1m{title}\x1b[0m"
+    title = function_title(entry.name, entry.number, colour)
     words = [counted(entry.size, "byte")]
     words += [f"repeating blocks of {entry.block_size}"] if entry.masked else []
     words += ["signal frame"] if entry.signal else []
@@ -106,15 +110,28 @@ def _shape_texts(view: View, shapes: list[int]) -> list[bytes]:
     if machine is None:
         info = view.section.shapes.info
         return [f"info {int(info[shape]):#04x}, words {view.shape_words(shape)}\n".encode() for shape in shapes]
-    columns = [_columns(view.rule(shape), machine) for shape in shapes]
-    wide = [max((len(one[column]) for one in columns if one[1]), default=0) for column in (0, 1)]
+    return rule_lines([view.rule(shape) for shape in shapes], machine)
+
+
+def rule_lines(rules: Sequence[Rule | None], machine: Machine) -> list[bytes]:
+    """A line for each rule, their parts in columns."""
+    columns = [_columns(rule, machine) for rule in rules]
+    usual = [one for one, rule in zip(columns, rules, strict=True) if one[1] and not _is_long(rule)]
+    wide = [max((len(one[column]) for one in usual), default=0) for column in (0, 1)]
     return [f"{cfa:<{wide[0]}}  {ra:<{wide[1]}}  {fp}".rstrip().encode() + b"\n" for cfa, ra, fp in columns]
+
+
+def _is_long(rule: Rule | None) -> bool:
+    """Whether its text gives a reason, for which the columns of others are not moved."""
+    return rule is not None and PartKind.INEXPRESSIBLE in {rule.cfa.kind, rule.ra.kind}
 
 
 def _columns(rule: Rule | None, machine: Machine) -> tuple[str, str, str]:
     """The texts of CFA, RA and FP."""
     if rule is None or rule == OUTERMOST:
         return "outermost frame", "", ""
+    if rule.unsaid is not None:
+        return f"no rule: {rule.unsaid}", "", ""
 
     def part(name: str, one: Part) -> str:
         return f"{name} {'' if one.kind in _NO_WORDS else '= '}{one.text(machine)}"

@@ -16,8 +16,8 @@ from walkback.sframe import layout
 from walkback.sframe.files import SFrameSection, Source
 from walkback.sframe.rules import shape_rules
 from walkback.sframe.section import RowFault, Section
-from walkback.sframe.shownnames import shown_names
 from walkback.symbols.demangle import Demangle
+from walkback.symbols.named import shown_names
 from walkback.table.rule import Rule, RuleArray
 
 
@@ -73,9 +73,10 @@ class View:
     @cached_property
     def names(self) -> list[str | None]:
         """The name of every function of the section."""
+        section, names = self.section, self.source.function_names(self.section)
         if not self.how:
-            return self.source.function_names(self.section)
-        return shown_names(self.source, self.section, self.how)
+            return names
+        return shown_names(names, self.source.plt, section.code_address, section.functions.size, self.how)
 
     @cached_property
     def _rules(self) -> RuleArray | None:
