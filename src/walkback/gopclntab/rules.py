@@ -24,6 +24,11 @@ _NEVER_BACK = "runtime.mcall"
 """It goes on with the stack of the thread, and what it calls there does not come back."""
 _HANDLER = "runtime.sigtramp"
 """What the kernel calls for a signal: Go looks no further there, but the kernel saved the registers of what ran."""
+_INTERRUPTING = (
+    *("runtime.sigpanic", "runtime.sigpanic0", "runtime.asyncPreempt"),
+    *("runtime.debugCallV1", "runtime.debugCallV2"),
+)
+"""What Go's handler of signals makes the interrupted code call: its return address is where that goes on."""
 _OTHER_STACK = (
     *("runtime.gogo", "runtime.systemstack", "runtime.morestack", "runtime.asmcgocall"),
     *("runtime.cgocallback", "runtime.cgocallback_gofunc", "runtime.sigreturn", "runtime.sigreturn__sigaction"),
@@ -61,8 +66,12 @@ _SAVES = {
 }
 
 
-def to_table(functions: FunctionTable, machine: Machine, code: memoryview | None = None) -> UnwindTable:
+def to_table(
+    functions: FunctionTable, machine: Machine, code: memoryview | None = None, *, plain: bool = False
+) -> UnwindTable:
     """The neutral table; `code` are the bytes from `functions.text` on, which show where frame pointers are saved.
+
+    With `plain` all functions have the rules of their depths, as if none had another stack or no caller.
 
     >>> [source] = walkback.gopclntab.read("hello-go")
     >>> table = walkback.gopclntab.to_table(source.functions, source.machine)
@@ -80,10 +89,13 @@ def to_table(functions: FunctionTable, machine: Machine, code: memoryview | None
     rules = [OUTERMOST, inexpressible(Reason.OTHER_STACK)]
     rules += [_rule(key >> 1, bool(key & 1), machine) for key in keys[firsts].tolist()]
     row_rule = (numbers + _SPECIAL).astype(np.uint32)
-    for number, special in enumerate((_without_caller(functions), _on_other_stacks(functions))):
+    specials = () if plain else (_without_caller(functions), on_other_stacks(functions))
+    for number, special in enumerate(specials):
         for function in np.flatnonzero(special[kept]).tolist():
             row_rule[first[function] : first[function] + rows[function]] = number
     count = len(kept)
+    interrupting = np.zeros(len(functions), np.bool_)
+    interrupting[functions.named(*_INTERRUPTING)] = True
     return UnwindTable(
         machine=machine,
         range_section=np.full(count, -1, np.int32),
@@ -91,7 +103,7 @@ def to_table(functions: FunctionTable, machine: Machine, code: memoryview | None
         range_size=functions.size[kept],
         range_first_row=first,
         range_rows=rows,
-        range_signal=np.zeros(count, np.bool_),
+        range_signal=interrupting[kept],
         range_pauth_key=np.zeros(count, np.uint8),
         range_block=np.zeros(count, np.uint32),
         range_origin=kept,
@@ -121,7 +133,8 @@ def _without_caller(functions: FunctionTable) -> Bools:
     return found
 
 
-def _on_other_stacks(functions: FunctionTable) -> Bools:
+def on_other_stacks(functions: FunctionTable) -> Bools:
+    """The functions that set the stack pointer to another stack."""
     return _flagged(functions, Flag.SP_WRITE, _OTHER_STACK) & ~_without_caller(functions)
 
 

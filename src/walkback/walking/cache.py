@@ -24,7 +24,7 @@ from walkback.elf import layout as elf_layout
 from walkback.elf.golang import FUNCTIONS
 from walkback.walking.moduletable import ModuleTable, Only, code_size, may_need_code, module_table, no_table
 
-_FORMAT = 8
+_FORMAT = 9
 _MAGIC = b"walkback table\n"
 _SMALL = 1 << 20
 """Bytes of tables that are made as soon as looked up."""

@@ -1,0 +1,133 @@
+"""Where Go's own functions have called something on another stack, and how the stack that they came from is found.
+
+These are functions of the runtime in assembly. What they do after the call is how they go back themselves, so the code
+behind it says where they keep what they need, for every version of Go. A call that is not followed by such code is left
+out: nobody knows the way back. This is of AMD64.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import numpy as np
+
+from walkback.base.arch import AMD64, Machine
+from walkback.gopclntab.decoding import FunctionTable
+from walkback.gopclntab.rules import on_other_stacks, to_table
+from walkback.table.rule import Part, PartKind
+
+
+class Way(IntEnum):
+    """Where the stack pointer of the stack is found that a function came from."""
+
+    REGISTER = 0
+    """In a register: its number."""
+    STORED = 1
+    """At a place above the stack pointer."""
+    DEPTH = 2
+    """As the distance from the end of the goroutine's stack: where the goroutine is stored, the place of that end in
+    it, and where the distance is stored."""
+    GOROUTINE = 3
+    """In the goroutine that the thread runs: where the thread has the one that runs now, and the places in that, in the
+    thread's data, and in the goroutine."""
+    SYSTEM = 4
+    """In the goroutine that stands for the stack of the thread: the same places."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """One call."""
+
+    start: int
+    """Where the instruction begins."""
+    end: int
+    way: Way
+    numbers: tuple[int, ...]
+    cfa: int
+    """The CFA, from the stack pointer that is found."""
+    frame_pointer: Part
+
+
+_CALL = rb"(?:\xff[\xd0-\xd7]|\xe8.{4})"
+_THREAD = rb"(?:\x48\xc7\xc1(?P<tls%d>.{4}))?"
+"""mov $place, %rcx: where the running goroutine is in the data of the thread; other programs have it in each load."""
+_NOW = rb"(?:\x64\x48\x8b(?:\x04|\x1c|\x34)\x25(?P<here%d>.{4})|\x64\x48\x8b[\x01\x19\x31])"
+"""mov %fs:place, %rax, %rbx or %rsi; or from where %rcx says."""
+_SET = rb"(?:\x64\x48\x89(?:\x04|\x34)\x25.{4}|\x64\x48\x89[\x01\x31])"
+"""The same, stored."""
+_WAYS = {
+    # mov %register, %rsp, perhaps after the results were taken from the stack.
+    Way.REGISTER: rb"(?:\x48\x8b\x04\x24\x48\x8b\x54\x24\x08)?(?P<register>\x48\x89[\xdc\xec]|\x4c\x89[\xe4\xec\xf4\xfc])",
+    # mov place(%rsp), %rsp; or to %rsi and from there
+    Way.STORED: rb"(?:\x48\x8b\x24\x24|\x48\x8b(?:\x34\x24|\x74\x24(?P<at>.))\x48\x89\xf4)",
+    # mov goroutine(%rsp), %rdi; mov end(%rdi), %rsi; sub depth(%rsp), %rsi; store; mov %rsi, %rsp
+    Way.DEPTH: _THREAD % 0
+    + rb"\x48\x8b\x7c\x24(?P<goroutine>.)\x48\x8b\x77(?P<hi>.)\x48\x2b(?:\x34\x24|\x74\x24(?P<depth>.))"
+    + rb"(?:\x64\x48\x89\x3c\x25.{4}|\x64\x48\x89\x39)\x48\x89\xf4",
+    # mov now, %rax; mov m(%rax), %rbx; mov curg(%rbx), %rax; store; mov sp(%rax), %rsp
+    Way.GOROUTINE: _THREAD % 0
+    + _NOW % 0
+    + rb"\x48\x8b\x58(?P<m>.)\x48\x8b(?:\x43(?P<near>.)|\x83(?P<far>.{4}))"
+    + _SET
+    + rb"\x48\x8b\x60(?P<sp>.)",
+    # lea argument(%rsp), %rax; sub %rsp, %rax; mov now, %rsi; mov %rsp, %rdi; add %rax, %rdi; mov -8(%rdi), %rbx;
+    # mov %rbx, pc(%rsi); mov %rdi, sp(%rsi); mov now, %rbx; mov m(%rbx), %rbx; mov g0(%rbx), %rsi; store;
+    # mov sp(%rsi), %rsp; mov (%rsp), %rax; mov %rax, sp(%rsi)
+    Way.SYSTEM: rb"\x48\x8d\x44\x24.\x48\x29\xe0"
+    + _THREAD % 0
+    + _NOW % 0
+    + rb"\x48\x89\xe7\x48\x01\xc7\x48\x8b\x5f\xf8\x48\x89\x5e.\x48\x89\x7e(?P<sp>.)"
+    + _THREAD % 1
+    + _NOW % 1
+    + rb"\x48\x8b\x5b(?P<m>.)\x48\x8b(?:\x33|\x73(?P<near>.))"
+    + _SET
+    + rb"\x48\x8b\x66(?P=sp)\x48\x8b\x04\x24\x48\x89\x46(?P=sp)",
+}
+_PATTERNS = {way: re.compile(rb"(?P<call>" + _CALL + rb")" + code, re.DOTALL) for way, code in _WAYS.items()}
+_NUMBERS = {
+    Way.REGISTER: (),
+    Way.STORED: ("at",),
+    Way.DEPTH: ("goroutine", "hi", "depth"),
+    Way.GOROUTINE: ("tls", "m", "other", "sp"),
+    Way.SYSTEM: ("tls", "m", "other", "sp"),
+}
+_ONLY = {Way.GOROUTINE: "runtime.systemstack", Way.SYSTEM: "runtime.cgocallback"}
+"""Of functions that call in this way the one of which it is known what it keeps there."""
+
+
+def crossings(functions: FunctionTable, machine: Machine, code: memoryview) -> list[Crossing]:
+    """The calls, rising; `code` are the bytes from `functions.text` on."""
+    if machine is not AMD64:
+        return []
+    chosen = np.flatnonzero(on_other_stacks(functions) & (functions.size > 0) & (functions.rows > 0))
+    names = ("start", "end", "size", "name_place", "flag", "first_row", "rows", "fault", "entry_place")
+    plain = to_table(
+        replace(functions, **{name: getattr(functions, name)[chosen] for name in names}), machine, code, plain=True
+    )
+    found = []
+    for number in chosen.tolist():
+        start, size = int(functions.start[number]), int(functions.size[number])
+        offset = start - functions.text
+        contents = bytes(code[offset : offset + size])
+        name = (functions.name(number) or "").removesuffix(".abi0")
+        for way, pattern in _PATTERNS.items():
+            for match in pattern.finditer(contents) if _ONLY.get(way, name) == name else ():
+                place = start + match.start()
+                rule = plain.find(place)
+                if rule is not None and rule.rule is not None and rule.rule.cfa.kind == PartKind.REGISTER:
+                    end, numbers = place + len(match["call"]), _numbers(way, match)
+                    found.append(Crossing(place, end, way, numbers, rule.rule.cfa.offset, rule.rule.fp))
+    return sorted(found, key=lambda one: one.start)
+
+
+def _numbers(way: Way, match: re.Match[bytes]) -> tuple[int, ...]:
+    """The numbers in the instructions; those that are left out are 0."""
+    if way == Way.REGISTER:
+        prefix, _, operands = match["register"]
+        return ((operands >> 3 & 7) + (8 if prefix & 4 else 0),)
+    parts = match.groupdict()
+    parts["tls"] = parts.get("tls0") or parts.get("here0")
+    parts["other"] = parts.get("near") or parts.get("far")
+    return tuple(int.from_bytes(parts[name] or b"", "little", signed=True) for name in _NUMBERS[way])
