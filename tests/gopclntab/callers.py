@@ -58,6 +58,24 @@ def said_frames(texts: list[str]) -> list[Frame]:
     return found
 
 
+_BETWEEN = {"crosscall2", "runtime.asmcgocall"}
+"""Functions of Go between it and C, on the side of C."""
+_INSTEAD = {"runtime.systemstack_switch", "runtime.goexit"}
+"""What `runtime.Callers` says in the place of C's functions."""
+
+
+def without_instead(frames: list[Frame]) -> list[Frame]:
+    """The frames that there are."""
+    last = [Frame(0, False, 0, "", ""), *frames]
+    found = [
+        one
+        for one, before in zip(frames, last, strict=False)
+        if before.function != "runtime.cgocallback" or one.function not in _INSTEAD
+    ]
+    assert all(one.function not in _INSTEAD for one in found[:-1])
+    return found
+
+
 @contextlib.contextmanager
 def running(program: Path, *words: str) -> Iterator[tuple[int, list[Held]]]:
     """The program, when all of its threads stay where they are: its number, and what they said."""
@@ -70,7 +88,7 @@ def running(program: Path, *words: str) -> Iterator[tuple[int, list[Held]]]:
                 if line == "ready\n":
                     break
                 tid, case, *frames = line.rstrip("\n").split("\t")
-                held.append(Held(int(tid), case, said_frames(frames)))
+                held.append(Held(int(tid), case, without_instead(said_frames(frames))))
             yield process.pid, held
         finally:
             process.kill()
@@ -149,7 +167,7 @@ class Comparison:
 
     def _is_left_out(self, frame: Frame) -> bool:
         """Whether it is of C, or of a function that only passes a call on: `runtime.Callers` says nothing of these."""
-        return not frame.function or frame.function in self.wrappers
+        return not frame.function or frame.function in self.wrappers or frame.function in _BETWEEN
 
 
 def is_same(found: Frame, said: Frame) -> bool:

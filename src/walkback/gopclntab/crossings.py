@@ -93,6 +93,8 @@ _NUMBERS = {
     Way.GOROUTINE: ("tls", "m", "other", "sp"),
     Way.SYSTEM: ("tls", "m", "other", "sp"),
 }
+_FP = 5
+"""The number of the frame pointer in instructions; those of the others that calls keep are as in tables."""
 _ONLY = {Way.GOROUTINE: "runtime.systemstack", Way.SYSTEM: "runtime.cgocallback"}
 """Of functions that call in this way the one of which it is known what it keeps there."""
 
@@ -126,7 +128,8 @@ def _numbers(way: Way, match: re.Match[bytes]) -> tuple[int, ...]:
     """The numbers in the instructions; those that are left out are 0."""
     if way == Way.REGISTER:
         prefix, _, operands = match["register"]
-        return ((operands >> 3 & 7) + (8 if prefix & 4 else 0),)
+        number = (operands >> 3 & 7) + (8 if prefix & 4 else 0)
+        return (AMD64.fp if number == _FP else number,)
     parts = match.groupdict()
     parts["tls"] = parts.get("tls0") or parts.get("here0")
     parts["other"] = parts.get("near") or parts.get("far")

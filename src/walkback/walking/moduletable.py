@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from walkback.gopclntab.files import GoSource
 
 Only = Literal["sframe", "cfi", "fp"]
+Tables = Literal[Only, "registers"]
+"""With `registers` all that follow more registers than SFrame, and what no other table describes."""
 
 _MOST_TRAMPOLINES = 4096
 _LEAST_CODE = 272
@@ -126,7 +128,7 @@ class _Part:
     steps: Steps
 
 
-def module_table(elf: ElfFile, machine: Machine, only: Only | None = None) -> ModuleTable:
+def module_table(elf: ElfFile, machine: Machine, only: Tables | None = None) -> ModuleTable:
     """Read a file's tables; what cannot be read is reported and left out."""
     troubles: list[str] = []
     source = _go_source(elf, machine, troubles) if only != "fp" else None
@@ -135,9 +137,9 @@ def module_table(elf: ElfFile, machine: Machine, only: Only | None = None) -> Mo
     if only in {None, "sframe"}:
         sframe, declared = _sframe(elf, machine, troubles, derive=only == "sframe")
         parts += sframe
-    if only in {None, "cfi"}:
+    if only in {None, "cfi", "registers"}:
         parts += _call_frames(elf, machine, troubles)
-    if only is None:
+    if only in {None, "registers"}:
         if go is not None:
             parts.append(_of_table(go, How.GO))
         parts += _code(elf, machine, parts, troubles)
