@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from walkback.gopclntab.files import GoSource
-    from walkback.stacks.stacks import Stacks
 
 HERE = Path(__file__).parent
 _FLAG = {layout: shape.flag or 0 for layout, shape in ENTRY_SHAPES.items()}
@@ -122,10 +121,11 @@ class Comparison:
         """All threads that said something."""
         threads = {tid: number for number, tid in enumerate(shot.snapshot.tids)}
         for one in held:
-            self._compare(shot.stacks, threads[one.tid], one)
+            self._compare(shot, threads[one.tid], one)
 
-    def _compare(self, stacks: Stacks, thread: int, held: Held) -> None:
-        found, end = self.frames_of(stacks, thread), End(int(stacks.end[thread]))
+    def _compare(self, shot: ThreadStacks, thread: int, held: Held) -> None:
+        stacks = shot.stacks
+        found, end = self.frames_of(shot, thread), End(int(stacks.end[thread]))
         self.stacks += 1
         self.frames += len(held.frames)
         self.ends[END_WORDS[end]] += 1
@@ -137,13 +137,15 @@ class Comparison:
         if difference is not None:
             self.different.append(f"{held.case}: {difference}")
 
-    def frames_of(self, stacks: Stacks, thread: int) -> list[Frame]:
+    def frames_of(self, shot: ThreadStacks, thread: int) -> list[Frame]:
         """The calls of a thread, innermost first; of what is no code of Go the function is empty."""
+        stacks = shot.stacks
         first, end = stacks.first[thread : thread + 2].tolist()
         found = []
         its_lines = self.source.lines.find(stacks.address[first:end], inlined=True)
-        for lookup, lines in zip(stacks.lookup[first:end].tolist(), its_lines, strict=True):
-            for number, one in enumerate(lines or (SourceLine("", 0, ""),)):
+        for frame, lookup, lines in zip(range(first, end), stacks.lookup[first:end].tolist(), its_lines, strict=True):
+            is_own = shot.frames.module[shot.frame[frame]] == str(self.program)
+            for number, one in enumerate(lines if is_own and lines else (SourceLine("", 0, ""),)):
                 name = re.sub(r"\[go\.shape\..*\]", "[...]", one.function or "")
                 found.append(Frame(lookup if not number else 0, number + 1 < len(lines), one.line, name, one.file))
         return found

@@ -16,11 +16,15 @@ import numpy as np
 from walkback.base.arch import AMD64, Machine
 from walkback.gopclntab.decoding import FunctionTable
 from walkback.gopclntab.rules import on_other_stacks, to_table
-from walkback.table.rule import Part, PartKind
+from walkback.table.rule import Part, PartKind, Rule
+from walkback.table.table import UnwindTable
 
 
 class Way(IntEnum):
     """Where the stack pointer of the stack is found that a function came from."""
+
+    NONE = -1
+    """It is on that stack still."""
 
     REGISTER = 0
     """In a register: its number."""
@@ -38,10 +42,9 @@ class Way(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """One call."""
+    """One call, or the code in front of where a function leaves its stack."""
 
     start: int
-    """Where the instruction begins."""
     end: int
     way: Way
     numbers: tuple[int, ...]
@@ -57,9 +60,19 @@ _NOW = rb"(?:\x64\x48\x8b(?:\x04|\x1c|\x34)\x25(?P<here%d>.{4})|\x64\x48\x8b[\x0
 """mov %fs:place, %rax, %rbx or %rsi; or from where %rcx says."""
 _SET = rb"(?:\x64\x48\x89(?:\x04|\x34)\x25.{4}|\x64\x48\x89[\x01\x31])"
 """The same, stored."""
+_HARMLESS = (
+    rb"\x48\x8b(?:[\x04\x0c\x14\x1c\x34\x3c]\x24|[\x44\x4c\x54\x5c\x74\x7c]\x24.|\x05.{4})|\x48\x69\xc9.{4}|\xbf.{4}"
+    rb"|\x48\x8d\x34\x24|\xff\xd0"
+)
+"""What takes results from the stack, and calls once more: no such instruction changes a register that calls keep."""
+_LEAVES = re.compile(
+    rb"[\x48\x49]\x8b[\x20-\x27\x60-\x67\xa0-\xa7]|[\x48\x4c]\x89[\xc4\xcc\xd4\xdc\xe4\xec\xf4\xfc]|[\x48\x4c]\x87"
+    rb"|\x48[\x81\x83]\xe4|[\x48\x49]\x8d[\x20-\x27\x60-\x67\xa0-\xa7]|\x0f\x05"
+)
+"""What may set the stack pointer, or lets the kernel do that; where it is something else, no harm is done."""
 _WAYS = {
-    # mov %register, %rsp, perhaps after the results were taken from the stack.
-    Way.REGISTER: rb"(?:\x48\x8b\x04\x24\x48\x8b\x54\x24\x08)?(?P<register>\x48\x89[\xdc\xec]|\x4c\x89[\xe4\xec\xf4\xfc])",
+    # mov %register, %rsp
+    Way.REGISTER: rb"(?:" + _HARMLESS + rb")*(?P<register>\x48\x89[\xdc\xec]|\x4c\x89[\xe4\xec\xf4\xfc])",
     # mov place(%rsp), %rsp; or to %rsi and from there
     Way.STORED: rb"(?:\x48\x8b\x24\x24|\x48\x8b(?:\x34\x24|\x74\x24(?P<at>.))\x48\x89\xf4)",
     # mov goroutine(%rsp), %rdi; mov end(%rdi), %rsi; sub depth(%rsp), %rsi; store; mov %rsi, %rsp
@@ -85,7 +98,7 @@ _WAYS = {
     + _SET
     + rb"\x48\x8b\x66(?P=sp)\x48\x8b\x04\x24\x48\x89\x46(?P=sp)",
 }
-_PATTERNS = {way: re.compile(rb"(?P<call>" + _CALL + rb")" + code, re.DOTALL) for way, code in _WAYS.items()}
+_PATTERNS = {way: re.compile(rb"(?P<call>" + _CALL + rb")(?=" + code + rb")", re.DOTALL) for way, code in _WAYS.items()}
 _NUMBERS = {
     Way.REGISTER: (),
     Way.STORED: ("at",),
@@ -100,28 +113,48 @@ _ONLY = {Way.GOROUTINE: "runtime.systemstack", Way.SYSTEM: "runtime.cgocallback"
 
 
 def crossings(functions: FunctionTable, machine: Machine, code: memoryview) -> list[Crossing]:
-    """The calls, rising; `code` are the bytes from `functions.text` on."""
+    """Where it is known how to go on, rising; `code` are the bytes from `functions.text` on."""
     if machine is not AMD64:
         return []
-    chosen = np.flatnonzero(on_other_stacks(functions) & (functions.size > 0) & (functions.rows > 0))
+    is_here = on_other_stacks(functions, never_back=True) & (functions.size > 0) & (functions.rows > 0)
     names = ("start", "end", "size", "name_place", "flag", "first_row", "rows", "fault", "entry_place")
-    plain = to_table(
-        replace(functions, **{name: getattr(functions, name)[chosen] for name in names}), machine, code, plain=True
-    )
+    chosen = replace(functions, **{name: getattr(functions, name)[is_here] for name in names})
+    plain = to_table(chosen, machine, code, plain=True)
     found = []
-    for number in chosen.tolist():
-        start, size = int(functions.start[number]), int(functions.size[number])
-        offset = start - functions.text
-        contents = bytes(code[offset : offset + size])
-        name = (functions.name(number) or "").removesuffix(".abi0")
+    for number in range(len(chosen)):
+        start, size = int(chosen.start[number]), int(chosen.size[number])
+        contents = bytes(code[start - functions.text : start - functions.text + size])
+        found += _before(plain, start, contents)
+        name = (chosen.name(number) or "").removesuffix(".abi0")
         for way, pattern in _PATTERNS.items():
             for match in pattern.finditer(contents) if _ONLY.get(way, name) == name else ():
-                place = start + match.start()
-                rule = plain.find(place)
-                if rule is not None and rule.rule is not None and rule.rule.cfa.kind == PartKind.REGISTER:
-                    end, numbers = place + len(match["call"]), _numbers(way, match)
-                    found.append(Crossing(place, end, way, numbers, rule.rule.cfa.offset, rule.rule.fp))
+                rule = _rule(plain, start + match.start())
+                if rule is not None:
+                    place = start + match.start(), start + match.end()
+                    found.append(Crossing(*place, way, _numbers(way, match), rule.cfa.offset, rule.fp))
     return sorted(found, key=lambda one: one.start)
+
+
+def _before(plain: UnwindTable, start: int, contents: bytes) -> list[Crossing]:
+    """What a function does in front of the first instruction that may leave its stack."""
+    leaves = _LEAVES.search(contents)
+    number = int(np.searchsorted(plain.range_start, start))
+    first, rows = int(plain.range_first_row[number]), int(plain.range_rows[number])
+    offsets = plain.row_offset[first : first + rows].tolist()
+    end = leaves.start() if leaves is not None else 0
+    found = []
+    for offset, after in zip(offsets, [*offsets[1:], len(contents)], strict=True):
+        rule = _rule(plain, start + offset)
+        if offset < end and rule is not None:
+            found.append(Crossing(start + offset, start + min(after, end), Way.NONE, (), rule.cfa.offset, rule.fp))
+    return found
+
+
+def _rule(plain: UnwindTable, place: int) -> Rule | None:
+    """The rule at a place, if the CFA is counted from the stack pointer."""
+    found = plain.find(place)
+    rule = None if found is None else found.rule
+    return rule if rule is not None and rule.cfa.kind == PartKind.REGISTER else None
 
 
 def _numbers(way: Way, match: re.Match[bytes]) -> tuple[int, ...]:

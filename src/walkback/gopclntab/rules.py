@@ -20,8 +20,8 @@ from walkback.table.table import UnwindTable, rule_array
 
 _OUTERMOST = ("runtime.goexit", "runtime.rt0_go", "runtime.mstart")
 """Functions that have no caller; before Go 1.17 nothing else says so."""
-_NEVER_BACK = "runtime.mcall"
-"""It goes on with the stack of the thread, and what it calls there does not come back."""
+_NEVER_BACK = ("runtime.mcall", "runtime.morestack", "runtime.switchToCrashStack0")
+"""They go on with another stack, and what they call there does not come back."""
 _HANDLER = "runtime.sigtramp"
 """What the kernel calls for a signal: Go looks no further there, but the kernel saved the registers of what ran."""
 _INTERRUPTING = (
@@ -128,14 +128,17 @@ def _rule(depth: int, is_saved: bool, machine: Machine) -> Rule:
 
 def _without_caller(functions: FunctionTable) -> Bools:
     found = _flagged(functions, Flag.TOP_FRAME, _OUTERMOST)
-    found[functions.named(_NEVER_BACK)] = True
+    found[functions.named(*_NEVER_BACK)] = True
     found[functions.named(_HANDLER)] = False
     return found
 
 
-def on_other_stacks(functions: FunctionTable) -> Bools:
-    """The functions that set the stack pointer to another stack."""
-    return _flagged(functions, Flag.SP_WRITE, _OTHER_STACK) & ~_without_caller(functions)
+def on_other_stacks(functions: FunctionTable, *, never_back: bool = False) -> Bools:
+    """The functions that set the stack pointer to another stack; with `never_back` those that stay there too."""
+    found = _flagged(functions, Flag.SP_WRITE, _OTHER_STACK) & ~_without_caller(functions)
+    if never_back:
+        found[functions.named(*_NEVER_BACK)] = True
+    return found
 
 
 def _flagged(functions: FunctionTable, flag: Flag, names: tuple[str, ...]) -> Bools:

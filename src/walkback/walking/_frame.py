@@ -123,7 +123,7 @@ class Frame:
                     pc = self.value
                 elif column == self.sp:
                     sp = self.value
-            elif column == PC or column == self.sp:
+            elif column == PC or column == self.sp or column == SYSTEM_STACK:
                 return False
             else:
                 # Other registers may never be needed.

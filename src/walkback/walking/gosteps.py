@@ -53,9 +53,9 @@ def _stack_pointer(way: Way, numbers: tuple[int, ...]) -> bytes:
 
 
 def crossing_steps(crossings: list[Crossing]) -> tuple[Points, Steps]:
-    """The steps of calls on another stack, each for as long as its instruction is."""
+    """The steps of calls on another stack, each for as long as its instruction is, and of what is before them."""
     steps, expressions = [], []
-    for number, one in enumerate(crossings):
+    for one in crossings:
         saves: list[Save] = [(PC, Op.AT_CFA, 0, -8)]
         kept = one.frame_pointer
         is_saved = kept.kind == PartKind.AT_CFA
@@ -63,8 +63,15 @@ def crossing_steps(crossings: list[Crossing]) -> tuple[Points, Steps]:
         if one.way == Way.SYSTEM:
             # At the bottom of its frame it keeps what was there before.
             saves.append((SYSTEM_STACK, Op.AT_CFA, 0, -one.cfa))
-        steps.append((Step((Op.EXPRESSION, 0, number), tuple(saves), Flag.SWITCHES), How.GO))
-        expressions.append(_stack_pointer(one.way, one.numbers) + _plus(one.cfa))
-    start = np.array([place for one in crossings for place in (one.start, one.end)], np.uint64)
-    step = np.array([number for one in range(len(crossings)) for number in (one, NO_STEP)], np.uint32)
-    return Points(start, step, empty_blocks()), steps_of(steps, expressions)
+        if one.way == Way.NONE:
+            steps.append((Step((Op.REGISTER, AMD64.sp, one.cfa), tuple(saves)), How.GO))
+        else:
+            steps.append((Step((Op.EXPRESSION, 0, len(expressions)), tuple(saves), Flag.SWITCHES), How.GO))
+            expressions.append(_stack_pointer(one.way, one.numbers) + _plus(one.cfa))
+    start, step = [], []
+    for number, one in enumerate(crossings):
+        if start and start[-1] == one.start:
+            del start[-1], step[-1]
+        start += [one.start, one.end]
+        step += [number, int(NO_STEP)]
+    return Points(np.array(start, np.uint64), np.array(step, np.uint32), empty_blocks()), steps_of(steps, expressions)
