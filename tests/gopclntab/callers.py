@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import signal
 import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
@@ -14,6 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 import walkback
+from waiting import PATIENCE
+from walkback.capture import Unwinding
 from walkback.capture.stacks import Stopper, ThreadStacks
 from walkback.gopclntab.layout import ENTRY_SHAPES
 from walkback.stacks.stacks import END_WORDS, HOW_WORDS, End, How
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from walkback.gopclntab.files import GoSource
+    from walkback.stacks.profile import SampleBatch
 
 HERE = Path(__file__).parent
 _FLAG = {layout: shape.flag or 0 for layout, shape in ENTRY_SHAPES.items()}
@@ -59,6 +64,7 @@ def said_frames(texts: list[str]) -> list[Frame]:
 
 _BETWEEN = {"crosscall2", "runtime.asmcgocall"}
 """Functions of Go between it and C, on the side of C."""
+_NOTHING = "nothing where it says"
 _INSTEAD = {"runtime.systemstack_switch", "runtime.goexit"}
 """What `runtime.Callers` says in the place of C's functions."""
 
@@ -76,13 +82,15 @@ def without_instead(frames: list[Frame]) -> list[Frame]:
 
 
 @contextlib.contextmanager
-def running(program: Path, *words: str) -> Iterator[tuple[int, list[Held]]]:
+def running(*command: str | Path) -> Iterator[tuple[int, list[Held]]]:
     """The program, when all of its threads stay where they are: its number, and what they said."""
-    command = [program, *words]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
             held: list[Held] = []
-            assert process.stdout is not None
             for line in process.stdout:
                 if line == "ready\n":
                     break
@@ -90,7 +98,12 @@ def running(program: Path, *words: str) -> Iterator[tuple[int, list[Held]]]:
                 held.append(Held(int(tid), case, without_instead(said_frames(frames))))
             yield process.pid, held
         finally:
-            process.kill()
+            process.stdin.close()
+            try:
+                process.wait(PATIENCE)  # and what records it ends with it
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
 
 
 @dataclass
@@ -100,6 +113,8 @@ class Comparison:
     program: Path
     stacks: int = 0
     frames: int = 0
+    left: Counter[str] = field(default_factory=Counter)
+    """Stacks without what was said, by their outermost function."""
     different: list[str] = field(default_factory=list)
     ends: Counter[str] = field(default_factory=Counter)
     ways: Counter[str] = field(default_factory=Counter)
@@ -117,34 +132,49 @@ class Comparison:
         [known] = functions.named("runtime.call16")
         return frozenset(functions.name(one) or "" for one in np.flatnonzero(kind == kind[known]).tolist())
 
-    def compare(self, shot: ThreadStacks, held: list[Held]) -> None:
-        """All threads that said something."""
+    def compare(self, shot: ThreadStacks, held: list[Held], *, busy: bool = False) -> None:
+        """All threads that said something; some of those that are `busy` have left the stack for good."""
         threads = {tid: number for number, tid in enumerate(shot.snapshot.tids)}
+        batch = shot.batch()
         for one in held:
-            self._compare(shot, threads[one.tid], one)
+            self._compare(batch, threads[one.tid], one, busy=busy)
 
-    def _compare(self, shot: ThreadStacks, thread: int, held: Held) -> None:
-        stacks = shot.stacks
-        found, end = self.frames_of(shot, thread), End(int(stacks.end[thread]))
+    def compare_recording(self, path: Path, held: list[Held]) -> None:
+        """All samples of threads that said something, but for those from before that."""
+        for batch in Unwinding(path, cache=False):
+            threads = {one.tid: one for one in held}
+            for number, tid in enumerate(batch.tid.tolist()):
+                if tid in threads:
+                    self._compare(batch, number, threads[tid], busy=True)
+
+    def _compare(self, batch: SampleBatch, thread: int, held: Held, *, busy: bool) -> None:
+        found, end = self.frames_of(batch, thread), End(int(batch.end[thread]))
+        difference = self._difference(found, held.frames)
+        if busy and all(one.function != held.frames[0].function for one in found):
+            self.left[found[-1].function] += 1
+            return
+        if busy and end == End.UNREADABLE and (difference or "").startswith(_NOTHING):
+            # Of a handler of a signal a recording has the stack of that alone.
+            self.left[END_WORDS[end]] += 1
+            return
         self.stacks += 1
         self.frames += len(held.frames)
         self.ends[END_WORDS[end]] += 1
-        first, last = stacks.first[thread : thread + 2].tolist()
-        self.ways.update(HOW_WORDS[How(how)] for how in stacks.how[first + 1 : last].tolist())
-        difference = self._difference(found, held.frames)
+        first, last = batch.first[thread : thread + 2].tolist()
+        self.ways.update(HOW_WORDS[How(how)] for how in batch.how[first + 1 : last].tolist())
         if difference is None and end != End.COMPLETE:
             difference = f"it ends as {END_WORDS[end]}"
         if difference is not None:
             self.different.append(f"{held.case}: {difference}")
 
-    def frames_of(self, shot: ThreadStacks, thread: int) -> list[Frame]:
+    def frames_of(self, batch: SampleBatch, thread: int) -> list[Frame]:
         """The calls of a thread, innermost first; of what is no code of Go the function is empty."""
-        stacks = shot.stacks
-        first, end = stacks.first[thread : thread + 2].tolist()
+        first, end = batch.first[thread : thread + 2].tolist()
+        numbers, frames = batch.frame[first:end], batch.frames
         found = []
-        its_lines = self.source.lines.find(stacks.address[first:end], inlined=True)
-        for frame, lookup, lines in zip(range(first, end), stacks.lookup[first:end].tolist(), its_lines, strict=True):
-            is_own = shot.frames.module[shot.frame[frame]] == str(self.program)
+        its_lines = self.source.lines.find(np.asarray(frames.address)[numbers], inlined=True)
+        for frame, lookup, lines in zip(numbers.tolist(), batch.lookup[first:end].tolist(), its_lines, strict=True):
+            is_own = frames.module[frame] == str(self.program)
             for number, one in enumerate(lines if is_own and lines else (SourceLine("", 0, ""),)):
                 name = re.sub(r"\[go\.shape\..*\]", "[...]", one.function or "")
                 found.append(Frame(lookup if not number else 0, number + 1 < len(lines), one.line, name, one.file))
@@ -160,7 +190,7 @@ class Comparison:
             while place < len(found) and not is_same(found[place], one) and self._is_left_out(found[place]):
                 place += 1
             if place == len(found):
-                return f"nothing where it says {one}"
+                return f"{_NOTHING} {one}"
             if not is_same(found[place], one):
                 return f"{found[place]} where it says {one}"
             place += 1

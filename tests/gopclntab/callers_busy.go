@@ -1,5 +1,6 @@
 // Threads that say what runtime.Callers says of `busy`, and go on there with what a runtime does: `callers_busy SEED
-// THREADS`, as `callers`. They allocate, move their stacks, look at the clock, panic, and are sent signals.
+// THREADS`, as `callers`. They allocate, move their stacks, look at the clock, panic, and are sent signals. With a
+// negative SEED they do nothing.
 package main
 
 import (
@@ -64,6 +65,8 @@ func faults(pointer *[1 << 10]int) (found int) {
 //go:noinline
 func busy(name string, chance *rand.Rand) {
 	tell(name)
+	for name == "spin" {
+	}
 	kept := make([][]byte, 8)
 	numbers := map[int]int{}
 	for i := 0; ; i++ {
@@ -93,6 +96,10 @@ func down(depth int, name string, chance *rand.Rand) {
 
 func main() {
 	seed, _ := strconv.Atoi(os.Args[1])
+	name := "busy"
+	if seed < 0 {
+		name = "spin"
+	}
 	count, _ := strconv.Atoi(os.Args[2])
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR1)
@@ -101,7 +108,7 @@ func main() {
 		go func(i int) {
 			runtime.LockOSThread()
 			chance := rand.New(rand.NewSource(int64(seed*count + i)))
-			down(chance.Intn(50), "busy", chance)
+			down(chance.Intn(50), name, chance)
 		}(i)
 	}
 	told.Wait()
@@ -110,6 +117,9 @@ func main() {
 		os.Stdin.Read(make([]byte, 1))
 		os.Exit(0)
 	}()
+	for name == "spin" {
+		time.Sleep(time.Second)
+	}
 	for {
 		for _, thread := range threads {
 			syscall.RawSyscall(syscall.SYS_TGKILL, uintptr(os.Getpid()), uintptr(thread), uintptr(syscall.SIGUSR1))
