@@ -1,4 +1,4 @@
-"""Stacks of running Go programs without symbols, against what the programs say themselves is called in their threads."""
+"""Stacks of running Go programs without symbols, against what the programs themselves say is called in them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 
 from gopclntab.callers import Comparison, running, stopped
 from gopclntab.gotools import VERSIONS, callers
-
 from peers import peer
 from waiting import eventually
 from walkback.capture.stacks import Stopper

@@ -109,7 +109,7 @@ _NUMBERS = {
 _FP = 5
 """The number of the frame pointer in instructions; those of the others that calls keep are as in tables."""
 _ONLY = {Way.GOROUTINE: "runtime.systemstack", Way.SYSTEM: "runtime.cgocallback"}
-"""Of functions that call in this way the one of which it is known what it keeps there."""
+"""Of functions that call in this way the one that keeps there what is wanted."""
 
 
 def crossings(functions: FunctionTable, machine: Machine, code: memoryview) -> list[Crossing]:

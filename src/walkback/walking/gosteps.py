@@ -54,7 +54,8 @@ def _stack_pointer(way: Way, numbers: tuple[int, ...]) -> bytes:
 
 def crossing_steps(crossings: list[Crossing]) -> tuple[Points, Steps]:
     """The steps of calls on another stack, each for as long as its instruction is, and of what is before them."""
-    steps, expressions = [], []
+    steps: list[tuple[Step, How]] = []
+    expressions: list[bytes] = []
     for one in crossings:
         saves: list[Save] = [(PC, Op.AT_CFA, 0, -8)]
         kept = one.frame_pointer
@@ -68,7 +69,8 @@ def crossing_steps(crossings: list[Crossing]) -> tuple[Points, Steps]:
         else:
             steps.append((Step((Op.EXPRESSION, 0, len(expressions)), tuple(saves), Flag.SWITCHES), How.GO))
             expressions.append(_stack_pointer(one.way, one.numbers) + _plus(one.cfa))
-    start, step = [], []
+    start: list[int] = []
+    step: list[int] = []
     for number, one in enumerate(crossings):
         if start and start[-1] == one.start:
             del start[-1], step[-1]

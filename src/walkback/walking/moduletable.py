@@ -239,7 +239,10 @@ def _of_table(table: UnwindTable, how: How, *, skips: bool = True) -> _Part:
     context = steps_of([(ABIS[table.machine].trampolines[0].context, How.SIGNAL)])
     steps = joined_steps((with_signals(steps) if unmarked else steps, context))
     points = points_of(
-        table, unusable=unusable(table.rules) if skips else None, signal_steps=rules if unmarked else 0, head=len(steps) - 1
+        table,
+        unusable=unusable(table.rules) if skips else None,
+        signal_steps=rules if unmarked else 0,
+        head=len(steps) - 1,
     )
     return _Part(points, steps)
 
