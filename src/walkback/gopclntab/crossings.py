@@ -15,7 +15,7 @@ import numpy as np
 
 from walkback.base.arch import AMD64, Machine
 from walkback.gopclntab.decoding import FunctionTable
-from walkback.gopclntab.rules import on_other_stacks, to_table
+from walkback.gopclntab.rules import SIGNAL_RETURN, on_other_stacks, to_table
 from walkback.table.rule import Part, PartKind, Rule
 from walkback.table.table import UnwindTable
 
@@ -25,6 +25,8 @@ class Way(IntEnum):
 
     NONE = -1
     """It is on that stack still."""
+    SIGNAL = -2
+    """Only the kernel knows, which is at work there: a handler of a signal has returned."""
 
     REGISTER = 0
     """In a register: its number."""
@@ -132,6 +134,9 @@ def crossings(functions: FunctionTable, machine: Machine, code: memoryview) -> l
                 if rule is not None:
                     place = start + match.start(), start + match.end()
                     found.append(Crossing(*place, way, _numbers(way, match), rule.cfa.offset, rule.fp))
+    for number in functions.named(*SIGNAL_RETURN).tolist():
+        place = int(functions.start[number]), int(functions.end[number])
+        found.append(Crossing(*place, Way.SIGNAL, (), 0, Part(PartKind.UNCHANGED)))
     return sorted(found, key=lambda one: one.start)
 
 

@@ -31,9 +31,11 @@ _INTERRUPTING = (
 """What Go's handler of signals makes the interrupted code call: its return address is where that goes on."""
 _OTHER_STACK = (
     *("runtime.gogo", "runtime.systemstack", "runtime.morestack", "runtime.asmcgocall"),
-    *("runtime.cgocallback", "runtime.cgocallback_gofunc", "runtime.sigreturn", "runtime.sigreturn__sigaction"),
+    *("runtime.cgocallback", "runtime.cgocallback_gofunc"),
 )
 """Functions that set the stack pointer to another stack; the same."""
+SIGNAL_RETURN = ("runtime.sigreturn", "runtime.sigreturn__sigaction")
+"""What handlers of signals return to: nobody calls it, and no rule of a depth is true of it."""
 _SPECIAL = 2
 """Rules in front of those with depths: no caller, and another stack."""
 _BEYOND = 8
@@ -78,7 +80,9 @@ def to_table(
     >>> table.rule_texts()[2]
     'CFA = rsp+8, RA = *(CFA-8), FP unchanged'
     """
-    kept = np.flatnonzero((functions.size > 0) & (functions.rows > 0))
+    has_rules = (functions.size > 0) & (functions.rows > 0)
+    has_rules[functions.named(*SIGNAL_RETURN)] = False
+    kept = np.flatnonzero(has_rules)
     first, rows = functions.first_row[kept], functions.rows[kept]
     depth, offset = functions.row_depth, functions.row_offset
     is_saved = np.zeros(len(depth), np.bool_)

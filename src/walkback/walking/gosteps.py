@@ -57,6 +57,10 @@ def crossing_steps(crossings: list[Crossing]) -> tuple[Points, Steps]:
     steps: list[tuple[Step, How]] = []
     expressions: list[bytes] = []
     for one in crossings:
+        if one.way == Way.SIGNAL:
+            # Where trampolines are found these go before it.
+            steps.append((Step((Op.BAD, 0, 0), (), Flag.SIGNAL), How.SIGNAL))
+            continue
         saves: list[Save] = [(PC, Op.AT_CFA, 0, -8)]
         kept = one.frame_pointer
         is_saved = kept.kind == PartKind.AT_CFA

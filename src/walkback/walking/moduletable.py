@@ -48,6 +48,8 @@ Only = Literal["sframe", "cfi", "fp"]
 Tables = Literal[Only, "registers"]
 """With `registers` all that follow more registers than SFrame, and what no other table describes."""
 
+_WHOLE = {None, "registers"}
+"""What takes all that there is, but perhaps for SFrame."""
 _MOST_TRAMPOLINES = 4096
 _LEAST_CODE = 272
 """Bytes; the C runtime alone has fewer."""
@@ -132,14 +134,14 @@ def module_table(elf: ElfFile, machine: Machine, only: Tables | None = None) -> 
     """Read a file's tables; what cannot be read is reported and left out."""
     troubles: list[str] = []
     source = _go_source(elf, machine, troubles) if only != "fp" else None
-    go, parts = (None, []) if source is None else (source.table, _of_go(source))
+    go, parts = (None, []) if source is None else (source.table, _of_go(source, whole=only in _WHOLE))
     declared = False
     if only in {None, "sframe"}:
         sframe, declared = _sframe(elf, machine, troubles, derive=only == "sframe")
         parts += sframe
     if only in {None, "cfi", "registers"}:
         parts += _call_frames(elf, machine, troubles)
-    if only in {None, "registers"}:
+    if only in _WHOLE:
         if go is not None:
             parts.append(_of_table(go, How.GO))
         parts += _code(elf, machine, parts, troubles)
@@ -183,15 +185,20 @@ def _go_source(elf: ElfFile, machine: Machine, troubles: list[str]) -> GoSource 
         return None
 
 
-def _of_go(source: GoSource) -> list[_Part]:
-    """What call frame information says nothing of: functions that nobody calls, other stacks, and interrupted code."""
+def _of_go(source: GoSource, *, whole: bool) -> list[_Part]:
+    """What call frame information says nothing of: functions that nobody calls.
+
+    With `whole` also those that change the stack, and those that a signal makes others call.
+    """
     from walkback.walking.gosteps import crossing_steps
 
     go = source.table
     rule = go.row_rule[go.range_first_row]
-    special = (go.rules["ra"]["kind"] == PartKind.UNDEFINED) | (go.rules["cfa"]["kind"] == PartKind.INEXPRESSIBLE)
-    chosen = go.chosen(np.flatnonzero(special[rule] | go.range_signal))
-    found = [_Part(*crossing_steps(source.crossings))] if source.crossings else []
+    special = (go.rules["ra"]["kind"] == PartKind.UNDEFINED)[rule]
+    if whole:
+        special |= (go.rules["cfa"]["kind"] == PartKind.INEXPRESSIBLE)[rule] | go.range_signal
+    chosen = go.chosen(np.flatnonzero(special))
+    found = [_Part(*crossing_steps(source.crossings))] if whole and source.crossings else []
     return [*found, _of_table(chosen, How.GO, skips=False)] if len(chosen) else found
 
 
