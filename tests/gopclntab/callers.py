@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 import walkback
-from waiting import PATIENCE
+from waiting import PATIENCE, eventually
 from walkback.capture import Unwinding
 from walkback.capture.stacks import Stopper, ThreadStacks
 from walkback.gopclntab.layout import ENTRY_SHAPES
@@ -137,7 +137,8 @@ class Comparison:
         threads = {tid: number for number, tid in enumerate(shot.snapshot.tids)}
         batch = shot.batch()
         for one in held:
-            self._compare(batch, threads[one.tid], one, busy=busy)
+            if one.tid in threads or not busy:
+                self._compare(batch, threads[one.tid], one, busy=busy)
 
     def compare_recording(self, path: Path, held: list[Held]) -> None:
         """All samples of threads that said something, but for those from before that."""
@@ -207,5 +208,12 @@ def is_same(found: Frame, said: Frame) -> bool:
 
 
 def stopped(pid: int) -> ThreadStacks:
-    """All threads now."""
-    return Stopper(pid, max_stack=1 << 16, cache=False).shoot()
+    """All threads, once each of them could be stopped in time."""
+    stopper, last = Stopper(pid, max_stack=1 << 16, cache=False), {}
+
+    def are_stopped() -> bool:
+        last["shot"] = stopper.shoot()
+        return not last["shot"].snapshot.troubles
+
+    assert eventually(are_stopped)
+    return last["shot"]
