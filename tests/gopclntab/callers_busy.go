@@ -70,10 +70,12 @@ func busy(name string, chance *rand.Rand) {
 	kept := make([][]byte, 8)
 	numbers := map[int]int{}
 	for i := 0; ; i++ {
-		kept[i%len(kept)] = make([]byte, chance.Intn(100000))
+		if i%20 == 0 {
+			kept[i/20%len(kept)] = make([]byte, chance.Intn(100000))
+		}
 		numbers[chance.Intn(1000)] = int(time.Now().UnixNano())
 		faults(nil)
-		if i%50 == 0 {
+		if i%500 == 0 {
 			done := make(chan int)
 			go func() { done <- large(chance.Intn(100)) }()
 			<-done
@@ -124,9 +126,6 @@ func main() {
 		for _, thread := range threads {
 			syscall.RawSyscall(syscall.SYS_TGKILL, uintptr(os.Getpid()), uintptr(thread), uintptr(syscall.SIGUSR1))
 		}
-		select {
-		case <-signals:
-		default:
-		}
+		<-signals
 	}
 }
