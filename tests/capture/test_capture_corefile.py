@@ -77,7 +77,7 @@ def test_registers_of_amd64() -> None:
     ]
     assert row[:17] == [0x1000 + names.index(name) for name in dwarf]
     assert row[32] == row[16]
-    assert int(snapshot.samples.known[0]) == (1 << 17) - 1 | 1 << 32
+    assert int(snapshot.samples.known[0]) == (1 << 17) - 1 | 1 << 32 | 1 << 33
     assert (snapshot.tids, snapshot.signal, snapshot.signalled) == ([7], 11, 0)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -12,68 +11,37 @@ import numpy as np
 import pytest
 
 import walkback
-from peers import peer, root
+from gopclntab.gotools import HERE, MACHINES, VERSIONS, build, rules_compared
+from peers import peer
 from walkback.base.errors import WalkbackError
-from walkback.elf import ElfFile
 from walkback.gopclntab.decoding import decode
 from walkback.gopclntab.lines import GoLines
 from walkback.symbols.lines import Lines, SourceLine
-from walkback.table.rule import PartKind
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from walkback.base.arrays import U64
     from walkback.gopclntab.files import GoSource
-    from walkback.table.table import UnwindTable
 
-PROGRAM = """package main
-
-import "fmt"
-
-type pair struct{ a, b uint64 }
-
-func (p *pair) step() { p.a, p.b = p.b, p.a*6364136223846793005+1 }
-
-func spin(p *pair) {
-\tfor p.a != 1 {
-\t\tp.step()
-\t}
-}
-
-//go:noinline
-func outer(p *pair) { spin(p) }
-
-func main() {
-\tp := &pair{2, 3}
-\tfmt.Println("ready")
-\touter(p)
-}
-"""
-MACHINES = ("amd64", "arm64", "s390x")
-VERSIONS = ("1.19", "1.22", "1.24", "new")
+_SPIN = [("spin", machine, version) for machine in MACHINES for version in VERSIONS]
+_WIDE = [("wide", "amd64", version) for version in VERSIONS] + [("wide", "arm64", "new"), ("wide", "s390x", "1.24")]
+PROGRAMS = [*_SPIN, *_WIDE, ("callers_cgo", "amd64", "1.19"), ("callers_cgo", "amd64", "new")]
+"""Twenty of them."""
 
 pytestmark = pytest.mark.peers
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("go")
-    (made / "spin.go").write_text(PROGRAM)
-    return made
+    return tmp_path_factory.mktemp("go")
 
 
-def built(folder: Path, version: str, machine: str, *flags: str) -> Path:
-    """The program for a machine."""
-    [go] = (root(f"go-{version}") / "usr" / "lib").glob("go-*/bin/go")
-    output = folder / "-".join(("spin", version, machine, *(flag.strip("-").replace("=", "") for flag in flags)))
-    if not output.exists():
-        settings = {"GO111MODULE": "off", "GOCACHE": str(folder / "cache"), "CGO_ENABLED": "0", "GOARCH": machine}
-        settings |= {"GOTOOLCHAIN": "local", "GOFLAGS": "-p=2"}
-        environment = {"PATH": os.environ["PATH"], "HOME": str(folder)} | settings
-        command: list[str | Path] = [go, "build", "-trimpath", *flags, "-o", output, "spin.go"]
-        subprocess.run(command, cwd=folder, env=environment, check=True)
-    return output
+def built(folder: Path, version: str, machine: str, *flags: str, program: str = "spin") -> Path:
+    """A program for a machine."""
+    output = folder / "-".join((program, version, machine, *(flag.strip("-").replace("=", "") for flag in flags)))
+    settings = {"CGO_ENABLED": "1"} if program == "callers_cgo" else {}
+    return build(HERE / f"{program}.go", output, version, machine, *flags, **settings)
 
 
 def go_source(path: Path) -> GoSource:
@@ -89,29 +57,25 @@ def some_addresses(source: GoSource, count: int) -> U64:
     return np.unique(functions.start[number] + within // np.uint64(4) * np.uint64(4))
 
 
-def rules_at(table: UnwindTable, addresses: U64) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The CFA and the return address at each address, and whether there is a caller that a rule leads to."""
-    _, row = table.find_many(addresses)
-    rules = table.rules[table.row_rule[row]]
-    with_rule = (row >= 0) & (rules["ra"]["kind"] != PartKind.UNDEFINED)
-    return rules["cfa"], rules["ra"], with_rule & (rules["cfa"]["kind"] != PartKind.INEXPRESSIBLE)
+@pytest.mark.parametrize(("program", "machine", "version"), PROGRAMS)
+def test_rules_are_those_of_the_debug_frame(program: str, machine: str, version: str, folder: Path) -> None:
+    found = rules_compared(built(folder, version, machine, program=program))
+    assert found.both > 0.97 * found.addresses > 7_000
+    assert found.different == 0
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("machine", MACHINES)
-def test_rules_are_those_of_the_debug_frame(machine: str, version: str, folder: Path) -> None:
-    path = built(folder, version, machine)
-    source, elf = go_source(path), ElfFile(path)
-    [frames] = walkback.dwarf.read(elf)
-    starts = np.repeat(source.table.range_start, source.table.range_rows) + source.table.row_offset
-    other = np.repeat(frames.table.range_start, frames.table.range_rows) + frames.table.row_offset
-    addresses = np.unique(np.concatenate((starts, other)))
-    cfa, ra, known = rules_at(source.table, addresses)
-    other_cfa, other_ra, also_known = rules_at(frames.table, addresses)
-    both = known & also_known
-    assert np.count_nonzero(both) > 0.97 * len(addresses) > 7_000
-    assert (cfa[both] == other_cfa[both]).all()
-    assert np.count_nonzero(ra[both] != other_ra[both]) == 0
+@pytest.mark.parametrize("program", ["spin", "wide"])
+def test_a_stripped_program_has_the_rules_of_the_other(program: str, version: str, folder: Path) -> None:
+    whole = go_source(built(folder, version, "amd64", program=program))
+    stripped = go_source(built(folder, version, "amd64", "-ldflags=-s", program=program))
+    assert not stripped.elf.sections_named(".debug_frame")
+    one, other = whole.table, stripped.table
+    moved = np.uint64(stripped.functions.text) - np.uint64(whole.functions.text)
+    assert (one.range_start + moved == other.range_start).all()
+    for name in ("range_size", "range_rows", "range_signal", "row_offset"):
+        assert (getattr(one, name) == getattr(other, name)).all()
+    assert (one.rules[one.row_rule] == other.rules[other.row_rule]).all()
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -12,6 +12,7 @@ from effort import rounds
 from gopclntab.gotables import TEXT, Function, encoded
 from walkback.base.arch import AARCH64, AMD64, S390X
 from walkback.base.errors import GoError
+from walkback.gopclntab.crossings import Way, crossings
 from walkback.gopclntab.layout import Flag, Layout
 from walkback.gopclntab.rules import to_table
 
@@ -76,19 +77,63 @@ def test_a_stack_pointer_above_that_of_the_entry_leaves_the_return_address_in_it
     assert "CFA = sp-16, RA unchanged, FP unchanged" in table.rule_texts()
 
 
+NEVER_BACK = {"runtime.mcall", "runtime.morestack"}
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
         ("runtime.goexit.abi0", "outermost frame"),
         ("runtime.sigtramp.abi0", "CFA = rsp+8, RA = *(CFA-8), FP unchanged"),
         ("runtime.mcall", "outermost frame"),
+        ("runtime.morestack", "outermost frame"),
     ],
 )
 def test_a_walk_goes_on_where_the_kernel_called_a_handler(name: str, expected: str) -> None:
-    """Go marks the handler as it marks what has no caller; it does not mark `mcall`."""
-    functions = [Function(name, 16, flag=0 if name == "runtime.mcall" else Flag.TOP_FRAME), Function("g", 16, flag=4)]
+    """Go marks the handler as it marks what has no caller; it does not mark what never comes back."""
+    functions = [Function(name, 16, flag=0 if name in NEVER_BACK else Flag.TOP_FRAME), Function("g", 16, flag=4)]
     table = to_table(walkback.gopclntab.decode(encoded(functions)), AMD64)
     assert table.rule_texts()[int(table.row_rule[0])] == expected
+
+
+NOW = "64488b0425f8ffffff"  # mov %fs:-8, %rax
+SYSTEM_STACK = f"ffd7 {NOW} 488b5830 488b83c0000000 6448890425f8ffffff 488b6038"
+CROSSINGS = {
+    "systemstack": ("runtime.systemstack", SYSTEM_STACK, Way.GOROUTINE, (-8, 0x30, 0xC0, 0x38)),
+    "systemstack, at another place": (
+        *(
+            "runtime.systemstack",
+            SYSTEM_STACK.replace(NOW, "48c7c1f8ffffff 64488b01").replace("6448890425f8ffffff", "64488901"),
+        ),
+        *(Way.GOROUTINE, (-8, 0x30, 0xC0, 0x38)),
+    ),
+    "another function": ("runtime.other", SYSTEM_STACK, None, ()),
+    "other code": ("runtime.systemstack", SYSTEM_STACK.replace("488b6038", "488b6838"), None, ()),
+    "asmcgocall": (
+        *("runtime.asmcgocall", "e800000000 488b7c2408 488b7708 482b3424 6448893c25f8ffffff 4889f4"),
+        *(Way.DEPTH, (8, 8, 0)),
+    ),
+    "no goroutine": ("runtime.asmcgocall", "ffd0 488b742428 4889f4", Way.STORED, (0x28,)),
+    "a register": ("runtime.nanotime1", "ffd0 488b0424 488b542408 4c89e4", Way.REGISTER, (12,)),
+    "the frame pointer": ("runtime.sigfwd", "ffd0 4889ec", Way.REGISTER, (6,)),
+}
+
+
+@pytest.mark.parametrize("name", CROSSINGS)
+def test_the_code_behind_a_call_says_how_it_goes_back(name: str) -> None:
+    function, code, way, numbers = CROSSINGS[name]
+    contents = memoryview((b"\x55\x90\x48\x8b\x62\x38" + bytes.fromhex(code)).ljust(64, b"\x90"))
+    given = Function(function, 64, [(0, 0), (1, 8)], flag=Flag.SP_WRITE | Flag.ASSEMBLY)
+    functions = walkback.gopclntab.decode(encoded([given]))
+    pushed, before, *found = crossings(functions, AMD64, contents)
+    assert [(one.start - TEXT, one.end - TEXT, one.way, one.cfa) for one in (pushed, before)] == [
+        (0, 1, Way.NONE, 8),
+        (1, 2, Way.NONE, 16),
+    ]
+    assert [(one.start - TEXT, one.way, one.numbers, one.cfa) for one in found] == (
+        [] if way is None else [(6, way, numbers, 16)]
+    )
+    assert not crossings(functions, AARCH64, contents)
 
 
 SAVES: dict[str, tuple[Machine, list[tuple[int, int]], str, int, str]] = {

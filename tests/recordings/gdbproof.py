@@ -59,7 +59,7 @@ def gdb_stacks(
             samples, memory = batch.samples, batch.samples.memory
             if key not in wanted or samples.space[i] < 0:
                 continue
-            registers = [int(one) for one in samples.registers.reshape(-1, 33)[i]]
+            registers = [int(one) for one in samples.registers.reshape(len(samples), -1)[i]]
             made = CoreBuilder().thread(key[0], [0 if one < 0 else registers[one] for one in _ORDER], 11)
             segment = int(samples.first_segment[i])
             place, size = int(memory.offset[segment]), int(memory.size[segment])

@@ -12,7 +12,7 @@ import numpy as np
 
 from walkback.base.arch import AARCH64, AMD64, S390X, ByteOrder, Machine
 from walkback.base.arrays import U64
-from walkback.walking.samples import COLUMNS, PC
+from walkback.walking.samples import COLUMNS, PC, THREAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,12 @@ class RegisterSet:
         row[list(self.columns)] = words[list(self.words)]
 
 
-# user_regs_struct: r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp ...
+# user_regs_struct: r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp ss fs_base ...
 _AMD64_WORDS = {
     **dict(enumerate((15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5))),
     16: 16,
     19: 7,
+    21: THREAD,
 }
 
 GENERAL: dict[Machine, RegisterSet] = {

@@ -15,6 +15,7 @@ from walkback.base.errors import GoError, UnreadableError, WalkbackError
 from walkback.elf import ElfFile, Input, layout, loaded_addresses
 from walkback.elf.golang import FUNCTIONS, is_go
 from walkback.elf.inputs import each_of
+from walkback.gopclntab.crossings import Crossing, crossings
 from walkback.gopclntab.decoding import FunctionTable, Header, decode, read_header
 from walkback.gopclntab.layout import MODULE_CALLS, MODULE_CALLS_LAST, MODULE_TEXT
 from walkback.gopclntab.lines import GoLines
@@ -77,12 +78,20 @@ class GoSource(TableSource):
     @cached_property
     def table(self) -> UnwindTable:
         """The neutral table."""
-        functions = self.functions
+        return to_table(self.functions, self.machine, self._code)
+
+    @cached_property
+    def crossings(self) -> list[Crossing]:
+        """Where functions have called something on another stack."""
+        return [] if self._code is None else crossings(self.functions, self.machine, self._code)
+
+    @cached_property
+    def _code(self) -> memoryview | None:
+        """The bytes from where the code begins."""
         try:
-            code = self.elf.mapped_data(functions.text) if len(functions) else None
+            return self.elf.mapped_data(self.functions.text) if len(self.functions) else None
         except UnreadableError:
-            code = None
-        return to_table(functions, self.machine, code)
+            return None
 
 
 def read(source: Input) -> Iterator[GoSource]:

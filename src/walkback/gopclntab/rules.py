@@ -20,15 +20,22 @@ from walkback.table.table import UnwindTable, rule_array
 
 _OUTERMOST = ("runtime.goexit", "runtime.rt0_go", "runtime.mstart")
 """Functions that have no caller; before Go 1.17 nothing else says so."""
-_NEVER_BACK = "runtime.mcall"
-"""It goes on with the stack of the thread, and what it calls there does not come back."""
+_NEVER_BACK = ("runtime.mcall", "runtime.morestack", "runtime.switchToCrashStack0")
+"""They go on with another stack, and what they call there does not come back."""
 _HANDLER = "runtime.sigtramp"
 """What the kernel calls for a signal: Go looks no further there, but the kernel saved the registers of what ran."""
+_INTERRUPTING = (
+    *("runtime.sigpanic", "runtime.sigpanic0", "runtime.asyncPreempt"),
+    *("runtime.debugCallV1", "runtime.debugCallV2"),
+)
+"""What Go's handler of signals makes the interrupted code call: its return address is where that goes on."""
 _OTHER_STACK = (
     *("runtime.gogo", "runtime.systemstack", "runtime.morestack", "runtime.asmcgocall"),
-    *("runtime.cgocallback", "runtime.cgocallback_gofunc", "runtime.sigreturn", "runtime.sigreturn__sigaction"),
+    *("runtime.cgocallback", "runtime.cgocallback_gofunc"),
 )
 """Functions that set the stack pointer to another stack; the same."""
+SIGNAL_RETURN = ("runtime.sigreturn", "runtime.sigreturn__sigaction")
+"""What handlers of signals return to: nobody calls it, and no rule of a depth is true of it."""
 _SPECIAL = 2
 """Rules in front of those with depths: no caller, and another stack."""
 _BEYOND = 8
@@ -61,15 +68,21 @@ _SAVES = {
 }
 
 
-def to_table(functions: FunctionTable, machine: Machine, code: memoryview | None = None) -> UnwindTable:
+def to_table(
+    functions: FunctionTable, machine: Machine, code: memoryview | None = None, *, plain: bool = False
+) -> UnwindTable:
     """The neutral table; `code` are the bytes from `functions.text` on, which show where frame pointers are saved.
+
+    With `plain` all functions have the rules of their depths, as if none had another stack or no caller.
 
     >>> [source] = walkback.gopclntab.read("hello-go")
     >>> table = walkback.gopclntab.to_table(source.functions, source.machine)
     >>> table.rule_texts()[2]
     'CFA = rsp+8, RA = *(CFA-8), FP unchanged'
     """
-    kept = np.flatnonzero((functions.size > 0) & (functions.rows > 0))
+    has_rules = (functions.size > 0) & (functions.rows > 0)
+    has_rules[functions.named(*SIGNAL_RETURN)] = False
+    kept = np.flatnonzero(has_rules)
     first, rows = functions.first_row[kept], functions.rows[kept]
     depth, offset = functions.row_depth, functions.row_offset
     is_saved = np.zeros(len(depth), np.bool_)
@@ -80,10 +93,13 @@ def to_table(functions: FunctionTable, machine: Machine, code: memoryview | None
     rules = [OUTERMOST, inexpressible(Reason.OTHER_STACK)]
     rules += [_rule(key >> 1, bool(key & 1), machine) for key in keys[firsts].tolist()]
     row_rule = (numbers + _SPECIAL).astype(np.uint32)
-    for number, special in enumerate((_without_caller(functions), _on_other_stacks(functions))):
+    specials = () if plain else (_without_caller(functions), on_other_stacks(functions))
+    for number, special in enumerate(specials):
         for function in np.flatnonzero(special[kept]).tolist():
             row_rule[first[function] : first[function] + rows[function]] = number
     count = len(kept)
+    interrupting = np.zeros(len(functions), np.bool_)
+    interrupting[functions.named(*_INTERRUPTING)] = True
     return UnwindTable(
         machine=machine,
         range_section=np.full(count, -1, np.int32),
@@ -91,7 +107,7 @@ def to_table(functions: FunctionTable, machine: Machine, code: memoryview | None
         range_size=functions.size[kept],
         range_first_row=first,
         range_rows=rows,
-        range_signal=np.zeros(count, np.bool_),
+        range_signal=interrupting[kept],
         range_pauth_key=np.zeros(count, np.uint8),
         range_block=np.zeros(count, np.uint32),
         range_origin=kept,
@@ -116,13 +132,17 @@ def _rule(depth: int, is_saved: bool, machine: Machine) -> Rule:
 
 def _without_caller(functions: FunctionTable) -> Bools:
     found = _flagged(functions, Flag.TOP_FRAME, _OUTERMOST)
-    found[functions.named(_NEVER_BACK)] = True
+    found[functions.named(*_NEVER_BACK)] = True
     found[functions.named(_HANDLER)] = False
     return found
 
 
-def _on_other_stacks(functions: FunctionTable) -> Bools:
-    return _flagged(functions, Flag.SP_WRITE, _OTHER_STACK) & ~_without_caller(functions)
+def on_other_stacks(functions: FunctionTable, *, never_back: bool = False) -> Bools:
+    """The functions that set the stack pointer to another stack; with `never_back` those that stay there too."""
+    found = _flagged(functions, Flag.SP_WRITE, _OTHER_STACK) & ~_without_caller(functions)
+    if never_back:
+        found[functions.named(*_NEVER_BACK)] = True
+    return found
 
 
 def _flagged(functions: FunctionTable, flag: Flag, names: tuple[str, ...]) -> Bools:

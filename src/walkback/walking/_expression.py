@@ -12,11 +12,11 @@ from walkback.base.bits import WORD
 if cython.compiled:
     from cython.cimports.walkback.base.leb128 import leb128
     from cython.cimports.walkback.dwarf import layout as dw
-    from cython.cimports.walkback.walking.samples import COLUMNS, PC
+    from cython.cimports.walkback.walking.samples import BEYOND, COLUMNS, PC
 else:
     from walkback.base.leb128 import leb128
     from walkback.dwarf import layout as dw
-    from walkback.walking.samples import COLUMNS, PC
+    from walkback.walking.samples import BEYOND, COLUMNS, PC
 
 _WORD = cython.declare(cython.ulonglong, WORD)
 DEPTH = 64
@@ -195,7 +195,11 @@ class Expressions:
             if self._leb(False) != _ON:
                 return _WRONG
             register = self.operand
-        if self._leb(True) != _ON or register >= PC:
+            if register > BEYOND + PC and register < BEYOND + COLUMNS:
+                register -= BEYOND
+            elif register >= PC:
+                return _WRONG
+        if self._leb(True) != _ON:
             return _WRONG
         if not (self.known >> register) & 1:
             self.address = register

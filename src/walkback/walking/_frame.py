@@ -12,17 +12,20 @@ if cython.compiled:
     from cython.cimports.walkback.walking._memory import Segments
     from cython.cimports.walkback.walking._tables import Tables
     from cython.cimports.walkback.walking.abi import Flag, Op
-    from cython.cimports.walkback.walking.samples import COLUMNS, PC
+    from cython.cimports.walkback.walking.samples import COLUMNS, PC, SYSTEM_STACK, THREAD
 else:
     from walkback.stacks.stacks import End, FrameKind, How
     from walkback.walking._expression import Expressions
     from walkback.walking._memory import Segments
     from walkback.walking._tables import Tables
     from walkback.walking.abi import Flag, Op
-    from walkback.walking.samples import COLUMNS, PC
+    from walkback.walking.samples import COLUMNS, PC, SYSTEM_STACK, THREAD
 
 _WORD = cython.declare(cython.ulonglong, WORD)
 _ONE = cython.declare(cython.ulonglong, 1)
+
+_ALWAYS = cython.declare(cython.ulonglong, (_ONE << THREAD) | (_ONE << SYSTEM_STACK))
+"""Columns that no call changes."""
 
 _DONE = cython.declare(cython.int, DONE)
 _MEMORY = cython.declare(cython.int, MEMORY)
@@ -72,7 +75,8 @@ class Frame:
         column: cython.Py_ssize_t
         for column in range(COLUMNS):
             self.registers[column] = samples[number * COLUMNS + column]
-        self.known = known
+        self.known = known | (_ONE << SYSTEM_STACK)
+        self.registers[SYSTEM_STACK] = 0
         self.kind = FrameKind.EXACT
         self.how = 0
         self.still = self.signals = 0
@@ -95,13 +99,13 @@ class Frame:
         cfa: cython.ulonglong
         sp: cython.ulonglong
         pc: cython.ulonglong = 0
-        known: cython.ulonglong = 0
+        known: cython.ulonglong = self.known & _ALWAYS
         if not self._find_cfa(step, flags):
             return False
         cfa = self.value
         sp = (cfa + self.sp_from_cfa) & _WORD
         if flags & Flag.KEEPS:
-            known = self.known & self.preserved
+            known |= self.known & self.preserved
         known |= _ONE << self.sp
         for i in range(first, self.step_end[step]):
             op = self.save_op[i]
@@ -119,7 +123,7 @@ class Frame:
                     pc = self.value
                 elif column == self.sp:
                     sp = self.value
-            elif column == PC or column == self.sp:
+            elif column == PC or column == self.sp or column == SYSTEM_STACK:
                 return False
             else:
                 # Other registers may never be needed.
@@ -220,9 +224,9 @@ class Frame:
     def _makes_progress(self, flags: cython.int, pc: cython.ulonglong, sp: cython.ulonglong) -> cython.bint:
         """Whether the caller is further out on the stack, which every walk must come to the end of."""
         old: cython.ulonglong = self.registers[self.sp]
-        if flags & Flag.SIGNAL:
-            # The interrupted code can have another stack. Signal frames in a circle meet the one that was marked
-            # last, since marks are set at growing distances.
+        if flags & (Flag.SIGNAL | Flag.SWITCHES):
+            # What was interrupted can have another stack. Such frames in a circle meet the one that was marked last,
+            # since marks are set at growing distances.
             if self.signals and pc == self.mark_pc and sp == self.mark_sp:
                 return self._fail(End.LOOP, pc)
             self.signals += 1

@@ -53,6 +53,8 @@ class Flag(IntEnum):
     """There is no caller."""
     CHAIN = 64
     """It goes by the register that frame pointers are chained by: if that is 0 the chain ends."""
+    SWITCHES = 128
+    """The caller has another stack."""
 
 
 class BuiltIn(IntEnum):

@@ -22,9 +22,9 @@ from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.elf import ElfFile, debug_file, in_pieces, read_file
 from walkback.elf import layout as elf_layout
 from walkback.elf.golang import FUNCTIONS
-from walkback.walking.moduletable import ModuleTable, Only, code_size, may_need_code, module_table, no_table
+from walkback.walking.moduletable import ModuleTable, Tables, code_size, may_need_code, module_table, no_table
 
-_FORMAT = 8
+_FORMAT = 9
 _MAGIC = b"walkback table\n"
 _SMALL = 1 << 20
 """Bytes of tables that are made as soon as looked up."""
@@ -38,6 +38,8 @@ _DEFAULT_LIMIT = 1 << 30
 _ENTRY = re.compile(r"[0-9a-f]{40}\.table|\.[0-9a-f]{12}\.part")
 _ALIGNMENT = 64
 
+_FROM_CODE = {None, "registers"}
+"""The kinds of tables that may be made from code."""
 _SECTIONS = (".sframe", ".eh_frame", ".debug_frame", ".zdebug_frame", *FUNCTIONS)
 
 
@@ -58,12 +60,12 @@ class TableCache:
         self._folder = folder
         self._limit = limit
 
-    def table(self, elf: ElfFile, machine: Machine, only: Only | None) -> ModuleTable:
+    def table(self, elf: ElfFile, machine: Machine, only: Tables | None) -> ModuleTable:
         """The table of a file, made if it is not there."""
         size = _tables_size(elf)
         if size > _LARGEST_TABLES:
             return no_table(f"{elf.name}: its tables of {size} bytes are larger than {_LARGEST_TABLES}, and not read")
-        from_code = only is None and may_need_code(elf) and size * _LITTLE < code_size(elf)
+        from_code = only in _FROM_CODE and may_need_code(elf) and size * _LITTLE < code_size(elf)
         if self._folder is None or (size < _SMALL and not from_code):
             return module_table(elf, machine, only)
         key = _digest(elf, machine, only)
@@ -133,7 +135,7 @@ def _tables_size(elf: ElfFile) -> int:
     return _SMALL
 
 
-def _digest(elf: ElfFile, machine: Machine, only: Only | None) -> str | None:
+def _digest(elf: ElfFile, machine: Machine, only: Tables | None) -> str | None:
     """A name for what the table of a file is made from; None if that cannot be read, or is too much for that."""
     import hashlib  # which takes longer to import than the table of a small file to make
 
@@ -144,7 +146,7 @@ def _digest(elf: ElfFile, machine: Machine, only: Only | None) -> str | None:
             if one is None:
                 continue
             digest.update(one.segments.tobytes())
-            for part in _identity(one, whole=only is None and may_need_code(one)):
+            for part in _identity(one, whole=only in _FROM_CODE and may_need_code(one)):
                 digest.update(part)
     except WalkbackError:
         return None

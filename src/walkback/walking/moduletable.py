@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
@@ -41,8 +41,15 @@ from walkback.walking.steps import (
     with_signals,
 )
 
-Only = Literal["sframe", "cfi", "fp"]
+if TYPE_CHECKING:
+    from walkback.gopclntab.files import GoSource
 
+Only = Literal["sframe", "cfi", "fp"]
+Tables = Literal[Only, "registers"]
+"""With `registers` all that follow more registers than SFrame, and what no other table describes."""
+
+_WHOLE = {None, "registers"}
+"""What takes all that there is, but perhaps for SFrame."""
 _MOST_TRAMPOLINES = 4096
 _LEAST_CODE = 272
 """Bytes; the C runtime alone has fewer."""
@@ -123,18 +130,18 @@ class _Part:
     steps: Steps
 
 
-def module_table(elf: ElfFile, machine: Machine, only: Only | None = None) -> ModuleTable:
+def module_table(elf: ElfFile, machine: Machine, only: Tables | None = None) -> ModuleTable:
     """Read a file's tables; what cannot be read is reported and left out."""
     troubles: list[str] = []
-    go = _go_table(elf, machine, troubles) if only != "fp" else None
-    parts = [] if go is None else _outermost(go)
+    source = _go_source(elf, machine, troubles) if only != "fp" else None
+    go, parts = (None, []) if source is None else (source.table, _of_go(source, whole=only in _WHOLE))
     declared = False
     if only in {None, "sframe"}:
         sframe, declared = _sframe(elf, machine, troubles, derive=only == "sframe")
         parts += sframe
-    if only in {None, "cfi"}:
+    if only in {None, "cfi", "registers"}:
         parts += _call_frames(elf, machine, troubles)
-    if only is None:
+    if only in _WHOLE:
         if go is not None:
             parts.append(_of_table(go, How.GO))
         parts += _code(elf, machine, parts, troubles)
@@ -164,25 +171,35 @@ def _table(
     )
 
 
-def _go_table(elf: ElfFile, machine: Machine, troubles: list[str]) -> UnwindTable | None:
-    """What the table of functions of a Go program says."""
+def _go_source(elf: ElfFile, machine: Machine, troubles: list[str]) -> GoSource | None:
+    """The table of functions of a Go program, if it can be read."""
     try:
         if not is_go(elf):
             return None
         from walkback.gopclntab.files import go_source  # few files are Go's
 
         source = go_source(elf)
-        return source.table if source is not None and source.machine is machine else None
+        return source if source is not None and source.machine is machine and source.table is not None else None
     except WalkbackError as error:
         troubles.append(str(error))
         return None
 
 
-def _outermost(go: UnwindTable) -> list[_Part]:
-    """Functions of Go that nobody calls; call frame information does not say so."""
+def _of_go(source: GoSource, *, whole: bool) -> list[_Part]:
+    """What call frame information says nothing of: functions that nobody calls.
+
+    With `whole` also those that change the stack, and those that a signal makes others call.
+    """
+    from walkback.walking.gosteps import crossing_steps
+
+    go = source.table
     rule = go.row_rule[go.range_first_row]
-    chosen = np.flatnonzero((go.rules["ra"]["kind"] == PartKind.UNDEFINED)[rule])
-    return [_of_table(go.chosen(chosen), How.GO)] if len(chosen) else []
+    special = (go.rules["ra"]["kind"] == PartKind.UNDEFINED)[rule]
+    if whole:
+        special |= (go.rules["cfa"]["kind"] == PartKind.INEXPRESSIBLE)[rule] | go.range_signal
+    chosen = go.chosen(np.flatnonzero(special))
+    found = [_Part(*crossing_steps(source.crossings))] if whole and source.crossings else []
+    return [*found, _of_table(chosen, How.GO, skips=False)] if len(chosen) else found
 
 
 def _points_of_places(places: list[tuple[int, int]]) -> Points:
@@ -218,15 +235,21 @@ def _may_have_sframe(elf: ElfFile) -> bool:
     return True
 
 
-def _of_table(table: UnwindTable, how: How) -> _Part:
-    """A table's points; signal frames without rows have the registers where the kernel saves them."""
+def _of_table(table: UnwindTable, how: How, *, skips: bool = True) -> _Part:
+    """A table's points; signal frames without rows have the registers where the kernel saves them.
+
+    What has rules that nobody can follow is left to other tables, unless nothing `skips` it.
+    """
     steps = steps_of_rules(table.rules, table.machine, how)
     rules = len(steps)
     unmarked = bool(table.range_signal.any())
     context = steps_of([(ABIS[table.machine].trampolines[0].context, How.SIGNAL)])
     steps = joined_steps((with_signals(steps) if unmarked else steps, context))
     points = points_of(
-        table, unusable=unusable(table.rules), signal_steps=rules if unmarked else 0, head=len(steps) - 1
+        table,
+        unusable=unusable(table.rules) if skips else None,
+        signal_steps=rules if unmarked else 0,
+        head=len(steps) - 1,
     )
     return _Part(points, steps)
 

@@ -15,10 +15,16 @@ import numpy as np
 from walkback.base.arrays import I32, I64, U64
 from walkback.base.oneline import OneLine
 
-COLUMNS = 33
-"""Registers of a sample: by their DWARF numbers, and last the program counter."""
+COLUMNS = 35
+"""Registers of a sample: by their DWARF numbers, then the program counter, and what no rule of a file speaks of."""
 PC = 32
 """The column of the program counter, for every machine."""
+THREAD = 33
+"""That of where AMD64 keeps the data of a thread."""
+SYSTEM_STACK = 34
+"""That of where a walk came to the stack of a Go program's thread last, before the call that led to another; else 0."""
+BEYOND = 1 << 16
+"""What the numbers of these two are above their columns, in the expressions of Go's functions."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,7 +81,7 @@ class Samples(OneLine):
 
     >>> samples = walkback.stack("core.hello").snapshot.samples
     >>> len(samples), samples.registers.shape
-    (1, (1, 33))
+    (1, (1, 35))
     """
 
     registers: U64

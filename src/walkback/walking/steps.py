@@ -79,8 +79,8 @@ class Steps:
 _DTYPES = {"U8": np.uint8, "U32": np.uint32, "I64": np.int64}
 
 
-def steps_of(steps: Sequence[tuple[Step, How]]) -> Steps:
-    """Steps that are known one by one."""
+def steps_of(steps: Sequence[tuple[Step, How]], expressions: Sequence[bytes] = ()) -> Steps:
+    """Steps that are known one by one, with the expressions that they have by number."""
     saves = [save for step, _ in steps for save in step.saves]
     ends = np.cumsum([len(step.saves) for step, _ in steps], dtype=np.int64)
     return _made(
@@ -95,6 +95,7 @@ def steps_of(steps: Sequence[tuple[Step, How]]) -> Steps:
         save_op=[save[1] for save in saves],
         save_register=[save[2] for save in saves],
         save_operand=[save[3] for save in saves],
+        **_expression_columns(expressions),
     )
 
 
@@ -296,12 +297,14 @@ class _Expressions:
 
     def columns(self) -> dict[str, object]:
         """What `Steps` has of them."""
-        end = np.cumsum([len(one) for one in self._numbers], dtype=np.int64)
-        return {
-            "expression_first": end - [len(one) for one in self._numbers],
-            "expression_end": end,
-            "expression_bytes": np.frombuffer(b"".join(self._numbers), np.uint8),
-        }
+        return _expression_columns(list(self._numbers))
+
+
+def _expression_columns(expressions: Sequence[bytes]) -> dict[str, object]:
+    sizes = [len(one) for one in expressions]
+    end = np.cumsum(sizes, dtype=np.int64)
+    contents = np.frombuffer(b"".join(expressions), np.uint8)
+    return {"expression_first": end - sizes, "expression_end": end, "expression_bytes": contents}
 
 
 def built_in(machine: Machine) -> Steps:

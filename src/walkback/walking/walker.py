@@ -27,7 +27,7 @@ from walkback.stacks.stacks import End, Stacks, chosen, in_order, joined, replac
 from walkback.walking._walk import WANTED, Walk
 from walkback.walking.abi import ABIS
 from walkback.walking.cache import TableCache
-from walkback.walking.moduletable import Only
+from walkback.walking.moduletable import Only, Tables
 from walkback.walking.pool import Pool
 from walkback.walking.samples import COLUMNS, Memory, Samples, Space
 
@@ -110,7 +110,7 @@ class Walker:
     def __repr__(self) -> str:
         return f"Walker({self._machine.name})"
 
-    def _begin(self, tables: Only | None, *, tries: bool) -> None:
+    def _begin(self, tables: Tables | None, *, tries: bool) -> None:
         """With no tables yet, and these to load; with `tries` a stack that wants more registers has a second try."""
         self._only = tables
         self._settings = self._settings | {"tries": tries}
@@ -162,13 +162,13 @@ class Walker:
             self.load(modules)
 
     def _with_second(self, samples: Samples, spaces: Sequence[Space], stacks: Stacks) -> Stacks:
-        """Walk again by call frame information where a register was wanted that SFrame does not follow."""
+        """Walk again without SFrame where a register was wanted that it does not follow."""
         again = np.flatnonzero(stacks.end == End.UNKNOWN_REGISTER)
         if not len(again):
             return stacks
         if self._second is None:
             self._second = copy(self)
-            self._second._begin("cfi", tries=False)
+            self._second._begin("registers", tries=False)
         self._second._at_once = self._at_once
         return replaced(stacks, again, [self._second._walk(samples, spaces, again)])
 

@@ -316,10 +316,10 @@ def _ending(snapshot: Snapshot) -> str:
 
 def _registers(snapshot: Snapshot, number: int) -> Iterator[str]:
     """The registers that are known, four on a line."""
-    from walkback.walking.samples import COLUMNS, PC
+    from walkback.walking.samples import PC
 
     machine, row = snapshot.machine, snapshot.samples.registers[number].tolist()
-    known = [column for column in range(COLUMNS) if int(snapshot.samples.known[number]) >> column & 1]
+    known = [column for column in range(PC + 1) if int(snapshot.samples.known[number]) >> column & 1]
     if machine.ra_from_cfa and PC in known:
         known.remove(PC)  # it is the return address column of that machine's tables too, under its own name
     words = [f"{'pc' if one == PC else machine.register_name(one):>4} 0x{row[one]:016x}" for one in known]
