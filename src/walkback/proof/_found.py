@@ -14,6 +14,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.effects import Effect, Flow
     from cython.cimports.walkback.code.machines import AMD64, S390X
     from cython.cimports.walkback.proof._walk import Walk
+    from cython.cimports.walkback.proof.brief import skim
     from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT
     from cython.cimports.walkback.proof.shown import cfa_word, is_as_entered, not_as_entered, rest_word, saves
     from cython.cimports.walkback.proof.stored import HEAD
@@ -24,6 +25,7 @@ else:
     from walkback.code.effects import Effect, Flow
     from walkback.code.machines import AMD64, S390X
     from walkback.proof._walk import Walk
+    from walkback.proof.brief import skim
     from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT
     from walkback.proof.shown import cfa_word, is_as_entered, not_as_entered, rest_word, saves
     from walkback.proof.stored import HEAD
@@ -120,12 +122,15 @@ def _follow_range(
     former_rest: cython.ulonglong = 0
     reached: cython.longlong = place
     size: cython.int
+    brief: cython.uint
+    at: cython.Py_ssize_t
     code_at: cython.longlong = walk.unit.pos[number] - place
     is_first: cython.bint = walk.unit.owner[place] != 0
     asked: cython.longlong = _UNKNOWN
     may_fork: cython.bint = False
     lost: cython.ulonglong
     body: cython.longlong = 0
+    is_saving: cython.bint = False
     asks: cython.ulonglong = _ONE << _number_register(walk.code.machine)
     if walk.unit.switched[member] == AWAY | LEFT:
         seen[number] |= Seen.SWITCHES
@@ -146,12 +151,25 @@ def _follow_range(
             walk.unit.take_up(block)
             walk.go_on(walk.unit.block_place[block], place)
             root = _root(walk, block)
+            walk.state.changed = True
         else:
+            at = cython.cast(cython.Py_ssize_t, code_at + place)
+            brief = walk.code.brief[at >> 1]
+            if brief and not (brief ^ at) & 1 and not walk.state.changed and not walk.asks:
+                size = skim(walk.state, brief, walk.code.machine)
+                if size:
+                    expected = place + size
+                    place = reached = min(expected, end)
+                    ends[number] = away + place
+                    continue
             walk.read(place)
-        cfa = cfa_word(walk.state)
-        rest = rest_word(walk.state) if cfa and walk.edges.one.flow != Flow.BAD else 0
-        if not rest:
-            cfa = 0
+        if walk.state.changed or walk.edges.one.flow == Flow.BAD:
+            cfa = cfa_word(walk.state)
+            rest = rest_word(walk.state) if cfa and walk.edges.one.flow != Flow.BAD else 0
+            if not rest:
+                cfa = 0
+            is_saving = is_first and saves(walk.state)
+            walk.state.changed = False
         if cfa != former_cfa or rest != former_rest or (cfa and root != former_root):
             rows.add(number, away + place, cfa, rest, root)
             former_cfa, former_rest, former_root = cfa, rest, root
@@ -161,7 +179,7 @@ def _follow_range(
                 asked = walk.edges.one.offset  # else the other way may be the one that leads here
         elif (walk.edges.one.changes() | walk.edges.one.clobbers) & asks:
             asked = _UNKNOWN
-        if is_first and saves(walk.state):
+        if is_first and is_saving:
             seen[number] |= Seen.SAVES
         if walk.edges.one.flow != Flow.NEXT:
             is_first = False
@@ -174,7 +192,8 @@ def _follow_range(
             _note_leaving(walk, block, asked if may_fork else 0, seen, tails)
         expected = place + max(walk.unit.length[place], 1)
         lost = not_as_entered(walk.state, walk.edges.one.changes()) if walk.edges.one.effect == Effect.LOAD else 0
-        walk.edges.step()
+        if not _ends(walk.edges.one.flow):  # else a block ends here, and the next has a state of its own
+            walk.edges.step()
         if lost and lost != not_as_entered(walk.state, lost):
             seen[root] |= Seen.RESTORES
         place = reached = min(expected, end)
@@ -182,6 +201,14 @@ def _follow_range(
     if former_cfa:
         rows.add(number, away + reached, 0, 0, number)
     return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _ends(flow: cython.int) -> cython.bint:
+    """Whether control does not go on behind an instruction."""
+    return flow == Flow.JUMP or flow == Flow.JUMP_INDIRECT or flow == Flow.RETURN
 
 
 @cython.cfunc

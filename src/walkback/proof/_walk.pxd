@@ -24,6 +24,8 @@ cdef class Walk:
     cdef Py_ssize_t supposed
     # Whether there is no table, and rules are to be found
     cdef bint free
+    # Whether the unit asks the kernel for something
+    cdef bint asks
     # Whether ranges that nothing calls are entered as their first rows say
     cdef bint otherwise
 

@@ -62,7 +62,7 @@ class Walk:
         """
         self.otherwise = False
         done: cython.bint = self.go_through(first, end)
-        if done and self.edges.astray and self.may_begin_otherwise():
+        if done and self.edges.astray and not self.free and self.may_begin_otherwise():
             self.otherwise = True
             done = self.go_through(first, end)
             if not done or self.edges.astray:
@@ -84,6 +84,7 @@ class Walk:
         self.edges.clear()
         self.steps = 0
         self.decided = self.supposed = 0
+        self.asks = False
         self.state.table_count = 0
         if not self.unit.open(first, end):
             return False
@@ -193,6 +194,8 @@ class Walk:
                     flow = self.read(place)
                     length = self.edges.one.length
                     brief = 0
+                    if flow == Flow.SYSTEM:
+                        self.asks = True
                 if self.state.changed or place >= self.rows.until:
                     self.rows.record(place, flow == Flow.CALL or flow == Flow.CALL_INDIRECT)
                 else:  # nothing changed, neither in the state nor in the table
