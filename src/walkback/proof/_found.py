@@ -59,12 +59,13 @@ class Found(NamedTuple):
     """Where the code of each range ends, without the padding behind it."""
 
 
-def found_rules(walk, ranges, unit_first, catching):
-    """Walk through all units; what is `catching` is called only where exceptions go on."""
+def found_rules(walk, ranges, unit_first, wanted, catching):
+    """Walk through the units that are `wanted`; what is `catching` is called only where exceptions go on."""
     seen, rows, tails = np.zeros(len(ranges.start), np.uint16), Growing(5), Growing(2)
     ends = ranges.start.copy()
     for first in range(0, len(unit_first) - 1, _AT_ONCE):  # signals are answered between the kernel's runs
-        _found_rules(walk, unit_first[first : first + _AT_ONCE + 1], catching, seen, ends, rows, tails)
+        chosen = slice(first, first + _AT_ONCE)
+        _found_rules(walk, unit_first[first : first + _AT_ONCE + 1], wanted[chosen], catching, seen, ends, rows, tails)
     return Found(rows.rows(), seen, tails.rows(), ends)
 
 
@@ -72,6 +73,7 @@ def found_rules(walk, ranges, unit_first, catching):
 def _found_rules(
     walk: Walk,
     unit_first: cython.const[cython.longlong][::1],
+    wanted: cython.const[cython.uchar][::1],
     catching: cython.const[cython.ulonglong][::1],
     seen: cython.ushort[::1],
     ends: cython.ulonglong[::1],
@@ -84,6 +86,8 @@ def _found_rules(
     end: cython.Py_ssize_t
     with cython.nogil:
         for group in range(unit_first.shape[0] - 1):
+            if not wanted[group]:
+                continue
             first = cython.cast(cython.Py_ssize_t, unit_first[group])
             end = cython.cast(cython.Py_ssize_t, unit_first[group + 1])
             if walk.follow(first, end):

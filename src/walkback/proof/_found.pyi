@@ -1,6 +1,6 @@
 from typing import NamedTuple
 
-from walkback.base.arrays import I64, U16, U64
+from walkback.base.arrays import I64, U8, U16, U64
 from walkback.proof._walk import Walk
 from walkback.proof.ranges import Ranges
 
@@ -10,4 +10,4 @@ class Found(NamedTuple):
     tails: U64
     ends: U64
 
-def found_rules(walk: Walk, ranges: Ranges, unit_first: I64, catching: U64) -> Found: ...
+def found_rules(walk: Walk, ranges: Ranges, unit_first: I64, wanted: U8, catching: U64) -> Found: ...

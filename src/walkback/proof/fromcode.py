@@ -21,6 +21,7 @@ import numpy as np
 from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
 from walkback.proof._found import Found
+from walkback.proof.finding import Finder
 from walkback.proof.functions import Starts, Stretches, begins_at_entry, function_starts
 from walkback.proof.prove import Proof, Prover
 from walkback.proof.ranges import Ranges, range_at, reached_from
@@ -86,14 +87,17 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
     """The rules of some code; if `known_only`, nothing of what may be data between functions."""
     starts = function_starts(prover, stretches)
     entries = np.union1d(starts.sure, starts.framing)
+    finder = Finder(prover, starts.sure)
     for turn in range(_ROUNDS):
         places, sizes = stretches.cut(entries)
         bare = _table(prover, places, sizes.astype(np.uint64), np.zeros(len(places), np.uint32), [OUTERMOST])
-        ranges, found = prover.found(bare, starts.sure)
+        ranges, found = finder.found(bare)
         more = _next_starts(found, starts, entries, late=turn >= _EARLY)
         if not len(more):
             break
         entries = np.union1d(entries, more)
+    if turn:
+        ranges, found = finder.found(bare, afresh=True)
     reasons = _judged(prover, ranges, found, starts)
     chosen = np.flatnonzero(reasons == 0)
     proved = _proved(prover, _with_rules(prover, ranges, found, chosen))
@@ -232,15 +236,20 @@ def _part(word: int, machine: Machine) -> Part:
 def _proved(prover: Prover, table: UnwindTable) -> UnwindTable:
     """The table with a rule that says so where its own is not proved: nothing of a range that is wrong somewhere is.
 
-    What is left out leads nowhere any more, so the rest is proved again.
+    What is left out leads nowhere any more, so the rest of such a unit is proved again.
     """
+    only = None
     for turn in range(1, _PROOFS + 1):
-        proof = prover.prove(table)
+        proof = prover.prove(table, only=only)
         wrong = proof.verdicts[:, Verdict.WRONG] > 0
         doubtful = wrong | (proof.verdicts[:, Verdict.ASSUMED] > 0)
         table = _without_unproved(prover, table, proof, doubtful if turn == _PROOFS else wrong)
         if not doubtful.any():
             break
+        unproved = proof.runs[proof.runs[:, 3] != Verdict.NOT_REACHED, 0].astype(np.int64)
+        unit = proof.units.number
+        changed = np.isin(unit, np.concatenate((unit[doubtful], unit[unproved])))
+        only = proof.ranges.start[changed]
     return table
 
 

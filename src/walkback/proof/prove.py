@@ -11,7 +11,6 @@ import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
-from walkback.base.bits import WORD
 from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, layout, machine_of
@@ -19,7 +18,6 @@ from walkback.gopclntab.files import go_source
 from walkback.proof import _tally
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
-from walkback.proof._found import Found, found_rules
 from walkback.proof._scan import bits_at, scan
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
@@ -28,7 +26,7 @@ from walkback.proof.image import Image, image_of
 from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.ranges import Ranges, Units, range_at, together
-from walkback.proof.sets import KEPT, ClaimSets, claim_sets, no_claims, with_chain
+from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
 from walkback.proof.silent import (
     CATCHING,
     GO_SILENT,
@@ -42,7 +40,7 @@ from walkback.proof.silent import (
     called_functions,
     is_silent,
 )
-from walkback.proof.values import UNCALLED, UNDEFINED, Seen, Verdict, Way, Why
+from walkback.proof.values import UNDEFINED, Verdict, Way, Why
 from walkback.proof.words import StateWords
 from walkback.symbols import SymbolIndex
 from walkback.symbols.plt import PltNames
@@ -163,10 +161,6 @@ class Proof:
         return {int(self.sets.target[entry]): entry for entry in entries}
 
 
-_PARTS = 8
-"""How often ranges that functions lead to with their frames are taken for parts of these."""
-
-
 class Prover:
     """The code of one file, against which its tables are proved."""
 
@@ -237,36 +231,36 @@ class Prover:
         table: UnwindTable,
         source: FrameSource | None = None,
         *,
-        only: set[tuple[int, int]] | None = None,
+        only: U64 | None = None,
         chain: bool = False,
     ) -> Proof:
         """The proof of a table; with the call frame information that it was made from, of all registers in that.
 
-        `only` are the functions wanted, each by its section and place. With `chain` the verdicts are of `Chain`: what
-        the frame pointer is, whatever the table says of it.
+        `only` are the functions wanted, by the addresses in the image where they begin. With `chain` the verdicts are
+        of `Chain`: what the frame pointer is, whatever the table says of it.
         """
-        names = self._names_of_careless(table)
+        names = self.names_of_careless(table)
         careless = np.array([KEEPS_NOTHING.fullmatch(name) is not None for name in names], np.bool_)
         sets = claim_sets(table, source, careless if len(careless) else None)
         linked = len(sets) if chain else -1
         if chain:
             sets = with_chain(sets, table.machine)
-        ranges = self._ranges(table, sets)
+        ranges = self.ranges(table, sets)
         claims = Claims(sets, table.machine)
-        state = State(table.machine, _kept(table), sets.watched(table.machine), sets.saved())
+        state = State(table.machine, kept_by_calls(table), sets.watched(table.machine), sets.saved())
         abi = _tally.as_entered(claims, state, len(sets))
         first = ranges.first_row.clip(max=max(len(ranges.row_claims) - 1, 0))
         if len(ranges.row_offset):
             begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0)
             ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
-        known, ways = self._look_at(table, ranges, sets, names)
+        known, ways = self.look_at(table, ranges, sets, names)
         code, units = Code(self.image, known), together(ranges, ways)
         walk = Walk(code, claims, state, ranges, units.members, linked)
         absent = self._absent(table)
         wanted = np.ones(len(ranges.start), np.uint8)
         if only is not None:
-            wanted[:] = [self.section_of(start) in only for start in ranges.start.tolist()]
-            absent = absent[[self.section_of(start) in only for start in absent[:, 0].tolist()]]
+            wanted[:] = are_among(ranges.start, only)
+            absent = absent[are_among(absent[:, 0], only)]
         verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, wanted)
         parts = parts_among(self.elf, ranges, walk.led_to())
         if parts.any():  # once more, with these ranges as parts
@@ -279,30 +273,7 @@ class Prover:
         reasons[:, Why.OVERLAP] += hidden
         return Proof(table.machine, ranges, verdicts, reasons, runs, self.image.data, units, sets, walk, absent)
 
-    def found(self, table: UnwindTable, sure: U64) -> tuple[Ranges, Found]:
-        """What the code of ranges without rules shows.
-
-        Those at addresses that are `sure` are entered as the ABI says, if nothing denies it; others only if nothing
-        leads to them.
-        """
-        sets = no_claims(len(table.row_offset))
-        ranges = self._ranges(table, sets)
-        ranges.is_entry[:] = np.where(are_among(ranges.start, sure), 1, UNCALLED)
-        known, ways = self._look_at(table, ranges, sets, self._names_of_careless(table))
-        code, claims = Code(self.image, known), Claims(sets, table.machine)
-        state = State(table.machine, _kept(table), WORD, aligned=False)
-        for _ in range(_PARTS):
-            units = together(ranges, ways)
-            walk = Walk(code, claims, state, ranges, units.members, free=True)
-            found = found_rules(walk, ranges, units.first, self.catching)
-            parts = parts_among(self.elf, ranges, walk.led_to()) & (ranges.is_entry != 0)
-            if not parts.any():
-                break
-            ranges.is_entry[parts] = 0
-        found.seen[parts] |= np.uint16(Seen.COMPLEX)
-        return ranges, found
-
-    def _look_at(self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str]) -> tuple[KnownCode, U64]:
+    def look_at(self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str]) -> tuple[KnownCode, U64]:
         """What a first look at the code finds: which ranges are entries, what is known of functions, and the ways."""
         seen = scan(Code(self.image, KnownCode()), self.image, ranges, table.machine.sp)
         named = function_symbols(self.elf, self.image, seen.ways)
@@ -316,7 +287,7 @@ class Prover:
         known = known_code(ranges, seen, [*self.silent, *silent_ocaml.tolist()], self.seldom, self.keeping)
         return known, seen.ways
 
-    def _names_of_careless(self, table: UnwindTable) -> list[str]:
+    def names_of_careless(self, table: UnwindTable) -> list[str]:
         """The names of the ranges of a table, in a file that has functions which keep nothing; else no names."""
         kinds = (layout.SHT_SYMTAB, layout.SHT_DYNSYM)
         tables = [index for kind in kinds for index in self.elf.sections_of_type(kind)]
@@ -326,7 +297,7 @@ class Prover:
             return []
         return [name or "" for name in self.symbols.names_at(table.range_start, table.range_section)]
 
-    def _ranges(self, table: UnwindTable, sets: ClaimSets) -> Ranges:
+    def ranges(self, table: UnwindTable, sets: ClaimSets) -> Ranges:
         """The ranges with code, by address."""
         start, size, pos = self._placed(table)
         chosen = np.flatnonzero((pos >= 0) & (size > 0))
@@ -437,6 +408,6 @@ def _with_verdicts(rows: Iterable[tuple[int, int, int, int]]) -> list[Instructio
     return [(address, size, _VERDICTS[verdict], cause) for address, size, verdict, cause in rows]
 
 
-def _kept(table: UnwindTable) -> int:
+def kept_by_calls(table: UnwindTable) -> int:
     """A bit for each register that calls keep."""
     return sum(1 << register for register in (*KEPT[table.machine], table.machine.sp))

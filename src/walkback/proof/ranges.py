@@ -63,6 +63,18 @@ class Units:
     first: I64
     """For each unit its first member, and behind the last how many there are."""
 
+    @property
+    def count(self) -> I64:
+        """How many ranges each unit has."""
+        return np.diff(self.first)
+
+    @property
+    def number(self) -> I64:
+        """The unit of each range."""
+        found = np.zeros(len(self.members), np.int64)
+        found[self.members] = np.repeat(np.arange(len(self.first) - 1), self.count)
+        return found
+
 
 def together(ranges: Ranges, ways: U64) -> Units:
     """Units of ranges: two are together where one leads into the other, but not to its entry."""

@@ -290,8 +290,7 @@ def explained(source: Input, wanted: str, *, table: str | None = None) -> Iterat
             is_given |= bool(given)
             stretches = [(address, address + 1) for address in given] or _named(prover, wanted)
             for one, only in _verified_tables(prover, table, stretches):
-                for place in sorted(only):
-                    address = prover.image_address(*place)
+                for address in np.unique(only).tolist():
                     if one.proof.unit_of(address) is None:
                         absent = True
                         continue
@@ -327,7 +326,7 @@ def verified_tables(
 
 def _verified_tables(
     prover: Prover, table: str | None, stretches: Sequence[_Stretch] | None
-) -> Iterator[tuple[Verified, set[tuple[int, int]]]]:
+) -> Iterator[tuple[Verified, U64]]:
     """Each table, or those that describe code in these stretches, with the functions there."""
     elf = prover.elf
     if stretches is not None and not stretches:
@@ -345,8 +344,9 @@ def _verified_tables(
         sources += [] if found is None else [(found.name, found.table, None)]
     for name, unwind, source in sources:
         only = None if stretches is None else _described(prover, unwind, stretches)
-        if only is None or only:
-            yield Verified(elf, name, prover.prove(unwind, source, only=only), prover), only or set()
+        if only is None or len(only):
+            verified = Verified(elf, name, prover.prove(unwind, source, only=only), prover)
+            yield verified, np.zeros(0, np.uint64) if only is None else only
 
 
 def mismatches_at(elf: ElfFile, addresses: U64) -> Iterator[Mismatch]:
@@ -354,7 +354,7 @@ def mismatches_at(elf: ElfFile, addresses: U64) -> Iterator[Mismatch]:
     prover = Prover(elf)
     for source in prover.sources:
         number, _ = source.table.find_many(addresses)
-        only = {(-1, start) for start in source.table.range_start[number[number >= 0]].tolist()}
+        only = source.table.range_start[number[number >= 0]]
         verified = Verified(elf, source.name, prover.prove(source.table, source, only=only), prover)
         for one in verified.mismatches:
             away = addresses - np.uint64(one.address)  # of those in front it is larger than all code
@@ -371,7 +371,7 @@ def _named(prover: Prover, function: str) -> list[_Stretch]:
     return found
 
 
-def _described(prover: Prover, table: UnwindTable, stretches: Iterable[_Stretch]) -> set[tuple[int, int]]:
+def _described(prover: Prover, table: UnwindTable, stretches: Iterable[_Stretch]) -> U64:
     """Where the functions of a table begin that hold the beginnings of stretches, or begin within them."""
     start = prover.image.addresses(table.range_start, table.range_section)
     last = start + np.minimum(table.range_size.astype(np.uint64) - np.uint64(1), ~start)
@@ -383,7 +383,8 @@ def _described(prover: Prover, table: UnwindTable, stretches: Iterable[_Stretch]
         behind = some & (last >= np.uint64(begin))
         holding = behind & (start <= np.uint64(begin))
         chosen |= holding if holding.any() else behind & (start < np.uint64(min(end, 2**64 - 1)))
-    return {prover.section_of(one) for one in start[chosen].tolist()}
+    found: U64 = start[chosen]
+    return found
 
 
 def _given(elf: ElfFile, wanted: str) -> set[tuple[int, int]]:
