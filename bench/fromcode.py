@@ -9,9 +9,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from codetables import compared
+from codetables import Compared, compared
 from peers import root
 from walkback.base.errors import WalkbackError
 
@@ -22,7 +24,7 @@ _FOLDERS = (("AMD64", "", "samples-amd64"), ("AArch64", "arm64", "samples-arm64"
 
 
 def main() -> None:
-    print("| | files | seconds | bytes | described by both | left out | contradicting |")
+    print("| | files | seconds | bytes | described by both | contradicting | not held wrong by the proof |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     if len(sys.argv) > 1:
         print(_line("files", [Path(one) for one in sys.argv[1:]]))
@@ -30,31 +32,33 @@ def main() -> None:
     for machine, base, samples in _FOLDERS:
         folder = root(base) if base else Path("/")
         found = sorted({*folder.glob("usr/bin/*"), *folder.glob("usr/lib/*-linux-gnu/*.so.*")})
-        found = [path for path in found if path.is_file() and not path.is_symlink() and _is_elf(path)]
-        more = sorted(path for path in root(samples).rglob("*") if path.is_file() and _is_elf(path))
+        found = [path for path in found if _is_elf(path)]
+        more = sorted(path for path in root(samples).rglob("*") if _is_elf(path))
         print(_line(machine, found[:: max(len(found) // _FILES, 1)][:_FILES] + more), flush=True)
 
 
 def _is_elf(path: Path) -> bool:
+    if path.is_symlink() or not path.is_file():
+        return False
     with path.open("rb") as file:
         return file.read(4) == b"\x7fELF"
 
 
 def _line(name: str, paths: list[Path]) -> str:
-    both = contradicting = first = files = 0
-    start = time.perf_counter()
+    total, files, start = np.zeros(len(Compared._fields), np.int64), 0, time.perf_counter()
     for path in paths:
         try:
             found = compared(path)
         except (WalkbackError, AssertionError) as error:
             print(f"{path}: {error or 'no call frame information'}", file=sys.stderr)
             continue
-        both, contradicting, first, files = both + found[0], contradicting + found[1], first + found[2], files + 1
-        if found[1]:
-            print(f"{path}: {found[1]} of {found[0]} bytes contradict", file=sys.stderr)
+        total, files = total + found, files + 1
+        if found.unexplained:
+            print(f"{path}: {found.unexplained} of {found.both} bytes contradict", file=sys.stderr)
     seconds = time.perf_counter() - start
-    share, left = 100 * both / max(first, 1), 100 * (first - both) / max(first, 1)
-    return f"| {name} | {files} | {seconds:.1f} | {first:,} | {share:.2f} % | {left:.2f} % | {contradicting:,} |"
+    both, contradicting, unexplained, former = total.tolist()
+    share = 100 * both / max(former, 1)
+    return f"| {name} | {files} | {seconds:.1f} | {former:,} | {share:.2f} % | {contradicting:,} | {unexplained:,} |"
 
 
 if __name__ == "__main__":

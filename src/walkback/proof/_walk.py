@@ -24,6 +24,8 @@ else:
     from walkback.proof.brief import skim
     from walkback.proof.values import AWAY, LEFT, UNCALLED, WALKED, Trust, Verdict, Why
 
+_ALIGNED = cython.declare(cython.ulonglong, 16)
+"""Bytes that functions are aligned to."""
 _STEPS = cython.declare(cython.longlong, 16)
 """How often each byte of a unit may be walked over, on average."""
 
@@ -165,10 +167,14 @@ class Walk:
             self.edges.doubt = False
             begin: cython.longlong = self.unit.block_place[block]
             place: cython.longlong = begin
+            behind: cython.longlong = begin
+            """The last call."""
             while place < self.unit.end:
                 at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.unit.code_at + place)
                 if self.edges.doubt and not self.code.padding(at, self.unit.code_at + self.unit.end):
                     self.edges.doubt = False
+                    if self.free and place != behind and self.may_begin_function(place):
+                        return 0
                     if self.code.filling(at, self.unit.code_at + self.unit.end):
                         return self.edges.leave()  # a trap says that the call does not come back
                     if self.rows.judge(place) == Verdict.WRONG and not self.rows.claims.by_call:
@@ -219,9 +225,19 @@ class Walk:
                 if not self.edges.step():
                     return 0
                 place += length
+                if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
+                    behind = place
             if self.edges.doubt:
                 return self.edges.leave()  # a call with nothing but padding behind it does not come back
             return self.fall()
+
+    def may_begin_function(self, place: cython.longlong) -> cython.bint:
+        """Whether compilers let functions begin at a place behind padding, to which nothing jumps."""
+        at: cython.longlong = self.unit.code_at + place
+        address: cython.ulonglong = self.unit.address[self.unit.member] + cython.cast(
+            cython.ulonglong, place - self.unit.begin
+        )
+        return address % _ALIGNED == 0 and not self.code.targets[at >> 3] >> (at & 7) & 1
 
     def fall(self) -> cython.int:
         """Go on in the next range, if that is part of the unit, and the state fits or nothing else leads there."""

@@ -1,0 +1,119 @@
+"""What the code of ranges shows that no table describes, found in rounds; most of each is as it was in the last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from walkback.base.arrays import I64, U8, U64, are_among
+from walkback.base.bits import WORD
+from walkback.proof._claims import Claims
+from walkback.proof._code import Code
+from walkback.proof._found import Found, found_rules
+from walkback.proof._state import State
+from walkback.proof._walk import Walk
+from walkback.proof.entries import parts_among
+from walkback.proof.prove import Prover, kept_by_calls
+from walkback.proof.ranges import Ranges, Units, together
+from walkback.proof.sets import no_claims
+from walkback.proof.values import UNCALLED, Seen
+from walkback.table.table import UnwindTable
+
+_PARTS = 8
+"""How often ranges that functions lead to with their frames are taken for parts of these."""
+
+
+@dataclass(slots=True)
+class _Round:
+    """What a walk through all units found."""
+
+    start: U64
+    size: I64
+    is_entry: U8
+    unit: I64
+    """For each range the number of its unit."""
+    count: I64
+    """How many ranges each unit has."""
+    found: Found
+
+
+class Finder:
+    """The code of one file, in ranges that get smaller from round to round."""
+
+    def __init__(self, prover: Prover, sure: U64) -> None:
+        """Ranges at addresses that are `sure` are entered as the ABI says, if nothing denies it.
+
+        Others are only if nothing leads to them.
+        """
+        self._prover, self._sure = prover, sure
+        self._last: _Round | None = None
+        self._parts = np.zeros(0, np.uint64)
+
+    def found(self, table: UnwindTable, *, afresh: bool = False) -> tuple[Ranges, Found]:
+        """What the code of ranges without rules shows.
+
+        Units that are as they were are not walked again unless all is to be found `afresh`: what is known of the
+        functions that they call may be more by now.
+        """
+        prover = self._prover
+        if afresh:
+            self._last, self._parts = None, self._parts[:0]
+        sets = no_claims(len(table.row_offset))
+        ranges = prover.ranges(table, sets)
+        ranges.is_entry[:] = np.where(are_among(ranges.start, self._sure), 1, UNCALLED)
+        known, ways = prover.look_at(table, ranges, sets, prover.names_of_careless(table))
+        ranges.is_entry[are_among(ranges.start, self._parts)] = 0
+        code, claims = Code(prover.image, known), Claims(sets, table.machine)
+        state = State(table.machine, kept_by_calls(table), WORD, aligned=False)
+        for _ in range(_PARTS):
+            units = together(ranges, ways)
+            walk = Walk(code, claims, state, ranges, units.members, free=True)
+            found = self._walked(walk, ranges, units)
+            parts = parts_among(prover.elf, ranges, walk.led_to()) & (ranges.is_entry != 0)
+            if not parts.any():
+                break
+            ranges.is_entry[parts] = 0
+            self._parts = np.union1d(self._parts, ranges.start[parts])
+        found.seen[parts] |= np.uint16(Seen.COMPLEX)
+        return ranges, found
+
+    def _walked(self, walk: Walk, ranges: Ranges, units: Units) -> Found:
+        """What all units show; those that are as they were are not walked."""
+        last, unit, count = self._last, units.number, units.count
+        former = np.full(len(unit), -1, np.int64) if last is None else _unchanged(last, ranges, unit, count)
+        is_new = np.zeros(len(count), np.uint8)
+        is_new[unit[former < 0]] = 1
+        found = found_rules(walk, ranges, units.first, is_new, self._prover.catching)
+        if last is not None:
+            found = _with_former(found, last.found, former)
+        self._last = _Round(ranges.start, ranges.size, ranges.is_entry.copy(), unit, count, found)
+        return found
+
+
+def _unchanged(last: _Round, ranges: Ranges, unit: I64, count: I64) -> I64:
+    """For each range its number in the last round; -1 if its unit is another one now."""
+    place = np.searchsorted(last.start, ranges.start).clip(max=len(last.start) - 1)
+    same = (last.start[place] == ranges.start) & (last.size[place] == ranges.size)
+    same &= last.is_entry[place] == ranges.is_entry
+    former = np.where(same, last.unit[place], -1)
+    lowest, highest = np.full(len(count), np.iinfo(np.int64).max), np.full(len(count), -1, np.int64)
+    np.minimum.at(lowest, unit, former)
+    np.maximum.at(highest, unit, former)
+    is_same = (lowest == highest) & (lowest >= 0)
+    is_same[is_same] = last.count[lowest[is_same]] == count[is_same]
+    return np.where(is_same[unit], place, -1)
+
+
+def _with_former(found: Found, last: Found, former: I64) -> Found:
+    """What was found now, and in the last round of the ranges that have a `former` number."""
+    kept = np.flatnonzero(former >= 0)
+    number = np.full(len(last.seen), -1, np.int64)
+    number[former[kept]] = kept
+    found.seen[kept], found.ends[kept] = last.seen[former[kept]], last.ends[former[kept]]
+    rows = last.rows[number[last.rows[:, 0].astype(np.int64)] >= 0]
+    for column in (0, 4):
+        rows[:, column] = number[rows[:, column].astype(np.int64)]
+    tails = last.tails[number[last.tails[:, 0].astype(np.int64)] >= 0]
+    tails[:, 0] = number[tails[:, 0].astype(np.int64)]
+    return Found(np.concatenate((rows, found.rows)), found.seen, np.concatenate((tails, found.tails)), found.ends)
