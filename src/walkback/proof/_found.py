@@ -55,18 +55,23 @@ class Found(NamedTuple):
     """How each range leaves: bits of `Seen`."""
     tails: U64
     """A range, and an address to which it jumps with the stack as it was at its entry."""
+    calls: U64
+    """A range, and an address that it calls."""
     ends: U64
     """Where the code of each range ends, without the padding behind it."""
 
 
 def found_rules(walk, ranges, unit_first, wanted, catching):
     """Walk through the units that are `wanted`; what is `catching` is called only where exceptions go on."""
-    seen, rows, tails = np.zeros(len(ranges.start), np.uint16), Growing(5), Growing(2)
+    seen, rows = np.zeros(len(ranges.start), np.uint16), Growing(5)
+    tails, calls = Growing(2), Growing(2)
     ends = ranges.start.copy()
     for first in range(0, len(unit_first) - 1, _AT_ONCE):  # signals are answered between the kernel's runs
         chosen = slice(first, first + _AT_ONCE)
-        _found_rules(walk, unit_first[first : first + _AT_ONCE + 1], wanted[chosen], catching, seen, ends, rows, tails)
-    return Found(rows.rows(), seen, tails.rows(), ends)
+        _found_rules(
+            walk, unit_first[first : first + _AT_ONCE + 1], wanted[chosen], catching, seen, ends, rows, tails, calls
+        )
+    return Found(rows.rows(), seen, tails.rows(), calls.rows(), ends)
 
 
 @takes_views
@@ -79,6 +84,7 @@ def _found_rules(
     ends: cython.ulonglong[::1],
     rows: Growing,
     tails: Growing,
+    calls: Growing,
 ):
     group: cython.Py_ssize_t
     i: cython.Py_ssize_t
@@ -92,7 +98,7 @@ def _found_rules(
             end = cython.cast(cython.Py_ssize_t, unit_first[group + 1])
             if walk.follow(first, end):
                 for i in range(end - first):
-                    _follow_range(walk, i, catching, seen, ends, rows, tails)
+                    _follow_range(walk, i, catching, seen, ends, rows, tails, calls)
             else:
                 for i in range(first, end):
                     seen[walk.unit.members[i]] |= Seen.COMPLEX
@@ -110,6 +116,7 @@ def _follow_range(
     ends: cython.ulonglong[::1],
     rows: Growing,
     tails: Growing,
+    calls: Growing,
 ) -> cython.int:
     """The rules of one range, in the order of its code."""
     number: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.unit.members[walk.unit.first + member])
@@ -188,6 +195,7 @@ def _follow_range(
         if walk.edges.one.flow != Flow.NEXT:
             is_first = False
             if walk.edges.one.flow == Flow.CALL:
+                calls.add(root, walk.edges.one.target)
                 # The state is that while the function runs that is called.
                 if not body:
                     body = walk.state.values[walk.state.sp]

@@ -8,6 +8,7 @@ class Found(NamedTuple):
     rows: U64
     seen: U16
     tails: U64
+    calls: U64
     ends: U64
 
 def found_rules(walk: Walk, ranges: Ranges, unit_first: I64, wanted: U8, catching: U64) -> Found: ...

@@ -114,6 +114,10 @@ def _with_former(found: Found, last: Found, former: I64) -> Found:
     rows = last.rows[number[last.rows[:, 0].astype(np.int64)] >= 0]
     for column in (0, 4):
         rows[:, column] = number[rows[:, column].astype(np.int64)]
-    tails = last.tails[number[last.tails[:, 0].astype(np.int64)] >= 0]
-    tails[:, 0] = number[tails[:, 0].astype(np.int64)]
-    return Found(np.concatenate((rows, found.rows)), found.seen, np.concatenate((tails, found.tails)), found.ends)
+    leads = []
+    for before, now in ((last.tails, found.tails), (last.calls, found.calls)):
+        some = before[number[before[:, 0].astype(np.int64)] >= 0]
+        some[:, 0] = number[some[:, 0].astype(np.int64)]
+        leads.append(np.concatenate((some, now)))
+    tails, calls = leads
+    return Found(np.concatenate((rows, found.rows)), found.seen, tails, calls, found.ends)

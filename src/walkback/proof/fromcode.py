@@ -4,11 +4,13 @@ The code is walked through as a proof does it, and the rules are those that hold
 proved like any other, and what is not proved is left out. Nothing is guessed: a range gets rules only with evidence
 that it is entered as the ABI says. That is one of these:
 
-- something calls it;
+- it is called by such a range, or by the C library;
 - it returns with the stack as it was at the entry;
 - it saves registers, and ends so with a jump to a function elsewhere; or puts them back, and jumps anywhere;
 - its address is taken, or it has a symbol, and it saves registers as functions do;
 - it and a range with such evidence jump to one another with the stack as it was at the entry.
+
+All of this counts for little among ranges of which most only jump on: that is code that nothing calls.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from walkback.base.arch import Machine
-from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
+from walkback.base.arrays import I64, U8, U16, U32, U64, Bools, are_among
 from walkback.proof._found import Found
 from walkback.proof.finding import Finder
 from walkback.proof.functions import Starts, Stretches, begins_at_entry, function_starts
@@ -51,6 +53,8 @@ _ROUNDS = 8
 """How often code that nothing leads to is taken for further functions."""
 _EARLY = 2
 """How many of these take only what looks like functions, and the first place of each stretch."""
+_NEAR = 128
+"""How many ranges on both sides are looked at, to see whether code is entered by calls."""
 _HALF = (1 << 32) - 1
 _BEGINS = 255
 _REASONS = (
@@ -171,18 +175,40 @@ def _judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts) -> U8:
     puts_back = Seen.JUMPS | Seen.RESTORES
     ends = (found.seen & puts_back) == puts_back
     ends[found.tails[are_among(found.tails[:, 1], prover.elsewhere), 0].astype(np.int64)] = True
-    shown = are_among(ranges.start, starts.called) | ((found.seen & Seen.RETURNS) != 0) | (saving & (is_taken | ends))
-    source, target = found.tails[:, 0].astype(np.int64), range_at(ranges, found.tails[:, 1])
-    kept = target >= 0
-    kept[kept] = (ranges.start[target[kept]] == found.tails[kept, 1]) & ~(wrong[source[kept]] | wrong[target[kept]])
-    source, target = source[kept], target[kept]
-    shown = reached_from(shown, np.concatenate((source, target)), np.concatenate((target, source)))
+    returns = (found.seen & Seen.RETURNS) != 0
+    shown = are_among(ranges.start, starts.outside) | returns | (saving & (is_taken | ends))
+    others = _among_others(found.seen) & ~(returns & ((found.seen & Seen.RESTORES) != 0))
+    wrong |= others
+    tail, callee = (_between(ranges, leads, wrong) for leads in (found.tails, found.calls))
+    source, target = (np.concatenate(ends) for ends in ((tail[0], tail[1], callee[0]), (tail[1], tail[0], callee[1])))
+    shown = reached_from(shown & ~others, source, target)
     reasons = np.where((ranges.is_entry == 0) | shown, np.uint8(0), np.uint8(Reason.NOT_ENTERED))
     for bit, reason in reversed(_REASONS):
         reasons[(found.seen & bit) != 0] = reason
     if begins_at_entry(prover.elf):  # nobody calls it
         reasons[ranges.start == np.uint64(prover.elf.entry)] = _BEGINS
     return reasons
+
+
+def _among_others(seen: U16) -> Bools:
+    """Which ranges are among many that only jump on to places that are not known, as code does that nothing calls.
+
+    There are more of these than of those that return. Between them is data, and some of that looks like functions.
+    """
+    returns = (seen & Seen.RETURNS) != 0
+    jumps = ~returns & ((seen & (Seen.JUMPS | Seen.RESTORES)) == Seen.JUMPS)
+    more = np.concatenate(([0], np.cumsum(jumps.astype(np.int64) - returns)))
+    number = np.arange(len(seen))
+    found: Bools = more[(number + _NEAR).clip(max=len(seen))] > more[(number - _NEAR).clip(min=0)]
+    return found
+
+
+def _between(ranges: Ranges, leads: U64, wrong: Bools) -> tuple[I64, I64]:
+    """From which ranges to the beginnings of which others they lead; from and to none that are wrong."""
+    source, target = leads[:, 0].astype(np.int64), range_at(ranges, leads[:, 1])
+    kept = target >= 0
+    kept[kept] = (ranges.start[target[kept]] == leads[kept, 1]) & ~(wrong[source[kept]] | wrong[target[kept]])
+    return source[kept], target[kept]
 
 
 def _with_rules(prover: Prover, ranges: Ranges, found: Found, chosen: I64) -> UnwindTable:

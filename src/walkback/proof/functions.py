@@ -100,8 +100,8 @@ class Starts:
 
     sure: U64
     """By a symbol, by a call, or because the code takes their address; and the entry of the program."""
-    called: U64
-    """Those that are called."""
+    outside: U64
+    """Those that the C library calls."""
     named: U64
     """Those that have the symbol of a function."""
     taken: U64
@@ -136,7 +136,8 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     )
     behind = found[:, 0].copy()
     outside = _called_from_outside(prover, code, pieces)
-    called = np.concatenate((_addresses(image, seen.called), outside[are_among(outside, behind)]))
+    outside = outside[are_among(outside, behind)]
+    called = np.concatenate((_addresses(image, seen.called), outside))
     taken = are_among(behind, _addresses(image, seen.taken))
     alone = ~bits_at(seen.targets, image.places(behind, np.ones(len(behind), np.int64)))
     pointed = np.zeros(0, np.uint64) if elf.is_relocatable else np.intersect1d(behind, pointers(elf, behind))
@@ -144,7 +145,7 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     after = behind[behind > entry[0]][:1] if len(entry) else entry
     return Starts(
         sure=np.unique(np.concatenate((starts, called, behind[taken], after))),
-        called=called,
+        outside=outside,
         named=named,
         taken=behind[taken],
         others=behind,
