@@ -14,9 +14,16 @@ if cython.compiled:
     from cython.cimports.walkback.code.effects import Effect, Flow
     from cython.cimports.walkback.code.machines import AMD64, S390X
     from cython.cimports.walkback.proof._walk import Walk
-    from cython.cimports.walkback.proof.brief import skim
+    from cython.cimports.walkback.proof.brief import accessed, skim
     from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT
-    from cython.cimports.walkback.proof.shown import cfa_word, is_as_entered, not_as_entered, rest_word, saves
+    from cython.cimports.walkback.proof.shown import (
+        cfa_word,
+        is_as_entered,
+        is_passed,
+        not_as_entered,
+        rest_word,
+        saves,
+    )
     from cython.cimports.walkback.proof.stored import HEAD
     from cython.cimports.walkback.proof.values import AWAY, LEFT, Known, Seen
 else:
@@ -25,9 +32,9 @@ else:
     from walkback.code.effects import Effect, Flow
     from walkback.code.machines import AMD64, S390X
     from walkback.proof._walk import Walk
-    from walkback.proof.brief import skim
+    from walkback.proof.brief import accessed, skim
     from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT
-    from walkback.proof.shown import cfa_word, is_as_entered, not_as_entered, rest_word, saves
+    from walkback.proof.shown import cfa_word, is_as_entered, is_passed, not_as_entered, rest_word, saves
     from walkback.proof.stored import HEAD
     from walkback.proof.values import AWAY, LEFT, Known, Seen
 
@@ -134,6 +141,7 @@ def _follow_range(
     reached: cython.longlong = place
     size: cython.int
     brief: cython.uint
+    followed: cython.int
     at: cython.Py_ssize_t
     code_at: cython.longlong = walk.unit.pos[number] - place
     is_first: cython.bint = walk.unit.owner[place] != 0
@@ -167,8 +175,11 @@ def _follow_range(
             at = cython.cast(cython.Py_ssize_t, code_at + place)
             brief = walk.code.brief[at >> 1]
             if brief and not (brief ^ at) & 1 and not walk.state.changed and not walk.asks:
+                followed = accessed(walk.state, brief, walk.code.machine)
                 size = skim(walk.state, brief, walk.code.machine)
                 if size:
+                    if is_passed(walk.state, followed):
+                        seen[root] |= Seen.FOLLOWS
                     expected = place + size
                     place = reached = min(expected, end)
                     ends[number] = away + place
@@ -203,6 +214,8 @@ def _follow_range(
                     seen[number] |= Seen.CATCHES
             _note_leaving(walk, block, asked if may_fork else 0, seen, tails)
         expected = place + max(walk.unit.length[place], 1)
+        if is_passed(walk.state, walk.edges.one.base):
+            seen[root] |= Seen.FOLLOWS
         lost = not_as_entered(walk.state, walk.edges.one.changes()) if walk.edges.one.effect == Effect.LOAD else 0
         if not _ends(walk.edges.one.flow):  # else a block ends here, and the next has a state of its own
             walk.edges.step()

@@ -128,6 +128,18 @@ def value_of(state: State, register: cython.int) -> cython.longlong:
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
+def accessed(state: State, brief: cython.uint, machine: cython.int) -> cython.int:
+    """The register through which an instruction in brief accesses memory; `NONE` if it does not."""
+    if brief & DOES_MASK != ACCESSES:
+        return NONE
+    source: cython.int = (brief >> SOURCE_SHIFT) & ((1 << register_bits(machine)) - 1)
+    return NONE if source == state.sp else source
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
 def skim(state: State, brief: cython.uint, machine: cython.int) -> cython.int:
     """Let an instruction in brief happen; returns its length, or 0 if all of it has to be known."""
     bits: cython.int = register_bits(machine)

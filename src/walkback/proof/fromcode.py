@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -169,25 +170,40 @@ def _judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts) -> U8:
 
     `_BEGINS` stands for the range where the program begins.
     """
-    wrong = (found.seen & _WRONG) != 0
-    saving = (found.seen & Seen.SAVES) != 0
-    is_taken = are_among(ranges.start, np.concatenate((starts.named, starts.taken)))
-    puts_back = Seen.JUMPS | Seen.RESTORES
-    ends = (found.seen & puts_back) == puts_back
-    ends[found.tails[are_among(found.tails[:, 1], prover.elsewhere), 0].astype(np.int64)] = True
-    returns = (found.seen & Seen.RETURNS) != 0
-    shown = are_among(ranges.start, starts.outside) | returns | (saving & (is_taken | ends))
-    others = _among_others(found.seen) & ~(returns & ((found.seen & Seen.RESTORES) != 0))
-    wrong |= others
-    tail, callee = (_between(ranges, leads, wrong) for leads in (found.tails, found.calls))
-    source, target = (np.concatenate(ends) for ends in ((tail[0], tail[1], callee[0]), (tail[1], tail[0], callee[1])))
-    shown = reached_from(shown & ~others, source, target)
-    reasons = np.where((ranges.is_entry == 0) | shown, np.uint8(0), np.uint8(Reason.NOT_ENTERED))
+    calls, tails = _to_beginnings(ranges, found.calls), _to_beginnings(ranges, found.tails)
+    passing = _passing(found.seen, calls)
+    shown = _shown(prover, ranges, found, starts, calls, tails, ((found.seen & _WRONG) != 0) | passing)
+    reasons = np.where(((ranges.is_entry == 0) | shown) & ~passing, np.uint8(0), np.uint8(Reason.NOT_ENTERED))
     for bit, reason in reversed(_REASONS):
         reasons[(found.seen & bit) != 0] = reason
     if begins_at_entry(prover.elf):  # nobody calls it
         reasons[ranges.start == np.uint64(prover.elf.entry)] = _BEGINS
     return reasons
+
+
+def _shown(
+    prover: Prover, ranges: Ranges, found: Found, starts: Starts, calls: _Leads, tails: _Leads, wrong: Bools
+) -> Bools:
+    """For which ranges there is evidence that they are entered as the ABI says; those that are `wrong` are none."""
+    saves, returns, restores = ((found.seen & bit) != 0 for bit in (Seen.SAVES, Seen.RETURNS, Seen.RESTORES))
+    is_taken = are_among(ranges.start, np.concatenate((starts.named, starts.taken)))
+    ends = ((found.seen & Seen.JUMPS) != 0) & restores
+    ends[found.tails[are_among(found.tails[:, 1], prover.elsewhere), 0].astype(np.int64)] = True
+    shown = are_among(ranges.start, starts.outside) | returns | (saves & (is_taken | ends))
+    wrong = wrong | (_among_others(found.seen) & ~(returns & restores))
+    source = np.concatenate((calls.source, tails.source, tails.target))
+    target = np.concatenate((calls.target, tails.target, tails.source))
+    right = ~(wrong[source] | wrong[target])
+    return reached_from(shown & ~wrong, source[right], target[right])
+
+
+def _passing(seen: U16, calls: _Leads) -> Bools:
+    """Which ranges have their own ideas of the registers that calls keep, as OCaml and GHC have.
+
+    Those that follow what such a register had at the entry, and their callers that put none back.
+    """
+    careless = (seen[calls.source] & Seen.RESTORES) == 0
+    return reached_from((seen & Seen.FOLLOWS) != 0, calls.target[careless], calls.source[careless])
 
 
 def _among_others(seen: U16) -> Bools:
@@ -203,12 +219,19 @@ def _among_others(seen: U16) -> Bools:
     return found
 
 
-def _between(ranges: Ranges, leads: U64, wrong: Bools) -> tuple[I64, I64]:
-    """From which ranges to the beginnings of which others they lead; from and to none that are wrong."""
+class _Leads(NamedTuple):
+    """Ways from ranges to the beginnings of others."""
+
+    source: I64
+    target: I64
+
+
+def _to_beginnings(ranges: Ranges, leads: U64) -> _Leads:
+    """Those of rows of a range and an address that lead to where a range begins."""
     source, target = leads[:, 0].astype(np.int64), range_at(ranges, leads[:, 1])
     kept = target >= 0
-    kept[kept] = (ranges.start[target[kept]] == leads[kept, 1]) & ~(wrong[source[kept]] | wrong[target[kept]])
-    return source[kept], target[kept]
+    kept[kept] = ranges.start[target[kept]] == leads[kept, 1]
+    return _Leads(source[kept], target[kept])
 
 
 def _with_rules(prover: Prover, ranges: Ranges, found: Found, chosen: I64) -> UnwindTable:

@@ -22,6 +22,10 @@ from walkback.proof.values import (
 
 RETURN = -8
 """AMD64: the place of the return address, from the CFA."""
+S390X_SP = 15
+"""The stack pointer of s390x."""
+S390X_ARGUMENT = 6
+"""The register that is an argument there, though calls keep it."""
 AARCH64_FP = 29
 """The frame pointer of AArch64."""
 
@@ -196,6 +200,19 @@ def saves(state: State) -> cython.bint:
         if state.saved[i] & KIND_MASK == Known.ENTRY and register < 64 and (state.preserved >> register) & 1:
             return True
     return False
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def is_passed(state: State, register: cython.int) -> cython.bint:
+    """Whether calls keep a register that is no argument, and it has what it had at the entry."""
+    if not 0 <= register < state.registers or register == state.sp:
+        return False
+    if state.sp == S390X_SP and register == S390X_ARGUMENT:
+        return False
+    return (state.preserved >> register) & 1 != 0 and state.values[register] == made(Known.ENTRY, register, 0)
 
 
 @cython.cfunc
