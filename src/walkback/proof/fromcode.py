@@ -10,7 +10,8 @@ that it is entered as the ABI says. That is one of these:
 - its address is taken, or it has a symbol, and it saves registers as functions do;
 - it and a range with such evidence jump to one another with the stack as it was at the entry.
 
-All of this counts for little among ranges of which most only jump on: that is code that nothing calls.
+All of this counts for little where most ranges only jump on: that is code that nothing calls. Nor does it count for
+code that has its own ideas of the registers that calls keep, as that of OCaml and GHC has.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
         places, sizes = stretches.cut(entries)
         bare = _table(prover, places, sizes.astype(np.uint64), np.zeros(len(places), np.uint32), [OUTERMOST])
         ranges, found = finder.found(bare)
-        more = _next_starts(found, starts, entries, late=turn >= _EARLY)
+        more = _next_starts(ranges, found, starts, entries, late=turn >= _EARLY)
         if not len(more):
             break
         entries = np.union1d(entries, more)
@@ -119,7 +120,7 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
     return settled(joined([left_out, proved]), merge=True)
 
 
-def _next_starts(found: Found, starts: Starts, entries: U64, *, late: bool) -> U64:
+def _next_starts(ranges: Ranges, found: Found, starts: Starts, entries: U64, *, late: bool) -> U64:
     """The first place of each stretch of code that nothing leads to, and what functions go on in.
 
     If it is `late`, all that may be functions.
@@ -128,6 +129,7 @@ def _next_starts(found: Found, starts: Starts, entries: U64, *, late: bool) -> U
     last = np.searchsorted(rows[:, 1], starts.others, "right") - 1
     has_rule = last >= 0
     has_rule[has_rule] = rows[last[has_rule], 3] != 0
+    has_rule |= _among_others(found.seen)[range_at(ranges, starts.others)]  # these lead nowhere that is wanted
     bare, last = starts.others[~has_rule], last[~has_rule]
     first = np.append(True, last[1:] != last[:-1])[: len(bare)]  # the same for all places of a stretch
     tails = found.tails[are_among(found.tails[:, 1], starts.others), 1]
