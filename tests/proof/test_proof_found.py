@@ -1,0 +1,162 @@
+"""What tables made from code know of where functions begin, how they are entered, and where a frame is."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from codetables import table_of
+from walkback.elf import ElfFile
+from walkback.table.rule import PartKind
+from walkback.table.table import UnwindTable
+
+CALLED = ".globl _start\n_start: call {0}\nhlt\n"
+"""A program that calls a function."""
+
+
+def program(folder: Path, text: str) -> tuple[ElfFile, dict[str, int]]:
+    """A linked program, and where its labels are; it is stripped, so that only its code says where functions are."""
+    (folder / "one.s").write_text(f".text\n{text}")
+    subprocess.run(["gcc", "-nostdlib", "-no-pie", "-Wl,-z,norelro", "-o", "one", "one.s"], cwd=folder, check=True)
+    symbols = subprocess.run(["nm", "one"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    places = {line.split()[2]: int(line.split()[0], 16) for line in symbols.splitlines()}
+    subprocess.run(["strip", "one"], cwd=folder, check=True)
+    return ElfFile(folder / "one"), places
+
+
+def rule_at(table: UnwindTable, address: int) -> str | None:
+    """The text of the rule of an address; None where there is none."""
+    found = table.find(address)
+    if found is None or found.rule.cfa.kind == PartKind.INEXPRESSIBLE:
+        return None
+    return found.rule.text(table.machine)
+
+
+def test_a_frame_on_an_aligned_stack(tmp_path: Path) -> None:
+    elf, places = program(
+        tmp_path,
+        CALLED.format("realigned")
+        + """
+realigned:
+    lea 8(%rsp), %r10
+aligned:
+    and $-32, %rsp
+    push -8(%r10)
+    push %rbp
+    mov %rsp, %rbp
+framed:
+    push %r10
+saved:
+    sub $8, %rsp
+    call leaf
+    mov -8(%rbp), %r10
+    leave
+    lea -8(%r10), %rsp
+    ret
+leaf: ret
+""",
+    )
+    table = table_of(elf)
+    assert rule_at(table, places["realigned"]) == "CFA = rsp+8, RA = *(CFA-8), FP unchanged"
+    assert rule_at(table, places["framed"]) == "CFA = r10, RA = *(CFA-8), FP = *(rbp)"
+    assert rule_at(table, places["saved"]) == "CFA = *(rbp-8), RA = *(CFA-8), FP = *(rbp)"
+
+
+FOLLOWED = {
+    "a register that calls keep": ("mov (%r14), %rax", None),
+    "a register of an argument": ("mov (%rdi), %rax", "CFA = rsp+8, RA = *(CFA-8), FP unchanged"),
+}
+
+
+@pytest.mark.parametrize(("instruction", "expected"), FOLLOWED.values(), ids=FOLLOWED)
+def test_code_with_its_own_ideas_of_registers_is_left_out(
+    instruction: str, expected: str | None, tmp_path: Path
+) -> None:
+    elf, places = program(tmp_path, CALLED.format("other") + f"other: {instruction}\ncall leaf\nend: ret\nleaf: ret\n")
+    assert rule_at(table_of(elf), places["end"]) == expected
+
+
+def test_arguments_that_are_pushed_where_functions_begin(tmp_path: Path) -> None:
+    elf, places = program(
+        tmp_path,
+        CALLED.format("caller")
+        + """
+    .p2align 4
+caller:
+    sub $8, %rsp
+    .skip 7, 0x90
+    call leaf
+    .p2align 4
+pushing:
+    push %r14
+    push %r12
+    call leaf
+    add $16, %rsp
+    add $8, %rsp
+    ret
+    .p2align 4
+leaf: ret
+"""
+        + "call leaf\ninc %eax\n" * 9,
+    )
+    assert places["pushing"] % 16 == 0
+    assert rule_at(table_of(elf), places["pushing"]) == "CFA = rsp+16, RA = *(CFA-8), FP unchanged"
+
+
+def test_code_where_nothing_leads_does_not_spoil_a_function(tmp_path: Path) -> None:
+    elf, places = program(
+        tmp_path,
+        CALLED.format("whole")
+        + """
+whole:
+    push %rbx
+    sub $16, %rsp
+    call leaf
+shared:
+    add $16, %rsp
+    pop %rbx
+    ret
+pad:
+    mov %rax, %rdi
+    jmp shared
+leaf: ret
+""",
+    )
+    table = table_of(elf)
+    assert rule_at(table, places["shared"]) == "CFA = rsp+32, RA = *(CFA-8), FP unchanged"
+    assert rule_at(table, places["pad"]) is None
+
+
+def test_tables_of_jumps_that_stand_one_behind_the_other(tmp_path: Path) -> None:
+    """The first has no bound in the code; it ends where the second one begins, whose entries lead to other frames."""
+    elf, places = program(
+        tmp_path,
+        CALLED.format("both")
+        + """
+both:
+    call one
+    jmp two
+one:
+    push %rbx
+    jmp *table_of_one(,%rdi,8)
+case_of_one:
+    pop %rbx
+    ret
+two:
+    push %rbx
+    push %rbx
+    jmp *table_of_two(,%rdi,8)
+case_of_two:
+    pop %rbx
+    pop %rbx
+    ret
+    .section .rodata
+table_of_one: .quad case_of_one, case_of_one
+table_of_two: .quad case_of_two, case_of_two
+""",
+    )
+    table = table_of(elf)
+    assert rule_at(table, places["case_of_one"]) == "CFA = rsp+16, RA = *(CFA-8), FP unchanged"
+    assert rule_at(table, places["case_of_two"]) == "CFA = rsp+24, RA = *(CFA-8), FP unchanged"
