@@ -25,6 +25,9 @@ SAVED_BP, SAVED_IP, SAVED_SP = 32, 128, 152
 PARTIAL_IP, PARTIAL_SP = 0, 24
 """Where the processor saves registers in an interrupt's frame."""
 
+_FAR = np.uint64(1 << 60)
+"""Bytes that an address may be away from the first one, so that there is room for its rank beside it."""
+
 
 def to_table(table: OrcTable, starts: U64 | None = None, sections: I32 | None = None) -> UnwindTable:
     """The neutral table; `starts` are where functions begin, in objects each in one of `sections`.
@@ -82,7 +85,7 @@ def _points(table: OrcTable, starts: U64 | None, sections: I32 | None) -> _Point
     address, section = np.concatenate((table.address, starts)), np.concatenate((table.section, sections))
     # At one address the entry that ends the code before it does not count, where another one is there.
     rank = np.concatenate((1 + (table.kind != Kind.UNDEFINED), np.zeros(len(starts), np.int64)))
-    order = np.lexsort((rank, address, section))
+    order = _in_order(section, address, rank)
     address, section, is_start = address[order], section[order], order >= len(table)
     number = np.arange(len(order))
     holder = np.maximum.accumulate(np.where(is_start, -1, number))
@@ -96,6 +99,14 @@ def _points(table: OrcTable, starts: U64 | None, sections: I32 | None) -> _Point
     kept = (holder >= 0) & (section[holder] == here) & (sections_of[following[place + 1]] == here)
     kept &= np.append(table.kind, np.uint8(Kind.UNDEFINED))[np.minimum(entry, len(table))] != Kind.UNDEFINED
     return _Points(entry[kept], here[kept], begin[kept], end[kept], begins[kept])
+
+
+def _in_order(section: I32, address: U64, rank: I64) -> I64:
+    """The order by all three; entries and functions are mostly in order, each by themselves."""
+    away = address - address.min() if len(address) else address
+    if len(address) and section.min() == section.max() and away.max() < _FAR:
+        return np.argsort(away << np.uint64(2) | rank.astype(np.uint64), kind="stable")
+    return np.lexsort((rank, address, section))
 
 
 def _rules(table: OrcTable, entry: I64) -> tuple[list[Rule], U32]:
