@@ -168,7 +168,7 @@ class Walk:
                 at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.unit.code_at + place)
                 if self.edges.doubt and not self.code.padding(at, self.unit.code_at + self.unit.end):
                     self.edges.doubt = False
-                    if self.code.filling(at, self.unit.code_at + self.unit.end):
+                    if self.code.filling(at, self.unit.code_at + self.unit.end) and not self.edges.is_optional(place):
                         return self.edges.leave()  # a trap says that the call does not come back
                     if self.rows.judge(place) == Verdict.WRONG and not self.rows.claims.by_call:
                         return self.unit.put_off(place)

@@ -18,6 +18,7 @@ from walkback.proof._starts import beginnings
 from walkback.proof.entries import pointers
 from walkback.proof.image import Image
 from walkback.proof.known import KnownCode
+from walkback.proof.patched import mark_ways
 from walkback.proof.prove import Prover
 from walkback.proof.ranges import Pieces
 from walkback.proof.sets import KEPT
@@ -128,6 +129,7 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     start, size = stretches.cut(starts)
     pieces, code = Pieces(start, size, image.places(start, size)), Code(image, KnownCode())
     seen = scan(code, image, pieces, prover.machine.sp)
+    mark_ways(seen, image, prover.patched)
     kept = sum(1 << one for one in KEPT[prover.machine])
     code = Code(image, KnownCode(targets=seen.targets))
     final = prover.called_as(LAST)
