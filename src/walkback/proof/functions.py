@@ -136,9 +136,11 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     found = beginnings(
         code, seen.targets, pieces, prover.machine.sp, prover.machine.ra, kept, final, _coming_back(image, seen)
     )
+    called = _addresses(image, seen.called)
+    found = found[~_within(found[:, 0], named, prover.symbols.function_sizes()) | are_among(found[:, 0], called)]
     behind = found[:, 0].copy()
     outside = _called_from_outside(prover, code, pieces)
-    called = np.concatenate((_addresses(image, seen.called), outside[are_among(outside, behind)]))
+    called = np.concatenate((called, outside[are_among(outside, behind)]))
     taken = are_among(behind, _addresses(image, seen.taken))
     alone = ~bits_at(seen.targets, image.places(behind, np.ones(len(behind), np.int64)))
     pointed = np.zeros(0, np.uint64) if elf.is_relocatable else np.intersect1d(behind, pointers(elf, behind))
@@ -155,6 +157,16 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
         likely=behind[alone & (behind % _ALIGNED == 0) & (found[:, 2] == _LIKELY)],
         padded=behind[alone & (behind % _ALIGNED == 0) & (found[:, 2] != 0)],
     )
+
+
+def _within(places: U64, start: U64, size: U64) -> Bools:
+    """Which places are in functions, behind where they begin: no other begins there, even if something names it."""
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], np.maximum.accumulate((start + size)[order])
+    last = np.searchsorted(start, places, "left") - 1
+    within: Bools = (last >= 0) & ~are_among(places, start)
+    within[within] = places[within] < end[last[within]]
+    return within
 
 
 def begins_at_entry(elf: ElfFile) -> bool:
