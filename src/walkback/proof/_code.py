@@ -171,6 +171,16 @@ class Code:
         self.calls += 1
         return True
 
+    def calls_over(self, behind: cython.ulonglong, target: cython.ulonglong) -> cython.bint:
+        """AMD64: whether a call of an address leaves out one `int3` behind it, or nothing: it pushes, and goes on there.
+
+        Linux fills the processor's stack of return addresses so. Functions begin at multiples of 16.
+        """
+        if self.machine != AMD64:
+            return False
+        pos: cython.Py_ssize_t = self.place(behind)
+        return target == behind or (target == behind + 1 and target & 15 != 0 and pos >= 0 and self.data[pos] == 0xCC)
+
     def room(self, address: cython.ulonglong) -> cython.longlong:
         """How many bytes there are from an address to the next that the code names."""
         after: cython.Py_ssize_t = last(self.named, self.named.shape[0], address) + 1

@@ -265,11 +265,15 @@ class Edges:
         if not is_direct and target & KIND_MASK == Known.CONSTANT:
             is_direct = True
             self.one.target = cython.cast(cython.ulonglong, target >> OFFSET_SHIFT)
-        if is_direct and self.one.target == self.address + self.one.length and self.code.machine == AMD64:
+        behind: cython.ulonglong = self.address + self.one.length
+        if is_direct and self.code.calls_over(behind, self.one.target):
             # This is how code finds out where it is.
             self.state.set(self.state.sp, moved(self.state.get(self.state.sp), -8))
             self.state.store(self.state.get(self.state.sp), 8, Known.OTHER, False)
-            return True
+            if self.one.target == behind:
+                return True
+            self.lead_to(self.one.target, self.unit.trust == Trust.FULL)
+            return False
         changed: cython.ulonglong = _ALL
         self.doubt = True
         if is_direct:
