@@ -172,7 +172,7 @@ class Code:
         return True
 
     def calls_over(self, behind: cython.ulonglong, target: cython.ulonglong) -> cython.bint:
-        """AMD64: whether a call of an address leaves out one `int3` behind it, or nothing: it pushes, and goes on there.
+        """AMD64: whether a call leaves out one `int3` behind it, or nothing: it pushes, and goes on at its target.
 
         Linux fills the processor's stack of return addresses so. Functions begin at multiples of 16.
         """
