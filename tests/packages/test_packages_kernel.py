@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECTORS = 3
+WITHOUT_ELF = "is a kernel without an ELF file in it, as AArch64 boots it; vmlinux is one"
 
 
 def an_elf_file() -> bytes:
@@ -94,6 +95,9 @@ def test_the_elf_file_comes_out(method: str, tmp_path: Path) -> None:
             "unsupported",
             "is a kernel with a boot header of version 0x0200, before 0x0208",
         ),
+        (b"MZ\x40\xfa".ljust(0x38, b"\0") + b"ARM\x64" + bytes(2000), "unsupported", WITHOUT_ELF),
+        (gzip.compress(b"MZ\x40\xfa".ljust(0x38, b"\0") + b"ARM\x64" + bytes(2000)), "unsupported", WITHOUT_ELF),
+        (b"MZ\0\0zimg" + bytes(2000), "unsupported", WITHOUT_ELF),
         (image(gzip.compress(an_elf_file()), size=50), "damaged", "ends within its gzip stream"),
         (image(b"\xff" * 50), "damaged", "holds a broken lzma stream: Input format not supported by decoder"),
         (image(b"")[:0x230], "damaged", "ends 32 bytes too early"),

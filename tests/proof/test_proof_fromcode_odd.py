@@ -143,3 +143,31 @@ def test_both_keys_of_signed_addresses_are_known(key: str, tmp_path: Path) -> No
     made = walkback.derive(signed, tables="code")
     assert (made.covered, made.functions) == (1, 1)
     assert made.read.table.range_pauth_key.tolist() == [0 if key == "a" else 1]
+
+
+def test_a_label_that_code_names_in_a_function_begins_no_other(tmp_path: Path) -> None:
+    """As Linux names places for its messages; there, GCC may save a register only now."""
+    elf = assembled(
+        tmp_path,
+        ".globl f\n.type f, @function\nf: sub $24, %rsp\ntest %edi, %edi\njne 1f\nadd $24, %rsp\nret\n"
+        "1: mov %rbx, 8(%rsp)\nlea 1b(%rip), %rsi\ncall g\nmov 8(%rsp), %rbx\nadd $24, %rsp\nret\n.size f, .-f\n",
+    )
+    found = table_of(elf).find(13, section=elf.sections_named(".text")[0])
+    assert found is not None
+    assert (found.start, found.rule.cfa.offset) == (0, 32)
+
+
+@pytest.mark.peers
+def test_a_return_address_is_where_the_frame_pointer_is_saved(tmp_path: Path) -> None:
+    """And in no other place that it was stored in, where something else may be soon."""
+    source = tmp_path / "twice.s"
+    source.write_text(
+        ".globl f\n.type f, %function\nf: sub sp, sp, 64\nstp x29, x30, [sp, 32]\nadd x29, sp, 32\nstp x2, x30, [sp]\n"
+        "bl g\ncbz x0, 1f\nstr x1, [sp, 8]\nbl g\n1: ldp x29, x30, [sp, 32]\nmov x0, x1\nadd sp, sp, 64\nret\n"
+        ".size f, .-f\n"
+    )
+    twice = tmp_path / "twice.o"
+    subprocess.run([peer("aarch64-as-2.44"), "-o", twice, source], check=True)
+    table = walkback.derive(twice, tables="code").read.table
+    found = [table.find(place, section=1) for place in (0x14, 0x24, 0x28)]
+    assert [one.rule.ra.offset for one in found if one is not None] == [-24] * 3

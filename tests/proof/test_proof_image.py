@@ -15,6 +15,11 @@ from walkback.elf import ElfFile
 _COMPRESSED = 0x800
 _HEADER = 64
 """Bytes of a section's header."""
+SWITCH = (
+    "cmp $2,%edi; ja 9f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%edi; lea t(%rip),%rax;"
+    "movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 1: xor %ebx,%ebx; 2: nop; 3: pop %rbx;"
+    ".cfi_restore 3; .cfi_def_cfa_offset 8; 9: ret; .section .rodata; t: .long 1b-t, 2b-t, 3b-t; .text"
+)
 
 
 def with_compressed_code(path: Path, more: bytes) -> Path:
@@ -43,12 +48,7 @@ def test_code_of_an_object_may_be_compressed(tmp_path: Path) -> None:
 
 def test_constants_are_read_where_there_are_no_section_headers(tmp_path: Path) -> None:
     """Tables of jumps are in a segment of their own, without code."""
-    text = (
-        "cmp $2,%edi; ja 9f; push %rbx; .cfi_def_cfa_offset 16; .cfi_offset 3,-16; mov %edi,%edi; lea t(%rip),%rax;"
-        "movslq (%rax,%rdi,4),%rdi; add %rax,%rdi; jmp *%rdi; 1: xor %ebx,%ebx; 2: nop; 3: pop %rbx;"
-        ".cfi_restore 3; .cfi_def_cfa_offset 8; 9: ret; .section .rodata; t: .long 1b-t, 2b-t, 3b-t; .text"
-    )
-    verified(text, tmp_path)
+    verified(SWITCH, tmp_path)
     program = tmp_path / "program"
     command: list[str | Path] = [
         "gcc",
@@ -66,6 +66,15 @@ def test_constants_are_read_where_there_are_no_section_headers(tmp_path: Path) -
     bare.write_bytes(data)
     [found] = walkback.verify(bare)
     assert (found.functions, found.proved, found.reasons) == (1, found.bytes, {})
+
+
+def test_tables_of_jumps_are_followed_where_kernels_are(tmp_path: Path) -> None:
+    verified(SWITCH, tmp_path)
+    for address in ("0xffffffff81000000", "0xffff800080000000"):  # of AMD64 and of AArch64
+        kernel = tmp_path / address
+        subprocess.run(["ld", "-e", "f", f"-Ttext-segment={address}", "-o", kernel, tmp_path / "f.o"], check=True)
+        [found] = walkback.verify(kernel)
+        assert (found.functions, found.proved, found.reasons) == (1, found.bytes, {})
 
 
 def test_sizes_of_sections_that_cannot_be_raise_nothing_else(tmp_path: Path) -> None:

@@ -347,9 +347,22 @@ def test_a_function_that_a_range_calls_last_comes_back_elsewhere(others: int, wr
     assert [(one.what, one.claimed, one.computed) for one in found.mismatches] == [("cfa", "rsp+16", "rsp+8")] * wrong
 
 
-@pytest.mark.parametrize(("section", "wrong"), [("__bug_table", 6), ("__other", 2)])
-def test_a_warning_of_linux_comes_back(section: str, wrong: int, tmp_path: Path) -> None:
-    text = f"test %edi,%edi; je 1f; sub $8,%rsp; 2: ud2; add $8,%rsp; 1: ret; .section {section}; .long 2b-.; .text"
+@pytest.mark.parametrize(
+    ("section", "rest", "wrong"),
+    [
+        ("__bug_table", ".short 9, 1", 6),
+        ("__bug_table", ".long 0; .short 9, 3", 6),
+        ("__bug_table", ".short 9, 0", 2),
+        ("__bug_table", ".short 9", 2),
+        ("__other", ".short 9, 1", 2),
+    ],
+)
+def test_a_warning_of_linux_comes_back(section: str, rest: str, wrong: int, tmp_path: Path) -> None:
+    """Entries have a file or not, the line, and flags."""
+    text = (
+        "test %edi,%edi; je 1f; sub $8,%rsp; 2: ud2; add $8,%rsp; 1: ret;"
+        f'.section {section},"a"; .long 2b-., 0; {rest}; .text'
+    )
     found = verified(text, tmp_path)
     assert [(one.address, one.bytes, one.computed) for one in found.mismatches] == [(8, wrong, "rsp+16")]
 

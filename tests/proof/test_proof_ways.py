@@ -136,3 +136,16 @@ def test_an_array_is_not_stored_over_the_stack_pointer_that_s390x_saves(tmp_path
     )
     found = verified(text, tmp_path, assembler=peer("s390x-as-2.44"))
     assert (found.proved, found.mismatches) == (found.reached, [])
+
+
+@pytest.mark.parametrize(("traps", "wrong"), [("int3", []), ("int3; int3", ["cfa"] * 2)])
+def test_a_call_over_a_trap_only_pushes(traps: str, wrong: list[str], tmp_path: Path) -> None:
+    """Linux fills the processor's stack of return addresses so. Its own table leaves the traps out."""
+    part = ".cfi_endproc; {0}; {1}: .cfi_startproc; .cfi_def_cfa_offset {2};"
+    text = (
+        f"call 1f; {part.format(traps, 1, 16)} call 2f; {part.format(traps, 2, 24)}"
+        "add $16,%rsp; .cfi_def_cfa_offset 8; ret"
+    )
+    found = verified(text, tmp_path)
+    assert [one.what for one in found.mismatches] == wrong
+    assert wrong or found.proved == found.reached

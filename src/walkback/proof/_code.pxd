@@ -12,7 +12,7 @@ cdef class Code:
     cdef const unsigned char[::1] executable
     cdef bint big
     cdef int machine
-    cdef bint warns
+    cdef bint waits
     cdef bint moves
     # Functions that are called: whether they come back, what they change and keep, and their bytes
     cdef const unsigned long long[::1] functions
@@ -40,13 +40,14 @@ cdef class Code:
     cdef Instruction one
 
     cdef long long read(self, unsigned long long address, int width, bint signed) noexcept nogil
-    cdef bint is_warning(self, unsigned long long address) noexcept nogil
+    cdef bint is_wait(self, unsigned long long address) noexcept nogil
     cdef Py_ssize_t place(self, unsigned long long address) noexcept nogil
     cdef bint is_data(self, unsigned long long address) noexcept nogil
     cdef int look_up(self, unsigned long long address) noexcept nogil
     cdef unsigned long long reach(self, unsigned long long address) noexcept nogil
     cdef unsigned long long read_calls(self, unsigned long long begin, long long size) noexcept nogil
     cdef bint will_call(self, unsigned long long address) noexcept nogil
+    cdef bint calls_over(self, unsigned long long behind, unsigned long long target) noexcept nogil
     cdef long long room(self, unsigned long long address) noexcept nogil
     cdef int filling(self, Py_ssize_t pos, Py_ssize_t end) noexcept nogil
     cdef bint keeps(self, long long at, long long end, unsigned long long registers) noexcept nogil

@@ -52,7 +52,7 @@ class Code:
         self.executable = memoryview(image.executable)
         self.big = image.byteorder == "big"
         self.machine = image.machine_number
-        self.warns = image.warns and self.machine == AMD64
+        self.waits = image.is_linux and self.machine == AMD64
         self.moves = image.moves
         self.functions, self.back = memoryview(known.functions), memoryview(known.back)
         self.written, self.kept = memoryview(known.written), memoryview(known.kept)
@@ -81,12 +81,9 @@ class Code:
             return cython.cast(cython.longlong, value) - (cython.cast(cython.longlong, 1) << (8 * width))
         return as_signed(value)
 
-    def is_warning(self, address: cython.ulonglong) -> cython.bint:
-        """Whether this is a trap of Linux: `ud2`, for `WARN`, which comes back, or `BUG`; or waits for interrupts."""
-        if not self.warns:
-            return False
-        pos: cython.Py_ssize_t = self.place(address)
-        return self.data[pos] == 0xF4 or (self.data[pos] == 0x0F and self.data[pos + 1] == 0x0B)
+    def is_wait(self, address: cython.ulonglong) -> cython.bint:
+        """Whether this is no trap, as Linux waits for interrupts with it: `hlt`."""
+        return self.waits and self.data[self.place(address)] == 0xF4
 
     def place(self, address: cython.ulonglong) -> cython.Py_ssize_t:
         """Where an address is in the buffer; -1 if it is not there."""
@@ -173,6 +170,16 @@ class Code:
         self.called[self.calls] = address
         self.calls += 1
         return True
+
+    def calls_over(self, behind: cython.ulonglong, target: cython.ulonglong) -> cython.bint:
+        """AMD64: whether a call leaves out one `int3` behind it, or nothing: it pushes, and goes on at its target.
+
+        Linux fills the processor's stack of return addresses so. Functions begin at multiples of 16.
+        """
+        if self.machine != AMD64:
+            return False
+        pos: cython.Py_ssize_t = self.place(behind)
+        return target == behind or (target == behind + 1 and target & 15 != 0 and pos >= 0 and self.data[pos] == 0xCC)
 
     def room(self, address: cython.ulonglong) -> cython.longlong:
         """How many bytes there are from an address to the next that the code names."""

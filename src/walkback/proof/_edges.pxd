@@ -31,6 +31,9 @@ cdef class Edges:
     # How many bytes of arguments are on the stack at calls, from where on
     cdef const unsigned long long[::1] pushed_from
     cdef const unsigned long long[::1] pushed
+    # Where Linux may go on without executing an instruction
+    cdef const unsigned long long[::1] way_from
+    cdef const unsigned long long[::1] way_to
     cdef Labels labels
     # Whether the last call may not come back
     cdef bint doubt
@@ -44,6 +47,8 @@ cdef class Edges:
     cdef int clear(self) noexcept nogil
     cdef int read(self, long long place) noexcept nogil
     cdef bint step(self) except -1 nogil
+    cdef bint is_optional(self, long long place) noexcept nogil
+    cdef int go_without_it(self) except -1 nogil
     cdef int go_back(self) noexcept nogil
     cdef int leave(self) noexcept nogil
     cdef int execute(self) noexcept nogil

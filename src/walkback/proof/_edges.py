@@ -79,6 +79,7 @@ class Edges:
         self.pad_first = memoryview(ranges.pad_first)
         self.pad_start, self.pad_end, self.pad_place = (memoryview(column.copy()) for column in ranges.pads.T)
         self.pushed_from, self.pushed = (memoryview(column.copy()) for column in ranges.arguments.T)
+        self.way_from, self.way_to = (memoryview(column.copy()) for column in ranges.patched.T)
         self.clear()
 
     def clear(self) -> cython.int:
@@ -100,6 +101,8 @@ class Edges:
     def step(self) -> cython.bint:
         """Let the instruction happen; returns whether control can go on behind it."""
         flow: cython.int = self.one.flow
+        if self.way_from.shape[0]:
+            self.go_without_it()
         if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
             return self.call()
         if flow == Flow.JUMP_INDIRECT:
@@ -129,7 +132,7 @@ class Edges:
             return self.branch()
         if flow == Flow.JUMP:
             self.lead_to(self.one.target, self.unit.trust == Trust.FULL)
-        elif flow == Flow.TRAP and self.code.is_warning(self.address):
+        elif flow == Flow.TRAP and self.code.is_wait(self.address):
             self.doubt = True
             self.unit.trust = max(self.unit.trust, Trust.SOME)
             return True
@@ -138,6 +141,22 @@ class Edges:
                 self.go_back()
             self.leave()
         return False
+
+    def is_optional(self, place: cython.longlong) -> cython.bint:
+        """Whether Linux may go on without executing the instruction at a place of the range where the walk is."""
+        address: cython.ulonglong = self.unit.address[self.unit.member] + cython.cast(
+            cython.ulonglong, place - self.unit.begin
+        )
+        row: cython.Py_ssize_t = last(self.way_from, self.way_from.shape[0], address)
+        return row >= 0 and self.way_from[row] == address
+
+    def go_without_it(self) -> cython.int:
+        """Go where Linux may go on without executing the instruction; it may never do so."""
+        row: cython.Py_ssize_t = last(self.way_from, self.way_from.shape[0], self.address)
+        while row >= 0 and self.way_from[row] == self.address:
+            self.lead_to(self.way_to[row], False)
+            row -= 1
+        return 0
 
     def go_back(self) -> cython.int:
         """A return, or a jump to another function: it goes astray if the return address is neither there nor anywhere.
@@ -246,11 +265,15 @@ class Edges:
         if not is_direct and target & KIND_MASK == Known.CONSTANT:
             is_direct = True
             self.one.target = cython.cast(cython.ulonglong, target >> OFFSET_SHIFT)
-        if is_direct and self.one.target == self.address + self.one.length and self.code.machine == AMD64:
+        behind: cython.ulonglong = self.address + self.one.length
+        if is_direct and self.code.calls_over(behind, self.one.target):
             # This is how code finds out where it is.
             self.state.set(self.state.sp, moved(self.state.get(self.state.sp), -8))
             self.state.store(self.state.get(self.state.sp), 8, Known.OTHER, False)
-            return True
+            if self.one.target == behind:
+                return True
+            self.lead_to(self.one.target, self.unit.trust == Trust.FULL)
+            return False
         changed: cython.ulonglong = _ALL
         self.doubt = True
         if is_direct:

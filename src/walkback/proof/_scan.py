@@ -165,16 +165,18 @@ def _scan(
                 if one.flow == Flow.JUMP_INDIRECT or one.flow == Flow.CALL or one.flow == Flow.CALL_INDIRECT:
                     changed = _ALL
                 ends = one.flow == Flow.JUMP or one.flow == Flow.RETURN or one.flow == Flow.JUMP_INDIRECT
+                is_over: cython.bint = one.flow == Flow.CALL and one.target != away + place
+                is_over = is_over and code.calls_over(away + place, one.target)
                 if one.flow == Flow.RETURN or one.flow == Flow.JUMP_INDIRECT:
                     returns[i] = 1
-                elif one.flow == Flow.CALL:
+                elif one.flow == Flow.CALL and not is_over:
                     call = one.target
                     at = code.place(call)
                     if at >= 0:
                         called[at >> 3] |= 1 << (at & 7)
                     if at < 0 or not starts[at >> 3] >> (at & 7) & 1:
                         calls.add(call, 0 if place >= end or code.padding(place, end) else place)
-                elif one.flow == Flow.JUMP or one.flow == Flow.BRANCH:
+                elif is_over or one.flow == Flow.JUMP or one.flow == Flow.BRANCH:
                     if (one.target - begin) & _ALL >= cython.cast(cython.ulonglong, size[i]):
                         ways.add(i, one.target, Way.JUMP)
                         changed = _ALL

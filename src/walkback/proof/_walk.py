@@ -175,7 +175,7 @@ class Walk:
                     self.edges.doubt = False
                     if self.free and place != behind and self.may_begin_function(place):
                         return 0
-                    if self.code.filling(at, self.unit.code_at + self.unit.end):
+                    if self.code.filling(at, self.unit.code_at + self.unit.end) and not self.edges.is_optional(place):
                         return self.edges.leave()  # a trap says that the call does not come back
                     if self.rows.judge(place) == Verdict.WRONG and not self.rows.claims.by_call:
                         return self.unit.put_off(place)

@@ -18,6 +18,7 @@ from walkback.proof._starts import beginnings
 from walkback.proof.entries import pointers
 from walkback.proof.image import Image
 from walkback.proof.known import KnownCode
+from walkback.proof.patched import mark_ways
 from walkback.proof.prove import Prover
 from walkback.proof.ranges import Pieces
 from walkback.proof.sets import KEPT
@@ -128,16 +129,19 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
     start, size = stretches.cut(starts)
     pieces, code = Pieces(start, size, image.places(start, size)), Code(image, KnownCode())
     seen = scan(code, image, pieces, prover.machine.sp)
+    mark_ways(seen, image, prover.patched)
     kept = sum(1 << one for one in KEPT[prover.machine])
     code = Code(image, KnownCode(targets=seen.targets))
     final = prover.called_as(LAST)
     found = beginnings(
         code, seen.targets, pieces, prover.machine.sp, prover.machine.ra, kept, final, _coming_back(image, seen)
     )
+    called = _addresses(image, seen.called)
+    found = found[~_within(found[:, 0], named, prover.symbols.function_sizes()) | are_among(found[:, 0], called)]
     behind = found[:, 0].copy()
     outside = _called_from_outside(prover, code, pieces)
     outside = outside[are_among(outside, behind)]
-    called = np.concatenate((_addresses(image, seen.called), outside))
+    called = np.concatenate((called, outside))
     taken = are_among(behind, _addresses(image, seen.taken))
     alone = ~bits_at(seen.targets, image.places(behind, np.ones(len(behind), np.int64)))
     pointed = np.zeros(0, np.uint64) if elf.is_relocatable else np.intersect1d(behind, pointers(elf, behind))
@@ -154,6 +158,16 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
         likely=behind[alone & (behind % _ALIGNED == 0) & (found[:, 2] == _LIKELY)],
         padded=behind[alone & (behind % _ALIGNED == 0) & (found[:, 2] != 0)],
     )
+
+
+def _within(places: U64, start: U64, size: U64) -> Bools:
+    """Which places are in functions, behind where they begin: no other begins there, even if something names it."""
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], np.maximum.accumulate((start + size)[order])
+    last = np.searchsorted(start, places, "left") - 1
+    within: Bools = (last >= 0) & ~are_among(places, start)
+    within[within] = places[within] < end[last[within]]
+    return within
 
 
 def begins_at_entry(elf: ElfFile) -> bool:

@@ -45,8 +45,8 @@ class Image:
     byteorder: ByteOrder
     machine_number: int
     """In the order of `MACHINES`."""
-    warns: bool
-    """Whether traps are warnings of Linux, which may come back."""
+    is_linux: bool
+    """Whether it is the kernel of Linux, or a module."""
     moves: bool
     """Whether the program can be loaded at any address, so that no number in its code is one."""
 

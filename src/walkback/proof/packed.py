@@ -1,17 +1,18 @@
 """A value in one number of 64 bits, and what is known of it (a face: kernels compile these functions in).
 
-The low 8 bits are a `Known`, the next 16 a register or the number of a table, the rest is an offset with a sign.
+The low 4 bits are a `Known`, the next 12 a register or the number of a table, the rest is an offset with a sign. It has
+room for the addresses of kernels, which are negative.
 """
 
 import cython
 
 from walkback.proof.values import Known
 
-KIND_MASK = 0xFF
-ID_SHIFT = 8
-ID_MASK = 0xFFFF
-OFFSET_SHIFT = 24
-PLAIN_MASK = 0xFFFFFF
+KIND_MASK = 0xF
+ID_SHIFT = 4
+ID_MASK = 0xFFF
+OFFSET_SHIFT = 16
+PLAIN_MASK = 0xFFFF
 """A value without its offset."""
 
 
@@ -21,7 +22,7 @@ PLAIN_MASK = 0xFFFFFF
 @cython.exceptval(check=False)
 def made(kind: cython.int, number: cython.int, offset: cython.longlong) -> cython.longlong:
     """A value from its three parts; an offset that is beyond all use makes it one that is not followed."""
-    if offset >> 38 != 0 and offset >> 38 != -1:
+    if offset >> 47 != 0 and offset >> 47 != -1:
         return Known.OTHER
     return offset * (1 << OFFSET_SHIFT) + (number << ID_SHIFT) + kind
 

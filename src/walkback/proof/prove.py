@@ -25,6 +25,7 @@ from walkback.proof.entries import find_entries, function_symbols, parts_among, 
 from walkback.proof.image import Image, image_of
 from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
+from walkback.proof.patched import mark_ways, patched_ways, ways_between
 from walkback.proof.ranges import Ranges, Units, range_at, together
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
 from walkback.proof.silent import (
@@ -276,6 +277,8 @@ class Prover:
     def look_at(self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str]) -> tuple[KnownCode, U64]:
         """What a first look at the code finds: which ranges are entries, what is known of functions, and the ways."""
         seen = scan(Code(self.image, KnownCode()), self.image, ranges, table.machine.sp)
+        mark_ways(seen, self.image, self.patched)
+        seen = seen._replace(ways=np.concatenate((seen.ways, ways_between(ranges, self.patched))))
         named = function_symbols(self.elf, self.image, seen.ways)
         called, taken = (ranges.start[bits_at(bits, ranges.pos)] for bits in (seen.called, seen.taken))
         find_entries(self.elf, ranges, seen.ways, called, taken, named, sets, table.machine, self.name_at)
@@ -326,6 +329,7 @@ class Prover:
             pad_first=pad_first,
             pads=pads,
             arguments=self.arguments,
+            patched=self.patched,
         )
 
     def _absent(self, table: UnwindTable) -> U64:
@@ -371,6 +375,11 @@ class Prover:
     def arguments(self) -> U64:
         """Rows of an address, rising, and the bytes of arguments on the stack at the calls from there on."""
         return arguments(self.image, self.sources) if len(self.landings) else np.zeros((0, 2), np.uint64)
+
+    @cached_property
+    def patched(self) -> U64:
+        """Rows of the address of an instruction, and of a place where Linux may go on without executing it."""
+        return patched_ways(self.elf, self.image)
 
     def section_of(self, address: int) -> tuple[int, int]:
         """The section of an address of the image and the place in it; of a linked file -1 and the address."""

@@ -53,6 +53,8 @@ class Ranges:
     """Where calls begin and end whose exceptions go on at the third address."""
     arguments: U64
     """Rows of an address, rising, and the bytes of arguments on the stack at calls from there on."""
+    patched: U64
+    """Rows of the address of an instruction, rising, and of a place where control may go on without executing it."""
 
 
 @dataclass(slots=True)

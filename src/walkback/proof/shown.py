@@ -123,11 +123,24 @@ def part_by(kind: cython.int, number: cython.ulonglong) -> cython.ulonglong:
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
+def in_record(state: State, slot: cython.int, target: cython.int) -> cython.bint:
+    """AArch64: whether the frame pointer and the return address are saved side by side, one of them in this slot."""
+    if state.fp != AARCH64_FP:
+        return False
+    if target == state.fp:
+        return signature_of(state.load(moved(state.keys[slot], 8)), state.ra) != 0
+    return state.load(moved(state.keys[slot], -8)) == made(Known.ENTRY, state.fp, 0)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
 def in_frame(state: State, target: cython.int) -> cython.ulonglong:
     """The word for where a register was saved; 0 if it was not.
 
     That is in the record that the frame pointer leads to, else in the place where the ABI of s390x wants it and where
-    functions of AMD64 push it first, and at the lowest of AArch64.
+    functions of AMD64 push it first, and of AArch64 in any record, or at the lowest.
     """
     i: cython.int
     found: cython.ulonglong = 0
@@ -142,7 +155,7 @@ def in_frame(state: State, target: cython.int) -> cython.ulonglong:
             offset: cython.longlong = state.keys[i] >> OFFSET_SHIFT
             if stack & KIND_MASK == Known.CFA and offset < stack >> OFFSET_SHIFT:
                 continue  # it was taken off the stack
-            if has_record and state.keys[i] == record:
+            if state.keys[i] == record if has_record else in_record(state, i, target):
                 return part_by(AT_CFA, (signature - 1) | cython.cast(cython.ulonglong, offset + PART_BIAS))
             better: cython.bint = offset < best if state.fp == AARCH64_FP else offset > best
             if -PART_BIAS < offset < PART_BIAS and (better or not found):

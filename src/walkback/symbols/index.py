@@ -123,6 +123,10 @@ class SymbolIndex:
         found = self._all[self._all["rank"] < LABEL_RANK]
         return found["section"].astype(np.int32), found["value"].astype(np.uint64)
 
+    def function_sizes(self) -> U64:
+        """The size of each of these, 0 where it is not known."""
+        return self._all["size"][self._all["rank"] < LABEL_RANK].astype(np.uint64)
+
     def starts(self, rows: I64) -> U64:
         """Where symbols that `holders` gave begin; 0 for -1."""
         if not len(self._symbols):
