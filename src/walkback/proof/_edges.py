@@ -113,6 +113,8 @@ class Edges:
             if self.one.effect == Effect.COMPARE or self.one.effect == Effect.COMPARE_CONSTANT:
                 self.state.compared_at = self.pos + self.one.length
             if self.state.changed:
+                if self.rows.free and self.code.machine != AMD64:  # there functions use what is below
+                    self.state.drop_below()
                 place: cython.longlong = self.state.get(self.state.sp)
                 kind: cython.int = place & KIND_MASK
                 if not is_on_stack(kind) and not is_vague(kind):

@@ -214,6 +214,19 @@ class State:
                     i += 1
         return 0
 
+    def drop_below(self) -> cython.int:
+        """Forget what is below the stack pointer: a function that is jumped to next may save its own there."""
+        i: cython.int = 0
+        stack: cython.longlong = self.values[self.sp]
+        with cython.boundscheck(False):
+            while i < self.slots:
+                same: cython.bint = (self.keys[i] ^ stack) & ((1 << OFFSET_SHIFT) - 1) == 0
+                if same and self.keys[i] >> OFFSET_SHIFT < stack >> OFFSET_SHIFT:
+                    self.drop(i)
+                else:
+                    i += 1
+        return 0
+
     def drop(self, slot: cython.int) -> cython.int:
         """Forget a slot; the last one takes its place."""
         self.slots -= 1
