@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, Bools, ends_of, marked, sums
+from walkback.base.arrays import I64, U8, U64, Bools, ends_of, marked, sums
 from walkback.base.errors import ArgumentError, MissingError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.base.text import printable
@@ -139,6 +139,12 @@ class ReadTables(OneLine):
             found.setdefault(its.kind, []).append(its)
         return found
 
+    def ruled_from_code(self) -> int:
+        """Of the code from which a table is made the bytes that have a rule."""
+        made = [number for number, source in enumerate(self.sources) if isinstance(source, CodeSource)]
+        ranges = np.isin(self.sources_of(self.table.range_origin), made)
+        return int(_ruled_bytes(self.table)[ranges].sum())
+
     def left_out(self) -> Iterator[str]:
         """What is not to be said, in words."""
         for count, words in (
@@ -164,6 +170,18 @@ class ReadTables(OneLine):
                 for place in np.flatnonzero((origin >= first) & (origin < end)).tolist():
                     names[place] = source.functions.name(int(origin[place] - first))
         return names
+
+
+def _ruled_bytes(table: UnwindTable) -> U64:
+    """How many bytes of each range have a rule."""
+    number = np.repeat(np.arange(len(table.range_start)), table.range_rows)
+    size = table.range_size.astype(np.uint64)
+    is_last = np.append(number[1:] != number[:-1], True)[: len(number)]
+    end = np.where(
+        is_last, size[number], np.append(table.row_offset[1:], np.uint32(0))[: len(number)].astype(np.uint64)
+    )
+    has_rule = table.rules["cfa"]["kind"][table.row_rule] != PartKind.INEXPRESSIBLE
+    return sums(number[has_rule], (end - table.row_offset)[has_rule], len(table.range_start))
 
 
 def read_tables(

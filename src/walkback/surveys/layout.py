@@ -88,7 +88,8 @@ places     Where each content was found: in `path`, or in the file `member` of t
 files      Each distinct content once. `content` is its digest. `outcome`: one of OUTCOMES. `machine`: as walkback calls
            it, else `EM_` and the number. `kind`: of `identify.kinds`, or `core`. `producer`, `language`:
            `unknown` where nothing shows them. `producer_evidence`: what shows them. `source`: the section that SFrame
-           is derived from. `from_cfi` to `from_code`: `code_bytes` by the kind of table that the code is described by.
+           is derived from. `from_cfi` to `from_code`: `code_bytes` by the kind of table that the code is described by,
+           of what is made from the code only where it has a rule.
            `functions` to `shadowed`: as `Derived` has them for version 3; `rows`: of the table that is
            to be said. `fp_functions`: functions that have a row whose CFA counts from the frame pointer; `fp_bytes`:
            code where it does; `fp_saved`: functions that have a row where the caller's frame pointer is saved. Then

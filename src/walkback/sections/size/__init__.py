@@ -223,7 +223,7 @@ def measure_frames(
     with suppress(MissingError):
         found.read = read_tables(elf, tables=tables or "auto", frames=sources, fills=tables is not None)
         for kind, its in found.read.by_kind().items():
-            size = sum(one.code_bytes for one in its)
+            size = found.read.ruled_from_code() if kind == "code" else sum(one.code_bytes for one in its)
             found.sizes.described[kind] = Described(sum(one.functions for one in its), size)
         _derive_all(elf, found.read, found)
     return found
