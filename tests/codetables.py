@@ -43,7 +43,7 @@ class Compared(NamedTuple):
 
 
 def compared(path: Path) -> Compared:
-    """How the table made from the code of a file compares with what is there.
+    """Compare the table made from the code of a file with the call frame information of that file.
 
     Two rules agree if the CFA is at other offsets only from other registers, and if a value is unchanged where the
     other rule has it in the frame, as in the last instructions of a function.

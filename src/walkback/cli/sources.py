@@ -15,16 +15,16 @@ _READ = "Read call frame information, Go's table of functions, the Linux kernel'
 def source_option(
     *names: str,
     default: str | None = "auto",
-    help: str = _READ,  # noqa: A002
+    text: str = _READ,
 ) -> Callable[[F], F]:
     """The option; of no default, where a verb reads something else without it."""
     kinds = click.Choice(["auto", "cfi", "go", "orc", "code"])
-    return click.option(*(names or ("--source", "tables")), type=kinds, default=default, show_default=True, help=help)
+    return click.option(*(names or ("--source", "tables")), type=kinds, default=default, show_default=True, help=text)
 
 
 SOURCE = source_option()
 MEASURED = source_option(
-    default=None, help="Measure what is made of these, as by `derive`. [default: the tables that the file has]"
+    default=None, text="Measure what is made of these, as by `derive`. [default: the tables that the file has]"
 )
 WORDS = {"cfi": "call frame information", "go": "Go's table", "orc": "the ORC table", "code": "the code"}
 """What the kinds are called."""

@@ -343,10 +343,10 @@ def _verified_tables(
         found = sframe_table(elf, section=table)
         sources += [] if found is None else [(found.name, found.table, None)]
     for name, unwind, source in sources:
-        only = None if stretches is None else _described(prover, unwind, stretches)
-        if only is None or len(only):
-            verified = Verified(elf, name, prover.prove(unwind, source, only=only), prover)
-            yield verified, np.zeros(0, np.uint64) if only is None else only
+        only = np.zeros(0, np.uint64) if stretches is None else _described(prover, unwind, stretches)
+        if stretches is None or len(only):
+            proof = prover.prove(unwind, source, only=None if stretches is None else only)
+            yield Verified(elf, name, proof, prover), only
 
 
 def mismatches_at(elf: ElfFile, addresses: U64) -> Iterator[Mismatch]:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 @click.option("--each", is_flag=True, help="Take any number of files, and compare the two tables of each.")
 @click.option("--section", metavar="NAME", help="Use this section of the first file.", shell_complete=sections)
 @click.option("--other-section", metavar="NAME", help="Use this section of the other file.", shell_complete=sections)
-@source_option(default=None, help="Use these tables of the first file, or the rules that its code shows.")
-@source_option("--other-source", "other_tables", default=None, help="Use these of the other file.")
+@source_option(default=None, text="Use these tables of the first file, or the rules that its code shows.")
+@source_option("--other-source", "other_tables", default=None, text="Use these of the other file.")
 @STRICT
 @LIMIT
 @JSON

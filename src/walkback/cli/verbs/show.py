@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 @SHORT_NAMES
 @source_option(
     default=None,
-    help="Show instead call frame information, Go's, the kernel's ORC, what the code shows, or all of these.",
+    text="Show instead call frame information, Go's, the kernel's ORC, what the code shows, or all of these.",
 )
 @SECTION
 @ADDRESS
