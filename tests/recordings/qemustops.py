@@ -252,6 +252,9 @@ def _maps(folder: Path, arch: str, program: Path, *, freestanding: bool) -> list
         part = line.split()
         if len(part) >= 6 and "x" in part[1] and part[5][0] in "/[":
             start, end = (int(one, 16) for one in part[0].split("-"))
-            path = part[5] if part[5][0] == "[" or Path(part[5]).exists() else str(root(arch) / part[5].lstrip("/"))
+            # The emulator calls its own code [heap] if that lies right behind the program's data.
+            path = "[vdso]" if part[5] == "[heap]" else part[5]
+            if path[0] == "/" and not Path(path).exists():
+                path = str(root(arch) / path.lstrip("/"))
             found.append((start, end - start, int(part[2], 16), path))
     return found
