@@ -5,7 +5,7 @@ from typing import NamedTuple
 import cython
 import numpy as np
 
-from walkback.base.arrays import U8, U16, U64, Bools
+from walkback.base.arrays import I64, U8, U16, U64, Bools
 from walkback.base.bits import WORD
 from walkback.base.views import takes_views
 
@@ -38,6 +38,9 @@ _LOWEST = cython.declare(cython.longlong, 64)
 class Scan(NamedTuple):
     """What the first look found."""
 
+    start: U64
+    """Where the ranges begin that were looked at."""
+    size: I64
     returns: Bools
     """Which ranges have a way back to their caller."""
     written: U64
@@ -47,7 +50,7 @@ class Scan(NamedTuple):
     ways: U64
     """How control leaves ranges: rows of a range, an address, and a `Way`."""
     calls: U64
-    """Rows of the target of a call that is not the beginning of a range, and the place in the image of the code behind.
+    """Rows of a range, the target of a call that is no beginning of one, and the place in the image of the code behind.
 
     That is 0 where padding or nothing is there.
     """
@@ -63,27 +66,63 @@ class Scan(NamedTuple):
     """For each two bytes of the image the instruction `in_brief` that begins there."""
 
 
-def scan(code, image, ranges, sp):
-    """Look at all ranges."""
-    targets, brief = np.zeros(len(image.data) // 8 + 1, np.uint8), np.zeros(len(image.data) // 2 + 1, np.uint16)
-    returns = np.zeros(len(ranges.start), np.uint8)
-    called, taken = np.zeros_like(targets), np.zeros_like(targets)
-    written, kept = np.zeros(len(ranges.start), np.uint64), np.zeros(len(ranges.start), np.uint64)
-    ways, calls, named = Growing(3), Growing(2), Growing(1)
+def scan(code, image, ranges, sp, former=None):
+    """Look at all ranges; what a former look found at ranges that are as they were is taken over."""
+    count = len(ranges.start)
+    if former is None:
+        former = _nothing(len(image.data))
+    known = _among(former, ranges)
+    targets, brief = former.targets.copy(), former.brief.copy()
+    called, taken = former.called.copy(), former.taken.copy()
+    returns = np.zeros(count, np.uint8)
+    written, kept = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+    ways, calls, named = Growing(3), Growing(3), Growing(1)
     starts = np.zeros_like(targets)
     np.bitwise_or.at(starts, ranges.pos >> 3, (1 << (ranges.pos & 7)).astype(np.uint8))
-    parts = ranges.start, ranges.size, ranges.pos, starts
+    parts = np.flatnonzero(known < 0), ranges.start, ranges.size, ranges.pos, starts
     _scan(code, *parts, sp, returns, written, kept, called, taken, ways, calls, named, targets, brief)
-    found = (
+    old = np.flatnonzero(known >= 0)
+    for now, before in ((returns, former.returns), (written, former.written), (kept, former.kept)):
+        now[old] = before[known[old]]
+    number = np.full(len(former.start), -1, np.int64)
+    number[known[old]] = old
+    return Scan(
+        ranges.start,
+        ranges.size,
         returns.astype(np.bool_),
         written,
         kept,
-        ways.rows(),
-        calls.rows(),
+        np.concatenate((renumbered(former.ways, number), ways.rows())),
+        np.concatenate((renumbered(former.calls, number), calls.rows())),
         called,
         taken,
+        np.sort(np.concatenate((former.named, named.rows().ravel()))),
+        targets,
+        brief,
     )
-    return Scan(*found, np.sort(named.rows().ravel()), targets, brief)
+
+
+def _nothing(size):
+    """What was found before anything is looked at, in an image of `size` bytes."""
+    bits, numbers, rows = np.zeros(size // 8 + 1, np.uint8), np.zeros(0, np.uint64), np.zeros((0, 3), np.uint64)
+    ranges = numbers, np.zeros(0, np.int64), np.zeros(0, np.bool_), numbers, numbers
+    return Scan(*ranges, rows, rows, bits, bits, numbers, bits, np.zeros(size // 2 + 1, np.uint16))
+
+
+def _among(former, ranges):
+    """For each range its number in a former look; -1 if it was not among those."""
+    if not len(former.start):
+        return np.full(len(ranges.start), -1, np.int64)
+    place = np.searchsorted(former.start, ranges.start).clip(max=len(former.start) - 1)
+    same = (former.start[place] == ranges.start) & (former.size[place] == ranges.size)
+    return np.where(same, place, -1)
+
+
+def renumbered(rows, number):
+    """Those of the rows that begin with a range which has a number now, with that; -1 stands for none."""
+    kept = rows[number[rows[:, 0].astype(np.int64)] >= 0]
+    kept[:, 0] = number[kept[:, 0].astype(np.int64)]
+    return kept
 
 
 def bits_at(bits, places):
@@ -94,6 +133,7 @@ def bits_at(bits, places):
 @takes_views
 def _scan(
     code: Code,
+    wanted: cython.const[cython.longlong][::1],
     start: cython.const[cython.ulonglong][::1],
     size: cython.const[cython.longlong][::1],
     pos: cython.const[cython.longlong][::1],
@@ -111,10 +151,12 @@ def _scan(
     brief: cython.ushort[::1],
 ):
     i: cython.Py_ssize_t
+    turn: cython.Py_ssize_t
     one: Instruction = Instruction()
     constants: cython.longlong[::1] = memoryview(np.zeros(64, np.int64))
     with cython.nogil, cython.boundscheck(False):
-        for i in range(start.shape[0]):
+        for turn in range(wanted.shape[0]):
+            i = cython.cast(cython.Py_ssize_t, wanted[turn])
             begin: cython.ulonglong = start[i]
             at: cython.Py_ssize_t
             place: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, pos[i])
@@ -175,7 +217,7 @@ def _scan(
                     if at >= 0:
                         called[at >> 3] |= 1 << (at & 7)
                     if at < 0 or not starts[at >> 3] >> (at & 7) & 1:
-                        calls.add(call, 0 if place >= end or code.padding(place, end) else place)
+                        calls.add(i, call, 0 if place >= end or code.padding(place, end) else place)
                 elif is_over or one.flow == Flow.JUMP or one.flow == Flow.BRANCH:
                     if (one.target - begin) & _ALL >= cython.cast(cython.ulonglong, size[i]):
                         ways.add(i, one.target, Way.JUMP)

@@ -6,6 +6,8 @@ from walkback.proof.image import Image
 from walkback.proof.ranges import Pieces, Ranges
 
 class Scan(NamedTuple):
+    start: U64
+    size: I64
     returns: Bools
     written: U64
     kept: U64
@@ -17,5 +19,6 @@ class Scan(NamedTuple):
     targets: U8
     brief: U16
 
-def scan(code: Code, image: Image, ranges: Ranges | Pieces, sp: int) -> Scan: ...
+def scan(code: Code, image: Image, ranges: Ranges | Pieces, sp: int, former: Scan | None = None) -> Scan: ...
 def bits_at(bits: U8, places: I64) -> Bools: ...
+def renumbered(rows: U64, number: I64) -> U64: ...

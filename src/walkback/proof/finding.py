@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U64, are_among
+from walkback.base.arrays import I64, U8, U64, Bools, are_among
 from walkback.base.bits import WORD
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
 from walkback.proof._found import Found, found_rules
+from walkback.proof._scan import Scan, renumbered
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
 from walkback.proof.entries import parts_among
+from walkback.proof.known import KnownCode
 from walkback.proof.prove import Prover, kept_by_calls
 from walkback.proof.ranges import Ranges, Units, together
 from walkback.proof.sets import no_claims
@@ -35,6 +37,7 @@ class _Round:
     """For each range the number of its unit."""
     count: I64
     """How many ranges each unit has."""
+    known: KnownCode
     found: Found
 
 
@@ -48,28 +51,27 @@ class Finder:
         """
         self._prover, self._sure = prover, sure
         self._last: _Round | None = None
+        self._seen: Scan | None = None
         self._parts = np.zeros(0, np.uint64)
 
-    def found(self, table: UnwindTable, *, afresh: bool = False) -> tuple[Ranges, Found]:
+    def found(self, table: UnwindTable) -> tuple[Ranges, Found]:
         """What the code of ranges without rules shows.
 
-        Units that are as they were are not walked again unless all is to be found `afresh`: what is known of the
-        functions that they call may be more by now.
+        Units that are as they were are not walked again, unless more is known by now of the functions that they call.
         """
         prover = self._prover
-        if afresh:
-            self._last, self._parts = None, self._parts[:0]
         sets = no_claims(len(table.row_offset))
         ranges = prover.ranges(table, sets)
         ranges.is_entry[:] = np.where(are_among(ranges.start, self._sure), 1, UNCALLED)
-        known, ways = prover.look_at(table, ranges, sets, prover.names_of_careless(table))
+        names = prover.names_of_careless(table)
+        known, ways, self._seen = prover.look_at(table, ranges, sets, names, self._seen)
         ranges.is_entry[are_among(ranges.start, self._parts)] = 0
         code, claims = Code(prover.image, known), Claims(sets, table.machine)
         state = State(table.machine, kept_by_calls(table), WORD, aligned=False)
         for _ in range(_PARTS):
             units = together(ranges, ways)
             walk = Walk(code, claims, state, ranges, units.members, free=True)
-            found = self._walked(walk, ranges, units)
+            found = self._walked(walk, ranges, units, known)
             parts = parts_among(prover.elf, ranges, walk.led_to()) & (ranges.is_entry != 0)
             if not parts.any():
                 break
@@ -78,24 +80,25 @@ class Finder:
         found.seen[parts] |= np.uint16(Seen.COMPLEX)
         return ranges, found
 
-    def _walked(self, walk: Walk, ranges: Ranges, units: Units) -> Found:
+    def _walked(self, walk: Walk, ranges: Ranges, units: Units, known: KnownCode) -> Found:
         """What all units show; those that are as they were are not walked."""
         last, unit, count = self._last, units.number, units.count
-        former = np.full(len(unit), -1, np.int64) if last is None else _unchanged(last, ranges, unit, count)
+        former = np.full(len(unit), -1, np.int64) if last is None else _unchanged(last, ranges, unit, count, known)
         is_new = np.zeros(len(count), np.uint8)
         is_new[unit[former < 0]] = 1
         found = found_rules(walk, ranges, units.first, is_new, self._prover.catching)
         if last is not None:
             found = _with_former(found, last.found, former)
-        self._last = _Round(ranges.start, ranges.size, ranges.is_entry.copy(), unit, count, found)
+        self._last = _Round(ranges.start, ranges.size, ranges.is_entry.copy(), unit, count, known, found)
         return found
 
 
-def _unchanged(last: _Round, ranges: Ranges, unit: I64, count: I64) -> I64:
-    """For each range its number in the last round; -1 if its unit is another one now."""
+def _unchanged(last: _Round, ranges: Ranges, unit: I64, count: I64, known: KnownCode) -> I64:
+    """For each range its number in the last round; -1 if its unit is another one now, or calls what is."""
     place = np.searchsorted(last.start, ranges.start).clip(max=len(last.start) - 1)
     same = (last.start[place] == ranges.start) & (last.size[place] == ranges.size)
     same &= last.is_entry[place] == ranges.is_entry
+    same &= ~_calls_others(last, known)[place]
     former = np.where(same, last.unit[place], -1)
     lowest, highest = np.full(len(count), np.iinfo(np.int64).max), np.full(len(count), -1, np.int64)
     np.minimum.at(lowest, unit, former)
@@ -105,19 +108,23 @@ def _unchanged(last: _Round, ranges: Ranges, unit: I64, count: I64) -> I64:
     return np.where(is_same[unit], place, -1)
 
 
+def _calls_others(last: _Round, known: KnownCode) -> Bools:
+    """Which ranges of the last round call functions about which something else is known now."""
+    targets, number = np.unique(last.found.calls[:, 1], return_inverse=True)
+    is_other = (known.of_calls(targets) != last.known.of_calls(targets)).any(axis=1)
+    found = np.zeros(len(last.start), np.bool_)
+    found[last.found.calls[is_other[number.reshape(-1)], 0].astype(np.int64)] = True
+    return found
+
+
 def _with_former(found: Found, last: Found, former: I64) -> Found:
     """What was found now, and in the last round of the ranges that have a `former` number."""
     kept = np.flatnonzero(former >= 0)
     number = np.full(len(last.seen), -1, np.int64)
     number[former[kept]] = kept
     found.seen[kept], found.ends[kept] = last.seen[former[kept]], last.ends[former[kept]]
-    rows = last.rows[number[last.rows[:, 0].astype(np.int64)] >= 0]
-    for column in (0, 4):
-        rows[:, column] = number[rows[:, column].astype(np.int64)]
-    leads = []
-    for before, now in ((last.tails, found.tails), (last.calls, found.calls)):
-        some = before[number[before[:, 0].astype(np.int64)] >= 0]
-        some[:, 0] = number[some[:, 0].astype(np.int64)]
-        leads.append(np.concatenate((some, now)))
-    tails, calls = leads
+    rows = renumbered(last.rows, number)
+    rows[:, 4] = number[rows[:, 4].astype(np.int64)]
+    tails = np.concatenate((renumbered(last.tails, number), found.tails))
+    calls = np.concatenate((renumbered(last.calls, number), found.calls))
     return Found(np.concatenate((rows, found.rows)), found.seen, tails, calls, found.ends)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from walkback.base.arch import Machine
-from walkback.base.arrays import I64, U8, U16, U32, U64, Bools, are_among
+from walkback.base.arrays import I64, U8, U16, U32, U64, Bools, are_among, changes
 from walkback.proof._found import Found
 from walkback.proof.finding import Finder
 from walkback.proof.functions import Starts, Stretches, begins_at_entry, function_starts
@@ -102,8 +102,6 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
         if not len(more):
             break
         entries = np.union1d(entries, more)
-    if turn:
-        ranges, found = finder.found(bare, afresh=True)
     reasons = _judged(prover, ranges, found, starts)
     chosen = np.flatnonzero(reasons == 0)
     proved = _proved(prover, _with_rules(prover, ranges, found, chosen))
@@ -250,7 +248,10 @@ def _with_rules(prover: Prover, ranges: Ranges, found: Found, chosen: I64) -> Un
     last = np.append((rows[1:, :2] != rows[:-1, :2]).any(axis=1), True)[: len(rows)]
     rows = rows[last]
     number = place[rows[:, 0].astype(np.int64)]
-    words, rule = np.unique(rows[:, 2:4], axis=0, return_inverse=True)
+    order = np.lexsort((rows[:, 3], rows[:, 2]))
+    is_new = changes(rows[order, 2], rows[order, 3])
+    words, rule = rows[order[is_new], 2:4], np.empty(len(rows), np.uint32)
+    rule[order] = np.cumsum(is_new) - 1
     rules = [_rule(prover.machine, *one) if one[1] else inexpressible(Reason.UNPROVED) for one in words.tolist()]
     count = np.bincount(number, minlength=len(chosen))
     start = ranges.start[chosen]
@@ -258,9 +259,9 @@ def _with_rules(prover: Prover, ranges: Ranges, found: Found, chosen: I64) -> Un
     offset = (rows[:, 1] - start[number]).astype(np.uint32)
     keyed = (words[:, 1] >> np.uint64(32)) & np.uint64(BY_B) != 0
     key = np.zeros(len(chosen), np.uint8)
-    np.maximum.at(key, number, keyed[rule.reshape(-1)].astype(np.uint8))
+    np.maximum.at(key, number, keyed[rule].astype(np.uint8))
     laid = {"range_first_row": np.cumsum(count) - count, "range_rows": count, "row_offset": offset}
-    return replace(table, row_rule=rule.reshape(-1).astype(np.uint32), range_pauth_key=key, **laid)
+    return replace(table, row_rule=rule, range_pauth_key=key, **laid)
 
 
 def _rule(machine: Machine, cfa: int, rest: int) -> Rule:

@@ -198,7 +198,7 @@ def _called_from_outside(prover: Prover, code: Code, pieces: Pieces) -> U64:
 
 def _coming_back(image: Image, seen: Scan) -> U64:
     """The functions that come back, as their calls show: behind many of them is code that only they can lead to."""
-    target, behind = seen.calls.T
+    _, target, behind = seen.calls.T
     behind = behind.astype(np.int64)
     # Where other code jumps, or functions may begin, they show nothing.
     is_clear = (behind == 0) | (~bits_at(seen.targets, behind) & (_at(image, behind) % _ALIGNED != 0))

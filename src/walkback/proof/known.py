@@ -42,6 +42,20 @@ class KnownCode:
     brief: U16 = field(default_factory=lambda: np.zeros(0, np.uint16))
     """For each two bytes of the image the instruction `in_brief` that begins there."""
 
+    def of_calls(self, targets: U64) -> U64:
+        """What is known of the function at each address: a row of numbers that all together say what a call does."""
+        rows = np.zeros((len(targets), 5), np.uint64)
+        if len(self.functions):
+            part = np.searchsorted(self.functions, targets, "right") - 1
+            away = targets - self.functions[part]
+            inside, begins = (part >= 0) & (away < self.size[part].astype(np.uint64)), (part >= 0) & (away == 0)
+            rows[:, 0] = inside
+            rows[:, 1] = np.where(begins, self.back[part] + 1, 0)
+            rows[:, 2] = np.where(inside, self.written[part], 0)
+            rows[:, 3] = np.where(begins, self.kept[part], 0)
+            rows[:, 4] = np.where(begins, self.size[part], 0)
+        return rows
+
 
 def known_code(ranges: Ranges, seen: Scan, silent_by_name: Sequence[int], seldom: U64, keeping: U64) -> KnownCode:
     """What a first look at the ranges of a table has seen, and which functions are known by their names."""
@@ -77,7 +91,7 @@ def _ends(seen: Scan, start: U64) -> U64:
     One of them is the last instruction of a range, and behind almost all others is padding, or what is jumped to.
     """
     last = seen.ways[seen.ways[:, 2] == Way.LAST_CALL, 1]
-    target, behind = seen.calls[are_among(seen.calls[:, 0], last[~are_among(last, start)])].T
+    _, target, behind = seen.calls[are_among(seen.calls[:, 1], last[~are_among(last, start)])].T
     goes_on = (behind > 0) & (seen.targets[behind >> 3] >> (behind & 7).astype(np.uint8) & 1 == 0)
     found, number = np.unique(target, return_inverse=True)
     return found[np.bincount(number, goes_on) * _SELDOM <= np.bincount(number)]

@@ -18,7 +18,7 @@ from walkback.gopclntab.files import go_source
 from walkback.proof import _tally
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
-from walkback.proof._scan import bits_at, scan
+from walkback.proof._scan import Scan, bits_at, scan
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
 from walkback.proof.entries import find_entries, function_symbols, parts_among, saves_above
@@ -254,7 +254,7 @@ class Prover:
         if len(ranges.row_offset):
             begins = (ranges.rows > 0) & (ranges.row_offset[first] == 0)
             ranges.is_entry = (begins & (abi[ranges.row_claims[first]] != 0)).astype(np.uint8)
-        known, ways = self.look_at(table, ranges, sets, names)
+        known, ways, _ = self.look_at(table, ranges, sets, names)
         code, units = Code(self.image, known), together(ranges, ways)
         walk = Walk(code, claims, state, ranges, units.members, linked)
         absent = self._absent(table)
@@ -274,21 +274,26 @@ class Prover:
         reasons[:, Why.OVERLAP] += hidden
         return Proof(table.machine, ranges, verdicts, reasons, runs, self.image.data, units, sets, walk, absent)
 
-    def look_at(self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str]) -> tuple[KnownCode, U64]:
-        """What a first look at the code finds: which ranges are entries, what is known of functions, and the ways."""
-        seen = scan(Code(self.image, KnownCode()), self.image, ranges, table.machine.sp)
+    def look_at(
+        self, table: UnwindTable, ranges: Ranges, sets: ClaimSets, names: list[str], former: Scan | None = None
+    ) -> tuple[KnownCode, U64, Scan]:
+        """What a first look at the code finds: which ranges are entries, what is known of functions, and the ways.
+
+        The last is what it has seen, from which the next look can go on as from a `former` one.
+        """
+        seen = scan(Code(self.image, KnownCode()), self.image, ranges, table.machine.sp, former)
         mark_ways(seen, self.image, self.patched)
-        seen = seen._replace(ways=np.concatenate((seen.ways, ways_between(ranges, self.patched))))
-        named = function_symbols(self.elf, self.image, seen.ways)
+        ways = np.concatenate((seen.ways, ways_between(ranges, self.patched)))
+        named = function_symbols(self.elf, self.image, ways)
         called, taken = (ranges.start[bits_at(bits, ranges.pos)] for bits in (seen.called, seen.taken))
-        find_entries(self.elf, ranges, seen.ways, called, taken, named, sets, table.machine, self.name_at)
-        self._drop_parts(ranges, seen.ways)
-        ranges.is_target[are_among(ranges.start, seen.ways[seen.ways[:, 2] == Way.JUMP, 1])] = 1
+        find_entries(self.elf, ranges, ways, called, taken, named, sets, table.machine, self.name_at)
+        self._drop_parts(ranges, ways)
+        ranges.is_target[are_among(ranges.start, ways[ways[:, 2] == Way.JUMP, 1])] = 1
         ranges.is_unprovable[saves_above(ranges, sets, table.machine)] = 1
         ocaml = [number for number, name in enumerate(names) if name.startswith("caml") and name in SILENT]
         silent_ocaml = self.image.addresses(table.range_start[ocaml], table.range_section[ocaml])
-        known = known_code(ranges, seen, [*self.silent, *silent_ocaml.tolist()], self.seldom, self.keeping)
-        return known, seen.ways
+        silent = [*self.silent, *silent_ocaml.tolist()]
+        return known_code(ranges, seen._replace(ways=ways), silent, self.seldom, self.keeping), ways, seen
 
     def names_of_careless(self, table: UnwindTable) -> list[str]:
         """The names of the ranges of a table, in a file that has functions which keep nothing; else no names."""
