@@ -124,7 +124,7 @@ def recorded(tmp_path: Path) -> Path:
 
 def test_a_recording_in_all_ways(recorded: Path) -> None:
     rows = {row.method: row for row in accuracy(recorded, list(METHODS))}
-    assert list(rows) == ["auto", "sframe", "cfi", "fp"]
+    assert list(rows) == ["auto", "sframe", "cfi", "go", "code", "fp"]
     for name in ("auto", "sframe", "cfi"):
         row = rows[name]
         assert (row.stacks, row.complete, row.exact, row.frames, row.agreeing) == (18, 15, 18, 45, 45)

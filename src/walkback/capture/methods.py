@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import get_args
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from walkback.walking._agree import common
 from walkback.walking.moduletable import Only
 from walkback.walking.walker import LIMIT
 
-METHODS: dict[str, Only | None] = {"auto": None, "sframe": "sframe", "cfi": "cfi", "fp": "fp"}
+METHODS: dict[str, Only | None] = {"auto": None, **{name: name for name in get_args(Only)}}
 """`auto` takes for each address the best there is."""
 
 

@@ -29,7 +29,7 @@ _MOST_SHOWN = 20
 OUTPUT = click.option("-o", "--output", type=OUTPUT_FILE, help="Write to this file. [default: standard output]")
 _ONLY = click.option(
     "--only",
-    type=click.Choice(["sframe", "cfi", "fp"]),
+    type=click.Choice(["sframe", "cfi", "go", "code", "fp"]),
     help="Use only this method, for comparison, instead of choosing the best.",
 )
 _LIMIT = click.option(

@@ -22,9 +22,9 @@ from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.elf import ElfFile, debug_file, in_pieces, read_file
 from walkback.elf import layout as elf_layout
 from walkback.elf.golang import FUNCTIONS
-from walkback.walking.moduletable import ModuleTable, Tables, code_size, may_need_code, module_table, no_table
+from walkback.walking.moduletable import WHOLE, ModuleTable, Tables, code_size, may_need_code, module_table, no_table
 
-_FORMAT = 9
+_FORMAT = 10
 _MAGIC = b"walkback table\n"
 _SMALL = 1 << 20
 """Bytes of tables that are made as soon as looked up."""
@@ -38,8 +38,6 @@ _DEFAULT_LIMIT = 1 << 30
 _ENTRY = re.compile(r"[0-9a-f]{40}\.table|\.[0-9a-f]{12}\.part")
 _ALIGNMENT = 64
 
-_FROM_CODE = {None, "registers"}
-"""The kinds of tables that may be made from code."""
 _SECTIONS = (".sframe", ".eh_frame", ".debug_frame", ".zdebug_frame", *FUNCTIONS)
 
 
@@ -65,7 +63,7 @@ class TableCache:
         size = _tables_size(elf)
         if size > _LARGEST_TABLES:
             return no_table(f"{elf.name}: its tables of {size} bytes are larger than {_LARGEST_TABLES}, and not read")
-        from_code = only in _FROM_CODE and may_need_code(elf) and size * _LITTLE < code_size(elf)
+        from_code = _may_be_from_code(elf, only) and (only == "code" or size * _LITTLE < code_size(elf))
         if self._folder is None or (size < _SMALL and not from_code):
             return module_table(elf, machine, only)
         key = _digest(elf, machine, only)
@@ -126,6 +124,11 @@ def _held(folder: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
+def _may_be_from_code(elf: ElfFile, only: Tables | None) -> bool:
+    """Whether the table of a file may be made from its code."""
+    return only == "code" or (only in WHOLE and may_need_code(elf))
+
+
 def _tables_size(elf: ElfFile) -> int:
     """Bytes of the tables; a file without section headers counts as large."""
     with contextlib.suppress(WalkbackError):
@@ -146,7 +149,7 @@ def _digest(elf: ElfFile, machine: Machine, only: Tables | None) -> str | None:
             if one is None:
                 continue
             digest.update(one.segments.tobytes())
-            for part in _identity(one, whole=only in _FROM_CODE and may_need_code(one)):
+            for part in _identity(one, whole=_may_be_from_code(one, only)):
                 digest.update(part)
     except WalkbackError:
         return None

@@ -3,7 +3,7 @@
 For each address `.sframe` goes before `.eh_frame`, that before `.debug_frame` of the file or of its separate debug
 file, and that before the table of functions of a Go program. Where these describe less than half of the code of a small
 file the rest is made from the code itself. `only` takes one kind alone: `sframe`, which for a file without it is
-derived from its call frame information, or `cfi`.
+derived from its call frame information, `cfi`, `go`, or `code`, which is then read whatever its size.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from walkback.walking.steps import (
 if TYPE_CHECKING:
     from walkback.gopclntab.files import GoSource
 
-Only = Literal["sframe", "cfi", "fp"]
+Only = Literal["sframe", "cfi", "go", "code", "fp"]
 Tables = Literal[Only, "registers"]
 """With `registers` all that follow more registers than SFrame, and what no other table describes."""
 
-_WHOLE = {None, "registers"}
+WHOLE = {None, "registers"}
 """What takes all that there is, but perhaps for SFrame."""
 _MOST_TRAMPOLINES = 4096
 _LEAST_CODE = 272
@@ -133,18 +133,20 @@ class _Part:
 def module_table(elf: ElfFile, machine: Machine, only: Tables | None = None) -> ModuleTable:
     """Read a file's tables; what cannot be read is reported and left out."""
     troubles: list[str] = []
-    source = _go_source(elf, machine, troubles) if only != "fp" else None
-    go, parts = (None, []) if source is None else (source.table, _of_go(source, whole=only in _WHOLE))
+    source = _go_source(elf, machine, troubles) if only not in {"fp", "code"} else None
+    with_go = only in WHOLE or only == "go"
+    go, parts = (None, []) if source is None else (source.table, _of_go(source, whole=with_go))
     declared = False
     if only in {None, "sframe"}:
         sframe, declared = _sframe(elf, machine, troubles, derive=only == "sframe")
         parts += sframe
     if only in {None, "cfi", "registers"}:
         parts += _call_frames(elf, machine, troubles)
-    if only in _WHOLE:
-        if go is not None:
-            parts.append(_of_table(go, How.GO))
-        parts += _code(elf, machine, parts, troubles)
+    if go is not None and with_go:
+        parts.append(_of_table(go, How.GO))
+    if only in WHOLE or only == "code":
+        parts += _code(elf, machine, parts, troubles, always=only == "code")
+    if only not in {"sframe", "cfi", "fp"}:
         parts += _linkage(elf, machine)
     return _table(parts, _trampolines(elf, machine, troubles), declared, troubles)
 
@@ -304,20 +306,22 @@ def _of_frames(source: FrameSource, elf: ElfFile) -> _Part:
     return _Part(points, with_signals(steps) if marked else steps)
 
 
-def _code(elf: ElfFile, machine: Machine, parts: Sequence[_Part], troubles: list[str]) -> list[_Part]:
-    """What its code shows, if the tables describe little of it."""
-    if not may_need_code(elf):
+def _code(
+    elf: ElfFile, machine: Machine, parts: Sequence[_Part], troubles: list[str], *, always: bool = False
+) -> list[_Part]:
+    """What its code shows, if the tables describe little of it, or `always`."""
+    if not (always or may_need_code(elf)):
         return []
     points = merged([part.points for part in parts], [len(part.steps) for part in parts])
     known = np.flatnonzero(points.step[:-1] != NO_STEP)
     start, size = points.start[known], np.diff(points.start)[known]
     code = code_size(elf)
     left = code - int(size.sum())
-    if 2 * left <= code or left < _LEAST_CODE:
+    if not always and (2 * left <= code or left < _LEAST_CODE):
         return []
-    from walkback.walking.codetables import code_table  # few files need it
+    from walkback.walking.codetables import MOST_CODE, code_table  # few files need it
 
-    table = code_table(elf, machine, start, size, troubles)
+    table = code_table(elf, machine, start, size, troubles, most=code if always else MOST_CODE)
     return [_of_table(table, How.CODE)] if table is not None else []
 
 

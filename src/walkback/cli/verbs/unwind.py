@@ -40,7 +40,7 @@ _MOST_MISMATCHES = 10
 @click.option(
     "--compare",
     metavar="WAYS",
-    help="Measure the accuracy of these methods: sframe, cfi, fp, auto, separated by commas.",
+    help="Measure the accuracy of these methods: sframe, cfi, go, code, fp, auto, separated by commas.",
 )
 @click.option("--chart", type=OUTPUT_FILE, help="With --compare: write a chart to this file, as SVG.")
 @click.option(
