@@ -64,9 +64,11 @@ def compared(path: Path) -> Compared:
     edges = [column for rows in (unreached, wrong) for column in (rows[:, 1], rows[:, 1] + rows[:, 2])]
     places = np.unique(np.concatenate((*starts, *ends, *edges)))
     size = np.append(np.diff(places), 0).astype(np.int64)
-    rules, known = [], []
+    rules, known, begins = [], [], np.zeros(len(places), np.bool_)
     for table in (one, other):
-        _, row = table.find_many(places)
+        within, row = table.find_many(places)
+        if table is one:  # its first instruction is before the directive that says so
+            begins = (within >= 0) & (one.range_start[within] == np.uint64(elf.entry))
         rules.append(table.rules[table.row_rule[row]])
         known.append((row >= 0) & (rules[-1]["cfa"]["kind"] != PartKind.INEXPRESSIBLE))
     stubs = np.zeros(len(places), np.bool_)
@@ -75,14 +77,15 @@ def compared(path: Path) -> Compared:
             stubs |= places - elf.sections["addr"][number] < elf.sections["size"][number]
     first = known[0] & ~_within(unreached, places) & ~stubs
     both = first & known[1]
-    agree = (rules[0]["ra"]["kind"] == PartKind.UNDEFINED) | (rules[1]["ra"]["kind"] == PartKind.UNDEFINED)
+    outermost = [one["ra"]["kind"] == PartKind.UNDEFINED for one in rules]
     same = [rules[0][name] == rules[1][name] for name in ("cfa", "ra", "fp")]
     other_base = rules[0]["cfa"]["register"] != rules[1]["cfa"]["register"]
     moved = [
         (rules[0][name]["kind"] == PartKind.UNCHANGED) != (rules[1][name]["kind"] == PartKind.UNCHANGED)
         for name in ("ra", "fp")
     ]
-    agree |= (same[0] | other_base) & (same[1] | moved[0]) & (same[2] | moved[1])
+    alike = (same[0] | other_base) & (same[1] | moved[0]) & (same[2] | moved[1])
+    agree = (outermost[1] & (outermost[0] | begins)) | (alike & ~(outermost[0] | outermost[1]))
     against = both & ~agree
     parts = both, against, against & ~_within(wrong, places), first
     return Compared(*(int(size[part].sum()) for part in parts))

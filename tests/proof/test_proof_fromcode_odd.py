@@ -171,3 +171,63 @@ def test_a_return_address_is_where_the_frame_pointer_is_saved(tmp_path: Path) ->
     table = walkback.derive(twice, tables="code").read.table
     found = [table.find(place, section=1) for place in (0x14, 0x24, 0x28)]
     assert [one.rule.ra.offset for one in found if one is not None] == [-24] * 3
+
+
+def linked(folder: Path, text: str, *options: str) -> Path:
+    """A file without symbols, of one source in assembly."""
+    path = folder / "linked"
+    (folder / "linked.s").write_text(text)
+    subprocess.run(["gcc", "-nostdlib", "-s", *options, "-o", path, folder / "linked.s"], check=True)
+    return path
+
+
+OUTERMOST_AND_OTHERS = """
+.globl {first}
+{first}: lea table(%rip), %rbx
+call *(%rbx)
+mov %eax, %edi
+mov $60, %eax
+syscall
+push %rbx
+mov %rdi, %rbx
+call *8(%rbx)
+pop %rbx
+ret
+.data
+table: .quad 0, 0
+"""
+
+
+def test_a_function_behind_the_end_of_a_program_is_not_outermost(tmp_path: Path) -> None:
+    """Nothing divides them: the system call before it does not come back."""
+    path = linked(tmp_path, OUTERMOST_AND_OTHERS.format(first="_start"), "-static")
+    elf = ElfFile(path)
+    table = table_of(elf)
+    begins = table.find(elf.entry)
+    assert begins is not None
+    assert begins.rule.ra.kind == PartKind.UNDEFINED
+    code = elf.section_data(elf.sections_named(".text")[0])
+    behind = elf.entry + bytes(code).index(b"\x0f\x05") + 2
+    found = table.find(behind)
+    assert found is None or found.rule.cfa.kind == PartKind.INEXPRESSIBLE
+
+
+def test_a_library_does_not_begin_where_old_linkers_say(tmp_path: Path) -> None:
+    text = ".globl work\n.type work, @function\nwork: push %rbx\nmov %edi, %ebx\ncall *%rsi\npop %rbx\nret\n"
+    elf = ElfFile(linked(tmp_path, text, "-shared", "-Wl,-e,work"))
+    assert elf.entry
+    found = table_of(elf).find(elf.entry + 1)
+    assert found is not None
+    assert (found.rule.cfa.kind, found.rule.cfa.offset) == (PartKind.REGISTER, 16)
+
+
+@pytest.mark.parametrize(
+    "end", ["pop %rdx\npush %rbx\npush %rbp\njmp *%rdx", "ret $8", "pop %rdx\npush %rbx\npush %rdx\nret"]
+)
+def test_callers_of_what_moves_the_stack_have_no_rules(end: str, tmp_path: Path) -> None:
+    elf = assembled(
+        tmp_path,
+        ".globl f\n.type f, @function\nf: sub $40, %rsp\ncall moves\nadd $40, %rsp\nret\n.size f, .-f\n"
+        f".type moves, @function\nmoves: {end}\n.size moves, .-moves\n",
+    )
+    assert {int(one) for one in table_of(elf).rules["cfa"]["kind"]} == {PartKind.INEXPRESSIBLE}

@@ -15,7 +15,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.machines import AMD64, S390X
     from cython.cimports.walkback.proof._walk import Walk
     from cython.cimports.walkback.proof.brief import accessed, skim
-    from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT
+    from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, made
     from cython.cimports.walkback.proof.shown import (
         cfa_word,
         is_as_entered,
@@ -33,7 +33,7 @@ else:
     from walkback.code.machines import AMD64, S390X
     from walkback.proof._walk import Walk
     from walkback.proof.brief import accessed, skim
-    from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT
+    from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, made
     from walkback.proof.shown import cfa_word, is_as_entered, is_passed, not_as_entered, rest_word, saves
     from walkback.proof.stored import HEAD
     from walkback.proof.values import AWAY, LEFT, Known, Seen
@@ -66,19 +66,20 @@ class Found(NamedTuple):
     """A range, and an address that it calls."""
     ends: U64
     """Where the code of each range ends, without the padding behind it."""
+    straight: U64
+    """How far it is surely what begins there: up to code that is not reached, or behind a system call."""
 
 
 def found_rules(walk, ranges, unit_first, wanted, catching):
     """Walk through the units that are `wanted`; what is `catching` is called only where exceptions go on."""
     seen, rows = np.zeros(len(ranges.start), np.uint16), Growing(5)
     tails, calls = Growing(2), Growing(2)
-    ends = ranges.start.copy()
+    ends, straight = ranges.start.copy(), np.zeros(len(ranges.start), np.uint64)
     for first in range(0, len(unit_first) - 1, _AT_ONCE):  # signals are answered between the kernel's runs
         chosen = slice(first, first + _AT_ONCE)
-        _found_rules(
-            walk, unit_first[first : first + _AT_ONCE + 1], wanted[chosen], catching, seen, ends, rows, tails, calls
-        )
-    return Found(rows.rows(), seen, tails.rows(), calls.rows(), ends)
+        units, outputs = unit_first[first : first + _AT_ONCE + 1], (seen, ends, straight, rows, tails, calls)
+        _found_rules(walk, units, wanted[chosen], catching, *outputs)
+    return Found(rows.rows(), seen, tails.rows(), calls.rows(), ends, np.where(straight == 0, ends, straight))
 
 
 @takes_views
@@ -89,6 +90,7 @@ def _found_rules(
     catching: cython.const[cython.ulonglong][::1],
     seen: cython.ushort[::1],
     ends: cython.ulonglong[::1],
+    straight: cython.ulonglong[::1],
     rows: Growing,
     tails: Growing,
     calls: Growing,
@@ -105,10 +107,11 @@ def _found_rules(
             end = cython.cast(cython.Py_ssize_t, unit_first[group + 1])
             if walk.follow(first, end):
                 for i in range(end - first):
-                    _follow_range(walk, i, catching, seen, ends, rows, tails, calls)
+                    _follow_range(walk, i, catching, seen, ends, straight, rows, tails, calls)
             else:
                 for i in range(first, end):
                     seen[walk.unit.members[i]] |= Seen.COMPLEX
+                    straight[walk.unit.members[i]] = walk.unit.start[walk.unit.members[i]]
                     ends[walk.unit.members[i]] += cython.cast(cython.ulonglong, walk.unit.size[walk.unit.members[i]])
 
 
@@ -121,6 +124,7 @@ def _follow_range(
     catching: cython.const[cython.ulonglong][::1],
     seen: cython.ushort[::1],
     ends: cython.ulonglong[::1],
+    straight: cython.ulonglong[::1],
     rows: Growing,
     tails: Growing,
     calls: Growing,
@@ -161,9 +165,11 @@ def _follow_range(
             if not size and former_cfa:
                 rows.add(number, away + reached, 0, 0, number)
                 former_cfa = former_rest = 0
-            place += max(size, 1)
             if not size:
-                ends[number] = away + place
+                if not straight[number]:
+                    straight[number] = away + place
+                ends[number] = away + place + 1
+            place += max(size, 1)
             continue
         if walk.unit.owner[place] - 1 != block or place != expected:
             block = walk.unit.owner[place] - 1
@@ -223,6 +229,8 @@ def _follow_range(
             seen[root] |= Seen.RESTORES
         place = reached = min(expected, end)
         ends[number] = away + place
+        if walk.edges.one.flow == Flow.SYSTEM and not straight[number]:
+            straight[number] = away + place
     if former_cfa:
         rows.add(number, away + reached, 0, 0, number)
     return 0
@@ -249,9 +257,12 @@ def _note_leaving(
     flow: cython.int = walk.edges.one.flow
     root: cython.Py_ssize_t = _root(walk, block)
     jumps: cython.bint = flow == Flow.JUMP or flow == Flow.BRANCH
+    stack: cython.longlong = walk.state.values[walk.state.sp]
     if flow == Flow.JUMP_INDIRECT:
+        if walk.edges.one.first >= 0 and walk.state.values[walk.edges.one.first] == walk.state.return_address:
+            taken: cython.longlong = 8 if walk.code.machine == AMD64 else 0  # from the stack, into the register
+            return _note_return(walk, stack == made(Known.CFA, 0, taken - walk.state.entry_offset), seen, root)
         # With less on the stack than a call leaves there it was entered with more.
-        stack: cython.longlong = walk.state.values[walk.state.sp]
         if stack & KIND_MASK == Known.CFA and stack >> OFFSET_SHIFT > walk.state.highest:
             seen[root] |= Seen.ASTRAY
         elif is_as_entered(walk.state, walk.code.machine):
@@ -270,13 +281,38 @@ def _note_leaving(
             asked = walk.code.data[walk.edges.pos + 1]
         if _forks(walk.code.machine, asked):
             seen[root] |= Seen.FORKS
+    elif flow == Flow.RETURN:
+        _note_return(walk, at_entry and not _takes_more(walk), seen, root)
     elif not at_entry or place >= 0:
         seen[root] |= Seen.ASTRAY
-    elif flow == Flow.RETURN:
-        seen[root] |= Seen.RETURNS
     else:
         tails.add(root, walk.edges.one.target)
     return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _note_return(walk: Walk, is_right: cython.bint, seen: cython.ushort[::1], root: cython.Py_ssize_t) -> cython.int:
+    """Note a return of the range whose entry led there, and whether it is one that its caller expects."""
+    if is_right:
+        seen[root] |= Seen.RETURNS
+        return 0
+    seen[root] |= Seen.ASTRAY
+    if walk.state.values[walk.state.sp] & KIND_MASK == Known.CFA:
+        seen[root] |= Seen.MOVES
+    return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _takes_more(walk: Walk) -> cython.bint:
+    """Whether a return of AMD64 takes arguments off the stack, which no function of this ABI does."""
+    if walk.code.machine != AMD64 or walk.edges.one.length < 3:
+        return False
+    at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, walk.edges.pos) + walk.edges.one.length - 3
+    return walk.code.data[at] == 0xC2 and (walk.code.data[at + 1] | walk.code.data[at + 2]) != 0
 
 
 @cython.cfunc

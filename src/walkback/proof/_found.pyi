@@ -10,5 +10,6 @@ class Found(NamedTuple):
     tails: U64
     calls: U64
     ends: U64
+    straight: U64
 
 def found_rules(walk: Walk, ranges: Ranges, unit_first: I64, wanted: U8, catching: U64) -> Found: ...

@@ -122,9 +122,10 @@ def _with_former(found: Found, last: Found, former: I64) -> Found:
     kept = np.flatnonzero(former >= 0)
     number = np.full(len(last.seen), -1, np.int64)
     number[former[kept]] = kept
-    found.seen[kept], found.ends[kept] = last.seen[former[kept]], last.ends[former[kept]]
+    for now, before in ((found.seen, last.seen), (found.ends, last.ends), (found.straight, last.straight)):
+        now[kept] = before[former[kept]]
     rows = renumbered(last.rows, number)
     rows[:, 4] = number[rows[:, 4].astype(np.int64)]
     tails = np.concatenate((renumbered(last.tails, number), found.tails))
     calls = np.concatenate((renumbered(last.calls, number), found.calls))
-    return Found(np.concatenate((rows, found.rows)), found.seen, tails, calls, found.ends)
+    return found._replace(rows=np.concatenate((rows, found.rows)), tails=tails, calls=calls)

@@ -112,8 +112,8 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
     others = np.flatnonzero(is_other)
     words, number = np.unique(reasons[others], return_inverse=True)
     rules = [OUTERMOST if word == _BEGINS else inexpressible(Reason(word)) for word in words.tolist()]
-    start = ranges.start[others]
-    left_out = _table(prover, start, found.ends[others] - start, number.reshape(-1).astype(np.uint32), rules)
+    start, end = ranges.start[others], np.where(reasons == _BEGINS, found.straight, found.ends)[others]
+    left_out = _table(prover, start, end - start, number.reshape(-1).astype(np.uint32), rules)
     left_out.range_origin = others
     return settled(joined([left_out, proved]), merge=True)
 
@@ -168,7 +168,7 @@ def _places(prover: Prover, address: U64) -> dict[str, np.ndarray]:
 def _judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts) -> U8:
     """For each range the `Reason` why it is left out; 0 if it is entered as the ABI says, or is part of one that is.
 
-    `_BEGINS` stands for the range where the program begins.
+    `_BEGINS` stands for the range where the program begins, unless something calls it.
     """
     calls, tails = _to_beginnings(ranges, found.calls), _to_beginnings(ranges, found.tails)
     passing = _passing(found.seen, calls)
@@ -176,8 +176,13 @@ def _judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts) -> U8:
     reasons = np.where(((ranges.is_entry == 0) | shown) & ~passing, np.uint8(0), np.uint8(Reason.NOT_ENTERED))
     for bit, reason in reversed(_REASONS):
         reasons[(found.seen & bit) != 0] = reason
-    if begins_at_entry(prover.elf):  # nobody calls it
-        reasons[ranges.start == np.uint64(prover.elf.entry)] = _BEGINS
+    # What goes wrong on some ways only may go on behind a call that does not come back.
+    moved = calls.source[(found.seen[calls.target] & (Seen.MOVES | Seen.RETURNS)) == Seen.MOVES]
+    reasons[moved[reasons[moved] == 0]] = Reason.ASTRAY
+    if begins_at_entry(prover.elf):
+        begins = ranges.start == np.uint64(prover.elf.entry)
+        begins[calls.target[reasons[calls.source] == 0]] = False
+        reasons[begins] = _BEGINS
     return reasons
 
 

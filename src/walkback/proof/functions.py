@@ -12,6 +12,7 @@ import numpy as np
 from walkback.base.arch import AARCH64
 from walkback.base.arrays import I64, U64, Bools, are_among
 from walkback.elf import ElfFile, layout, loaded_addresses
+from walkback.elf.dynamic import dynamic_entries
 from walkback.proof._code import Code
 from walkback.proof._scan import Scan, bits_at, scan
 from walkback.proof._starts import beginnings
@@ -171,8 +172,13 @@ def _within(places: U64, start: U64, size: U64) -> Bools:
 
 
 def begins_at_entry(elf: ElfFile) -> bool:
-    """Whether the file is a program, which begins at an address of its own."""
-    return not elf.is_relocatable and elf.entry != 0
+    """Whether the file is a program, which begins at an address of its own; old linkers gave libraries one, too."""
+    if elf.is_relocatable or elf.entry == 0:
+        return False
+    if elf.type == layout.ET_EXEC or (elf.segments["type"] == layout.PT_INTERP).any():
+        return True
+    _, entries = dynamic_entries(elf)
+    return bool((entries["value"][entries["tag"] == layout.DT_FLAGS_1] & layout.DF_1_PIE).any())
 
 
 def _called_from_outside(prover: Prover, code: Code, pieces: Pieces) -> U64:

@@ -208,10 +208,12 @@ class Seen(IntEnum):
     """It comes to code for exceptions with another stack than its first call has: it may be entered in another way."""
     JUMPS = 128
     """It jumps to a place that is not known, with the stack and the return address as they were at its entry."""
-    FOLLOWS = 512
-    """It follows what a register that calls keep had at its entry: nothing is passed in these by the ABI."""
     RESTORES = 256
     """It puts a register back that calls keep."""
+    FOLLOWS = 512
+    """It follows what a register that calls keep had at its entry: nothing is passed in these by the ABI."""
+    MOVES = 1024
+    """It returns with another stack pointer than its caller expects."""
 
 
 class Back(IntEnum):
