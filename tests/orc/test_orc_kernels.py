@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from walkback.elf import ElfFile
 from walkback.orc import encode, from_table
 from walkback.orc.layout import Base, Kind, Layout
 from walkback.packages.walk import FoundFile, elf_files_in
+from walkback.table import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,3 +173,21 @@ def test_modules_are_proved(version: str, modules: list[Path]) -> None:
         proved, reached = proved + verified.proved, reached + verified.reached
     assert wrong == 0
     assert proved > 0.999 * reached > 0
+
+
+def test_rules_from_the_code_are_those_of_the_table(version: str, modules: list[Path]) -> None:
+    """Functions return by a jump to a thunk. The CFA may count from another register, where the stack is aligned.
+
+    Bytes alone are in the alternatives of an instruction that the kernel patches.
+    """
+    equal = only_orc = 0
+    for module in modules[:: len(modules) // SAMPLE]:
+        if source_of(module) is None:
+            continue
+        [pair] = walkback.compare(module, tables="orc", other_tables="code")
+        equal += pair.comparison.code_bytes(Verdict.EQUAL)
+        only_orc += pair.comparison.code_bytes(Verdict.ONLY_ONE)
+        for stretch in pair.comparison.stretches(Verdict.DIFFERENT):
+            rules = [rule.partition(", FP")[0] for rule in (stretch.one, stretch.other)]
+            assert rules[0] == rules[1] or stretch.size == 1 or re.match(r"CFA = r1[03],", rules[0]), (module, stretch)
+    assert equal > 0.8 * (equal + only_orc)

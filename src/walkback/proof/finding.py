@@ -24,6 +24,9 @@ from walkback.table.table import UnwindTable
 
 _PARTS = 8
 """How often ranges that functions lead to with their frames are taken for parts of these."""
+_BARE_RETURN = 1
+"""Byte of a function that only returns; other machines have none of this size."""
+_THUNKS = frozenset({"__x86_return_thunk"})
 
 
 @dataclass(slots=True)
@@ -78,7 +81,15 @@ class Finder:
             ranges.is_entry[parts] = 0
             self._parts = np.union1d(self._parts, ranges.start[parts])
         found.seen[parts] |= np.uint16(Seen.COMPLEX)
+        found.seen[self._by_thunks(ranges, found)] |= np.uint16(Seen.RETURNS)
         return ranges, found
+
+    def _by_thunks(self, ranges: Ranges, found: Found) -> I64:
+        """Ranges that return by a jump to a function which does nothing else, as Linux does for AMD64."""
+        bare = (found.seen & Seen.RETURNS != 0) & (found.ends - ranges.start == _BARE_RETURN)
+        thunks = np.concatenate((ranges.start[bare], self._prover.called_as(_THUNKS)))
+        by_thunks: I64 = found.tails[are_among(found.tails[:, 1], thunks), 0].astype(np.int64)
+        return by_thunks
 
     def _walked(self, walk: Walk, ranges: Ranges, units: Units, known: KnownCode) -> Found:
         """What all units show; those that are as they were are not walked."""
