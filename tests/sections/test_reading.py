@@ -115,3 +115,20 @@ def test_a_real_program_of_go_is_covered_proved_and_runs(tmp_path: Path) -> None
     wrong = verified.proof.verdicts[:, Verdict.WRONG] > 0
     names = [verified.prover.symbols.name_at(start) for start in verified.proof.ranges.start[wrong].tolist()]
     assert names in ([], ["runtime.badmcall"], [None])  # which `runtime.mcall` jumps to with one word too many
+
+
+def test_what_expressions_say_of_a_function_its_code_says_too(tmp_path: Path) -> None:
+    """The CFA is computed, to the word at the stack pointer plus 8: the table has no such rule."""
+    source, path = tmp_path / "f.s", tmp_path / "f.o"
+    source.write_text(
+        ".type f, @function\nf: .cfi_startproc\nsub $24, %rsp\n.cfi_escape 0x0f, 5, 0x77, 24, 6, 0x23, 8\ncall g\n"
+        "add $24, %rsp\n.cfi_def_cfa 7, 8\nret\n.cfi_endproc\n.size f, .-f\n"
+    )
+    subprocess.run(["as", "-o", path, source], check=True)
+    frames, auto = walkback.derive(path, tables="cfi"), walkback.derive(path)
+    assert frames.covered_bytes < frames.code_bytes
+    assert (auto.covered_bytes, auto.code_bytes) == (14, 14)
+    assert [share.kind for share in auto.read.shares() if share.code_bytes] == ["code"]
+    found = auto.table.find(4, section=auto.elf.sections_named(".text")[0])
+    assert found is not None
+    assert found.rule.cfa.text("AMD64") == "rsp+32"

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from walkback.base.arrays import I64, U8, U64, Bools, ends_of, marked, sums
+from walkback.base.arrays import I64, U8, U64, Bools, ends_of, marked, runs, sums
 from walkback.base.errors import ArgumentError, MissingError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.base.text import printable
@@ -30,7 +30,7 @@ from walkback.proof.fromcode import CodeSource
 from walkback.proof.functions import undescribed_code
 from walkback.proof.prove import Prover
 from walkback.symbols.named import FileNames
-from walkback.table.rule import UNCHANGED, PartKind, RuleArray
+from walkback.table.rule import UNCHANGED, PartKind, Reason, RuleArray
 from walkback.table.settle import settled
 from walkback.table.source import TableSource
 from walkback.table.table import UnwindTable, joined
@@ -175,13 +175,13 @@ class ReadTables(OneLine):
 def _ruled_bytes(table: UnwindTable) -> U64:
     """How many bytes of each range have a rule."""
     number = np.repeat(np.arange(len(table.range_start)), table.range_rows)
-    size = table.range_size.astype(np.uint64)
-    is_last = np.append(number[1:] != number[:-1], True)[: len(number)]
-    end = np.where(
-        is_last, size[number], np.append(table.row_offset[1:], np.uint32(0))[: len(number)].astype(np.uint64)
-    )
-    has_rule = table.rules["cfa"]["kind"][table.row_rule] != PartKind.INEXPRESSIBLE
-    return sums(number[has_rule], (end - table.row_offset)[has_rule], len(table.range_start))
+    rows = runs(table.range_first_row, table.range_rows)
+    begin = table.row_offset[rows].astype(np.uint64)
+    end = table.range_size[number].astype(np.uint64)
+    goes_on = np.flatnonzero(number[1:] == number[:-1])
+    end[goes_on] = begin[goes_on + 1]
+    has_rule = table.rules["cfa"]["kind"][table.row_rule[rows]] != PartKind.INEXPRESSIBLE
+    return sums(number[has_rule], (end - begin)[has_rule], len(table.range_start))
 
 
 def read_tables(
@@ -216,7 +216,9 @@ def read_tables(
     wanted = live & (some | as_written)
     numbers = np.cumsum([0, *(len(one) for one in found)])
     for source, begin, end in zip(sources, numbers, numbers[1:], strict=False):
-        if source.name != sources[0].name and not isinstance(source, CodeSource):  # which is made of the rest
+        if isinstance(source, CodeSource):  # which is made of the rest, and of what others cannot say
+            wanted[:begin] &= ~_said_better(table, begin)
+        if source.name != sources[0].name:
             wanted[begin:end] &= ~_overlap(table, begin, end, wanted)
     kept = table.chosen(np.flatnonzero(wanted))
     said = kept if as_written else settled(kept, merge=True)
@@ -296,20 +298,40 @@ def _code(elf: ElfFile, sources: Sequence[TableSource], *, is_wanted: bool) -> l
     Code that cannot be read is passed over where there are other tables.
     """
     prover = Prover(elf, [one for one in sources if isinstance(one, FrameSource)] or None)
-    described = [source.table for source in sources]
-    none = [np.zeros(0, np.uint64)]
+    none = np.zeros(0, np.uint64)
+    start, size, is_lost = [none], [none], [np.zeros(0, np.bool_)]
     try:
-        start = [prover.image.addresses(table.range_start, table.range_section) for table in described]
-        size = [table.range_size for table in described]
-        left = undescribed_code(prover, np.concatenate(none + start), np.concatenate(none + size))
-        if not is_wanted and left.size < _WORTHWHILE:
+        for source in sources:
+            start.append(prover.image.addresses(source.table.range_start, source.table.range_section))
+            size.append(source.table.range_size)
+            is_lost.append(_by_expressions(source.table) if isinstance(source, FrameSource) else size[-1] < 0)
+        starts, sizes, lost = np.concatenate(start), np.concatenate(size), np.concatenate(is_lost)
+        if not is_wanted and not lost.any() and undescribed_code(prover, starts, sizes).size < _WORTHWHILE:
             return []
+        left = undescribed_code(prover, starts[~lost], sizes[~lost])
         found = CodeSource(prover, left, fills=bool(sources))
         return [found] if is_wanted or len(found.table) else []
     except WalkbackError:
         if is_wanted:
             raise
         return []
+
+
+def _by_expressions(table: UnwindTable) -> Bools:
+    """Which ranges have rules that the table cannot say, as they are DWARF expressions."""
+    cfa = table.rules["cfa"]
+    return table.rows_where((cfa["kind"] == PartKind.INEXPRESSIBLE) & (cfa["offset"] == Reason.EXPRESSION)) > 0
+
+
+def _said_better(table: UnwindTable, count: int) -> Bools:
+    """Which of the first ranges, by expressions, have rules for less of their code than the others have for it."""
+    found = np.zeros(count, np.bool_)
+    lost, others = np.flatnonzero(_by_expressions(table)[:count]), table.chosen(np.arange(count, len(table)))
+    ruled, by_others = _ruled_bytes(table.chosen(lost)), _ruled_bytes(others)
+    for number, its in zip(lost.tolist(), ruled.tolist(), strict=True):
+        within = others.range_start - table.range_start[number] < table.range_size[number]
+        found[number] = by_others[within & (others.range_section == table.range_section[number])].sum() > its
+    return found
 
 
 def missing_words(tables: Tables, section: str | None = None) -> str:
