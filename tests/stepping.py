@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from walkback.base.arrays import U32, U64
-    from walkback.proof.prove import Proof
+    from walkback.proof.proof import Proof
 
 SOURCES = ("stepper.c", "steps.c")
 REFUSED = 3

@@ -154,7 +154,7 @@ def test_json_is_the_comparison_and_then_each_stretch_that_is_not_equal(both: Pa
 
 
 def test_json_has_the_documented_keys(both: Path, wrong: Path) -> None:
-    found = [*objects(both), *objects(wrong)]
+    found = [*objects(both), *objects(wrong, "--verify")]
     assert {key for one in parts(found) for key in one} == documented("compare") | {"functions", "bytes"}
     assert [one["verdict"] for one in found[4:]] == ["different", "only_one", "neither"]
 
@@ -330,3 +330,11 @@ def test_output_that_is_closed_or_full_is_one_line_and_3(
     both: Path, options: list[str], redirection: str, message: str
 ) -> None:
     assert told(shell("", "compare", both, *options, redirection=redirection)) == (3, message)
+
+
+def test_the_machine_code_says_which_of_two_rules_is_wrong(wrong: Path) -> None:
+    [line] = [one for one in run("compare", "--verify", wrong).output.splitlines() if " | " in one]
+    assert line.endswith("; proved | wrong")
+    [stretch] = [one for one in objects(wrong, "--verify") if one.get("verdict") == "different"]
+    assert (stretch["one_verdict"], stretch["other_verdict"]) == ("proved", "wrong")
+    assert not [one for one in objects(wrong) if "one_verdict" in one]

@@ -14,7 +14,8 @@ from effort import rounds
 from peers import root
 from walkback.dwarf.files import frame_sources
 from walkback.elf import ElfFile
-from walkback.proof.prove import Proof, Prover
+from walkback.proof.proof import Proof
+from walkback.proof.prove import Prover
 from walkback.proof.values import Verdict
 from walkback.table.rule import RULE, Part, PartKind, Rule
 

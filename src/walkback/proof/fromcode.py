@@ -27,7 +27,8 @@ from walkback.base.arrays import I64, U8, U16, U32, U64, Bools, are_among, chang
 from walkback.proof._found import Found
 from walkback.proof.finding import Finder
 from walkback.proof.functions import Starts, Stretches, begins_at_entry, function_starts
-from walkback.proof.prove import Proof, Prover
+from walkback.proof.proof import Proof
+from walkback.proof.prove import Prover
 from walkback.proof.ranges import Ranges, range_at, reached_from
 from walkback.proof.values import (
     AT_CFA,

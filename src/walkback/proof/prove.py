@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable
 from functools import cached_property
 
 import numpy as np
 
 from walkback.base.arch import Machine
-from walkback.base.arrays import I64, U8, U32, U64, Bools, are_among
+from walkback.base.arrays import I64, U8, U32, U64, are_among
 from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, layout, machine_of
@@ -26,7 +25,8 @@ from walkback.proof.image import Image, image_of
 from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
 from walkback.proof.patched import mark_ways, patched_ways, ways_between
-from walkback.proof.ranges import Ranges, Units, range_at, together
+from walkback.proof.proof import Proof
+from walkback.proof.ranges import Ranges, range_at, together
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
 from walkback.proof.silent import (
     CATCHING,
@@ -41,125 +41,14 @@ from walkback.proof.silent import (
     called_functions,
     is_silent,
 )
-from walkback.proof.values import UNDEFINED, Verdict, Way, Why
-from walkback.proof.words import StateWords
+from walkback.proof.values import Verdict, Way, Why
 from walkback.symbols import SymbolIndex
 from walkback.symbols.plt import PltNames
 from walkback.table.table import UnwindTable
 
 _NOP_OF_AMD64 = 0x90
-_VERDICTS = tuple(Verdict)
-_ALL = 1 << 62
-"""More instructions and bytes than there are."""
 _LARGEST = np.uint64(2**32 - 1)
 """Bytes that the rows of a function can describe."""
-
-Instruction = tuple[int, int, Verdict, int]
-"""Its address, length and verdict, and the cause: the register that is wrong, or why nothing is known."""
-
-
-@dataclass(slots=True)
-class Proof:
-    """What the proof says of the ranges of a table."""
-
-    machine: Machine
-    ranges: Ranges
-    verdicts: I64
-    """Bytes of each range by `Verdict`."""
-    reasons: I64
-    """Bytes of each range by `Why`, of those that are not known or not reached."""
-    runs: U64
-    """Rows of a range, an address, bytes, a `Verdict`, and its cause, of code that is reached and not proved.
-
-    There are a million at most; half of them are kept for what is wrong.
-    """
-    code: U8
-    """The bytes of the image."""
-    units: Units
-    sets: ClaimSets
-    walk: Walk
-    absent: U64
-    """Rows of an address and bytes, of the ranges whose code the file does not have."""
-
-    @property
-    def mismatches(self) -> U64:
-        """Rows of a range, its unit, an address, bytes, and the register that is wrong."""
-        wrong = self.runs[self.runs[:, 3] == Verdict.WRONG]
-        member = np.argsort(self.units.members)[wrong[:, 0].astype(np.int64)]
-        unit = np.searchsorted(self.units.first, member, "right") - 1
-        return np.column_stack((wrong[:, 0], unit.astype(np.uint64), wrong[:, 1:3], wrong[:, 4]))
-
-    def instructions(self, unit: int) -> list[Instruction]:
-        """Each instruction of a unit that is reached."""
-        first, end = self.units.first[unit : unit + 2].tolist()
-        rows, _ = _tally.instructions(self.walk, first, end, None, _ALL, _ALL)
-        return _with_verdicts(rows)
-
-    def instructions_from(self, address: int, size: int, most: int) -> tuple[list[Instruction], list[int]] | None:
-        """The first ones of a stretch of a range, and how many it has by `Verdict`; None where it is too complex."""
-        first, end = self.units.first[(unit := self._unit_of(self.range_of(address))) : unit + 2].tolist()
-        rows, counts = _tally.instructions(self.walk, first, end, address, size, most)
-        return None if counts is None else (_with_verdicts(rows), counts.tolist())
-
-    def unit_of(self, address: int) -> int | None:
-        """The unit that holds an address of the image."""
-        number = self.range_of(address)
-        if number < 0 or address - int(self.ranges.start[number]) >= int(self.ranges.size[number]):
-            return None
-        return self._unit_of(number)
-
-    def _unit_of(self, number: int) -> int:
-        """The unit of a range."""
-        member = int(np.flatnonzero(self.units.members == number)[0])
-        return int(np.searchsorted(self.units.first, member, "right")) - 1
-
-    def states_at(self, unit: int, addresses: Sequence[int]) -> list[StateWords | None]:
-        """The states at addresses of a unit, rising; None where the code is not reached."""
-        first, end = self.units.first[unit : unit + 2].tolist()
-        found = _tally.states(self.walk, first, end, addresses)
-        return [None if one is None else StateWords(self.machine, *one) for one in found]
-
-    @property
-    def is_outermost(self) -> Bools:
-        """Which ranges have no caller, as their last rows say."""
-        sets, ranges = self.sets, self.ranges
-        claims = np.zeros(len(sets), np.bool_)
-        undefined = (sets.target == self.machine.ra) & (sets.base == UNDEFINED)
-        claims[np.searchsorted(sets.first, np.flatnonzero(undefined), "right") - 1] = True
-        last = (ranges.first_row + ranges.rows - 1).clip(min=0)
-        return (ranges.rows > 0) & claims[ranges.row_claims[last]] if len(last) else np.zeros(0, np.bool_)
-
-    def range_of(self, address: int) -> int:
-        """The number of the last range that begins at an address of the image or before it."""
-        return int(np.searchsorted(self.ranges.start, address, "right")) - 1
-
-    def code_at(self, address: int, size: int) -> bytes:
-        """Bytes of a range."""
-        number = self.range_of(address)
-        pos = int(self.ranges.pos[number]) + address - int(self.ranges.start[number])
-        return self.code[pos : pos + size].tobytes()
-
-    def row_at(self, number: int, address: int) -> int:
-        """The number of the row of a range that holds at an address."""
-        ranges = self.ranges
-        offset = address - int(ranges.start[number])
-        offset = offset % int(ranges.block[number]) if ranges.block[number] else offset
-        first, count = int(ranges.first_row[number]), int(ranges.rows[number])
-        return first + int(np.searchsorted(ranges.row_offset[first : first + count], offset, "right")) - 1
-
-    def claims_at(self, number: int, address: int) -> dict[int, str]:
-        """What the table claims at an address of a range, of the CFA and of each register."""
-        entries = self.entries_at(number, address)
-        return {target: self.sets.text(entry, self.machine) for target, entry in entries.items()}
-
-    def entries_at(self, number: int, address: int, away: int = 0) -> dict[int, int]:
-        """The claims by their targets of the row that holds at an address, or of another row of the range near it."""
-        row, first = self.row_at(number, address) + away, int(self.ranges.first_row[number])
-        if not first <= row < first + int(self.ranges.rows[number]):
-            return {}
-        chosen = int(self.ranges.row_claims[row])
-        entries = range(int(self.sets.first[chosen]), int(self.sets.first[chosen + 1]))
-        return {int(self.sets.target[entry]): entry for entry in entries}
 
 
 class Prover:
@@ -416,10 +305,6 @@ class Prover:
         count, own = len(ranges.start), known & begins
         leads_back = np.isin(source[inside] * count + target[inside], target[own] * count + source[own])
         ranges.is_entry[target[inside][~leads_back]] = 0
-
-
-def _with_verdicts(rows: Iterable[tuple[int, int, int, int]]) -> list[Instruction]:
-    return [(address, size, _VERDICTS[verdict], cause) for address, size, verdict, cause in rows]
 
 
 def kept_by_calls(table: UnwindTable) -> int:

@@ -9,7 +9,7 @@ from walkback.base.arch import MACHINES
 from walkback.code._listing import COLUMNS, listing
 from walkback.code.effects import Flow
 from walkback.proof.patterns import Pattern, WrongPlace, cfa_pattern, register_pattern
-from walkback.proof.prove import Proof
+from walkback.proof.proof import Proof
 from walkback.proof.values import CFA_TARGET, Verdict
 from walkback.proof.words import NOT_KNOWN, UNCHANGED, StateWords
 

@@ -13,7 +13,8 @@ import numpy as np
 from walkback.base.arrays import I64, U64, Bools, are_among
 from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource
-from walkback.proof.prove import Instruction, Prover
+from walkback.proof.proof import Instruction
+from walkback.proof.prove import Prover
 from walkback.proof.values import Verdict, Why
 from walkback.proof.words import NOT_KNOWN, register_word
 from walkback.reports.columns import PageColumns

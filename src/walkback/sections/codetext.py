@@ -14,7 +14,8 @@ from walkback.code.disassembly import instruction_texts
 from walkback.code.effects import Flow
 from walkback.elf import layout
 from walkback.elf.relocations import Relocations, relocations_for
-from walkback.proof.prove import Proof, Prover
+from walkback.proof.proof import Proof
+from walkback.proof.prove import Prover
 from walkback.symbols.demangle import demangle
 from walkback.symbols.plt import PltNames
 

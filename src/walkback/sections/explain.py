@@ -8,7 +8,8 @@ from functools import cached_property
 
 from walkback.base.arch import MACHINES
 from walkback.code._listing import listing
-from walkback.proof.prove import Instruction, Proof, Prover
+from walkback.proof.proof import Instruction, Proof
+from walkback.proof.prove import Prover
 from walkback.proof.values import CFA_TARGET, Verdict, Why
 from walkback.proof.words import NOT_KNOWN, UNCHANGED, StateWords, register_word
 from walkback.sections.codetext import LONGEST, CodeText

@@ -16,7 +16,8 @@ from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.elf import ElfFile, Input
 from walkback.elf.inputs import raise_first
-from walkback.proof.prove import Proof, Prover
+from walkback.proof.proof import Proof
+from walkback.proof.prove import Prover
 from walkback.proof.ranges import range_at
 from walkback.proof.values import Chain
 from walkback.sections.codetext import CodeText

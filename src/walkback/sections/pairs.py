@@ -20,6 +20,9 @@ from walkback.elf.inputs import raise_first, split_address
 from walkback.gopclntab.files import go_source
 from walkback.orc.files import orc_source
 from walkback.orc.layout import ENTRIES
+from walkback.proof import values as proof
+from walkback.proof.proof import Proof
+from walkback.proof.prove import Prover
 from walkback.sections.found import found_elf_files, found_one, input_name
 from walkback.sections.reading import ReadTables, Tables, read_tables
 from walkback.sframe.files import read, sources_of
@@ -69,6 +72,21 @@ class Pair(OneLine):
         """The tables that both rules of a stretch are from."""
         one, other = self.tables
         return one.source_of(stretch.range_one), other.source_of(stretch.range_other)
+
+    def verdicts_of(self, stretch: Stretch) -> tuple[proof.Verdict | None, proof.Verdict | None]:
+        """What the machine code of the file says of both rules of a stretch; None where one has no rule to judge."""
+        address = self._prover.image_address(stretch.section, stretch.start)
+        one, other = (its.verdict_of(address, stretch.size) for its in self._proofs)
+        return one, other
+
+    @cached_property
+    def _prover(self) -> Prover:
+        return Prover(self.elf)
+
+    @cached_property
+    def _proofs(self) -> tuple[Proof, Proof]:
+        one, other = (self._prover.prove(its.table) for its in self.tables)
+        return one, other
 
     @property
     def file(self) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.proof.prove import Proof, Prover
+from walkback.proof.proof import Proof
+from walkback.proof.prove import Prover
 from walkback.proof.values import CFA_TARGET, Verdict
 from walkback.table.rule import Rule
 from walkback.table.table import UnwindTable, rule_array

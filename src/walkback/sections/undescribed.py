@@ -8,7 +8,8 @@ import numpy as np
 
 from walkback.base.arrays import U64, Bools
 from walkback.elf import layout
-from walkback.proof.prove import Proof, Prover
+from walkback.proof.proof import Proof
+from walkback.proof.prove import Prover
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from walkback.elf import ElfFile, Input, layout
 from walkback.elf.inputs import raise_first
 from walkback.orc.layout import ENTRIES
 from walkback.proof.patterns import Pattern
-from walkback.proof.prove import Proof, Prover
+from walkback.proof.proof import Proof
+from walkback.proof.prove import Prover
 from walkback.proof.values import CFA_TARGET, Verdict, Why
 from walkback.proof.words import NOT_KNOWN, TITLES, register_word
 from walkback.proof.wrong import Wrong, wrong_places

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from walkback.table.comparing import Stretch
     from walkback.table.verdict import Verdict
 
+_VERDICTS = ("one_verdict", "other_verdict")
+"""Keys of JSON."""
+_BOTH_PROVED = ("proved", "proved")
+
 
 @verb("walkback compare a.out", "walkback compare hello hello.sframe@0x2000")
 @click.argument("files", metavar="FILE [OTHER]", nargs=-1, required=True, type=PLACED_FILE)
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 @click.option("--other-section", metavar="NAME", help="Use this section of the other file.", shell_complete=sections)
 @source_option(default=None, text="Use these tables of the first file, or the rules that its code shows.")
 @source_option("--other-source", "other_tables", default=None, text="Use these of the other file.")
+@click.option("--verify", is_flag=True, help="Say of each different rule whether the machine code proves it.")
 @STRICT
 @LIMIT
 @JSON
@@ -42,6 +48,7 @@ def compare(
     other_section: str | None,
     tables: Tables | None,
     other_tables: Tables | None,
+    verify: bool,
     strict: bool,
     limit: int,
     as_json: bool,
@@ -68,10 +75,10 @@ def compare(
         status = EXIT_FINE
         for pair in compared(file):
             if as_json:
-                for value in _objects(pair):
+                for value in _objects(pair, verify):
                     click.echo(json.dumps(value))
             else:
-                _print(pair, limit)
+                _print(pair, limit, verify)
             uncovered = pair.comparison.code_bytes(Verdict.ONLY_ONE) + pair.comparison.code_bytes(Verdict.ONLY_OTHER)
             if not pair.comparison.equal or (strict and uncovered):
                 status = EXIT_FINDINGS
@@ -119,7 +126,7 @@ def _titles(pair: Pair) -> list[tuple[Verdict, str]]:
     ]
 
 
-def _print(pair: Pair, limit: int) -> None:
+def _print(pair: Pair, limit: int, verify: bool) -> None:
     from walkback.table.verdict import Verdict
 
     click.echo(printable(f"{pair.file}: {pair.one} and {pair.other}"))
@@ -131,13 +138,26 @@ def _print(pair: Pair, limit: int) -> None:
         click.echo(printable(f"  {title}: {functions}, {counted(size, 'byte')} of code"))
         if verdict is Verdict.EQUAL:
             continue
-        count = 0
-        for stretch in pair.comparison.stretches(verdict):
-            count += 1
-            if count <= limit:
-                click.echo(printable(f"    {_place(pair, stretch)}: {_rules(stretch)}"))
-        if count > limit:
-            click.echo(f"    and {count - limit} more")
+        lines = _judged_lines(pair) if verify and verdict is Verdict.DIFFERENT else _lines(pair, verdict)
+        for line in islice(lines, limit):
+            click.echo(printable(f"    {line}"))
+        rest = sum(1 for _ in lines)
+        if rest:
+            click.echo(f"    and {rest} more")
+
+
+def _lines(pair: Pair, verdict: Verdict) -> Iterator[str]:
+    for stretch in pair.comparison.stretches(verdict):
+        yield f"{_place(pair, stretch)}: {_rules(stretch)}"
+
+
+def _judged_lines(pair: Pair) -> Iterator[str]:
+    """Different rules with the verdicts on them; those that are both proved come last."""
+    from walkback.table.verdict import Verdict
+
+    judged = [(_judged(pair, stretch), stretch) for stretch in pair.comparison.stretches(Verdict.DIFFERENT)]
+    for words, stretch in sorted(judged, key=lambda one: one[0] == _BOTH_PROVED):
+        yield f"{_place(pair, stretch)}: {_rules(stretch)}; {words[0]} | {words[1]}"
 
 
 def _place(pair: Pair, stretch: Stretch) -> str:
@@ -156,7 +176,12 @@ def _rules(stretch: Stretch) -> str:
     return stretch.one
 
 
-def _objects(pair: Pair) -> list[dict[str, Any]]:
+def _judged(pair: Pair, stretch: Stretch) -> tuple[str, ...]:
+    """Whether the machine code proves each of two rules."""
+    return tuple("" if one is None else one.name.lower().replace("_", " ") for one in pair.verdicts_of(stretch))
+
+
+def _objects(pair: Pair, verify: bool) -> list[dict[str, Any]]:
     from walkback.table.verdict import Verdict
 
     summary: dict[str, Any] = {"type": "comparison", "file": pair.file, "one": pair.one, "other": pair.other}
@@ -178,6 +203,7 @@ def _objects(pair: Pair) -> list[dict[str, Any]]:
             "one_source": pair.sources_of(stretch)[0],
             "other_source": pair.sources_of(stretch)[1],
         }
+        | (dict(zip(_VERDICTS, _judged(pair, stretch), strict=True)) if verify and verdict is Verdict.DIFFERENT else {})
         for verdict in (Verdict.DIFFERENT, Verdict.ONLY_ONE, Verdict.ONLY_OTHER, Verdict.NEITHER)
         for stretch in pair.comparison.stretches(verdict)
     ]
