@@ -11,15 +11,17 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _VERSIONS = """
-WITH compared AS (
-    SELECT *, versions.bytes AS sframe, eh_frame::HUGEINT + eh_frame_hdr AS call_frames,
-        source != '.debug_frame' AND from_cfi = code_bytes AND eh_frame > 0 AS beside
+WITH made AS (
+    SELECT version, versions.bytes AS sframe, versions.functions AS functions, covered,
+        eh_frame::HUGEINT + eh_frame_hdr AS call_frames,
+        source != '.debug_frame' AND from_cfi = code_bytes AND call_frames > 0 AS is_compared
     FROM files JOIN versions USING (content)
     WHERE impossible IS NULL AND {}
 )
-SELECT version, count(*), coalesce(sum(sframe) FILTER (beside), 0)::BIGINT,
-    coalesce(sum(call_frames) FILTER (beside), 0)::BIGINT, sum(functions)::BIGINT, sum(covered)::BIGINT
-FROM compared GROUP BY version ORDER BY version
+SELECT version, count(*), sum(sframe)::BIGINT, sum(functions)::BIGINT, sum(covered)::BIGINT,
+    count(*) FILTER (is_compared), coalesce(sum(sframe) FILTER (is_compared), 0)::BIGINT,
+    coalesce(sum(call_frames) FILTER (is_compared), 0)::BIGINT
+FROM made GROUP BY version ORDER BY version
 """
 _SHARED = "content NOT IN (SELECT content FROM versions WHERE impossible IS NOT NULL)"
 _CODE = f"""
@@ -48,17 +50,25 @@ ORDER BY ALL
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedSummary:
+    """One version against `.eh_frame` and `.eh_frame_hdr`, over the files that have no other table."""
+
+    files: int
+    bytes: int
+    """What the version would take."""
+    call_frames: int
+
+
+@dataclass(frozen=True, slots=True)
 class VersionSummary:
     """One version of SFrame, over the files for which it can be made."""
 
     version: int
     files: int
     bytes: int
-    """Of those files that have `.eh_frame` and no other table."""
-    call_frames: int
-    """What `.eh_frame` and `.eh_frame_hdr` take in the same files."""
     functions: int
     covered: int
+    compared: ComparedSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,4 +133,8 @@ def summary(database: DuckDBPyConnection) -> Summary:
 
 def _versions(database: DuckDBPyConnection, which: str) -> tuple[VersionSummary, ...]:
     """Of the files that a condition of SQL chooses."""
-    return tuple(VersionSummary(*row) for row in database.execute(_VERSIONS.format(which)).fetchall())
+    rows = database.execute(_VERSIONS.format(which)).fetchall()
+    return tuple(
+        VersionSummary(version, files, size, functions, covered, ComparedSummary(*compared))
+        for version, files, size, functions, covered, *compared in rows
+    )

@@ -220,15 +220,11 @@ def _print(done: Surveyed, found: Summary) -> None:
         shares = [f"{percent(size, found.code)} by {WORDS[kind]}" for kind, size in found.described.items()]
         click.echo(f"Code: {found.code:,} bytes, described {', '.join(shares)}")
     if found.versions:
-        click.echo(f"\n{'':>9} {'files':>9} {'bytes':>15} {'.eh_frame+hdr':>15} {'ratio':>7} {'covered':>10}")
+        click.echo(f"\n{'':>9} {'files':>9} {'bytes':>15} {'covered':>10}")
     for one in found.versions:
         covered = percent(one.covered, one.functions) if one.functions else "-"
-        sizes = f"{one.bytes:15,} {one.call_frames:15,} {_ratio(one):>7}"
-        click.echo(f"version {one.version} {one.files:9,} {sizes} {covered:>10}")
-    if found.shared and found.shared != found.versions:
-        files = _counted(found.shared[0].files, "file")
-        ratios = ", ".join(f"version {one.version} {_ratio(one)}" for one in found.shared)
-        click.echo(f"Ratios over the {files} that every version can be made for: {ratios}")
+        click.echo(f"version {one.version} {one.files:9,} {one.bytes:15,} {covered:>10}")
+    _print_compared(found)
     for proof in found.proofs:
         proved = percent(proof.proved, proof.reached) if proof.reached else "-"
         wrong = f"{proof.functions_wrong:,} of {_counted(proof.functions, 'function')} wrong"
@@ -236,8 +232,24 @@ def _print(done: Surveyed, found: Summary) -> None:
         click.echo(f"verified:  {table}: {proved} of the code proved, {wrong}")
 
 
+def _print_compared(found: Summary) -> None:
+    """The versions against `.eh_frame` and `.eh_frame_hdr`."""
+    compared = [one for one in found.versions if one.compared.files]
+    if compared:
+        click.echo("\nOf the files that have .eh_frame and no other table:")
+        click.echo(f"{'':>9} {'files':>9} {'bytes':>15} {'.eh_frame+hdr':>15} {'ratio':>7}")
+    for one in compared:
+        its = one.compared
+        click.echo(f"version {one.version} {its.files:9,} {its.bytes:15,} {its.call_frames:15,} {_ratio(one):>7}")
+    shared = [one for one in found.shared if one.compared.files]
+    if shared and [one.compared for one in shared] != [one.compared for one in compared]:
+        files = _counted(shared[0].compared.files, "file")
+        ratios = ", ".join(f"version {one.version} {_ratio(one)}" for one in shared)
+        click.echo(f"Ratios over the {files} that every version can be made for: {ratios}")
+
+
 def _ratio(one: VersionSummary) -> str:
-    return f"{one.bytes / one.call_frames:.3f}" if one.call_frames else "-"
+    return f"{one.compared.bytes / one.compared.call_frames:.3f}"
 
 
 def _print_json(done: Surveyed, found: Summary) -> None:
