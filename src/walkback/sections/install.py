@@ -18,7 +18,7 @@ from walkback.elf.write import Part
 from walkback.sections.check import examine_for
 from walkback.sections.derive import Derived, derive
 from walkback.sections.linking.objects import rewrite_files
-from walkback.sections.reading import Tables
+from walkback.sections.reading import Tables, missing_words
 from walkback.sframe.consumers import consumer_named
 from walkback.table.comparing import Comparison
 
@@ -75,7 +75,7 @@ def add_to_archive(
     verify: bool = False,
     repair: bool = False,
 ) -> list[Added]:
-    """Do the same for every object of an archive that has call frame information; the other members stay as they are.
+    """Do the same for every object of an archive that has unwind tables; the other members stay as they are.
 
     >>> [added.derived.covered for added in walkback.add_to_archive("libhello.a", "with.a")]
     [3]
@@ -95,7 +95,7 @@ def add_to_archive(
 
     parts = rewrite_files(data, name, changed)
     if not done:
-        raise MissingError("no member has call frame information", file=name)
+        raise MissingError(f"{missing_words(tables, section)} in any member", file=name)
     write_output(output, parts, read=opened_file(data))
     return done
 

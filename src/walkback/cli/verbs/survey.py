@@ -17,7 +17,7 @@ from walkback.cli.command import verb
 from walkback.cli.coverage import percent
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import EXISTING_FOLDER, FOLDER
-from walkback.cli.sources import MEASURED, WORDS
+from walkback.cli.sources import MEASURED, WORDS, missing_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,7 +35,6 @@ _BYTES_OF_A_FILE = 200_000
 """A small file takes as long as this many bytes of a large one."""
 _OUTCOMES = {
     "measured": "measured",
-    "without": "without call frame information",
     "debug": "with debug information only",
     "machine": "of other machines",
     "32-bit": "of 32 bits",
@@ -106,7 +105,10 @@ def survey(
             )
         with Survey(folder).database() as database:
             found = summary(database)
-        (_print_json if as_json else _print)(done, found)
+        if as_json:
+            _print_json(done, found)
+        else:
+            _print(done, found, tables)
         return _complain(folder, found)
 
     try:
@@ -209,10 +211,11 @@ def _cost(files: int, size: int) -> int:
     return files * _BYTES_OF_A_FILE + size
 
 
-def _print(done: Surveyed, found: Summary) -> None:
+def _print(done: Surveyed, found: Summary, tables: Tables | None = None) -> None:
     before = f", {done.files - done.done:,} of them in former runs" if done.done < done.files else ""
     click.echo(f"{printable(done.folder)}: {_counted(done.files, 'file')} examined{before}")
-    kinds = ", ".join(f"{count:,} {_OUTCOMES.get(outcome, outcome)}" for outcome, count in found.outcomes.items())
+    words = {**_OUTCOMES, "without": f"without {missing_from(tables)}"}
+    kinds = ", ".join(f"{count:,} {words.get(outcome, outcome)}" for outcome, count in found.outcomes.items())
     click.echo(f"ELF files: {found.places:,} ({found.files:,} distinct), {found.bytes:,} bytes")
     if kinds:
         click.echo(f"Of these: {kinds}")

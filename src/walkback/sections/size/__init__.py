@@ -115,7 +115,7 @@ class Sizes(OneLine):
     members: int = 1
     """ELF files in it: more than one in archives."""
     without: int = 0
-    """Members that have neither call frame information nor SFrame."""
+    """Members without unwind tables, or without those that were chosen."""
     file_bytes: int = 0
     """Of an archive the bytes of its members."""
     text_bytes: int = 0
