@@ -21,7 +21,7 @@ from walkback.gopclntab.files import go_source
 from walkback.orc.files import orc_source
 from walkback.orc.layout import ENTRIES
 from walkback.sections.found import found_elf_files, found_one, input_name
-from walkback.sections.reading import ReadTables, Tables, read_tables
+from walkback.sections.reading import ReadTables, Tables, check_tables, read_tables
 from walkback.sframe.files import read, sources_of
 from walkback.symbols import SymbolIndex
 from walkback.table import comparing
@@ -213,6 +213,10 @@ class _Wanted:
     tables: Tables | None
     frames_first: bool = False
     """Whether call frame information goes before SFrame."""
+
+    def __post_init__(self) -> None:
+        if self.tables is not None:
+            check_tables(self.tables)
 
     @property
     def is_named(self) -> bool:

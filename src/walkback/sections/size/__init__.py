@@ -221,7 +221,8 @@ def measure_frames(
             ends = (source.frames.cies.end, source.frames.fdes.end)
             found.sizes.eh_frame += max((int(end.max()) + 4 for end in ends if len(end)), default=0)
     with suppress(MissingError):
-        found.read = read_tables(elf, tables=tables or "auto", frames=sources, fills=tables is not None)
+        chosen = "auto" if tables is None else tables
+        found.read = read_tables(elf, tables=chosen, frames=sources, fills=tables is not None)
         for kind, its in found.read.by_kind().items():
             size = found.read.ruled_from_code() if kind == "code" else sum(one.code_bytes for one in its)
             found.sizes.described[kind] = Described(sum(one.functions for one in its), size)
