@@ -22,7 +22,7 @@ from walkback.elf import ElfFile, Input
 from walkback.elf import layout as elf_layout
 from walkback.elf.write import align
 from walkback.graft import planned_address
-from walkback.sections.found import found_one
+from walkback.packages.found import found_one
 from walkback.sections.reading import ReadTables, Share, Tables, read_tables
 from walkback.sections.repair import CONTRADICTED, Righted, righted
 from walkback.sframe.building import Built, build

@@ -13,8 +13,9 @@ from walkback import graft
 from walkback.base.errors import GraftError, MissingError, UnreadableError
 from walkback.base.oneline import OneLine
 from walkback.base.replace import Output, write_output
-from walkback.elf import ElfFile, Input, contents_of, in_pieces, is_archive, one_elf, opened_file
+from walkback.elf import ElfFile, Input, contents_of, in_pieces, is_archive, opened_file
 from walkback.elf.write import Part
+from walkback.packages.found import one_to_rewrite
 from walkback.sections.check import examine_for
 from walkback.sections.derive import Derived, derive
 from walkback.sections.linking.objects import rewrite_files
@@ -58,7 +59,7 @@ def add(
     ('0x3ff190', [SFrameSection(version=3, functions=3, rows=8, position=0)])
     """
     # It stays open: names and sections are asked for when the result is printed.
-    elf = one_elf(source)
+    elf = one_to_rewrite(source)
     added, parts = _with_section(elf, version, consumer, section, tables, verify=verify, repair=repair)
     write_output(output, parts, read=elf.file)
     return added
@@ -145,7 +146,7 @@ def drop(source: Input, output: Output | None = None) -> Dropped:
     >>> walkback.drop("hello.sframe").restored
     True
     """
-    elf = one_elf(source)
+    elf = one_to_rewrite(source)
     parts = graft.drop(elf)
     done = Dropped(graft.is_recorded(elf), len(elf.data), sum(map(len, parts)))
     write_output(output, parts, read=elf.file)

@@ -20,7 +20,7 @@ from walkback.elf.inputs import raise_first, split_address
 from walkback.gopclntab.files import go_source
 from walkback.orc.files import orc_source
 from walkback.orc.layout import ENTRIES
-from walkback.sections.found import found_elf_files, found_one, input_name
+from walkback.packages.found import found_elf_files, found_one, input_name
 from walkback.sections.reading import ReadTables, Tables, check_tables, read_tables
 from walkback.sframe.files import read, sources_of
 from walkback.symbols import SymbolIndex

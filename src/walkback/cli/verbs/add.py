@@ -162,7 +162,8 @@ def _has_members(file: str) -> bool:
 def _added(
     file: str, listed: Binary | None, output: str | None, consumer: str | None, options: dict[str, Any]
 ) -> list[Added]:
-    from walkback.elf import ElfFile, OpenFile, is_archive
+    from walkback.elf import OpenFile, is_archive
+    from walkback.packages.found import one_to_rewrite
     from walkback.sections.install import add, add_to_archive
     from walkback.sframe.consumers import CONSUMERS
 
@@ -171,7 +172,7 @@ def _added(
         raise UnreadableError("another file took its place after the folder was listed", file=file)
     if is_archive(opened):
         return add_to_archive(opened, output, consumer=consumer, **options)
-    elf = ElfFile(opened)
+    elf = one_to_rewrite(opened)
     if listed is not None and consumer is not None and not (CONSUMERS[consumer].walks or elf.is_relocatable):
         raise MissingError("a linker does not read the SFrame of linked files", file=file)
     return [add(elf, output, consumer=consumer, **options)]

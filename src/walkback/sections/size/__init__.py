@@ -25,8 +25,8 @@ from walkback.elf import ElfFile, Input
 from walkback.elf import layout as elf_layout
 from walkback.elf.inputs import raise_first
 from walkback.orc import layout as orc
+from walkback.packages.found import found_elf_files, input_name
 from walkback.sections.derive import Derived, behind_loaded, derive_from
-from walkback.sections.found import found_elf_files, input_name
 from walkback.sections.reading import ReadTables, Tables, missing_words, read_tables
 from walkback.sections.size.parts import Parts, parts_of
 from walkback.sections.size.replacement import Replacement, replacement_of
