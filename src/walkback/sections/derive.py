@@ -294,14 +294,14 @@ def _build(elf: ElfFile, table: UnwindTable, version: int, address: int | None, 
             built = at(place)
     except (GraftError, UnreadableError):
         # It cannot be put into this file, and can be used beside it.
-        return at(min(behind_loaded(elf), 2**63))
+        return at(behind_loaded(elf))
     return built
 
 
 def behind_loaded(elf: ElfFile) -> int:
-    """The first page behind all that is loaded, which of a damaged file can be beyond all addresses."""
+    """The first page behind all that is loaded; of a damaged file that can be beyond all addresses, which wrap."""
     loads = elf.segments[elf.segments["type"] == elf_layout.PT_LOAD]
-    return align(max((int(load["vaddr"]) + int(load["memsz"]) for load in loads), default=0), _PAGE)
+    return align(max((int(load["vaddr"]) + int(load["memsz"]) for load in loads), default=0), _PAGE) % 2**64
 
 
 def _uncovered(read: ReadTables, reasons: dict[int, dict[str, str]]) -> list[Uncovered]:

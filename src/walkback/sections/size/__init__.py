@@ -323,4 +323,4 @@ def _header_bytes(elf: ElfFile) -> int:
 
 def _place(elf: ElfFile) -> int | None:
     """An address behind all that is loaded; none in relocatable files, where the linker gives one."""
-    return None if elf.is_relocatable else behind_loaded(elf) % 2**64
+    return None if elf.is_relocatable else behind_loaded(elf)
