@@ -70,6 +70,34 @@ def test_figures_of_one_line_are_of_the_same_files(capsys: pytest.CaptureFixture
     ]
 
 
+def test_code_that_is_not_described_is_listed_by_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    db = database(("one", 100, {3: 60}), ("other", 40, {3: 90}))
+    db.execute("UPDATE files SET text_bytes = 60 WHERE content = 'one'")
+    db.execute("UPDATE files SET text_bytes = 8 WHERE content = 'other'")  # damaged tables describe more
+    for version, code, message, size in (
+        *((3, "signal", "a signal frame", 20), (3, "expression", "an expression: of rax", 30)),
+        *((3, "expression", "an expression: of rbx", 40), (2, "cfa-base", "a base", 9), (3, "unreadable", "FDE 1", 0)),
+    ):
+        db.execute(
+            "INSERT INTO functions (content, about, version, code, message, size, count) "
+            "VALUES ('one', 'uncovered', ?, ?, ?, ?, 1)",
+            [version, code, message, size],
+        )
+    found = summary(db)
+    assert [(one.code, one.reason, one.functions, one.bytes) for one in found.left_out] == [
+        ("expression", "an expression", 2, 70),
+        ("no-table", "no table that was read describes the code", None, 50),
+        ("signal", "a signal frame", 1, 20),
+    ]
+    _print(Surveyed("x", 2, 2), found)
+    assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()[-4:]] == [
+        "bytes functions reason",
+        "70 2 an expression (expression)",
+        "50 - no table that was read describes the code (no-table)",
+        "20 1 a signal frame (signal)",
+    ]
+
+
 def test_without_call_frame_information_there_is_no_ratio(capsys: pytest.CaptureFixture[str]) -> None:
     db = database(("one", 0, {1: 80, 2: 90, 3: 100}), ("two", 0, {1: None, 2: 50, 3: 60}))
     _print(Surveyed("x", 2, 2), summary(db))

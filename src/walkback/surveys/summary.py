@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from walkback.sframe.layout import VERSIONS
 from walkback.surveys.layout import KINDS
 
 if TYPE_CHECKING:
@@ -28,6 +29,17 @@ _CODE = f"""
 SELECT coalesce(sum(text_bytes), 0)::BIGINT,
     {", ".join(f"coalesce(sum(least(coalesce(from_{kind}, 0), text_bytes)), 0)::BIGINT" for kind in KINDS)}
 FROM files WHERE outcome IN ('measured', 'without')
+"""
+_LEFT_OUT = f"""
+SELECT code, split_part(first(message ORDER BY size DESC, message), ': ', 1), sum("count")::BIGINT,
+    sum(size)::BIGINT AS size
+FROM functions WHERE about = 'uncovered' AND version = {VERSIONS[-1]}
+GROUP BY code HAVING sum(size) > 0
+UNION ALL
+SELECT 'no-table', 'no table that was read describes the code', NULL,
+    sum(text_bytes - least(coalesce(code_bytes, 0), text_bytes))::BIGINT AS size
+FROM files WHERE outcome IN ('measured', 'without') HAVING size > 0
+ORDER BY size DESC, code
 """
 _PROOFS = """
 SELECT source, count(*), sum(functions)::BIGINT, sum(functions_wrong)::BIGINT, sum(proved)::BIGINT, sum(wrong)::BIGINT,
@@ -72,6 +84,18 @@ class VersionSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOutSummary:
+    """Code that the newest version does not describe, for one reason."""
+
+    code: str
+    """The name of the reason, which does not change; `no-table` of code that is in no table."""
+    reason: str
+    functions: int | None
+    """None where nothing says how many there are."""
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProofSummary:
     """What `walkback verify` finds in the tables of a section."""
 
@@ -105,6 +129,8 @@ class Summary:
     versions: tuple[VersionSummary, ...]
     shared: tuple[VersionSummary, ...]
     """The same of the files for which every version can be made: these can be compared with each other."""
+    left_out: tuple[LeftOutSummary, ...]
+    """What the newest version does not describe, the most code first."""
     proofs: tuple[ProofSummary, ...]
     """Empty if the survey was not asked to verify."""
     unsurveyed: tuple[tuple[str, str], ...]
@@ -126,6 +152,7 @@ def summary(database: DuckDBPyConnection) -> Summary:
         {kind: its for kind, its in zip(KINDS, described, strict=True) if its},
         _versions(database, "true"),
         _versions(database, _SHARED),
+        tuple(LeftOutSummary(*row) for row in database.execute(_LEFT_OUT).fetchall()),
         tuple(ProofSummary(*row) for row in database.execute(_PROOFS).fetchall()),
         tuple((str(where), str(why)) for where, why in database.execute(_UNSURVEYED).fetchall()),
     )

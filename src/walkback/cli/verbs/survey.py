@@ -228,6 +228,7 @@ def _print(done: Surveyed, found: Summary, tables: Tables | None = None) -> None
         covered = percent(one.covered, one.functions) if one.functions else "-"
         click.echo(f"version {one.version} {one.files:9,} {one.bytes:15,} {covered:>10}")
     _print_compared(found)
+    _print_left_out(found)
     for proof in found.proofs:
         proved = percent(proof.proved, proof.reached) if proof.reached else "-"
         wrong = f"{proof.functions_wrong:,} of {_counted(proof.functions, 'function')} wrong"
@@ -249,6 +250,16 @@ def _print_compared(found: Summary) -> None:
         files = _counted(shared[0].compared.files, "file")
         ratios = ", ".join(f"version {one.version} {_ratio(one)}" for one in shared)
         click.echo(f"Ratios over the {files} that every version can be made for: {ratios}")
+
+
+def _print_left_out(found: Summary) -> None:
+    """Why the newest version does not describe all code."""
+    if found.left_out:
+        click.echo("\nCode that the newest version does not describe:")
+        click.echo(f"{'bytes':>15} {'functions':>11}  reason")
+    for one in found.left_out:
+        functions = "-" if one.functions is None else f"{one.functions:,}"
+        click.echo(f"{one.bytes:15,} {functions:>11}  {one.reason} ({one.code})")
 
 
 def _ratio(one: VersionSummary) -> str:
