@@ -129,7 +129,9 @@ def test_an_archive_tells_its_members(tmp_path: Path, program: Path) -> None:
     path = archive(tmp_path, "all.a", program, two, bare) or tmp_path / "all.a"
     text = run(path).stdout
     assert ": 3 members, " in text
-    assert "  1 member without call frame information and SFrame\n" in text
+    assert "  1 member without unwind tables\n" in text
+    text = run(path, "--source", "cfi").stdout
+    assert "  1 member without call frame information\n" in text
 
 
 def objects(*args: object) -> list[dict[str, Any]]:

@@ -60,7 +60,10 @@ def test_every_object_of_an_archive_gets_sframe(built: Path) -> None:
 def test_an_archive_without_call_frame_information_stays(built: Path) -> None:
     subprocess.run(["ar", "rc", "texts.a", "note"], cwd=built, check=True)
     before = (built / "texts.a").read_bytes()
-    assert told(run("add", built / "texts.a")) == (1, f"{built / 'texts.a'}: no member has call frame information")
+    missing = "there is no .eh_frame or .debug_frame section in any member"
+    assert told(run("add", built / "texts.a")) == (1, f"{built / 'texts.a'}: {missing}")
+    missing = "there is no table of Go's functions in any member"
+    assert told(run("add", "--source", "go", built / "texts.a")) == (1, f"{built / 'texts.a'}: {missing}")
     assert (built / "texts.a").read_bytes() == before
 
 
@@ -99,7 +102,7 @@ def test_a_folder_gets_sframe_in_every_binary(built: Path) -> None:
     texts = {path: path.read_bytes() for path in (built / "note", built / "one.c", below / "program.debug")}
     done = run("add", "--in-place", built)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.decode().splitlines()[-1].endswith("; 1 without call frame information")
+    assert done.stdout.decode().splitlines()[-1].endswith("; 1 without unwind tables")
     assert {path: path.read_bytes() for path in texts} == texts
     for name in ("one.o", "two.o", "lib.a", "program", "below/without"):
         assert covered(built / name)

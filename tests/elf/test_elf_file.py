@@ -103,7 +103,8 @@ class TestOpening:
 
     def test_a_pipe_is_refused_without_waiting(self, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
-        with pytest.raises(UnreadableError, match="not a regular file"):
+        message = "this is a named pipe, not a regular file; redirect it to standard input, and name that: -"
+        with pytest.raises(UnreadableError, match=message):
             ElfFile(tmp_path / "pipe")
 
     def test_import_of_the_package_does_not_import_numpy(self) -> None:

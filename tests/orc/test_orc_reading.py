@@ -54,6 +54,8 @@ def test_a_module_has_functions_at_its_symbols() -> None:
         (Entry(TEXT, 0, sp=SP_INDIRECT, rest=CALL), "CFA = *(rsp), RA = *(CFA-8), FP unchanged"),
         (Entry(TEXT, 0, sp=SP, rest=REGS), "CFA = *(rsp+152), RA = *(rsp+128), FP = *(rsp+32)"),
         (Entry(TEXT, 8, sp=SP, rest=PARTIAL), "CFA = *(rsp+32), RA = *(rsp+8), FP unchanged"),
+        (Entry(TEXT, 8, -40, sp=SP, bp=PREV_SP, rest=PARTIAL), "CFA = *(rsp+32), RA = *(rsp+8), FP = *(rsp-32)"),
+        (Entry(TEXT, 8, -40, sp=SP, bp=BP, rest=PARTIAL), "CFA = *(rsp+32), RA = *(rsp+8), FP = *(rbp-40)"),
         (Entry(TEXT, rest=END), "outermost frame"),
     ],
 )
@@ -61,6 +63,14 @@ def test_each_kind_of_entry_is_a_rule_and_comes_back(entry: Entry, rule: str) ->
     source = source_of(kernel((entry, Entry(TEXT + 16))))
     assert rules_of(entry, Entry(TEXT + 16)) == [rule]
     assert encode(from_table(source.table, source.layout)).entries == bytes(source.data)
+
+
+def test_a_frame_pointer_behind_saved_registers_counts_from_these() -> None:
+    """As the kernel has it; the CFA is the stack pointer among them. No kernel has such an entry."""
+    entries = (Entry(TEXT, 16, 8, sp=SP, bp=PREV_SP, rest=REGS), Entry(TEXT + 16))
+    source = source_of(kernel(entries))
+    assert rules_of(*entries) == ["CFA = *(rsp+168), RA = *(rsp+144), FP = *(rsp+24)"]
+    assert to_table(from_table(source.table, source.layout)).rule_texts() == rules_of(*entries)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_a_dash_is_standard_output_for_pages_too(file: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.whole
-def test_packages_and_what_is_compressed_are_for_surveys(file: Path, tmp_path: Path) -> None:
+def test_packages_and_archives_are_for_surveys(file: Path, tmp_path: Path) -> None:
     deb = b"!<arch>\ndebian-binary   0           0     0     100644  4         `\n2.0\n"
     with tarfile.open(tmp_path / "a.tar", "w") as tar:
         tar.add(file, "file")
@@ -63,15 +63,24 @@ def test_packages_and_what_is_compressed_are_for_surveys(file: Path, tmp_path: P
         ("a.rpm", b"\xed\xab\xee\xdb" + bytes(92), "an RPM package"),
         ("a.whl", b"PK\3\4" + bytes(40), "a wheel"),
         ("b.tar", (tmp_path / "a.tar").read_bytes(), "a tar archive"),
-        ("b.tar.gz", gzip.compress((tmp_path / "a.tar").read_bytes()), "compressed with gzip"),
-        ("b.ko.xz", lzma.compress(file.read_bytes()), "compressed with xz"),
     ]
     for name, content, words in cases:
         done = report(written(tmp_path, content, name), "-o", tmp_path / "page.html")
         assert (done.returncode, done.stderr.count("\n")) == (3, 1)
         assert f"this is {words}; walkback survey looks into it" in done.stderr
     assert "a Debian package" in report(tmp_path / "a.deb(data.tar.xz)").stderr
+    done = report(written(tmp_path, gzip.compress((tmp_path / "a.tar").read_bytes()), "b.tar.gz"))
+    assert "expected one ELF file, got an archive; walkback survey looks into it" in done.stderr
     assert not (tmp_path / "page.html").exists()
+
+
+def test_a_compressed_file_is_unpacked(file: Path, tmp_path: Path) -> None:
+    packed = written(tmp_path, lzma.compress(file.read_bytes()), "b.ko.xz")
+    for figure in ("summary", "rows"):
+        assert report(packed, "--csv", "--figure", figure).stdout == report(file, "--csv", "--figure", figure).stdout
+    done = report(packed, "-o", tmp_path / "page.html")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "b.ko.xz" in (tmp_path / "page.html").read_text()
 
 
 def test_functions_are_json_a_line_each(file: Path) -> None:

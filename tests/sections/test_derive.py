@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 import sysconfig
@@ -11,10 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from cfibuilder import CfiBuilder, cfa
 from corpus import Sample, corpus
+from elfbuilder import ElfBuilder
+from walkback.base.errors import GraftError
 from walkback.elf import ElfFile
 from walkback.elf import layout as elf_layout
 from walkback.sections.derive import Derived, derive
+from walkback.sections.install import add
 from walkback.sframe.files import Source, sources_of
 from walkback.table.comparing import compare
 from walkback.table.verdict import Verdict
@@ -221,3 +226,23 @@ def test_a_function_left_out_is_named_with_its_reason() -> None:
         "the caller's SP is not the CFA",
         "an expression that is no rule of the table",
     }
+
+
+def test_a_kernel_gets_a_section_behind_all_that_it_loads() -> None:
+    """Its segments are not in the order of their addresses, so `add` refuses it."""
+    text, frames = 0xFFFFFFFF81000000, 0xFFFFFFFF82000000
+    section = CfiBuilder(address=frames)
+    section.fde(section.cie(cfa("def_cfa 7 8; offset 16 1")), text, 16)
+    elf = ElfBuilder(kind=2)
+    elf.code(".text", 0x100, text)
+    elf.segment(1, ".text", flags=5, vaddr=text)
+    elf.section(".eh_frame", section.bytes(), flags=2, addr=frames)
+    elf.segment(1, ".eh_frame", vaddr=frames)
+    elf.section(".data..percpu", bytes(16), flags=3, addr=0)
+    elf.segment(1, ".data..percpu", vaddr=0)
+    program = bytes(elf.build())
+    with pytest.raises(GraftError, match="not in the order of their addresses"):
+        add(program, io.BytesIO())
+    for version in (1, 2, 3):
+        made = derive(program, version=version)
+        assert (made.section.address, made.covered, made.proof().equal) == (frames + 0x1000, 1, True)

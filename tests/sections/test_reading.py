@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,6 +98,26 @@ def test_what_is_not_there_is_said() -> None:
         walkback.derive("/bin/true", tables="go")
     with pytest.raises(ArgumentError, match="is not read where only the table of Go's functions is wanted"):
         walkback.derive("/bin/true", tables="go", section=".eh_frame")
+
+
+def test_a_word_that_is_none_is_refused_wherever_tables_are_chosen(tmp_path: Path) -> None:
+    word: Any = "bogus"
+    nothing: Any = ""
+    data = program((TEXT, 64))
+    calls: list[Callable[[], object]] = [
+        lambda: walkback.derive(data, tables=word),
+        lambda: walkback.add(data, io.BytesIO(), tables=word),
+        lambda: walkback.size(data, tables=word),
+        lambda: walkback.size(data, tables=nothing),
+        lambda: list(walkback.compare(data, tables=word)),
+        lambda: list(walkback.compare(data, data, other_tables=word)),
+        lambda: walkback.report(data, io.BytesIO(), tables=word),
+        lambda: walkback.survey(["/bin/true"], tmp_path / "survey", tables=word),
+    ]
+    for call in calls:
+        with pytest.raises(ArgumentError, match=r"there are no tables '(bogus)?'; known: auto, cfi, go, orc, code"):
+            call()
+    assert not (tmp_path / "survey").exists()
 
 
 @pytest.mark.peers

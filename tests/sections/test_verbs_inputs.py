@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import lzma
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,10 @@ import pytest
 
 import walkback
 from docfiles import concatenated, with_a_group
+from packages.test_packages_kernel import image
 from recorded import hello
 from sframefiles import written
+from walkback.base.errors import UnreadableError
 
 READING: dict[str, Callable[[Any], object]] = {
     "check": lambda source: [(report.rows, report.findings) for report in walkback.check(source)],
@@ -53,6 +57,27 @@ def test_a_verb_that_reads_takes_each(verb: str, files: dict[str, Path]) -> None
     first, *others = (READING[verb](given) for given in (path, str(path), path.read_bytes(), walkback.ElfFile(path)))
     assert first
     assert all(one == first for one in others)
+
+
+@pytest.mark.parametrize("verb", [verb for verb in READING if verb != "dwarf.read"])
+def test_a_verb_that_reads_takes_what_is_compressed(verb: str, files: dict[str, Path], tmp_path: Path) -> None:
+    data = files[""].read_bytes()
+    for name, packed in (("packed.xz", lzma.compress(data)), ("packed.gz", gzip.compress(data))):
+        assert READING[verb](written(tmp_path, packed, name)) == READING[verb](data)
+
+
+@pytest.mark.parametrize("verb", WRITING)
+def test_a_verb_that_writes_says_what_has_to_be_unpacked(verb: str, files: dict[str, Path], tmp_path: Path) -> None:
+    data = files.get(verb, files[""]).read_bytes()
+    cases = {
+        "compressed with xz": lzma.compress(data),
+        "a kernel as it is booted": image(lzma.compress(data)),
+        "an RPM package": b"\xed\xab\xee\xdb" + bytes(92),
+    }
+    for words, packed in cases.items():
+        with pytest.raises(UnreadableError, match=f"this is {words}; unpack it first"):
+            WRITING[verb](written(tmp_path, packed, "packed"), tmp_path / "output")
+    assert not (tmp_path / "output").exists()
 
 
 @pytest.mark.parametrize("verb", WRITING)

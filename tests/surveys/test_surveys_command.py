@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from elfbuilder import ElfBuilder
 from sframefiles import linked, small, written
 from surveys.surveyed import elf, ended, names, objects, tables, write
 from walkback import UnreadableError
@@ -30,6 +31,19 @@ def test_the_command_tells_what_it_found(files: Path, whole: Path, tmp_path: Pat
     assert (told["looked_through"], told["now"], told["places"], told["files"]) == (73, 0, 75, 42)
     assert len(told["unsurveyed"]) == 2
     assert sum(told["outcomes"].values()) == 42
+
+
+@pytest.mark.parametrize(
+    ("source", "missing"),
+    [
+        *((None, "unwind tables"), ("auto", "unwind tables"), ("cfi", "call frame information")),
+        *(("go", "Go's table"), ("orc", "the ORC table")),
+    ],
+)
+def test_files_without_the_wanted_table_are_counted(tmp_path: Path, source: str | None, missing: str) -> None:
+    write(tmp_path / "files", {"bare.o": bytes(ElfBuilder(kind=1).build())})
+    chosen = [] if source is None else ["--source", source]
+    assert f"\nOf these: 1 without {missing}\n" in ended(tmp_path / "files", "-o", tmp_path / "survey", *chosen)[1]
 
 
 def test_a_survey_with_nothing_to_complain_of_is_fine(files: Path, tmp_path: Path) -> None:

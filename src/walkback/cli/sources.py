@@ -28,3 +28,8 @@ MEASURED = source_option(
 )
 WORDS = {"cfi": "call frame information", "go": "Go's table", "orc": "the ORC table", "code": "the code"}
 """What the kinds are called."""
+
+
+def missing_from(tables: str | None) -> str:
+    """What a file without the tables that `--source` chooses does not have."""
+    return WORDS.get(tables or "", "unwind tables")

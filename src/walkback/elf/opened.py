@@ -162,6 +162,9 @@ class OpenFile:
 def _refuse_other(status: os.stat_result, name: str) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise UnreadableError("this is a directory", file=name)
+    if stat.S_ISFIFO(status.st_mode):
+        message = "this is a named pipe, not a regular file; redirect it to standard input, and name that: -"
+        raise UnreadableError(message, file=name)
     if not stat.S_ISREG(status.st_mode):
         raise UnreadableError("this is not a regular file", file=name)
 

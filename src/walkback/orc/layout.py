@@ -127,7 +127,10 @@ HASHES: Final = {
 _RELEASE = re.compile(r"(\d+)\.(\d+)")
 _RED_HAT = re.compile(r"5\.14\.0-(\d+)(?:\.\d+)*\.el9")
 _RED_HAT_NEW = 517
-"""From this build on Red Hat's 5.14 has the entries of 6.4, and no `.orc_header`."""
+"""From this build on Red Hat's 5.14 has the entries of 6.4, and no `.orc_header`.
+
+This is what drgn goes by (`libdrgn/orc_info.c`, its pull request 579), which has it from the history of that kernel.
+"""
 
 
 def layout_of_release(release: str) -> Layout | None:

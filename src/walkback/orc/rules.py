@@ -132,6 +132,8 @@ def _rule(table: OrcTable, entry: int) -> Rule:
     if base not in REGISTERS:
         return inexpressible(Reason.EXPRESSION)
     register = REGISTERS[base]
+    if table.bp_base[entry] == Base.PREV_SP:  # here the kernel counts from the saved registers, and not from the CFA
+        fp = _at(register, offset + int(table.bp_offset[entry]))
     if kind is Kind.REGS:
         fp = _at(register, offset + SAVED_BP) if fp == UNCHANGED else fp
         return Rule(_at(register, offset + SAVED_SP), _at(register, offset + SAVED_IP), fp)

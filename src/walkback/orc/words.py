@@ -125,11 +125,13 @@ def _interrupted(rule: Rule) -> _Entry | None:
     if not saved or cfa.register not in _BASES:
         return None
     base = _BASES[cfa.register]
+    fp = None if rule.fp.kind is PartKind.AT_CFA else _frame_pointer(rule.fp)
+    if fp is None and rule.fp.kind is PartKind.AT_REGISTER and rule.fp.register == cfa.register:
+        fp = Base.PREV_SP, rule.fp.offset - (ra.offset - PARTIAL_IP)
     if cfa.offset - ra.offset == SAVED_SP - SAVED_IP:
         offset = cfa.offset - SAVED_SP
         if rule.fp == Part(PartKind.AT_REGISTER, cfa.register, offset + SAVED_BP):
             return _Entry(offset, 0, base, Base.UNDEFINED, Kind.REGS)
-    fp = _frame_pointer(rule.fp)
     if cfa.offset - ra.offset != PARTIAL_SP - PARTIAL_IP or fp is None:
         return None
     return _Entry(ra.offset - PARTIAL_IP, fp[1], base, fp[0], Kind.REGS_PARTIAL)

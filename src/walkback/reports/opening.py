@@ -7,10 +7,9 @@ import re
 
 from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.elf import Contents, ElfFile, OpenFile, elf_files, is_archive, is_elf
-from walkback.packages.kinds import HEAD, PackageKind, kind_of
+from walkback.packages.found import found_one, is_wrapped, packed_words
 
 _SHOWN = 3
-_PACKAGES = {PackageKind.DEB: "a Debian package", PackageKind.RPM: "an RPM package", PackageKind.WHEEL: "a wheel"}
 _MEMBER = re.compile(r"(.+?)(\(.+\)|\[.+\])", re.DOTALL)
 
 
@@ -21,14 +20,19 @@ def file_of(path: str) -> str:
 
 
 def one_elf_file(path: str | os.PathLike[str]) -> ElfFile:
-    """The file; an archive of several is refused, with names of members that can be asked for."""
+    """The file, also one that is compressed, or a kernel.
+
+    An archive of several is refused, with names of members that can be asked for.
+    """
     name = os.fsdecode(path)
     file = file_of(name)
     parts = file != name
     data = OpenFile(file)
     if is_elf(data) and not parts:
         return ElfFile(data, name)
-    if (packed := _packed(data, file)) is not None:
+    if is_wrapped(data, file) and not parts:
+        return found_one(data)
+    if (packed := packed_words(data, file)) is not None:
         message = f"this is {packed}; walkback survey looks into it, and walkback report shows what it finds"
         raise UnreadableError(message, file=file)
     if not is_archive(data):
@@ -47,14 +51,6 @@ def one_elf_file(path: str | os.PathLike[str]) -> ElfFile:
     names = ", ".join(one.name for one in members[:_SHOWN])
     message = f"this is an archive of {len(members)} ELF files; name one of them, as in {names}"
     raise UnreadableError(message if members else "there is no ELF file in this archive", file=file)
-
-
-def _packed(data: Contents, file: str) -> str | None:
-    """What a file is, if it is something else with ELF files in it that a survey looks into."""
-    kind = kind_of(bytes(data[:HEAD]), file)
-    if kind in {None, PackageKind.ELF, PackageKind.AR}:
-        return None
-    return _PACKAGES.get(kind) or ("a tar archive" if kind is PackageKind.TAR else f"compressed with {kind.value}")
 
 
 def _members(data: Contents, file: str) -> tuple[list[ElfFile], WalkbackError | None]:

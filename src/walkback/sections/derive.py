@@ -22,7 +22,7 @@ from walkback.elf import ElfFile, Input
 from walkback.elf import layout as elf_layout
 from walkback.elf.write import align
 from walkback.graft import planned_address
-from walkback.sections.found import found_one
+from walkback.packages.found import found_one
 from walkback.sections.reading import ReadTables, Share, Tables, read_tables
 from walkback.sections.repair import CONTRADICTED, Righted, righted
 from walkback.sframe.building import Built, build
@@ -294,14 +294,14 @@ def _build(elf: ElfFile, table: UnwindTable, version: int, address: int | None, 
             built = at(place)
     except (GraftError, UnreadableError):
         # It cannot be put into this file, and can be used beside it.
-        return at(min(behind_loaded(elf), 2**63))
+        return at(behind_loaded(elf))
     return built
 
 
 def behind_loaded(elf: ElfFile) -> int:
-    """The first page behind all that is loaded, which of a damaged file can be beyond all addresses."""
+    """The first page behind all that is loaded; of a damaged file that can be beyond all addresses, which wrap."""
     loads = elf.segments[elf.segments["type"] == elf_layout.PT_LOAD]
-    return align(max((int(load["vaddr"]) + int(load["memsz"]) for load in loads), default=0), _PAGE)
+    return align(max((int(load["vaddr"]) + int(load["memsz"]) for load in loads), default=0), _PAGE) % 2**64
 
 
 def _uncovered(read: ReadTables, reasons: dict[int, dict[str, str]]) -> list[Uncovered]:

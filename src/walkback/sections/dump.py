@@ -17,7 +17,7 @@ from walkback.base.text import counted, encoded, printable
 from walkback.dwarf.layout import EntryFault
 from walkback.elf import Input
 from walkback.elf.inputs import raise_first
-from walkback.sections.found import found_elf_files, input_name
+from walkback.packages.found import found_elf_files, input_name
 from walkback.sections.reading import ReadTables, Tables, read_tables, source_words
 from walkback.sframe.dump.json import rule_object
 from walkback.sframe.dump.readable import function_title, padding, rule_lines

@@ -16,12 +16,12 @@ from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.elf import ElfFile, Input
 from walkback.elf.inputs import raise_first
+from walkback.packages.found import found_elf_files, input_name
 from walkback.proof.proof import Proof
 from walkback.proof.prove import Prover
 from walkback.proof.ranges import range_at
 from walkback.proof.values import Chain
 from walkback.sections.codetext import CodeText
-from walkback.sections.found import found_elf_files, input_name
 
 _FENTRY = "__fentry__"
 """What profilers let every function call first, before it has a frame: it is the profiler's own business."""

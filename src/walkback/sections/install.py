@@ -13,12 +13,13 @@ from walkback import graft
 from walkback.base.errors import GraftError, MissingError, UnreadableError
 from walkback.base.oneline import OneLine
 from walkback.base.replace import Output, write_output
-from walkback.elf import ElfFile, Input, contents_of, in_pieces, is_archive, one_elf, opened_file
+from walkback.elf import ElfFile, Input, contents_of, in_pieces, is_archive, opened_file
 from walkback.elf.write import Part
+from walkback.packages.found import one_to_rewrite
 from walkback.sections.check import examine_for
 from walkback.sections.derive import Derived, derive
 from walkback.sections.linking.objects import rewrite_files
-from walkback.sections.reading import Tables
+from walkback.sections.reading import Tables, missing_words
 from walkback.sframe.consumers import consumer_named
 from walkback.table.comparing import Comparison
 
@@ -58,7 +59,7 @@ def add(
     ('0x3ff190', [SFrameSection(version=3, functions=3, rows=8, position=0)])
     """
     # It stays open: names and sections are asked for when the result is printed.
-    elf = one_elf(source)
+    elf = one_to_rewrite(source)
     added, parts = _with_section(elf, version, consumer, section, tables, verify=verify, repair=repair)
     write_output(output, parts, read=elf.file)
     return added
@@ -75,7 +76,7 @@ def add_to_archive(
     verify: bool = False,
     repair: bool = False,
 ) -> list[Added]:
-    """Do the same for every object of an archive that has call frame information; the other members stay as they are.
+    """Do the same for every object of an archive that has unwind tables; the other members stay as they are.
 
     >>> [added.derived.covered for added in walkback.add_to_archive("libhello.a", "with.a")]
     [3]
@@ -95,7 +96,7 @@ def add_to_archive(
 
     parts = rewrite_files(data, name, changed)
     if not done:
-        raise MissingError("no member has call frame information", file=name)
+        raise MissingError(f"{missing_words(tables, section)} in any member", file=name)
     write_output(output, parts, read=opened_file(data))
     return done
 
@@ -145,7 +146,7 @@ def drop(source: Input, output: Output | None = None) -> Dropped:
     >>> walkback.drop("hello.sframe").restored
     True
     """
-    elf = one_elf(source)
+    elf = one_to_rewrite(source)
     parts = graft.drop(elf)
     done = Dropped(graft.is_recorded(elf), len(elf.data), sum(map(len, parts)))
     write_output(output, parts, read=elf.file)

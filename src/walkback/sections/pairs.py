@@ -20,11 +20,11 @@ from walkback.elf.inputs import raise_first, split_address
 from walkback.gopclntab.files import go_source
 from walkback.orc.files import orc_source
 from walkback.orc.layout import ENTRIES
+from walkback.packages.found import found_elf_files, found_one, input_name
 from walkback.proof import values as proof
 from walkback.proof.proof import Proof
 from walkback.proof.prove import Prover
-from walkback.sections.found import found_elf_files, found_one, input_name
-from walkback.sections.reading import ReadTables, Tables, read_tables
+from walkback.sections.reading import ReadTables, Tables, check_tables, read_tables
 from walkback.sframe.files import read, sources_of
 from walkback.symbols import SymbolIndex
 from walkback.table import comparing
@@ -231,6 +231,10 @@ class _Wanted:
     tables: Tables | None
     frames_first: bool = False
     """Whether call frame information goes before SFrame."""
+
+    def __post_init__(self) -> None:
+        if self.tables is not None:
+            check_tables(self.tables)
 
     @property
     def is_named(self) -> bool:

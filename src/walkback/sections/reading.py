@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -40,8 +40,11 @@ Kind = Literal["cfi", "go", "orc", "code"]
 Tables = Kind | Literal["auto"]
 """What of a file is read: one of them, or all."""
 _KINDS: dict[type[TableSource], Kind] = {FrameSource: "cfi", GoSource: "go", OrcSource: "orc", CodeSource: "code"}
-_OWN = {"go": "table of Go's functions", "orc": f"{ENTRIES} section", "code": "code"}
-"""Those that are no call frame information."""
+_TABLES = ("auto", *get_args(Kind))
+_WITHOUT_FRAMES = frozenset({"go", "orc", "code"})
+"""Of these the ones that leave call frame information unread."""
+_NAMES = {"go": "table of Go's functions", "orc": f"{ENTRIES} section", "code": "code"}
+"""What is read by each of them, in words."""
 _WORTHWHILE = 1 << 12
 """Bytes of code without a table for which `auto` looks at the code."""
 
@@ -199,8 +202,9 @@ def read_tables(
     `section` chooses call frame information by the name of its section; without one it is `.eh_frame`, or where there
     is none `.debug_frame`.
     """
-    if tables in _OWN and section is not None:
-        raise ArgumentError(f"{section} is not read where only the {_OWN[tables]} is wanted", file=elf.name)
+    check_tables(tables)
+    if tables in _WITHOUT_FRAMES and section is not None:
+        raise ArgumentError(f"{section} is not read where only the {_NAMES[tables]} is wanted", file=elf.name)
     sources = _sources(elf, tables, section, frames)
     if tables == "code" or (fills and tables == "auto" and section is None and not as_written):
         sources += _code(elf, sources, is_wanted=tables == "code")
@@ -243,6 +247,12 @@ def read_tables(
     )
 
 
+def check_tables(tables: object) -> None:
+    """Refuse what is not a word for tables."""
+    if tables not in _TABLES:
+        raise ArgumentError(f"there are no tables {tables!r}; known: {', '.join(_TABLES)}")
+
+
 def source_words(source: TableSource) -> str:
     """A source, for a person."""
     if isinstance(source, CodeSource):
@@ -259,7 +269,7 @@ def _sources(
     the stack; the kernel's has what is written in assembly, too.
     """
     found: list[TableSource] = []
-    if tables not in _OWN:
+    if tables not in _WITHOUT_FRAMES:
         every = list(frame_sources(elf, section=section)) if frames is None else frames
         found += [one for one in every if one.name == every[0].name]
     own: TableSource | None = None
@@ -338,7 +348,7 @@ def missing_words(tables: Tables, section: str | None = None) -> str:
     """What the file does not have."""
     if section is not None:
         return f"there is no {section} section"
-    return f"there is no {_OWN.get(tables, '.eh_frame or .debug_frame section')}"
+    return f"there is no {_NAMES.get(tables, '.eh_frame or .debug_frame section')}"
 
 
 def _said(source: TableSource, as_written: bool) -> tuple[UnwindTable, U8]:

@@ -18,6 +18,7 @@ from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, Input, layout
 from walkback.elf.inputs import raise_first
 from walkback.orc.layout import ENTRIES
+from walkback.packages.found import found_elf_files, input_name
 from walkback.proof.patterns import Pattern
 from walkback.proof.proof import Proof
 from walkback.proof.prove import Prover
@@ -25,7 +26,6 @@ from walkback.proof.values import CFA_TARGET, Verdict, Why
 from walkback.proof.words import NOT_KNOWN, TITLES, register_word
 from walkback.proof.wrong import Wrong, wrong_places
 from walkback.sections.explain import Explanation
-from walkback.sections.found import found_elf_files, input_name
 from walkback.sections.pairs import OTHERS, other_table, sframe_table
 from walkback.sections.undescribed import Undescribed, undescribed
 from walkback.table.table import UnwindTable

@@ -22,7 +22,6 @@ from walkback.elf import (
     Input,
     Relocations,
     contents_of,
-    elf_files,
     is_archive,
     is_elf,
     relocations_for,
@@ -30,6 +29,7 @@ from walkback.elf import (
 from walkback.elf import layout as elf_layout
 from walkback.elf.inputs import raise_first
 from walkback.elf.sframe import sframe_sections
+from walkback.packages.found import found_elf_files, packed_words
 from walkback.sframe.batch import SectionBatch, batches
 from walkback.sframe.decoding import Buffer, decode_all
 from walkback.sframe.rules import to_table
@@ -263,17 +263,17 @@ def _width(section: Section) -> int:
 def read(source: Input, *, section: str | None = None, address: int = 0) -> Iterator[Source]:
     """The places in a file where SFrame data stands.
 
-    `section` chooses by name; `address` is where raw bytes are loaded. Raises `MissingError` if an ELF file or archive
-    has none, `UnreadableError` if the file is none of the three kinds, and at the end if members of an archive cannot
-    be read.
+    `section` chooses by name; `address` is where raw bytes are loaded. The file may also be a package, a compressed
+    ELF file or a kernel. Raises `MissingError` if it has none, `UnreadableError` if it is of another kind, and at the
+    end if members of an archive cannot be read.
 
     >>> [(source.file, len(list(source.pieces()))) for source in walkback.sframe.read("libcalls.a")]
     [('libcalls.a(one.o)', 1), ('libcalls.a(two.o)', 1)]
     """
     data, name = contents_of(source)
     found: list[Source] | Iterator[Source]
-    if is_archive(data) or is_elf(data):
-        found = _in_files(data, name, section)
+    if is_archive(data) or is_elf(data) or packed_words(data, name) is not None:
+        found = _in_files(source, section)
     elif bytes(data[:2]) in {b"\xe2\xde", b"\xde\xe2"}:
         found = [Source(name, "", data[:], address)]
     else:
@@ -288,15 +288,15 @@ def read(source: Input, *, section: str | None = None, address: int = 0) -> Iter
 
 def no_section(data: Contents, name: str) -> MissingError:
     """The error for a file without a section; of an ELF file it says what makes one."""
-    makes_one = "" if is_archive(data) else _WHO_MAKES.get(ElfFile(data, name).type, "")
+    makes_one = _WHO_MAKES.get(ElfFile(data, name).type, "") if is_elf(data) else ""
     return MissingError(f"there is no .sframe section{makes_one}", file=name)
 
 
-def _in_files(data: Contents, name: str, section: str | None) -> Iterator[Source]:
-    """In the ELF file, or in every member of an archive; what is wrong with one does not hide those after it."""
+def _in_files(source: Input, section: str | None) -> Iterator[Source]:
+    """In the ELF file, or in all of an archive or package; what is wrong with one does not hide those after it."""
     errors: list[WalkbackError] = []
     try:
-        for elf in elf_files(data, name):
+        for elf in found_elf_files(source, errors):
             try:
                 yield from sources_of(elf, section=section)
             except WalkbackError as error:

@@ -128,7 +128,7 @@ KEYED: Final = ("files", "versions", "sframe", "proofs", "functions")
 
 OUTCOMES: Final = {
     "measured": "its tables were measured",
-    "without": "it has no unwind table",
+    "without": "it has no unwind table of those that were measured",
     "debug": "it holds debug information of another file",
     "machine": "SFrame does not support its machine",
     "32-bit": "32-bit ELF files are not read",

@@ -20,7 +20,7 @@ from walkback.base.errors import ArgumentError, MissingError, UnreadableError
 from walkback.base.locks import locked
 from walkback.elf.debugfiles import DEBUG_ROOTS
 from walkback.identify.names import shown
-from walkback.sections.reading import Tables
+from walkback.sections.reading import Tables, check_tables
 from walkback.surveys import layout
 from walkback.surveys.executors import LocalWorkers, Loss, Workers, uninterrupted
 from walkback.surveys.finding import SurveyUnit, Trouble, find_units
@@ -95,6 +95,8 @@ def survey(
     names = [os.fspath(path) for path in paths]
     if not all(isinstance(name, str) for name in names):
         raise ArgumentError("survey takes paths, and no bytes")
+    if tables is not None:
+        check_tables(tables)
     place = os.fsdecode(output)
     if "" in {place, *names}:
         raise UnreadableError("the path is empty", file="''")

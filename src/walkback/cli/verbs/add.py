@@ -28,7 +28,7 @@ from walkback.cli.output import (
 )
 from walkback.cli.paths import STDIN, account, output_for
 from walkback.cli.progress import progress
-from walkback.cli.sources import SOURCE
+from walkback.cli.sources import SOURCE, missing_from
 from walkback.cli.trees import Binary, binaries, link_again
 from walkback.cli.written import IN_PLACE
 
@@ -71,7 +71,7 @@ def add(
     """Add SFrame to binaries, objects and archives, and prove it right.
 
     One file gives a full account; several files, an archive or a folder give one line for each binary and the totals.
-    In a folder, binaries without call frame information stay as they are.
+    In a folder, binaries without unwind tables stay as they are.
     """
     import json
 
@@ -80,7 +80,7 @@ def add(
     if len(files) == 1:
         output = output_for(files[0], output)
     short = len(files) > 1 or _has_members(files[0])
-    total = _Total()
+    total = _Total(section or missing_from(tables))
     options = {"version": version, "tables": tables, "section": section, "verify": verify, "repair": repair}
 
     def work(file: str, listed: Binary | None = None) -> int:
@@ -114,12 +114,14 @@ def add(
 class _Total:
     """What was added to all files."""
 
+    missing: str
+    """What binaries of folders that stay as they are do not have, in words."""
     binaries: int = 0
     functions: int = 0
     covered: int = 0
     bytes: int = 0
     unchanged: int = 0
-    """Binaries of folders that have no call frame information, or that the consumer does not read."""
+    """Binaries of folders that have no unwind tables, or that the consumer does not read."""
 
     def count(self, added: Added) -> None:
         self.binaries += 1
@@ -129,7 +131,7 @@ class _Total:
 
     def text(self) -> str:
         what = "binary" if self.binaries == 1 else "binaries"
-        unchanged = f"; {self.unchanged} without call frame information" if self.unchanged else ""
+        unchanged = f"; {self.unchanged} without {self.missing}" if self.unchanged else ""
         functions = f"{self.covered} of {counted(self.functions, 'function')}"
         return f"{self.binaries} {what}: {functions} covered, {self.bytes} bytes of SFrame{unchanged}"
 
@@ -160,7 +162,8 @@ def _has_members(file: str) -> bool:
 def _added(
     file: str, listed: Binary | None, output: str | None, consumer: str | None, options: dict[str, Any]
 ) -> list[Added]:
-    from walkback.elf import ElfFile, OpenFile, is_archive
+    from walkback.elf import OpenFile, is_archive
+    from walkback.packages.found import one_to_rewrite
     from walkback.sections.install import add, add_to_archive
     from walkback.sframe.consumers import CONSUMERS
 
@@ -169,7 +172,7 @@ def _added(
         raise UnreadableError("another file took its place after the folder was listed", file=file)
     if is_archive(opened):
         return add_to_archive(opened, output, consumer=consumer, **options)
-    elf = ElfFile(opened)
+    elf = one_to_rewrite(opened)
     if listed is not None and consumer is not None and not (CONSUMERS[consumer].walks or elf.is_relocatable):
         raise MissingError("a linker does not read the SFrame of linked files", file=file)
     return [add(elf, output, consumer=consumer, **options)]

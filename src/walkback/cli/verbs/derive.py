@@ -74,8 +74,8 @@ def derive(
     The section is made for the address where `walkback add` would put it, or for --address. It is written only after a
     proof that it gives the same rules.
     """
+    from walkback.packages.found import found_one
     from walkback.sections.derive import derive as derive_file
-    from walkback.sections.found import found_one
 
     refuse_both(consumer, version)
     refuse_terminal("a section", output)

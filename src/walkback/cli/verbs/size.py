@@ -9,7 +9,7 @@ import click
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINE, FILE, JSON, for_each_file
-from walkback.cli.sources import MEASURED, WORDS
+from walkback.cli.sources import MEASURED, WORDS, missing_from
 
 if TYPE_CHECKING:
     from walkback.sections.reading import Tables
@@ -68,7 +68,7 @@ def size(ctx: click.Context, files: tuple[str, ...], tables: Tables | None, as_j
                 click.echo(" ".join(f"{title:>{_WIDTH}}" for title in _COLUMNS) + "  file")
             click.echo(_line(sizes))
         else:
-            _print_account(sizes)
+            _print_account(sizes, tables)
         # Of many files only the sum is kept.
         measured[:] = [total_size([*measured, sizes])]
         return EXIT_FINE
@@ -80,7 +80,7 @@ def size(ctx: click.Context, files: tuple[str, ...], tables: Tables | None, as_j
         else:
             click.echo(_line(measured[0]))
             click.echo()
-            _print_account(measured[0])
+            _print_account(measured[0], tables)
     ctx.exit(status)
 
 
@@ -121,13 +121,13 @@ def _line(sizes: Sizes) -> str:
     return " ".join(f"{cell:>{_WIDTH}}" for cell in cells) + f"  {name}"
 
 
-def _print_account(sizes: Sizes) -> None:
+def _print_account(sizes: Sizes, tables: Tables | None) -> None:
     """All that was measured, in words."""
     many = f"{sizes.files} files, " if sizes.files > 1 else ""
     members = f"{sizes.members} members, " if sizes.members > sizes.files else ""
     click.echo(f"{printable(sizes.file)}: {many}{members}{sizes.file_bytes} bytes, {sizes.text_bytes} of them text")
     if sizes.without:
-        click.echo(f"  {counted(sizes.without, 'member')} without call frame information and SFrame")
+        click.echo(f"  {counted(sizes.without, 'member')} without {missing_from(tables)}")
     for name, count in ((".eh_frame", sizes.eh_frame), (".eh_frame_hdr", sizes.eh_frame_hdr)):
         click.echo(_row(name, count, sizes))
     if sizes.debug_frame:

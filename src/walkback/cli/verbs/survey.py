@@ -17,7 +17,7 @@ from walkback.cli.command import verb
 from walkback.cli.coverage import percent
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import EXISTING_FOLDER, FOLDER
-from walkback.cli.sources import MEASURED, WORDS
+from walkback.cli.sources import MEASURED, WORDS, missing_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,7 +35,6 @@ _BYTES_OF_A_FILE = 200_000
 """A small file takes as long as this many bytes of a large one."""
 _OUTCOMES = {
     "measured": "measured",
-    "without": "without call frame information",
     "debug": "with debug information only",
     "machine": "of other machines",
     "32-bit": "of 32 bits",
@@ -106,7 +105,10 @@ def survey(
             )
         with Survey(folder).database() as database:
             found = summary(database)
-        (_print_json if as_json else _print)(done, found)
+        if as_json:
+            _print_json(done, found)
+        else:
+            _print(done, found, tables)
         return _complain(folder, found)
 
     try:
@@ -209,10 +211,11 @@ def _cost(files: int, size: int) -> int:
     return files * _BYTES_OF_A_FILE + size
 
 
-def _print(done: Surveyed, found: Summary) -> None:
+def _print(done: Surveyed, found: Summary, tables: Tables | None = None) -> None:
     before = f", {done.files - done.done:,} of them in former runs" if done.done < done.files else ""
     click.echo(f"{printable(done.folder)}: {_counted(done.files, 'file')} examined{before}")
-    kinds = ", ".join(f"{count:,} {_OUTCOMES.get(outcome, outcome)}" for outcome, count in found.outcomes.items())
+    words = {**_OUTCOMES, "without": f"without {missing_from(tables)}"}
+    kinds = ", ".join(f"{count:,} {words.get(outcome, outcome)}" for outcome, count in found.outcomes.items())
     click.echo(f"ELF files: {found.places:,} ({found.files:,} distinct), {found.bytes:,} bytes")
     if kinds:
         click.echo(f"Of these: {kinds}")
@@ -220,15 +223,12 @@ def _print(done: Surveyed, found: Summary) -> None:
         shares = [f"{percent(size, found.code)} by {WORDS[kind]}" for kind, size in found.described.items()]
         click.echo(f"Code: {found.code:,} bytes, described {', '.join(shares)}")
     if found.versions:
-        click.echo(f"\n{'':>9} {'files':>9} {'bytes':>15} {'.eh_frame+hdr':>15} {'ratio':>7} {'covered':>10}")
+        click.echo(f"\n{'':>9} {'files':>9} {'bytes':>15} {'covered':>10}")
     for one in found.versions:
         covered = percent(one.covered, one.functions) if one.functions else "-"
-        sizes = f"{one.bytes:15,} {one.call_frames:15,} {_ratio(one):>7}"
-        click.echo(f"version {one.version} {one.files:9,} {sizes} {covered:>10}")
-    if found.shared and found.shared != found.versions:
-        files = _counted(found.shared[0].files, "file")
-        ratios = ", ".join(f"version {one.version} {_ratio(one)}" for one in found.shared)
-        click.echo(f"Ratios over the {files} that every version can be made for: {ratios}")
+        click.echo(f"version {one.version} {one.files:9,} {one.bytes:15,} {covered:>10}")
+    _print_compared(found)
+    _print_left_out(found)
     for proof in found.proofs:
         proved = percent(proof.proved, proof.reached) if proof.reached else "-"
         wrong = f"{proof.functions_wrong:,} of {_counted(proof.functions, 'function')} wrong"
@@ -236,8 +236,34 @@ def _print(done: Surveyed, found: Summary) -> None:
         click.echo(f"verified:  {table}: {proved} of the code proved, {wrong}")
 
 
+def _print_compared(found: Summary) -> None:
+    """The versions against `.eh_frame` and `.eh_frame_hdr`."""
+    compared = [one for one in found.versions if one.compared.files]
+    if compared:
+        click.echo("\nOf the files that have .eh_frame and no other table:")
+        click.echo(f"{'':>9} {'files':>9} {'bytes':>15} {'.eh_frame+hdr':>15} {'ratio':>7}")
+    for one in compared:
+        its = one.compared
+        click.echo(f"version {one.version} {its.files:9,} {its.bytes:15,} {its.call_frames:15,} {_ratio(one):>7}")
+    shared = [one for one in found.shared if one.compared.files]
+    if shared and [one.compared for one in shared] != [one.compared for one in compared]:
+        files = _counted(shared[0].compared.files, "file")
+        ratios = ", ".join(f"version {one.version} {_ratio(one)}" for one in shared)
+        click.echo(f"Ratios over the {files} that every version can be made for: {ratios}")
+
+
+def _print_left_out(found: Summary) -> None:
+    """Why the newest version does not describe all code."""
+    if found.left_out:
+        click.echo("\nCode that the newest version does not describe:")
+        click.echo(f"{'bytes':>15} {'functions':>11}  reason")
+    for one in found.left_out:
+        functions = "-" if one.functions is None else f"{one.functions:,}"
+        click.echo(f"{one.bytes:15,} {functions:>11}  {one.reason} ({one.code})")
+
+
 def _ratio(one: VersionSummary) -> str:
-    return f"{one.bytes / one.call_frames:.3f}" if one.call_frames else "-"
+    return f"{one.compared.bytes / one.compared.call_frames:.3f}"
 
 
 def _print_json(done: Surveyed, found: Summary) -> None:

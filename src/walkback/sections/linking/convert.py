@@ -29,6 +29,7 @@ from walkback.elf import layout as elf_layout
 from walkback.elf.sframe import SECTION_NAME
 from walkback.elf.write import Part
 from walkback.graft import ObjectSection, set_sections
+from walkback.packages.found import refuse_packed
 from walkback.sections.check import examine_for
 from walkback.sections.linking.gather import Gathered, gather
 from walkback.sections.linking.make import Form, Made, empty_section, make, refuse_incomplete
@@ -99,6 +100,7 @@ def convert(
     data, name = contents_of(source)
     converted = Converted(form.version)
     parts: Sequence[Part]
+    refuse_packed(data, name)
     if not is_elf(data) and not is_archive(data):
         parts = [_raw(list(read(source, address=_MIDDLE)), form, converted, leave_out)]
     elif byteorder is not None:

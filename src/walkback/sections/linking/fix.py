@@ -10,7 +10,8 @@ from walkback.base.errors import GraftError, LeftOut, MissingError
 from walkback.base.oneline import OneLine
 from walkback.base.replace import Output, write_output
 from walkback.base.text import counted
-from walkback.elf import ElfFile, Input, in_pieces, one_elf
+from walkback.elf import ElfFile, Input, in_pieces
+from walkback.packages.found import one_to_rewrite
 from walkback.sections.check import examine_for
 from walkback.sections.linking.gather import Gathered, gather
 from walkback.sections.linking.make import Form, refuse_incomplete
@@ -60,7 +61,7 @@ def fix(
     >>> walkback.fix("concatenated", "fixed").problems
     ['2 complete sections follow each other, and readers see the first', 'the functions are not marked ...
     """
-    elf = one_elf(source)
+    elf = one_to_rewrite(source)
     found = _found_in(elf)
     gathered = gather(found, leave_out=leave_out)
     if gathered is None:

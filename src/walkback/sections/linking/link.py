@@ -16,6 +16,7 @@ from walkback.base.replace import Output, write_output
 from walkback.elf import IN_MEMORY, ElfFile, Input, contents_of, is_archive, is_elf
 from walkback.elf.inputs import split_address
 from walkback.elf.write import align
+from walkback.packages.found import refuse_packed
 from walkback.sections.check import examine_for
 from walkback.sections.linking.joining import Linked, linked
 from walkback.sections.linking.make import Form, Made
@@ -115,6 +116,7 @@ def check_inputs(files: Iterable[Input], output: Output) -> list[tuple[Input, in
         raise ArgumentError("there is no file to link")
     for source, address in inputs:
         data, name = contents_of(source)
+        refuse_packed(data, name)
         if not is_elf(data) and not is_archive(data):
             if address is None and len(inputs) > 1:
                 raise ArgumentError(f"of several files raw section bytes need their address: {name}@0x...")

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from walkback.base.errors import GraftError
 from walkback.base.replace import Output, write_output
-from walkback.elf import Input, one_elf
+from walkback.elf import Input
 from walkback.graft import set_sections
+from walkback.packages.found import one_to_rewrite
 from walkback.sections.linking.joining import Linked, linked
 from walkback.sections.linking.make import Form
 from walkback.sections.linking.missing import missing
@@ -34,7 +35,7 @@ def link_object(
     It takes the place of the object unless there is an `output`. In the linking view there is a complete section for
     each text section. The rest is as for `link`.
     """
-    elf = one_elf(source)
+    elf = one_to_rewrite(source)
     if not elf.is_relocatable:
         raise GraftError("this is not a relocatable object", file=elf.name)
     found = list(sources_of(elf))

@@ -15,6 +15,7 @@ from walkback.elf import ElfFile, Input, contents_of, in_pieces, is_archive, is_
 from walkback.elf.sframe import SECTION_NAME
 from walkback.elf.write import Part
 from walkback.graft import ObjectSection, set_sections
+from walkback.packages.found import refuse_packed
 from walkback.sections.linking.gather import gather
 from walkback.sections.linking.make import Form, Made, make, refuse_incomplete, text_section
 from walkback.sections.linking.merge import merge
@@ -56,6 +57,7 @@ def split(
     2
     """
     data, name = contents_of(source)
+    refuse_packed(data, name)
     if not is_elf(data) and not is_archive(data):
         raise UnreadableError("not an object or archive", file=name)
     if is_elf(data):

@@ -25,8 +25,8 @@ from walkback.elf import ElfFile, Input
 from walkback.elf import layout as elf_layout
 from walkback.elf.inputs import raise_first
 from walkback.orc import layout as orc
+from walkback.packages.found import found_elf_files, input_name
 from walkback.sections.derive import Derived, behind_loaded, derive_from
-from walkback.sections.found import found_elf_files, input_name
 from walkback.sections.reading import ReadTables, Tables, missing_words, read_tables
 from walkback.sections.size.parts import Parts, parts_of
 from walkback.sections.size.replacement import Replacement, replacement_of
@@ -115,7 +115,7 @@ class Sizes(OneLine):
     members: int = 1
     """ELF files in it: more than one in archives."""
     without: int = 0
-    """Members that have neither call frame information nor SFrame."""
+    """Members without unwind tables, or without those that were chosen."""
     file_bytes: int = 0
     """Of an archive the bytes of its members."""
     text_bytes: int = 0
@@ -221,7 +221,8 @@ def measure_frames(
             ends = (source.frames.cies.end, source.frames.fdes.end)
             found.sizes.eh_frame += max((int(end.max()) + 4 for end in ends if len(end)), default=0)
     with suppress(MissingError):
-        found.read = read_tables(elf, tables=tables or "auto", frames=sources, fills=tables is not None)
+        chosen = "auto" if tables is None else tables
+        found.read = read_tables(elf, tables=chosen, frames=sources, fills=tables is not None)
         for kind, its in found.read.by_kind().items():
             size = found.read.ruled_from_code() if kind == "code" else sum(one.code_bytes for one in its)
             found.sizes.described[kind] = Described(sum(one.functions for one in its), size)
@@ -322,4 +323,4 @@ def _header_bytes(elf: ElfFile) -> int:
 
 def _place(elf: ElfFile) -> int | None:
     """An address behind all that is loaded; none in relocatable files, where the linker gives one."""
-    return None if elf.is_relocatable else behind_loaded(elf) % 2**64
+    return None if elf.is_relocatable else behind_loaded(elf)
