@@ -152,6 +152,8 @@ class State:
         kind: cython.int = place & KIND_MASK
         wanted: cython.int = value & KIND_MASK
         if self.is_followed(place):
+            if width == 8 and wanted == Known.ENTRY and self.load(place) == value:
+                return 0  # it is there already
             self.forget(place, width, through and (wanted < Known.CFA or wanted > Known.SIGNED))
             saves: cython.bint = wanted == Known.ANY or (wanted >= Known.CFA and wanted <= Known.SIGNED)
             kept: cython.bint = saves and self.slots < _SLOTS
