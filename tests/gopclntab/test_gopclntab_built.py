@@ -16,6 +16,8 @@ from peers import peer
 from walkback.base.errors import WalkbackError
 from walkback.gopclntab.decoding import decode
 from walkback.gopclntab.lines import GoLines
+from walkback.naming.modules import Modules
+from walkback.naming.names import Names
 from walkback.symbols.lines import Lines, SourceLine
 from walkback.table.rule import PartKind, Reason
 
@@ -181,11 +183,35 @@ def test_the_stack_of_a_stripped_program_has_lines(folder: Path) -> None:
         assert process.stdout.readline() == b"ready\n"
         try:
             command = [sys.executable, "-m", "walkback", "stack", str(process.pid), "--lines"]
-            found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout
+            for _ in range(20):  # the goroutine may be between two threads
+                found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout
+                if "main.outer" in found:
+                    break
         finally:
             process.kill()
-    assert re.search(r"main\.outer\+\S+ at \./spin\.go:(7|9|1[0-6]) ", found)
+    assert re.search(r"main\.outer\+\S+ at \./spin\.go:16 ", found)
     assert re.search(r"main\.main\+\S+ at \./spin\.go:21 ", found)
+
+
+@pytest.mark.parametrize("flags", [(), ("-ldflags=-s",)], ids=["with debug information", "stripped"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_function_has_its_own_line_and_not_that_of_what_is_inlined(
+    version: str, flags: tuple[str, ...], folder: Path
+) -> None:
+    path = built(folder, version, "amd64", *flags)
+    source = go_source(path)
+    addresses = some_addresses(source, 500)
+    modules = Modules()
+    module = np.full(len(addresses), modules.file(str(path), None), np.int64)
+    found = Names(modules, lines=True).find(module, addresses)
+    every = Names(modules, inlined=True).find(module, addresses)
+    assert found.lines is not None
+    assert every.lines is not None
+    several = 0
+    for mine, its in zip(found.lines, every.lines, strict=True):
+        assert mine == its[-1:]
+        several += len(its) > 1
+    assert several > 30
 
 
 def test_damaged_tables_have_no_lines_or_wrong_ones(folder: Path) -> None:
