@@ -40,6 +40,7 @@ Kind = Literal["cfi", "go", "orc", "code"]
 Tables = Kind | Literal["auto"]
 """What of a file is read: one of them, or all."""
 _KINDS: dict[type[TableSource], Kind] = {FrameSource: "cfi", GoSource: "go", OrcSource: "orc", CodeSource: "code"}
+_OWN_SECTIONS: dict[str, Kind] = {**dict.fromkeys(FUNCTIONS, "go"), ENTRIES: "orc"}
 _OWN = {"go": "table of Go's functions", "orc": f"{ENTRIES} section", "code": "code"}
 """Those that are no call frame information."""
 _WORTHWHILE = 1 << 12
@@ -197,8 +198,13 @@ def read_tables(
 
     With `fills`, code that no table describes gets the rules that its instructions show.
     `section` chooses call frame information by the name of its section; without one it is `.eh_frame`, or where there
-    is none `.debug_frame`.
+    is none `.debug_frame`. It may also be that of Go's table of functions, or of the ORC table.
     """
+    named = _OWN_SECTIONS.get(section) if section is not None else None
+    if named is not None and tables in {"auto", named}:
+        tables, section = named, None
+    elif named is not None and tables == "cfi":
+        raise ArgumentError(f"{section} is no call frame information", file=elf.name)
     if tables in _OWN and section is not None:
         raise ArgumentError(f"{section} is not read where only the {_OWN[tables]} is wanted", file=elf.name)
     sources = _sources(elf, tables, section, frames)
