@@ -11,6 +11,7 @@ import pytest
 import packed
 import walkback
 from cli.commands import run, told
+from gopclntab.gotables import Function, encoded, go_program
 from walkback.sections.verify import RESTS_ON
 
 if TYPE_CHECKING:
@@ -198,6 +199,15 @@ def test_a_package_without_tables(tmp_path: Path) -> None:
         1,
         f"{package}: there is no .eh_frame, .debug_frame or .sframe section",
     )
+
+
+def test_a_program_of_go_has_a_table_that_is_verified_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    path.write_bytes(go_program(encoded([Function("main.main", 64)]), ".gopclntab"))
+    no_section = "there is no .eh_frame, .debug_frame or .sframe section"
+    hint = "--table .gopclntab verifies the table of Go's functions"
+    assert told(run("verify", path)) == (1, f"{path}: {no_section}; {hint}")
+    assert run("verify", path, "--table", ".gopclntab").returncode == 0
 
 
 @pytest.mark.parametrize("kind", ["a", "tar"])

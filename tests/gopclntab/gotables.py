@@ -55,7 +55,7 @@ def encoded(
     text: int = TEXT,
     header_text: int | None = None,
 ) -> bytes:
-    """The whole table."""
+    """The whole table; functions with the same depths share them, as Go's linker lets them."""
 
     def word(value: int, width: int) -> bytes:
         return (value % (1 << (8 * width))).to_bytes(width, order)
@@ -66,11 +66,15 @@ def encoded(
     header = 8 + pointer * words
     names, tables = b"\0", b"\0"
     name_at, depths_at = [], []
+    written: dict[bytes, int] = {}
     for one in functions:
         name_at.append(len(names))
         names += one.name.encode() + b"\0"
-        depths_at.append(len(tables))
-        tables += values(one, quantum)
+        depths = values(one, quantum)
+        if depths not in written:
+            written[depths] = len(tables)
+            tables += depths
+        depths_at.append(written[depths])
     listed = width * (2 * len(functions) + 1)
     entry = {Layout.GO_1_2: 32, Layout.GO_1_16: 36, Layout.GO_1_18: 36, Layout.GO_1_20: 40}[layout] + width
     names_begin = header if words > 1 else header + listed + entry * len(functions)

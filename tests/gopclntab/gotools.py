@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -51,7 +52,8 @@ class Compared(NamedTuple):
 
     addresses: int
     both: int
-    different: int
+    different: Counter[str]
+    """At how many addresses each function has other rules, by its name without the ABI."""
 
 
 def rules_compared(path: Path) -> Compared:
@@ -64,8 +66,9 @@ def rules_compared(path: Path) -> Compared:
     cfa, ra, known = _rules_at(source.table, addresses)
     other_cfa, other_ra, also_known = _rules_at(frames.table, addresses)
     both = known & also_known
-    different = both & ((cfa != other_cfa) | (ra != other_ra))
-    return Compared(len(addresses), int(np.count_nonzero(both)), int(np.count_nonzero(different)))
+    different = addresses[both & ((cfa != other_cfa) | (ra != other_ra))]
+    names = [(name or "").removesuffix(".abi0") for name in source.functions.locate(different)[0]]
+    return Compared(len(addresses), int(np.count_nonzero(both)), Counter(names))
 
 
 def _rules_at(table: UnwindTable, addresses: U64) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -16,7 +16,10 @@ from peers import peer
 from walkback.base.errors import WalkbackError
 from walkback.gopclntab.decoding import decode
 from walkback.gopclntab.lines import GoLines
+from walkback.naming.modules import Modules
+from walkback.naming.names import Names
 from walkback.symbols.lines import Lines, SourceLine
+from walkback.table.rule import PartKind, Reason
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +31,23 @@ _SPIN = [("spin", machine, version) for machine in MACHINES for version in VERSI
 _WIDE = [("wide", "amd64", version) for version in VERSIONS] + [("wide", "arm64", "new"), ("wide", "s390x", "1.24")]
 PROGRAMS = [*_SPIN, *_WIDE, ("callers_cgo", "amd64", "1.19"), ("callers_cgo", "amd64", "new")]
 """Twenty of them."""
+
+_CALLS_OF_C = {"runtime.callCgoMmap", "runtime.callCgoMunmap", "runtime.callCgoSigaction"}
+"""AArch64: they lower the stack pointer once more for the call. Go's debug frames say that the return address, which
+they saved before, goes down with it."""
+_LARGE_FRAMES = (
+    {"debugCall65536"},
+    {"debugCall65536", *(f"runtime.call{1 << bits}" for bits in range(16, 24))},
+)
+"""AArch64: two instructions take their frames off, with Go 1.27 only in the first set. Go's debug frames have no row
+for the second instruction."""
+_WITHOUT_RETURN_ADDRESS = {"gosave_systemstack_switch", "runtime.clone"}
+"""They have no frame and call others, so that nothing says where their return addresses are; so do those below."""
+_MORE_WITHOUT = {
+    **{("arm64", version): {"runtime.cgoSigtramp", "_rt0_arm64_linux", "main"} for version in VERSIONS},
+    ("arm64", "new"): {"runtime.cgoSigtramp"},
+    **{("s390x", version): {"setg_gcc"} for version in VERSIONS},
+}
 
 pytestmark = pytest.mark.peers
 
@@ -61,7 +81,44 @@ def some_addresses(source: GoSource, count: int) -> U64:
 def test_rules_are_those_of_the_debug_frame(program: str, machine: str, version: str, folder: Path) -> None:
     found = rules_compared(built(folder, version, machine, program=program))
     assert found.both > 0.97 * found.addresses > 7_000
-    assert found.different == 0
+    expected = set()
+    if machine == "arm64":
+        expected = _CALLS_OF_C | _LARGE_FRAMES[version != "new"]
+    assert found.different == dict.fromkeys(expected, 1)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_code_proves_the_rules(machine: str, version: str, folder: Path) -> None:
+    """Nothing is wrong, but for one instruction where Go 1.19 puts the frame pointer back last."""
+    [found] = walkback.verify(built(folder, version, machine), table=".gopclntab")
+    late = {"runtime.netpollblockcommit", "runtime.runqdrain", "runtime.usleep"}
+    wrong = {((one.function or "").removesuffix(".abi0").partition("+")[0], one.what) for one in found.mismatches}
+    assert wrong <= ({(name, "fp") for name in late} if (machine, version) == ("arm64", "1.19") else set())
+    assert all(one.bytes == 4 for one in found.mismatches)
+    assert found.proved > 0.98 * found.reached
+    assert found.functions_proved > 0.9 * found.functions
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("machine", ["arm64", "s390x"])
+def test_functions_that_lose_their_return_address_have_no_rule(machine: str, version: str, folder: Path) -> None:
+    source = go_source(built(folder, version, machine))
+    table = source.table
+    lost = np.flatnonzero(table.rules["cfa"]["kind"] == PartKind.INEXPRESSIBLE)
+    lost = lost[table.rules["cfa"]["offset"][lost] == Reason.LINK_LOST]
+    ranges = np.flatnonzero(table.rows_where(np.isin(np.arange(len(table.rules)), lost)))
+    names = [source.functions.name(number) or "" for number in table.range_origin[ranges].tolist()]
+    assert {name.removesuffix(".abi0") for name in names} == _WITHOUT_RETURN_ADDRESS | _MORE_WITHOUT[machine, version]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_derived_sframe_keeps_what_the_code_proves(machine: str, version: str, folder: Path) -> None:
+    made = walkback.derive(built(folder, version, machine), tables="go", verify=True)
+    left_out = [one for one in made.unwanted if one.code == "unwanted"]
+    assert len(left_out) == (3 if (machine, version) == ("arm64", "1.19") else 0)
+    assert made.covered > 0.99 * made.functions
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -126,11 +183,35 @@ def test_the_stack_of_a_stripped_program_has_lines(folder: Path) -> None:
         assert process.stdout.readline() == b"ready\n"
         try:
             command = [sys.executable, "-m", "walkback", "stack", str(process.pid), "--lines"]
-            found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout
+            for _ in range(20):  # the goroutine may be between two threads
+                found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout
+                if "main.outer" in found:
+                    break
         finally:
             process.kill()
-    assert re.search(r"main\.outer\+\S+ at \./spin\.go:(7|9|1[0-6]) ", found)
+    assert re.search(r"main\.outer\+\S+ at \./spin\.go:16 ", found)
     assert re.search(r"main\.main\+\S+ at \./spin\.go:21 ", found)
+
+
+@pytest.mark.parametrize("flags", [(), ("-ldflags=-s",)], ids=["with debug information", "stripped"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_function_has_its_own_line_and_not_that_of_what_is_inlined(
+    version: str, flags: tuple[str, ...], folder: Path
+) -> None:
+    path = built(folder, version, "amd64", *flags)
+    source = go_source(path)
+    addresses = some_addresses(source, 500)
+    modules = Modules()
+    module = np.full(len(addresses), modules.file(str(path), None), np.int64)
+    found = Names(modules, lines=True).find(module, addresses)
+    every = Names(modules, inlined=True).find(module, addresses)
+    assert found.lines is not None
+    assert every.lines is not None
+    several = 0
+    for mine, its in zip(found.lines, every.lines, strict=True):
+        assert mine == its[-1:]
+        several += len(its) > 1
+    assert several > 30
 
 
 def test_damaged_tables_have_no_lines_or_wrong_ones(folder: Path) -> None:

@@ -15,6 +15,7 @@ from walkback.base.errors import GoError
 from walkback.gopclntab.crossings import Way, crossings
 from walkback.gopclntab.layout import Flag, Layout
 from walkback.gopclntab.rules import to_table
+from walkback.table.rule import PartKind
 
 if TYPE_CHECKING:
     from walkback.base.arch import ByteOrder, Machine
@@ -75,6 +76,94 @@ def test_a_stack_pointer_above_that_of_the_entry_leaves_the_return_address_in_it
     """As where a goroutine goes on that was preempted."""
     table = to_table(walkback.gopclntab.decode(encoded([Function("f", 16, [(0, 0), (8, -16)])])), AARCH64)
     assert "CFA = sp-16, RA unchanged, FP unchanged" in table.rule_texts()
+
+
+GROWING = [(0, 0), (4, 16), (8, 32), (12, 16), (16, 8), (20, 0)]
+"""A function lowers the stack pointer once more in its frame, and takes the frame off in two steps."""
+GROWN: dict[str, tuple[Machine, list[str]]] = {
+    "AArch64": (
+        AARCH64,
+        [
+            *("CFA = sp, RA unchanged, FP unchanged", "CFA = sp+16, RA = *(CFA-16), FP unchanged"),
+            *("CFA = sp+32, RA = *(CFA-16), FP unchanged", "CFA = sp+16, RA = *(CFA-16), FP unchanged"),
+            *("CFA = sp+8, RA unchanged, FP unchanged", "CFA = sp, RA unchanged, FP unchanged"),
+        ],
+    ),
+    "s390x": (
+        S390X,
+        [
+            *("CFA = r15+160, RA unchanged, FP undefined", "CFA = r15+176, RA = *(CFA-176), FP undefined"),
+            *("CFA = r15+192, RA = *(CFA-176), FP undefined", "CFA = r15+176, RA = *(CFA-176), FP undefined"),
+            *("CFA = r15+168, RA unchanged, FP undefined", "CFA = r15+160, RA unchanged, FP undefined"),
+        ],
+    ),
+    "AMD64": (AMD64, [f"CFA = rsp+{8 + depth}, RA = *(CFA-8), FP unchanged" for _, depth in GROWING]),
+}
+
+
+@pytest.mark.parametrize("name", GROWN)
+def test_the_return_address_stays_where_the_frame_began(name: str) -> None:
+    machine, expected = GROWN[name]
+    table = to_table(walkback.gopclntab.decode(encoded([Function("f", 24, GROWING)])), machine)
+    texts = table.rule_texts()
+    assert [texts[number] for number in table.row_rule.tolist()] == expected
+
+
+def words(*instructions: int) -> memoryview:
+    """Code of AArch64."""
+    return memoryview(b"".join(one.to_bytes(4, "little") for one in instructions))
+
+
+NOP, ADD_16, ADD_65536, RET = 0xD503201F, 0x910043FF, 0x914043FF, 0xD65F03C0
+
+
+@pytest.mark.parametrize(
+    ("code", "depths", "expected"),
+    [
+        ((NOP, ADD_16, ADD_65536, RET), [(0, 65552), (12, 0)], [65552, 65552, 65536, 0]),
+        ((NOP, ADD_16, NOP, RET), [(0, 65552), (12, 0)], [65552, 65552, 65552, 0]),
+        ((NOP, ADD_16, ADD_65536, RET), [(0, 65552), (8, 65536), (12, 0)], [65552, 65552, 65536, 0]),
+        ((NOP, ADD_16, ADD_65536, RET), [(0, 65568), (12, 0)], [65568, 65568, 65568, 0]),
+        ((NOP, ADD_16, ADD_65536, RET), [(0, 65552)], [65552] * 4),
+    ],
+    ids=["as Go writes it", "one instruction", "a row for both", "another depth", "no row behind"],
+)
+def test_a_large_frame_is_taken_off_by_two_instructions(
+    code: tuple[int, ...], depths: list[tuple[int, int]], expected: list[int]
+) -> None:
+    functions = walkback.gopclntab.decode(encoded([Function("f", 16, depths), Function("g", 16)]))
+    table = to_table(functions, AARCH64, words(*code, *[NOP] * 4))
+    rules = table.rules[table.row_rule]
+    found = [table.find(TEXT + offset).row or 0 for offset in range(0, 16, 4)]
+    assert rules["cfa"]["offset"][found].tolist() == expected
+    assert [str(kind) for kind in rules["ra"]["kind"][found].tolist()] == [
+        str(int(PartKind.AT_CFA if depth == depths[0][1] else PartKind.UNCHANGED)) for depth in expected
+    ]
+
+
+CALLS: dict[str, tuple[Machine, str, list[tuple[int, int]], int | None]] = {
+    "bl": (AARCH64, "1f2003d5 00000094 1f2003d5 01000094", [(0, 0)], 4),
+    "blr": (AARCH64, "1f2003d5 1f2003d5 00003fd6", [(0, 0)], 8),
+    "no call": (AARCH64, "1f2003d5 00000014 00001fd6", [(0, 0)], None),
+    "a call in a frame": (AARCH64, "1f2003d5 00000094", [(0, 0), (4, 16)], None),
+    "brasl": (S390X, "0707 c0e500000000", [(0, 0)], 2),
+    "bras": (S390X, "0707 a7e50000", [(0, 0)], 2),
+    "basr": (S390X, "b9040024 0de1", [(0, 0)], 4),
+    "another link register": (S390X, "0707 c00500000000 0d01", [(0, 0)], None),
+    "what looks like a call": (S390X, "c0190de00000 0707", [(0, 0)], None),
+    "what looks like a call in front of one": (S390X, "c0190de00000 0de1", [(0, 0)], 6),
+    "AMD64": (AMD64, "90 e800000000", [(0, 0)], None),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_first_call_of_a_function_without_a_frame_takes_the_return_address(name: str) -> None:
+    machine, code, depths, lost = CALLS[name]
+    functions = walkback.gopclntab.decode(encoded([Function("f", 32, depths), Function("g", 16)]))
+    table = to_table(functions, machine, memoryview(bytes.fromhex(code).ljust(48, b"\7")))
+    texts = table.rule_texts()
+    found = ["which register" in texts[int(table.row_rule[table.find(TEXT + at).row or 0])] for at in range(48)]
+    assert found == [lost is not None and lost <= at < 32 for at in range(48)]
 
 
 NEVER_BACK = {"runtime.mcall", "runtime.morestack"}
@@ -195,13 +284,16 @@ def test_damaged_tables_raise_nothing_else() -> None:
         except GoError:
             continue
         to_table(table, AMD64, memoryview(bytes(64)))
-        assert len(table.row_offset) <= 64 * (len(data) + 4096)
+        assert len(table.row_offset) <= len(data) // 8 + 4096
         for number in range(len(table)):
             table.name(number)
 
 
 def test_functions_that_share_a_large_table_do_not_balloon() -> None:
+    """A row for each eight bytes may be there, and some; a program of Go has a quarter of that."""
     depths = [(0, 0), *((offset, offset % 7 * 8) for offset in range(1, 4000))]
-    data = bytearray(encoded([Function("f", 4000, depths)] * 200))
-    table = walkback.gopclntab.decode(data)
-    assert len(table.row_offset) <= 64 * (len(data) + 4096) + 4000
+    functions = [Function("f", 4000, depths)] * 200
+    assert len(walkback.gopclntab.decode(encoded(functions[:1])).row_offset) == 4000
+    with pytest.raises(GoError, match=r"more than \d+ rows of depths, too many for a table of \d+ bytes") as caught:
+        walkback.gopclntab.decode(encoded(functions))
+    assert caught.value.rule == "go-depths"

@@ -27,6 +27,28 @@ def test_the_call_of_a_tracer_keeps_the_link_register_of_s390x(link: str, is_pro
     assert found.unknown == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "proved"),
+    [
+        ("stg %r14,-16(%r15); aghi %r15,-16; .cfi_def_cfa_offset 176; .cfi_offset 14,-176; stg %r14,0(%r15); nopr", 1),
+        ("stg %r14,-16(%r15); aghi %r15,-16; .cfi_def_cfa_offset 176; .cfi_offset 14,-176; stg %r2,0(%r15); nopr", 0),
+        (
+            (
+                "lgfi %r1,-524296; stg %r14,0(%r1,%r15); lgfi %r1,-524296; la %r15,0(%r15,%r1);"
+                ".cfi_def_cfa_offset 524456; .cfi_offset 14,-524456; nopr; agfi %r15,524296; .cfi_def_cfa_offset 160"
+            ),
+            1,
+        ),
+        ("lgfi %r1,-524296; stg %r14,0(%r1,%r15); .cfi_offset 14,-524448; nopr", 0),
+    ],
+    ids=["stored twice", "something else stored over it", "by an index", "elsewhere by an index"],
+)
+def test_go_saves_the_link_register_of_s390x_twice_or_by_an_index(text: str, proved: int, tmp_path: Path) -> None:
+    end = "; lg %r14,0(%r15); .cfi_restore 14; aghi %r15,16; .cfi_def_cfa_offset 160" if "aghi" in text else ""
+    found = verified(f"{text}{end}; .cfi_restore 14; br %r14", tmp_path, assembler=peer("s390x-as-2.44"))
+    assert found.functions_proved == proved
+
+
 SHADOW = ("-fsanitize=shadow-call-stack", "-ffixed-x18")
 MADE = [
     ("s390x-gcc", "c", ("-O2", "-pg", "-mfentry")),

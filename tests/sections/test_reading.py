@@ -15,6 +15,7 @@ from cfibuilder import CfiBuilder, cfa
 from gopclntab.gotables import TEXT, Function, encoded, go_program
 from peers import root
 from walkback.base.errors import ArgumentError, GoError, MissingError
+from walkback.elf.golang import FUNCTIONS as FUNCTIONS_OF_GO
 from walkback.proof.values import Verdict
 from walkback.sections.derive import Derived
 
@@ -98,6 +99,17 @@ def test_what_is_not_there_is_said() -> None:
         walkback.derive("/bin/true", tables="go")
     with pytest.raises(ArgumentError, match="is not read where only the table of Go's functions is wanted"):
         walkback.derive("/bin/true", tables="go", section=".eh_frame")
+    with pytest.raises(ArgumentError, match=r"^/bin/true: \.gopclntab is no call frame information"):
+        walkback.derive("/bin/true", tables="cfi", section=".gopclntab")
+    with pytest.raises(MissingError, match=r"there is no \.orc_unwind section"):
+        walkback.derive("/bin/true", section=".orc_unwind")
+
+
+@pytest.mark.parametrize("section", FUNCTIONS_OF_GO)
+def test_the_table_of_go_may_be_chosen_by_the_name_of_its_section(section: str) -> None:
+    data = go_program(encoded(FUNCTIONS), ".gopclntab")
+    assert walkback.derive(data, section=section).contents == walkback.derive(data, tables="go").contents
+    assert walkback.derive(data, section=section, tables="go").source.name == ".gopclntab"
 
 
 def test_a_word_that_is_none_is_refused_wherever_tables_are_chosen(tmp_path: Path) -> None:

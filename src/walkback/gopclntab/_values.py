@@ -20,8 +20,6 @@ else:
     from walkback.base.growing import Growing
     from walkback.base.leb128 import leb128
 
-_SHARED = cython.declare(cython.Py_ssize_t, 64)
-"""Functions may share a table; rows for each byte of the data at most."""
 _LARGEST = cython.declare(cython.ulonglong, (1 << 32) - 1)
 _ALL = cython.declare(cython.ulonglong, WORD)
 _DEEPEST = cython.declare(cython.longlong, (1 << 31) - 1)
@@ -37,16 +35,23 @@ class Depths(NamedTuple):
     fault: U8
     offset: U32
     depth: I32
+    full: int
+    """The function at which there were too many rows; -1 if there were not."""
 
 
-def depths(data, base, places, sizes, quantum):
-    """The stack depths of functions, whose tables are at `places` behind `base`; a place of 0 is no table."""
+def depths(data, base, places, sizes, quantum, most):
+    """The stack depths of functions, whose tables are at `places` behind `base`; a place of 0 is no table.
+
+    There are no more than `most` rows: functions may share tables.
+    """
     first, rows = np.zeros(len(places), np.int64), np.zeros(len(places), np.int64)
     covered, fault = np.zeros(len(places), np.uint64), np.zeros(len(places), np.uint8)
     found = Growing(2)
-    _depths(np.frombuffer(data, np.uint8), base, places, sizes, quantum, first, rows, covered, fault, found)
+    contents = np.frombuffer(data, np.uint8)
+    full = _depths(contents, base, places, sizes, quantum, 2 * most, first, rows, covered, fault, found)
     offset, depth = found.rows().T
-    return Depths(first, rows, covered, fault, offset.astype(np.uint32), depth.astype(np.int64).astype(np.int32))
+    depth = depth.astype(np.int64).astype(np.int32)
+    return Depths(first, rows, covered, fault, offset.astype(np.uint32), depth, full)
 
 
 @takes_views
@@ -56,6 +61,7 @@ def _depths(
     places: cython.const[cython.longlong][::1],
     sizes: cython.const[cython.ulonglong][::1],
     quantum: cython.ulonglong,
+    most: cython.Py_ssize_t,
     first: cython.longlong[::1],
     rows: cython.longlong[::1],
     covered: cython.ulonglong[::1],
@@ -68,7 +74,7 @@ def _depths(
     change: cython.ulonglong
     ahead: cython.ulonglong
     offset: cython.ulonglong
-    most: cython.Py_ssize_t = 2 * _SHARED * (data.shape[0] + 4096)
+    full: cython.Py_ssize_t = -1
     with cython.nogil, cython.boundscheck(False):
         for f in range(places.shape[0]):
             first[f] = found.used // 2
@@ -85,8 +91,11 @@ def _depths(
                     break
                 ahead, pos = leb128(data, pos, data.shape[0], False)
                 value += cython.cast(cython.longlong, change >> 1) ^ -cython.cast(cython.longlong, change & 1)
-                if pos < 0 or value > _DEEPEST or value < -_DEEPEST or offset > _LARGEST or found.used > most:
+                if pos < 0 or value > _DEEPEST or value < -_DEEPEST or offset > _LARGEST:
                     fault[f] = 1
+                    break
+                if found.used >= most:
+                    full = f
                     break
                 found.add(offset, cython.cast(cython.ulonglong, value) & _ALL)
                 if ahead == 0 or ahead > _LARGEST:
@@ -95,3 +104,6 @@ def _depths(
                 offset += ahead * quantum
             rows[f] = found.used // 2 - first[f]
             covered[f] = min(offset, sizes[f])
+            if full >= 0:
+                break
+    return full

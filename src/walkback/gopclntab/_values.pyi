@@ -9,5 +9,8 @@ class Depths(NamedTuple):
     fault: U8
     offset: U32
     depth: I32
+    full: int
 
-def depths(data: bytes | bytearray | memoryview, base: int, places: I64, sizes: U64, quantum: int) -> Depths: ...
+def depths(
+    data: bytes | bytearray | memoryview, base: int, places: I64, sizes: U64, quantum: int, most: int
+) -> Depths: ...

@@ -17,6 +17,10 @@ Buffer = bytes | bytearray | memoryview
 
 _POINTERS = (4, 8)
 _LONGEST_NAME = 1 << 16
+_BYTES_OF_ROW = 8
+"""Of a table for each row of depths, at least. Go has 32 or more, with what is shared."""
+_FEW_ROWS = 4096
+"""As many are always read."""
 _ORDERS: tuple[ByteOrder, ...] = ("little", "big")
 _QUANTA = (1, 2, 4)
 """Lengths that instructions of Go's machines are multiples of."""
@@ -146,7 +150,11 @@ def decode(data: Buffer, *, text: int | None = None) -> FunctionTable:
     entries = _entries(data, place, shape)
     depths = _word(entries, shape.depths, header).astype(np.int64)
     base = header.words.get("values", 0)
-    found = _values.depths(data, base, depths, (start[1:] - start[:-1]), header.quantum)
+    most = len(data) // _BYTES_OF_ROW + _FEW_ROWS
+    found = _values.depths(data, base, depths, (start[1:] - start[:-1]), header.quantum, most)
+    if found.full >= 0:
+        message = f"there are more than {most} rows of depths, too many for a table of {len(data)} bytes"
+        raise GoError(message, offset=base + int(depths[found.full]), rule="go-depths")
     names = _word(entries, shape.name, header).astype(np.int64) + header.words.get("names", 0)
     names[(names < 0) | (names >= len(data))] = -1
     return FunctionTable(

@@ -21,6 +21,8 @@ from walkback.symbols.lines import SourceLine
 _LEVELS = 100
 """Calls that are inlined into each other, at most."""
 _OFFSET_BITS = 32
+_BYTES_OF_VALUE = 2
+"""Of a table for each value, at least: more are not read where functions share their tables."""
 _PCDATA, _FUNCDATA = 2, 3
 """Which of the tables by program counter is that of inlined calls, and which of the lists."""
 
@@ -38,7 +40,8 @@ class _Values:
     def __init__(self, functions: FunctionTable, numbers: I64, places: I64) -> None:
         start, end = functions.start[numbers], functions.end[numbers]
         header = functions.header
-        found = _values.depths(functions.data, header.words["values"], places, end - start, header.quantum)
+        most = len(functions.data) // _BYTES_OF_VALUE
+        found = _values.depths(functions.data, header.words["values"], places, end - start, header.quantum, most)
         owner = np.repeat(np.arange(len(numbers)), found.rows)
         self._keys = (owner << _OFFSET_BITS) | found.offset.astype(np.int64)
         self._values, self._covered = found.depth.astype(np.int64), found.covered.astype(np.int64)

@@ -154,14 +154,16 @@ class Names:
             self.troubles.setdefault(module.name, error.message)
         if self._lines is None:
             return
-        found = self._lines.find(elf, wanted, inlined=self._inlined)
+        may_be_go = is_go(elf)
+        found = self._lines.find(elf, wanted, inlined=self._inlined or may_be_go)
         lost = [place for place, lines in enumerate(found) if not lines]
         with contextlib.suppress(WalkbackError):  # its trouble with names was noted
             if lost and (go := self._go_source(number, elf)) is not None:
-                for place, lines in zip(lost, go.lines.find(wanted[lost], inlined=self._inlined), strict=True):
+                for place, lines in zip(lost, go.lines.find(wanted[lost], inlined=True), strict=True):
                     found[place] = lines
-        for row, line in zip(rows.tolist(), found, strict=True):
-            answers.lines[row] = line
+        for row, lines in zip(rows.tolist(), found, strict=True):
+            # Where only the function of Go itself is shown, its own line is where it calls what is inlined.
+            answers.lines[row] = lines[-1:] if may_be_go and not self._inlined else lines
         if self._lines.trouble is not None and not all(found):
             self.troubles.setdefault(module.name, self._lines.trouble)
 

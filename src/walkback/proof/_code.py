@@ -102,13 +102,14 @@ class Code:
     def look_up(self, address: cython.ulonglong) -> cython.int:
         """Find what is known of the function at an address, or of the one around it.
 
-        `is_silent` says whether it does not come back, `is_seldom` whether it mostly does not. `changed` has the
+        `is_silent` says whether it does not come back, `is_seldom` whether it mostly does not, `is_again` whether it
+        comes back with the return address that it was passed. `changed` has the
         registers that it changes, as bits, and `broken` those that it never saves, if all that it does is known; then
         `known_size` has its bytes.
         `is_odd` is code of this file without a table.
         """
         part: cython.Py_ssize_t = last(self.functions, self.functions.shape[0], address)
-        self.is_silent = self.is_seldom = False
+        self.is_silent = self.is_seldom = self.is_again = False
         self.changed = _ALL
         self.broken = 0
         self.is_odd = False
@@ -118,6 +119,7 @@ class Code:
                 away: cython.ulonglong = address - self.functions[part]
                 self.is_silent = self.back[part] == Back.NEVER and away == 0
                 self.is_seldom = self.back[part] == Back.SELDOM and away == 0
+                self.is_again = self.back[part] == Back.AGAIN and away == 0
                 if away < cython.cast(cython.ulonglong, self.size[part]):
                     self.changed = self.written[part]
                     if self.changed != _ALL and away == 0:

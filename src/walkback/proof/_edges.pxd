@@ -21,6 +21,8 @@ cdef class Edges:
     # Of the ranges of the table
     cdef const unsigned char[::1] is_stub
     cdef const unsigned char[::1] is_target
+    # How many bytes below the stack pointer calls keep
+    cdef const unsigned char[::1] kept_below
     # Where exceptions go on: from where to where calls are, and the place
     cdef const long long[::1] pad_first
     cdef const unsigned long long[::1] pad_start
@@ -47,6 +49,7 @@ cdef class Edges:
     cdef int clear(self) noexcept nogil
     cdef int read(self, long long place) noexcept nogil
     cdef bint step(self) except -1 nogil
+    cdef int point_below(self) noexcept nogil
     cdef bint is_optional(self, long long place) noexcept nogil
     cdef int go_without_it(self) except -1 nogil
     cdef int go_back(self) noexcept nogil

@@ -61,6 +61,9 @@ _FOLLOWED = cython.declare(cython.longlong, 64)
 _FRAMED = cython.declare(cython.Py_ssize_t, 1 << 20)
 """Addresses in other ranges that are noted."""
 _ONE = cython.declare(cython.ulonglong, 1)
+_PASSED = cython.declare(cython.int, 3)
+"""AArch64: in which register functions of Go pass their return address where they ask for a larger stack."""
+_PASSED_ON_S390X = cython.declare(cython.int, 5)
 _PUSHED = cython.declare(cython.ulonglong, 1 << 20)
 """Bytes of arguments at most of a call."""
 
@@ -76,6 +79,7 @@ class Edges:
         self.framed = Growing(1)
         self.labels = Labels(code, unit)
         self.is_stub, self.is_target = memoryview(ranges.is_stub), memoryview(ranges.is_target)
+        self.kept_below = memoryview(ranges.kept_below)
         self.pad_first = memoryview(ranges.pad_first)
         self.pad_start, self.pad_end, self.pad_place = (memoryview(column.copy()) for column in ranges.pads.T)
         self.pushed_from, self.pushed = (memoryview(column.copy()) for column in ranges.arguments.T)
@@ -115,6 +119,7 @@ class Edges:
             if self.state.changed:
                 if self.rows.free and self.code.machine != AMD64:  # there functions use what is below
                     self.state.drop_below()
+                self.point_below()
                 place: cython.longlong = self.state.get(self.state.sp)
                 kind: cython.int = place & KIND_MASK
                 if not is_on_stack(kind) and not is_vague(kind):
@@ -143,6 +148,14 @@ class Edges:
                 self.go_back()
             self.leave()
         return False
+
+    def point_below(self) -> cython.int:
+        """Where callers keep a word below their stacks, their frame pointers lead there, and may be computed anew."""
+        kept: cython.longlong = self.kept_below[self.unit.number]
+        fp: cython.int = self.state.fp
+        if kept and self.state.get(fp) == made(Known.CFA, 0, -kept):
+            self.state.set(fp, made(Known.ENTRY, fp, 0))
+        return 0
 
     def is_optional(self, place: cython.longlong) -> cython.bint:
         """Whether Linux may go on without executing the instruction at a place of the range where the walk is."""
@@ -287,11 +300,14 @@ class Edges:
         if self.one.clobbers:
             self.state.clobber(self.one.clobbers)
         link: cython.longlong = self.state.get(self.state.ra)
+        passed: cython.longlong = self.state.get(_PASSED_ON_S390X if self.code.machine == S390X else _PASSED)
         if not is_direct or not self.go_through():
             self.state.call(changed, self.code.broken if is_direct else 0, is_direct and self.code.is_odd)
         if self.code.machine == S390X and self.one.clobbers == 1:
             # A call of `__fentry__`, with its return address in register 0, keeps the link register.
             self.state.set(self.state.ra, link)
+        if is_direct and self.code.is_again and self.code.machine != AMD64:
+            self.state.set(self.state.ra, passed)
         self.catch()
         if is_direct and self.code.is_seldom:
             self.unit.trust = Trust.LEAST

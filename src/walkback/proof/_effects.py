@@ -112,6 +112,10 @@ def _access(state: State, one: Instruction) -> cython.int:
     if one.index >= 0:
         # With an offset in lengths of vectors the index is the base: then it is somewhere on the same stack.
         place = Known.STACK if one.index == one.base and is_on_stack(base & KIND_MASK) else Known.OTHER
+        index: cython.longlong = state.get(one.index)
+        if state.sp == _S390X_SP and one.index > 0 and index & KIND_MASK == Known.CONSTANT:
+            # A place in a frame that is too large for an offset.
+            place = moved(base, one.offset + (index >> OFFSET_SHIFT))
         if one.effect == Effect.STORE and place == Known.OTHER:
             # What is stored behind an index goes into an array, and not over what was saved.
             state.clobber(one.clobbers)

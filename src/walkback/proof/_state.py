@@ -152,6 +152,8 @@ class State:
         kind: cython.int = place & KIND_MASK
         wanted: cython.int = value & KIND_MASK
         if self.is_followed(place):
+            if width == 8 and wanted == Known.ENTRY and self.load(place) == value:
+                return 0  # it is there already
             self.forget(place, width, through and (wanted < Known.CFA or wanted > Known.SIGNED))
             saves: cython.bint = wanted == Known.ANY or (wanted >= Known.CFA and wanted <= Known.SIGNED)
             kept: cython.bint = saves and self.slots < _SLOTS
@@ -192,10 +194,10 @@ class State:
                     i += 1
         return 0
 
-    def let_call_write(self) -> cython.int:
+    def let_call_write(self, kept: cython.longlong) -> cython.int:
         """What is called writes below the stack pointer, where AMD64 puts the return address; on s390x also above it.
 
-        There it may save registers in the last 144 of 160 bytes.
+        There it may save registers in the last 144 of 160 bytes. The first `kept` bytes below are the caller's.
         """
         i: cython.int = 0
         stack: cython.longlong = self.values[self.sp]
@@ -208,7 +210,7 @@ class State:
             while i < self.slots:
                 distance = (self.keys[i] >> OFFSET_SHIFT) - (stack >> OFFSET_SHIFT)
                 same: cython.bint = (self.keys[i] ^ stack) & ((1 << OFFSET_SHIFT) - 1) == 0
-                if same and distance < own and (distance < 0 or distance >= _RESERVED):
+                if same and distance < own and (distance < -kept or distance >= _RESERVED):
                     self.drop(i)
                 else:
                     i += 1

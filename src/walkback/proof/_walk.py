@@ -260,7 +260,7 @@ class Walk:
         """Read an instruction; returns its `Flow`. Of a call the state is that while what it called runs."""
         flow: cython.int = self.edges.read(place)
         if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
-            self.state.let_call_write()
+            self.state.let_call_write(self.edges.kept_below[self.unit.number])
         return flow
 
     def go_on(self, at: cython.longlong, place: cython.longlong) -> cython.int:

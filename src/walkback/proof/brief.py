@@ -10,7 +10,7 @@ import cython
 
 from walkback.code._instruction import Instruction
 from walkback.code.effects import NONE, Effect, Flow
-from walkback.code.machines import AARCH64, AMD64
+from walkback.code.machines import AARCH64, AMD64, S390X
 from walkback.proof._state import State
 from walkback.proof.packed import KIND_MASK, is_on_stack, is_vague
 from walkback.proof.values import Known
@@ -79,8 +79,8 @@ def in_brief(one: Instruction, machine: cython.int, none: cython.int) -> cython.
     if effect == Effect.NOTHING:
         changed = only_register(one.clobbers, none)
     elif effect == Effect.LOAD or effect == Effect.STORE:
-        if one.count != 1 or one.moved:
-            return 0
+        if one.count != 1 or one.moved or (effect == Effect.STORE and one.index > 0 and machine == S390X):
+            return 0  # on s390x the index may be the place in a large frame
         if one.index < 0 or one.index == one.base:
             source = one.base
             does = ACCESSES

@@ -57,9 +57,12 @@ class KnownCode:
         return rows
 
 
-def known_code(ranges: Ranges, seen: Scan, silent_by_name: Sequence[int], seldom: U64, keeping: U64) -> KnownCode:
+def known_code(
+    ranges: Ranges, seen: Scan, silent_by_name: Sequence[int], seldom: U64, keeping: U64, again: U64
+) -> KnownCode:
     """What a first look at the ranges of a table has seen, and which functions are known by their names."""
-    may = come_back(ranges, seen.returns, seen.ways, silent_by_name)
+    returns = seen.returns | are_among(ranges.start, again)
+    may = come_back(ranges, returns, seen.ways, silent_by_name)
     by_name = np.array(silent_by_name, np.uint64)
     silent = np.unique(np.concatenate((by_name, ranges.start[~may], _ends(seen, ranges.start))))
     keeping = np.unique(keeping)
@@ -69,6 +72,7 @@ def known_code(ranges: Ranges, seen: Scan, silent_by_name: Sequence[int], seldom
     functions = np.concatenate((silent, others, keeping, start))
     kind = np.full(len(functions), Back.ALWAYS, np.uint8)
     kind[are_among(functions, seldom)] = Back.SELDOM
+    kind[are_among(functions, again)] = Back.AGAIN
     kind[: len(silent)] = Back.NEVER
     order = np.argsort(functions, kind="stable")
     bare = len(silent) + len(others)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Container, Iterable
 from functools import cached_property
 
@@ -10,10 +9,8 @@ import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U8, U32, U64, are_among
-from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, layout, machine_of
-from walkback.gopclntab.files import go_source
 from walkback.proof import _tally
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
@@ -21,6 +18,7 @@ from walkback.proof._scan import Scan, bits_at, scan
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
 from walkback.proof.entries import find_entries, function_symbols, parts_among, saves_above
+from walkback.proof.golang import GoFunctions
 from walkback.proof.image import Image, image_of
 from walkback.proof.known import KnownCode, known_code
 from walkback.proof.landings import arguments, by_range, landings
@@ -30,7 +28,6 @@ from walkback.proof.ranges import Ranges, range_at, together
 from walkback.proof.sets import KEPT, ClaimSets, claim_sets, with_chain
 from walkback.proof.silent import (
     CATCHING,
-    GO_SILENT,
     KEEPING,
     KEEPS_NOTHING,
     MARKS_OF_CARELESS,
@@ -75,11 +72,12 @@ class Prover:
         """The addresses of functions that by their names do not come back."""
         own = UNRESERVED if self.elf.is_relocatable else frozenset()
         found = [address for address, name in self._called if is_silent(name) and name not in own]
-        with contextlib.suppress(WalkbackError):  # a damaged table has no names
-            go = go_source(self.elf)
-            if go is not None:
-                found += go.functions.start[go.functions.named(*GO_SILENT)].tolist()
-        return found
+        return [*found, *self._go.silent.tolist()]
+
+    @cached_property
+    def _go(self) -> GoFunctions:
+        """The functions of a Go program."""
+        return GoFunctions(self.elf, self.machine)
 
     @cached_property
     def seldom(self) -> U64:
@@ -130,8 +128,9 @@ class Prover:
         of `Chain`: what the frame pointer is, whatever the table says of it.
         """
         names = self.names_of_careless(table)
-        careless = np.array([KEEPS_NOTHING.fullmatch(name) is not None for name in names], np.bool_)
-        sets = claim_sets(table, source, careless if len(careless) else None)
+        careless = self._go.careless(table.range_start)
+        careless[: len(names)] |= np.array([KEEPS_NOTHING.fullmatch(name) is not None for name in names], np.bool_)
+        sets = claim_sets(table, source, careless if careless.any() else None)
         linked = len(sets) if chain else -1
         if chain:
             sets = with_chain(sets, table.machine)
@@ -182,7 +181,8 @@ class Prover:
         ocaml = [number for number, name in enumerate(names) if name.startswith("caml") and name in SILENT]
         silent_ocaml = self.image.addresses(table.range_start[ocaml], table.range_section[ocaml])
         silent = [*self.silent, *silent_ocaml.tolist()]
-        return known_code(ranges, seen._replace(ways=ways), silent, self.seldom, self.keeping), ways, seen
+        known = known_code(ranges, seen._replace(ways=ways), silent, self.seldom, self.keeping, self._go.again)
+        return known, ways, seen
 
     def names_of_careless(self, table: UnwindTable) -> list[str]:
         """The names of the ranges of a table, in a file that has functions which keep nothing; else no names."""
@@ -217,6 +217,7 @@ class Prover:
             is_stub=self._is_stub(start, size, table.range_block[number]),
             is_target=np.zeros(len(number), np.uint8),
             is_unprovable=are_among(start, self._places_of(REWRITING)).astype(np.uint8),
+            kept_below=self._go.kept_below(start),
             stubs=self.stubs,
             row_offset=table.row_offset,
             row_claims=sets.row_set,

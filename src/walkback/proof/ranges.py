@@ -43,6 +43,8 @@ class Ranges:
     """Whether others jump to where it begins."""
     is_unprovable: U8
     """Whether what its code does is not all: others write over what it saved, or put something on the stack before."""
+    kept_below: U8
+    """How many bytes below its stack pointer the functions that it calls leave alone."""
     stubs: U64
     """Where the entries of that begin."""
     row_offset: U32

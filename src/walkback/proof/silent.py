@@ -144,10 +144,19 @@ SILENT = frozenset(_NAMES) | UNRESERVED
 GO_SILENT = (
     *("runtime.gopanic", "runtime.throw", "runtime.fatal", "runtime.fatalthrow", "runtime.fatalpanic"),
     *("runtime.goexit0", "runtime.goexit1", "runtime.exit", "runtime.abort", "runtime.dieFromSignal"),
-    *("runtime.panicIndex", "runtime.panicdivide", "runtime.panicshift", "runtime.panicmem", "runtime.panicwrap"),
+    *(
+        "runtime.panicIndex",
+        "runtime.panicBounds",
+        "runtime.panicdivide",
+        "runtime.panicshift",
+        "runtime.panicmem",
+        "runtime.panicwrap",
+    ),
     *("syscall.Exit", "os.Exit"),
 )
 """Functions of Go, whose names are in its own table; the code of many others shows that they end in one of these."""
+GO_AGAIN = ("runtime.morestack", "runtime.morestack_noctxt", "runtime.morestackc")
+"""Functions of Go that go on with another stack. What they call there comes back behind their own calls."""
 SELDOM = frozenset({"errfinish", "error", "error_at_line", "verror", "verror_at_line"})
 """Functions that mostly do not come back: an argument says, and compilers know it where it is a constant."""
 _SILENT_PARTS = re.compile(

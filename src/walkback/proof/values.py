@@ -222,6 +222,8 @@ class Back(IntEnum):
     ALWAYS = 0
     NEVER = 1
     SELDOM = 2
+    AGAIN = 3
+    """Though its code does not show it, and with the return address that it was passed: Go's, for a larger stack."""
 
 
 class Trust(IntEnum):

@@ -45,6 +45,7 @@ _WITHOUT_FRAMES = frozenset({"go", "orc", "code"})
 """Of these the ones that leave call frame information unread."""
 _NAMES = {"go": "table of Go's functions", "orc": f"{ENTRIES} section", "code": "code"}
 """What is read by each of them, in words."""
+_OWN_SECTIONS: dict[str, Kind] = {**dict.fromkeys(FUNCTIONS, "go"), ENTRIES: "orc"}
 _WORTHWHILE = 1 << 12
 """Bytes of code without a table for which `auto` looks at the code."""
 
@@ -200,9 +201,14 @@ def read_tables(
 
     With `fills`, code that no table describes gets the rules that its instructions show.
     `section` chooses call frame information by the name of its section; without one it is `.eh_frame`, or where there
-    is none `.debug_frame`.
+    is none `.debug_frame`. It may also be that of Go's table of functions, or of the ORC table.
     """
     check_tables(tables)
+    named = _OWN_SECTIONS.get(section) if section is not None else None
+    if named is not None and tables in {"auto", named}:
+        tables, section = named, None
+    elif named is not None and tables == "cfi":
+        raise ArgumentError(f"{section} is no call frame information", file=elf.name)
     if tables in _WITHOUT_FRAMES and section is not None:
         raise ArgumentError(f"{section} is not read where only the {_NAMES[tables]} is wanted", file=elf.name)
     sources = _sources(elf, tables, section, frames)

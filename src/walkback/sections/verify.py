@@ -16,7 +16,9 @@ from walkback.base.errors import MissingError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.dwarf.files import FrameSource, frame_sources
 from walkback.elf import ElfFile, Input, layout
+from walkback.elf.golang import FUNCTIONS, is_go
 from walkback.elf.inputs import raise_first
+from walkback.gopclntab.files import go_source
 from walkback.orc.layout import ENTRIES
 from walkback.packages.found import found_elf_files, input_name
 from walkback.proof.patterns import Pattern
@@ -36,6 +38,7 @@ RESTS_ON = (
 )
 """What a verdict of the proof rests on."""
 
+_GO_HINT = f"; --table {FUNCTIONS[0]} verifies the table of Go's functions"
 _Stretch = tuple[int, int]
 """Where code begins in the image, and ends."""
 
@@ -266,18 +269,19 @@ def verify(source: Input, *, table: str | None = None, function: str | None = No
     >>> verified.proved, verified.wrong, verified.reasons
     (38, 0, {'expression': 6})
     """
-    some = False
+    some = has_go = False
     errors: list[WalkbackError] = []
     for elf in found_elf_files(source, errors):
         try:
             for one in verified_tables(elf, table=table, function=function):
                 some = True
                 yield one
+            has_go = has_go or (not some and is_go(elf) and go_source(elf) is not None)
         except WalkbackError as error:
             errors.append(error.within(file=elf.name))
     raise_first(errors, "files")
     if not some:
-        raise MissingError(_nothing(table, function), file=input_name(source))
+        raise MissingError(_nothing(table, function, has_go=has_go), file=input_name(source))
 
 
 def explained(source: Input, wanted: str, *, table: str | None = None) -> Iterator[tuple[Verified, Explanation]]:
@@ -305,14 +309,16 @@ def explained(source: Input, wanted: str, *, table: str | None = None) -> Iterat
         raise MissingError(message, file=input_name(source))
 
 
-def _nothing(table: str | None, function: str | None, *, is_code: bool = False) -> str:
+def _nothing(table: str | None, function: str | None, *, is_code: bool = False, has_go: bool = False) -> str:
     """What was looked for in vain: a function by its name, code by its address, or any table."""
     if is_code:
         return f"no table describes code at {function}"
     if function is not None:
         where = f"in the table {table}" if table is not None else "with a table"
         return f"there is no function {function!r} {where}"
-    return f"there is {f'no table {table}' if table is not None else 'no .eh_frame, .debug_frame or .sframe section'}"
+    if table is not None:
+        return f"there is no table {table}"
+    return "there is no .eh_frame, .debug_frame or .sframe section" + (_GO_HINT if has_go else "")
 
 
 def verified_tables(

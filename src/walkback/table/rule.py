@@ -85,6 +85,8 @@ class Reason(IntEnum):
     """There are too many ways through it."""
     UNPROVED = 18
     """Nothing known leads there, or its rules are not proved."""
+    LINK_LOST = 19
+    """Of Go: a call took the register with the return address, and nothing says which one has it now."""
 
 
 REASON_WORDS = {
@@ -106,6 +108,7 @@ REASON_WORDS = {
     Reason.FORKS: "the code may start a thread, which goes on with another stack",
     Reason.TOO_COMPLEX: "there are too many ways through the code",
     Reason.UNPROVED: "no rule is proved for the code",
+    Reason.LINK_LOST: "nothing says which register has the return address",
 }
 
 PART = np.dtype([("kind", "u1"), ("register", "u4"), ("offset", "i8")])

@@ -24,7 +24,7 @@ from walkback.elf import layout as elf_layout
 from walkback.elf.golang import FUNCTIONS
 from walkback.walking.moduletable import WHOLE, ModuleTable, Tables, code_size, may_need_code, module_table, no_table
 
-_FORMAT = 10
+_FORMAT = 11
 _MAGIC = b"walkback table\n"
 _SMALL = 1 << 20
 """Bytes of tables that are made as soon as looked up."""
