@@ -227,8 +227,8 @@ def read_tables(
     numbers = np.cumsum([0, *(len(one) for one in found)])
     for source, begin, end in zip(sources, numbers, numbers[1:], strict=False):
         if isinstance(source, CodeSource):  # which is made of the rest, and of what others cannot say
-            wanted[:begin] &= ~_said_better(table, begin)
-        if source.name != sources[0].name:
+            wanted &= ~_said_worse(table, begin)
+        elif source.name != sources[0].name:
             wanted[begin:end] &= ~_overlap(table, begin, end, wanted)
     kept = table.chosen(np.flatnonzero(wanted))
     said = kept if as_written else settled(kept, merge=True)
@@ -339,14 +339,18 @@ def _by_expressions(table: UnwindTable) -> Bools:
     return table.rows_where((cfa["kind"] == PartKind.INEXPRESSIBLE) & (cfa["offset"] == Reason.EXPRESSION)) > 0
 
 
-def _said_better(table: UnwindTable, count: int) -> Bools:
-    """Which of the first ranges, by expressions, have rules for less of their code than the others have for it."""
-    found = np.zeros(count, np.bool_)
+def _said_worse(table: UnwindTable, count: int) -> Bools:
+    """Ranges for which others have rules for more of the code: of the first with expressions, or of the rest there."""
+    found = np.zeros(len(table), np.bool_)
     lost, others = np.flatnonzero(_by_expressions(table)[:count]), table.chosen(np.arange(count, len(table)))
     ruled, by_others = _ruled_bytes(table.chosen(lost)), _ruled_bytes(others)
     for number, its in zip(lost.tolist(), ruled.tolist(), strict=True):
         within = others.range_start - table.range_start[number] < table.range_size[number]
-        found[number] = by_others[within & (others.range_section == table.range_section[number])].sum() > its
+        within &= others.range_section == table.range_section[number]
+        if by_others[within].sum() > its:
+            found[number] = True
+        else:
+            found[count:] |= within
     return found
 
 
