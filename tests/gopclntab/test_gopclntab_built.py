@@ -204,13 +204,16 @@ def test_a_function_has_its_own_line_and_not_that_of_what_is_inlined(
     modules = Modules()
     module = np.full(len(addresses), modules.file(str(path), None), np.int64)
     found = Names(modules, lines=True).find(module, addresses)
-    every = Names(modules, inlined=True).find(module, addresses)
     assert found.lines is not None
-    assert every.lines is not None
     several = 0
-    for mine, its in zip(found.lines, every.lines, strict=True):
-        assert mine == its[-1:]
-        several += len(its) > 1
+    for file, line, inlined, whole, symbol in zip(
+        found.file, found.line, found.inlined, found.lines, found.symbol, strict=True
+    ):
+        assert (file, line) == ((whole[-1].file, whole[-1].line) if whole else (None, 0))
+        assert (*inlined, *whole[-1:]) == whole
+        if inlined:
+            several += 1
+            assert whole[-1].function == symbol
     assert several > 30
 
 

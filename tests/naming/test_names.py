@@ -93,9 +93,8 @@ class TestModules:
         found = asked(modules, (number, start), (-1, 5), (number, 1), lines=True)
         assert [Path(file).name if file else None for file in found.file] == ["a.cc", None, None]
         assert found.line == [14, 0, 0]
-        lines = asked(modules, (number, start), inlined=True).lines
-        assert lines is not None
-        assert lines[0][-1].function == "main"
+        assert found.lines is not None
+        assert found.lines[0][-1].function == "main"
 
     def test_trouble_is_told(self, prog: Path, tmp_path: Path) -> None:
         modules = Modules()

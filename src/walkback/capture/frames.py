@@ -5,7 +5,9 @@ A name is looked up once a distinct frame, and text made once a distinct stack; 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from walkback.naming.names import Names
 from walkback.stacks.distinct import Distinct
 from walkback.stacks.profile import NamedFrames
 from walkback.stacks.stacks import FrameKind, How, Stacks
+from walkback.symbols.lines import SourceLine
 
 SIGNAL_HANDLER = "<signal handler called>"
 """The name of code that handlers return to, where it has none of its own; what gdb shows."""
@@ -38,14 +41,33 @@ class FrameKeys:
     """Where there is no module; else 0."""
 
 
+class LaidOut(NamedTuple):
+    """Stacks of named frames: those of code, each behind the calls that are inlined there."""
+
+    first: I64
+    """Where each stack begins, and behind the last how many frames there are."""
+    frame: I64
+    """The number of each among the named frames."""
+    source: I64
+    """The number of the frame of code, among all that were given."""
+    inlined: Bools
+
+
 class DistinctFrames:
-    """The frames that were met, by number."""
+    """The frames that were met, by number.
+
+    When they get names, those of calls that are inlined there are numbered as well: a frame's *row* is its number among
+    the named ones, and what is inlined in it follows, the outermost call first.
+    """
 
     def __init__(self, names: Names) -> None:
         self._names = names
         self._distinct = Distinct()
+        self._rows = np.zeros(0, np.int64)
+        self._calls = np.zeros(0, np.int64)
+        """How many are inlined in each."""
         self.named = NamedFrames([], [], np.zeros(0, np.uint64), np.zeros(0, np.bool_), np.zeros(0, np.uint64))
-        """Those that have names already."""
+        """Those that have names already, with what is inlined there."""
 
     def add(self, stacks: Stacks, pid: Numbers) -> I64:
         """The number of each frame; `pid` is the process of each stack, whose own names code made at run time has."""
@@ -65,9 +87,26 @@ class DistinctFrames:
     @property
     def frames(self) -> NamedFrames:
         """All that were met; what is new since the last time gets its names now, all at once."""
-        if len(self._distinct) > len(self.named):
+        if len(self._distinct) > len(self._rows):
             self._name_new()
         return self.named
+
+    def laid_out(self, first: I64, numbers: I64) -> LaidOut:
+        """Stacks of numbers of frames that have names, with the calls that are inlined there."""
+        count = self._calls[numbers] + 1
+        ends = np.cumsum(count)
+        source = np.repeat(np.arange(len(numbers)), count)
+        frame = self._rows[numbers][source] + ends[source] - 1 - np.arange(len(source))
+        is_inlined = np.ones(len(source), np.bool_)
+        is_inlined[ends - 1] = False
+        return LaidOut(np.concatenate(([0], ends))[first], frame, source, is_inlined)
+
+    def of_code(self, first: I64, frame: I64) -> tuple[I64, I64]:
+        """The stacks of named frames without inlined calls, as numbers of frames."""
+        numbers = np.full(len(self.named), -1, np.int64)
+        numbers[self._rows] = np.arange(len(self._rows))
+        kept = numbers[frame] >= 0
+        return np.concatenate(([0], np.cumsum(kept)))[first], numbers[frame[kept]]
 
     def keys(self, begin: int = 0) -> FrameKeys:
         """What is known without names of all frames from one on."""
@@ -86,24 +125,42 @@ class DistinctFrames:
         )
 
     def _name_new(self) -> None:
-        keys = self.keys(len(self.named))
+        keys = self.keys(len(self._rows))
         found = self._names.find(keys.module, keys.address, pid=keys.pid, kernel=keys.kernel)
         symbols = [
             SIGNAL_HANDLER if name is None and is_handler else name
             for name, is_handler in zip(found.symbol, keys.handler.tolist(), strict=True)
         ]
-        old = self.named
-        with_lines = found.lines is not None
+        calls = np.array([len(lines) for lines in found.inlined], np.int64)
+        ends = np.cumsum(calls + 1)
+        rows, source = ends - calls - 1, np.repeat(np.arange(len(calls)), calls + 1)
+        is_inlined = np.ones(len(source), np.bool_)
+        is_inlined[rows] = False
+        old, offset = self.named, found.offset[source]
         assert old.offset is not None
+        offset[is_inlined] = 0
+        self._rows = np.concatenate((self._rows, rows + len(old)))
+        self._calls = np.concatenate((self._calls, calls))
+        inlined = [lines[::-1] for lines in found.inlined]
+        with_lines = found.lines is not None
         self.named = NamedFrames(
-            [*old.symbol, *symbols],
-            [*old.module, *found.module],
-            np.concatenate((old.address, keys.address - keys.handler)),
-            np.concatenate((old.kernel, keys.kernel)),
-            np.concatenate((old.offset, found.offset)),
-            [*(old.file or []), *found.file] if with_lines else None,
-            [*(old.line or []), *found.line] if with_lines else None,
+            [*old.symbol, *_with_inlined(symbols, inlined, "function")],
+            [*old.module, *(found.module[number] for number in source.tolist())],
+            np.concatenate((old.address, (keys.address - keys.handler)[source])),
+            np.concatenate((old.kernel, keys.kernel[source])),
+            np.concatenate((old.offset, offset)),
+            [*(old.file or []), *_with_inlined(found.file, inlined, "file")] if with_lines else None,
+            [*(old.line or []), *_with_inlined(found.line, inlined, "line")] if with_lines else None,
+            np.concatenate((old.inlined if old.inlined is not None else [], is_inlined)).astype(np.bool_),
         )
+
+
+def _with_inlined(values: Sequence[Any], inlined: list[tuple[SourceLine, ...]], name: str) -> Iterator[Any]:
+    """A value of each frame, and behind it those of the calls that are inlined there."""
+    for value, lines in zip(values, inlined, strict=True):
+        yield value
+        for line in lines:
+            yield getattr(line, name)
 
 
 def _handlers(stacks: Stacks) -> Bools:
@@ -113,6 +170,13 @@ def _handlers(stacks: Stacks) -> Bools:
     inner = stacks.first[1:-1]
     found[inner[inner > 0] - 1] = False
     return found
+
+
+def with_inlined(stacks: Stacks, laid: LaidOut) -> Stacks:
+    """Stacks as they are laid out with inlined calls."""
+    columns = {name: getattr(stacks, name)[laid.source] for name in ("pc", "kind", "module", "address")}
+    how = np.where(laid.inlined, np.uint8(How.INLINED), stacks.how[laid.source])
+    return Stacks(first=laid.first, how=how, end=stacks.end, at=stacks.at, **columns)
 
 
 def with_chains(stacks: Stacks, chain_first: I64, chain_pc: Numbers, chain_kernel: U8 | Bools) -> Stacks:

@@ -17,7 +17,7 @@ import numpy as np
 
 from walkback.base.arrays import I64, concatenated, numbered
 from walkback.base.oneline import OneLine
-from walkback.capture.frames import DistinctFrames
+from walkback.capture.frames import DistinctFrames, with_inlined
 from walkback.capture.snapshot import Snapshot
 from walkback.capture.walker import walker_for
 from walkback.elf import Input
@@ -134,7 +134,9 @@ class Stopper:
         stacks = snapshot.stacks
         assert stacks is not None
         numbers = self.distinct.add(stacks, np.full(len(stacks), snapshot.pid))
-        return ThreadStacks(snapshot, stacks, self.distinct.frames, numbers, now)
+        frames = self.distinct.frames
+        laid = self.distinct.laid_out(stacks.first, numbers)
+        return ThreadStacks(snapshot, with_inlined(stacks, laid), frames, laid.frame, now)
 
     @property
     def troubles(self) -> list[str]:

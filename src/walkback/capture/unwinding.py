@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from walkback.base.arrays import I32, U64, Bools, changes, concatenated
-from walkback.capture.frames import DistinctFrames, with_chains
+from walkback.capture.frames import DistinctFrames, with_chains, with_inlined
 from walkback.capture.perfdata.batch import RecordedBatch
 from walkback.capture.perfdata.opening import RecordingInput
 from walkback.capture.perfdata.recording import Recording
@@ -66,7 +66,8 @@ class Unwinding:
         self.walker = walker_for(
             self.recording, self.modules, cache=cache, only=only, max_stack=max_stack, threads=threads
         )
-        self._names_last = names_last
+        self.names_last = names_last
+        """Whether batches have the numbers of frames without names, and so no inlined calls."""
         self._kernel = kernel
         self._kallsyms = Kallsyms()
         self._kernel_parts = 0
@@ -83,8 +84,12 @@ class Unwinding:
             if self.names.kernel is None:
                 self.names.kernel = self._kernel_build_id()
             numbers = self.distinct.add(stacks, batch.pid)
+            if not self.names_last:
+                frames = self.distinct.frames
+                laid = self.distinct.laid_out(stacks.first, numbers)
+                stacks, numbers = with_inlined(stacks, laid), laid.frame
             yield SampleBatch(
-                frames=self.distinct.named if self._names_last else self.distinct.frames,
+                frames=self.distinct.named if self.names_last else frames,
                 comms=recording.comms,
                 events=recording.events,
                 pid=batch.pid,
@@ -223,6 +228,9 @@ class Collector:
         unwinding = self._unwinding
         recording = unwinding.recording
         summed = Profile.of(unwinding.distinct.frames, self._stacks, recording.comms, self._totals)
+        if unwinding.names_last:
+            laid = unwinding.distinct.laid_out(summed.stack_first, summed.stack_frames)
+            summed = replace(summed, stack_first=laid.first, stack_frames=laid.frame)
         return replace(
             summed,
             unit=unit_of_periods(self._events) if self._by_period else "samples",

@@ -12,7 +12,7 @@ from walkback.base.text import printable
 from walkback.cli.completion import hosts, labels, stored_processes
 from walkback.cli.output import complain
 from walkback.cli.parameter import ParameterType
-from walkback.cli.walking import BUILDID_DIR, DEMANGLE, LINES, SHORT_NAMES, SYSROOT, complain_of, how_to_name
+from walkback.cli.walking import BUILDID_DIR, DEMANGLE, SHORT_NAMES, SYSROOT, complain_of, how_to_name
 
 if TYPE_CHECKING:
     from walkback.stacks.profile import Profile
@@ -63,6 +63,9 @@ SINCE = click.option(
     "--since", type=Moment(), metavar="TIME", help="Samples from this time on; 2h means two hours ago."
 )
 UNTIL = click.option("--until", type=Moment(), metavar="TIME", help="Samples before this time.")
+_LINES = click.option(
+    "--lines", is_flag=True, help="Show source files and lines, by debug information or Go's own table."
+)
 _HOST = click.option(
     "--host", multiple=True, metavar="NAME", help="Samples of this host; may be repeated.", shell_complete=hosts
 )
@@ -86,7 +89,7 @@ _LABEL = click.option(
 
 def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say which samples, and how they are named."""
-    for option in (LINES, SHORT_NAMES, DEMANGLE, BUILDID_DIR, SYSROOT, _LABEL, _PROCESS, _HOST, UNTIL, SINCE):
+    for option in (_LINES, SHORT_NAMES, DEMANGLE, BUILDID_DIR, SYSROOT, _LABEL, _PROCESS, _HOST, UNTIL, SINCE):
         command = option(command)
     return command
 

@@ -54,13 +54,15 @@ BUILDID_DIR = click.option(
 )
 DEMANGLE = click.option("--demangle/--no-demangle", default=True, help="Demangle C++, Rust and Swift names.")
 SHORT_NAMES = click.option("--short-names", is_flag=True, help="Leave out the arguments of templates.")
-LINES = click.option("--lines", is_flag=True, help="Show source files and lines: by debug information, or Go's own.")
+_LINES = click.option(
+    "--lines", is_flag=True, help="Show source files, lines and inlined calls, by debug information or Go's own table."
+)
 _CACHE = click.option("--cache/--no-cache", default=True, help="Cache the tables of large files on disk.")
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that these verbs share."""
-    for option in (_CACHE, LINES, SHORT_NAMES, DEMANGLE, BUILDID_DIR, SYSROOT, _LIMIT, _ONLY, OUTPUT):
+    for option in (_CACHE, _LINES, SHORT_NAMES, DEMANGLE, BUILDID_DIR, SYSROOT, _LIMIT, _ONLY, OUTPUT):
         command = option(command)
     return command
 

@@ -15,7 +15,7 @@ import numpy as np
 from walkback.base.arrays import Numbers, numbered
 from walkback.base.text import base_name, clean
 from walkback.export.tables import Series, StringTable, series_of
-from walkback.stacks.profile import CodeMapping, Profile
+from walkback.stacks.profile import CodeMapping, NamedFrames, Profile
 from walkback.stacks.tree import PrefixTree
 
 _VERSION = 62
@@ -126,7 +126,7 @@ def _shared(profile: Profile, modules: Sequence[str], tree: PrefixTree) -> dict[
         "frameTable": {
             "length": count,
             "address": addresses,
-            "inlineDepth": [0] * count,
+            "inlineDepth": _inline_depths(frames),
             "category": [_KERNEL if kernel else _USER for kernel in frames.kernel.tolist()],
             "subcategory": [0] * count,
             "func": function_of.tolist(),
@@ -164,6 +164,15 @@ def _shared(profile: Profile, modules: Sequence[str], tree: PrefixTree) -> dict[
         "stackTable": {"length": len(tree), "frame": tree.frame.tolist(), "prefix": _or_none(tree.parent)},
     }
     return {**tables, "stringArray": list(strings.numbers)}
+
+
+def _inline_depths(frames: NamedFrames) -> list[int]:
+    """How deep each frame is inlined in another, which the inlined calls follow from the outermost to the innermost."""
+    if frames.inlined is None:
+        return [0] * len(frames)
+    number = np.arange(len(frames))
+    depths: list[int] = (number - np.maximum.accumulate(np.where(frames.inlined, 0, number))).tolist()
+    return depths
 
 
 def _or_none(numbers: Numbers) -> list[int | None]:

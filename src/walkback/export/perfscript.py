@@ -39,6 +39,8 @@ def _frame_line(frames: NamedFrames | None, number: int, lookup: int) -> bytes:
     name = printable(symbol) + away if symbol else "[unknown]"
     kernel = bool(frames.kernel[number])
     address = lookup if kernel or not module else int(frames.address[number])
+    if frames.inlined is not None and frames.inlined[number]:
+        return b"\t%16x %b (inlined)\n" % (address, encoded(printable(symbol or "[unknown]")))
     where = printable(module) or ("[kernel.kallsyms]" if kernel else "[unknown]")
     return b"\t%16x %b (%b)\n" % (address, encoded(name), encoded(where))
 

@@ -38,17 +38,22 @@ class FrameNames:
     module: list[str]
     """The file, or what stands for it in brackets; empty where there is none."""
     lines: list[tuple[SourceLine, ...]] | None
-    """Where lines were asked for: the line of each frame, behind those of calls inlined there if these were too."""
+    """Where lines were asked for: the line of each frame, behind those of the calls that are inlined there."""
 
     @property
     def file(self) -> list[str | None]:
         """The source file of each frame."""
-        return [found[0].file if found else None for found in self.lines or [()] * len(self.symbol)]
+        return [found[-1].file if found else None for found in self.lines or [()] * len(self.symbol)]
 
     @property
     def line(self) -> list[int]:
         """The line in it; 0 where there is none."""
-        return [found[0].line if found else 0 for found in self.lines or [()] * len(self.symbol)]
+        return [found[-1].line if found else 0 for found in self.lines or [()] * len(self.symbol)]
+
+    @property
+    def inlined(self) -> list[tuple[SourceLine, ...]]:
+        """The calls that are inlined in each frame, innermost first."""
+        return [found[:-1] for found in self.lines or [()] * len(self.symbol)]
 
 
 class _Answers:
@@ -77,20 +82,18 @@ class Names:
         parameters: bool = False,
         kernel: bytes | None = None,
         lines: bool = False,
-        inlined: bool = False,
         kallsyms: Kallsyms | None = None,
     ) -> None:
         """`kernel` is the build ID of the kernel that was recorded, which has names if it is the one that runs here.
 
-        `parameters` shows the types of C++ parameters too; `lines` starts other programs, `inlined` implies it.
+        `parameters` shows the types of C++ parameters too; `lines`, with inlined calls, starts other programs.
         """
         self._modules = modules
         self._demangle = demangle
         self._parameters = parameters
         self.kernel = kernel
         """Can be set once it is known."""
-        self._inlined = inlined
-        self._lines = _lines(modules.debug_roots) if lines or inlined else None
+        self._lines = _lines(modules.debug_roots) if lines else None
         self._kallsyms = kallsyms or Kallsyms()
         self._plts: dict[int, PltNames] = {}
         self._go: dict[int, GoSource | None] = {}
@@ -154,16 +157,14 @@ class Names:
             self.troubles.setdefault(module.name, error.message)
         if self._lines is None:
             return
-        may_be_go = is_go(elf)
-        found = self._lines.find(elf, wanted, inlined=self._inlined or may_be_go)
+        found = self._lines.find(elf, wanted, inlined=True)
         lost = [place for place, lines in enumerate(found) if not lines]
         with contextlib.suppress(WalkbackError):  # its trouble with names was noted
             if lost and (go := self._go_source(number, elf)) is not None:
                 for place, lines in zip(lost, go.lines.find(wanted[lost], inlined=True), strict=True):
                     found[place] = lines
         for row, lines in zip(rows.tolist(), found, strict=True):
-            # Where only the function of Go itself is shown, its own line is where it calls what is inlined.
-            answers.lines[row] = lines[-1:] if may_be_go and not self._inlined else lines
+            answers.lines[row] = lines
         if self._lines.trouble is not None and not all(found):
             self.troubles.setdefault(module.name, self._lines.trouble)
 

@@ -42,6 +42,8 @@ class NamedFrames(OneLine):
     """The source file."""
     line: list[int] | None = None
     """In the source file; 0 where it is not known."""
+    inlined: Bools | None = None
+    """Which are calls that are inlined in another frame at the same address."""
 
     def __len__(self) -> int:
         return len(self.symbol)
@@ -70,6 +72,7 @@ class NamedFrames(OneLine):
             None if self.offset is None else np.concatenate((self.offset, zeros)),
             None if self.file is None else [*self.file, *[None] * more],
             None if self.line is None else [*self.line, *[0] * more],
+            None if self.inlined is None else np.concatenate((self.inlined, np.zeros(more, np.bool_))),
         )
 
 

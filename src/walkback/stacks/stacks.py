@@ -61,6 +61,8 @@ class How(IntEnum):
     """By the table of functions of a Go program."""
     CODE = 10
     """By rules that were made from the code of that file, which its tables do not describe."""
+    INLINED = 11
+    """It is a call that the compiler has inlined in the next frame, as the file's lines say."""
 
 
 HOW_WORDS = {one: one.name.lower().replace("_", "-") for one in How}

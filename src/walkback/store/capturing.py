@@ -68,7 +68,10 @@ class Captured:
         builder = self._builder
         builder.check_open()
         self._take_frames()
-        nodes = builder.stacks.add(batch.first, self._frame_numbers[batch.frame])
+        first, frame = batch.first, batch.frame
+        if not getattr(self._capture, "names_last", False):
+            first, frame = self._capture.distinct.of_code(first, frame)
+        nodes = builder.stacks.add(first, self._frame_numbers[frame])
         weight = batch.period if self._by_period else np.ones(len(batch), np.uint64)
         self._pieces.append((batch.time.copy(), nodes, weight, self._sources(batch), batch.end.copy()))
 

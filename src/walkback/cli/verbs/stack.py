@@ -356,7 +356,7 @@ def _about(frames: NamedFrames, frame: int, how: int, after: int) -> str:
     from walkback.stacks.stacks import HOW_WORDS, How
 
     away = after + (int(frames.offset[frame]) if frames.offset is not None else 0)
-    where = f"+{away:#x}" if frames.symbol[frame] and away else ""
+    where = f"+{away:#x}" if frames.symbol[frame] and away and how != How.INLINED else ""
     source = ""
     if frames.file is not None and frames.line is not None and frames.file[frame]:
         source = f" at {frames.file[frame]}:{frames.line[frame]}"
