@@ -10,12 +10,13 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from gopclntab.callers import Comparison, running, stopped
-from gopclntab.gotools import HERE, MACHINES, VERSIONS, build, callers, rules_compared
+from gopclntab.gotools import COMMANDS, HERE, MACHINES, VERSIONS, build, build_command, callers, rules_compared
 from walkback.capture.stacks import Stopper
 
 _PROGRAMS = {
@@ -83,13 +84,16 @@ def _line(stacks: int, frames: int, different: int) -> str:
 def _rules(folder: Path) -> None:
     print("| program | Go | machine | addresses | in both | different |")
     print("|---|---|---|---:|---:|---:|")
-    for program in ("spin", "wide", "callers_busy"):
-        for version in VERSIONS:
-            for machine in MACHINES:
-                path = build(HERE / f"{program}.go", folder / f"{program}-{version}-{machine}", version, machine)
-                found = rules_compared(path)
-                counts = " | ".join(f"{one:,}" for one in found)
-                print(f"| {program} | {version} | {machine} | {counts} |", flush=True)
+    for version, machine in product(VERSIONS, MACHINES):
+        for program in ("spin", "wide", "callers_busy", *COMMANDS):
+            path = folder / f"{program}-{version}-{machine}"
+            if program in COMMANDS:
+                build_command(program, path, version, machine)
+            else:
+                build(HERE / f"{program}.go", path, version, machine)
+            found = rules_compared(path)
+            counts = " | ".join(f"{one:,}" for one in (found.addresses, found.both, found.different.total()))
+            print(f"| {program} | {version} | {machine} | {counts} |", flush=True)
 
 
 if __name__ == "__main__":

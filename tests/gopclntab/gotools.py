@@ -25,16 +25,32 @@ MACHINES = ("amd64", "arm64", "s390x")
 VERSIONS = ("1.19", "1.22", "1.24", "new")
 
 
+COMMANDS = (
+    "addr2line", "asm", "buildid", "cgo", "compile", "cover", "doc", "fix", "gofmt", "link", "nm", "objdump", "pack",
+    "pprof", "test2json", "trace", "vet",
+)  # fmt: skip
+"""Programs of Go's own, whose sources every version has."""
+
+
 def build(source: Path, output: Path, version: str, machine: str = "amd64", *flags: str, **settings: str) -> Path:
     """A program of one file, built if it is not there."""
+    return _build(source, output, version, machine, *flags, GO111MODULE="off", **settings)
+
+
+def build_command(name: str, output: Path, version: str, machine: str) -> Path:
+    """One of `COMMANDS`."""
+    return _build(f"cmd/{name}", output, version, machine)
+
+
+def _build(source: Path | str, output: Path, version: str, machine: str, *flags: str, **settings: str) -> Path:
     if output.exists():
         return output
     [go] = (root(f"go-{version}") / "usr" / "lib").glob("go-*/bin/go")
-    given = {"GO111MODULE": "off", "GOCACHE": str(CACHE), "CGO_ENABLED": "0", "GOARCH": machine}
+    given = {"GOCACHE": str(CACHE), "CGO_ENABLED": "0", "GOARCH": machine}
     given |= {"GOTOOLCHAIN": "local", "GOFLAGS": "-p=2"} | settings
     environment = {"PATH": os.environ["PATH"], "HOME": str(output.parent)} | given
     command: list[str | Path] = [go, "build", "-trimpath", *flags, "-o", output, source]
-    subprocess.run(command, cwd=source.parent, env=environment, check=True)
+    subprocess.run(command, cwd=HERE, env=environment, check=True)
     return output
 
 
