@@ -11,6 +11,7 @@ import pytest
 
 import emulation
 import peers
+from gopclntab.gotools import VERSIONS, build_command
 from stepping import Machine
 
 HERE = Path(__file__).resolve().parent
@@ -75,6 +76,7 @@ PROGRAMS = [
     Program("AMD64", "cc1", ("cc1", "-quiet", "-O2", "SOURCE", "-o", "/dev/null")),
     Program("AMD64", "python3", ("/usr/bin/python3", "-S", "-c", _PYTHON)),
     Program("AMD64", "find", ("find", "/usr/include", "-name", "*a*.h")),
+    *(Program("AMD64", f"Go {version}", ("nm", version, "PROGRAM"), "goroutines") for version in VERSIONS),
     *(
         one
         for arch in NAMES
@@ -109,6 +111,9 @@ def prepared(program: Program, folder: Path) -> tuple[Machine, list[str | Path]]
     name = program.command[0]
     if "SOURCE" in program.command:
         subprocess.run(["gcc", "-w", "-E", "-o", files["SOURCE"], HERE / OWN["C"]], check=True)
+    if program.begin == "goroutines":
+        output = folder / f"{name}-{program.command[1]}"
+        return HOST, [build_command(name, output, program.command[1], "amd64"), *arguments[1:]]
     if program.machine == "AMD64":
         return HOST, [_own_program(program.command, folder) if name in OWN else _installed(name), *arguments]
     arch = program.machine

@@ -4,7 +4,7 @@
 
    MODULES has a line for each file whose rules are known: where it begins by its own addresses, the file of its rules
    (`struct header` says how that goes on), and its path. FROM is `start`, or `entry` to leave out the dynamic
-   linker before the program's entry; MOST are the instructions to step through. The rules at each
+   linker before the program's entry, or `goroutines` for a program of Go, whose stacks are many; MOST are the instructions to step through. The rules at each
    instruction are compared with what the call left: where the stack pointer was, and what the registers had.
 
    Prints the number of steps, of those in known files, and of those in a frame that is known; then a line for each
@@ -29,6 +29,7 @@ enum {
     LOOKS = 4, /* how often an instruction's claims on registers that are asked for are judged */
     SIGNAL_FRAME = 256, /* the kernel's is larger */
     SIGNAL_STACK = 1 << 16, /* and the stack of a handler smaller */
+    STACKS = 64, FAR = 1 << 16, /* Go's own, and how far one is from another */
 };
 
 struct header { uint64_t instructions, sets, claims; }; /* and so many, with one more number behind the sets */
@@ -55,7 +56,13 @@ struct frame {
 static const struct machine *machine;
 static struct module modules[MODULES];
 static int module_count, depth, maps_changed = 1;
-static struct frame frames[DEPTH];
+static struct frame *frames; /* of the stack that is in use */
+static int with_goroutines, stack_count = 1;
+static struct stack {
+    uint64_t goroutine, low, high, used;
+    int depth;
+    struct frame *frames;
+} stacks[STACKS], *in_use = stacks;
 static uint64_t inside, judged;
 
 static int read_memory(uint64_t address, void *to, size_t size) {
@@ -230,14 +237,23 @@ static void enter_call(void) {
 }
 
 /* The emulators have executed the first instruction of the handler already, so its own frame is not known. */
-static void enter_handler(void) { push()->handler = stop.now[machine->sp]; }
+static void enter_handler(uint64_t pc, uint64_t sp) {
+    struct frame *frame = push();
+    frame->handler = stop.now[machine->sp];
+    frame->sp = sp;
+    frame->saved[machine->ra] = pc;
+}
 
-/* Drops the handlers whose stack was left, with all that they called. */
+/* Drops the handlers whose stack was left, with all that they called. Go's may let the code that it interrupted seem to
+   call another function. */
 static int leave_handlers(void) {
     int before = depth;
+    uint64_t sp = stop.now[machine->sp];
     for (int i = depth; i--;)
-        if (frames[i].handler && frames[i].handler + SIGNAL_FRAME - stop.now[machine->sp] > SIGNAL_STACK) depth = i;
-    return depth < before;
+        if (frames[i].handler && frames[i].handler + SIGNAL_FRAME - sp > SIGNAL_STACK) depth = i;
+    if (depth == before) return 0;
+    if (machine->pushes && sp == frames[depth].sp - 8 && word(sp) == frames[depth].saved[machine->ra]) enter_call();
+    return 1;
 }
 
 /* After a jump: drops the calls that it left. Where calls push nothing the stack pointer is at a return what it was at
@@ -248,6 +264,39 @@ static void leave_calls(void) {
     while (depth && !frames[depth - 1].handler && sp > frames[depth - 1].sp) depth--, left = 1;
     if (machine->pushes || !depth || frames[depth - 1].handler || sp != frames[depth - 1].sp) return;
     if (left || stop.pc == frames[depth - 1].saved[machine->ra] || stop.pc == stop.now[machine->ra]) depth--;
+}
+
+/* The stack that the program is on: that of what Go has at work, as that says; some functions change the stack first and
+   then what is at work, so else the last one that was used at such addresses. A stack that was moved is another one. */
+static struct stack *stack_now(void) {
+    uint64_t sp = stop.now[machine->sp], goroutine = stop.now[machine->goroutine];
+    uint64_t low = word(goroutine), high = word(goroutine + 8);
+    struct stack *found = NULL;
+    if (sp <= low || sp > high) {
+        for (struct stack *one = stacks; one < stacks + stack_count; one++)
+            if (sp > one->low && sp <= one->high && (!found || one->used > found->used)) found = one;
+        if (found) return found;
+        goroutine = low = high = 0;
+    }
+    for (found = stacks; found < stacks + stack_count; found++)
+        if (found->goroutine == goroutine && found->low == low && found->high == high) return found;
+    if (stack_count == STACKS) exit(4);
+    stack_count++;
+    *found = (struct stack){goroutine, low, high, 0, 0, calloc(DEPTH, sizeof *frames)};
+    return found;
+}
+
+/* Go on with the calls of the stack that the program is on now. */
+static void change_stack(void) {
+    static uint64_t changes;
+    struct stack *now = stack_now();
+    if (now == in_use) return;
+    in_use->depth = depth;
+    in_use = now;
+    now->used = ++changes;
+    frames = now->frames;
+    depth = now->goroutine ? now->depth : 0;
+    while (depth && !frames[depth - 1].handler && stop.now[machine->sp] > frames[depth - 1].sp) depth--;
 }
 
 /* Executes one instruction and follows what it did to the calls; 0 at the end of the program. */
@@ -261,13 +310,14 @@ static int step(void) {
         signal = stop.signal;
     }
     if (signal && sp - stop.now[machine->sp] > SIGNAL_FRAME) {
-        enter_handler();
+        enter_handler(pc, sp);
         return 1;
     }
     if (kind == TRAP) {
         maps_changed = 1;
         if (!leave_handlers() && !machine->stops_behind_trap) kind = kind_at(pc + length, &length);
     }
+    if (with_goroutines && sp - stop.now[machine->sp] + FAR > 2 * FAR) change_stack();
     if (kind == CALL) enter_call();
     else if (kind == LEAVE) leave_calls();
     return 1;
@@ -303,9 +353,11 @@ int main(int argc, char **argv) {
         if (!strcmp(argv[1], MACHINES[i].name)) machine = &MACHINES[i];
     if (!machine) return 2;
     take_modules(argv[2]);
+    frames = stacks[0].frames = calloc(DEPTH, sizeof *frames);
+    with_goroutines = !strcmp(argv[3], "goroutines");
     uint64_t most = strtoull(argv[4], 0, 10), steps = 0;
     if (!machine->begin(argv + 5)) return 3;
-    if (!strcmp(argv[3], "entry") && !machine->run_to(entry())) return 3;
+    if (strcmp(argv[3], "start") && !machine->run_to(entry())) return 3;
     do judge();
     while (++steps < most && step());
     report(steps);

@@ -18,6 +18,7 @@ import numpy as np
 
 import walkback
 from walkback.elf import ElfFile, layout
+from walkback.elf.golang import is_go
 from walkback.proof.fromcode import table_of_code
 from walkback.proof.functions import undescribed_code
 from walkback.proof.prove import Prover
@@ -90,9 +91,9 @@ class Stepper:
     """The stepper, compiled, and the rules of the files that it met."""
 
     def __init__(self, folder: Path, proof_of: Callable[[Path], Proof] | None = None) -> None:
-        """`proof_of` gives the proof of another table than that of a file's call frame information."""
+        """`proof_of` gives the proof of another table than that of Go, or else of a file's call frame information."""
         self.folder = folder
-        self.proof_of = proof_of or (lambda path: next(iter(walkback.verify(path))).proof)
+        self.proof_of = proof_of or proof_of_own
         self.program = folder / "stepper"
         here = Path(__file__).resolve().parent
         subprocess.run(["gcc", "-O2", "-w", "-o", self.program, *(here / one for one in SOURCES)], check=True)
@@ -100,7 +101,10 @@ class Stepper:
         """Where the ranges of a file begin and end."""
 
     def step(self, machine: Machine, most: int, *command: str | Path, begin: str = "entry") -> Seen:
-        """Step through so many instructions of a program from its `entry`, or the `start` of its dynamic linker."""
+        """Step through so many instructions of a program from its `entry`, or the `start` of its dynamic linker.
+
+        A program of Go has stacks of `goroutines` from its entry on.
+        """
         program = Path(command[0]).resolve()
         prefix: list[str | Path] = []
         if machine.emulator:
@@ -166,6 +170,12 @@ class Stepper:
             header.tobytes() + instructions.tobytes() + sets.first.astype("<u4").tobytes() + claims.tobytes()
         )
         return name
+
+
+def proof_of_own(path: Path) -> Proof:
+    """The proof of the first table that a file has, of a program of Go that of its functions."""
+    table = ".gopclntab" if is_go(ElfFile(path)) else None
+    return next(iter(walkback.verify(path, table=table))).proof
 
 
 def proof_of_code(path: Path) -> Proof:

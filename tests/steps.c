@@ -206,7 +206,7 @@ static enum kind s390x_kind(const uint8_t *code, int *length) {
 }
 
 const struct machine MACHINES[3] = {
-    {"AMD64", 7, 16, 8, 1, 0, REGISTERS, 0, -1, 1, trace, step_traced, run_to_traced, known, amd64_kind},
-    {"AArch64", 31, 30, 0, 0, 0, 32, 40, 47, 0, aarch64_begin, aarch64_step, aarch64_run_to, aarch64_ask, aarch64_kind},
-    {"s390x", 15, 14, 160, 0, 1, 16, 24, 31, 0, s390x_begin, s390x_step, s390x_run_to, s390x_ask, s390x_kind},
+    {"AMD64", 7, 16, 8, 1, 0, REGISTERS, 0, -1, 14, 1, trace, step_traced, run_to_traced, known, amd64_kind},
+    {"AArch64", 31, 30, 0, 0, 0, 32, 40, 47, 28, 0, aarch64_begin, aarch64_step, aarch64_run_to, aarch64_ask, aarch64_kind},
+    {"s390x", 15, 14, 160, 0, 1, 16, 24, 31, 13, 0, s390x_begin, s390x_step, s390x_run_to, s390x_ask, s390x_kind},
 };

@@ -16,6 +16,7 @@ struct machine {
     int big;                        /* whether the most significant byte comes first */
     int asked_from;                 /* the first register that `ask` has to read, each with some work */
     int first_kept, last_kept;      /* those of them that calls keep */
+    int goroutine;                  /* the register in which Go has what is at work */
     int stops_behind_trap;          /* a stub stops an instruction later, and at the second one of a signal's handler */
     int (*begin)(char **command);   /* stops before the first instruction; 0 if that cannot be done here */
     int (*step)(int signal);        /* delivers a signal, if not 0, and goes on; 0 when the program has ended */

@@ -14,7 +14,7 @@ from stepping import RefusedError, Seen, Stepper
 from walkback.proof.values import Verdict
 
 QUICKLY = [one for one in PROGRAMS if one.machine == "AMD64" and one.command[0] == "C"]
-SOME = [one for one in PROGRAMS if one.title in {"C -O2", "C++ -O2", "perl", "dash"} and one not in QUICKLY]
+SOME = [one for one in PROGRAMS if one.title in {"C -O2", "C++ -O2", "perl", "dash", "Go 1.24"} and one not in QUICKLY]
 
 
 def names(programs: list[Program]) -> list[str]:
