@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -297,3 +298,13 @@ def test_functions_that_share_a_large_table_do_not_balloon() -> None:
     with pytest.raises(GoError, match=r"more than \d+ rows of depths, too many for a table of \d+ bytes") as caught:
         walkback.gopclntab.decode(encoded(functions))
     assert caught.value.rule == "go-depths"
+
+
+def test_bytes_that_look_like_calls_within_instructions_are_read_once() -> None:
+    """On s390x, in a function without a frame; each of them would be looked for from its beginning."""
+    code = memoryview(b"\xc0\x00\xc0\xe5\x00\x00" * 100_000 + b"\xc0\xe5\x00\x00\x00\x00" * 2)
+    data = encoded([Function("f", len(code), [(0, 0)])], order="big", quantum=2)
+    begun = time.process_time()
+    table = to_table(walkback.gopclntab.decode(data), S390X, code)
+    assert time.process_time() - begun < 20
+    assert table.row_offset.tolist() == [0, len(code) - 12]

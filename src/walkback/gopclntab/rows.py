@@ -181,14 +181,15 @@ def _in_two_steps(rows: Rows, place: I64, size: I64, words: U32) -> Rows:
 
 def _with_calls(rows: Rows, place: I64, size: I64, machine: Machine, code: memoryview, is_bare: Bools) -> Rows:
     """The rows, one more where a function without a frame calls another one for the first time."""
-    called = np.full(len(size), -1, np.int64)
+    called, begins = np.full(len(size), -1, np.int64), [0] * len(size)
     _, function, offset = _held(_calls(machine, code), place, size)
     bare = is_bare[function]
     for number, at in zip(function[bare].tolist(), offset[bare].tolist(), strict=True):
         if called[number] < 0:
-            begin = int(place[number])
-            is_call = machine is AARCH64 or _begins_at(code[begin : begin + at + 1], at)
-            called[number] = at if is_call else -1
+            if machine is S390X:
+                begins[number] = _next_beginning(code, int(place[number]), begins[number], at)
+            if machine is AARCH64 or begins[number] == at:
+                called[number] = at
     calling = np.flatnonzero(called >= 0)
     found, _ = rows.split(calling, called[calling])
     its = called[found.function]
@@ -207,9 +208,8 @@ def _calls(machine: Machine, code: memoryview) -> I64:
     return 2 * np.flatnonzero((halves == 0xC0E5) | (halves == 0xA7E5) | (halves & 0xFFF0 == 0x0DE0))
 
 
-def _begins_at(code: memoryview, wanted: int) -> bool:
-    """Whether an instruction of s390x begins at a place, if one begins where the code does."""
-    at = 0
+def _next_beginning(code: memoryview, place: int, at: int, wanted: int) -> int:
+    """Where the first instruction of s390x begins that is not in front of a wanted one; `at` is where one does."""
     while at < wanted:
-        at += _FIRST_LENGTHS[code[at] >> 6]
-    return at == wanted
+        at += _FIRST_LENGTHS[code[place + at] >> 6]
+    return at
