@@ -11,7 +11,7 @@ from walkback.base.arrays import I64, U64, Bools
 from walkback.capture.frames import SIGNAL_HANDLER, DistinctFrames, with_chains
 from walkback.naming.names import FrameNames, Names
 from walkback.stacks.stacks import FrameKind, How, Stacks
-from walkback.symbols.lines import SourceLine
+from walkback.symbols.sourceline import SourceLine
 
 pytestmark = pytest.mark.kernel
 

@@ -21,7 +21,7 @@ from walkback.capture import Unwinding
 from walkback.capture.stacks import Stopper, ThreadStacks
 from walkback.gopclntab.layout import ENTRY_SHAPES
 from walkback.stacks.stacks import END_WORDS, HOW_WORDS, End, How
-from walkback.symbols.lines import SourceLine
+from walkback.symbols.sourceline import SourceLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,7 +178,9 @@ class Comparison:
             is_own = frames.module[frame] == str(self.program)
             for number, one in enumerate(lines if is_own and lines else (SourceLine("", 0, ""),)):
                 name = re.sub(r"\[go\.shape\..*\]", "[...]", one.function or "")
-                found.append(Frame(lookup if not number else 0, number + 1 < len(lines), one.line, name, one.file))
+                found.append(
+                    Frame(lookup if not number else 0, number + 1 < len(lines), one.line, name, one.file or "")
+                )
         return found
 
     def _difference(self, found: list[Frame], said: list[Frame]) -> str | None:

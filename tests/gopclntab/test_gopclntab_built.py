@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 import walkback
+from debuginfo.symbolizers import llvm_symbolizer
 from gopclntab.gotools import HERE, MACHINES, VERSIONS, build, rules_compared
 from peers import peer
 from walkback.base.errors import WalkbackError
@@ -18,12 +20,10 @@ from walkback.gopclntab.decoding import decode
 from walkback.gopclntab.lines import GoLines
 from walkback.naming.modules import Modules
 from walkback.naming.names import Names
-from walkback.symbols.lines import Lines, SourceLine
+from walkback.symbols.sourceline import SourceLine
 from walkback.table.rule import PartKind, Reason
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from walkback.base.arrays import U64
     from walkback.gopclntab.files import GoSource
 
@@ -142,7 +142,7 @@ def test_lines_are_those_of_the_debug_information(machine: str, version: str, fo
     source = go_source(built(folder, version, machine))
     addresses = some_addresses(source, 3000)
     found = source.lines.find(addresses, inlined=True)
-    theirs = Lines(programs=[symbolizer]).find(source.elf, addresses, inlined=True)
+    theirs = llvm_symbolizer(symbolizer, Path(source.elf.name), addresses)
     assert all(found)
     assert sum(len(lines) > 1 for lines in found) > 200
     for mine, other in zip(found, theirs, strict=True):
@@ -158,7 +158,7 @@ def test_lines_are_those_of_the_debug_information(machine: str, version: str, fo
 def plain(line: SourceLine) -> tuple[str, int, str]:
     """Symbols say which ABI a function has, and have the lengths of arrays."""
     function = (line.function or "").removesuffix(".abi0")
-    return line.file.removeprefix("./"), line.line, function if "[" not in function else ""
+    return (line.file or "").removeprefix("./"), line.line, function if "[" not in function else ""
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -44,7 +44,7 @@ def program(arch: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_frames_as_gdb(arch: str, way: str, program: Path, gdb: Gdb, tmp_path: Path) -> None:
     core = core_of(tmp_path, arch, program, way, stack=OVERFLOW)
-    stopper = Stopper(core, exe=program, sysroot=root(arch), max_stack=1 << 20)
+    stopper = Stopper(core, exe=program, sysroot=root(arch), max_stack=1 << 20, inline=False)
     shot = stopper.shoot()
     assert not shot.snapshot.troubles
     assert shot.snapshot.signalled == 0

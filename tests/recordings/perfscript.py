@@ -113,7 +113,7 @@ def theirs(recording: Path) -> list[Sample]:
 def ours(recording: Path, **options: Any) -> list[Sample]:
     """What walkback shows."""
     found = []
-    unwinding = Unwinding(recording, demangle=False, cache=False, **options)
+    unwinding = Unwinding(recording, demangle=False, cache=False, inline=False, **options)
     for batch in unwinding:
         frames = batch.frames
         for i in range(len(batch)):

@@ -185,7 +185,7 @@ def test_every_sample_of_a_real_recording_is_there_at_its_time(store: Store, tmp
     if done.returncode:
         pytest.skip(f"perf cannot record here: {done.stderr.strip()[-200:]}")
     expected = []
-    for batch in Unwinding(path):
+    for batch in Unwinding(path, inline=False):
         frames = batch.frames
         for number in range(len(batch)):
             frame = batch.frame[batch.first[number] : batch.first[number + 1]].tolist()
@@ -216,7 +216,7 @@ def test_every_sample_of_a_real_recording_is_there_at_its_time(store: Store, tmp
 def test_the_threads_of_a_live_process_are_samples_of_now(store: Store) -> None:
     target = subprocess.Popen(["sleep", "60"])
     try:
-        stopper = Stopper(target.pid)
+        stopper = Stopper(target.pid, inline=False)
         with store.append(host="here") as new:
             taken = new.captured(stopper)
             for _ in range(3):
@@ -257,7 +257,7 @@ def test_a_profile_is_kept_row_by_row(store: Store) -> None:
 def test_a_profile_with_its_samples_is_kept_sample_by_sample(store: Store, hello: Path, tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     path.write_bytes(recorded.recording(hello))
-    unwinding = Unwinding(path)
+    unwinding = Unwinding(path, inline=False)
     collector = Collector(unwinding, threads=True, times=True)
     for batch in unwinding:
         collector.add(batch)

@@ -16,7 +16,7 @@ from walkback.naming.names import Names
 from walkback.stacks.distinct import Distinct
 from walkback.stacks.profile import NamedFrames
 from walkback.stacks.stacks import FrameKind, How, Stacks
-from walkback.symbols.lines import SourceLine
+from walkback.symbols.sourceline import SourceLine
 
 SIGNAL_HANDLER = "<signal handler called>"
 """The name of code that handlers return to, where it has none of its own; what gdb shows."""

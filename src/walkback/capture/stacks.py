@@ -94,7 +94,8 @@ class Stopper:
         only: Only | None = None,
         max_stack: int = LIMIT,
         demangle: Demangle = True,
-        lines: bool = False,
+        lines: bool = True,
+        inline: bool = True,
         cache: bool = True,
         stack_bytes: int | None = None,
     ) -> None:
@@ -120,7 +121,7 @@ class Stopper:
                 address_mask = ~self.target.notes.pac_mask & (2**64 - 1)
         options = {"only": only, "max_stack": max_stack, "address_mask": address_mask}
         self.walker = walker_for(self.target, self.modules, cache=cache, **options)
-        self.names = Names(self.modules, demangle=demangle, lines=lines)
+        self.names = Names(self.modules, demangle=demangle, lines=lines, inline=inline)
         self.distinct = DistinctFrames(self.names)
 
     def __repr__(self) -> str:
@@ -189,7 +190,8 @@ def stack(
     only: Only | None = None,
     max_stack: int = LIMIT,
     demangle: Demangle = True,
-    lines: bool = False,
+    lines: bool = True,
+    inline: bool = True,
 ) -> ThreadStacks:
     """The stacks of all threads of a live process, each stopped for a moment, or of a core file.
 
@@ -208,4 +210,5 @@ def stack(
         max_stack=max_stack,
         demangle=demangle,
         lines=lines,
+        inline=inline,
     ).shoot()

@@ -48,7 +48,8 @@ class Unwinding:
         sysroot: str | os.PathLike[str] | None = None,
         buildid_dir: str | os.PathLike[str] | None = None,
         demangle: Demangle = True,
-        lines: bool = False,
+        lines: bool = True,
+        inline: bool = True,
         kernel: bool = True,
         threads: int | None = None,
         cache: bool = True,
@@ -56,7 +57,8 @@ class Unwinding:
     ) -> None:
         """`only` keeps to one kind of table, `max_stack` is the most frames of a stack, `kernel` keeps its call chains.
 
-        `buildid_dir` is perf's build-ID cache, if it is not the usual one.
+        `buildid_dir` is perf's build-ID cache, if it is not the usual one. `lines` reads debugging information,
+        for source lines and inlined calls; without `inline` the latter are left out.
 
         With `names_last` batches have no names: they are looked up at the end, which is quicker, and by `Collector`.
         """
@@ -71,7 +73,7 @@ class Unwinding:
         self._kernel = kernel
         self._kallsyms = Kallsyms()
         self._kernel_parts = 0
-        self.names = Names(self.modules, demangle=demangle, lines=lines, kallsyms=self._kallsyms)
+        self.names = Names(self.modules, demangle=demangle, lines=lines, inline=inline, kallsyms=self._kallsyms)
         self.distinct = DistinctFrames(self.names)
 
     def __repr__(self) -> str:

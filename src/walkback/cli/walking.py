@@ -55,14 +55,15 @@ BUILDID_DIR = click.option(
 DEMANGLE = click.option("--demangle/--no-demangle", default=True, help="Demangle C++, Rust and Swift names.")
 SHORT_NAMES = click.option("--short-names", is_flag=True, help="Leave out the arguments of templates.")
 _LINES = click.option(
-    "--lines", is_flag=True, help="Show source files, lines and inlined calls, by debug information or Go's own table."
+    "--lines/--no-lines", default=True, help="Show source lines and inlined calls, where debug information has them."
 )
+_INLINE = click.option("--inline/--no-inline", default=True, help="Show each inlined call as a frame.")
 _CACHE = click.option("--cache/--no-cache", default=True, help="Cache the tables of large files on disk.")
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that these verbs share."""
-    for option in (_CACHE, _LINES, SHORT_NAMES, DEMANGLE, BUILDID_DIR, SYSROOT, _LIMIT, _ONLY, OUTPUT):
+    for option in (_CACHE, _INLINE, _LINES, SHORT_NAMES, DEMANGLE, BUILDID_DIR, SYSROOT, _LIMIT, _ONLY, OUTPUT):
         command = option(command)
     return command
 
@@ -84,6 +85,7 @@ class Shared:
     demangle: bool
     short_names: bool
     lines: bool
+    inline: bool
     cache: bool
 
     def walking(self) -> dict[str, Any]:
@@ -95,6 +97,7 @@ class Shared:
             "buildid_dir": self.buildid_dir,
             "demangle": how_to_name(self.demangle, self.short_names),
             "lines": self.lines,
+            "inline": self.inline,
             "cache": self.cache,
         }
 

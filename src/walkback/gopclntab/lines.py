@@ -16,7 +16,7 @@ from walkback.base.arrays import I64, U64
 from walkback.gopclntab import _values
 from walkback.gopclntab.decoding import FunctionTable
 from walkback.gopclntab.layout import ENTRY_SHAPES, INLINED_CALLS
-from walkback.symbols.lines import SourceLine
+from walkback.symbols.sourceline import SourceLine
 
 _LEVELS = 100
 """Calls that are inlined into each other, at most."""

@@ -23,9 +23,10 @@ from walkback.symbols.perfmap import PerfMap, read_perf_map
 from walkback.symbols.plt import PltNames
 
 if TYPE_CHECKING:
+    from walkback.debuginfo.lines import DebugLines
     from walkback.elf import ElfFile
     from walkback.gopclntab.files import GoSource
-    from walkback.symbols.lines import Lines, SourceLine
+    from walkback.symbols.sourceline import SourceLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +83,21 @@ class Names:
         parameters: bool = False,
         kernel: bytes | None = None,
         lines: bool = False,
+        inline: bool = True,
         kallsyms: Kallsyms | None = None,
     ) -> None:
         """`kernel` is the build ID of the kernel that was recorded, which has names if it is the one that runs here.
 
-        `parameters` shows the types of C++ parameters too; `lines`, with inlined calls, starts other programs.
+        `parameters` shows the types of C++ parameters too; `lines` reads debugging information. Without `inline` calls
+        that are inlined are left out.
         """
         self._modules = modules
         self._demangle = demangle
         self._parameters = parameters
         self.kernel = kernel
         """Can be set once it is known."""
-        self._lines = _lines(modules.debug_roots) if lines else None
+        self._with_lines, self._with_inlined = lines, inline
+        self._lines: dict[int, DebugLines] = {}
         self._kallsyms = kallsyms or Kallsyms()
         self._plts: dict[int, PltNames] = {}
         self._go: dict[int, GoSource | None] = {}
@@ -126,7 +130,7 @@ class Names:
         named = np.array([name is not None for name in answers.symbol], np.bool_)
         offset = np.where(named, addresses - answers.start, np.uint64(0))
         shown = self._show(answers.symbol)
-        return FrameNames(shown, offset, answers.module, answers.lines if self._lines is not None else None)
+        return FrameNames(shown, offset, answers.module, answers.lines if self._with_lines else None)
 
     def forget_perf_maps(self) -> None:
         """Read the maps of processes again when they are next asked for: a process that runs adds to its own."""
@@ -155,18 +159,29 @@ class Names:
             self._name_symbols(number, module, rows, wanted, answers)
         except WalkbackError as error:
             self.troubles.setdefault(module.name, error.message)
-        if self._lines is None:
-            return
-        found = self._lines.find(elf, wanted, inlined=True)
+        if self._with_lines:
+            for row, lines in zip(rows.tolist(), self._lines_of(number, elf, wanted), strict=True):
+                answers.lines[row] = lines
+
+    def _lines_of(self, number: int, elf: ElfFile, wanted: U64) -> list[tuple[SourceLine, ...]]:
+        """By debugging information, or by Go's own table."""
+        if number not in self._lines:
+            from walkback.debuginfo.lines import DebugLines  # it takes long to import
+
+            self._lines[number] = DebugLines(elf, self._modules.debug_roots)
+        found = self._lines[number].find(wanted)
         lost = [place for place, lines in enumerate(found) if not lines]
         with contextlib.suppress(WalkbackError):  # its trouble with names was noted
             if lost and (go := self._go_source(number, elf)) is not None:
                 for place, lines in zip(lost, go.lines.find(wanted[lost], inlined=True), strict=True):
                     found[place] = lines
-        for row, lines in zip(rows.tolist(), found, strict=True):
-            answers.lines[row] = lines
-        if self._lines.trouble is not None and not all(found):
-            self.troubles.setdefault(module.name, self._lines.trouble)
+        if missing := self._lines[number].missing:
+            self.troubles.setdefault(elf.name, f"no lines of split units: {missing}")
+        if not self._with_inlined:
+            return [lines[-1:] for lines in found]
+        names = [line.function for lines in found for line in lines]
+        shown = iter(self._show(names))
+        return [tuple(line._replace(function=next(shown)) for line in lines) for lines in found]
 
     def _name_symbols(self, number: int, module: Module, rows: I64, wanted: U64, answers: _Answers) -> None:
         """By symbol tables, or by Go's own; what these do not name may be in the procedure linkage table."""
@@ -215,12 +230,6 @@ class Names:
         new = list(dict.fromkeys(name for name in names if name is not None and name not in self._shown))
         self._shown.update(zip(new, shown(new, self._demangle, parameters=self._parameters), strict=True))
         return [None if name is None else self._shown[name] for name in names]
-
-
-def _lines(debug_roots: Sequence[str]) -> Lines:
-    from walkback.symbols.lines import Lines  # most never need it, and it takes long to import
-
-    return Lines(debug_roots)
 
 
 def _groups(column: I64, wanted: Bools) -> list[tuple[int, I64]]:

@@ -1,0 +1,155 @@
+"""The files that hold the debugging information of a program: its own, a separate one, and what dwz made of several.
+
+dwz moves what files share into another one, which `.gnu_debugaltlink` names, or `.debug_sup` in DWARF 5.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from walkback.base.arrays import U64
+from walkback.base.errors import WalkbackError
+from walkback.debuginfo._entries import units
+from walkback.debuginfo._unit import Unit
+from walkback.debuginfo.sections import DebugSections, debug_sections, text_of
+from walkback.elf import DEBUG_ROOTS, ElfFile, debug_file
+
+
+class _Link(NamedTuple):
+    """The name of another file, and what has to be its identifier."""
+
+    name: str
+    identifier: bytes
+
+
+class UnitColumns(NamedTuple):
+    """The units of a file, as columns."""
+
+    start: U64
+    end: U64
+    program: U64
+    """Where the line number program is; all bits are set where there is none."""
+    folder: U64
+    """The text of the folder in which it was compiled."""
+    split_name: U64
+    """That of the file with the rest of the unit; 0 if nothing was split off."""
+    low: U64
+    addr_base: U64
+    ranges_base: U64
+    id: U64
+    has_code: U64
+
+
+@dataclass(eq=False)
+class DebugSource:
+    """Entries and texts: of a file, or of one split unit."""
+
+    sections: DebugSections
+    unit: Unit
+    starts: U64
+    """Where its units begin."""
+    alternate: DebugSource | None = None
+    """What dwz moved elsewhere."""
+    _texts: dict[int, str | None] = field(default_factory=dict)
+
+    def text(self, number: int) -> str | None:
+        """A text by its number; None for none."""
+        if number not in self._texts:
+            alternate = self.alternate.sections if self.alternate is not None else None
+            self._texts[number] = text_of(number, self.sections, alternate)
+        return self._texts[number]
+
+    def starts_of(self, places: U64) -> U64:
+        """Where the unit of each entry begins; an entry in front of all units is in none."""
+        if not len(self.starts):
+            return np.zeros(len(places), np.uint64)
+        starts: U64 = self.starts[(np.searchsorted(self.starts, places, "right") - 1).clip(min=0)]
+        return starts
+
+
+class DebugFile:
+    """A file with debugging information."""
+
+    def __init__(self, elf: ElfFile, program: ElfFile, roots: Sequence[str | os.PathLike[str]] = DEBUG_ROOTS) -> None:
+        """`program` is what it describes: the same file, or the one that it was stripped from."""
+        self.elf, self.program, self._roots = elf, program, roots
+        self.big = elf.byteorder == "big"
+        self.sections = debug_sections(elf)
+        unit = Unit(self.sections, self.big)
+        found, bases, self.code = units(unit)
+        self.units = UnitColumns(*found.T, *bases.T)
+        self.source = DebugSource(self.sections, unit, self.units.start, self._alternate())
+
+    def _alternate(self) -> DebugSource | None:
+        """What dwz moved into another file, which has the identifier that this one names."""
+        link = _alternate_link(self.elf)
+        if link is None:
+            return None
+        for path in self._alternate_paths(link):
+            with contextlib.suppress(WalkbackError, ValueError):
+                elf = ElfFile(path)
+                if link.identifier in _identifiers(elf) and elf.byteorder == self.elf.byteorder:
+                    sections = debug_sections(elf)
+                    unit = Unit(sections, self.big)
+                    return DebugSource(sections, unit, units(unit)[0][:, 0])
+        return None
+
+    def _alternate_paths(self, link: _Link) -> Iterator[Path]:
+        """By the name, counted from this file, and by the identifier."""
+        name, text = link.name, link.identifier.hex()
+        places = [Path(os.path.realpath(self.elf.name)).parent / name]
+        places += (Path(root, ".build-id", text[:2], f"{text[2:]}.debug") for root in self._roots)
+        usual = [name.removeprefix(f"{root}/") for root in DEBUG_ROOTS if name.startswith(f"{root}/")]
+        places += (Path(root, below) for root in self._roots for below in usual)
+        yield from filter(Path.is_file, places)
+
+
+def debug_source(elf: ElfFile, roots: Sequence[str | os.PathLike[str]] = DEBUG_ROOTS) -> DebugFile | None:
+    """The debugging information of a file: its own, else that of its separate debug file; None if there is none."""
+    with contextlib.suppress(WalkbackError):
+        if has_debug_info(elf):
+            return DebugFile(elf, elf, roots)
+        separate = debug_file(elf, roots)
+        if separate is not None and has_debug_info(separate):
+            return DebugFile(separate, elf, roots)
+    return None
+
+
+def has_debug_info(elf: ElfFile) -> bool:
+    """Whether a file has lines or functions of its source."""
+    names = {".debug_line", ".debug_info", ".zdebug_line", ".zdebug_info"}
+    return not names.isdisjoint(elf.section_names())
+
+
+def _alternate_link(elf: ElfFile) -> _Link | None:
+    """The file that dwz made."""
+    for index in elf.sections_named(".gnu_debugaltlink"):
+        name, _, build_id = bytes(elf.section_data(index)).partition(b"\0")
+        return _Link(os.fsdecode(name), build_id)
+    for link, is_other in _supplements(elf):
+        if not is_other:
+            return link
+    return None
+
+
+def _identifiers(elf: ElfFile) -> set[bytes]:
+    """What such a file is known by: its build ID, or what it says itself."""
+    return {elf.build_id or b"", *(link.identifier for link, is_other in _supplements(elf) if is_other)} - {b""}
+
+
+def _supplements(elf: ElfFile) -> Iterator[tuple[_Link, bool]]:
+    """What `.debug_sup` says, and whether this is the file that others name.
+
+    It has a version, which of the two it is, a name, and a checksum behind its length.
+    """
+    for index in elf.sections_named(".debug_sup"):
+        contents = bytes(elf.section_data(index))
+        name, _, checksum = contents[3:].partition(b"\0")
+        yield _Link(os.fsdecode(name), checksum[1:]), contents[2:3] == b"\1"

@@ -1,0 +1,198 @@
+"""The source lines of code, and the calls that compilers inlined there, from debugging information.
+
+Where an address is, the innermost entry around it says which function the code was written in, and the line number
+program from which line; each entry says where the function one level out called it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from walkback.base.arrays import I64, U64
+from walkback.debuginfo._entries import scopes
+from walkback.debuginfo._lines import LineProgram
+from walkback.debuginfo.entrynames import EntryNames
+from walkback.debuginfo.files import DebugFile, DebugSource, debug_source
+from walkback.debuginfo.split import SplitUnits
+from walkback.elf import DEBUG_ROOTS, ElfFile
+from walkback.elf import layout as elf_layout
+from walkback.symbols.sourceline import SourceLine
+
+_TIMES = 8
+_MORE = 1 << 20
+"""How often each byte of the line number programs may be read, on average, and how many more."""
+_LARGEST = (1 << 31) - 1
+"""The number of a line."""
+
+
+class _Call(NamedTuple):
+    """An entry around an address."""
+
+    name: str | None
+    file: str | None
+    line: int
+    """Where it was called, if it is inlined."""
+
+
+class DebugLines:
+    """Those of one file.
+
+    >>> lines = DebugLines(walkback.ElfFile("hello"))
+    """
+
+    def __init__(self, elf: ElfFile, roots: Sequence[str | os.PathLike[str]] = DEBUG_ROOTS) -> None:
+        self._elf = elf
+        self._file = debug_source(elf, roots)
+        self._splits = SplitUnits(self._file) if self._file is not None else None
+        self._names = EntryNames()
+        self._programs: dict[int, _Program] = {}
+        self._bytes_left = _TIMES * len(self._file.sections.line) + _MORE if self._file is not None else 0
+        """Of line number programs: many may claim to be the same bytes."""
+
+    @property
+    def missing(self) -> list[str]:
+        """Files of split units that were looked for and are nowhere."""
+        return list(self._splits.missing) if self._splits is not None else []
+
+    def find(self, addresses: U64) -> list[tuple[SourceLine, ...]]:
+        """For each address its line, behind those of the calls that are inlined there, innermost first."""
+        file = self._file
+        nothing: list[tuple[SourceLine, ...]] = [()] * len(addresses)
+        if file is None or not len(addresses):
+            return nothing
+        wanted, number = np.unique(np.asarray(addresses, np.uint64), return_inverse=True)
+        owner = _owners(file.code, wanted, self._lowest)
+        order = np.argsort(owner, kind="stable")
+        order = order[owner[order] >= 0]
+        chosen, first = np.unique(owner[order], return_index=True)
+        found: list[tuple[SourceLine, ...]] = [()] * len(wanted)
+        groups = np.split(order, first[1:])[: len(chosen)]
+        asked = [self._ask(file, unit, wanted[rows], rows) for unit, rows in zip(chosen.tolist(), groups, strict=True)]
+        places: dict[int, tuple[DebugSource, set[int]]] = {}
+        for one in asked:
+            places.setdefault(id(one.source), (one.source, set()))[1].update(one.places)
+        for source, its in places.values():
+            self._names.find(source, its)
+        for one in asked:
+            for row, lines in zip(one.rows.tolist(), self._answers(one), strict=True):
+                found[row] = lines
+        return [found[place] for place in number.tolist()]
+
+    @cached_property
+    def _lowest(self) -> int:
+        """The lowest address of code: what the linker dropped is said to be below it."""
+        wanted = np.uint64(elf_layout.SHF_ALLOC | elf_layout.SHF_EXECINSTR)
+        sections = self._elf.sections
+        code = sections["addr"][(sections["flags"] & wanted == wanted) & (sections["size"] > 0)]
+        start = code if len(code) else self._elf.executable_ranges()[0]
+        return int(start.min()) if len(start) else 0
+
+    def _ask(self, file: DebugFile, unit: int, addresses: U64, rows: I64) -> _Asked:
+        """What one unit says of addresses."""
+        source, start = file.source, int(file.units.start[unit])
+        split = self._splits.find(unit) if file.units.split_name[unit] and self._splits is not None else None
+        if split is not None:
+            source, start = split, int(split.starts[0])
+        calls = scopes(source.unit, start, addresses, self._lowest)
+        program = self._program(file, unit)
+        return _Asked(source, rows, calls, program, *program.program.find(addresses, self._lowest))
+
+    def _program(self, file: DebugFile, unit: int) -> _Program:
+        """The line number program of a unit."""
+        at = int(file.units.program[unit])
+        if at not in self._programs:
+            place = at if at <= len(file.sections.line) and self._bytes_left > 0 else -1
+            program = LineProgram(file.sections.line, file.big, place)
+            self._bytes_left -= max(program.end - at, 0)
+            self._programs[at] = _Program(program, file.source, file.source.text(int(file.units.folder[unit])))
+        return self._programs[at]
+
+    def _answers(self, asked: _Asked) -> list[tuple[SourceLine, ...]]:
+        """The lines of each address, innermost first."""
+        calls: list[list[_Call]] = [[] for _ in asked.rows]
+        for row, place, file, line, _ in asked.calls.tolist():
+            name = self._names.of(asked.source, place)
+            calls[row].append(_Call(name, asked.program.path(file), line if line <= _LARGEST else 0))
+        answers = []
+        for around, file, line in zip(calls, asked.file.tolist(), asked.line.tolist(), strict=True):
+            at, lines = (asked.program.path(file) if line else None, line), []
+            for call in reversed(around):
+                lines.append(SourceLine(*at, call.name))
+                at = call.file, call.line
+            answers.append(tuple(lines) if lines else (SourceLine(*at),) if line else ())
+        return answers
+
+
+class _Asked(NamedTuple):
+    """The answers of one unit."""
+
+    source: DebugSource
+    rows: I64
+    calls: U64
+    program: _Program
+    file: np.ndarray
+    line: np.ndarray
+
+    @property
+    def places(self) -> list[int]:
+        """Of the entries around the addresses."""
+        places: list[int] = np.unique(self.calls[:, 1]).tolist()
+        return places
+
+
+@dataclass(eq=False)
+class _Program:
+    """A line number program, and the names of its files."""
+
+    program: LineProgram
+    source: DebugSource
+    folder: str | None
+
+    def __post_init__(self) -> None:
+        self._folders, self._files = self.program.tables()
+        self._paths: dict[int, str | None] = {}
+
+    def path(self, number: int) -> str | None:
+        """The path of a file by its number."""
+        if number not in self._paths:
+            self._paths[number] = self._path(number)
+        return self._paths[number]
+
+    def _path(self, number: int) -> str | None:
+        if number >= len(self._files):
+            return None
+        folder, text = self._files[number].tolist()
+        name = self.source.text(text)
+        if name is None:
+            return None
+        its = self.source.text(int(self._folders[folder])) if folder < len(self._folders) else None
+        return os.path.join(self.folder or "", its or "", name)
+
+
+def _owners(code: U64, addresses: U64, lowest: int) -> I64:
+    """The unit of each address, of several the first of those whose code begins last; -1 where there is none."""
+    code = code[code[:, 0] >= np.uint64(lowest)][::-1]
+    code = code[np.argsort(code[:, 0], kind="stable")]
+    found = np.full(len(addresses), -1, np.int64)
+    if not len(code):
+        return found
+    begin, behind, unit = code.T
+    most = np.maximum.accumulate(behind)
+    at = np.searchsorted(begin, addresses, "right") - 1
+    left = np.flatnonzero(at >= 0)
+    for _ in range(len(code)):
+        here = at[left]
+        inside = addresses[left] < behind[here]
+        found[left[inside]] = unit[here[inside]].astype(np.int64)
+        # What begins before may reach further.
+        left = left[~inside & (addresses[left] < most[here]) & (here > 0)]
+        if not len(left):
+            break
+        at[left] -= 1
+    return found

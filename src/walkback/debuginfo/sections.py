@@ -1,0 +1,65 @@
+"""The sections that hold debugging information, as bytes."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import NamedTuple
+
+from walkback.base.errors import WalkbackError
+from walkback.debuginfo.values import OFFSET_MASK, PLACE_SHIFT, Place
+from walkback.elf import ElfFile
+
+_SHORT, _LONGEST = 256, 1 << 14
+"""Bytes of most texts, and of the longest; of longer ones the beginning is enough."""
+
+
+class DebugSections(NamedTuple):
+    """Those of one file; a section that is not there has no bytes."""
+
+    info: memoryview
+    abbrev: memoryview
+    str_offsets: memoryview
+    addr: memoryview
+    ranges: memoryview
+    rnglists: memoryview
+    str: memoryview
+    line_str: memoryview
+    line: memoryview
+
+
+def debug_sections(elf: ElfFile, suffix: str = "") -> DebugSections:
+    """The sections of a file; with the suffix `.dwo` those of split units. A damaged one has no bytes."""
+    indices: dict[str, int] = {}
+    for index, name in enumerate(elf.section_names()):
+        plain = name.replace(".zdebug_", ".debug_", 1)
+        if plain.startswith(".debug_"):
+            indices.setdefault(plain, index)
+    found = []
+    for name in DebugSections._fields:
+        index = indices.get(f".debug_{name}{suffix}", -1)
+        data = elf.data[:0]
+        if index >= 0:
+            with contextlib.suppress(WalkbackError):
+                data = elf.section_data(index)
+        found.append(data)
+    return DebugSections(*found)
+
+
+def text_of(number: int, sections: DebugSections, alternate: DebugSections | None) -> str | None:
+    """The text of a number; None where there is none."""
+    place, offset = number >> PLACE_SHIFT, number & OFFSET_MASK
+    known: dict[int, memoryview] = {
+        Place.INFO: sections.info,
+        Place.STR: sections.str,
+        Place.LINE_STR: sections.line_str,
+        Place.LINE: sections.line,
+    }
+    if alternate is not None:
+        known[Place.ALTERNATE_STR] = alternate.str
+    data = known.get(place)
+    if data is None or offset >= len(data):
+        return None
+    text, end, _ = bytes(data[offset : offset + _SHORT]).partition(b"\0")
+    if not end:
+        text, _, _ = bytes(data[offset : offset + _LONGEST]).partition(b"\0")
+    return text.decode(errors="surrogateescape") or None
