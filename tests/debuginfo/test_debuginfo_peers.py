@@ -108,6 +108,14 @@ def test_gcc(tmp_path: Path, compiler: str, source: str, name: str, form: tuple[
     assert compared(path, llvm_symbolizer(peer("llvm-symbolizer"), path, asked), asked) > 50
 
 
+def test_namespaces_and_types_are_in_names_that_no_symbol_has(tmp_path: Path) -> None:
+    path = built(tmp_path, "g++", "-gdwarf-5", source=CXX, name="a.cc")
+    elf = ElfFile(path)
+    found = DebugLines(elf).find(some_code(elf, 5000))
+    names = {line.function for lines in found for line in lines}
+    assert {"outer::(anonymous namespace)::square", "outer::(anonymous namespace)::total"} <= names
+
+
 @pytest.mark.parametrize("program", ["addr2line-2.40", "addr2line-new"])
 @pytest.mark.parametrize("form", [("-gdwarf-3",), ("-gdwarf-4",), ("-gdwarf-5",)], ids=" ".join)
 def test_addr2line(tmp_path: Path, form: tuple[str, ...], program: str) -> None:

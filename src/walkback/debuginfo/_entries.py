@@ -26,6 +26,8 @@ else:
 _ALL = cython.declare(cython.ulonglong, WORD)
 _DEEPEST = cython.declare(cython.int, 256)
 """Entries around an entry."""
+_NAMESPACE = cython.declare(cython.uchar, 2)
+"""What is around an entry: 1 is a type."""
 _MOST_CALLS = cython.declare(cython.Py_ssize_t, 64)
 """Entries around an address, on average; of each unit some more may be found."""
 _MORE_CALLS = cython.declare(cython.Py_ssize_t, 1 << 16)
@@ -196,9 +198,9 @@ def _names(
 def parents(unit, place, wanted):
     """For entries at places, which rise, in the unit at a place: rows of a name around one, outermost first.
 
-    A row has the number of the entry, and a text: 0 for a namespace or a type without a name.
+    A row has the number of the entry, a text, which is 0 where there is no name, and whether it is that of a namespace.
     """
-    found = Growing(2)
+    found = Growing(3)
     texts = np.zeros(_DEEPEST + 1, np.uint64)
     kinds = np.zeros(_DEEPEST + 1, np.uint8)
     _parents(unit, place, wanted, texts, kinds, found)
@@ -233,16 +235,18 @@ def _parents(
             if i < wanted.shape[0] and wanted[i] == cython.cast(cython.ulonglong, unit.place):
                 for level in range(2, depth + 1):
                     if kinds[level]:
-                        found.add(cython.cast(cython.ulonglong, i), texts[level])
+                        found.add(cython.cast(cython.ulonglong, i), texts[level], kinds[level] == _NAMESPACE)
                 i += 1
             if unit.has_children:
                 if depth == _DEEPEST:
                     break
                 depth += 1
                 texts[depth] = unit.name
-                kinds[depth] = (
-                    tag == layout.DW_TAG_NAMESPACE
-                    or tag == layout.DW_TAG_STRUCTURE_TYPE
-                    or tag == layout.DW_TAG_CLASS_TYPE
-                    or tag == layout.DW_TAG_UNION_TYPE
-                )
+                if tag == layout.DW_TAG_NAMESPACE:
+                    kinds[depth] = _NAMESPACE
+                else:
+                    kinds[depth] = (
+                        tag == layout.DW_TAG_STRUCTURE_TYPE
+                        or tag == layout.DW_TAG_CLASS_TYPE
+                        or tag == layout.DW_TAG_UNION_TYPE
+                    )

@@ -14,7 +14,8 @@ from walkback.debuginfo.values import Kind
 
 _MOST_STEPS = 16
 """From an entry to the one that has its name."""
-_UNNAMED, _UNKNOWN = "(anonymous namespace)", "?"
+_UNNAMED, _UNNAMED_TYPE, _UNKNOWN = "(anonymous namespace)", "{unnamed}", "?"
+"""As demanglers call them. Closures are types without a name, too."""
 
 Key = tuple[int, int]
 """An entry: the number of its source, and its place there."""
@@ -81,8 +82,9 @@ class EntryNames:
         for start in np.unique(starts).tolist():
             own = places[starts == start]
             around: dict[int, list[str]] = {}
-            for number, text in parents(source.unit, start, own).tolist():
-                around.setdefault(number, []).append((source.text(text) if text else _UNNAMED) or _UNKNOWN)
+            for number, text, is_namespace in parents(source.unit, start, own).tolist():
+                unnamed = _UNNAMED if is_namespace else _UNNAMED_TYPE
+                around.setdefault(number, []).append((source.text(text) if text else unnamed) or _UNKNOWN)
             for number, scope in around.items():
                 for key in entries[id(source), int(own[number])].keys:
                     if name := self._found[key]:

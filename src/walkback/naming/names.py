@@ -16,6 +16,7 @@ import numpy as np
 from walkback.base.arrays import I64, U64, Bools, Numbers
 from walkback.base.errors import WalkbackError
 from walkback.elf.golang import is_go
+from walkback.naming.borders import Borders
 from walkback.naming.modules import Module, Modules
 from walkback.symbols.demangle import Demangle, shown
 from walkback.symbols.kallsyms import KERNEL, Kallsyms
@@ -101,6 +102,7 @@ class Names:
         self._kallsyms = kallsyms or Kallsyms()
         self._plts: dict[int, PltNames] = {}
         self._go: dict[int, GoSource | None] = {}
+        self._borders: dict[int, Borders] = {}
         self._perf_maps: dict[int, PerfMap] = {}
         self._shown: dict[str, str] = {}
         self.troubles: dict[str, str] = {}
@@ -184,7 +186,7 @@ class Names:
         return [tuple(line._replace(function=next(shown)) for line in lines) for lines in found]
 
     def _name_symbols(self, number: int, module: Module, rows: I64, wanted: U64, answers: _Answers) -> None:
-        """By symbol tables, or by Go's own; what these do not name may be in the procedure linkage table."""
+        """By symbol tables, or by Go's own; else in the procedure linkage table, or by where the function begins."""
         symbols, elf = module.symbols, module.elf
         if symbols is None or elf is None:
             return
@@ -199,7 +201,17 @@ class Names:
             plt = self._plts.get(number)
             if plt is None:
                 plt = self._plts[number] = PltNames(elf)
-            answers.put(rows[lost], *plt.locate(wanted[lost]))
+            names, start = plt.locate(wanted[lost])
+            answers.put(rows[lost], names, start)
+            lost = lost[[name is None for name in names]]
+        if len(lost):
+            answers.put(rows[lost], *self._borders_of(number, module, elf).locate(wanted[lost]))
+
+    def _borders_of(self, number: int, module: Module, elf: ElfFile) -> Borders:
+        """Where functions begin that no table names."""
+        if number not in self._borders:
+            self._borders[number] = Borders(elf, module.name)
+        return self._borders[number]
 
     def _go_source(self, number: int, elf: ElfFile) -> GoSource | None:
         """The table of functions of a Go program."""
