@@ -17,6 +17,7 @@ from walkback.proof._code import Code
 from walkback.proof._scan import Scan, bits_at, scan
 from walkback.proof._state import State
 from walkback.proof._walk import Walk
+from walkback.proof.conventions import returning_changed
 from walkback.proof.entries import find_entries, function_symbols, parts_among, saves_above
 from walkback.proof.golang import GoFunctions
 from walkback.proof.image import Image, image_of
@@ -121,16 +122,20 @@ class Prover:
         *,
         only: U64 | None = None,
         chain: bool = False,
+        careless: U64 | None = None,
     ) -> Proof:
         """The proof of a table; with the call frame information that it was made from, of all registers in that.
 
         `only` are the functions wanted, by the addresses in the image where they begin. With `chain` the verdicts are
-        of `Chain`: what the frame pointer is, whatever the table says of it.
+        of `Chain`: what the frame pointer is, whatever the table says of it. `careless` functions are known to keep no
+        registers; others are found.
         """
         names = self.names_of_careless(table)
-        careless = self._go.careless(table.range_start)
-        careless[: len(names)] |= np.array([KEEPS_NOTHING.fullmatch(name) is not None for name in names], np.bool_)
-        sets = claim_sets(table, source, careless if careless.any() else None)
+        keep_none = self._go.careless(table.range_start)
+        keep_none[: len(names)] |= np.array([KEEPS_NOTHING.fullmatch(name) is not None for name in names], np.bool_)
+        if careless is not None:
+            keep_none |= are_among(self.image.addresses(table.range_start, table.range_section), careless)
+        sets = claim_sets(table, source, keep_none if keep_none.any() else None)
         linked = len(sets) if chain else -1
         if chain:
             sets = with_chain(sets, table.machine)
@@ -157,6 +162,8 @@ class Prover:
             units = together(ranges, ways)
             walk = Walk(code, claims, state, ranges, units.members, linked)
             verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, wanted)
+        if careless is None and not chain and len(changed := returning_changed(runs, units, self.image, table.machine)):
+            return self.prove(table, source, only=only, careless=ranges.start[changed])
         hidden = np.where(wanted != 0, ranges.hidden, 0)
         verdicts[:, Verdict.UNKNOWN] += hidden
         reasons[:, Why.OVERLAP] += hidden
