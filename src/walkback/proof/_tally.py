@@ -7,12 +7,14 @@ from walkback.base.views import takes_views
 
 if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
+    from cython.cimports.walkback.code.effects import Flow
     from cython.cimports.walkback.proof._claims import Claims
     from cython.cimports.walkback.proof._state import State
     from cython.cimports.walkback.proof._walk import Walk
     from cython.cimports.walkback.proof.values import Verdict, Why
 else:
     from walkback.base.growing import Growing
+    from walkback.code.effects import Flow
     from walkback.proof._claims import Claims
     from walkback.proof._state import State
     from walkback.proof._walk import Walk
@@ -248,3 +250,49 @@ def _instructions(
                 cause = walk.unit.what[place]
                 rows.append((walk.unit.address_of(place), walk.unit.length[place], walk.unit.verdict[place], cause))
     return rows, counts
+
+
+def judged(walk, first, end):
+    """Walk through a unit again: rows of an address, bytes and their verdict, rising. None if it is too complex.
+
+    The verdict on an instruction is that on the row where it begins, and on the row of the last byte of a call. Other
+    rows that begin within an instruction are not judged.
+    """
+    found = Growing(3)
+    return found.rows() if _judged(walk, first, end, found) else None
+
+
+def _judged(walk: Walk, first: cython.Py_ssize_t, end: cython.Py_ssize_t, found: Growing):
+    member: cython.Py_ssize_t
+    place: cython.longlong
+    if not walk.run(first, end):
+        return False
+    with cython.nogil:
+        for member in range(walk.unit.count):
+            place = walk.unit.base[member]
+            while place < walk.unit.base[member + 1]:
+                place += _add_judged(walk, place, found) if walk.unit.owner[place] else 1
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def _add_judged(walk: Walk, place: cython.longlong, found: Growing) -> cython.longlong:
+    """Add the rows of an instruction that were judged; returns its length."""
+    walk.unit.enter(place)
+    walk.rows.find(place)
+    size: cython.longlong = min(max(walk.unit.length[place], 1), walk.unit.end - place)
+    judged: cython.longlong = size
+    verdict: cython.int = walk.unit.verdict[place]
+    address: cython.ulonglong = walk.unit.address_of(place)
+    if not walk.block[walk.unit.number]:
+        judged = min(size, walk.unit.begin + walk.rows.end - place)
+    found.add(address, judged, verdict)
+    if judged < size:
+        flow: cython.int = walk.edges.read(place)
+        if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
+            walk.rows.find(place + size - 1)
+            judged = walk.unit.begin + walk.rows.begin - place
+            found.add(address + cython.cast(cython.ulonglong, judged), size - judged, verdict)
+    return size
