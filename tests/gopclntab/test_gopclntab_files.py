@@ -15,9 +15,11 @@ import walkback
 from gopclntab.gotables import TABLE, TEXT, Function, encoded, go_program
 from peers import root
 from waiting import eventually
+from walkback.base.arch import AARCH64, AMD64
 from walkback.base.errors import GoError, MissingError
 from walkback.elf import ElfFile
 from walkback.gopclntab.layout import Layout
+from walkback.proof.golang import GoFunctions
 from walkback.proof.prove import Prover
 from walkback.proof.values import Verdict
 from walkback.stacks.stacks import End, How
@@ -123,6 +125,14 @@ def test_the_code_proves_the_table_of_a_stripped_program(age: Path) -> None:
     assert set(found) <= {"runtime.badmcall"}
     assert proof.verdicts[:, Verdict.PROVED].sum() > 1_000_000
     assert proof.verdicts[:, Verdict.UNKNOWN].sum() < 0.005 * proof.verdicts[:, Verdict.PROVED].sum()
+
+
+def test_what_is_known_of_a_function_holds_in_each_of_its_parts() -> None:
+    """A table made from code may describe it in several ranges."""
+    elf = ElfFile(go_program(encoded(FUNCTIONS), ".gopclntab", machine=183))
+    starts = np.array([TEXT - 4, TEXT, TEXT + 60, TEXT + 64, TEXT + 124, TEXT + 128], np.uint64)
+    assert GoFunctions(elf, AARCH64).kept_below(starts).tolist() == [0, 8, 8, 8, 8, 0]
+    assert not GoFunctions(elf, AMD64).kept_below(starts).any()
 
 
 def test_the_table_is_verified_and_compared_by_the_name_of_its_section(age: Path) -> None:
