@@ -50,9 +50,9 @@ def _as_entered(claims: Claims, state: State, found: cython.uchar[::1]):
 
 
 def tally(walk, ranges, unit_first, wanted):
-    """Walk through all units: the bytes of each range by verdict, those not known by reason, and runs not proved."""
+    """Walk through all units: the bytes of each range by verdict, of all ranges by reason, and runs not proved."""
     verdicts = np.zeros((len(ranges.start), _VERDICTS), np.int64)
-    reasons = np.zeros((len(ranges.start), _REASONS), np.int64)
+    reasons = np.zeros(_REASONS, np.int64)
     runs = Growing(_WIDTH)
     for first in range(0, len(unit_first) - 1, _AT_ONCE):  # signals are answered between the kernel's runs
         _tally(walk, unit_first[first : first + _AT_ONCE + 1], wanted, verdicts, reasons, runs)
@@ -65,7 +65,7 @@ def _tally(
     unit_first: cython.const[cython.longlong][::1],
     wanted: cython.const[cython.uchar][::1],
     verdicts: cython.longlong[:, ::1],
-    reasons: cython.longlong[:, ::1],
+    reasons: cython.longlong[::1],
     runs: Growing,
 ):
     group: cython.Py_ssize_t
@@ -89,7 +89,7 @@ def _tally(
                 if not wanted[number]:
                     continue
                 verdicts[number, cython.cast(cython.Py_ssize_t, Verdict.UNKNOWN)] += walk.unit.size[number]
-                reasons[number, cython.cast(cython.Py_ssize_t, Why.TOO_COMPLEX)] += walk.unit.size[number]
+                reasons[cython.cast(cython.Py_ssize_t, Why.TOO_COMPLEX)] += walk.unit.size[number]
                 _add(runs, number, walk.unit.start[number], walk.unit.size[number], Verdict.UNKNOWN, Why.TOO_COMPLEX)
 
 
@@ -114,7 +114,7 @@ def _sum_up(
     walk: Walk,
     member: cython.Py_ssize_t,
     verdicts: cython.longlong[:, ::1],
-    reasons: cython.longlong[:, ::1],
+    reasons: cython.longlong[::1],
     runs: Growing,
 ) -> cython.int:
     """Count the bytes of one range."""
@@ -131,7 +131,7 @@ def _sum_up(
                 size = walk.code.filling(
                     cython.cast(cython.Py_ssize_t, pos + place), cython.cast(cython.Py_ssize_t, pos + end)
                 )
-                reasons[number, cython.cast(cython.Py_ssize_t, Why.PADDING if size else Why.DATA)] += max(size, 1)
+                reasons[cython.cast(cython.Py_ssize_t, Why.PADDING if size else Why.DATA)] += max(size, 1)
                 verdicts[number, cython.cast(cython.Py_ssize_t, Verdict.NOT_REACHED)] += max(size, 1)
                 place += max(size, 1)
                 continue
@@ -145,7 +145,7 @@ def _sum_up(
                 continue
             verdicts[number, verdict] += size
             if verdict == Verdict.UNKNOWN or verdict == Verdict.ASSUMED:
-                reasons[number, walk.unit.what[place]] += size
+                reasons[walk.unit.what[place]] += size
             _add(
                 runs,
                 number,

@@ -34,7 +34,7 @@ class Proof:
     verdicts: I64
     """Bytes of each range by `Verdict`."""
     reasons: I64
-    """Bytes of each range by `Why`, of those that are not known or not reached."""
+    """Bytes of all ranges by `Why`, of those that are not known or not reached."""
     runs: U64
     """Rows of a range, an address, bytes, a `Verdict`, and its cause, of code that is reached and not proved.
 

@@ -159,7 +159,7 @@ class Prover:
             verdicts, reasons, runs = _tally.tally(walk, ranges, units.first, wanted)
         hidden = np.where(wanted != 0, ranges.hidden, 0)
         verdicts[:, Verdict.UNKNOWN] += hidden
-        reasons[:, Why.OVERLAP] += hidden
+        reasons[Why.OVERLAP] += hidden.sum()
         return Proof(table.machine, ranges, verdicts, reasons, runs, self.image.data, units, sets, walk, absent)
 
     def look_at(
