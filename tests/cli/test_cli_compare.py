@@ -337,4 +337,24 @@ def test_the_machine_code_says_which_of_two_rules_is_wrong(wrong: Path) -> None:
     assert line.endswith("; proved | wrong")
     [stretch] = [one for one in objects(wrong, "--verify") if one.get("verdict") == "different"]
     assert (stretch["one_verdict"], stretch["other_verdict"]) == ("proved", "wrong")
-    assert not [one for one in objects(wrong) if "one_verdict" in one]
+    assert not [one for one in objects(wrong) if "one_verdict" in one or "both_proved" in one]
+
+
+def test_rules_that_are_both_proved_are_counted_and_come_last(tmp_path: Path) -> None:
+    """The first function has its CFA by either register, the other is wrong."""
+    push = "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset 6,-16; mov %rsp,%rbp; {rule}; nop; "
+    leave = "pop %rbp; .cfi_def_cfa 7,8; .cfi_restore 6; ret"
+    function = "{name}: .cfi_startproc; " + push + leave + "; .cfi_endproc; "
+    for file, rules in {"one": ("7,16", "7,16"), "two": ("6,16", "7,24")}.items():
+        functions = zip("fg", rules, strict=True)
+        text = "".join(function.format(name=name, rule=f".cfi_def_cfa {rule}") for name, rule in functions)
+        subprocess.run(["as", "-o", tmp_path / file, "-"], input=text.encode(), check=True)
+    paths = tmp_path / "one", tmp_path / "two"
+    listed = [
+        line for line in run("compare", "--verify", *paths).output.splitlines() if " | " in line or "these" in line
+    ]
+    assert listed[0] == "  of these, both are proved and find the caller: 1 function, 2 bytes of code"
+    assert [line.partition("; ")[2] for line in listed[1:]] == ["proved | wrong", "proved | proved"]
+    summary, *_ = objects("--verify", *paths)
+    assert summary["different"] == {"functions": 2, "bytes": 4}
+    assert summary["both_proved"] == {"functions": 1, "bytes": 2}

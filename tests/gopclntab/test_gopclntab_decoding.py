@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 import time
 from typing import TYPE_CHECKING
 
@@ -298,6 +299,17 @@ def test_functions_that_share_a_large_table_do_not_balloon() -> None:
     with pytest.raises(GoError, match=r"more than \d+ rows of depths, too many for a table of \d+ bytes") as caught:
         walkback.gopclntab.decode(encoded(functions))
     assert caught.value.rule == "go-depths"
+
+
+def test_a_number_without_end_is_read_to_its_tenth_byte() -> None:
+    """Functions may share it too."""
+    data = bytearray(encoded([Function("f", 16)] * 4000))
+    table, endless = walkback.gopclntab.decode(data), len(data)
+    for place in table.entry_place.tolist():
+        struct.pack_into("<I", data, place + 12, endless - table.header.words["values"])
+    begun = time.process_time()
+    assert walkback.gopclntab.decode(data + b"\x80" * (1 << 20)).fault.all()
+    assert time.process_time() - begun < 1
 
 
 def test_bytes_that_look_like_calls_within_instructions_are_read_once() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +15,11 @@ import walkback
 from gopclntab.gotables import TABLE, TEXT, Function, encoded, go_program
 from peers import root
 from waiting import eventually
+from walkback.base.arch import AARCH64, AMD64
 from walkback.base.errors import GoError, MissingError
 from walkback.elf import ElfFile
+from walkback.gopclntab.layout import Layout
+from walkback.proof.golang import GoFunctions
 from walkback.proof.prove import Prover
 from walkback.proof.values import Verdict
 from walkback.stacks.stacks import End, How
@@ -53,6 +57,41 @@ def test_the_table_is_found_without_section_headers() -> None:
     assert names(bytes(data)) == ("segment 1", ["main.main", "main.init"])
 
 
+FALSE = {
+    "heads": struct.pack("<IBBBB", Layout.GO_1_20, 0, 0, 1, 8),
+    "heads that claim all that follows": struct.pack("<IBBBBQ", Layout.GO_1_2, 0, 0, 1, 8, 0x4008),
+}
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_the_work_of_a_search_is_bounded(name: str) -> None:
+    """Each of them would be read from end to end."""
+    data = go_program(FALSE[name] * ((1 << 20) // len(FALSE[name])), ".rodata")
+    begun = time.process_time()
+    with pytest.raises(MissingError):
+        list(walkback.gopclntab.read(data))
+    assert time.process_time() - begun < 5
+
+
+def test_few_of_those_whose_first_functions_are_right_are_read() -> None:
+    many = encoded([Function("f", 16)] * 20)
+    last = many.rindex(struct.pack("<I", 19 * 16))
+    false = many[:last] + b"\xff" + many[last + 1 :]
+    assert names(go_program(false * 5 + encoded(FUNCTIONS), ".rodata"))[1] == ["main.main", "main.init"]
+    with pytest.raises(MissingError):
+        list(walkback.gopclntab.read(go_program(false * 100 + encoded(FUNCTIONS), ".rodata")))
+
+
+def test_the_module_is_looked_for_once() -> None:
+    """Each word may be that of the table, and what is said to be code may be none."""
+    table = encoded(FUNCTIONS, header_text=0)
+    begun = time.process_time()
+    [source] = walkback.gopclntab.read(go_program(table, ".gopclntab", struct.pack("<Q", TABLE) * (1 << 17)))
+    with pytest.raises(GoError, match="does not say where the code begins"):
+        _ = source.functions
+    assert time.process_time() - begun < 2
+
+
 def test_the_module_says_where_the_code_begins_if_the_table_does_not() -> None:
     table = encoded(FUNCTIONS, header_text=0)
     module = struct.pack("<24Q", 7, TABLE, *[0] * 21, TEXT)
@@ -86,6 +125,14 @@ def test_the_code_proves_the_table_of_a_stripped_program(age: Path) -> None:
     assert set(found) <= {"runtime.badmcall"}
     assert proof.verdicts[:, Verdict.PROVED].sum() > 1_000_000
     assert proof.verdicts[:, Verdict.UNKNOWN].sum() < 0.005 * proof.verdicts[:, Verdict.PROVED].sum()
+
+
+def test_what_is_known_of_a_function_holds_in_each_of_its_parts() -> None:
+    """A table made from code may describe it in several ranges."""
+    elf = ElfFile(go_program(encoded(FUNCTIONS), ".gopclntab", machine=183))
+    starts = np.array([TEXT - 4, TEXT, TEXT + 60, TEXT + 64, TEXT + 124, TEXT + 128], np.uint64)
+    assert GoFunctions(elf, AARCH64).kept_below(starts).tolist() == [0, 8, 8, 8, 8, 0]
+    assert not GoFunctions(elf, AMD64).kept_below(starts).any()
 
 
 def test_the_table_is_verified_and_compared_by_the_name_of_its_section(age: Path) -> None:

@@ -15,10 +15,10 @@ from walkback.base.views import takes_views
 
 if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
-    from cython.cimports.walkback.base.leb128 import leb128
+    from cython.cimports.walkback.base.leb128 import WORD_DIGITS, leb128
 else:
     from walkback.base.growing import Growing
-    from walkback.base.leb128 import leb128
+    from walkback.base.leb128 import WORD_DIGITS, leb128
 
 _LARGEST = cython.declare(cython.ulonglong, (1 << 32) - 1)
 _ALL = cython.declare(cython.ulonglong, WORD)
@@ -85,11 +85,11 @@ def _depths(
             value = -1
             offset = 0
             while offset < sizes[f]:
-                change, pos = leb128(data, pos, data.shape[0], False)
+                change, pos = leb128(data, pos, pos + WORD_DIGITS, False)
                 if pos < 0 or (change == 0 and offset):
                     fault[f] = pos < 0
                     break
-                ahead, pos = leb128(data, pos, data.shape[0], False)
+                ahead, pos = leb128(data, pos, pos + WORD_DIGITS, False)
                 value += cython.cast(cython.longlong, change >> 1) ^ -cython.cast(cython.longlong, change & 1)
                 if pos < 0 or value > _DEEPEST or value < -_DEEPEST or offset > _LARGEST:
                     fault[f] = 1

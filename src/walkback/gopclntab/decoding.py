@@ -21,6 +21,8 @@ _BYTES_OF_ROW = 8
 """Of a table for each row of depths, at least. Go has 32 or more, with what is shared."""
 _FEW_ROWS = 4096
 """As many are always read."""
+_FIRST_FUNCTIONS = 16
+"""As many are looked at before all are read."""
 _ORDERS: tuple[ByteOrder, ...] = ("little", "big")
 _QUANTA = (1, 2, 4)
 """Lengths that instructions of Go's machines are multiples of."""
@@ -134,6 +136,15 @@ def read_header(data: Buffer) -> Header:
     return header
 
 
+def begins_well(data: Buffer) -> bool:
+    """Whether the header and the first functions are those of a table, which is soon known of a table of any size."""
+    try:
+        _functions(data, read_header(data), 0, _FIRST_FUNCTIONS)
+    except GoError:
+        return False
+    return True
+
+
 def decode(data: Buffer, *, text: int | None = None) -> FunctionTable:
     """Read a table; `text` is where the code begins, which the header need not say.
 
@@ -178,8 +189,11 @@ def decode(data: Buffer, *, text: int | None = None) -> FunctionTable:
     )
 
 
-def _functions(data: Buffer, header: Header, text: int) -> tuple[U64, I64]:
-    """Where each function begins, and behind them where the last one ends; and where each entry is, past its start."""
+def _functions(data: Buffer, header: Header, text: int, most: int | None = None) -> tuple[U64, I64]:
+    """Where each function begins, and behind them where the last one ends; and where each entry is, past its start.
+
+    `most` are wanted.
+    """
     count, base = header.words["functions"], header.words.get("entries", 0)
     list_at = base if "entries" in header.words else header.size
     width = 4 if "text" in header.words else header.pointer_size
@@ -187,6 +201,7 @@ def _functions(data: Buffer, header: Header, text: int) -> tuple[U64, I64]:
     if size > len(data) - list_at:
         raise GoError(f"the list of {count} functions ends beyond the table", offset=list_at, rule="go-functions")
     order = "<" if header.byteorder == "little" else ">"
+    count = count if most is None else min(count, most)
     words = np.frombuffer(data, f"{order}u{width}", 2 * count + 1, list_at).astype(np.uint64)
     start = words[::2] + np.uint64(text if "text" in header.words else 0)
     if count and (start[1:] < start[:-1]).any():

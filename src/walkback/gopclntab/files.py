@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from walkback.elf import ElfFile, Input, layout, loaded_addresses
 from walkback.elf.golang import FUNCTIONS, is_go
 from walkback.elf.inputs import each_of
 from walkback.gopclntab.crossings import Crossing, crossings
-from walkback.gopclntab.decoding import FunctionTable, Header, decode, read_header
+from walkback.gopclntab.decoding import FunctionTable, Header, begins_well, decode, read_header
 from walkback.gopclntab.layout import MODULE_CALLS, MODULE_CALLS_LAST, MODULE_TEXT
 from walkback.gopclntab.lines import GoLines
 from walkback.gopclntab.rules import to_table
@@ -27,6 +28,11 @@ _HEAD = re.compile(
     rb"[\xfb\xfa\xf0\xf1]\xff\xff\xff\0\0[\1\2\4][\4\10]|\xff\xff\xff[\xfb\xfa\xf0\xf1]\0\0[\1\2\4][\4\10]"
 )
 """The first bytes of a table, in either byte order."""
+_MOST_HEADS, _MOST_READ = 4096, 8
+"""How often what begins like a table is looked at in a file, and how often it is read from end to end.
+
+Each may claim all that follows it. Programs of Go have one table, and seldom anything else that begins like one.
+"""
 _MODULE = max(MODULE_CALLS_LAST + 1, MODULE_TEXT) + 1
 """Words of the module's data that are read; the last ones may be missing."""
 
@@ -118,15 +124,21 @@ def go_source(elf: ElfFile) -> GoSource | None:
 
 def _searched(elf: ElfFile) -> GoSource | None:
     """The table where no section says so: what begins like one, and is one."""
-    for number in np.flatnonzero(elf.segments["type"] == layout.PT_LOAD).tolist():
-        data, start = elf.segment_data(number), int(elf.segments["vaddr"][number])
-        for match in _HEAD.finditer(data):
-            address = start + match.start()
-            found = _as_loaded(elf, data[match.start() :], address)
-            with contextlib.suppress(GoError):
-                if len(decode(found)):
-                    return GoSource(elf, _section_at(elf, address) or f"segment {number}", found, address)
+    likely = (one for one in islice(_heads(elf), _MOST_HEADS) if begins_well(one[2]))
+    for number, address, data in islice(likely, _MOST_READ):
+        with contextlib.suppress(GoError):
+            if len(decode(data)):
+                return GoSource(elf, _section_at(elf, address) or f"segment {number}", data, address)
     return None
+
+
+def _heads(elf: ElfFile) -> Iterator[tuple[int, int, memoryview]]:
+    """Where something begins like a table: the segment, the address, and the bytes from there on as they are loaded."""
+    for number in np.flatnonzero(elf.segments["type"] == layout.PT_LOAD).tolist():
+        data, start, loaded = elf.segment_data(number), int(elf.segments["vaddr"][number]), None
+        for match in _HEAD.finditer(data):
+            loaded = _as_loaded(elf, data, start) if loaded is None else loaded
+            yield number, start + match.start(), loaded[match.start() :]
 
 
 def _section_at(elf: ElfFile, address: int) -> str | None:
@@ -166,7 +178,8 @@ def _module(elf: ElfFile, address: int, header: Header) -> U64 | None:
         contents = np.frombuffer(elf.segment_data(number), np.uint8).copy()
         words.write(contents, int(elf.segments["vaddr"][number]), elf.byteorder)
         values = contents[: len(contents) // size * size].view(code)
-        for at in np.flatnonzero(values[: max(len(values) - MODULE_TEXT, 0)] == address).tolist():
-            if elf.is_code(values[at + MODULE_TEXT : at + MODULE_TEXT + 1].astype(np.uint64)).all():
-                return values[at : at + _MODULE].astype(np.uint64)
+        at = np.flatnonzero(values[: max(len(values) - MODULE_TEXT, 0)] == address)
+        at = at[elf.is_code(values[at + MODULE_TEXT].astype(np.uint64))]
+        if len(at):
+            return values[at[0] : at[0] + _MODULE].astype(np.uint64)
     return None

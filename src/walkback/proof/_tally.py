@@ -7,12 +7,14 @@ from walkback.base.views import takes_views
 
 if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
+    from cython.cimports.walkback.code.effects import Flow
     from cython.cimports.walkback.proof._claims import Claims
     from cython.cimports.walkback.proof._state import State
     from cython.cimports.walkback.proof._walk import Walk
     from cython.cimports.walkback.proof.values import Verdict, Why
 else:
     from walkback.base.growing import Growing
+    from walkback.code.effects import Flow
     from walkback.proof._claims import Claims
     from walkback.proof._state import State
     from walkback.proof._walk import Walk
@@ -48,9 +50,9 @@ def _as_entered(claims: Claims, state: State, found: cython.uchar[::1]):
 
 
 def tally(walk, ranges, unit_first, wanted):
-    """Walk through all units: the bytes of each range by verdict, those not known by reason, and runs not proved."""
+    """Walk through all units: the bytes of each range by verdict, of all ranges by reason, and runs not proved."""
     verdicts = np.zeros((len(ranges.start), _VERDICTS), np.int64)
-    reasons = np.zeros((len(ranges.start), _REASONS), np.int64)
+    reasons = np.zeros(_REASONS, np.int64)
     runs = Growing(_WIDTH)
     for first in range(0, len(unit_first) - 1, _AT_ONCE):  # signals are answered between the kernel's runs
         _tally(walk, unit_first[first : first + _AT_ONCE + 1], wanted, verdicts, reasons, runs)
@@ -63,7 +65,7 @@ def _tally(
     unit_first: cython.const[cython.longlong][::1],
     wanted: cython.const[cython.uchar][::1],
     verdicts: cython.longlong[:, ::1],
-    reasons: cython.longlong[:, ::1],
+    reasons: cython.longlong[::1],
     runs: Growing,
 ):
     group: cython.Py_ssize_t
@@ -87,7 +89,7 @@ def _tally(
                 if not wanted[number]:
                     continue
                 verdicts[number, cython.cast(cython.Py_ssize_t, Verdict.UNKNOWN)] += walk.unit.size[number]
-                reasons[number, cython.cast(cython.Py_ssize_t, Why.TOO_COMPLEX)] += walk.unit.size[number]
+                reasons[cython.cast(cython.Py_ssize_t, Why.TOO_COMPLEX)] += walk.unit.size[number]
                 _add(runs, number, walk.unit.start[number], walk.unit.size[number], Verdict.UNKNOWN, Why.TOO_COMPLEX)
 
 
@@ -112,7 +114,7 @@ def _sum_up(
     walk: Walk,
     member: cython.Py_ssize_t,
     verdicts: cython.longlong[:, ::1],
-    reasons: cython.longlong[:, ::1],
+    reasons: cython.longlong[::1],
     runs: Growing,
 ) -> cython.int:
     """Count the bytes of one range."""
@@ -129,7 +131,7 @@ def _sum_up(
                 size = walk.code.filling(
                     cython.cast(cython.Py_ssize_t, pos + place), cython.cast(cython.Py_ssize_t, pos + end)
                 )
-                reasons[number, cython.cast(cython.Py_ssize_t, Why.PADDING if size else Why.DATA)] += max(size, 1)
+                reasons[cython.cast(cython.Py_ssize_t, Why.PADDING if size else Why.DATA)] += max(size, 1)
                 verdicts[number, cython.cast(cython.Py_ssize_t, Verdict.NOT_REACHED)] += max(size, 1)
                 place += max(size, 1)
                 continue
@@ -143,7 +145,7 @@ def _sum_up(
                 continue
             verdicts[number, verdict] += size
             if verdict == Verdict.UNKNOWN or verdict == Verdict.ASSUMED:
-                reasons[number, walk.unit.what[place]] += size
+                reasons[walk.unit.what[place]] += size
             _add(
                 runs,
                 number,
@@ -248,3 +250,49 @@ def _instructions(
                 cause = walk.unit.what[place]
                 rows.append((walk.unit.address_of(place), walk.unit.length[place], walk.unit.verdict[place], cause))
     return rows, counts
+
+
+def judged(walk, first, end):
+    """Walk through a unit again: rows of an address, bytes and their verdict, rising. None if it is too complex.
+
+    The verdict on an instruction is that on the row where it begins, and on the row of the last byte of a call. Other
+    rows that begin within an instruction are not judged.
+    """
+    found = Growing(3)
+    return found.rows() if _judged(walk, first, end, found) else None
+
+
+def _judged(walk: Walk, first: cython.Py_ssize_t, end: cython.Py_ssize_t, found: Growing):
+    member: cython.Py_ssize_t
+    place: cython.longlong
+    if not walk.run(first, end):
+        return False
+    with cython.nogil:
+        for member in range(walk.unit.count):
+            place = walk.unit.base[member]
+            while place < walk.unit.base[member + 1]:
+                place += _add_judged(walk, place, found) if walk.unit.owner[place] else 1
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def _add_judged(walk: Walk, place: cython.longlong, found: Growing) -> cython.longlong:
+    """Add the rows of an instruction that were judged; returns its length."""
+    walk.unit.enter(place)
+    walk.rows.find(place)
+    size: cython.longlong = min(max(walk.unit.length[place], 1), walk.unit.end - place)
+    judged: cython.longlong = size
+    verdict: cython.int = walk.unit.verdict[place]
+    address: cython.ulonglong = walk.unit.address_of(place)
+    if not walk.block[walk.unit.number]:
+        judged = min(size, walk.unit.begin + walk.rows.end - place)
+    found.add(address, judged, verdict)
+    if judged < size:
+        flow: cython.int = walk.edges.read(place)
+        if flow == Flow.CALL or flow == Flow.CALL_INDIRECT:
+            walk.rows.find(place + size - 1)
+            judged = walk.unit.begin + walk.rows.begin - place
+            found.add(address + cython.cast(cython.ulonglong, judged), size - judged, verdict)
+    return size

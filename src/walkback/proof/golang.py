@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from walkback.base.arch import AARCH64, S390X, Machine
-from walkback.base.arrays import U8, U64, Bools, are_among
+from walkback.base.arrays import U8, U64, Bools
 from walkback.base.errors import WalkbackError
 from walkback.elf import ElfFile
 from walkback.gopclntab.decoding import FunctionTable
@@ -48,10 +48,14 @@ class GoFunctions:
         return self._are_go(start, S390X)
 
     def _are_go(self, start: U64, machine: Machine) -> Bools:
-        if self._functions is None or self._machine is not machine:
+        """Which ranges begin in functions of Go; a table may describe one in several."""
+        functions = self._functions
+        if functions is None or not len(functions) or self._machine is not machine:
             return np.zeros(len(start), np.bool_)
+        number = np.searchsorted(functions.start, start, "right") - 1
         # Functions of C have no depths there.
-        return are_among(start, self._functions.start[self._functions.rows > 0])
+        are: Bools = (number >= 0) & (start < functions.end[number]) & (functions.rows[number] > 0)
+        return are
 
     def _named(self, names: Iterable[str]) -> U64:
         functions = self._functions

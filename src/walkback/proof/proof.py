@@ -11,12 +11,13 @@ from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U8, U64, Bools
 from walkback.proof import _tally
 from walkback.proof._walk import Walk
-from walkback.proof.ranges import Ranges, Units
+from walkback.proof.ranges import Ranges, Units, range_at
 from walkback.proof.sets import ClaimSets
 from walkback.proof.values import UNDEFINED, Verdict
 from walkback.proof.words import StateWords
 
 _VERDICTS = tuple(Verdict)
+_FROM_BEST = (Verdict.PROVED, Verdict.ASSUMED, Verdict.UNKNOWN, Verdict.WRONG)
 _ALL = 1 << 62
 """More instructions and bytes than there are."""
 
@@ -33,7 +34,7 @@ class Proof:
     verdicts: I64
     """Bytes of each range by `Verdict`."""
     reasons: I64
-    """Bytes of each range by `Why`, of those that are not known or not reached."""
+    """Bytes of all ranges by `Why`, of those that are not known or not reached."""
     runs: U64
     """Rows of a range, an address, bytes, a `Verdict`, and its cause, of code that is reached and not proved.
 
@@ -85,18 +86,36 @@ class Proof:
         found = _tally.states(self.walk, first, end, addresses)
         return [None if one is None else StateWords(self.machine, *one) for one in found]
 
-    def verdict_of(self, address: int, size: int) -> Verdict | None:
-        """The verdict on some code at an address of the image; None if no range holds that.
+    def verdicts_of(self, address: U64, size: U64) -> list[Verdict | None]:
+        """The verdict on the rule of each of some stretches of the image; None if no range holds where one begins.
 
-        If it has several it is the worst: what is wrong somewhere is wrong.
+        If a stretch has several it is the worst: what is wrong somewhere is wrong. A rule that holds at no instruction,
+        as one between instructions or within one, is not reached.
         """
-        if self.unit_of(address) is None:
-            return None
-        begin, end = self.runs[:, 1], self.runs[:, 1] + self.runs[:, 2]
-        found = self.runs[(begin < np.uint64(address + size)) & (end > np.uint64(address)), 3]
-        if Verdict.WRONG in found:
-            return Verdict.WRONG
-        return Verdict(int(found[0])) if len(found) else Verdict.PROVED
+        found: list[Verdict | None] = [None] * len(address)
+        number = range_at(self.ranges, address)
+        unit = np.where(number < 0, -1, self.units.number[number]) if len(self.ranges.start) else number
+        for one in np.unique(unit[unit >= 0]).tolist():
+            chosen = np.flatnonzero(unit == one)
+            worst = self._worst(one, address[chosen], size[chosen])
+            for at, verdict in zip(chosen.tolist(), worst.tolist(), strict=True):
+                found[at] = Verdict(verdict)
+        return found
+
+    def _worst(self, unit: int, address: U64, size: U64) -> I64:
+        """The worst verdicts on stretches of a unit."""
+        first, end = self.units.first[unit : unit + 2].tolist()
+        judged = _tally.judged(self.walk, first, end)
+        if judged is None:
+            return np.full(len(address), Verdict.UNKNOWN)
+        begin, verdict = judged[:, 0], judged[:, 2]
+        after = np.searchsorted(begin, address + size)
+        before = np.searchsorted(begin + judged[:, 1], address, "right")
+        worst = np.full(len(address), Verdict.NOT_REACHED)
+        for one in _FROM_BEST:
+            count = np.append(0, np.cumsum(verdict == one))
+            worst[count[after] > count[before.clip(max=after)]] = one
+        return worst
 
     @property
     def is_outermost(self) -> Bools:

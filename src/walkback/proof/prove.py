@@ -166,7 +166,7 @@ class Prover:
             return self.prove(table, source, only=only, careless=ranges.start[changed])
         hidden = np.where(wanted != 0, ranges.hidden, 0)
         verdicts[:, Verdict.UNKNOWN] += hidden
-        reasons[:, Why.OVERLAP] += hidden
+        reasons[Why.OVERLAP] += hidden.sum()
         return Proof(table.machine, ranges, verdicts, reasons, runs, self.image.data, units, sets, walk, absent)
 
     def look_at(

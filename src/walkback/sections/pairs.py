@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -73,11 +73,13 @@ class Pair(OneLine):
         one, other = self.tables
         return one.source_of(stretch.range_one), other.source_of(stretch.range_other)
 
-    def verdicts_of(self, stretch: Stretch) -> tuple[proof.Verdict | None, proof.Verdict | None]:
-        """What the machine code of the file says of both rules of a stretch; None where one has no rule to judge."""
-        address = self._prover.image_address(stretch.section, stretch.start)
-        one, other = (its.verdict_of(address, stretch.size) for its in self._proofs)
-        return one, other
+    def verdicts_of(self, stretches: Sequence[Stretch]) -> list[tuple[proof.Verdict | None, proof.Verdict | None]]:
+        """What the machine code of the file says of both rules of each stretch; None where one has no rule to judge."""
+        places = [self._prover.image_address(stretch.section, stretch.start) for stretch in stretches]
+        address = np.array(places, np.uint64)
+        size = np.array([stretch.size for stretch in stretches], np.uint64)
+        one, other = (its.verdicts_of(address, size) for its in self._proofs)
+        return list(zip(one, other, strict=True))
 
     @cached_property
     def _prover(self) -> Prover:

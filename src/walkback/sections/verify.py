@@ -156,7 +156,7 @@ class Verified(OneLine):
     @cached_property
     def by_reason(self) -> dict[Why, int]:
         """The bytes of `assumed`, `unknown` and `not_reached` by reason."""
-        found = self.proof.reasons.sum(axis=0)
+        found = self.proof.reasons.copy()
         found[Why.NO_CODE] += self._absent
         return {why: int(found[why]) for why in Why if found[why]}
 

@@ -10,7 +10,7 @@ import click
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import sections
-from walkback.cli.coverage import LIMIT, STRICT
+from walkback.cli.coverage import LIMIT
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, for_each_file
 from walkback.cli.paths import PLACED_FILE
 from walkback.cli.sources import source_option
@@ -18,14 +18,19 @@ from walkback.cli.sources import source_option
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from walkback.proof import values as proof
     from walkback.sections.pairs import Pair
     from walkback.sections.reading import Tables
     from walkback.table.comparing import Stretch
     from walkback.table.verdict import Verdict
 
+    _Judged = tuple[Stretch, tuple[str, str]]
+
 _VERDICTS = ("one_verdict", "other_verdict")
 """Keys of JSON."""
 _BOTH_PROVED = ("proved", "proved")
+_FINE = {"proved", "not reached"}
+"""What nothing is wrong with."""
 
 
 @verb("walkback compare a.out", "walkback compare hello hello.sframe@0x2000")
@@ -36,7 +41,7 @@ _BOTH_PROVED = ("proved", "proved")
 @source_option(default=None, text="Use these tables of the first file, or the rules that its code shows.")
 @source_option("--other-source", "other_tables", default=None, text="Use these of the other file.")
 @click.option("--verify", is_flag=True, help="Say of each different rule whether the machine code proves it.")
-@STRICT
+@click.option("--strict", is_flag=True, help="Exit 1 also if only one of the two has a rule somewhere.")
 @LIMIT
 @JSON
 @click.pass_context
@@ -134,11 +139,15 @@ def _print(pair: Pair, limit: int, verify: bool) -> None:
         size = pair.comparison.code_bytes(verdict)
         if not size and verdict is not Verdict.EQUAL:
             continue
-        functions = counted(pair.comparison.ranges(verdict), "function")
-        click.echo(printable(f"  {title}: {functions}, {counted(size, 'byte')} of code"))
+        _print_title(title, pair.comparison.ranges(verdict), size)
         if verdict is Verdict.EQUAL:
             continue
-        lines = _judged_lines(pair) if verify and verdict is Verdict.DIFFERENT else _lines(pair, verdict)
+        if verify and verdict is Verdict.DIFFERENT:
+            judged = _judged(pair)
+            _print_title("of these, both are proved and find the caller", *_both_proved(judged).values())
+            lines = _judged_lines(pair, judged)
+        else:
+            lines = _lines(pair, verdict)
         for line in islice(lines, limit):
             click.echo(printable(f"    {line}"))
         rest = sum(1 for _ in lines)
@@ -146,17 +155,18 @@ def _print(pair: Pair, limit: int, verify: bool) -> None:
             click.echo(f"    and {rest} more")
 
 
+def _print_title(title: str, functions: int, size: int) -> None:
+    click.echo(printable(f"  {title}: {counted(functions, 'function')}, {counted(size, 'byte')} of code"))
+
+
 def _lines(pair: Pair, verdict: Verdict) -> Iterator[str]:
     for stretch in pair.comparison.stretches(verdict):
         yield f"{_place(pair, stretch)}: {_rules(stretch)}"
 
 
-def _judged_lines(pair: Pair) -> Iterator[str]:
-    """Different rules with the verdicts on them; those that are both proved come last."""
-    from walkback.table.verdict import Verdict
-
-    judged = [(_judged(pair, stretch), stretch) for stretch in pair.comparison.stretches(Verdict.DIFFERENT)]
-    for words, stretch in sorted(judged, key=lambda one: one[0] == _BOTH_PROVED):
+def _judged_lines(pair: Pair, judged: list[_Judged]) -> Iterator[str]:
+    """Different rules with the verdicts on them; those that nothing is wrong with come last."""
+    for stretch, words in sorted(judged, key=lambda one: _FINE.issuperset(one[1])):
         yield f"{_place(pair, stretch)}: {_rules(stretch)}; {words[0]} | {words[1]}"
 
 
@@ -176,35 +186,56 @@ def _rules(stretch: Stretch) -> str:
     return stretch.one
 
 
-def _judged(pair: Pair, stretch: Stretch) -> tuple[str, ...]:
-    """Whether the machine code proves each of two rules."""
-    return tuple("" if one is None else one.name.lower().replace("_", " ") for one in pair.verdicts_of(stretch))
+def _judged(pair: Pair) -> list[_Judged]:
+    """The stretches with different rules, and what the machine code says of each of two rules."""
+    from walkback.table.verdict import Verdict
+
+    stretches = list(pair.comparison.stretches(Verdict.DIFFERENT))
+    verdicts = pair.verdicts_of(stretches)
+    return [(one, (_word(two[0]), _word(two[1]))) for one, two in zip(stretches, verdicts, strict=True)]
+
+
+def _word(verdict: proof.Verdict | None) -> str:
+    return "" if verdict is None else verdict.name.lower().replace("_", " ")
+
+
+def _both_proved(judged: list[_Judged]) -> dict[str, int]:
+    """How many functions and bytes have different rules that are both proved: both find the caller."""
+    proved = [stretch for stretch, words in judged if words == _BOTH_PROVED]
+    return {"functions": len({one.range_one for one in proved}), "bytes": sum(one.size for one in proved)}
 
 
 def _objects(pair: Pair, verify: bool) -> list[dict[str, Any]]:
     from walkback.table.verdict import Verdict
 
+    judged = _judged(pair) if verify else []
     summary: dict[str, Any] = {"type": "comparison", "file": pair.file, "one": pair.one, "other": pair.other}
     for verdict, _ in _titles(pair):
         summary[verdict.name.lower()] = {
             "functions": pair.comparison.ranges(verdict),
             "bytes": pair.comparison.code_bytes(verdict),
         }
-    stretches = [
-        {
-            "type": "stretch",
-            "verdict": verdict.name.lower(),
-            "section": pair.section_name(stretch.section),
-            "start": stretch.start,
-            "size": stretch.size,
-            "name": pair.name_of(stretch),
-            "one": stretch.one,
-            "other": stretch.other,
-            "one_source": pair.sources_of(stretch)[0],
-            "other_source": pair.sources_of(stretch)[1],
-        }
-        | (dict(zip(_VERDICTS, _judged(pair, stretch), strict=True)) if verify and verdict is Verdict.DIFFERENT else {})
-        for verdict in (Verdict.DIFFERENT, Verdict.ONLY_ONE, Verdict.ONLY_OTHER, Verdict.NEITHER)
-        for stretch in pair.comparison.stretches(verdict)
-    ]
-    return [summary, *stretches]
+    if verify:
+        summary["both_proved"] = _both_proved(judged)
+        found = [_object(pair, one) | dict(zip(_VERDICTS, words, strict=True)) for one, words in judged]
+    else:
+        found = [_object(pair, one) for one in pair.comparison.stretches(Verdict.DIFFERENT)]
+    others = (Verdict.ONLY_ONE, Verdict.ONLY_OTHER, Verdict.NEITHER)
+    found += [_object(pair, one) for verdict in others for one in pair.comparison.stretches(verdict)]
+    return [summary, *found]
+
+
+def _object(pair: Pair, stretch: Stretch) -> dict[str, Any]:
+    one_source, other_source = pair.sources_of(stretch)
+    return {
+        "type": "stretch",
+        "verdict": stretch.verdict.name.lower(),
+        "section": pair.section_name(stretch.section),
+        "start": stretch.start,
+        "size": stretch.size,
+        "name": pair.name_of(stretch),
+        "one": stretch.one,
+        "other": stretch.other,
+        "one_source": one_source,
+        "other_source": other_source,
+    }

@@ -69,7 +69,8 @@ def derive(
 ) -> None:
     """Make an SFrame section from the unwind tables of a file.
 
-    They are .eh_frame, .debug_frame, Go's .gopclntab and the Linux kernel's .orc_unwind.
+    They are .eh_frame, .debug_frame, Go's .gopclntab and the Linux kernel's .orc_unwind. Where these leave out 4 KB of
+    code or more, the rules of that code come from its instructions.
 
     The section is made for the address where `walkback add` would put it, or for --address. It is written only after a
     proof that it gives the same rules.
