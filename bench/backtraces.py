@@ -75,7 +75,7 @@ class Stacks:
     @classmethod
     def of(cls, path: Path) -> Stacks:
         """All of them, in their order."""
-        batches = list(Unwinding(path, names_last=True))
+        batches = list(Unwinding(path, names_last=True, lines=False))
         sizes = np.concatenate([np.diff(one.first) for one in batches])
         pc = np.concatenate([one.pc for one in batches])
         is_return = pc != np.concatenate([one.lookup for one in batches])

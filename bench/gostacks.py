@@ -71,7 +71,7 @@ def _waiting(path: Path, rounds: int, threads: int) -> Comparison:
 def _at_work(path: Path, rounds: int, threads: int) -> Comparison:
     found = Comparison(path)
     with running(path, "1", str(_WORKING)) as (pid, held):
-        stopper = Stopper(pid, cache=False)
+        stopper = Stopper(pid, cache=False, inline=False)
         while found.stacks < rounds * threads // 4:
             found.compare(stopper.shoot(), held, busy=True)
     return found

@@ -114,7 +114,7 @@ def _many(name: str, pid: int, rounds: int) -> Iterator[Figure]:
     theirs = (_found("eu-stack"), "-p", str(pid))
     whole, one = alternate(rounds, lambda: process(ours)[0], lambda: process(theirs)[0])
     yield Figure(f"stack --repeat {SAMPLES}, {name}", whole * 1e3 / SAMPLES, one * 1e3, "ms", "one eu-stack -p", 1)
-    stopper = Stopper(pid)
+    stopper = Stopper(pid, lines=False)
     stops = np.concatenate([stopper.shoot().snapshot.stopped for _ in range(SAMPLES)]) / 1e6
     middle, most = (float(np.percentile(stops, part)) for part in (50, 99))
     for what, value, limit in (("median", middle, 1.0), ("99 of 100", most, 5.0)):

@@ -72,7 +72,7 @@ class Stacks:
     @classmethod
     def of(cls, path: Path) -> Stacks:
         """All of them, as one batch."""
-        unwinding = Unwinding(path, names_last=True)
+        unwinding = Unwinding(path, names_last=True, lines=False)
         batches = list(unwinding)
         columns = ("pid", "tid", "time", "period", "comm", "end", "frame", "pc", "lookup", "how", "event")
         joined = {name: np.concatenate([getattr(one, name) for one in batches]) for name in columns}

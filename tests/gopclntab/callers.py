@@ -142,7 +142,7 @@ class Comparison:
 
     def compare_recording(self, path: Path, held: list[Held]) -> None:
         """All samples of threads that said something, but for those from before that."""
-        for batch in Unwinding(path, cache=False):
+        for batch in Unwinding(path, cache=False, inline=False):
             threads = {one.tid: one for one in held}
             for number, tid in enumerate(batch.tid.tolist()):
                 if tid in threads:
@@ -211,7 +211,7 @@ def is_same(found: Frame, said: Frame) -> bool:
 
 def stopped(pid: int) -> ThreadStacks:
     """All threads, once each of them could be stopped in time."""
-    stopper, last = Stopper(pid, max_stack=1 << 16, cache=False), {}
+    stopper, last = Stopper(pid, max_stack=1 << 16, cache=False, inline=False), {}
 
     def are_stopped() -> bool:
         last["shot"] = stopper.shoot()

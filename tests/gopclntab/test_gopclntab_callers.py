@@ -42,7 +42,7 @@ def test_stacks_are_whole_wherever_the_runtime_is(version: str, folder: Path) ->
     program = callers(folder, version, "callers_busy")
     found = Comparison(program)
     with running(program, "1", "4") as (pid, held):
-        stopper = Stopper(pid, cache=False)
+        stopper = Stopper(pid, cache=False, inline=False)
         while found.stacks < 30:
             found.compare(stopper.shoot(), held, busy=True)
     assert not found.different

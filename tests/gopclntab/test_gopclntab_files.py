@@ -157,7 +157,7 @@ def test_a_stripped_program_has_whole_stacks_with_names(running: int) -> None:
     found: list[ThreadStacks] = []
 
     def waits() -> bool:
-        found[:] = [walkback.stack(running)]
+        found[:] = [walkback.stack(running, inline=False)]
         return any("syscall.read" in found[0].labels(thread) for thread in range(len(found[0].stacks)))
 
     assert eventually(waits)

@@ -75,7 +75,7 @@ class Places:
 
 def sample_places(source: RecordingInput) -> Places:
     """Where the samples of a recording are."""
-    unwinding = Unwinding(source, max_stack=1, kernel=False)
+    unwinding = Unwinding(source, max_stack=1, kernel=False, lines=False)
     places = Places(unwinding.modules)
     for batch in unwinding.recording.batches():
         places.add(unwinding.walk(batch), innermost=True)

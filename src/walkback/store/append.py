@@ -79,7 +79,7 @@ class Append:
         from walkback.capture.unwinding import Unwinding
 
         if not isinstance(source, Unwinding):
-            source = Unwinding(source, names_last=True)
+            source = Unwinding(source, names_last=True, lines=False)
         taken = self.captured(source, start=start, by_period=by_period)
         for batch in source:
             taken.add(batch)

@@ -176,7 +176,7 @@ def _add_recording(new: Append, file: str, source: str | BinaryIO, wanted: _Want
 
     from walkback.capture.unwinding import Unwinding
 
-    unwinding = Unwinding(source, names_last=True, sysroot=wanted.sysroot, buildid_dir=wanted.buildid_dir)
+    unwinding = Unwinding(source, names_last=True, lines=False, sysroot=wanted.sysroot, buildid_dir=wanted.buildid_dir)
     ends = np.zeros(256, np.int64)
     taken = new.captured(unwinding, start=wanted.start, by_period=wanted.by_period)
     for batch in unwinding:
