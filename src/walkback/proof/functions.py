@@ -1,6 +1,6 @@
 """Where functions begin in code without a table: by symbols, by calls, and behind padding where a pointer leads.
 
-Only starts are found here. Whether each is a function that is entered as the ABI says, `fromcode` decides by its code.
+Only starts are found here. Whether each is a function that is entered as the ABI says, `evidence` decides by its code.
 """
 
 from __future__ import annotations
