@@ -13,6 +13,8 @@ from walkback.elf import ElfFile
 from walkback.proof.prove import Prover
 from walkback.table.rule import PartKind, Reason, Rule
 
+pytestmark = pytest.mark.kernel
+
 FUNCTION = ".p2align 4\n.globl {0}\n.type {0}, @function\n{0}: {1}\n.size {0}, .-{0}\n"
 
 
@@ -146,6 +148,26 @@ def test_threads_of_i386_are_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize("asks", ["mov $39, %eax", "mov $202, %edx\nmov %edx, %eax", "1: mov $202, %eax\njne 1b"])
 def test_the_kernel_may_be_asked_for_something_else(asks: str, tmp_path: Path) -> None:
     assert described(built(tmp_path, functions(asks=f"{asks}\nsyscall\nret"))) == {"asks": ENTERED}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "call .+5; mov (%rsp), %rax; add $8, %rsp; ret",
+        "call 1f; 1: push %rbx; mov 8(%rsp), %rbx; pop %rbx; pop %rax; ret",
+    ],
+)
+def test_a_call_of_what_is_behind_it_finds_out_where_it_is(body: str, tmp_path: Path) -> None:
+    elf = built(tmp_path, functions(f=body))
+    found = table_of(elf).find(5, section=1)
+    assert found is not None
+    assert found.rule is not None
+    assert (found.start, found.rule.cfa.offset) == (0, 16)
+
+
+def test_a_function_may_be_behind_the_call_of_it(tmp_path: Path) -> None:
+    text = functions(calls=".skip 11, 0x90; call ends", ends="push %rbx; mov %rdi, %rbx; call g; pop %rbx; ret")
+    assert described(built(tmp_path, text))["ends"] == ENTERED
 
 
 @pytest.mark.peers

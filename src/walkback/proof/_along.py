@@ -11,6 +11,7 @@ if cython.compiled:
     from cython.cimports.walkback.code.effects import Effect, Flow
     from cython.cimports.walkback.code.machines import AARCH64, AMD64, S390X
 else:
+    from walkback.code._instruction import Instruction
     from walkback.code.effects import Effect, Flow
     from walkback.code.machines import AARCH64, AMD64, S390X
 
