@@ -124,6 +124,26 @@ def test_a_function_that_goes_on_with_another_frame_is_left_out(tmp_path: Path) 
     assert described(built(tmp_path, functions(raises=body))) == {"raises": "ASTRAY"}
 
 
+INTERRUPTED = "push %rbp; mov %rsp, %rbp; push %rax; sub $24, %rsp; .skip 52, 0x90; call *%rcx; nop; add $24, %rsp;"
+
+
+@pytest.mark.parametrize("stripped", [False, True])
+def test_handlers_of_interrupts_are_no_functions(stripped: bool, tmp_path: Path) -> None:
+    """What is behind the call looks like the beginning of a function, as it is behind padding, where these begin."""
+    text = functions(
+        handler=f"{INTERRUPTED} pop %rax; pop %rbp; iretq", after="lea handler(%rip), %rax; mov %rax, (%rdi); ret"
+    )
+    text += "\n.globl _start\n_start: hlt\n"
+    (tmp_path / "one.s").write_text(text)
+    strip = ("-s",) if stripped else ()
+    subprocess.run(["gcc", "-nostdlib", "-static", *strip, "-o", "one", "one.s"], cwd=tmp_path, check=True)
+    elf = ElfFile(tmp_path / "one")
+    found = table_of(elf).find(int(elf.sections["addr"][elf.sections_named(".text")[0]]))
+    assert found is not None
+    assert found.rule is not None
+    assert is_missing(found.rule)
+
+
 @pytest.mark.parametrize(
     "asks",
     [

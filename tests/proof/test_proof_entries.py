@@ -47,8 +47,9 @@ def test_what_takes_more_off_the_stack_than_a_call_left_there_is_no_function(tmp
 
 
 HANDLERS = """.type first,@function; .p2align 4; first: .cfi_startproc; .cfi_def_cfa_offset 64; .cfi_undefined 3
-    mov (%rbx),%eax; inc %rbx; jmp *%rax; .cfi_endproc; .size first,.-first; .type other,@function; other: .cfi_startproc
-    .cfi_def_cfa_offset {}; .cfi_undefined 3; jmp first; .cfi_endproc; .size other,.-other\n"""
+    mov (%rbx),%eax; inc %rbx; jmp *%rax; .cfi_endproc; .size first,.-first
+    .type other,@function; other: .cfi_startproc; .cfi_def_cfa_offset {}; .cfi_undefined 3; jmp first
+    .cfi_endproc; .size other,.-other\n"""
 
 
 @pytest.mark.parametrize(("offset", "wrong"), [(64, 0), (72, 9)])

@@ -48,12 +48,12 @@ class _Round:
 class Finder:
     """The code of one file, in ranges that get smaller from round to round."""
 
-    def __init__(self, prover: Prover, sure: U64) -> None:
+    def __init__(self, prover: Prover, sure: U64, within: U64) -> None:
         """Ranges at addresses that are `sure` are entered as the ABI says, if nothing denies it.
 
-        Others are only if nothing leads to them.
+        Others are only if nothing leads to them. Those `within` functions begin no others.
         """
-        self._prover, self._sure = prover, sure
+        self._prover, self._sure, self._within = prover, sure, within
         self._last: _Round | None = None
         self._seen: Scan | None = None
         self._parts = np.zeros(0, np.uint64)
@@ -74,6 +74,10 @@ class Finder:
         names = prover.names_of_careless(table)
         known, self.ways, self._seen = prover.look_at(table, ranges, sets, names, self._seen)
         ranges.is_entry[are_among(ranges.start, self._parts)] = 0
+        if len(self._within):  # as if something jumped there
+            places = prover.image.places(self._within, np.ones(len(self._within), np.int64))
+            known.targets = known.targets.copy()
+            np.bitwise_or.at(known.targets, places >> 3, (1 << (places & 7)).astype(np.uint8))
         code, claims = Code(prover.image, known), Claims(sets, table.machine)
         state = State(table.machine, kept_by_calls(table), WORD, aligned=False)
         for _ in range(_PARTS):

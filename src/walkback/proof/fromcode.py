@@ -72,7 +72,7 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
     """The rules of some code; if `known_only`, nothing of what may be data between functions."""
     starts = function_starts(prover, stretches)
     entries = np.union1d(starts.sure, starts.framing)
-    finder = Finder(prover, starts.sure)
+    finder = Finder(prover, starts.sure, starts.within)
     for turn in range(_ROUNDS):
         places, sizes = stretches.cut(entries)
         bare = _table(prover, places, sizes.astype(np.uint64), np.zeros(len(places), np.uint32), [OUTERMOST])
