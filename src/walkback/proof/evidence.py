@@ -4,7 +4,8 @@ Only with such evidence a range gets rules. That is one of these:
 
 - it is called by such a range, or by the C library;
 - it returns with the stack as it was at the entry;
-- it saves registers, and ends so with a jump to a function elsewhere; or puts them back, and jumps anywhere;
+- it saves registers, and ends so with a jump to a function elsewhere; or puts them back, and jumps anywhere, as long as
+  that is not to code which goes on as no function does;
 - its address is taken, or it has the symbol of a function, and it saves registers as functions do: so that it can give
   them other values. Where it goes with a frame, or where what is not known goes, that does not count;
 - it jumps to a range with such evidence with the stack as it was at the entry, or such a range does so to it.
@@ -95,8 +96,11 @@ def _shown(
     saves, returns, restores, jumps = (
         (found.seen & bit) != 0 for bit in (Seen.SAVES, Seen.RETURNS, Seen.RESTORES, Seen.JUMPS)
     )
+    saves |= restores  # what is put back was saved
     only_jumps = jumps & ~returns & ~restores
-    ends = jumps & restores
+    ends = jumps.copy()
+    ends[found.tails[:, 0].astype(np.int64)] = True
+    ends &= restores
     ends[found.tails[are_among(found.tails[:, 1], prover.elsewhere), 0].astype(np.int64)] = True
     shown = are_among(ranges.start, starts.outside) | returns | (saves & ((supported & ~only_jumps) | ends))
     wrong = wrong | (among_others(found.seen) & ~(returns & restores))

@@ -32,6 +32,7 @@ from walkback.proof.values import (
     PART_SHIFT,
     WITH_SIGNATURE,
     Verdict,
+    Why,
 )
 from walkback.table.rule import OUTERMOST, UNCHANGED, Part, PartKind, Reason, Rule, inexpressible
 from walkback.table.settle import settled
@@ -41,7 +42,9 @@ from walkback.table.table import UnwindTable, joined, rule_array
 NAME = "code"
 """Used in place of a section's name."""
 _PROOFS = 4
-"""How many proofs there are, at most, after which whole ranges are left out."""
+"""After how many proofs whole ranges are left out where something is doubtful."""
+_MOST_PROOFS = 16
+"""And after how many whatever is together with these."""
 _ROUNDS = 8
 """How often code that nothing leads to is taken for further functions."""
 _EARLY = 2
@@ -198,28 +201,30 @@ def _part(word: int, machine: Machine) -> Part:
 def _proved(prover: Prover, table: UnwindTable) -> UnwindTable:
     """The table with a rule that says so where its own is not proved: nothing of a range that is wrong somewhere is.
 
-    What is left out leads nowhere any more, so the rest of such a unit is proved again.
+    What is left out leads nowhere any more, so the rest of such a unit is proved again, until all of it is.
     """
     only = None
-    for turn in range(1, _PROOFS + 1):
-        proof = prover.prove(table, only=only)
+    for turn in range(1, _MOST_PROOFS + 1):
+        proof, former = prover.prove(table, only=only), len(table)
         wrong = proof.verdicts[:, Verdict.WRONG] > 0
         doubtful = wrong | (proof.verdicts[:, Verdict.ASSUMED] > 0)
-        table = _without_unproved(prover, table, proof, doubtful if turn == _PROOFS else wrong)
-        if not doubtful.any():
-            break
-        unproved = proof.runs[proof.runs[:, 3] != Verdict.NOT_REACHED, 0].astype(np.int64)
+        unproved = proof.runs[proof.runs[:, 3] != Verdict.NOT_REACHED]
+        # Where there is no rule yet, it is unknown as an expression is that is not followed.
+        has_none = (unproved[:, 3] == Verdict.UNKNOWN) & (unproved[:, 4] == Why.EXPRESSION)
         unit = proof.units.number
-        changed = np.isin(unit, np.concatenate((unit[doubtful], unit[unproved])))
+        changed = np.isin(unit, np.concatenate((unit[doubtful], unit[unproved[:, 0].astype(np.int64)])))
+        out = wrong if turn < _PROOFS else doubtful if turn < _MOST_PROOFS else changed
+        table = _without(prover, table, proof, unproved, out)
+        if has_none.all() and not doubtful.any() and len(table) == former:
+            break
         only = proof.ranges.start[changed]
     return table
 
 
-def _without_unproved(prover: Prover, table: UnwindTable, proof: Proof, wrong: Bools) -> UnwindTable:
-    """The table with `UNPROVED` in place of each rule that is not proved, and of all rules of the `wrong` ranges."""
-    unproved = proof.runs[proof.runs[:, 3] != Verdict.NOT_REACHED]
-    start = np.concatenate((unproved[:, 1], proof.ranges.start[wrong]))
-    size = np.concatenate((unproved[:, 2], proof.ranges.size[wrong].astype(np.uint64)))
+def _without(prover: Prover, table: UnwindTable, proof: Proof, unproved: U64, out: Bools) -> UnwindTable:
+    """The table with `UNPROVED` in place of each rule that is not proved, and of all rules of ranges that are `out`."""
+    start = np.concatenate((unproved[:, 1], proof.ranges.start[out]))
+    size = np.concatenate((unproved[:, 2], proof.ranges.size[out].astype(np.uint64)))
     holes = _table(prover, start, size, np.zeros(len(start), np.uint32), [inexpressible(Reason.UNPROVED)])
     begins = prover.image.addresses(table.range_start, table.range_section)
     holes.range_origin = table.range_origin[np.searchsorted(begins, start, "right") - 1]
