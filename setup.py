@@ -46,6 +46,7 @@ KERNELS = (
     "walkback.dwarf._program",
     "walkback.gopclntab._values",
     "walkback.packages._lz4",
+    "walkback.proof._along",
     "walkback.proof._claims",
     "walkback.proof._code",
     "walkback.proof._edges",

@@ -32,10 +32,32 @@ def test_a_function_that_begins_with_room_for_a_patch_is_an_entry(tmp_path: Path
 
 @pytest.mark.parametrize(("name", "is_part"), [("f.cold", True), ("f.cold.12", True), ("f.warm", True), ("g", False)])
 def test_parts_of_functions_are_no_entries(name: str, is_part: bool, tmp_path: Path) -> None:
-    behind = f"""{END}.type {name},@function; .p2align 4; {name}: .cfi_startproc; .cfi_def_cfa_offset 16; add $8,%rsp
-        .cfi_def_cfa_offset 8; ret; .cfi_endproc; .size {name},.-{name}\n"""
+    behind = f"""{END}.type {name},@function; .p2align 4; {name}: .cfi_startproc; .cfi_def_cfa_offset 16; mov %edi,%eax
+        mov %eax,%eax; ret; .cfi_endproc; .size {name},.-{name}\n"""
     found = verified("ret", tmp_path, behind=behind.replace(";", "\n"))
     assert (found.assumed, found.wrong) == ((5, 0) if is_part else (0, 5))
+
+
+def test_what_takes_more_off_the_stack_than_a_call_left_there_is_no_function(tmp_path: Path) -> None:
+    """As the last handler of an interpreter does, which returns from the function that began it."""
+    behind = f"""{END}.type g,@function; .p2align 4; g: .cfi_startproc; .cfi_def_cfa_offset 16; add $8,%rsp
+        .cfi_def_cfa_offset 8; ret; .cfi_endproc; .size g,.-g\n"""
+    found = verified("ret", tmp_path, behind=behind.replace(";", "\n"))
+    assert (found.assumed, found.wrong) == (5, 0)
+
+
+HANDLERS = """.type first,@function; .p2align 4; first: .cfi_startproc; .cfi_def_cfa_offset 64; .cfi_undefined 3
+    mov (%rbx),%eax; inc %rbx; jmp *%rax; .cfi_endproc; .size first,.-first
+    .type other,@function; other: .cfi_startproc; .cfi_def_cfa_offset {}; .cfi_undefined 3; jmp first
+    .cfi_endproc; .size other,.-other\n"""
+
+
+@pytest.mark.parametrize(("offset", "wrong"), [(64, 0), (72, 9)])
+def test_handlers_of_an_interpreter_have_the_frame_that_their_rows_say(offset: int, wrong: int, tmp_path: Path) -> None:
+    """They only go on as no function does, and all begin with the same rule."""
+    behind = END + HANDLERS.format(offset).replace(";", "\n")
+    found = verified("ret", tmp_path, behind=behind)
+    assert found.wrong == wrong
 
 
 PUSHED = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,12 +16,10 @@ from stepping import Machine, Stepper, proof_of_code
 from walkback.base.errors import MissingError
 from walkback.elf import ElfFile
 from walkback.proof.prove import Prover
-from walkback.proof.values import Verdict
+from walkback.proof.values import Verdict, Why
 from walkback.table.rule import PartKind, Reason
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from walkback.table.table import UnwindTable
 
 C = """
@@ -128,6 +127,16 @@ def test_a_program_without_call_frames_gets_sframe_and_runs(folder: Path) -> Non
     assert done[0].stdout == done[1].stdout != b""
     [verified] = walkback.verify(added)
     assert (verified.table, verified.wrong) == (".sframe", 0)
+
+
+@pytest.mark.parametrize("name", ["libc.so.6", "libm.so.6", "libstdc++.so.6"])
+def test_what_is_left_is_proved_again(name: str) -> None:
+    [path] = Path("/usr/lib").glob(f"*-linux-gnu/{name}")
+    elf = ElfFile(path)
+    proof = Prover(elf, ()).prove(table_of(elf))
+    assert int(proof.verdicts[:, Verdict.PROVED].sum()) > 400_000
+    reached = proof.runs[proof.runs[:, 3] != Verdict.NOT_REACHED]
+    assert {(int(verdict), int(why)) for verdict, why in reached[:, 3:5]} <= {(Verdict.UNKNOWN, Why.EXPRESSION)}
 
 
 def test_every_executed_instruction_has_the_rule_that_stepping_saw(folder: Path) -> None:

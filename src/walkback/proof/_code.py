@@ -183,6 +183,10 @@ class Code:
         pos: cython.Py_ssize_t = self.place(behind)
         return target == behind or (target == behind + 1 and target & 15 != 0 and pos >= 0 and self.data[pos] == 0xCC)
 
+    def gets_pc(self, behind: cython.ulonglong, target: cython.ulonglong) -> cython.bint:
+        """AMD64: whether a call goes to what is behind it, and no function begins there: so code learns where it is."""
+        return target == behind and target & 15 != 0 and self.machine == AMD64
+
     def room(self, address: cython.ulonglong) -> cython.longlong:
         """How many bytes there are from an address to the next that the code names."""
         after: cython.Py_ssize_t = last(self.named, self.named.shape[0], address) + 1

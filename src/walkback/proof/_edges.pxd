@@ -21,6 +21,7 @@ cdef class Edges:
     # Of the ranges of the table
     cdef const unsigned char[::1] is_stub
     cdef const unsigned char[::1] is_target
+    cdef const unsigned char[::1] is_entry
     # How many bytes below the stack pointer calls keep
     cdef const unsigned char[::1] kept_below
     # Where exceptions go on: from where to where calls are, and the place
@@ -45,6 +46,9 @@ cdef class Edges:
     cdef long long followed
     # Whether the return address is lost where the function goes back
     cdef bint astray
+    # Whether it leaves as functions do, and whether it goes on as those that only jumps lead to
+    cdef bint leaves_so
+    cdef bint goes_on
 
     cdef int clear(self) noexcept nogil
     cdef int read(self, long long place) noexcept nogil
@@ -53,6 +57,8 @@ cdef class Edges:
     cdef bint is_optional(self, long long place) noexcept nogil
     cdef int go_without_it(self) except -1 nogil
     cdef int go_back(self) noexcept nogil
+    cdef int note_leaving(self, bint goes_on) noexcept nogil
+    cdef int leave_to(self, unsigned long long address) noexcept nogil
     cdef int leave(self) noexcept nogil
     cdef int execute(self) noexcept nogil
     cdef bint branch(self) except -1 nogil

@@ -23,7 +23,8 @@ if cython.compiled:
         made,
         moved,
     )
-    from cython.cimports.walkback.proof.values import AWAY, LABEL, LEFT, Known, Trust, Verdict
+    from cython.cimports.walkback.proof.shown import is_as_entered, loses
+    from cython.cimports.walkback.proof.values import AWAY, LABEL, LEFT, UNCALLED, Known, Trust, Verdict
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import last
@@ -43,7 +44,8 @@ else:
         made,
         moved,
     )
-    from walkback.proof.values import AWAY, LABEL, LEFT, Known, Trust, Verdict
+    from walkback.proof.shown import is_as_entered, loses
+    from walkback.proof.values import AWAY, LABEL, LEFT, UNCALLED, Known, Trust, Verdict
 
 _ALL = cython.declare(cython.ulonglong, WORD)
 _PATTERN = cython.declare(cython.uchar, 6)
@@ -79,6 +81,7 @@ class Edges:
         self.framed = Growing(1)
         self.labels = Labels(code, unit)
         self.is_stub, self.is_target = memoryview(ranges.is_stub), memoryview(ranges.is_target)
+        self.is_entry = memoryview(ranges.is_entry)
         self.kept_below = memoryview(ranges.kept_below)
         self.pad_first = memoryview(ranges.pad_first)
         self.pad_start, self.pad_end, self.pad_place = (memoryview(column.copy()) for column in ranges.pads.T)
@@ -89,7 +92,7 @@ class Edges:
     def clear(self) -> cython.int:
         """Begin with another unit."""
         self.labels.clear()
-        self.doubt = self.astray = False
+        self.doubt = self.astray = self.leaves_so = self.goes_on = False
         self.followed = 0
         self.caught = 0
         return 0
@@ -179,9 +182,21 @@ class Edges:
         So does a function that was entered with more on the stack than the ABI says.
         """
         place: cython.longlong = self.state.get(self.state.sp)
+        returns: cython.bint = self.one.flow == Flow.RETURN
         if self.code.machine == AMD64 and place & KIND_MASK == Known.CFA and place >> OFFSET_SHIFT != -8:
             if self.state.load(made(Known.CFA, 0, -8)) != self.state.return_address:
                 self.astray = True
+            elif place >> OFFSET_SHIFT > (-8 if returns else 0):
+                self.astray = True
+        if not self.rows.free and (returns or not loses(self.state)):
+            self.note_leaving(False)
+        return 0
+
+    def note_leaving(self, goes_on: cython.bint) -> cython.int:
+        """Control leaves: as functions do, or it `goes_on` as handlers of interpreters, which are entered by jumps."""
+        if is_as_entered(self.state, self.code.machine):
+            self.goes_on = self.goes_on or goes_on
+            self.leaves_so = self.leaves_so or not goes_on
         return 0
 
     def leave(self) -> cython.int:
@@ -246,9 +261,20 @@ class Edges:
     def lead_to(self, address: cython.ulonglong, is_sure: cython.bint) -> cython.int:
         """Go to an address; one outside of the unit is another function, or nothing."""
         place: cython.longlong = self.unit.place_of(address)
-        if place < 0 or (self.rows.free and self.unit.base[self.unit.member_of(place)] == place != self.unit.begin):
-            self.note_frame(address)
+        if place < 0 or self.unit.base[self.unit.member_of(place)] == place != self.unit.begin:
+            self.leave_to(address)
+            if place < 0 or self.rows.free:
+                self.note_frame(address)
         return self.come_to(place, is_sure) if place >= 0 else self.leave()
+
+    def leave_to(self, address: cython.ulonglong) -> cython.int:
+        """Control leaves the range, perhaps to one that nothing calls either, and that begins with the same rule."""
+        if not self.rows.free:
+            number: cython.Py_ssize_t = last(self.unit.start, self.unit.start.shape[0], address)
+            begins: cython.bint = number >= 0 and self.unit.start[number] == address
+            alike: cython.bint = begins and (self.is_entry[number] == 0 or self.is_entry[number] == UNCALLED)
+            self.note_leaving(alike and self.rows.begin_alike(number, self.unit.number))
+        return 0
 
     def note_frame(self, address: cython.ulonglong) -> cython.int:
         """Control goes to another range: to a function, unless there is more on the stack than a call leaves there."""
@@ -396,6 +422,8 @@ class Edges:
     def jump(self) -> cython.int:
         """A jump to an address in a register or in memory: through a table, into another function, or somewhere."""
         value: cython.longlong
+        if not self.rows.free and loses(self.state):
+            self.note_leaving(True)
         if self.one.effect == Effect.ADD_REGISTERS:
             value = added(self.state, self.one)
         else:
@@ -450,5 +478,6 @@ class Edges:
                 break
             elif place < 0:
                 self.leave()  # the part of a function, or another one
+                self.leave_to(cython.cast(cython.ulonglong, entry))
             i += 1
         return i > 0

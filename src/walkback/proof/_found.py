@@ -12,40 +12,37 @@ if cython.compiled:
     from cython.cimports.walkback.base.growing import Growing
     from cython.cimports.walkback.base.searching import holds
     from cython.cimports.walkback.code.effects import Effect, Flow
-    from cython.cimports.walkback.code.machines import AMD64, S390X
+    from cython.cimports.walkback.code.machines import AARCH64, AMD64
+    from cython.cimports.walkback.proof._along import Along
     from cython.cimports.walkback.proof._walk import Walk
-    from cython.cimports.walkback.proof.brief import accessed, skim
+    from cython.cimports.walkback.proof.brief import accessed, changes, skim
     from cython.cimports.walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, made
     from cython.cimports.walkback.proof.shown import (
         cfa_word,
         is_as_entered,
         is_passed,
+        loses,
         not_as_entered,
         rest_word,
         saves,
     )
     from cython.cimports.walkback.proof.stored import HEAD
-    from cython.cimports.walkback.proof.values import AWAY, LEFT, Known, Seen
+    from cython.cimports.walkback.proof.values import AWAY, KEY_B, LEFT, Known, Seen
 else:
     from walkback.base.growing import Growing
     from walkback.base.searching import holds
     from walkback.code.effects import Effect, Flow
-    from walkback.code.machines import AMD64, S390X
+    from walkback.code.machines import AARCH64, AMD64
+    from walkback.proof._along import Along
     from walkback.proof._walk import Walk
-    from walkback.proof.brief import accessed, skim
+    from walkback.proof.brief import accessed, changes, skim
     from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, made
-    from walkback.proof.shown import cfa_word, is_as_entered, is_passed, not_as_entered, rest_word, saves
+    from walkback.proof.shown import cfa_word, is_as_entered, is_passed, loses, not_as_entered, rest_word, saves
     from walkback.proof.stored import HEAD
-    from walkback.proof.values import AWAY, LEFT, Known, Seen
+    from walkback.proof.values import AWAY, KEY_B, LEFT, Known, Seen
 
 _AT_ONCE = 1 << 12
 """Units."""
-_ONE = cython.declare(cython.ulonglong, 1)
-_UNKNOWN = cython.declare(cython.longlong, -1)
-"""What the kernel is asked for, where no constant says so."""
-_MOVE_BYTE = cython.declare(cython.int, 0xB0)
-_PUSH_BYTE = cython.declare(cython.int, 0x6A)
-"""AMD64: `mov` to %al and `push`, each of the byte that follows."""
 _LONGEST_WAY = cython.declare(cython.int, 1 << 12)
 """Blocks."""
 
@@ -70,7 +67,7 @@ class Found(NamedTuple):
     """How far it is surely what begins there: up to code that is not reached, or behind a system call."""
 
 
-def found_rules(walk, ranges, unit_first, wanted, catching):
+def found_rules(walk, along, ranges, unit_first, wanted, catching):
     """Walk through the units that are `wanted`; what is `catching` is called only where exceptions go on."""
     seen, rows = np.zeros(len(ranges.start), np.uint16), Growing(5)
     tails, calls = Growing(2), Growing(2)
@@ -78,13 +75,14 @@ def found_rules(walk, ranges, unit_first, wanted, catching):
     for first in range(0, len(unit_first) - 1, _AT_ONCE):  # signals are answered between the kernel's runs
         chosen = slice(first, first + _AT_ONCE)
         units, outputs = unit_first[first : first + _AT_ONCE + 1], (seen, ends, straight, rows, tails, calls)
-        _found_rules(walk, units, wanted[chosen], catching, *outputs)
+        _found_rules(walk, along, units, wanted[chosen], catching, *outputs)
     return Found(rows.rows(), seen, tails.rows(), calls.rows(), ends, np.where(straight == 0, ends, straight))
 
 
 @takes_views
 def _found_rules(
     walk: Walk,
+    along: Along,
     unit_first: cython.const[cython.longlong][::1],
     wanted: cython.const[cython.uchar][::1],
     catching: cython.const[cython.ulonglong][::1],
@@ -107,7 +105,7 @@ def _found_rules(
             end = cython.cast(cython.Py_ssize_t, unit_first[group + 1])
             if walk.follow(first, end):
                 for i in range(end - first):
-                    _follow_range(walk, i, catching, seen, ends, straight, rows, tails, calls)
+                    _follow_range(walk, along, i, catching, seen, ends, straight, rows, tails, calls)
             else:
                 for i in range(first, end):
                     seen[walk.unit.members[i]] |= Seen.COMPLEX
@@ -120,6 +118,7 @@ def _found_rules(
 @cython.exceptval(-1, check=False)
 def _follow_range(
     walk: Walk,
+    along: Along,
     member: cython.Py_ssize_t,
     catching: cython.const[cython.ulonglong][::1],
     seen: cython.ushort[::1],
@@ -149,12 +148,10 @@ def _follow_range(
     at: cython.Py_ssize_t
     code_at: cython.longlong = walk.unit.pos[number] - place
     is_first: cython.bint = walk.unit.owner[place] != 0
-    asked: cython.longlong = _UNKNOWN
-    may_fork: cython.bint = False
     lost: cython.ulonglong
     body: cython.longlong = 0
     is_saving: cython.bint = False
-    asks: cython.ulonglong = _ONE << _number_register(walk.code.machine)
+    along.begin(walk.state.preserved)
     if walk.unit.switched[member] == AWAY | LEFT:
         seen[number] |= Seen.SWITCHES
     while place < end:
@@ -176,6 +173,7 @@ def _follow_range(
             walk.unit.take_up(block)
             walk.go_on(walk.unit.block_place[block], place)
             root = _root(walk, block)
+            along.begin_block()
             walk.state.changed = True
         else:
             at = cython.cast(cython.Py_ssize_t, code_at + place)
@@ -186,6 +184,7 @@ def _follow_range(
                 if size:
                     if is_passed(walk.state, followed):
                         seen[root] |= Seen.FOLLOWS
+                    along.given |= changes(brief, walk.code.machine)
                     expected = place + size
                     place = reached = min(expected, end)
                     ends[number] = away + place
@@ -201,16 +200,16 @@ def _follow_range(
         if cfa != former_cfa or rest != former_rest or (cfa and root != former_root):
             rows.add(number, away + place, cfa, rest, root)
             former_cfa, former_rest, former_root = cfa, rest, root
-        may_fork = may_fork or _loads_fork(walk)
-        if walk.edges.one.effect == Effect.CONSTANT and walk.edges.one.changes() == asks:
-            if not _forks(walk.code.machine, asked) or asked == _UNKNOWN:
-                asked = walk.edges.one.offset  # else the other way may be the one that leads here
-        elif (walk.edges.one.changes() | walk.edges.one.clobbers) & asks:
-            asked = _UNKNOWN
         if is_first and is_saving:
             seen[number] |= Seen.SAVES
         if walk.edges.one.flow != Flow.NEXT:
-            is_first = False
+            is_first = is_first and walk.edges.one.flow == Flow.BRANCH
+            if root == number and (
+                walk.edges.one.flow == Flow.JUMP_INDIRECT or walk.edges.one.flow == Flow.CALL_INDIRECT
+            ):
+                along.go_through(walk.edges.one)
+            if walk.edges.one.flow == Flow.SYSTEM:
+                along.ask(walk.code.data, cython.cast(cython.Py_ssize_t, walk.edges.pos))
             if walk.edges.one.flow == Flow.CALL:
                 calls.add(root, walk.edges.one.target)
                 # The state is that while the function runs that is called.
@@ -218,7 +217,8 @@ def _follow_range(
                     body = walk.state.values[walk.state.sp]
                 if holds(catching, walk.edges.one.target) and walk.state.values[walk.state.sp] != body:
                     seen[number] |= Seen.CATCHES
-            _note_leaving(walk, block, asked if may_fork else 0, seen, tails)
+            _note_leaving(walk, block, seen, tails)
+        along.note(walk.edges.one, walk.asks)
         expected = place + max(walk.unit.length[place], 1)
         if is_passed(walk.state, walk.edges.one.base):
             seen[root] |= Seen.FOLLOWS
@@ -233,6 +233,10 @@ def _follow_range(
             straight[number] = away + place
     if former_cfa:
         rows.add(number, away + reached, 0, 0, number)
+    if walk.asks and along.asks_for_fork():
+        seen[number] |= Seen.FORKS
+    if along.is_passed_more():
+        seen[number] |= Seen.GOES_THROUGH
     return 0
 
 
@@ -247,28 +251,29 @@ def _ends(flow: cython.int) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(-1, check=False)
-def _note_leaving(
-    walk: Walk, block: cython.Py_ssize_t, asked: cython.longlong, seen: cython.ushort[::1], tails: Growing
-) -> cython.int:
-    """Note how control leaves at an instruction that does not just go on: of the range whose entry led there.
-
-    `asked` is the number that the kernel would be asked for.
-    """
+def _note_leaving(walk: Walk, block: cython.Py_ssize_t, seen: cython.ushort[::1], tails: Growing) -> cython.int:
+    """Note how control leaves at an instruction that does not just go on: of the range whose entry led there."""
     flow: cython.int = walk.edges.one.flow
     root: cython.Py_ssize_t = _root(walk, block)
-    jumps: cython.bint = flow == Flow.JUMP or flow == Flow.BRANCH
     stack: cython.longlong = walk.state.values[walk.state.sp]
+    value: cython.longlong = walk.state.get(walk.edges.one.first) if walk.edges.one.first >= 0 else 0
+    if flow == Flow.JUMP_INDIRECT and value & KIND_MASK == Known.CONSTANT:
+        flow = Flow.JUMP
+        walk.edges.one.target = cython.cast(cython.ulonglong, value >> OFFSET_SHIFT)
+    jumps: cython.bint = flow == Flow.JUMP or flow == Flow.BRANCH
     if flow == Flow.JUMP_INDIRECT:
-        if walk.edges.one.first >= 0 and walk.state.values[walk.edges.one.first] == walk.state.return_address:
+        if walk.edges.one.first >= 0 and value == walk.state.return_address:
             taken: cython.longlong = 8 if walk.code.machine == AMD64 else 0  # from the stack, into the register
             return _note_return(walk, stack == made(Known.CFA, 0, taken - walk.state.entry_offset), seen, root)
         # With less on the stack than a call leaves there it was entered with more.
         if stack & KIND_MASK == Known.CFA and stack >> OFFSET_SHIFT > walk.state.highest:
             seen[root] |= Seen.ASTRAY
+        elif stack & KIND_MASK == Known.STACK and is_passed(walk.state, walk.state.fp):
+            seen[root] |= Seen.ASTRAY  # its frame is gone, and it goes on with another function's, as for exceptions
         elif is_as_entered(walk.state, walk.code.machine):
-            seen[root] |= Seen.JUMPS
+            seen[root] |= Seen.JUMPS | (Seen.LOSES if loses(walk.state) else 0)
         return 0
-    if flow != Flow.RETURN and flow != Flow.SYSTEM and not jumps:
+    if flow != Flow.RETURN and not jumps:
         return 0
     at_entry: cython.bint = is_as_entered(walk.state, walk.code.machine)
     place: cython.longlong = walk.unit.place_of(walk.edges.one.target) if jumps else -1
@@ -276,18 +281,28 @@ def _note_leaving(
         if at_entry and walk.unit.member_of(place) != walk.unit.member:
             tails.add(root, walk.edges.one.target)
         return 0
-    if flow == Flow.SYSTEM:
-        if walk.code.machine == S390X and walk.code.data[walk.edges.pos + 1]:
-            asked = walk.code.data[walk.edges.pos + 1]
-        if _forks(walk.code.machine, asked):
-            seen[root] |= Seen.FORKS
-    elif flow == Flow.RETURN:
-        _note_return(walk, at_entry and not _takes_more(walk), seen, root)
+    if flow == Flow.RETURN:
+        _note_return(walk, _has_return_address(walk, at_entry), seen, root)
     elif not at_entry or place >= 0:
         seen[root] |= Seen.ASTRAY
     else:
         tails.add(root, walk.edges.one.target)
     return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _has_return_address(walk: Walk, at_entry: cython.bint) -> cython.bint:
+    """Whether a return goes to the return address; on AArch64 that may be in another register, or have a signature."""
+    if walk.code.machine != AARCH64:
+        return at_entry and not _takes_more(walk)
+    if walk.state.values[walk.state.sp] != made(Known.CFA, 0, -walk.state.entry_offset):
+        return False
+    if walk.edges.one.effect == Effect.AUTHENTICATE:
+        signature: cython.longlong = KEY_B if walk.edges.one.signed else 0
+        return walk.state.values[walk.state.ra] == made(Known.SIGNED, walk.state.ra, signature)
+    return walk.state.get(walk.edges.one.first) == walk.state.return_address
 
 
 @cython.cfunc
@@ -349,39 +364,3 @@ def _root(walk: Walk, block: cython.Py_ssize_t) -> cython.Py_ssize_t:
     return cython.cast(
         cython.Py_ssize_t, walk.unit.members[walk.unit.first + walk.unit.member_of(walk.unit.block_place[block])]
     )
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _number_register(machine: cython.int) -> cython.int:
-    """The register with the number of what the kernel is asked for."""
-    return 0 if machine == AMD64 else 1 if machine == S390X else 8
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _loads_fork(walk: Walk) -> cython.bint:
-    """Whether an instruction loads a number that may ask for a thread: into any register, or a byte of one."""
-    byte: cython.int
-    if walk.edges.one.effect == Effect.CONSTANT:
-        return _forks(walk.code.machine, walk.edges.one.offset)
-    if walk.code.machine != AMD64 or walk.edges.one.length != 2:
-        return False
-    byte = walk.code.data[walk.edges.pos]
-    return (byte == _MOVE_BYTE or byte == _PUSH_BYTE) and _forks(AMD64, walk.code.data[walk.edges.pos + 1])
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _forks(machine: cython.int, asked: cython.longlong) -> cython.bint:
-    """Whether the kernel may be asked for a thread or process, which goes on here with another stack."""
-    if asked == _UNKNOWN or asked == 435:  # clone3, everywhere
-        return True
-    if machine == AMD64:
-        return asked == 56 or asked == 57 or asked == 58  # clone, fork, vfork
-    if machine == S390X:
-        return asked == 120 or asked == 2 or asked == 190
-    return asked == 220

@@ -30,6 +30,7 @@ cdef class Rows:
     cdef long long until
 
     cdef long long find(self, long long place) noexcept nogil
+    cdef bint begin_alike(self, Py_ssize_t one, Py_ssize_t other) noexcept nogil
     cdef int judge(self, long long place) noexcept nogil
     cdef int record(self, long long place, bint is_call) noexcept nogil
     cdef int record_return(self, long long place, long long last) noexcept nogil

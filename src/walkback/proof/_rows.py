@@ -51,6 +51,12 @@ class Rows:
                     self.end = self.row_offset[middle]
         return self.set
 
+    def begin_alike(self, one: cython.Py_ssize_t, other: cython.Py_ssize_t) -> cython.bint:
+        """Whether two ranges have rows, and claim the same where they begin."""
+        if not self.rows[one] or not self.rows[other]:
+            return False
+        return self.row_claims[self.first_row[one]] == self.row_claims[self.first_row[other]]
+
     def judge(self, place: cython.longlong) -> cython.int:
         """What is to be said of the claims at a place."""
         wanted: cython.longlong = self.find(place)

@@ -197,8 +197,10 @@ def _scan(
                         named.add(address)
                 at = place
                 place += one.length
-                if one.flow == Flow.NEXT or one.flow == Flow.SYSTEM or one.flow == Flow.BAD:
-                    if one.effect or one.clobbers or code.padding(at, end) == 0:
+                gets_pc: cython.bint = one.flow == Flow.CALL and one.target == away + place
+                gets_pc = gets_pc and place < end and code.gets_pc(away + place, one.target)
+                if gets_pc or one.flow == Flow.NEXT or one.flow == Flow.SYSTEM or one.flow == Flow.BAD:
+                    if gets_pc or one.effect or one.clobbers or code.padding(at, end) == 0:
                         call = 0
                         goes_on = True
                     continue

@@ -166,6 +166,7 @@ def _beginnings(
                         # Functions of AMD64 begin with the registers that they save; others may be arguments.
                         looks = 0 if shown or saves or code.machine == AMD64 else looks
                 called = one.flow == Flow.CALL or one.flow == Flow.CALL_INDIRECT
+                called = called and not code.gets_pc(away + place + one.length, one.target)
                 may_end = one.flow == Flow.CALL_INDIRECT or (called and not holds(back, one.target))
                 ends = one.flow == Flow.CALL and holds(final, one.target)
                 goes_on = not (

@@ -59,12 +59,13 @@ class Walk:
     def follow(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
         """Walk the ways that control surely goes, and those that are the only ones to a place.
 
-        Where that goes astray, a range that nothing calls may be entered with more on the stack, as its first row says.
-        Then what is right about it is assumed.
+        Where that goes astray, or only goes on as handlers of interpreters do, a range that nothing calls may be
+        entered with more on the stack, as its first row says. Then what is right about it is assumed.
         """
         self.otherwise = False
         done: cython.bint = self.go_through(first, end)
-        if done and self.edges.astray and not self.free and self.may_begin_otherwise():
+        goes_on: cython.bint = self.edges.goes_on and not self.edges.leaves_so
+        if done and (self.edges.astray or goes_on) and not self.free and self.may_begin_otherwise():
             self.otherwise = True
             done = self.go_through(first, end)
             if not done or self.edges.astray:

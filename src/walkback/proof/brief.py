@@ -140,6 +140,16 @@ def accessed(state: State, brief: cython.uint, machine: cython.int) -> cython.in
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
+def changes(brief: cython.uint, machine: cython.int) -> cython.ulonglong:
+    """A bit for the register that an instruction in brief changes, that of the stack pointer for none."""
+    bits: cython.int = register_bits(machine)
+    return cython.cast(cython.ulonglong, 1) << ((brief >> (SOURCE_SHIFT + bits)) & ((1 << bits) - 1))
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
 def skim(state: State, brief: cython.uint, machine: cython.int) -> cython.int:
     """Let an instruction in brief happen; returns its length, or 0 if all of it has to be known."""
     bits: cython.int = register_bits(machine)

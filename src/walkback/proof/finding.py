@@ -8,6 +8,7 @@ import numpy as np
 
 from walkback.base.arrays import I64, U8, U64, Bools, are_among
 from walkback.base.bits import WORD
+from walkback.proof._along import Along
 from walkback.proof._claims import Claims
 from walkback.proof._code import Code
 from walkback.proof._found import Found, found_rules
@@ -47,15 +48,19 @@ class _Round:
 class Finder:
     """The code of one file, in ranges that get smaller from round to round."""
 
-    def __init__(self, prover: Prover, sure: U64) -> None:
+    def __init__(self, prover: Prover, sure: U64, within: U64) -> None:
         """Ranges at addresses that are `sure` are entered as the ABI says, if nothing denies it.
 
-        Others are only if nothing leads to them.
+        Others are only if nothing leads to them. Those `within` functions begin no others.
         """
-        self._prover, self._sure = prover, sure
+        self._prover, self._sure, self._within = prover, sure, within
         self._last: _Round | None = None
         self._seen: Scan | None = None
         self._parts = np.zeros(0, np.uint64)
+        self.ways = np.zeros((0, 3), np.uint64)
+        """How control leaves the ranges, as the last look at them saw it: rows of a range, an address, and a `Way`."""
+        self.framed = np.zeros(0, np.uint64)
+        """Addresses that control goes to from other ranges, with more on the stack than a call leaves there."""
 
     def found(self, table: UnwindTable) -> tuple[Ranges, Found]:
         """What the code of ranges without rules shows.
@@ -67,15 +72,20 @@ class Finder:
         ranges = prover.ranges(table, sets)
         ranges.is_entry[:] = np.where(are_among(ranges.start, self._sure), 1, UNCALLED)
         names = prover.names_of_careless(table)
-        known, ways, self._seen = prover.look_at(table, ranges, sets, names, self._seen)
+        known, self.ways, self._seen = prover.look_at(table, ranges, sets, names, self._seen)
         ranges.is_entry[are_among(ranges.start, self._parts)] = 0
+        if len(self._within):  # as if something jumped there
+            places = prover.image.places(self._within, np.ones(len(self._within), np.int64))
+            known.targets = known.targets.copy()
+            np.bitwise_or.at(known.targets, places >> 3, (1 << (places & 7)).astype(np.uint8))
         code, claims = Code(prover.image, known), Claims(sets, table.machine)
         state = State(table.machine, kept_by_calls(table), WORD, aligned=False)
         for _ in range(_PARTS):
-            units = together(ranges, ways)
+            units = together(ranges, self.ways)
             walk = Walk(code, claims, state, ranges, units.members, free=True)
             found = self._walked(walk, ranges, units, known)
-            parts = parts_among(prover.elf, ranges, walk.led_to()) & (ranges.is_entry != 0)
+            self.framed = np.union1d(self.framed, framed := walk.led_to())
+            parts = parts_among(prover.elf, ranges, framed) & (ranges.is_entry != 0)
             if not parts.any():
                 break
             ranges.is_entry[parts] = 0
@@ -97,7 +107,7 @@ class Finder:
         former = np.full(len(unit), -1, np.int64) if last is None else _unchanged(last, ranges, unit, count, known)
         is_new = np.zeros(len(count), np.uint8)
         is_new[unit[former < 0]] = 1
-        found = found_rules(walk, ranges, units.first, is_new, self._prover.catching)
+        found = found_rules(walk, Along(self._prover.machine.name), ranges, units.first, is_new, self._prover.catching)
         if last is not None:
             found = _with_former(found, last.found, former)
         self._last = _Round(ranges.start, ranges.size, ranges.is_entry.copy(), unit, count, known, found)

@@ -1,35 +1,26 @@
 """A table made from the code alone, for functions that no other table describes.
 
 The code is walked through as a proof does it, and the rules are those that hold in the states found. Then the table is
-proved like any other, and what is not proved is left out. Nothing is guessed: a range gets rules only with evidence
-that it is entered as the ABI says. That is one of these:
-
-- it is called by such a range, or by the C library;
-- it returns with the stack as it was at the entry;
-- it saves registers, and ends so with a jump to a function elsewhere; or puts them back, and jumps anywhere;
-- its address is taken, or it has a symbol, and it saves registers as functions do;
-- it and a range with such evidence jump to one another with the stack as it was at the entry.
-
-All of this counts for little where most ranges only jump on: that is code that nothing calls. Nor does it count for
-code that has its own ideas of the registers that calls keep, as that of OCaml and GHC has.
+proved like any other, and what is not proved is left out. Nothing is guessed: a range gets rules only with `evidence`
+that it is entered as the ABI says.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from walkback.base.arch import Machine
-from walkback.base.arrays import I64, U8, U16, U32, U64, Bools, are_among, changes
+from walkback.base.arrays import I64, U32, U64, Bools, are_among, changes
 from walkback.proof._found import Found
+from walkback.proof.evidence import BEGINS, among_others, judged
 from walkback.proof.finding import Finder
-from walkback.proof.functions import Starts, Stretches, begins_at_entry, function_starts
+from walkback.proof.functions import Starts, Stretches, function_starts
 from walkback.proof.proof import Proof
 from walkback.proof.prove import Prover
-from walkback.proof.ranges import Ranges, range_at, reached_from
+from walkback.proof.ranges import Ranges, range_at
 from walkback.proof.values import (
     AT_CFA,
     AT_POINTER,
@@ -40,8 +31,8 @@ from walkback.proof.values import (
     PART_BIAS,
     PART_SHIFT,
     WITH_SIGNATURE,
-    Seen,
     Verdict,
+    Why,
 )
 from walkback.table.rule import OUTERMOST, UNCHANGED, Part, PartKind, Reason, Rule, inexpressible
 from walkback.table.settle import settled
@@ -51,24 +42,14 @@ from walkback.table.table import UnwindTable, joined, rule_array
 NAME = "code"
 """Used in place of a section's name."""
 _PROOFS = 4
-"""How many proofs there are, at most, after which whole ranges are left out."""
+"""After how many proofs whole ranges are left out where something is doubtful."""
+_MOST_PROOFS = 16
+"""And after how many whatever is together with these."""
 _ROUNDS = 8
 """How often code that nothing leads to is taken for further functions."""
 _EARLY = 2
 """How many of these take only what looks like functions, and the first place of each stretch."""
-_NEAR = 128
-"""How many ranges on both sides are looked at, to see whether code is entered by calls."""
 _HALF = (1 << 32) - 1
-_BEGINS = 255
-_REASONS = (
-    (Seen.COMPLEX, Reason.TOO_COMPLEX),
-    (Seen.SWITCHES, Reason.OTHER_STACK),
-    (Seen.FORKS, Reason.FORKS),
-    (Seen.ASTRAY, Reason.ASTRAY),
-    (Seen.CATCHES, Reason.UNPROVED),
-)
-"""Why a range is left out, the first reason that holds."""
-_WRONG = np.uint16(Seen.COMPLEX | Seen.SWITCHES | Seen.FORKS | Seen.ASTRAY | Seen.CATCHES)
 
 
 class CodeSource(TableSource):
@@ -94,7 +75,7 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
     """The rules of some code; if `known_only`, nothing of what may be data between functions."""
     starts = function_starts(prover, stretches)
     entries = np.union1d(starts.sure, starts.framing)
-    finder = Finder(prover, starts.sure)
+    finder = Finder(prover, starts.sure, starts.within)
     for turn in range(_ROUNDS):
         places, sizes = stretches.cut(entries)
         bare = _table(prover, places, sizes.astype(np.uint64), np.zeros(len(places), np.uint32), [OUTERMOST])
@@ -103,7 +84,7 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
         if not len(more):
             break
         entries = np.union1d(entries, more)
-    reasons = _judged(prover, ranges, found, starts)
+    reasons = judged(prover, ranges, found, starts, finder)
     chosen = np.flatnonzero(reasons == 0)
     proved = _proved(prover, _with_rules(prover, ranges, found, chosen))
     proved.range_origin = chosen[proved.range_origin]
@@ -112,8 +93,8 @@ def table_of_code(prover: Prover, stretches: Stretches, *, known_only: bool = Fa
         is_other &= (reasons != Reason.NOT_ENTERED) | are_among(ranges.start, starts.named)
     others = np.flatnonzero(is_other)
     words, number = np.unique(reasons[others], return_inverse=True)
-    rules = [OUTERMOST if word == _BEGINS else inexpressible(Reason(word)) for word in words.tolist()]
-    start, end = ranges.start[others], np.where(reasons == _BEGINS, found.straight, found.ends)[others]
+    rules = [OUTERMOST if word == BEGINS else inexpressible(Reason(word)) for word in words.tolist()]
+    start, end = ranges.start[others], np.where(reasons == BEGINS, found.straight, found.ends)[others]
     left_out = _table(prover, start, end - start, number.reshape(-1).astype(np.uint32), rules)
     left_out.range_origin = others
     return settled(joined([left_out, proved]), merge=True)
@@ -128,7 +109,7 @@ def _next_starts(ranges: Ranges, found: Found, starts: Starts, entries: U64, *, 
     last = np.searchsorted(rows[:, 1], starts.others, "right") - 1
     has_rule = last >= 0
     has_rule[has_rule] = rows[last[has_rule], 3] != 0
-    has_rule |= _among_others(found.seen)[range_at(ranges, starts.others)]  # these lead nowhere that is wanted
+    has_rule |= among_others(found.seen)[range_at(ranges, starts.others)]  # these lead nowhere that is wanted
     bare, last = starts.others[~has_rule], last[~has_rule]
     first = np.append(True, last[1:] != last[:-1])[: len(bare)]  # the same for all places of a stretch
     tails = found.tails[are_among(found.tails[:, 1], starts.others), 1]
@@ -164,80 +145,6 @@ def _places(prover: Prover, address: U64) -> dict[str, np.ndarray]:
         return {"range_section": np.full(len(address), -1, np.int32), "range_start": address}
     section = np.searchsorted(prover.image.base, address, "right") - 1
     return {"range_section": section.astype(np.int32), "range_start": address - prover.image.base[section]}
-
-
-def _judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts) -> U8:
-    """For each range the `Reason` why it is left out; 0 if it is entered as the ABI says, or is part of one that is.
-
-    `_BEGINS` stands for the range where the program begins, unless something calls it.
-    """
-    calls, tails = _to_beginnings(ranges, found.calls), _to_beginnings(ranges, found.tails)
-    passing = _passing(found.seen, calls)
-    shown = _shown(prover, ranges, found, starts, calls, tails, ((found.seen & _WRONG) != 0) | passing)
-    reasons = np.where(((ranges.is_entry == 0) | shown) & ~passing, np.uint8(0), np.uint8(Reason.NOT_ENTERED))
-    for bit, reason in reversed(_REASONS):
-        reasons[(found.seen & bit) != 0] = reason
-    # What goes wrong on some ways only may go on behind a call that does not come back.
-    moved = calls.source[(found.seen[calls.target] & (Seen.MOVES | Seen.RETURNS)) == Seen.MOVES]
-    reasons[moved[reasons[moved] == 0]] = Reason.ASTRAY
-    if begins_at_entry(prover.elf):
-        begins = ranges.start == np.uint64(prover.elf.entry)
-        begins[calls.target[reasons[calls.source] == 0]] = False
-        reasons[begins] = _BEGINS
-    return reasons
-
-
-def _shown(
-    prover: Prover, ranges: Ranges, found: Found, starts: Starts, calls: _Leads, tails: _Leads, wrong: Bools
-) -> Bools:
-    """For which ranges there is evidence that they are entered as the ABI says; those that are `wrong` are none."""
-    saves, returns, restores = ((found.seen & bit) != 0 for bit in (Seen.SAVES, Seen.RETURNS, Seen.RESTORES))
-    is_taken = are_among(ranges.start, np.concatenate((starts.named, starts.taken)))
-    ends = ((found.seen & Seen.JUMPS) != 0) & restores
-    ends[found.tails[are_among(found.tails[:, 1], prover.elsewhere), 0].astype(np.int64)] = True
-    shown = are_among(ranges.start, starts.outside) | returns | (saves & (is_taken | ends))
-    wrong = wrong | (_among_others(found.seen) & ~(returns & restores))
-    source = np.concatenate((calls.source, tails.source, tails.target))
-    target = np.concatenate((calls.target, tails.target, tails.source))
-    right = ~(wrong[source] | wrong[target])
-    return reached_from(shown & ~wrong, source[right], target[right])
-
-
-def _passing(seen: U16, calls: _Leads) -> Bools:
-    """Which ranges have their own ideas of the registers that calls keep, as OCaml and GHC have.
-
-    Those that follow what such a register had at the entry, and their callers that put none back.
-    """
-    careless = (seen[calls.source] & Seen.RESTORES) == 0
-    return reached_from((seen & Seen.FOLLOWS) != 0, calls.target[careless], calls.source[careless])
-
-
-def _among_others(seen: U16) -> Bools:
-    """Which ranges are among many that only jump on to places that are not known, as code does that nothing calls.
-
-    There are more of these than of those that return. Between them is data, and some of that looks like functions.
-    """
-    returns = (seen & Seen.RETURNS) != 0
-    jumps = ~returns & ((seen & (Seen.JUMPS | Seen.RESTORES)) == Seen.JUMPS)
-    more = np.concatenate(([0], np.cumsum(jumps.astype(np.int64) - returns)))
-    number = np.arange(len(seen))
-    found: Bools = more[(number + _NEAR).clip(max=len(seen))] > more[(number - _NEAR).clip(min=0)]
-    return found
-
-
-class _Leads(NamedTuple):
-    """Ways from ranges to the beginnings of others."""
-
-    source: I64
-    target: I64
-
-
-def _to_beginnings(ranges: Ranges, leads: U64) -> _Leads:
-    """Those of rows of a range and an address that lead to where a range begins."""
-    source, target = leads[:, 0].astype(np.int64), range_at(ranges, leads[:, 1])
-    kept = target >= 0
-    kept[kept] = ranges.start[target[kept]] == leads[kept, 1]
-    return _Leads(source[kept], target[kept])
 
 
 def _with_rules(prover: Prover, ranges: Ranges, found: Found, chosen: I64) -> UnwindTable:
@@ -294,28 +201,30 @@ def _part(word: int, machine: Machine) -> Part:
 def _proved(prover: Prover, table: UnwindTable) -> UnwindTable:
     """The table with a rule that says so where its own is not proved: nothing of a range that is wrong somewhere is.
 
-    What is left out leads nowhere any more, so the rest of such a unit is proved again.
+    What is left out leads nowhere any more, so the rest of such a unit is proved again, until all of it is.
     """
     only = None
-    for turn in range(1, _PROOFS + 1):
-        proof = prover.prove(table, only=only)
+    for turn in range(1, _MOST_PROOFS + 1):
+        proof, former = prover.prove(table, only=only), len(table)
         wrong = proof.verdicts[:, Verdict.WRONG] > 0
         doubtful = wrong | (proof.verdicts[:, Verdict.ASSUMED] > 0)
-        table = _without_unproved(prover, table, proof, doubtful if turn == _PROOFS else wrong)
-        if not doubtful.any():
-            break
-        unproved = proof.runs[proof.runs[:, 3] != Verdict.NOT_REACHED, 0].astype(np.int64)
+        unproved = proof.runs[proof.runs[:, 3] != Verdict.NOT_REACHED]
+        # Where there is no rule yet, it is unknown as an expression is that is not followed.
+        has_none = (unproved[:, 3] == Verdict.UNKNOWN) & (unproved[:, 4] == Why.EXPRESSION)
         unit = proof.units.number
-        changed = np.isin(unit, np.concatenate((unit[doubtful], unit[unproved])))
+        changed = np.isin(unit, np.concatenate((unit[doubtful], unit[unproved[:, 0].astype(np.int64)])))
+        out = wrong if turn < _PROOFS else doubtful if turn < _MOST_PROOFS else changed
+        table = _without(prover, table, proof, unproved, out)
+        if has_none.all() and not doubtful.any() and len(table) == former:
+            break
         only = proof.ranges.start[changed]
     return table
 
 
-def _without_unproved(prover: Prover, table: UnwindTable, proof: Proof, wrong: Bools) -> UnwindTable:
-    """The table with `UNPROVED` in place of each rule that is not proved, and of all rules of the `wrong` ranges."""
-    unproved = proof.runs[proof.runs[:, 3] != Verdict.NOT_REACHED]
-    start = np.concatenate((unproved[:, 1], proof.ranges.start[wrong]))
-    size = np.concatenate((unproved[:, 2], proof.ranges.size[wrong].astype(np.uint64)))
+def _without(prover: Prover, table: UnwindTable, proof: Proof, unproved: U64, out: Bools) -> UnwindTable:
+    """The table with `UNPROVED` in place of each rule that is not proved, and of all rules of ranges that are `out`."""
+    start = np.concatenate((unproved[:, 1], proof.ranges.start[out]))
+    size = np.concatenate((unproved[:, 2], proof.ranges.size[out].astype(np.uint64)))
     holes = _table(prover, start, size, np.zeros(len(start), np.uint32), [inexpressible(Reason.UNPROVED)])
     begins = prover.image.addresses(table.range_start, table.range_section)
     holes.range_origin = table.range_origin[np.searchsorted(begins, start, "right") - 1]

@@ -1,6 +1,6 @@
 """Where functions begin in code without a table: by symbols, by calls, and behind padding where a pointer leads.
 
-Only starts are found here. Whether each is a function that is entered as the ABI says, `fromcode` decides by its code.
+Only starts are found here. Whether each is a function that is entered as the ABI says, `evidence` decides by its code.
 """
 
 from __future__ import annotations
@@ -114,6 +114,8 @@ class Starts:
     """Those that make a frame."""
     pointed: U64
     """Those to which data points."""
+    within: U64
+    """Those behind padding that are none, for the symbol of a function says that they are in it."""
     padded: U64
     """Those of the others to which nothing jumps, behind padding, where compilers let functions begin."""
     likely: U64
@@ -138,7 +140,8 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
         code, seen.targets, pieces, prover.machine.sp, prover.machine.ra, kept, final, _coming_back(image, seen)
     )
     called = _addresses(image, seen.called)
-    found = found[~_within(found[:, 0], named, prover.symbols.function_sizes()) | are_among(found[:, 0], called)]
+    is_within = _within(found[:, 0], named, prover.symbols.function_sizes()) & ~are_among(found[:, 0], called)
+    within, found = found[is_within, 0], found[~is_within]
     behind = found[:, 0].copy()
     outside = _called_from_outside(prover, code, pieces)
     outside = outside[are_among(outside, behind)]
@@ -156,6 +159,7 @@ def function_starts(prover: Prover, stretches: Stretches) -> Starts:
         others=behind,
         framing=behind[found[:, 1] != 0],
         pointed=pointed,
+        within=within,
         likely=behind[alone & (behind % _ALIGNED == 0) & (found[:, 2] == _LIKELY)],
         padded=behind[alone & (behind % _ALIGNED == 0) & (found[:, 2] != 0)],
     )

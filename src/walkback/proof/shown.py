@@ -4,7 +4,7 @@ import cython
 
 from walkback.code.machines import AMD64
 from walkback.proof._state import State
-from walkback.proof.packed import ID_MASK, ID_SHIFT, KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, made, moved
+from walkback.proof.packed import KIND_MASK, OFFSET_SHIFT, PLAIN_MASK, is_vague, made, moved
 from walkback.proof.values import (
     AT_CFA,
     AT_POINTER,
@@ -205,12 +205,42 @@ def rest_word(state: State) -> cython.ulonglong:
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def saves(state: State) -> cython.bint:
-    """Whether the value that a kept register had at the entry is in the frame."""
+def is_saved(state: State, register: cython.int) -> cython.bint:
+    """Whether the value that a register had at the entry is in the frame, which ends at the stack pointer."""
     i: cython.int
+    stack: cython.longlong = state.values[state.sp]
     for i in range(state.slots):
-        register: cython.int = (state.saved[i] >> ID_SHIFT) & ID_MASK
-        if state.saved[i] & KIND_MASK == Known.ENTRY and register < 64 and (state.preserved >> register) & 1:
+        above: cython.bint = state.keys[i] >> OFFSET_SHIFT >= stack >> OFFSET_SHIFT
+        if state.saved[i] == made(Known.ENTRY, register, 0) and (above or (state.keys[i] ^ stack) & PLAIN_MASK != 0):
+            return True
+    return False
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def saves(state: State) -> cython.bint:
+    """Whether a register that calls keep is saved, and has another value by now: it is no argument of a call."""
+    register: cython.int
+    for register in range(state.registers):
+        changed: cython.bint = state.values[register] != made(Known.ENTRY, register, 0)
+        if changed and (state.preserved >> register) & 1 and is_saved(state, register):
+            return True
+    return False
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def loses(state: State) -> cython.bint:
+    """Whether a register that calls keep has surely another value than at the entry, which is not saved either."""
+    register: cython.int
+    for register in range(state.registers):
+        value: cython.longlong = state.values[register]
+        changed: cython.bint = value != made(Known.ENTRY, register, 0) and not is_vague(value & KIND_MASK)
+        if changed and (state.preserved >> register) & 1 and register != state.sp and not is_saved(state, register):
             return True
     return False
 

@@ -203,7 +203,7 @@ class Seen(IntEnum):
     COMPLEX = 16
     """There are too many ways through it."""
     SAVES = 32
-    """It saves a register that calls keep, before it jumps or calls."""
+    """It saves a register that calls keep, and gives it another value, before it jumps or calls."""
     CATCHES = 64
     """It comes to code for exceptions with another stack than its first call has: it may be entered in another way."""
     JUMPS = 128
@@ -214,6 +214,10 @@ class Seen(IntEnum):
     """It follows what a register that calls keep had at its entry: nothing is passed in these by the ABI."""
     MOVES = 1024
     """It returns with another stack pointer than its caller expects."""
+    LOSES = 2048
+    """It jumps to a place that is not known with other values in registers that calls keep."""
+    GOES_THROUGH = 4096
+    """It goes where a register says that gets no value in it, and is no argument."""
 
 
 class Back(IntEnum):

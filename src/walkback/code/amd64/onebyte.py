@@ -45,6 +45,8 @@ from walkback.code.effects import NONE, Effect, Flow
 from walkback.code.filling import clobber, load, load_table, store
 
 LOWER_HALF = 0xFFFFFFFF
+LINUX = 0x80
+"""The interrupt by which Linux is asked for something, as programs of i386 do."""
 
 
 @cython.cfunc
@@ -350,6 +352,8 @@ def rare(opcode: cython.uint, prefix: cython.uint, number: cython.longlong, out:
         return make_only(Effect.EXTEND, RAX, RAX, out)
     if opcode == 0x99:
         return clobber(RDX, out)
+    if opcode == 0xCD and number & 0xFF == LINUX:
+        out.flow = Flow.SYSTEM
     if opcode == 0xA0 or opcode == 0xA1 or opcode == 0xCD:
         return clobber(RAX, out)
     if opcode == 0xC8:

@@ -1,0 +1,179 @@
+"""Which code without a table is entered as the ABI says: what shows it, and what speaks against it.
+
+Only with such evidence a range gets rules. That is one of these:
+
+- it is called by such a range, or by the C library;
+- it returns with the stack as it was at the entry;
+- it saves registers, and ends so with a jump to a function elsewhere; or puts them back, and jumps anywhere, as long as
+  that is not to code which goes on as no function does;
+- its address is taken, or it has the symbol of a function, and it saves registers as functions do: so that it can give
+  them other values. Where it goes with a frame, or where what is not known goes, that does not count;
+- it jumps to a range with such evidence with the stack as it was at the entry, or such a range does so to it.
+
+Against it speaks what no function does: a jump to a place that is not known with other values in registers that calls
+keep, or through a register that nobody gave a value. All of this counts for little where most ranges only jump on: that
+is code that nothing calls. Nor does it count for code that has its own ideas of the registers that calls keep, as that
+of OCaml and GHC has.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from walkback.base.arrays import I64, U8, U16, U64, Bools, are_among
+from walkback.proof._found import Found
+from walkback.proof.finding import Finder
+from walkback.proof.functions import Starts, begins_at_entry
+from walkback.proof.prove import Prover
+from walkback.proof.ranges import Ranges, range_at, reached_from
+from walkback.proof.values import Seen, Way
+from walkback.table.rule import Reason
+
+BEGINS = 255
+"""In the place of a reason: the range where the program begins, which has no caller."""
+_NEAR = 128
+"""How many ranges on both sides are looked at, to see whether code is entered by calls."""
+_PART = re.compile(r"\.(cold|warm|part)\b")
+"""In the name of a part of a function, as compilers and BOLT give it; what is called as a function is shown by that."""
+_REASONS = (
+    (Seen.COMPLEX, Reason.TOO_COMPLEX),
+    (Seen.SWITCHES, Reason.OTHER_STACK),
+    (Seen.FORKS, Reason.FORKS),
+    (Seen.ASTRAY, Reason.ASTRAY),
+    (Seen.CATCHES, Reason.UNPROVED),
+)
+"""Why a range is left out, the first reason that holds."""
+_WRONG = np.uint16(Seen.COMPLEX | Seen.SWITCHES | Seen.FORKS | Seen.ASTRAY | Seen.CATCHES)
+
+
+class _Leads(NamedTuple):
+    """Ways from ranges to the beginnings of others."""
+
+    source: I64
+    target: I64
+
+
+def judged(prover: Prover, ranges: Ranges, found: Found, starts: Starts, finder: Finder) -> U8:
+    """For each range the `Reason` why it is left out; 0 if it is entered as the ABI says, or is part of one that is.
+
+    `BEGINS` stands for the range where the program begins, unless something calls it.
+    """
+    calls, tails = _to_beginnings(ranges, found.calls), _to_beginnings(ranges, found.tails)
+    passing = _passing(found.seen, calls) | _going_on(found.seen, tails)
+    wrong = ((found.seen & _WRONG) != 0) | passing
+    supported = _supported(prover, ranges, found, starts, finder)
+    shown = _shown(prover, ranges, found, starts, supported, calls, tails, wrong)
+    reasons = np.where(((ranges.is_entry == 0) | shown) & ~passing, np.uint8(0), np.uint8(Reason.NOT_ENTERED))
+    for bit, reason in reversed(_REASONS):
+        reasons[(found.seen & bit) != 0] = reason
+    # What goes wrong on some ways only may go on behind a call that does not come back.
+    moved = calls.source[(found.seen[calls.target] & (Seen.MOVES | Seen.RETURNS)) == Seen.MOVES]
+    reasons[moved[reasons[moved] == 0]] = Reason.ASTRAY
+    if begins_at_entry(prover.elf):
+        begins = ranges.start == np.uint64(prover.elf.entry)
+        begins[calls.target[reasons[calls.source] == 0]] = False
+        reasons[begins] = BEGINS
+    return reasons
+
+
+def _shown(
+    prover: Prover,
+    ranges: Ranges,
+    found: Found,
+    starts: Starts,
+    supported: Bools,
+    calls: _Leads,
+    tails: _Leads,
+    wrong: Bools,
+) -> Bools:
+    """For which ranges there is evidence that they are entered as the ABI says; those that are `wrong` are none.
+
+    Of what only jumps on to places that are not known, that another range jumps to it says nothing of either.
+    """
+    saves, returns, restores, jumps = (
+        (found.seen & bit) != 0 for bit in (Seen.SAVES, Seen.RETURNS, Seen.RESTORES, Seen.JUMPS)
+    )
+    saves |= restores  # what is put back was saved
+    only_jumps = jumps & ~returns & ~restores
+    ends = jumps.copy()
+    ends[found.tails[:, 0].astype(np.int64)] = True
+    ends &= restores
+    ends[found.tails[are_among(found.tails[:, 1], prover.elsewhere), 0].astype(np.int64)] = True
+    shown = are_among(ranges.start, starts.outside) | returns | (saves & ((supported & ~only_jumps) | ends))
+    wrong = wrong | (among_others(found.seen) & ~(returns & restores))
+    known = ~only_jumps[tails.target]
+    one, other = tails.source[known], tails.target[known]
+    source, target = np.concatenate((calls.source, one, other)), np.concatenate((calls.target, other, one))
+    right = ~(wrong[source] | wrong[target])
+    return reached_from(shown & ~wrong, source[right], target[right])
+
+
+def _supported(prover: Prover, ranges: Ranges, found: Found, starts: Starts, finder: Finder) -> Bools:
+    """Which ranges have the symbol of a function or their address is taken, and nothing speaks against that.
+
+    That is code which goes there with a frame, or was not walked through; or a range behind the call at their end that
+    cannot be right, as it is part of them.
+    """
+    named = are_among(ranges.start, starts.named)
+    for row in np.flatnonzero(named).tolist() if len(starts.named) else []:
+        if _PART.search(prover.name_at(int(ranges.start[row])) or ""):
+            named[row] = False
+    jumps = finder.ways[finder.ways[:, 2] == Way.JUMP, :2]
+    is_part = ranges.is_entry[jumps[:, 0].astype(np.int64)] == 0
+    is_tail = is_part | _are_rows_among(jumps, found.tails)
+    otherwise = are_among(ranges.start, np.concatenate((jumps[~is_tail, 1], finder.framed)))
+    goes_on = np.zeros(len(ranges.start), np.bool_)
+    goes_on[:-1] = (ranges.is_entry[1:] != 1) & ((found.seen[1:] & _WRONG) != 0)
+    goes_on[:-1] &= ranges.start[:-1] + ranges.size[:-1].astype(np.uint64) == ranges.start[1:]
+    found_so: Bools = (named | are_among(ranges.start, starts.taken)) & ~otherwise & ~goes_on
+    return found_so
+
+
+def _are_rows_among(rows: U64, others: U64) -> Bools:
+    """Which rows of two numbers are among others."""
+    both, number = np.unique(np.concatenate((rows, others)), axis=0, return_inverse=True)
+    has = np.zeros(len(both), np.bool_)
+    has[number.reshape(-1)[len(rows) :]] = True
+    among: Bools = has[number.reshape(-1)[: len(rows)]]
+    return among
+
+
+def _passing(seen: U16, calls: _Leads) -> Bools:
+    """Which ranges have their own ideas of the registers that calls keep, as OCaml and GHC have.
+
+    Those that follow what such a register had at the entry, and their callers that put none back.
+    """
+    careless = (seen[calls.source] & Seen.RESTORES) == 0
+    return reached_from((seen & Seen.FOLLOWS) != 0, calls.target[careless], calls.source[careless])
+
+
+def _going_on(seen: U16, tails: _Leads) -> Bools:
+    """Which ranges go on as no function does, and never return: by themselves, or in what they jump to."""
+    never = (seen & Seen.RETURNS) == 0
+    goes_on = never & ((seen & (Seen.LOSES | Seen.GOES_THROUGH)) != 0)
+    only = never[tails.source]
+    return reached_from(goes_on, tails.target[only], tails.source[only])
+
+
+def among_others(seen: U16) -> Bools:
+    """Which ranges are among many that only jump on to places that are not known, as code does that nothing calls.
+
+    There are more of these than of those that return. Between them is data, and some of that looks like functions.
+    """
+    returns = (seen & Seen.RETURNS) != 0
+    jumps = ~returns & ((seen & (Seen.JUMPS | Seen.RESTORES)) == Seen.JUMPS)
+    more = np.concatenate(([0], np.cumsum(jumps.astype(np.int64) - returns)))
+    number = np.arange(len(seen))
+    found: Bools = more[(number + _NEAR).clip(max=len(seen))] > more[(number - _NEAR).clip(min=0)]
+    return found
+
+
+def _to_beginnings(ranges: Ranges, leads: U64) -> _Leads:
+    """Those of rows of a range and an address that lead to where a range begins."""
+    source, target = leads[:, 0].astype(np.int64), range_at(ranges, leads[:, 1])
+    kept = target >= 0
+    kept[kept] = ranges.start[target[kept]] == leads[kept, 1]
+    return _Leads(source[kept], target[kept])
