@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 import tracemalloc
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +136,26 @@ def many_rows() -> dict[str, bytes]:
     head = PROGRAM + bytes(12)
     line = (len(head) + len(program)).to_bytes(4, "little") + head + program
     return {"info": header(len(body)) + body, "abbrev": root, "line": line}
+
+
+def test_what_is_too_large_is_not_read() -> None:
+    compressed = (1).to_bytes(8, "little") + (2 << 30).to_bytes(8, "little") + (1).to_bytes(8, "little")
+    builder = ElfBuilder()
+    builder.code(addr=0x1000)
+    builder.section(".debug_info", compressed + zlib.compress(bytes(100)), flags=0x800)
+    lines = DebugLines(ElfFile(bytes(builder.build())))
+    assert lines.find(CODE) == [()] * len(CODE)
+    assert lines.trouble == f"its debug information has {2 << 30} bytes, more than {1 << 30}, and is not read"
+
+
+@pytest.mark.parametrize("name", [b"x" * 5000, b"/dev/zero", b"/", b"\xff/\xfe", b"../" * 3000])
+def test_names_of_split_files_that_cannot_be(name: bytes) -> None:
+    root = b"\x01\x11\x00\x11\x01\x12\x07\xb0\x42\x08\x00\x00\x00"
+    body = b"\x01" + AROUND[:16] + name + b"\x00"
+    lines = DebugLines(with_sections(info=header(len(body)) + body, abbrev=root))
+    assert lines.find(CODE) == [()] * len(CODE)
+    assert [one.encode(errors="surrogateescape") for one in lines.missing] == [name]
+    assert lines.trouble is not None
 
 
 @pytest.mark.parametrize(

@@ -108,17 +108,16 @@ class DebugFile:
         places += (Path(root, ".build-id", text[:2], f"{text[2:]}.debug") for root in self._roots)
         usual = [name.removeprefix(f"{root}/") for root in DEBUG_ROOTS if name.startswith(f"{root}/")]
         places += (Path(root, below) for root in self._roots for below in usual)
-        yield from filter(Path.is_file, places)
+        yield from filter(os.path.isfile, places)
 
 
 def debug_source(elf: ElfFile, roots: Sequence[str | os.PathLike[str]] = DEBUG_ROOTS) -> DebugFile | None:
     """The debugging information of a file: its own, else that of its separate debug file; None if there is none."""
-    with contextlib.suppress(WalkbackError):
-        if has_debug_info(elf):
-            return DebugFile(elf, elf, roots)
-        separate = debug_file(elf, roots)
-        if separate is not None and has_debug_info(separate):
-            return DebugFile(separate, elf, roots)
+    if has_debug_info(elf):
+        return DebugFile(elf, elf, roots)
+    separate = debug_file(elf, roots)
+    if separate is not None and has_debug_info(separate):
+        return DebugFile(separate, elf, roots)
     return None
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from walkback.base.arrays import I64, U64
+from walkback.base.errors import WalkbackError
 from walkback.debuginfo._entries import scopes
 from walkback.debuginfo._lines import LineProgram
 from walkback.debuginfo.entrynames import EntryNames
@@ -48,7 +49,12 @@ class DebugLines:
 
     def __init__(self, elf: ElfFile, roots: Sequence[str | os.PathLike[str]] = DEBUG_ROOTS) -> None:
         self._elf = elf
-        self._file = debug_source(elf, roots)
+        self._file: DebugFile | None = None
+        self._refused: str | None = None
+        try:
+            self._file = debug_source(elf, roots)
+        except WalkbackError as error:
+            self._refused = error.message
         self._splits = SplitUnits(self._file) if self._file is not None else None
         self._names = EntryNames()
         self._programs: dict[int, _Program] = {}
@@ -59,6 +65,14 @@ class DebugLines:
     def missing(self) -> list[str]:
         """Files of split units that were looked for and are nowhere."""
         return list(self._splits.missing) if self._splits is not None else []
+
+    @property
+    def trouble(self) -> str | None:
+        """Why lines or inlined calls are not all there; None if they are, or nothing has them."""
+        if self._refused is None and self.missing:
+            first, more = self.missing[0], len(self.missing) - 1
+            return f"no inlined calls: {first} is not there" + (f", nor are {more} more such files" if more else "")
+        return self._refused
 
     def find(self, addresses: U64) -> list[tuple[SourceLine, ...]]:
         """For each address its line, behind those of the calls that are inlined there, innermost first."""

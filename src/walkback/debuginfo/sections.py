@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 from typing import NamedTuple
 
-from walkback.base.errors import WalkbackError
+from walkback.base.errors import UnreadableError, WalkbackError
 from walkback.debuginfo.values import OFFSET_MASK, PLACE_SHIFT, Place
 from walkback.elf import ElfFile
+from walkback.elf.compressed import unpacked_size
 
+_MOST = 1 << 30
+"""Bytes of all sections of a file."""
 _SHORT, _LONGEST = 256, 1 << 14
 """Bytes of most texts, and of the longest; of longer ones the beginning is enough."""
 
@@ -28,12 +31,20 @@ class DebugSections(NamedTuple):
 
 
 def debug_sections(elf: ElfFile, suffix: str = "") -> DebugSections:
-    """The sections of a file; with the suffix `.dwo` those of split units. A damaged one has no bytes."""
+    """The sections of a file; with the suffix `.dwo` those of split units. A damaged one has no bytes.
+
+    Raises `UnreadableError` if all of them are too large.
+    """
     indices: dict[str, int] = {}
     for index, name in enumerate(elf.section_names()):
         plain = name.replace(".zdebug_", ".debug_", 1)
         if plain.startswith(".debug_"):
             indices.setdefault(plain, index)
+    wanted = (indices.get(f".debug_{name}{suffix}", -1) for name in DebugSections._fields)
+    size = sum(unpacked_size(elf, index) or int(elf.sections["size"][index]) for index in wanted if index >= 0)
+    if size > _MOST:
+        message = f"its debug information has {size} bytes, more than {_MOST}, and is not read"
+        raise UnreadableError(message, file=elf.name)
     found = []
     for name in DebugSections._fields:
         index = indices.get(f".debug_{name}{suffix}", -1)

@@ -78,7 +78,7 @@ class SplitUnits:
         beside = Path(os.path.realpath(self._file.program.name)).parent
         name = skeleton.name
         for path in dict.fromkeys((Path(skeleton.folder or "", name), beside / name, beside / Path(name).name)):
-            if path.is_file():
+            if os.path.isfile(path):
                 yield path
 
     def _in_file(self, elf: ElfFile, skeleton: _Skeleton) -> DebugSource | None:
@@ -116,7 +116,7 @@ class SplitUnits:
         names = (Path(elf.name) for elf in (self._file.program, self._file.elf))
         for path in dict.fromkeys(one for name in names for one in (Path(f"{name}.dwp"), name.with_suffix(".dwp"))):
             with contextlib.suppress(WalkbackError, ValueError):
-                if path.is_file():
+                if os.path.isfile(path):
                     found.append(ElfFile(path))
         return found
 

@@ -15,13 +15,12 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from walkback.base.arch import ByteOrder
 from walkback.base.errors import UnreadableError
 from walkback.dwarf import unitlayout as layout
 from walkback.elf import layout as elf_layout
 from walkback.elf import relocated
+from walkback.elf.compressed import unpacked_size
 
 if TYPE_CHECKING:
     from walkback.elf import ElfFile
@@ -163,7 +162,7 @@ class _Units:
     def _data(self, index: int) -> memoryview:
         """A section; nothing of one that takes too large a copy."""
         moved = self.elf.is_relocatable and index in self.elf.relocation_sections
-        size = _decompressed_size(self.elf, index)
+        size = unpacked_size(self.elf, index)
         if moved and size is None:
             size = int(self.elf.sections["size"][index])
         if size is not None:
@@ -332,14 +331,3 @@ def _attributes(data: _Bytes) -> Attributes:
 def _language(values: dict[int, tuple[int, Value]]) -> str | None:
     _, code = values.get(layout.DW_AT_LANGUAGE, (0, None))
     return layout.LANGUAGES.get(code) if isinstance(code, int) else None
-
-
-def _decompressed_size(elf: ElfFile, index: int) -> int | None:
-    """What a compressed section claims to hold; None of one that is not compressed."""
-    header = elf.sections[index]
-    place = int(header["offset"])
-    if header["flags"] & np.uint64(elf_layout.SHF_COMPRESSED):
-        return int.from_bytes(elf.data[place + 8 : place + 16], elf.byteorder)
-    if elf.section_name(index).startswith(".zdebug_"):
-        return int.from_bytes(elf.data[place + 4 : place + 12], "big")
-    return None

@@ -10,12 +10,17 @@ section; `ElfFile` adds them.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from walkback.base.arch import ByteOrder
 from walkback.base.decoders import Method, decompressed
 from walkback.base.errors import ElfError
 from walkback.elf import layout
+
+if TYPE_CHECKING:
+    from walkback.elf.file import ElfFile
 
 _GNU_MAGIC = b"ZLIB"
 _GNU_HEADER = 12
@@ -35,6 +40,17 @@ def limit_of(file_size: int) -> int:
 def has_gnu_magic(stored: memoryview) -> bool:
     """Whether a section begins as `.zdebug_*` sections do."""
     return bytes(stored[: len(_GNU_MAGIC)]) == _GNU_MAGIC
+
+
+def unpacked_size(elf: ElfFile, index: int) -> int | None:
+    """What a compressed section claims to hold; None of one that is not compressed."""
+    header = elf.sections[index]
+    place = int(header["offset"])
+    if header["flags"] & np.uint64(layout.SHF_COMPRESSED):
+        return int.from_bytes(elf.data[place + 8 : place + 16], elf.byteorder)
+    if elf.section_name(index).startswith(".zdebug_"):
+        return int.from_bytes(elf.data[place + 4 : place + 12], "big")
+    return None
 
 
 def decompress(stored: memoryview, byteorder: ByteOrder, limit: int) -> bytes:

@@ -177,8 +177,8 @@ class Names:
             if lost and (go := self._go_source(number, elf)) is not None:
                 for place, lines in zip(lost, go.lines.find(wanted[lost], inlined=True), strict=True):
                     found[place] = lines
-        if missing := self._lines[number].missing:
-            self.troubles.setdefault(elf.name, f"no lines of split units: {missing}")
+        if (trouble := self._lines[number].trouble) is not None:
+            self.troubles.setdefault(elf.name, trouble)
         if not self._with_inlined:
             return [lines[-1:] for lines in found]
         names = [line.function for lines in found for line in lines]
