@@ -20,12 +20,12 @@ _PERF_SCRIPT = (_PERF, "script", "-F", "ip,sym", "--no-inline", "-i")
 
 
 def unwinding(rounds: int) -> Iterator[Figure]:
-    """Samples with 8 KB of stack each, of a program without frame pointers."""
+    """Samples with 8 KB of stack each, of a program without frame pointers; both without inlined calls."""
     data = _recording()
     samples, frames = _counted(data)
     ours, theirs = alternate(
         max(3, rounds // 2),
-        lambda: process((WALKBACK, "unwind", data))[0],
+        lambda: process((WALKBACK, "unwind", "--no-lines", data))[0],
         lambda: process((*_PERF_SCRIPT, data))[0],
     )
     yield Figure(f"unwind {samples:,} samples", ours, theirs, "s", "perf script, the same file", 1 / 2)
