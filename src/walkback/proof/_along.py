@@ -88,7 +88,7 @@ class Along:
                 self.constants[register] = value if register == one.first else _UNKNOWN
         return 0
 
-    def ask(self, code: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cython.int:
+    def ask(self, code, at: cython.Py_ssize_t) -> cython.int:
         """The kernel is asked for something, by an instruction at a place in the buffer."""
         asked: cython.longlong = self.constants[self.number]
         if self.machine == S390X and code[at + 1]:
