@@ -57,7 +57,7 @@ def test_damaged_sections_give_answers_or_none(tmp_path: Path, form: str) -> Non
 
 
 def header(size: int, abbrev: int = 0) -> bytes:
-    """Of a unit of DWARF 4 with so many bytes behind it."""
+    """The header of a DWARF 4 unit whose entries take `size` bytes."""
     return (7 + size).to_bytes(4, "little") + b"\x04\x00" + abbrev.to_bytes(4, "little") + b"\x08"
 
 
