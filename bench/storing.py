@@ -91,11 +91,11 @@ class Stacks:
         return replace(batch, first=first, frame=frame, time=times, cpu=None, **columns)
 
 
-def _fill(stacks: Stacks, folder: Path, numbers: np.ndarray) -> float:
+def _fill(stacks: Stacks, folder: Path, numbers: np.ndarray, *, names: bool = False) -> float:
     """Make a store of samples, spread over an hour; returns the seconds that storing took."""
     seconds = 0.0
     times = np.linspace(1, HOUR - 1, len(numbers)).astype(np.uint64)
-    new = Store(folder, create=True).append()
+    new = Store(folder, create=True).append(names=names)
     taken = new.captured(stacks.unwinding, start=_START)
     for at in range(0, len(numbers), _AT_ONCE):
         batch = stacks.chosen(numbers[at : at + _AT_ONCE], times[at : at + _AT_ONCE])
@@ -117,15 +117,19 @@ def _sizes(stacks: Stacks, folder: Path) -> Iterator[Figure]:
     for name in ("appended", "compacted"):
         store = folder / "sizes"
         if name == "appended":
-            _fill(stacks, store, np.arange(len(stacks)))
+            _fill(stacks, store, np.arange(len(stacks)), names=True)
         else:
             Store(store).compact(every=True)
         files = [file for file in store.rglob("*") if file.is_file()]
         whole = sum(file.stat().st_size for file in files)
-        samples = sum(file.stat().st_size for file in files if file.name == "samples.parquet")
+        samples, names = (
+            sum(file.stat().st_size for file in files if file.name == f"{table}.parquet")
+            for table in ("samples", "names")
+        )
         what = f"{name}, one of {len(distinct):,} stacks"
-        size = (whole - samples) / len(distinct)
+        size = (whole - samples - names) / len(distinct)
         goal = 9 if name == "compacted" else None
+        yield Figure(f"{name}, names of a stack", names / len(distinct), size, "B", "its frames", 1, 1.5)
         yield Figure(what, size, pprof / len(distinct), "B", "pprof, compressed", 1, goal)
         yield Figure(f"{name}, a sample", whole / len(stacks), pprof / len(stacks), "B", "pprof, compressed", 1)
 

@@ -39,7 +39,7 @@ def store(tmp_path: Path, program: Path) -> Store:
     """The recording of the documents, in a store."""
     (tmp_path / "perf.data").write_bytes(recording(program))
     made = Store(tmp_path / "store", create=True)
-    with made.append() as new:
+    with made.append(names=False) as new:
         new.recording(tmp_path / "perf.data")
     return made
 
@@ -61,7 +61,7 @@ def test_a_store_tells_what_the_recording_does(store: Store, tmp_path: Path) -> 
     assert found.end.tolist().count(0) == direct.end.tolist().count(0)
 
 
-def test_names_are_not_stored_but_looked_up(store: Store, program: Path) -> None:
+def test_names_that_are_not_kept_are_looked_up(store: Store, program: Path) -> None:
     assert names(store) == {"compute": 5, "main": 5, "_start": 5}
     for file in store.path.rglob("*.parquet"):
         assert b"compute" not in file.read_bytes()

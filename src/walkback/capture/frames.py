@@ -5,18 +5,16 @@ A name is looked up once a distinct frame, and text made once a distinct stack; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from walkback.base.arrays import I64, U8, U64, Bools, Numbers, runs
 from walkback.naming.names import Names
 from walkback.stacks.distinct import Distinct
+from walkback.stacks.inlined import InlinedFrames, LaidOut
 from walkback.stacks.profile import NamedFrames
 from walkback.stacks.stacks import FrameKind, How, Stacks
-from walkback.symbols.sourceline import SourceLine
 
 SIGNAL_HANDLER = "<signal handler called>"
 """The name of code that handlers return to, where it has none of its own; what gdb shows."""
@@ -41,35 +39,15 @@ class FrameKeys:
     """Where there is no module; else 0."""
 
 
-class LaidOut(NamedTuple):
-    """Stacks of named frames: those of code, each behind the calls that are inlined there."""
-
-    first: I64
-    """Where each stack begins, and behind the last how many frames there are."""
-    frame: I64
-    """The number of each among the named frames."""
-    source: I64
-    """The number of the frame of code, among all that were given."""
-    inlined: Bools
-
-
 class DistinctFrames:
-    """The frames that were met, by number.
-
-    When they get names, those of calls that are inlined there are numbered as well: a frame's *row* is its number among
-    the named ones, and what is inlined in it follows, the outermost call first.
-    """
+    """The frames that were met, by number; when they get names, what is inlined in each is numbered as well."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
         self._distinct = Distinct()
-        self._rows = np.zeros(0, np.int64)
-        self._calls = np.zeros(0, np.int64)
+        self._inlined = InlinedFrames()
         self._weight: I64 | None = np.zeros(0, np.int64) if names.may_fetch else None
         """How often each was met, which is counted only if it matters."""
-        """How many are inlined in each."""
-        self.named = NamedFrames([], [], np.zeros(0, np.uint64), np.zeros(0, np.bool_), np.zeros(0, np.uint64))
-        """Those that have names already, with what is inlined there."""
 
     def add(self, stacks: Stacks, pid: Numbers) -> I64:
         """The number of each frame; `pid` is the process of each stack, whose own names code made at run time has."""
@@ -92,28 +70,24 @@ class DistinctFrames:
         return numbers
 
     @property
+    def named(self) -> NamedFrames:
+        """Those that have names already, with what is inlined there."""
+        return self._inlined.named
+
+    @property
     def frames(self) -> NamedFrames:
         """All that were met; what is new since the last time gets its names now, all at once."""
-        if len(self._distinct) > len(self._rows):
+        if len(self._distinct) > len(self._inlined):
             self._name_new()
         return self.named
 
     def laid_out(self, first: I64, numbers: I64) -> LaidOut:
         """Stacks of numbers of frames that have names, with the calls that are inlined there."""
-        count = self._calls[numbers] + 1
-        ends = np.cumsum(count)
-        source = np.repeat(np.arange(len(numbers)), count)
-        frame = self._rows[numbers][source] + ends[source] - 1 - np.arange(len(source))
-        is_inlined = np.ones(len(source), np.bool_)
-        is_inlined[ends - 1] = False
-        return LaidOut(np.concatenate(([0], ends))[first], frame, source, is_inlined)
+        return self._inlined.laid_out(first, numbers)
 
     def of_code(self, first: I64, frame: I64) -> tuple[I64, I64]:
         """The stacks of named frames without inlined calls, as numbers of frames."""
-        numbers = np.full(len(self.named), -1, np.int64)
-        numbers[self._rows] = np.arange(len(self._rows))
-        kept = numbers[frame] >= 0
-        return np.concatenate(([0], np.cumsum(kept)))[first], numbers[frame[kept]]
+        return self._inlined.of_code(first, frame)
 
     def keys(self, begin: int = 0) -> FrameKeys:
         """What is known without names of all frames from one on."""
@@ -132,43 +106,18 @@ class DistinctFrames:
         )
 
     def _name_new(self) -> None:
-        keys = self.keys(len(self._rows))
-        weight = self._weight[len(self._rows) :] if self._weight is not None else None
+        known = len(self._inlined)
+        keys = self.keys(known)
+        weight = self._weight[known:] if self._weight is not None else None
         found = self._names.find(keys.module, keys.address, pid=keys.pid, kernel=keys.kernel, weight=weight)
         symbols = [
             SIGNAL_HANDLER if name is None and is_handler else name
             for name, is_handler in zip(found.symbol, keys.handler.tolist(), strict=True)
         ]
-        calls = np.array([len(lines) for lines in found.inlined], np.int64)
-        ends = np.cumsum(calls + 1)
-        rows, source = ends - calls - 1, np.repeat(np.arange(len(calls)), calls + 1)
-        is_inlined = np.ones(len(source), np.bool_)
-        is_inlined[rows] = False
-        old, offset = self.named, found.offset[source]
-        assert old.offset is not None
-        offset[is_inlined] = 0
-        self._rows = np.concatenate((self._rows, rows + len(old)))
-        self._calls = np.concatenate((self._calls, calls))
-        inlined = [lines[::-1] for lines in found.inlined]
-        with_lines = found.lines is not None
-        self.named = NamedFrames(
-            [*old.symbol, *_with_inlined(symbols, inlined, "function")],
-            [*old.module, *(found.module[number] for number in source.tolist())],
-            np.concatenate((old.address, (keys.address - keys.handler)[source])),
-            np.concatenate((old.kernel, keys.kernel[source])),
-            np.concatenate((old.offset, offset)),
-            [*(old.file or []), *_with_inlined(found.file, inlined, "file")] if with_lines else None,
-            [*(old.line or []), *_with_inlined(found.line, inlined, "line")] if with_lines else None,
-            np.concatenate((old.inlined if old.inlined is not None else [], is_inlined)).astype(np.bool_),
-        )
-
-
-def _with_inlined(values: Sequence[Any], inlined: list[tuple[SourceLine, ...]], name: str) -> Iterator[Any]:
-    """A value of each frame, and behind it those of the calls that are inlined there."""
-    for value, lines in zip(values, inlined, strict=True):
-        yield value
-        for line in lines:
-            yield getattr(line, name)
+        lines = (found.file, found.line) if found.lines is not None else (None, None)
+        address = keys.address - keys.handler
+        named = NamedFrames(symbols, found.module, address, keys.kernel, found.offset, *lines)
+        self._inlined.add(named, found.inlined)
 
 
 def _handlers(stacks: Stacks) -> Bools:

@@ -13,7 +13,7 @@ from walkback.cli.completion import hosts, labels, stored_processes
 from walkback.cli.output import complain
 from walkback.cli.parameter import ParameterType
 from walkback.cli.searching import Searching, file_options
-from walkback.cli.walking import DEMANGLE, SHORT_NAMES, complain_of, how_to_name
+from walkback.cli.walking import DEMANGLE, INLINE, SHORT_NAMES, complain_of, how_to_name
 
 if TYPE_CHECKING:
     from walkback.stacks.profile import Profile
@@ -90,7 +90,7 @@ _LABEL = click.option(
 
 def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say which samples, and how they are named."""
-    for option in (_LINES, SHORT_NAMES, DEMANGLE, file_options, _LABEL, _PROCESS, _HOST, UNTIL, SINCE):
+    for option in (INLINE, _LINES, SHORT_NAMES, DEMANGLE, file_options, _LABEL, _PROCESS, _HOST, UNTIL, SINCE):
         command = option(command)
     return command
 
@@ -108,6 +108,7 @@ class Chosen:
     demangle: bool
     short_names: bool
     lines: bool
+    inline: bool
 
     def select(self, store: Store, **other: Any) -> Selection:
         """The samples; `other` words of `Store.select` go before these options."""
@@ -119,7 +120,7 @@ class Chosen:
         asked: dict[str, Any] = {"since": self.since, "until": self.until, "host": self.host, "process": self.process}
         asked |= {**other, "labels": labels | other.get("labels", {})}
         demangle = how_to_name(self.demangle, self.short_names)
-        return store.select(**asked, naming=Naming(self.searching.search, demangle, self.lines))
+        return store.select(**asked, naming=Naming(self.searching.search, demangle, self.lines, self.inline))
 
 
 def profile_of(folder: str, selection: Selection) -> Profile | None:

@@ -46,13 +46,13 @@ SHORT_NAMES = click.option("--short-names", is_flag=True, help="Leave out the ar
 _LINES = click.option(
     "--lines/--no-lines", default=True, help="Show source lines and inlined calls, where debug information has them."
 )
-_INLINE = click.option("--inline/--no-inline", default=True, help="Show each inlined call as a frame.")
+INLINE = click.option("--inline/--no-inline", default=True, help="Show each inlined call as a frame.")
 _CACHE = click.option("--cache/--no-cache", default=True, help="Cache the tables of large files on disk.")
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that these verbs share."""
-    for option in (_CACHE, _INLINE, _LINES, SHORT_NAMES, DEMANGLE, file_options, _LIMIT, _ONLY, OUTPUT):
+    for option in (_CACHE, INLINE, _LINES, SHORT_NAMES, DEMANGLE, file_options, _LIMIT, _ONLY, OUTPUT):
         command = option(command)
     return command
 

@@ -17,6 +17,7 @@ import numpy as np
 from walkback.base.arrays import I64, numbered
 from walkback.base.text import base_name, clean, printable
 from walkback.pages.page import harmless, write_page
+from walkback.stacks.changes import whole_functions
 from walkback.stacks.functions import FunctionStacks
 from walkback.stacks.profile import NamedFrames, Profile
 from walkback.stacks.tree import PrefixTree
@@ -32,7 +33,7 @@ def write(profile: Profile, out: BinaryIO) -> None:
     _write_page(profile.title, _about(profile), _data(marked, _names(profile, marked)), out)
 
 
-def write_difference(before: Profile, after: Profile, out: BinaryIO, *, title: str = "") -> None:
+def write_difference(before: Profile, after: Profile, out: BinaryIO, *, title: str = "", clones: bool = False) -> None:
     """Write a page with two profiles: widths are those of one, colours show what has more and less of the whole.
 
     >>> import io
@@ -41,7 +42,7 @@ def write_difference(before: Profile, after: Profile, out: BinaryIO, *, title: s
     >>> page.getvalue()[:15]
     b'<!DOCTYPE html>'
     """
-    sides = [before, after]
+    sides = [before, after] if clones else [whole_functions(before), whole_functions(after)]
     marked = [profile.marked() for profile in sides]
     names = [name for one, its in zip(sides, marked, strict=True) for name in _names(one, its)]
     joined = _same_comm(_joined(*marked), before, after)

@@ -20,12 +20,17 @@ from walkback.elf import ElfFile
 from walkback.symbols.spans import SettledSpans
 
 
+def function_at(module: str, start: int) -> str:
+    """What to call a function of a file that has no name."""
+    return f"{PurePath(module).name}+{start:#x}"
+
+
 class Borders:
     """Where the functions of one file begin and end, by its call frame information and its SFrame."""
 
     def __init__(self, elf: ElfFile, name: str) -> None:
         self._elf = elf
-        self._name = PurePath(name).name
+        self._name = name
 
     @cached_property
     def _spans(self) -> tuple[U64, SettledSpans]:
@@ -53,7 +58,7 @@ class Borders:
         number: I64 = spans.find(addresses)
         begin = np.where(number >= 0, start[number] if len(start) else np.uint64(0), np.uint64(0))
         names = [
-            f"{self._name}+{at:#x}" if inside else None
+            function_at(self._name, at) if inside else None
             for at, inside in zip(begin.tolist(), (number >= 0).tolist(), strict=True)
         ]
         return names, begin

@@ -16,6 +16,7 @@ from itertools import product
 import numpy as np
 
 from walkback.base.arch import ByteOrder
+from walkback.base.arrays import U64
 from walkback.base.errors import WalkbackError
 from walkback.elf import ElfFile, FileSearch
 from walkback.elf import layout as elf_layout
@@ -110,6 +111,23 @@ class Module:
     def symbols(self) -> SymbolIndex | None:
         """The names of its code."""
         return SymbolIndex(self.elf, self.search) if self.elf is not None else None
+
+    def as_addresses(self, places: U64) -> U64:
+        """Addresses as the file counts, of what may be places in the file: they are where no code has that address.
+
+        While a file is not to be had, nobody knows from which address it counts.
+        """
+        found = places.copy()
+        with contextlib.suppress(WalkbackError):
+            loads = self.elf.segments if self.elf is not None else ()
+            chosen = [one for one in loads if one["type"] == elf_layout.PT_LOAD and one["flags"] & elf_layout.PF_X]
+            code = np.zeros(len(places), np.bool_)
+            for one in chosen:
+                code |= places - one["vaddr"] < one["memsz"]
+            for one in chosen:
+                inside = ~code & (places - one["offset"] < one["filesz"])
+                found[inside] += one["vaddr"] - one["offset"]
+        return found
 
     def bias(self, start: int, page_offset: int) -> int:
         """What to take from an address in a mapping to have the file's own address, modulo 2**64.

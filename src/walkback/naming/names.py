@@ -7,6 +7,7 @@ program is asked once for many addresses. What cannot be named has no name; why 
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -144,6 +145,12 @@ class Names:
         offset = np.where(named, addresses - answers.start, np.uint64(0))
         shown = self._show(answers.symbol)
         return FrameNames(shown, offset, answers.module, answers.lines if self._with_lines else None)
+
+    def demangled(self) -> Names:
+        """The same with names as people write them."""
+        other = copy.copy(self)
+        other._demangle, other._shown = True, {}
+        return other
 
     @property
     def may_fetch(self) -> bool:

@@ -12,6 +12,7 @@ from walkback.base.oneline import OneLine
 from walkback.base.text import base_name, counted, printable
 from walkback.stacks.profile import Profile
 from walkback.stacks.top import HotFunction, function_text, hottest
+from walkback.symbols.demangle import without_clone
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +47,20 @@ class Difference(OneLine):
         return _share(one.total_after, self.after) - _share(one.total_before, self.before)
 
 
-def difference(before: Profile, after: Profile) -> Difference:
+def difference(before: Profile, after: Profile, *, clones: bool = False) -> Difference:
     """What changed from one profile to another.
 
     Functions are the same if their names and the names of their files are: a new version is often in another folder.
+    What compilers split off or copied (`run.cold`, `run.constprop.0`) is one with its function, unless `clones` are to
+    be kept apart.
 
     >>> profile = walkback.unwind("perf.data")
     >>> difference = walkback.stacks.difference(profile, profile)
     >>> difference.before == difference.after
     True
     """
-    old, new = ({(one.name, one.module): one for one in hottest(_by_file_name(side))} for side in (before, after))
+    sides = [before, after] if clones else [whole_functions(before), whole_functions(after)]
+    old, new = ({(one.name, one.module): one for one in hottest(_by_file_name(side))} for side in sides)
     changes = []
     for name, module in dict.fromkeys((*new, *old)):
         none = HotFunction(name, module, 0, 0)
@@ -65,6 +69,12 @@ def difference(before: Profile, after: Profile) -> Difference:
     found = Difference(int(before.weight.sum()), int(after.weight.sum()), changes)
     changes.sort(key=lambda one: (_size(found.own_change(one)), _size(found.total_change(one)), one.name, one.module))
     return found
+
+
+def whole_functions(profile: Profile) -> Profile:
+    """The same with the name of their function for the parts and copies that compilers make."""
+    names = {symbol: symbol and without_clone(symbol) for symbol in set(profile.frames.symbol)}
+    return replace(profile, frames=replace(profile.frames, symbol=[names[one] for one in profile.frames.symbol]))
 
 
 def _by_file_name(profile: Profile) -> Profile:

@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Self
 
 from walkback.base.errors import ArgumentError
 from walkback.base.text import spelled_out
+from walkback.segments.database import connect
 from walkback.store import folded
 from walkback.store.backtraces import add_backtraces
 from walkback.store.builder import Builder, SampleOrigin, write_manifest
 from walkback.store.capturing import Capture, Captured
-from walkback.store.folder import BlockCounts, StoreFolder
-from walkback.store.profiles import add_profile
+from walkback.store.folder import BlockCounts, StoreFolder, StoreSnapshot
+from walkback.store.names import KeptNames, joined, read_names, write_names
+from walkback.store.profiles import add_profile, names_in
 from walkback.store.staging import Staging
+from walkback.store.tables import QUICK
 
 if TYPE_CHECKING:
     from walkback.base.arrays import Numbers
@@ -38,9 +41,14 @@ class Append:
     """What is to become one segment."""
 
     def __init__(
-        self, folder: StoreFolder, *, host: str | None = None, labels: Mapping[str, str] | None = None
+        self,
+        folder: StoreFolder,
+        *,
+        host: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        names: bool = True,
     ) -> None:
-        """`host` and `labels` are of all samples; a recording has its own host."""
+        """`host` and `labels` are of all samples; a recording has its own host. `names` keeps names of code as well."""
         labels = labels or {}
         if len({spelled_out(name) for name in labels}) < len(labels):
             raise ArgumentError("two labels have the same name when bytes that are no text are spelled out")
@@ -52,6 +60,8 @@ class Append:
         self.builder = Builder()
         """Takes what no method here takes."""
         self._captured: list[Captured] = []
+        self._names: list[KeptNames] | None = [] if names else None
+        """Those that came with profiles."""
         self.segment: str | None = None
         """Its name, once it is in the store; None if there were no samples."""
         self.blocks: dict[str, BlockCounts] = {}
@@ -79,7 +89,7 @@ class Append:
         from walkback.capture.unwinding import Unwinding
 
         if not isinstance(source, Unwinding):
-            source = Unwinding(source, names_last=True, lines=False)
+            source = Unwinding(source, names_last=True)
         taken = self.captured(source, start=start, by_period=by_period)
         for batch in source:
             taken.add(batch)
@@ -90,6 +100,8 @@ class Append:
         Its times count from `start`, else from its own `start`; if it has neither, its last sample is from now.
         """
         add_profile(self.builder, profile, self.origin, start)
+        if self._names is not None:
+            self._names.append(names_in(profile))
 
     def folded(
         self, source: str | os.PathLike[str] | Iterable[bytes], *, start: int | None = None, with_process: bool = True
@@ -131,21 +143,33 @@ class Append:
     def publish(self) -> None:
         """Let it appear in the store, once; when this returns it is on the disk."""
         self.builder.check_open()
+        captured, self._captured = self._captured, []
         try:
-            for taken in self._captured:
+            for taken in captured:
                 taken.finish()
                 if taken.note is not None:
                     self.notes.append(taken.note)
         finally:
             self.builder.close()
-        self._captured = []
         if not len(self.builder):
             return
         with Staging(self._folder) as staging:
             self.blocks = self.builder.write(staging.path)
-            write_manifest(staging.path, self.blocks)
+            names = self._write_names(captured, staging.path) if self._names is not None else 0
+            write_manifest(staging.path, self.blocks, names=names)
             staging.publish()
             self.segment = staging.id
+
+    def _write_names(self, captured: Iterable[Captured], folder: Path) -> int:
+        """Keep the names that the store does not know; returns how many rows that are."""
+        found = joined([*(self._names or ()), *(taken.names() for taken in captured)])
+        if not len(found):
+            return 0
+        with StoreSnapshot(self._folder) as snapshot, connect() as db:
+            new = found.beyond(read_names(db, snapshot.names, found.build_ids))
+            if len(new):
+                write_names(db, folder, new, QUICK)
+        return len(new)
 
     def __enter__(self) -> Self:
         return self

@@ -195,12 +195,15 @@ class Builder:
         return frames, modules, _places(used[order], len(self._frames))
 
 
-def write_manifest(folder: Path, blocks: Mapping[str, BlockCounts], replaces: Iterable[Name] = ()) -> None:
-    """Say what a segment has, and what it takes the place of."""
+def write_manifest(
+    folder: Path, blocks: Mapping[str, BlockCounts], replaces: Iterable[Name] = (), *, names: int = 0
+) -> None:
+    """Say what a segment has, and what it takes the place of; `names` is the number of rows in its table of names."""
     described = {
         "version": layout.VERSION,
         "replaces": sorted(replaces),
         "blocks": {hour: asdict(counts) for hour, counts in blocks.items()},
+        **({"names": names} if names else {}),
     }
     (folder / layout.MANIFEST).write_text(json.dumps(described) + "\n")
 

@@ -12,7 +12,9 @@ import numpy as np
 from walkback.base.arrays import I32, I64, U8, U64, Bools, Numbers
 from walkback.base.errors import WalkbackError
 from walkback.capture.frames import SIGNAL_HANDLER, FrameKeys
+from walkback.stacks.profile import NamedFrames
 from walkback.store.builder import Builder, SampleOrigin
+from walkback.store.names import KeptNames, names_of
 from walkback.symbols.kallsyms import KERNEL
 
 if TYPE_CHECKING:
@@ -81,6 +83,16 @@ class Captured:
         for times, nodes, weight, source, end in self._pieces:
             self._builder.add(times, nodes, weight, source, end, since=shift)
         self._pieces = []
+
+    def names(self) -> KeptNames:
+        """What the code is called that was met."""
+        keys, names = self._capture.distinct.keys(), self._capture.names.demangled()
+        rows = np.flatnonzero((keys.module >= 0) & ~keys.kernel & ~self._without_file(keys.module))
+        module, address = keys.module[rows], keys.address[rows]
+        found = names.find(module, address)
+        frames = NamedFrames(found.symbol, found.module, address, np.zeros(len(rows), np.bool_), found.offset)
+        build_ids = [_build_id(one) for one in self._capture.modules.all()]
+        return names_of(build_ids, module, frames, found.inlined)
 
     # Times
 

@@ -13,7 +13,8 @@ from walkback.base.locks import locked
 from walkback.segments.database import connect
 from walkback.store import layout
 from walkback.store.builder import counted
-from walkback.store.folder import Block, StoreFolder, live, missing
+from walkback.store.folder import Block, Segment, StoreFolder, live, live_names, missing
+from walkback.store.names import read_names
 from walkback.store.tables import Contents, read_block
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def check(folder: StoreFolder) -> Iterator[Problem]:
     """All that is wrong; nothing if every sample can be read."""
     with locked(folder.path / layout.LOCK, shared=True):
         wrong: list[UnreadableError] = []
-        blocks = live(folder.segments(wrong))
+        segments = folder.segments(wrong)
+        blocks = live(segments)
         for error in wrong:
             yield Problem(error.file or str(folder.path), error.message)
         for block in blocks:
@@ -44,6 +46,19 @@ def check(folder: StoreFolder) -> Iterator[Problem]:
                     yield from _check_block(db, block)
             except WalkbackError as error:
                 yield Problem(error.file or str(block.path), error.message)
+        for segment in live_names(segments):
+            yield from _check_names(segment)
+
+
+def _check_names(segment: Segment) -> Iterator[Problem]:
+    try:
+        with connect() as db:
+            found = len(read_names(db, [segment.names_file]))
+        if found != segment.names:
+            message = f"the segment gives {segment.names} as its names, and here it is {found}"
+            yield Problem(str(segment.names_file), message)
+    except WalkbackError as error:
+        yield Problem(error.file or str(segment.names_file), error.message)
 
 
 def _check_block(db: DuckDBPyConnection, block: Block) -> Iterator[Problem]:

@@ -7,7 +7,9 @@ replaced goes when nobody reads, which may be at a later compaction.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -18,7 +20,9 @@ from walkback.segments.database import connect
 from walkback.store import layout
 from walkback.store.builder import Builder, SampleOrigin, sum_of, write_manifest
 from walkback.store.check import contradictions
-from walkback.store.folder import Block, BlockCounts, Name, Segment, StoreFolder, live, replaced_by
+from walkback.store.folder import Block, BlockCounts, Name, Segment, StoreFolder, live, live_names, replaced_by
+from walkback.store.names import read_names, write_names
+from walkback.store.reading import BlockTables
 from walkback.store.staging import Staging, clean
 from walkback.store.tables import SMALL, Contents, read_block
 
@@ -62,13 +66,41 @@ def compact(folder: StoreFolder, *, every: bool = False, level: int = SMALL) -> 
                     continue
                 found |= builder.write(staging.path, level)
                 old += blocks
-            if old:
-                write_manifest(staging.path, found, _replaces(segments, old))
+            try:
+                names = _merge_names(segments, staging.path, level, every=every)
+            except WalkbackError as error:
+                errors.append(error)
+                names = _MergedNames()
+            if old or names.old:
+                replaces = _replaces(segments, {block.name for block in old} | names.old)
+                write_manifest(staging.path, found, replaces, names=names.rows)
                 staging.publish()
         waiting = _sweep(folder)
         if errors:
             raise errors[0]
-        return Replaced(staging.id if old else None, tuple(old), found, waiting)
+        return Replaced(staging.id if old or names.old else None, tuple(old), found, waiting)
+
+
+@dataclass(frozen=True, slots=True)
+class _MergedNames:
+    """What became of tables of names."""
+
+    rows: int = 0
+    old: frozenset[Name] = frozenset()
+
+
+def _merge_names(segments: Sequence[Segment], folder: Path, level: int, *, every: bool) -> _MergedNames:
+    """Make the tables of names one, with those files only that stacks are still in."""
+    old = live_names(segments)
+    if len(old) < (1 if every else 2):
+        return _MergedNames()
+    blocks = live(segments)
+    with connect() as db:
+        build_ids = BlockTables(db, blocks).read("modules", "build_id").columns[0].tolist() if blocks else []
+        found = read_names(db, [one.names_file for one in old], build_ids)
+        if len(found):
+            write_names(db, folder, found, level)
+    return _MergedNames(len(found), frozenset((one.id, layout.NAMES) for one in old))
 
 
 def expire(folder: StoreFolder, before: int) -> Replaced:
@@ -81,7 +113,7 @@ def expire(folder: StoreFolder, before: int) -> Replaced:
         if not old:
             return Replaced(None, (), {}, _sweep(folder))
         with Staging(folder) as staging:
-            write_manifest(staging.path, {}, _replaces(segments, old))
+            write_manifest(staging.path, {}, _replaces(segments, {block.name for block in old}))
             staging.publish()
         return Replaced(staging.id, tuple(old), {}, _sweep(folder))
 
@@ -109,13 +141,13 @@ def _add(builder: Builder, block: Block, found: Contents) -> None:
     builder.add(found.time, nodes[found.stack], found.weight, sources[found.source], found.end)
 
 
-def _replaces(segments: Sequence[Segment], old: Sequence[Block]) -> set[Name]:
+def _replaces(segments: Sequence[Segment], old: AbstractSet[Name]) -> set[Name]:
     """What a new segment replaces: also what those have replaced that have nothing left, so that they can go."""
-    replaced = {block.name for block in old} | replaced_by(segments)
+    replaced = old | replaced_by(segments)
     present = {segment.id for segment in segments}
-    found = {block.name for block in old}
+    found = set(old)
     for segment in segments:
-        if all(block.name in replaced for block in segment.blocks):
+        if segment.parts.keys() <= replaced:
             found |= {name for name in segment.replaces if name[0] in present}
     return found
 
@@ -125,15 +157,14 @@ def _sweep(folder: StoreFolder) -> int:
     with Staging(folder) as taken, locked(folder.path / layout.LOCK, wait=False) as alone:
         segments = folder.segments()
         replaced = replaced_by(segments)
-        dead = [
-            block for segment in segments for block in segment.blocks if block.name in replaced and block.path.is_dir()
-        ]
+        parts = [part for segment in segments for part in segment.parts.items()]
+        dead = [(name, path) for name, path in parts if name in replaced and path.exists()]
         if not alone:
-            return len(dead)
-        for block in dead:
-            taken.take(block.path, f"{block.segment}-{block.hour}")
+            return sum(part != layout.NAMES for (_, part), _ in dead)
+        for name, path in dead:
+            taken.take(path, "-".join(name))
         # No block may come back in a crash after what replaces it has gone.
-        for place in {block.path.parent for block in dead}:
+        for place in {path.parent for _, path in dead}:
             sync_folder(place)
         for segment in _empty(segments, replaced):
             taken.take(segment.path, segment.id)
@@ -155,6 +186,6 @@ def _can_go(segment: Segment, segments: Sequence[Segment], replaced: frozenset[N
     """Whether all its blocks are replaced, and what it replaces itself is gone or replaced by others too."""
     others = [one for one in segments if one is not segment]
     elsewhere, present = replaced_by(others), {one.id for one in others}
-    return all(block.name in replaced for block in segment.blocks) and all(
+    return segment.parts.keys() <= replaced and all(
         name in elsewhere or name[0] not in present for name in segment.replaces
     )

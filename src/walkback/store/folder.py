@@ -18,7 +18,7 @@ from walkback.segments.protocol import read_description, unreadable
 from walkback.store import layout
 
 Name = tuple[str, str]
-"""A block: the id of its segment, and its hour."""
+"""A block: the id of its segment, and its hour; or the names of a segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,19 @@ class Segment:
     id: str
     replaces: frozenset[Name]
     blocks: tuple[Block, ...]
+    names: int = 0
+    """How many rows its table of names has; 0 if it has no such table."""
+
+    @property
+    def names_file(self) -> Path:
+        """Where its table of names is."""
+        return self.path / layout.NAMES_FILE
+
+    @property
+    def parts(self) -> dict[Name, Path]:
+        """All that another segment can take the place of, and where it is."""
+        names = {(self.id, layout.NAMES): self.names_file} if self.names else {}
+        return {block.name: block.path for block in self.blocks} | names
 
 
 def live(segments: Sequence[Segment]) -> list[Block]:
@@ -81,8 +94,14 @@ def live(segments: Sequence[Segment]) -> list[Block]:
     return sorted(found, key=lambda block: (block.hour, block.segment))
 
 
+def live_names(segments: Sequence[Segment]) -> list[Segment]:
+    """The segments whose names count, the oldest first."""
+    replaced = replaced_by(segments)
+    return [one for one in segments if one.names and (one.id, layout.NAMES) not in replaced]
+
+
 def replaced_by(segments: Iterable[Segment]) -> frozenset[Name]:
-    """The blocks that count no more."""
+    """The blocks, and tables of names, that count no more."""
     return frozenset[Name]().union(*(segment.replaces for segment in segments))
 
 
@@ -141,7 +160,10 @@ class StoreSnapshot:
         """Only blocks with samples from `since` until before `until`, in nanoseconds since 1970."""
         with contextlib.ExitStack() as held:
             held.enter_context(locked(folder.path / layout.LOCK, shared=True))
-            self.blocks: tuple[Block, ...] = tuple(within(live(folder.segments()), since, until))
+            segments = folder.segments()
+            self.blocks: tuple[Block, ...] = tuple(within(live(segments), since, until))
+            self.names: tuple[Path, ...] = tuple(one.names_file for one in live_names(segments))
+            """The tables of names, the oldest first."""
             for block in self.blocks:
                 if not block.path.is_dir():
                     raise missing(block)
@@ -178,12 +200,12 @@ def _read_segment(path: Path, number: str) -> Segment | None:
     def segment(described: dict[str, Any]) -> Segment:
         if described["version"] != layout.VERSION:
             raise UnreadableError(f"a segment of version {described['version']!r} is not read here", file=str(file))
-        replaces = frozenset((_an_id(segment), _an_hour(hour)) for segment, hour in described["replaces"])
+        replaces = frozenset((_an_id(segment), _a_part(part)) for segment, part in described["replaces"])
         blocks = tuple(
             Block(path / f"{layout.HOUR}{_an_hour(hour)}", number, hour, _counts(counts))
             for hour, counts in described["blocks"].items()
         )
-        return Segment(path, number, replaces, blocks)
+        return Segment(path, number, replaces, blocks, _a_count("names", described.get("names", 0)))
 
     return read_description(file, "segment", segment)
 
@@ -194,6 +216,10 @@ def _an_id(text: object) -> str:
     return str(text)
 
 
+def _a_part(text: object) -> str:
+    return layout.NAMES if text == layout.NAMES else _an_hour(text)
+
+
 def _an_hour(text: object) -> str:
     if layout.hour_number(text) is None:
         raise ValueError(text)
@@ -201,13 +227,14 @@ def _an_hour(text: object) -> str:
 
 
 def _counts(described: dict[str, object]) -> BlockCounts:
-    values = []
-    for name in (field.name for field in fields(BlockCounts)):
-        value = described[name]
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise TypeError(name)
-        # Many weights that a column holds may be more together.
-        if not 0 <= value < 2 ** (128 if name == "weight" else 63):
-            raise ValueError(name)
-        values.append(value)
-    return BlockCounts(*values)
+    names = [field.name for field in fields(BlockCounts)]
+    # Many weights that a column holds may be more together.
+    return BlockCounts(*(_a_count(name, described[name], 128 if name == "weight" else 63) for name in names))
+
+
+def _a_count(name: str, value: object, bits: int = 63) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(name)
+    if not 0 <= value < 2**bits:
+        raise ValueError(name)
+    return value

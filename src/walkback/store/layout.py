@@ -6,6 +6,7 @@ DIR/compact.lock                                   held by who compacts or expir
 DIR/staging/<id>/                                  what is not finished; locked while its writer lives
 DIR/segment=<id>/segment.json                      what one append or compaction made, and which blocks it replaces
 DIR/segment=<id>/hour=2026-11-21T13/<table>.parquet    one block: the samples of an hour, and all they refer to
+DIR/segment=<id>/names.parquet                     what code is called, by build ID: what no earlier segment had
 
 A block refers to nothing outside of it. Its numbers of stacks, frames, modules and sources are rows of its own tables,
 from 0.
@@ -27,6 +28,9 @@ STAGING: Final = "staging"
 SEGMENT: Final = "segment="
 HOUR: Final = "hour="
 MANIFEST: Final = "segment.json"
+NAMES_FILE: Final = "names.parquet"
+NAMES: Final = "names"
+"""Stands for an hour where a segment says that the names of others count no more."""
 
 HOUR_NS: Final = 3600 * 10**9
 LAST_NS: Final = 2**63 // HOUR_NS * HOUR_NS - 1
@@ -60,6 +64,9 @@ frames     Sorted by module, address and name. `address` is what to look up, as 
 modules    `build_id` in hexadecimal digits.
 """
 TABLES: Final = tuple(COLUMNS)
+COLUMNS_OF_NAMES: Final = {"build_id": "VARCHAR", "start": "UBIGINT", "reach": "UBIGINT", "calls": "VARCHAR[]"}
+"""Sorted by build ID and start. A row with at most one name is a function's: from `start` to `reach` bytes behind it;
+one with more is of the address `start`: the calls that are inlined there, innermost first, and the function."""
 
 _ID = re.compile(r"[0-9a-f]{24}")
 _HOUR = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}")

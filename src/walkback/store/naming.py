@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from walkback.base.arrays import I64
+from walkback.base.arrays import I64, U64
+from walkback.naming.borders import function_at
 from walkback.stacks.profile import CodeMapping, NamedFrames
-from walkback.symbols.demangle import Demangle
+from walkback.symbols.demangle import Demangle, shortened
+from walkback.symbols.sourceline import SourceLine
 
 if TYPE_CHECKING:
     from walkback.elf import FileSearch
@@ -36,31 +38,59 @@ class Naming:
     demangle: Demangle = True
     lines: bool = False
     """Source files and lines as well."""
+    inline: bool = True
+    """Each inlined call as a frame."""
     troubles: dict[str, str] = field(default_factory=dict, compare=False)
     """For files whose names could not be had, the reason; filled by `named`."""
 
-    def named(self, frames: StoredFrames, chosen: I64) -> NamedFrames:
-        """Some of the frames, with names."""
-        module = frames.module[chosen]
+    def named(self, frames: StoredFrames, chosen: I64) -> tuple[NamedFrames, list[tuple[SourceLine, ...]]]:
+        """Some of the frames, with names, and the calls that are inlined in each, innermost first.
+
+        The store's own names come first, so that no file is needed; lines only files have.
+        """
+        module, address = frames.module[chosen], frames.address[chosen]
         shown = [module_text(*one) for one in frames.modules]
-        stored = [frames.names[name] if name >= 0 else None for name in frames.name[chosen].tolist()]
-        symbol: list[str | None] = list(stored)
-        file: list[str | None] = [None] * len(chosen)
-        line = [0] * len(chosen)
-        offset = np.zeros(len(chosen), np.uint64)
-        known = np.array([*(_bytes(build_id) is not None for build_id, _ in frames.modules), False], np.bool_)
-        asked = np.flatnonzero(known[module] & np.array([name is None for name in stored], np.bool_))
-        if len(asked):
-            found = self._find(frames, chosen[asked])
-            offset[asked] = found.offset
-            for place, name, its_file, its_line in zip(
-                asked.tolist(), found.symbol, found.file, found.line, strict=True
-            ):
-                symbol[place], file[place], line[place] = name, its_file, its_line
+        symbol: list[str | None] = [frames.names[name] if name >= 0 else None for name in frames.name[chosen].tolist()]
+        found = _Found([None] * len(chosen), [0] * len(chosen), np.zeros(len(chosen), np.uint64), [()] * len(chosen))
+        in_files = np.array([*(_bytes(build_id) is not None for build_id, _ in frames.modules), False], np.bool_)
+        asked = in_files[module] & np.array([name is None for name in symbol], np.bool_)
+        kept = frames.kept.find([build_id for build_id, _ in frames.modules], module, address)
+        known = asked & (kept.function >= 0)
+        unnamed = np.array([row >= 0 and not frames.kept.calls[row] for row in kept.function.tolist()], np.bool_)
+        if self.lines or not self.demangle:
+            self._ask_files(frames, chosen, np.flatnonzero(asked), symbol, found)
+        else:
+            self._ask_files(frames, chosen, np.flatnonzero(asked & (~known | unnamed)), symbol, found)
+        for row in np.flatnonzero(known).tolist():
+            if symbol[row] is None:
+                start = kept.start(row)
+                found.offset[row] = int(address[row]) - start
+                symbol[row] = kept.symbol(row) or function_at(shown[int(module[row])], start)
+                found.inlined[row] = tuple(SourceLine(None, 0, name) for name in kept.inlined(row))
+        if self.demangle == "short":
+            symbol = [name and shortened(name) for name in symbol]
         modules = [shown[number] if number >= 0 else "" for number in module.tolist()]
         kernel = np.array([one.startswith("[kernel") for one in [*shown, ""]], np.bool_)[module]
-        lines = (file, line) if self.lines else (None, None)
-        return NamedFrames(symbol, modules, frames.address[chosen], kernel, offset, *lines)
+        lines = (found.file, found.line) if self.lines else (None, None)
+        named = NamedFrames(symbol, modules, address, kernel, found.offset, *lines)
+        return named, found.inlined if self.inline else [()] * len(chosen)
+
+    def from_files(self, frames: StoredFrames, chosen: I64) -> tuple[NamedFrames, list[tuple[SourceLine, ...]]]:
+        """The same by files alone, with lines if these are wanted."""
+        found = self._find(frames, chosen)
+        address = frames.address[chosen]
+        named = NamedFrames(found.symbol, found.module, address, np.zeros(len(chosen), np.bool_), found.offset)
+        return named, found.inlined
+
+    def _ask_files(self, frames: StoredFrames, chosen: I64, rows: I64, symbol: list[str | None], found: _Found) -> None:
+        """Fill in what the files of some rows say."""
+        if not len(rows):
+            return
+        named = self._find(frames, chosen[rows])
+        found.offset[rows] = named.offset
+        columns = (named.symbol, named.file, named.line, named.inlined)
+        for place, name, file, line, inlined in zip(rows.tolist(), *columns, strict=True):
+            symbol[place], found.file[place], found.line[place], found.inlined[place] = name, file, line, inlined
 
     def _find(self, frames: StoredFrames, chosen: I64) -> FrameNames:
         """The names of frames that are in files with build IDs."""
@@ -76,10 +106,24 @@ class Naming:
             # A name in brackets is no file, and a path that is not whole would be one of whatever folder this runs in.
             places = tuple(modules.search.path(path)) if path and path.startswith("/") else ()
             numbers[number] = modules.add(Module(name, build_id, places), (number,))
-        names = Names(modules, demangle=self.demangle, lines=self.lines)
-        found = names.find(numbers[module], frames.address[chosen])
+        names = Names(modules, demangle=self.demangle, lines=self.lines, inline=self.inline)
+        address = frames.address[chosen]
+        for number in np.unique(module[module >= 0]).tolist():
+            ours = module == number
+            address[ours] = modules[int(numbers[number])].as_addresses(address[ours])
+        found = names.find(numbers[module], address, weight=np.ones(len(chosen), np.int64))
         self.troubles.update((name, why) for name, why in names.troubles.items() if not name.startswith("["))
         return found
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is known of frames besides their names."""
+
+    file: list[str | None]
+    line: list[int]
+    offset: U64
+    inlined: list[tuple[SourceLine, ...]]
 
 
 def mappings(frames: StoredFrames) -> list[CodeMapping]:

@@ -15,6 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
+from walkback.stacks.inlined import InlinedFrames
 from walkback.stacks.profile import Profile, unit_of_periods
 from walkback.stacks.through import Through, through
 from walkback.stacks.top import HotFunction, hottest
@@ -77,7 +78,7 @@ class Selection:
     def sums(self) -> Sums:
         """The samples by stack, without names."""
         with self._snapshot(since=self.wanted.since, until=self.wanted.until) as snapshot:
-            return sums(snapshot.blocks, self.wanted)
+            return sums(snapshot.blocks, self.wanted, snapshot.names)
 
     def profile(self) -> Profile:
         """The samples summed up, with names: what `FORMATS` write."""
@@ -91,10 +92,13 @@ class Selection:
         seen = np.zeros(len(found.frames), np.bool_)
         seen[words] = True
         used, place = np.flatnonzero(seen), np.cumsum(seen, dtype=np.int64) - 1
+        frames = InlinedFrames()
+        frames.add(*self.naming.named(found.frames, used))
+        laid = frames.laid_out(first, place[words])
         return Profile(
-            self.naming.named(found.frames, used),
-            first,
-            place[words],
+            frames.named,
+            laid.first,
+            laid.frame,
             found.processes,
             found.process,
             stack.astype(np.int64),

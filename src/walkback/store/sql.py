@@ -25,7 +25,7 @@ from walkback.base.text import sql_text
 from walkback.segments.database import apart, done_apart, lock, object_column, one_line, readable
 from walkback.segments.queries import answer_columns, checked_query, readable_query, wrong_queries
 from walkback.stacks.stacks import END_WORDS, End
-from walkback.store.folder import Block
+from walkback.store.folder import Block, StoreSnapshot
 from walkback.store.layout import COLUMNS
 from walkback.store.naming import Naming
 from walkback.store.reading import BlockTables
@@ -40,9 +40,11 @@ _SOURCE = ", ".join(COLUMNS["sources"])
 class Database:
     """The tables over some blocks; the blocks must stay while this is used."""
 
-    def __init__(self, blocks: Sequence[Block], wanted: Wanted, naming: Naming, *, allow_files: bool = False) -> None:
+    def __init__(self, snapshot: StoreSnapshot, wanted: Wanted, naming: Naming, *, allow_files: bool = False) -> None:
         """With `allow_files` a query may read files that are not of the store."""
         self._naming = naming
+        self._names = snapshot.names
+        blocks = snapshot.blocks
         self._late: dict[str, Callable[[], None]] = {}
         with ExitStack() as opened:
             self._connection = opened.enter_context(apart())
@@ -135,7 +137,7 @@ class Database:
         self._register("blocks", columns, f"SELECT * REPLACE ({_as_text('segment', 'hour')}) FROM {{}}")
 
     def _make_samples(self, wanted: Wanted) -> None:
-        self._forest = forest(self._tables)
+        self._forest = forest(self._tables, self._names)
         nodes = self._forest.nodes
         block = nodes.block()
         numbers = {"block": block, "row": np.arange(len(block)) - nodes.first[:-1][block], "node": nodes.columns[0]}
@@ -177,7 +179,7 @@ class Database:
 
     def _make_frames(self) -> None:
         stored = self._forest.frames
-        named = self._naming.named(stored, np.arange(len(stored)))
+        named, _ = self._naming.named(stored, np.arange(len(stored)))
         build_ids = [stored.modules[number][0] if number >= 0 else None for number in stored.module.tolist()]
         columns = {
             "frame": np.arange(len(stored)),

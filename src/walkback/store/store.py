@@ -18,6 +18,7 @@ from walkback.store.append import Append
 from walkback.store.check import Problem, check
 from walkback.store.compact import Replaced, compact, expire
 from walkback.store.folder import Block, StoreFolder, StoreSnapshot
+from walkback.store.known import NamedFile, NamesUpdate, named_files, update_names
 from walkback.store.moments import Moment, moment
 from walkback.store.naming import Naming
 from walkback.store.overview import Overview, overview
@@ -46,12 +47,13 @@ class Store:
         """Where it is."""
         return self.folder.path
 
-    def append(self, *, host: str | None = None, labels: Mapping[str, str] | None = None) -> Append:
+    def append(self, *, host: str | None = None, labels: Mapping[str, str] | None = None, names: bool = True) -> Append:
         """Something that takes samples; they appear in the store all at once, at the end of a `with`.
 
-        Any number may be at work at the same time. `host` and `labels` are of all samples of it.
+        Any number may be at work at the same time. `host` and `labels` are of all samples of it. `names` keeps the
+        names of code as well, so that they are known when its files are gone.
         """
-        return Append(self.folder, host=host, labels=labels)
+        return Append(self.folder, host=host, labels=labels, names=names)
 
     def snapshot(self, *, since: int | None = None, until: int | None = None) -> StoreSnapshot:
         """The blocks as they are now; they stay while this is held. Times are in nanoseconds since 1970."""
@@ -90,13 +92,21 @@ class Store:
 
         wanted = wanted_samples(since=since, until=until)
         held = self.snapshot(since=wanted.since, until=wanted.until)
-        with held, Database(held.blocks, wanted, Naming(), allow_files=allow_files) as database:
+        with held, Database(held, wanted, Naming(), allow_files=allow_files) as database:
             return database.columns(query)
 
     def overview(self) -> Overview:
         """What it has: hours, hosts, processes and labels."""
         with self.snapshot() as snapshot:
             return overview(snapshot.blocks)
+
+    def names(self) -> list[NamedFile]:
+        """Its files with build IDs, and how much of their code has names."""
+        return named_files(self.folder)
+
+    def update_names(self, naming: Naming | None = None) -> NamesUpdate:
+        """Look up names that are missing, with inlined calls unless `naming` has no lines, and keep them."""
+        return update_names(self.folder, naming or Naming(lines=True))
 
     def compact(self, *, every: bool = False) -> Replaced:
         """Make the blocks of each hour one; with `every` also write those again that are the only one of theirs."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from walkback.stacks.distinct import Distinct
 from walkback.store.builder import sum_of
 from walkback.store.folder import Block
 from walkback.store.layout import LAST_NS, MOST_WEIGHT
+from walkback.store.names import NOTHING, KeptNames, read_names
 from walkback.store.reading import MISSING, BlockColumns, BlockTables
 from walkback.store.tree import GrowingTree, StackTree, from_preorder
 
@@ -70,6 +72,8 @@ class StoredFrames:
     names: Sequence[str]
     name: I64
     """Of each frame the number of the name that is stored, or `MISSING`."""
+    kept: KeptNames = NOTHING
+    """What the store knows of the code in these modules."""
 
     def __len__(self) -> int:
         return len(self.module)
@@ -111,9 +115,9 @@ class Forest:
         return np.where(place >= 0, here[place], MISSING).astype(np.int64) if len(here) else place
 
 
-def forest(tables: BlockTables) -> Forest:
-    """The trees of all blocks, with numbers of frames that are the same in all."""
-    frames, number = _frames(tables)
+def forest(tables: BlockTables, names: Sequence[Path]) -> Forest:
+    """The trees of all blocks, with numbers of frames that are the same in all, and what tables of names know."""
+    frames, number = frames_of(tables, names)
     nodes = tables.read("nodes", "depth", "frame")
     tree = GrowingTree()
     here = np.empty(int(nodes.first[-1]), np.int32)
@@ -128,7 +132,7 @@ def forest(tables: BlockTables) -> Forest:
     return Forest(tree.tree(), frames, BlockColumns(nodes.first, [here], nodes.files))
 
 
-def sums(blocks: Sequence[Block], wanted: Wanted) -> Sums:
+def sums(blocks: Sequence[Block], wanted: Wanted, names: Sequence[Path] = ()) -> Sums:
     """The samples of these blocks that are wanted, summed up."""
     if not blocks:
         none = np.zeros(0, np.int64)
@@ -139,7 +143,7 @@ def sums(blocks: Sequence[Block], wanted: Wanted) -> Sums:
         tables = BlockTables(connection, blocks)
         sources = _Sources(tables, wanted)
         found = _summed(tables, wanted, sources)
-        trees = forest(tables)
+        trees = forest(tables, names)
     rows = _together(trees.find(found["block"], found["stack"]), found)
     first, last = int(found["first"][0]), int(found["last"][0])
     return Sums(trees.tree, trees.frames, sources.processes, sources.events, *rows, first, last)
@@ -195,8 +199,12 @@ def _summed(tables: BlockTables, wanted: Wanted, sources: _Sources) -> dict[str,
     return found | tables.ask(f"SELECT {first} AS first, {last} AS last FROM {samples if sources.all else rows}")
 
 
-def _frames(tables: BlockTables) -> tuple[StoredFrames, BlockColumns]:
+def frames_of(tables: BlockTables, names: Sequence[Path]) -> tuple[StoredFrames, BlockColumns]:
     """The frames of all blocks, and what number each row of their tables has among them."""
+    if not tables.blocks:
+        nothing = np.zeros(0, np.int64)
+        frames = StoredFrames([], nothing, nothing.astype(np.uint64), [], nothing)
+        return frames, BlockColumns(np.zeros(1, np.int64), [nothing], [])
     modules = tables.read("modules", "build_id", "path")
     build_ids, paths = (column.tolist() for column in modules.columns)
     # A file with a build ID is the same wherever it lies, as it is within a block.
@@ -207,19 +215,21 @@ def _frames(tables: BlockTables) -> tuple[StoredFrames, BlockColumns]:
     module, address, name = rows.columns
     place = modules.places(rows.block(), module)
     module = np.where(place >= 0, module_here[place], MISSING) if len(module_here) else place
-    names, name_here = numbered(name.tolist())
-    none = names.index(None) if None in names else len(names)
+    texts, name_here = numbered(name.tolist())
+    none = texts.index(None) if None in texts else len(texts)
     words = np.stack((module + 1, np.asarray(address).view(np.int64), name_here), axis=1)
     distinct = Distinct()
     numbers = distinct.add_records(words)
     table = distinct.table.reshape(-1, 3)
     stored_name = table[:, 2].astype(np.int64)
+    files = [(build_ids[row], paths[row]) for row in first_seen]
     frames = StoredFrames(
-        [(build_ids[row], paths[row]) for row in first_seen],
+        files,
         table[:, 0].astype(np.int64) - 1,
         table[:, 1].copy(),
-        [str(one or "") for one in names],
+        [str(one or "") for one in texts],
         np.where(stored_name == none, MISSING, stored_name),
+        read_names(tables.connection, names, (build_id for build_id, _ in files)),
     )
     return frames, BlockColumns(rows.first, [numbers], rows.files)
 

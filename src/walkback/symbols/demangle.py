@@ -25,6 +25,9 @@ _SWIFT_SECONDS = 60
 _VERSION = re.compile(r"(?<=[\w.$])@@?(?!plt\b)[\w.+-]+$")
 _TEMPLATE_MARKS = re.compile(r"[<>]|\boperator\b")
 
+_CLONE_KINDS = "(?:cold|constprop|isra|llvm|lto_priv|part|warm)"
+_CLONE_SUFFIX = re.compile(rf"(?:\.{_CLONE_KINDS}(?:\.\d+)*|\s?\[clone \.{_CLONE_KINDS}(?:\.\d+)*\])+$")
+
 Demangle = bool | Literal["short"]
 """Whether names are shown as people write them, and whether without the arguments of templates."""
 
@@ -50,6 +53,15 @@ def is_called(name: str, wanted: str) -> bool:
         return False
     forms = (name, without_parameters(name), _without_its_result(name))
     return any((shortened(form) if short else form).replace(" ", "") == wanted for form in forms)
+
+
+def without_clone(name: str) -> str:
+    """The name of the function that a compiler split or copied.
+
+    >>> [without_clone(name) for name in ("run.cold", "run.constprop.0.isra.1", "Queue::push [clone .part.0]")]
+    ['run', 'run', 'Queue::push']
+    """
+    return _CLONE_SUFFIX.sub("", name)
 
 
 def shortened(name: str) -> str:

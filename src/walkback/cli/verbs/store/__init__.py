@@ -32,6 +32,7 @@ HEADINGS = {
     "Maintain": {
         "compact": "Merge the blocks of each hour.",
         "expire": "Delete old hours.",
+        "names": "Show how much code has names, and look for more.",
         "check": "Verify every block.",
     },
 }

@@ -46,6 +46,7 @@ _FIRST_TEXT = 4
 )
 @click.option("--process", metavar="NAME", help="With CBF: process that the backtraces are from.")
 @click.option("--images", type=INPUT_FILE, metavar="FILE", help="With CBF: image map (CIF) of that process.")
+@click.option("--names/--no-names", default=True, help="Keep the names of code, so that its files can go.")
 @file_options
 @JSON
 @click.pass_context
@@ -60,6 +61,7 @@ def append(
     weight: str,
     process: str | None,
     images: str | None,
+    names: bool,
     searching: Searching,
     as_json: bool,
 ) -> None:
@@ -75,7 +77,7 @@ def append(
         from walkback.store.store import Store
 
         worst = EXIT_FINE
-        with Store(folder, create=True).append(host=host, labels=its_labels) as new:
+        with Store(folder, create=True).append(host=host, labels=its_labels, names=names) as new:
             for file in files:
                 try:
                     if Path(file).is_dir() and form in {None, "perf"}:
@@ -173,7 +175,7 @@ def _add_recording(new: Append, file: str, source: str | BinaryIO, wanted: _Want
 
     from walkback.capture.unwinding import Unwinding
 
-    unwinding = Unwinding(source, names_last=True, lines=False, search=wanted.searching.search)
+    unwinding = Unwinding(source, names_last=True, search=wanted.searching.search)
     ends = np.zeros(256, np.int64)
     taken = new.captured(unwinding, start=wanted.start, by_period=wanted.by_period)
     for batch in unwinding:

@@ -53,6 +53,7 @@ class _Words(ParameterType[dict[str, Any]]):
 @click.argument("after", type=_Words())
 @choosing
 @click.option("--format", "form", type=click.Choice(["text", "html"]), help="Output format. [default: text]")
+@click.option("--clones", is_flag=True, help="Keep what compilers split off or copied apart: run.cold, run.part.0.")
 @click.option("--limit", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="Rows per table.")
 @JSON
 @OUTPUT
@@ -63,6 +64,7 @@ def diff(
     before: dict[str, Any],
     after: dict[str, Any],
     form: str | None,
+    clones: bool,
     limit: int,
     as_json: bool,
     output: str | None,
@@ -95,23 +97,23 @@ def diff(
             if form == "html":
                 from walkback.export.flamegraph import write_difference
 
-                write_difference(old, new, out, title=title)
+                write_difference(old, new, out, title=title, clones=clones)
             else:
                 out.writelines(
-                    line.encode("utf-8", "surrogateescape") + b"\n" for line in _lines(old, new, limit, as_json)
+                    line.encode("utf-8", "surrogateescape") + b"\n" for line in _lines(old, new, limit, as_json, clones)
                 )
         return EXIT_FINE
 
     ctx.exit(guarded(work, ctx.obj, ctx.obj))
 
 
-def _lines(old: Any, new: Any, limit: int, as_json: bool) -> list[str]:
+def _lines(old: Any, new: Any, limit: int, as_json: bool, clones: bool) -> list[str]:
     import json
     from dataclasses import asdict
 
     from walkback.stacks.changes import difference, table
 
-    found = difference(old, new)
+    found = difference(old, new, clones=clones)
     if not as_json:
         return table(found, new.unit if new.unit == old.unit else "weight", limit)
     whole = {"before": found.before, "after": found.after}

@@ -65,7 +65,7 @@ def sql(
         held = Store(folder).snapshot(since=since, until=until)
         wanted = Wanted(since, until)
         naming = Naming(searching.search)
-        with held, Database(held.blocks, wanted, naming, allow_files=allow_files) as database:
+        with held, Database(held, wanted, naming, allow_files=allow_files) as database:
             try:
                 answer = database.ask(query)
             except ValueError as error:

@@ -1,0 +1,76 @@
+"""Which code of a store has names, and looking up those that are missing: files may come later, as from a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from walkback.segments.database import connect
+from walkback.store.builder import write_manifest
+from walkback.store.folder import StoreFolder, StoreSnapshot
+from walkback.store.names import names_of, write_names
+from walkback.store.naming import Naming, module_text
+from walkback.store.reading import BlockTables
+from walkback.store.staging import Staging
+from walkback.store.sums import StoredFrames, frames_of
+from walkback.store.tables import QUICK
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A file with a build ID, and how much of its code that was met has names."""
+
+    build_id: str
+    path: str | None
+    frames: int
+    named: int
+    """Frames in functions that have names."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamesUpdate:
+    """What an update found."""
+
+    segment: str | None
+    """The new one; None if there was nothing new."""
+    rows: int
+    """How many functions and places with inlined calls are new."""
+
+
+def named_files(folder: StoreFolder) -> list[NamedFile]:
+    """The files of a store, those with the most frames without names first."""
+    with StoreSnapshot(folder) as snapshot:
+        frames = _frames(snapshot)
+    found = []
+    answers = frames.kept.find([build_id for build_id, _ in frames.modules], frames.module, frames.address)
+    has_name = frames.name >= 0
+    has_name |= np.array([row >= 0 and bool(frames.kept.calls[row]) for row in answers.function.tolist()], np.bool_)
+    for number, (build_id, path) in enumerate(frames.modules):
+        ours = frames.module == number
+        if build_id and not module_text(build_id, path).startswith("[kernel"):
+            found.append(NamedFile(build_id, path, int(ours.sum()), int((ours & has_name).sum())))
+    return sorted(found, key=lambda one: (one.named - one.frames, one.path or "", one.build_id))
+
+
+def update_names(folder: StoreFolder, naming: Naming) -> NamesUpdate:
+    """Look all code up again that was met, and keep what the store did not know."""
+    with StoreSnapshot(folder) as snapshot:
+        frames = _frames(snapshot)
+    rows = np.flatnonzero(frames.name < 0)
+    named, inlined = naming.from_files(frames, rows)
+    build_ids = [None if module_text(*one).startswith("[") else one[0] for one in frames.modules]
+    new = names_of(build_ids, frames.module[rows], named, inlined).beyond(frames.kept)
+    if not len(new):
+        return NamesUpdate(None, 0)
+    with Staging(folder) as staging, connect() as db:
+        write_names(db, staging.path, new, QUICK)
+        write_manifest(staging.path, {}, names=len(new))
+        staging.publish()
+        return NamesUpdate(staging.id, len(new))
+
+
+def _frames(snapshot: StoreSnapshot) -> StoredFrames:
+    """All distinct frames."""
+    with connect() as connection:
+        return frames_of(BlockTables(connection, snapshot.blocks), snapshot.names)[0]

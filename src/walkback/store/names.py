@@ -1,0 +1,236 @@
+"""The names that a store keeps, by build ID: they are known when the files are gone.
+
+A row says what a function is called, from where it begins to the last of its addresses that was met, or which calls are
+inlined at an address. Every name is there once, however many hours have frames of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from walkback.base.arrays import I64, U64, Bools, Numbers, numbered
+from walkback.base.errors import UnreadableError
+from walkback.base.oneline import OneLine
+from walkback.base.text import spelled_out, sql_text
+from walkback.naming.borders import function_at
+from walkback.segments.database import cast_columns, object_column, plain_path, readable, sql_path, writable
+from walkback.stacks.profile import NamedFrames
+from walkback.store import layout
+from walkback.symbols.holders import LastAbove
+from walkback.symbols.sourceline import SourceLine
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_COLUMNS = layout.COLUMNS_OF_NAMES
+_MOST_CALLS = 1 << 16
+"""Deeper ones are of no compiler."""
+
+Calls = tuple[str, ...]
+"""What is inlined at an address, innermost first, and the function; none where the function has no name."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class KeptNames(OneLine):
+    """Names in columns: by build ID and place, a function before what is inlined where it begins."""
+
+    build_ids: Sequence[str]
+    module: I64
+    """The number of each row's build ID."""
+    start: U64
+    reach: U64
+    """How many bytes behind it the last address is."""
+    calls: Sequence[Calls]
+
+    def __len__(self) -> int:
+        return len(self.module)
+
+    @property
+    def inlined(self) -> Bools:
+        """Which rows are of an address with inlined calls, and not of a function."""
+        return np.fromiter((len(calls) > 1 for calls in self.calls), np.bool_, len(self.calls))
+
+    def find(self, build_ids: Sequence[str | None], module: Numbers, address: U64) -> KeptAnswers:
+        """What is known of addresses in files with these build IDs, each by its number there."""
+        numbers = {build_id: number for number, build_id in enumerate(self.build_ids)}
+        of_each = np.array([*(numbers.get(one or "", -1) for one in build_ids), -1], np.int64)
+        here = of_each[np.asarray(module, np.int64)]
+        inlined = self.inlined
+        function, exact = np.full(len(address), -1, np.int64), np.full(len(address), -1, np.int64)
+        for number in np.unique(here[here >= 0]).tolist():
+            asked = np.flatnonzero(here == number)
+            ours = np.flatnonzero((self.module == number) & ~inlined)
+            if len(ours):
+                begin = self.start[ours]
+                last = LastAbove(begin + self.reach[ours] + np.uint64(1))
+                place = last.find(np.searchsorted(begin, address[asked], "right") - 1, address[asked])
+                function[asked] = np.where(place >= 0, ours[place], -1)
+            ours = np.flatnonzero((self.module == number) & inlined)
+            if len(ours):
+                place = np.minimum(np.searchsorted(self.start[ours], address[asked]), len(ours) - 1)
+                exact[asked] = np.where(self.start[ours[place]] == address[asked], ours[place], -1)
+        return KeptAnswers(self, function, np.where(function >= 0, exact, -1))
+
+    def beyond(self, known: KeptNames) -> KeptNames:
+        """The rows that say more than what is known already."""
+        before = {(known.build_ids[row[0]], row[1], len(row[3]) > 1): row for row in known.rows()}
+        new = []
+        for place, (module, start, reach, calls) in enumerate(self.rows()):
+            row = before.get((self.build_ids[module], start, len(calls) > 1))
+            if row is None or reach > row[2] or (calls and calls != row[3]):
+                new.append(place)
+        places = np.array(new, np.int64)
+        kept = [self.calls[place] for place in new]
+        return KeptNames(self.build_ids, self.module[places], self.start[places], self.reach[places], kept)
+
+    def rows(self) -> Iterator[tuple[int, int, int, Calls]]:
+        """One after the other."""
+        return zip(self.module.tolist(), self.start.tolist(), self.reach.tolist(), self.calls, strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswers:
+    """What is known of some addresses; rows are -1 where nothing is."""
+
+    names: KeptNames
+    function: I64
+    exact: I64
+    """Of the calls that are inlined there."""
+
+    def symbol(self, number: int) -> str | None:
+        """The name of the function around an address; None if it has none."""
+        calls = self.names.calls[int(self.function[number])]
+        return calls[-1] if calls else None
+
+    def start(self, number: int) -> int:
+        """Where the function around an address begins."""
+        return int(self.names.start[int(self.function[number])])
+
+    def inlined(self, number: int) -> Calls:
+        """The calls that are inlined at an address, innermost first."""
+        row = int(self.exact[number])
+        return self.names.calls[row][:-1] if row >= 0 else ()
+
+
+NOTHING = KeptNames([], np.zeros(0, np.int64), np.zeros(0, np.uint64), np.zeros(0, np.uint64), [])
+
+
+def names_of(
+    build_ids: Sequence[str | None],
+    module: I64,
+    frames: NamedFrames,
+    inlined: Sequence[tuple[SourceLine, ...]],
+) -> KeptNames:
+    """The rows that say what these frames are called, each in the file with the build ID of that number."""
+    texts = [one or "" for one in build_ids]
+    symbols, address, offset = frames.symbol, frames.address, frames.offset
+    assert offset is not None
+    has_id = np.array([*map(bool, texts), False], np.bool_)[module]
+    named = np.array([symbol is not None for symbol in symbols], np.bool_)
+    found = np.flatnonzero(has_id & named & (offset <= address))
+    starts = (address - offset).tolist()
+    bare = [symbols[row] == function_at(frames.module[row], starts[row]) for row in found.tolist()]
+    chosen = [() if is_bare else (symbols[row],) for row, is_bare in zip(found.tolist(), bare, strict=True)]
+    deep = np.array([row for row in found.tolist() if inlined[row]], np.int64)
+    calls = [(*(line.function for line in inlined[row]), symbols[row]) for row in deep.tolist()]
+    rows = np.concatenate((found, deep))
+    return _sorted(
+        texts,
+        module[rows],
+        np.concatenate((address[found] - offset[found], address[deep])),
+        np.concatenate((offset[found], np.zeros(len(deep), np.uint64))),
+        [tuple(spelled_out(name) for name in one if name) for one in (*chosen, *calls)],
+    )
+
+
+def joined(tables: Sequence[KeptNames]) -> KeptNames:
+    """All names of several tables, the oldest first."""
+    if not tables:
+        return NOTHING
+    every = [build_id for table in tables for build_id in table.build_ids]
+    build_ids, here = numbered(every)
+    first = np.cumsum([0, *(len(table.build_ids) for table in tables)])
+    module = [np.asarray(here)[begin + table.module] for begin, table in zip(first[:-1].tolist(), tables, strict=True)]
+    return _sorted(
+        [str(one) for one in build_ids],
+        np.concatenate(module).astype(np.int64),
+        np.concatenate([table.start for table in tables]),
+        np.concatenate([table.reach for table in tables]),
+        [one for table in tables for one in table.calls],
+    )
+
+
+def _sorted(build_ids: Sequence[str], module: I64, start: U64, reach: U64, calls: list[Calls]) -> KeptNames:
+    """Each row once: the newest that has a name, which reaches as far as any."""
+    names = sorted(set(build_ids))
+    rank = {name: number for number, name in enumerate(names)}
+    module = np.array([*(rank[name] for name in build_ids), -1], np.int64)[module]
+    depth = np.fromiter((len(one) for one in calls), np.int64, len(calls))
+    order = np.lexsort((depth > 0, depth > 1, start, module))
+    module, start, reach, inlined = module[order], start[order], reach[order], depth[order] > 1
+    begins = np.ones(len(order), np.bool_)
+    begins[1:] = (np.diff(module) != 0) | (start[1:] != start[:-1]) | (inlined[1:] != inlined[:-1])
+    first = np.flatnonzero(begins)
+    if not len(first):
+        return NOTHING
+    last = np.append(first[1:], len(order)) - 1
+    kept = [calls[place] for place in order[last].tolist()]
+    return KeptNames(names, module[first], start[first], np.maximum.reduceat(reach, first), kept)
+
+
+def write_names(db: DuckDBPyConnection, folder: Path, names: KeptNames, level: int) -> None:
+    """Write them into the folder of a segment."""
+    columns = {
+        "build_id": object_column([names.build_ids[number] for number in names.module.tolist()]),
+        "start": names.start,
+        "reach": names.reach,
+        "calls": object_column([list(one) for one in names.calls]),
+    }
+    db.register("written", columns)
+    chosen = ", ".join(f"{name}::{kind} AS {name}" for name, kind in _COLUMNS.items())
+    file = sql_text(plain_path(folder / layout.NAMES_FILE))
+    options = f"FORMAT parquet, PARQUET_VERSION V2, ROW_GROUP_SIZE 1048576, COMPRESSION zstd, COMPRESSION_LEVEL {level}"
+    try:
+        with writable(folder):
+            db.execute(f"COPY (SELECT {chosen} FROM written) TO {file} ({options})")
+    finally:
+        db.unregister("written")
+
+
+def read_names(
+    db: DuckDBPyConnection, files: Sequence[Path], build_ids: Iterable[str | None] | None = None
+) -> KeptNames:
+    """The names in some files, the oldest first; if `build_ids` are given only those of these."""
+    wanted = None if build_ids is None else sorted({one for one in build_ids if one})
+    return joined([_read(db, file, wanted) for file in files if wanted is None or wanted])
+
+
+def _read(db: DuckDBPyConnection, file: Path, wanted: list[str] | None) -> KeptNames:
+    query = f"SELECT {cast_columns(_COLUMNS)} FROM read_parquet({sql_path(file)}, hive_partitioning = false)"
+    try:
+        with readable():
+            if wanted is None:
+                found = db.execute(query).fetchnumpy()
+            else:
+                found = db.execute(f"{query} WHERE build_id IN (SELECT unnest(?))", [wanted]).fetchnumpy()
+        return _checked(found)
+    except UnreadableError as error:
+        raise error.within(file=str(file)) from None
+
+
+def _checked(found: dict[str, Any]) -> KeptNames:
+    if any(np.ma.is_masked(column) for column in found.values()):
+        raise UnreadableError("a row lacks a value")
+    build_id, start, reach, calls = (np.ma.getdata(found[name]) for name in _COLUMNS)
+    texts, here = numbered(build_id.tolist())
+    chosen = [tuple(one) for one in calls.tolist()]
+    if any(len(one) > _MOST_CALLS or not all(isinstance(name, str) for name in one) for one in chosen):
+        raise UnreadableError("a row has names that are none")
+    if (reach >= ~start).any():
+        raise UnreadableError("a function reaches beyond all addresses")
+    return _sorted([str(one) for one in texts], here, start, reach, chosen)

@@ -1,0 +1,333 @@
+"""Names that a store keeps: they are there when the files are gone, once, and can be made better later."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import walkback
+from capture.targets import compiled, started
+from capture.test_capture_inlined import PROGRAM
+from cli.commands import run
+from recorded import hello, recording
+from walkback.base.errors import UnreadableError
+from walkback.elf import FileSearch
+from walkback.segments.database import connect
+from walkback.stacks import difference
+from walkback.store.names import KeptNames, joined, read_names, write_names
+from walkback.store.naming import Naming
+from walkback.store.store import Store
+
+ID, OTHER = "11" * 20, "22" * 20
+NAMES = {"compute": 5, "main": 5, "_start": 5}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WALKBACK_CACHE", str(tmp_path / "cache"))
+
+
+def recorded(folder: Path, *options: str, build_id: str = ID) -> tuple[Path, Path]:
+    """A program and its recording."""
+    folder.mkdir(exist_ok=True)
+    program = hello(folder, *options, f"-Wl,--build-id=0x{build_id}")
+    data = folder / "perf.data"
+    data.write_bytes(recording(program, build_id=bytes.fromhex(build_id)))
+    return program, data
+
+
+def filled(store: Store, data: Path, **labels: str) -> None:
+    with store.append(labels=labels) as new:
+        new.recording(data)
+
+
+def names(store: Store, **more: object) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for one in store.select(**more).top():  # type: ignore[arg-type]
+        found[one.name] += one.total
+    return found
+
+
+def tables(store: Store) -> list[Path]:
+    return sorted(store.path.rglob("names.parquet"))
+
+
+def test_names_are_known_when_the_program_is_gone_or_another(tmp_path: Path) -> None:
+    program, data = recorded(tmp_path / "a")
+    store = Store(tmp_path / "store", create=True)
+    filled(store, data)
+    program.unlink()
+    assert names(store) == NAMES
+    recorded(tmp_path / "a", build_id=OTHER)
+    chosen = store.select()
+    assert {one.name for one in chosen.top()} == NAMES.keys()
+    assert chosen.naming.troubles == {}
+
+
+def test_two_builds_of_a_program_are_compared_by_name_when_both_are_gone(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store", create=True)
+    for build_id, version, options in ((ID, "1", ()), (OTHER, "2", ("-Wl,-Ttext=0x500000",))):
+        program, data = recorded(tmp_path / "a", *options, build_id=build_id)
+        filled(store, data, version=version)
+        program.unlink()
+    old, new = (store.select(labels={"version": version}).profile() for version in "12")
+    assert set(old.frames.address) != set(new.frames.address)
+    changes = {one.name: (one.own_before, one.own_after) for one in difference(old, new).functions}
+    assert changes == {"compute": (5, 5), "main": (1, 1), "_start": (0, 0)}
+
+
+def test_a_second_append_keeps_only_what_is_new(tmp_path: Path) -> None:
+    _, data = recorded(tmp_path / "a")
+    store = Store(tmp_path / "store", create=True)
+    filled(store, data)
+    assert len(tables(store)) == 1
+    filled(store, data)
+    assert len(tables(store)) == 1
+    _, other = recorded(tmp_path / "b", build_id=OTHER)
+    filled(store, other)
+    assert len(tables(store)) == 2
+    assert store.check() == []
+    assert sorted(one.named for one in store.names()) == [4, 4]
+
+
+def test_compaction_makes_the_tables_one_and_forgets_what_no_stack_is_in(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store", create=True)
+    for place, build_id in (("a", ID), ("b", OTHER)):
+        _, data = recorded(tmp_path / place, build_id=build_id)
+        with store.append() as new:
+            new.recording(data, start=3600 * 10**9 * (400_000 if place == "a" else 400_100))
+        shutil.rmtree(tmp_path / place)
+    store.compact()
+    (table,) = tables(store)
+    assert names(store) == {name: 2 * weight for name, weight in NAMES.items()}
+    with connect() as db:
+        assert read_names(db, [table]).build_ids == [ID, OTHER]
+    store.expire(3600 * 10**9 * 400_050)
+    assert len(tables(store)) == 1
+    store.compact(every=True)
+    with connect() as db:
+        assert read_names(db, tables(store)).build_ids == [OTHER]
+    assert names(store) == NAMES
+    assert store.check() == []
+    assert len(list(store.path.glob("segment=*"))) == 1
+
+
+def test_names_that_come_later_are_found_and_kept(tmp_path: Path) -> None:
+    program, data = recorded(tmp_path / "a")
+    away = tmp_path / "away"
+    program.rename(away)
+    store = Store(tmp_path / "store", create=True)
+    filled(store, data)
+    assert tables(store) == []
+    (file,) = store.names()
+    assert (file.build_id, file.path, file.named) == (ID, str(program), 0)
+    assert store.update_names().rows == 0
+    place = tmp_path / "debug" / ".build-id" / ID[:2] / ID[2:]
+    place.parent.mkdir(parents=True)
+    away.rename(place)
+    done = store.update_names(Naming(FileSearch(debug_roots=[tmp_path / "debug"]), lines=True))
+    assert done.rows == 2  # without the program its stacks do not lead to where it began
+    shutil.rmtree(tmp_path / "debug")
+    assert names(store).keys() == {"compute", "main"}
+    assert store.update_names().rows == 0
+
+
+def test_a_name_from_a_debug_file_takes_the_place_of_where_the_function_begins(tmp_path: Path) -> None:
+    program, data = recorded(tmp_path / "a")
+    whole = program.read_bytes()
+    subprocess.run(["strip", program], check=True)
+    store = Store(tmp_path / "store", create=True)
+    filled(store, data)
+    program.rename(tmp_path / "bare")
+    before = names(store)
+    assert set(before.values()) == {5}
+    assert all(name.startswith("hello+0x") for name in before)
+    (tmp_path / "bare").unlink()
+    program.write_bytes(whole)
+    assert store.update_names().rows == 3
+    program.unlink()
+    assert names(store) == NAMES
+
+
+def test_a_profile_brings_its_names(tmp_path: Path) -> None:
+    program, data = recorded(tmp_path / "a")
+    store = Store(tmp_path / "store", create=True)
+    with store.append() as new:
+        new.profile(walkback.unwind(data))
+    program.unlink()
+    assert names(store) == NAMES
+
+
+@pytest.fixture(scope="module")
+def inlining(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("inlined"), PROGRAM, "-g", "-O2", "-Wl,--build-id")
+
+
+def stacks(folder: Path, *more: str) -> list[str]:
+    text = run("store", folder, "flame", "--format", "folded", *more).stdout.decode()
+    return [line.rpartition(" ")[0].partition(";main")[2] for line in text.splitlines()]
+
+
+def test_inlined_calls_are_kept_too(inlining: Path, tmp_path: Path) -> None:
+    program = tmp_path / "prog"
+    shutil.copy(inlining, program)
+    folder = tmp_path / "store"
+    with started(program) as child:
+        assert run("stack", str(child.pid), "--store", folder).returncode == 0
+        assert run("stack", str(child.pid), "--no-lines", "--store", tmp_path / "without").returncode == 0
+    assert all(one.startswith(";outer;middle;inner") for one in stacks(folder))
+    assert all(";outer;middle;inner" not in one for one in stacks(tmp_path / "without"))
+    # What was not kept can be had as long as the file is there, and be kept later.
+    assert all(one.startswith(";outer;middle;inner") for one in stacks(tmp_path / "without", "--lines"))
+    assert run("store", tmp_path / "without", "names", "--update").returncode == 0
+    program.unlink()
+    for made in (folder, tmp_path / "without"):
+        assert all(one.startswith(";outer;middle;inner") for one in stacks(made))
+        assert all(one.startswith(";outer") and "inner" not in one for one in stacks(made, "--no-inline"))
+
+
+def test_nothing_is_kept_where_that_is_not_wanted(tmp_path: Path) -> None:
+    _, data = recorded(tmp_path / "a")
+    assert run("store", tmp_path / "store", "append", "--no-names", data).returncode == 0
+    assert tables(Store(tmp_path / "store")) == []
+
+
+def test_the_command_lists_files_and_their_names(tmp_path: Path) -> None:
+    program, data = recorded(tmp_path / "a")
+    program.rename(tmp_path / "away")
+    run("store", tmp_path / "store", "append", data)
+    done = run("store", tmp_path / "store", "names")
+    assert (done.returncode, done.stdout.decode().split()) == (
+        1,
+        ["0", "of", "3", "frames", "0.00", "%", str(program), ID],
+    )
+    (tmp_path / "away").rename(program)
+    done = run("store", tmp_path / "store", "names", "--update", "--json")
+    update, file = map(json.loads, done.stdout.splitlines())
+    assert (done.returncode, update["rows"], file["named"]) == (0, 2, 3)
+
+
+def test_parts_and_copies_of_a_function_are_one_unless_they_are_wanted_apart(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    for version, text in (("1", "p;main;run 3\np;main;run.cold 1\n"), ("2", "p;main;run.constprop.0 4\n")):
+        (tmp_path / "folded").write_text(text)
+        assert run("store", folder, "append", "--label", f"version={version}", tmp_path / "folded").returncode == 0
+
+    def own(*more: str) -> dict[str, tuple[int, int]]:
+        rows = map(
+            json.loads, run("store", folder, "diff", "version=1", "version=2", "--json", *more).stdout.splitlines()
+        )
+        return {row["name"]: (row["own_before"], row["own_after"]) for row in rows}
+
+    assert own()["run"] == (4, 4)
+    assert own("--clones") == {"run": (3, 0), "run.cold": (1, 0), "run.constprop.0": (0, 4), "main": (0, 0)}
+
+
+# Tables
+
+
+def table(*rows: tuple[str, int, int, tuple[str, ...]]) -> KeptNames:
+    columns = list(zip(*rows, strict=True))
+    build_ids = sorted(set(columns[0]))
+    module = np.array([build_ids.index(one) for one in columns[0]])
+    start, reach = (np.array(column, np.uint64) for column in columns[1:3])
+    return joined([KeptNames(build_ids, module, start, reach, list(columns[3]))])
+
+
+def asked(
+    names: KeptNames, *addresses: int, build_id: str = "aa"
+) -> list[tuple[str | None, int, tuple[str, ...]] | None]:
+    found = names.find([build_id], np.zeros(len(addresses), np.int64), np.array(addresses, np.uint64))
+    return [
+        (found.symbol(row), found.start(row), found.inlined(row)) if found.function[row] >= 0 else None
+        for row in range(len(addresses))
+    ]
+
+
+def test_an_address_is_in_the_innermost_function_that_reaches_so_far() -> None:
+    names = table(
+        ("aa", 0x100, 0x80, ("outer",)),
+        ("aa", 0x120, 0x10, ("inner",)),
+        ("aa", 0x128, 0, ("deep", "mid", "inner")),
+        ("aa", 0x120, 0, ("first", "inner")),
+        ("aa", 0x200, 5, ()),
+        ("bb", 0x100, 0x200, ("other",)),
+    )
+    assert asked(names, 0xFF, 0x100, 0x180, 0x181) == [None, ("outer", 0x100, ()), ("outer", 0x100, ()), None]
+    assert asked(names, 0x120, 0x128, 0x130, 0x131) == [
+        *[("inner", 0x120, ("first",)), ("inner", 0x120, ("deep", "mid"))],
+        *[("inner", 0x120, ()), ("outer", 0x100, ())],
+    ]
+    assert asked(names, 0x205, 0x206) == [(None, 0x200, ()), None]
+    assert asked(names, 0x205, 2**64 - 1, build_id="bb") == [("other", 0x100, ()), None]
+    assert asked(names, 0x205, build_id="cc") == [None]
+
+
+def test_the_newest_name_holds_and_the_longest_reach() -> None:
+    old, new = table(("aa", 1, 9, ("old",)), ("aa", 20, 1, ("kept",))), table(("aa", 1, 3, ("new",)), ("aa", 20, 2, ()))
+    assert asked(joined([old, new]), 10, 22) == [("new", 1, ()), ("kept", 20, ())]
+    assert [row[1:] for row in new.beyond(old).rows()] == [(1, 3, ("new",)), (20, 2, ())]
+    assert len(old.beyond(old)) == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ("NULL AS build_id, 1 AS start, 1 AS reach, ['a'] AS calls", "lacks a value"),
+        ("'aa' AS build_id, 1 AS start, 1 AS reach, ['a', NULL] AS calls", "names that are none"),
+        (
+            "'aa' AS build_id, 2 AS start, CAST('18446744073709551614' AS UBIGINT) AS reach, ['a'] AS calls",
+            "beyond all addresses",
+        ),
+        ("'aa' AS build_id, -2 AS start, 1 AS reach, ['a'] AS calls", "."),
+        ("'aa' AS build_id, 2 AS start", "."),
+    ],
+)
+def test_a_table_that_is_wrong_is_told_with_its_name(wrong: str, why: str, tmp_path: Path) -> None:
+    _, data = recorded(tmp_path / "a")
+    store = Store(tmp_path / "store", create=True)
+    filled(store, data)
+    (file,) = tables(store)
+    with connect() as db:
+        db.execute(f"COPY (SELECT {wrong}) TO '{file}' (FORMAT parquet)")
+        with pytest.raises(UnreadableError, match=why) as raised:
+            read_names(db, [file])
+    assert raised.value.file == str(file)
+    (problem,) = store.check()
+    assert problem.file == str(file)
+
+
+def test_a_table_that_is_cut_short_or_missing_is_told(tmp_path: Path) -> None:
+    _, data = recorded(tmp_path / "a")
+    store = Store(tmp_path / "store", create=True)
+    filled(store, data)
+    (file,) = tables(store)
+    whole = file.read_bytes()
+    for contents in (whole[:-9], b"", whole[:40] + bytes(40) + whole[80:]):
+        file.write_bytes(contents)
+        (problem,) = store.check()
+        assert problem.file == str(file)
+        with pytest.raises(UnreadableError):
+            store.select().top()
+    file.unlink()
+    (problem,) = store.check()
+    assert problem.file == str(file)
+
+
+def test_names_are_written_and_read_back(tmp_path: Path) -> None:
+    names = table(
+        ("aa", 1, 2, ("a",)), ("aa", 1, 0, ("b", "a")), ("bb", 2**63, 3, ()), ("bb", 2**64 - 9, 3, ("\u00e9",))
+    )
+    with connect() as db:
+        write_names(db, tmp_path, names, 3)
+        found = read_names(db, [tmp_path / "names.parquet"])
+        assert list(found.rows()) == list(names.rows())
+        assert list(read_names(db, [tmp_path / "names.parquet"], ["bb", None, "cc"]).rows()) == [
+            (0, *row[1:]) for row in names.rows() if row[0]
+        ]
