@@ -53,14 +53,25 @@ def at_main(names: dict[str, int]) -> tuple[dict[str, int], bytes]:
     return {"rip": names["main"], "rsp": SP + 88, "rbp": 0}, struct.pack("<Q", names["_start"] + 5)
 
 
-def recording(program: Path, *, pipe: bool = False, times: int = 1, build_id: bytes | None = None) -> bytes:
-    """Of each round four samples in `compute`, one at the beginning of `main`, and one whose stack was cut off."""
+def recording(
+    program: Path,
+    *,
+    pipe: bool = False,
+    times: int = 1,
+    build_id: bytes | None = None,
+    path: str | None = None,
+    pid: int = PID,
+) -> bytes:
+    """Of each round four samples in `compute`, one at the beginning of `main`, and one whose stack was cut off.
+
+    The process with this number has mapped the program at another path, if one is given.
+    """
     names = symbols(program)
     attr = Attr(KINDS, regs_user=1 << _RBP | 1 << _RSP | 1 << _RIP, stack_user=1024)
     made = Builder(attrs=[attr])
     start, size, offset = text(program)
-    made.comm(PID, PID, "hello", time=1)
-    made.mmap2(PID, start, size, offset, os.fspath(program), time=2, build_id=build_id)
+    made.comm(pid, pid, "hello", time=1)
+    made.mmap2(pid, start, size, offset, path or os.fspath(program), time=2, build_id=build_id)
     time = 1_000_000
     for _ in range(times):
         for number in range(6):
@@ -68,7 +79,7 @@ def recording(program: Path, *, pipe: bool = False, times: int = 1, build_id: by
             kept = stack[:64] if number == 5 else stack
             values = {_RBP: registers["rbp"], _RSP: registers["rsp"], _RIP: registers["rip"]}
             made.sample(
-                ip=registers["rip"], pid=PID, tid=PID, time=time, period=1000 * (number + 1),
+                ip=registers["rip"], pid=pid, tid=pid, time=time, period=1000 * (number + 1),
                 chain=[], registers=values, stack=kept, room=len(kept),
             )  # fmt: skip
             time += 1_000_000

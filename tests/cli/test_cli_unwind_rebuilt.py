@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from capture.targets import THREADS, compiled
+from capture.targets import THREADS, compiled, started
 from cli.walked import CUT, FOLDED, complaints, unwind
 from perfdata.running import perf
 from recorded import hello, recording
@@ -15,6 +16,7 @@ from recorded import hello, recording
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
+WAITING = '#include <unistd.h>\nint main() { write(1, "ready\\n", 6); for (;;) pause(); }'
 OLD, NEW = "11" * 20, "22" * 20
 
 
@@ -40,6 +42,28 @@ def test_a_program_that_was_rebuilt_since_is_told_once_and_with_advice(rebuilt: 
         assert line.count("hello") == 1
         assert "--sysroot" in line
         assert "--buildid-dir" in line
+
+
+def test_the_file_of_a_process_with_another_root_is_found_there(tmp_path: Path) -> None:
+    """As in a container. The path is in no file system but that of the process."""
+    program = hello(tmp_path, f"-Wl,--build-id=0x{OLD}")
+    inside = tmp_path / "root" / "only" / "there"
+    inside.mkdir(parents=True)
+    waiting = compiled(
+        tmp_path, '#include <unistd.h>\nint main() { write(1, "ready\\n", 6); for (;;) pause(); }', "-static"
+    )
+    waiting.rename(inside.parent.parent / "waiting")
+    program.rename(inside / "hello")
+    enter = ["unshare", "--user", "--map-root-user"]
+    if subprocess.run([*enter, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this system lets nobody change the root")
+    with started(*enter, "chroot", tmp_path / "root", "/waiting") as process:
+        data = recording(inside / "hello", build_id=bytes.fromhex(OLD), path="/only/there/hello", pid=process.pid)
+        (tmp_path / "perf.data").write_bytes(data)
+        done = unwind("-v", tmp_path / "perf.data")
+        assert done.stdout.decode().splitlines() == FOLDED
+        found = f"/only/there/hello: /proc/{process.pid}/root/only/there/hello (looked in /only/there/hello)"
+        assert found in complaints(done)
 
 
 @pytest.mark.whole

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import warnings
 import zlib
 from pathlib import Path
@@ -33,6 +34,8 @@ _KEPT_NAMES = ("", "elf", "vdso")
 """What a file may be called below its build ID: nothing in the folders of distributions and of old perf."""
 _LARGEST_CHECKED = 2 << 30
 """Bytes of a file whose checksum is made: a few seconds."""
+
+_PROCESS_ROOT = re.compile(r"/proc/\d+/root(?=/)")
 
 _Path = str | os.PathLike[str]
 
@@ -91,16 +94,22 @@ class FileSearch:
             return [f"{self.sysroot}/{name.lstrip('/')}"]
         return [name] if name.startswith("/") else []
 
-    def programs(self, name: str, build_id: bytes | None, places: Sequence[str] = ()) -> Iterator[str]:
+    def programs(
+        self, name: str, build_id: bytes | None, places: Sequence[str] = (), process: int | None = None
+    ) -> Iterator[str]:
         """Files that may be the one with this name and build ID, first those at `places`.
 
-        Whoever opens one looks at its build ID.
+        A `process` that has mapped it may have another root, as in a container. Whoever opens one looks at its build
+        ID.
         """
         for place in places:  # also where nothing is, so that it can be said why
             self._is_there(name, place)
             yield place
         if not build_id:
             return
+        inside = f"/proc/{process}/root{name}"
+        if process and self.sysroot is None and name.startswith("/") and self._is_there(name, inside):
+            yield inside
         text = build_id.hex()
         own = [f"{self.sysroot}{root}" for root in _PROGRAM_ROOTS] if self.sysroot is not None else []
         for root in (*self.roots, *own, *_PROGRAM_ROOTS):
@@ -123,7 +132,7 @@ class FileSearch:
     def by_build_id(self, elf: ElfFile) -> ElfFile | None:
         """The same by the build ID alone, so that it does not matter where this file stands."""
         build_id = _build_id(elf)
-        for path in self._debug_places(build_id) if build_id else ():
+        for path in self._debug_places(elf, build_id) if build_id else ():
             found = self._open(path, elf)
             if found is not None and _build_id(found) == build_id:
                 return found
@@ -143,7 +152,7 @@ class FileSearch:
 
         Whoever opens it looks at its identifier.
         """
-        places = [Path(os.path.realpath(elf.name)).parent / name, *self._debug_places(identifier)]
+        places = [Path(os.path.realpath(elf.name)).parent / name, *self._debug_places(elf, identifier)]
         usual = [name.removeprefix(f"{root}/") for root in DEBUG_ROOTS if name.startswith(f"{root}/")]
         places += (Path(root, below) for root in self.roots for below in usual)
         yield from (place for place in places if self._is_there(_debug_name(elf), place))
@@ -164,9 +173,15 @@ class FileSearch:
         self._looked.setdefault(what, {})[os.fspath(path)] = there
         return there
 
-    def _debug_places(self, build_id: bytes) -> Iterator[Path]:
+    def _roots_of(self, elf: ElfFile) -> tuple[str, ...]:
+        """First those of the process whose root a file is below."""
+        root = _PROCESS_ROOT.match(elf.name)
+        own = tuple(f"{root[0]}{one}" for one in DEBUG_ROOTS) if root is not None else ()
+        return (*own, *self.roots)
+
+    def _debug_places(self, elf: ElfFile, build_id: bytes) -> Iterator[Path]:
         text = build_id.hex()
-        for root in self.roots:
+        for root in self._roots_of(elf):
             yield Path(root, ".build-id", text[:2], f"{text[2:]}.debug")
             yield Path(root, ".build-id", text[:2], text[2:], "debug")
 

@@ -49,6 +49,8 @@ class Module:
     """The file, where the source itself has opened it."""
     machine: tuple[int, ByteOrder] | None = None
     """The machine number and byte order that its file must have; None for any."""
+    process: int | None = None
+    """A process that has mapped it."""
     recorded: int | None = None
     """When it was recorded at the latest, in nanoseconds since 1970."""
     search: FileSearch = field(default_factory=FileSearch, init=False)
@@ -86,7 +88,7 @@ class Module:
     def _candidates(self) -> Iterator[ElfFile]:
         if self.opened is not None:
             yield self.opened
-        for place in self.search.programs(self.name, self.build_id, self.places):
+        for place in self.search.programs(self.name, self.build_id, self.places, self.process):
             try:
                 yield ElfFile(place)
             except WalkbackError as error:
@@ -185,14 +187,16 @@ class Modules:
         """Those that there are so far."""
         return list(self._all)
 
-    def file(self, path: str, build_id: bytes | None = None, *, places: tuple[str, ...] = ()) -> int:
-        """The number of a file that a process has mapped; `places` are tried before its path."""
+    def file(
+        self, path: str, build_id: bytes | None = None, *, places: tuple[str, ...] = (), process: int | None = None
+    ) -> int:
+        """The number of a file that a `process` has mapped; `places` are tried before its path."""
         key = (path, build_id, places)
         if key not in self._numbers:
             places = (*places, *self.search.path(path))
             # The files below a sysroot may be younger than what was recorded on the machine that they come from.
             recorded = self.recorded if self.search.sysroot is None else None
-            self._numbers[key] = self._add(Module(path, build_id, places, recorded=recorded))
+            self._numbers[key] = self._add(Module(path, build_id, places, process=process, recorded=recorded))
         return self._numbers[key]
 
     def image(self, name: str, contents: memoryview) -> int:

@@ -162,7 +162,7 @@ class RecordedState:
             return None
         if not executable:
             return None
-        module = self._module(name, build_id)
+        module = self._module(name, build_id, pid)
         bias = self._bias(module, start, page_offset) if module != ANONYMOUS else 0
         self._process(pid).map(start, last, module, bias)
         return int(pid)
@@ -178,7 +178,7 @@ class RecordedState:
 
     # Files
 
-    def _module(self, name: str, build_id: bytes | None) -> int:
+    def _module(self, name: str, build_id: bytes | None, pid: int) -> int:
         """The number of the module with a file's code; `ANONYMOUS` if there is no file."""
         path = name.removesuffix(_DELETED)
         build_id = build_id or self._header.build_ids.get(name) or self._header.build_ids.get(path)
@@ -189,16 +189,16 @@ class RecordedState:
             if len(self._module_numbers) >= _MOST_MODULES:
                 self.forgotten = True
                 return ANONYMOUS
-            self._module_numbers[key] = self._new_module(name, path, build_id)
+            self._module_numbers[key] = self._new_module(name, path, build_id, pid)
         return self._module_numbers[key]
 
-    def _new_module(self, name: str, path: str, build_id: bytes | None) -> int:
+    def _new_module(self, name: str, path: str, build_id: bytes | None, pid: int) -> int:
         if name == vdso.NAME:
             contents = vdso.image(self._machine, build_id)
             if contents is not None:
                 return self._modules.image(name, contents)
         # What stands now where a deleted file was is right only if it has its build ID.
-        return self._modules.file(path if build_id else name, build_id)
+        return self._modules.file(path if build_id else name, build_id, process=pid)
 
     def _bias(self, module: int, start: int, page_offset: int) -> int:
         key = module, page_offset
