@@ -30,6 +30,7 @@ from walkback.capture.core.notes import (
 )
 from walkback.capture.dumps import DumpedCode, Dumps, overlaid
 from walkback.capture.memoryimages import build_id_in, image_of
+from walkback.capture.registered import RegisteredCode
 from walkback.elf import ElfFile, OpenFile, is_elf
 from walkback.elf import layout as elf_layout
 from walkback.jitdump.layout import is_dump_name
@@ -92,7 +93,7 @@ class CoreCode:
                 dump = DumpedCode(self._dumps, place, owners_of(self._notes.pid), path)
                 dump.read_on()
                 space = overlaid(space, dump.newest)
-        return space
+        return RegisteredCode(self._modules, self._memory.read, self._core.byteorder, self.troubles).over(space)
 
     def read(self, address: int) -> tuple[int, bytes] | None:
         """What the mapped file has there, where the core does not have it and the program could not change it."""

@@ -9,6 +9,7 @@ the build ID by which the file may be found elsewhere.
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from walkback.base.owned import owners_of
 from walkback.capture.dumps import DumpedCode, Dumps, overlaid
 from walkback.capture.live.maps import Maps, MapsLine
 from walkback.capture.memoryimages import build_id_in, image_of
+from walkback.capture.registered import RegisteredCode
 from walkback.elf import ElfFile, OpenFile, is_elf
 from walkback.jitdump.layout import is_dump_name
 from walkback.naming.modules import Module, Modules
@@ -39,6 +41,7 @@ class MappedCode:
         self._space: Space | None = None
         self._dumps = Dumps(modules)
         self._dumped: dict[str, DumpedCode] = {}
+        self._registered = RegisteredCode(modules, read, sys.byteorder, self._dumps.troubles)
         self.troubles = self._dumps.troubles
         """Of files that are not to be had."""
 
@@ -55,7 +58,7 @@ class MappedCode:
                 space = overlaid(space, dump.newest)
             self._space = space
             self._made_of = code
-        return self._space
+        return self._registered.over(self._space)
 
     def _dumps_in(self, code: list[MapsLine]) -> list[DumpedCode]:
         """The dumps of code that is made at run time: their files are mapped as code, so that they are found."""
