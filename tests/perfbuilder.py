@@ -49,6 +49,7 @@ class Attr:
     regs_intr: int = 0
     size: int = 136
     inherit: bool = False
+    monotonic: bool = False
 
 
 @dataclass
@@ -210,11 +211,11 @@ class Builder:
     # Files
 
     def attr_bytes(self, attr: Attr) -> bytes:
-        bits = (attr.inherit, 1), (attr.freq, 10), (attr.sample_id_all, 18)
+        bits = (attr.inherit, 1), (attr.freq, 10), (attr.sample_id_all, 18), (attr.monotonic, 25)
         flags = sum(1 << (bit if self.byteorder == "little" else 63 - bit) for is_set, bit in bits if is_set)
         whole = self.pack("IIQQQQQ", 1, attr.size, 0, attr.period, attr.sample_type, attr.read_format, flags)
         whole += self.pack("IIQQQ", 0, 0, 0, 0, attr.branches)
-        whole += self.pack("QIiQII", attr.regs_user, attr.stack_user, 0, attr.regs_intr, 0, 0)
+        whole += self.pack("QIiQII", attr.regs_user, attr.stack_user, attr.monotonic, attr.regs_intr, 0, 0)
         return whole.ljust(attr.size, b"\0")[: attr.size]
 
     def string(self, text: str) -> bytes:

@@ -122,9 +122,9 @@ def _captured(space: Space, modules: Modules, platform: str, troubles: list[str]
     images = [
         _image(modules[number], bias, space, rows, found, notes)
         for (number, bias), rows in _rows_of_modules(space).items()
-        if number >= 0
+        if number >= 0 and not modules[number].is_made
     ]
-    jit = int((space.module < 0).sum())
+    jit = sum(number < 0 or modules[number].is_made for number in space.module.tolist())
     if jit:
         notes.append(f"{counted(jit, 'mapping')} with code that is in no file")
     found += modules.doubts

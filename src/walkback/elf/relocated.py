@@ -1,4 +1,4 @@
-"""The contents of a section of a relocatable file as if it had been linked, with every section at address 0."""
+"""The contents of a section of a relocatable file as if it had been linked."""
 
 from __future__ import annotations
 
@@ -33,15 +33,17 @@ class Relocated:
         return np.where(self.offset[number] == offsets.astype(np.uint64), self.section[number], 0).astype(np.int32)
 
 
-def relocated(elf: ElfFile, index: int) -> Relocated:
+def relocated(elf: ElfFile, index: int, *, placed: bool = False) -> Relocated:
     """Apply the relocations of a section that write `S + A` or `S + A - P`; others change nothing.
 
+    Every section is at address 0, or if they are `placed` where its header says.
     Only those with a symbol in a section of the file are applied, and of several at one place the first.
     """
     contents = np.frombuffer(bytes(elf.section_data(index)), np.uint8).copy()
     relocations = relocations_for(elf, index)
     table, targets = relocations.table, relocations.targets(elf)
     applied = np.zeros(len(table), np.bool_)
+    base = elf.sections["addr"].view(np.int64) if placed else np.zeros(len(elf.sections), np.int64)
     for kinds, relative in ((layout.PC_RELATIVE, True), (layout.ABSOLUTE, False)):
         for (machine, kind), width in kinds.items():
             if machine != elf.machine:
@@ -54,7 +56,8 @@ def relocated(elf: ElfFile, index: int) -> Relocated:
             field = np.dtype(f"{'<' if elf.byteorder == 'little' else '>'}i{width}")
             stored = contents[octets].view(field)[:, 0].astype(np.int64)
             value = targets["value"][chosen] + np.where(table["has_addend"][chosen], table["addend"][chosen], stored)
-            value -= places if relative else 0
+            value += base[targets["section"][chosen]]
+            value -= places + base[index] if relative else 0
             contents[octets] = value.astype(field).view(np.uint8).reshape(-1, width)
             applied |= chosen
     return Relocated(

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from walkback.base.errors import WalkbackError
 from walkback.elf import ElfFile, FileSearch
 from walkback.elf import layout as elf_layout
 from walkback.symbols import SymbolIndex
+from walkback.symbols.sourceline import SourceLine
 
 _PAGES = (1 << 12, 1 << 14, 1 << 16)
 """The sizes that pages can have; a mapping begins with a whole page."""
@@ -31,6 +33,13 @@ VDSO = "[vdso]"
 _NO_FILE = "there is no such file"
 _MOST_NAMED = 3
 _ADVICE = "--sysroot names a folder with the files of that machine, --buildid-dir a build-ID cache of perf"
+
+
+class SourceLines(Protocol):
+    """Source lines that are not in the file."""
+
+    def find(self, addresses: U64) -> list[tuple[SourceLine, ...]]:
+        """For each address its line."""
 
 
 @dataclass(eq=False)
@@ -53,6 +62,10 @@ class Module:
     """A process that has mapped it."""
     recorded: int | None = None
     """When it was recorded at the latest, in nanoseconds since 1970."""
+    is_made: bool = False
+    """Whether its code was made at run time, so that no file has it."""
+    lines: SourceLines | None = None
+    """Its source lines, where the source itself has them."""
     search: FileSearch = field(default_factory=FileSearch, init=False)
     """What finds its files, as `Modules` knows it."""
     trouble: str | None = field(default=None, init=False)

@@ -185,7 +185,8 @@ class Names:
         except WalkbackError as error:
             self.troubles.setdefault(module.name, error.message)
         if self._with_lines:
-            for row, lines in zip(rows.tolist(), self._lines_of(number, elf, wanted), strict=True):
+            found = module.lines.find(wanted) if module.lines is not None else self._lines_of(number, elf, wanted)
+            for row, lines in zip(rows.tolist(), found, strict=True):
                 answers.lines[row] = lines
 
     def _lines_of(self, number: int, elf: ElfFile, wanted: U64) -> list[tuple[SourceLine, ...]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import stat
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from walkback.base.arrays import U64, ends_of
+from walkback.base.errors import UnreadableError
+from walkback.base.owned import owners_of, read_owned
 from walkback.symbols.spans import SettledSpans
 
 _LARGEST = 64 * 1024 * 1024
@@ -58,13 +59,10 @@ class PerfMap:
 
 def read_perf_map(pid: int, proc: str | os.PathLike[str] = "/proc", tmp: str | os.PathLike[str] = "/tmp") -> PerfMap:  # noqa: S108 - perf's own place
     """The names that a process wrote; none if there is no such file, or somebody else could have written it."""
-    owners = {0, os.geteuid()}
-    with contextlib.suppress(OSError):
-        owners.add(Path(proc, str(pid)).stat().st_uid)
+    owners = owners_of(pid, proc)
     for path in _places(pid, Path(proc), Path(tmp)):
-        contents = _read(path, owners)
-        if contents is not None:
-            return PerfMap(contents)
+        with contextlib.suppress(UnreadableError):
+            return PerfMap(_whole_lines(read_owned(path, owners, _LARGEST)))
     return PerfMap(b"")
 
 
@@ -77,23 +75,6 @@ def _places(pid: int, proc: Path, tmp: Path) -> Iterator[Path]:
                 inner = int(line.split()[-1])
     yield proc / str(pid) / "root" / "tmp" / f"perf-{inner}.map"
     yield tmp / f"perf-{pid}.map"
-
-
-def _read(path: Path, owners: set[int]) -> bytes | None:
-    """The contents of a regular file that one of these users owns, and that is no symbolic link."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
-    except OSError:
-        return None
-    try:
-        status = os.fstat(descriptor)
-        if stat.S_ISREG(status.st_mode) and status.st_uid in owners:
-            return _whole_lines(os.read(descriptor, min(status.st_size, _LARGEST)))
-    except OSError:
-        pass
-    finally:
-        os.close(descriptor)
-    return None
 
 
 def _whole_lines(contents: bytes) -> bytes:

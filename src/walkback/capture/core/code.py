@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from walkback.base.errors import WalkbackError
+from walkback.base.owned import owners_of
 from walkback.capture.core.linkmap import DT_DEBUG, LinkMap, Loaded
 from walkback.capture.core.memory import CoreMemory
 from walkback.capture.core.notes import (
@@ -27,9 +28,12 @@ from walkback.capture.core.notes import (
     CoreNotes,
     MappedFile,
 )
+from walkback.capture.dumps import DumpedCode, Dumps, overlaid
 from walkback.capture.memoryimages import build_id_in, image_of
+from walkback.capture.registered import RegisteredCode
 from walkback.elf import ElfFile, OpenFile, is_elf
 from walkback.elf import layout as elf_layout
+from walkback.jitdump.layout import is_dump_name
 from walkback.naming.modules import Module, Modules, build_id_of
 from walkback.walking.samples import Space
 
@@ -68,7 +72,8 @@ class CoreCode:
         self._exe = os.fspath(exe) if exe is not None else None
         self._room = 2 * len(core.data)
         self.areas: list[Area] = []
-        self.troubles: list[str] = []
+        self._dumps = Dumps(modules)
+        self.troubles = self._dumps.troubles
         if notes.files:
             self._by_files()
         else:
@@ -82,7 +87,13 @@ class CoreCode:
         """Where code is."""
         code = [area for area in self.areas if area.executable]
         lasts, modules = [area.end - 1 for area in code], [area.module for area in code]
-        return Space.of([area.start for area in code], lasts, modules, [area.bias for area in code])
+        space = Space.of([area.start for area in code], lasts, modules, [area.bias for area in code])
+        for path in sorted({one.path for one in self._notes.files if is_dump_name(one.path)}):
+            for place in self._modules.search.path(path):
+                dump = DumpedCode(self._dumps, place, owners_of(self._notes.pid), path)
+                dump.read_on()
+                space = overlaid(space, dump.newest)
+        return RegisteredCode(self._modules, self._memory.read, self._core.byteorder, self.troubles).over(space)
 
     def read(self, address: int) -> tuple[int, bytes] | None:
         """What the mapped file has there, where the core does not have it and the program could not change it."""

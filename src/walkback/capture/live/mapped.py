@@ -9,13 +9,18 @@ the build ID by which the file may be found elsewhere.
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from walkback.base.errors import WalkbackError
+from walkback.base.owned import owners_of
+from walkback.capture.dumps import DumpedCode, Dumps, overlaid
 from walkback.capture.live.maps import Maps, MapsLine
 from walkback.capture.memoryimages import build_id_in, image_of
+from walkback.capture.registered import RegisteredCode
 from walkback.elf import ElfFile, OpenFile, is_elf
+from walkback.jitdump.layout import is_dump_name
 from walkback.naming.modules import Module, Modules
 from walkback.walking.samples import Space
 
@@ -34,19 +39,34 @@ class MappedCode:
         self._biases: dict[MapsLine, int] = {}
         self._made_of: list[MapsLine] = []
         self._space: Space | None = None
-        self.troubles: list[str] = []
+        self._dumps = Dumps(modules)
+        self._dumped: dict[str, DumpedCode] = {}
+        self._registered = RegisteredCode(modules, read, sys.byteorder, self._dumps.troubles)
+        self.troubles = self._dumps.troubles
         """Of files that are not to be had."""
 
     def space(self, maps: Maps) -> Space:
         """Where the code is; the same object as long as that is the same."""
         code = maps.code()
-        if self._space is None or code != self._made_of:
+        added = [dump.read_on() for dump in self._dumps_in(code)]
+        if self._space is None or code != self._made_of or any(added):
             numbers = [self._number(one, maps) for one in code]
             biases = [self._bias(one, number) for one, number in zip(code, numbers, strict=True)]
             self._biases = dict(zip(code, biases, strict=True))
-            self._space = Space.of([line.start for line in code], [line.end - 1 for line in code], numbers, biases)
+            space = Space.of([line.start for line in code], [line.end - 1 for line in code], numbers, biases)
+            for dump in self._dumps_in(code):
+                space = overlaid(space, dump.newest)
+            self._space = space
             self._made_of = code
-        return self._space
+        return self._registered.over(self._space)
+
+    def _dumps_in(self, code: list[MapsLine]) -> list[DumpedCode]:
+        """The dumps of code that is made at run time: their files are mapped as code, so that they are found."""
+        for line in code:
+            if is_dump_name(line.name) and line.name not in self._dumped:
+                path = f"/proc/{self._pid}/root{line.name}"
+                self._dumped[line.name] = DumpedCode(self._dumps, path, owners_of(self._pid), line.name)
+        return list(self._dumped.values())
 
     def _bias(self, mapping: MapsLine, number: int) -> int:
         if number < 0:

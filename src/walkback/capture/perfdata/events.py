@@ -55,6 +55,8 @@ class Event:
     sample_id_all: bool
     inherit: bool = False
     """Whether threads that its thread starts are counted as well, each by itself."""
+    is_monotonic: bool = False
+    """Whether its times are those of CLOCK_MONOTONIC."""
 
     @property
     def shape(self) -> tuple[int, int, int, int, int]:
@@ -103,7 +105,7 @@ def read_attr(contents: memoryview, byteorder: ByteOrder) -> Event:
     whole = bytes(contents[: layout.ATTR_LARGEST]).ljust(layout.ATTR_LARGEST, b"\0")
     prefix = "<" if byteorder == "little" else ">"
     kind, _, config, period, sample_type, read_format, flags = struct.unpack_from(prefix + "IIQQQQQ", whole)
-    (branches, registers) = struct.unpack_from(prefix + "QQ", whole, 72)
+    branches, registers, _, clock = struct.unpack_from(prefix + "QQIi", whole, 72)
 
     def flag(bit: int) -> bool:
         return bool(flags >> (bit if byteorder == "little" else 63 - bit) & 1)
@@ -117,6 +119,7 @@ def read_attr(contents: memoryview, byteorder: ByteOrder) -> Event:
         regs_user=registers,
         sample_id_all=flag(layout.ATTR_SAMPLE_ID_ALL),
         inherit=flag(layout.ATTR_INHERIT),
+        is_monotonic=flag(layout.ATTR_USE_CLOCKID) and clock == layout.CLOCK_MONOTONIC,
     )
 
 

@@ -129,6 +129,8 @@ ATTR_INHERIT = 1
 ATTR_FREQ = 10
 """Bits of its flags, counted as the compiler lays out bit fields: from below, on big-endian machines from above."""
 ATTR_SAMPLE_ID_ALL = 18
+ATTR_USE_CLOCKID = 25
+CLOCK_MONOTONIC = 1
 
 # Feature sections
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from hashlib import blake2b
 
+from walkback.capture.dumps import overlaid
 from walkback.capture.perfdata import layout
 from walkback.walking.samples import Space
 
 ANONYMOUS = -1
 """Instead of a module: code that is in no file, as compilers at run time make it."""
+_FEW = 64
+"""Of mappings: more are laid over others all at once."""
 _MOST_ROWS = 1 << 22
 """Of all spaces together."""
 
@@ -20,7 +23,7 @@ _MOST_ROWS = 1 << 22
 class CodeMaps:
     """The mappings with code of one process, rising and disjoint."""
 
-    __slots__ = ("_bias", "_last", "_module", "_start", "number", "shared")
+    __slots__ = ("_bias", "_last", "_module", "_start", "dumped", "number", "shared")
 
     def __init__(self) -> None:
         self._start: list[int] = []
@@ -31,6 +34,8 @@ class CodeMaps:
         """Of the space that says the same; None if there is none yet."""
         self.shared = False
         """Whether several processes have it, so that it must not be changed."""
+        self.dumped: CodeMaps | None = None
+        """The code that was made at run time and dumped; anonymous memory does not take its place."""
 
     def __len__(self) -> int:
         return len(self._start)
@@ -40,6 +45,7 @@ class CodeMaps:
         other = CodeMaps()
         other._start, other._last = self._start.copy(), self._last.copy()
         other._module, other._bias = self._module.copy(), self._bias.copy()
+        other.dumped = self.dumped.copy() if self.dumped is not None else None
         return other
 
     def covers(self, start: int, last: int, module: int, bias: int) -> bool:
@@ -83,6 +89,23 @@ class CodeMaps:
     def space(self) -> Space:
         """As the walker wants it."""
         return Space.of(self._start, self._last, self._module, self._bias)
+
+    def between(self, start: int, last: int) -> Space:
+        """What is mapped there."""
+        low, high = bisect_left(self._last, start), bisect_right(self._start, last)
+        return Space.of(*(column[low:high] for column in (self._start, self._last, self._module, self._bias)))
+
+    def overlay(self, code: Space) -> None:
+        """Map code in the place of what it overlaps."""
+        if len(code.start) <= _FEW:
+            columns = (code.start, code.last, code.module, code.bias)
+            for row in zip(*(column.tolist() for column in columns), strict=True):
+                self.add(*row)
+            return
+        space = overlaid(self.space(), code)
+        self._start, self._last = space.start.tolist(), space.last.tolist()
+        self._module, self._bias = space.module.tolist(), space.bias.tolist()
+        self.number = None
 
 
 class Spaces:
@@ -133,9 +156,22 @@ class RecordedProcess:
         """Another mapping, if it changes anything."""
         if self.maps.covers(start, last, module, bias) or len(self.maps) >= layout.MOST_MAPPINGS:
             return
+        self._own_maps()
+        self.maps.add(start, last, module, bias)
+        if module == ANONYMOUS and self.maps.dumped is not None:
+            self.maps.overlay(self.maps.dumped.between(start, last))
+
+    def dump(self, code: Space) -> None:
+        """Code that was made at run time and dumped."""
+        self._own_maps()
+        if self.maps.dumped is None:
+            self.maps.dumped = CodeMaps()
+        self.maps.dumped.overlay(code)
+        self.maps.overlay(code)
+
+    def _own_maps(self) -> None:
         if self.maps.shared:
             self.maps = self.maps.copy()
-        self.maps.add(start, last, module, bias)
 
     def inherit(self, parent: RecordedProcess) -> None:
         """Have the mappings of another one."""

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from walkback.base.arch import AMD64, MACHINES, Machine
-from walkback.base.arrays import I64, Bools
+from walkback.base.arrays import I64, U64, Bools
 from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.base.text import counted
 from walkback.capture.perfdata import layout
@@ -300,13 +300,13 @@ class Recording:
     def _batch(self, rows: Records, sampled: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> RecordedBatch | None:
         chosen = np.flatnonzero(sampled)
         others = np.flatnonzero(~sampled)
-        if not len(chosen):
-            self._apply(rows[others], np.zeros(len(others), np.int64), None)
-            return None
         samples = rows[chosen]
+        if not len(chosen):
+            self._apply(rows[others], np.zeros(len(others), np.int64), None, samples.time)
+            return None
         columns, words, data = self._extractor.read(samples, self._waiting.buffers)
         threads = Threads(self._state, columns.pid, columns.tid)
-        self._apply(rows[others], np.searchsorted(chosen, others), threads)
+        self._apply(rows[others], np.searchsorted(chosen, others), threads, samples.time)
         event, comm, space = samples.event, threads.comm, threads.space
         self.counts.samples += len(chosen)
         self.counts.without_registers += int((columns.status == layout.SampleStatus.NO_REGISTERS).sum())
@@ -324,13 +324,16 @@ class Recording:
             columns.period, comm, space = period, comm[rows_of], space[rows_of]
         return self._extractor.batch(columns, words, data, (event, comm, space))
 
-    def _apply(self, rows: Records, before: I64, threads: Threads | None) -> None:
-        """Take in what happened between samples; `before` says how many samples came before each record."""
+    def _apply(self, rows: Records, before: I64, threads: Threads | None, times: U64) -> None:
+        """Take in what happened between samples, which have these times.
+
+        `before` says how many samples came before each record.
+        """
         done = 0
         for i in range(len(rows)):
             position = int(before[i])
             if threads is not None and position > done:
-                threads.fill(done, position)
+                self._fill(threads, times, done, position)
                 done = position
             place = int(rows.offset[i])
             record = self._waiting.buffers[int(rows.buffer[i])].record(place, int(rows.size[i]))
@@ -338,11 +341,21 @@ class Recording:
             if threads is not None and pid is not None:
                 threads.changed(pid)
         if threads is not None:
-            threads.fill(done, len(threads.comm))
+            self._fill(threads, times, done, len(times))
+
+    def _fill(self, threads: Threads, times: U64, begin: int, end: int) -> None:
+        """Look up the threads of some samples, between which code may be replaced by other."""
+        while begin < end and (due := self._state.due) is not None and due <= times[end - 1]:
+            middle = begin + int(np.searchsorted(times[begin:end], np.uint64(due)))
+            threads.fill(begin, middle)
+            threads.changed(self._state.replace_code())
+            begin = middle
+        threads.fill(begin, end)
 
     def _report(self) -> None:
         """What the counts mean for who reads the results."""
         self.counts.damaged += self._state.damaged
+        self.troubles += self._state.troubles
         self.counts.early = self._waiting.early
         self.counts.unknown_ids += self._groups.unknown
         if self.counts.damaged:

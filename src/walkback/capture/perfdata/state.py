@@ -5,14 +5,19 @@ from __future__ import annotations
 import struct
 from collections import deque
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 import numpy as np
 
 from walkback.base.arch import Machine
 from walkback.base.arrays import I32, I64, changes
+from walkback.base.owned import owners_of
+from walkback.capture.dumps import DumpedCode, Dumps, Layer
 from walkback.capture.perfdata import layout, vdso
 from walkback.capture.perfdata.header import RecordingHeader, text_of
 from walkback.capture.perfdata.mappings import ANONYMOUS, CodeMaps, RecordedProcess, Spaces
+from walkback.elf import FileSearch
+from walkback.jitdump.layout import is_dump_name, is_image_name
 from walkback.naming.modules import Modules
 
 _DELETED = " (deleted)"
@@ -27,6 +32,10 @@ _MOST_COMMS = 1 << 20
 _MOST_ENDED = 256
 """Processes that have ended are kept for a while, because their last samples can come behind their end."""
 _MOST_KERNEL_MAPS = 1 << 16
+_MOST_MAPPED = 1 << 27
+"""To what all layers may come; those of a large server take some millions in an hour."""
+_LAYER = 1 << 10
+"""What the work for one more layer counts, beside that for its code and for what is mapped."""
 _STALE = -2
 
 
@@ -61,6 +70,12 @@ class RecordedState:
         self._comm_numbers: dict[str, int] = {}
         self._module_numbers: dict[tuple[str, bytes | None], int] = {}
         self._biases: dict[tuple[int, int], int] = {}
+        self._dumps = Dumps(modules)
+        self._layers: dict[str, list[Layer]] = {}
+        """The code of each dump that was met."""
+        self._mapped = 0
+        self._due: list[tuple[int, int, int, str]] = []
+        """A heap of layers that come next: the time, the process, the number of the layer, the dump."""
 
     # Records
 
@@ -162,9 +177,14 @@ class RecordedState:
             return None
         if not executable:
             return None
+        if is_dump_name(name):
+            return self._dump(pid, name)
         module = self._module(name, build_id, pid)
         bias = self._bias(module, start, page_offset) if module != ANONYMOUS else 0
-        self._process(pid).map(start, last, module, bias)
+        process = self._process(pid)
+        process.map(start, last, module, bias)
+        if is_image_name(name):  # perf has read the dump
+            process.maps.dumped = None
         return int(pid)
 
     def _map_kernel(self, start: int, last: int, name: str, page_offset: int, build_id: bytes | None) -> None:
@@ -175,6 +195,53 @@ class RecordedState:
             name = "[kernel.kallsyms]"
         build_id = build_id or self._header.build_ids.get(name)
         self.kernel.append(KernelMap(start, last, name, page_offset, build_id))
+
+    # Code made at run time
+
+    def _dump(self, pid: int, path: str) -> int:
+        """Take in the code that a process dumps to this file, as far as it was there from the beginning."""
+        if path not in self._layers:
+            self._layers[path] = []
+            for place in self._modules.search.path(path):
+                dump = DumpedCode(self._dumps, place, owners_of(pid), path)
+                self._layers[path] = dump.layers(by_time=self._by_time)
+        if self._layers[path]:
+            self._map_layer(pid, 0, path)
+        return pid
+
+    def _map_layer(self, pid: int, number: int, path: str) -> None:
+        """Map a layer of a dump; the one behind it becomes due."""
+        process, layers = self._process(pid), self._layers[path]
+        self._mapped += _LAYER + len(process.maps) // 16 + 16 * len(layers[number].code.start)
+        if self._mapped > _MOST_MAPPED:
+            self.spaces.full = True
+            return
+        process.dump(layers[number].code)
+        if number + 1 < len(layers):
+            heappush(self._due, (layers[number + 1].time, pid, number + 1, path))
+
+    @property
+    def _by_time(self) -> bool:
+        """Whether samples and dumps count time alike."""
+        return all(event.is_monotonic for event in self._header.events.all)
+
+    @property
+    def due(self) -> int | None:
+        """When dumped code takes the place of other code next."""
+        return self._due[0][0] if self._due else None
+
+    def replace_code(self) -> int:
+        """Let that happen; the process that it changes."""
+        _, pid, number, path = heappop(self._due)
+        # Not if the process has become another program, or another process.
+        if self._process(pid).maps.dumped is not None:
+            self._map_layer(pid, number, path)
+        return pid
+
+    @property
+    def troubles(self) -> list[str]:
+        """What is wrong with dumps, a line each."""
+        return self._dumps.troubles
 
     # Files
 
@@ -198,7 +265,10 @@ class RecordedState:
             if contents is not None:
                 return self._modules.image(name, contents)
         # What stands now where a deleted file was is right only if it has its build ID.
-        return self._modules.file(path if build_id else name, build_id, process=pid)
+        number = self._modules.file(path if build_id else name, build_id, process=pid)
+        if is_image_name(path):  # made on the machine that it was recorded on, and nowhere else
+            self._modules[number].search = FileSearch()
+        return number
 
     def _bias(self, module: int, start: int, page_offset: int) -> int:
         key = module, page_offset
