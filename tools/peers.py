@@ -39,14 +39,16 @@ LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
 LOADER = "ld-linux-x86-64.so.2"
 
 BINUTILS = ("binutils", "binutils-aarch64-linux-gnu", "binutils-s390x-linux-gnu")
-BINUTILS_TOOLS = (*("addr2line", "ar", "as", "ld", "nm", "objcopy", "objdump", "ranlib", "readelf", "size", "strip"),)
+BINUTILS_TOOLS = (
+    *("addr2line", "ar", "as", "c++filt", "ld", "nm", "objcopy", "objdump", "ranlib", "readelf", "size", "strip"),
+)
 LINKERS = {  # besides GNU ld and lld: name, root, program
     "gold-2.40": ("bookworm", "x86_64-linux-gnu-ld.gold"),
     "gold-2.44": ("trixie", "x86_64-linux-gnu-ld.gold"),
     "mold": ("sid", "mold"),
 }
 LLVM_TOOLS = (
-    *("ld.lld", "llvm-ar", "llvm-dwarfdump", "llvm-mc", "llvm-objcopy", "llvm-objdump"),
+    *("ld.lld", "llvm-ar", "llvm-cxxfilt", "llvm-dwarfdump", "llvm-mc", "llvm-objcopy", "llvm-objdump"),
     *("llvm-readelf", "llvm-readobj", "llvm-strip", "llvm-symbolizer"),
 )
 EMULATORS = ("qemu-x86_64", "qemu-aarch64", "qemu-s390x")
