@@ -33,7 +33,7 @@ class Call(NamedTuple):
 
 
 _HEADER = re.compile(r"\S.*?\s(\d+) +(\d+\.\d+):")
-_CALL = re.compile(r"\s+([0-9a-f]+) (.*?)(?:\+0x([0-9a-f]+))? \((.*)\)$")
+_CALL = re.compile(r"\s+([0-9a-f]+) (.*?)(?:\+0x([0-9a-f]+))? \((inlined|[/[].*)\)$")
 
 
 def calls(text: str) -> list[tuple[tuple[str, str], list[Call]]]:
@@ -80,7 +80,7 @@ def is_called(call: Call, name: str | None) -> bool:
 
 @cache
 def plain(name: str) -> str:
-    return without_parameters(name.partition("@")[0]).replace(" ", "")
+    return without_parameters(name.partition("@")[0].partition(" [clone")[0]).replace(" ", "")
 
 
 def is_taken_for(function: Call, own: Call, other: Call) -> bool:
