@@ -127,5 +127,8 @@ def test_the_same_calls_as_perf(tmp_path: Path, source: str, program: str) -> No
     assert [key for key, _ in own] == [key for key, _ in other]
     assert len(own) > 100
     assert sum(call.is_inlined for _, sample in own for call in sample) > len(own)
-    different = [(a, b) for (_, a), (_, b) in zip(own, other, strict=True) if not same_list(a, b)]
+    pairs = [(a, b) for (_, a), (_, b) in zip(own, other, strict=True)]
+    cut = [(a, b) for a, b in pairs if len(b) < len(a) and same_list(a[: len(b)], b)]
+    assert len(cut) <= 0.02 * len(own), cut[:2]  # there perf's walk ends early
+    different = [(a, b) for a, b in pairs if not same_list(a, b) and (a, b) not in cut]
     assert len(different) <= 0.005 * len(own), different[:2]
