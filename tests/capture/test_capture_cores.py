@@ -21,7 +21,7 @@ from walkback.base.errors import UnreadableError
 from walkback.capture.core.file import CoreFile
 from walkback.capture.live.process import Process
 from walkback.capture.snapshot import Snapshot
-from walkback.elf import ElfFile
+from walkback.elf import ElfFile, FileSearch
 from walkback.naming.modules import Modules
 
 CRASH = r"""
@@ -60,9 +60,11 @@ def aborted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return crashed(tmp_path_factory.mktemp("aborted"), "abort()")
 
 
-def opened(core: Path, modules: Modules | None = None, **options: Any) -> tuple[Look, CoreFile, Snapshot]:
-    look = Look(Modules() if modules is None else modules)
-    source = CoreFile.open(core, look.modules, **options)
+def opened(
+    core: Path, search: FileSearch | None = None, exe: Path | None = None, **options: Any
+) -> tuple[Look, CoreFile, Snapshot]:
+    look = Look(Modules(search or FileSearch(**options)))
+    source = CoreFile.open(core, look.modules, exe)
     return look, source, look.at(source)
 
 
@@ -144,7 +146,7 @@ def test_a_file_with_another_build_id_is_told_and_not_used(tmp_path: Path) -> No
     cached = tmp_path / "cache" / ".build-id" / text[:2] / text[2:] / "elf"
     cached.parent.mkdir(parents=True)
     cached.symlink_to(tmp_path / "kept")
-    look, _, snapshot = opened(core, modules=Modules(buildid_dir=tmp_path / "cache"))
+    look, _, snapshot = opened(core, buildid_dir=tmp_path / "cache")
     assert snapshot.troubles == []
     assert look.names(snapshot, 0).count("deep") == 21
     look, _, snapshot = opened(core, exe=tmp_path / "kept")

@@ -20,7 +20,7 @@ from walkback.capture.live.mapped import MappedCode
 from walkback.capture.live.maps import Maps
 from walkback.capture.live.process import Process
 from walkback.capture.snapshot import Snapshot
-from walkback.elf import ElfFile
+from walkback.elf import ElfFile, FileSearch
 from walkback.naming.modules import Module, Modules
 
 LIBRARY = r"""
@@ -320,6 +320,6 @@ def test_names_of_separate_debug_files_are_found_where_they_are_looked_for(tmp_p
     subprocess.run(["objcopy", "--only-keep-debug", program, folder / f"{build_id[2:]}.debug"], check=True)
     subprocess.run(["strip", program], check=True)
     for root, there in ((tmp_path / "debug", True), (tmp_path, False)):
-        modules = Modules(debug_roots=[str(root)])
+        modules = Modules(FileSearch(debug_roots=[root]))
         found = modules[modules.file(str(program))].symbols.describe(address)
         assert (found == "deep") == there

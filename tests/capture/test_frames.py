@@ -9,6 +9,7 @@ import pytest
 
 from walkback.base.arrays import I64, U64, Bools
 from walkback.capture.frames import SIGNAL_HANDLER, DistinctFrames, with_chains
+from walkback.naming.modules import Modules
 from walkback.naming.names import FrameNames, Names
 from walkback.stacks.stacks import FrameKind, How, Stacks
 from walkback.symbols.sourceline import SourceLine
@@ -38,10 +39,18 @@ class Asked(Names):
     """Names that tell what they were asked for; module 9 has none."""
 
     def __init__(self, *, lines: bool = False) -> None:
+        super().__init__(Modules(), lines=lines)
         self.questions: list[tuple[int, int, int, bool]] = []
-        self._with_lines = lines
 
-    def find(self, module: I64, address: U64, *, pid: I64 | None = None, kernel: Bools | None = None) -> FrameNames:
+    def find(
+        self,
+        module: I64,
+        address: U64,
+        *,
+        pid: I64 | None = None,
+        kernel: Bools | None = None,
+        weight: I64 | None = None,
+    ) -> FrameNames:
         asked = list(zip(module.tolist(), address.tolist(), pid.tolist(), kernel.tolist(), strict=True))
         self.questions += asked
         symbols = [None if one[0] == 9 else f"{one[0]}:{one[1]:#x}:{one[2]}{'k' if one[3] else ''}" for one in asked]

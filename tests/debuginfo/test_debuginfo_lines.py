@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from walkback.debuginfo import DebugLines
-from walkback.elf import ElfFile
+from walkback.elf import ElfFile, FileSearch
 from walkback.symbols import SymbolIndex
 
 pytestmark = pytest.mark.kernel
@@ -92,7 +92,7 @@ def test_the_separate_debug_file(tmp_path: Path) -> None:
     subprocess.run(["strip", prog, "-o", tmp_path / "bare"], check=True)
     bare = ElfFile(tmp_path / "bare")
     assert DebugLines(bare).find(asked) == [()] * len(asked)
-    assert DebugLines(bare, [tmp_path / "root"]).find(asked) == expected
+    assert DebugLines(bare, FileSearch(debug_roots=[tmp_path / "root"])).find(asked) == expected
     assert all(expected)
 
 

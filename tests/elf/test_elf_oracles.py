@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from elf.realfiles import FILES
-from walkback.elf import ElfFile, layout, relocations_for
+from walkback.elf import ElfFile, FileSearch, layout, relocations_for
 from walkback.symbols import SymbolIndex
 
 RESERVED = {"SHN_UNDEF": 0, "SHN_ABS": layout.SECTION_ABS, "SHN_COMMON": layout.SECTION_COMMON}
@@ -91,7 +91,7 @@ def test_a_function_has_one_of_its_names(path: Path) -> None:
             if symbol["st_info"]["type"] in {"STT_FUNC", "STT_LOOS"} and symbol["st_shndx"] != "SHN_UNDEF":
                 place = symbol["st_shndx"] if elf.is_relocatable else -1
                 names.setdefault((place, symbol["st_value"]), set()).add(symbol.name)
-        index = SymbolIndex(elf, debug_roots=())
+        index = SymbolIndex(elf, FileSearch(debug_roots=()))
         for (section, address), known in names.items():
             name = index.name_at(address, section)
             assert name in known

@@ -16,7 +16,7 @@ from identify.sampled import ARCHITECTURES, opened, sampled
 from peers import run
 from unitbuilder import DATA2, LANGUAGE, NAME, PRODUCER, SKELETON, STRING, TAG_SKELETON, UnitBuilder
 from walkback.elf import ElfFile
-from walkback.elf.debugfiles import debug_file
+from walkback.elf.search import debug_file
 from walkback.identify.compilers import Compiler, known_compiler
 from walkback.identify.producers import Origin, origin
 

@@ -15,6 +15,7 @@ from live.debuggers import Gdb
 from live.subjects import HERE, Judge, pcs
 from peers import peer
 from walkback.capture.stacks import Stopper
+from walkback.elf import FileSearch
 from walkback.stacks.stacks import END_WORDS, End
 
 pytestmark = pytest.mark.peers
@@ -44,7 +45,7 @@ def program(arch: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_frames_as_gdb(arch: str, way: str, program: Path, gdb: Gdb, tmp_path: Path) -> None:
     core = core_of(tmp_path, arch, program, way, stack=OVERFLOW)
-    stopper = Stopper(core, exe=program, sysroot=root(arch), max_stack=1 << 20, inline=False)
+    stopper = Stopper(core, exe=program, search=FileSearch(sysroot=root(arch)), max_stack=1 << 20, inline=False)
     shot = stopper.shoot()
     assert not shot.snapshot.troubles
     assert shot.snapshot.signalled == 0
@@ -92,7 +93,7 @@ def test_signed_return_addresses(gdb: Gdb, arch: str, tmp_path: Path) -> None:
         folder = tmp_path / cpu
         folder.mkdir()
         core = core_of(folder, arch, program, "callback", cpu=cpu)
-        stopper = Stopper(core, exe=program, sysroot=root(arch))
+        stopper = Stopper(core, exe=program, search=FileSearch(sysroot=root(arch)))
         shot = stopper.shoot()
         assert {END_WORDS[end] for end in shot.stacks.end.tolist()} == {"complete"}
         # The emulator does not tell which bits of an address are its signature.

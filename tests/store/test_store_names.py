@@ -14,6 +14,7 @@ import walkback
 from recorded import core, hello, recording, symbols
 from store.plainstore import Frame, Sample, write_segment
 from walkback.base.arrays import I64, U64
+from walkback.elf import FileSearch
 from walkback.export.formats import FORMATS
 from walkback.naming.names import FrameNames
 from walkback.stacks.profile import Profile
@@ -81,14 +82,14 @@ def test_a_file_is_found_in_a_sysroot(store: Store, program: Path, tmp_path: Pat
     place = tmp_path / "root" / str(program).lstrip("/")
     place.parent.mkdir(parents=True)
     shutil.move(program, place)
-    assert names(store, Naming(sysroot=tmp_path / "root")) == {"compute": 5, "main": 5, "_start": 5}
+    assert names(store, Naming(FileSearch(sysroot=tmp_path / "root"))) == {"compute": 5, "main": 5, "_start": 5}
 
 
 def test_a_file_is_found_by_its_build_id(store: Store, program: Path, tmp_path: Path) -> None:
     place = tmp_path / "debug" / ".build-id" / BUILD_ID[13:15] / BUILD_ID[15:]
     place.parent.mkdir(parents=True)
     shutil.move(program, place)
-    assert names(store, Naming(debug_roots=(str(tmp_path / "debug"),))) == {"compute": 5, "main": 5, "_start": 5}
+    assert names(store, Naming(FileSearch(debug_roots=[tmp_path / "debug"]))) == {"compute": 5, "main": 5, "_start": 5}
 
 
 def plain(tmp_path: Path, *frames: Frame) -> Store:

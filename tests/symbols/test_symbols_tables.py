@@ -16,10 +16,10 @@ import pytest
 from elfbuilder import ElfBuilder
 from peers import peer
 from walkback.base.errors import ElfError
-from walkback.elf import ElfFile, layout
+from walkback.elf import ElfFile, FileSearch, layout
 from walkback.symbols import SymbolIndex
 
-NOWHERE = ()
+NOWHERE = FileSearch(debug_roots=())
 
 
 def with_symbols(*names: str, table: str = ".symtab", skew: int = 0, **symbol: Any) -> ElfBuilder:
@@ -49,8 +49,8 @@ def stripped(
     return builder
 
 
-def names_of(builder: ElfBuilder, name: Path | str = "prog", roots: tuple[()] = NOWHERE) -> list[str | None]:
-    index = SymbolIndex(ElfFile(bytes(builder.build()), str(name)), debug_roots=roots)
+def names_of(builder: ElfBuilder, name: Path | str = "prog", search: FileSearch = NOWHERE) -> list[str | None]:
+    index = SymbolIndex(ElfFile(bytes(builder.build()), str(name)), search)
     return index.names_at(np.arange(0x1000, 0x1040, 16))
 
 
@@ -71,14 +71,14 @@ class TestDebugData:
 
     def test_object_files_have_their_own_names_only(self) -> None:
         builder = stripped(debugdata=with_symbols("hidden"), kind=layout.ET_REL)
-        index = SymbolIndex(ElfFile(bytes(builder.build()), "a.o"), debug_roots=NOWHERE)
+        index = SymbolIndex(ElfFile(bytes(builder.build()), "a.o"), NOWHERE)
         assert index.name_at(0x1000, 1) is None
         assert index.lookup("hidden") == []
 
     def test_sections_are_those_of_the_file_that_has_the_symbols(self) -> None:
         """MiniDebugInfo has other sections, so other numbers of them."""
         inside = with_symbols("label", skew=3, kind=0, size=0)
-        index = SymbolIndex(ElfFile(bytes(stripped(debugdata=inside).build()), "prog"), debug_roots=NOWHERE)
+        index = SymbolIndex(ElfFile(bytes(stripped(debugdata=inside).build()), "prog"), NOWHERE)
         assert index.name_at(0x1000) == "label"
         assert index.describe(0x10FF) == "label+0xff"
         assert index.describe(0x1100) is None
@@ -86,7 +86,7 @@ class TestDebugData:
 
     def test_names_of_both_tables_are_looked_up(self) -> None:
         elf = ElfFile(bytes(stripped("dynamic", debugdata=with_symbols("one", "two")).build()), "prog")
-        index = SymbolIndex(elf, debug_roots=NOWHERE)
+        index = SymbolIndex(elf, NOWHERE)
         assert index.lookup("dynamic") == index.lookup("one") == [(-1, 0x1000)]
         assert index.lookup("two") == [(-1, 0x1010)]
         assert index.describe(0x1014) == "two+0x4"
@@ -145,14 +145,14 @@ class TestDebugFile:
 
     def test_nothing_is_looked_for_before_a_name_is_asked_for(self, prog: Path) -> None:
         debug = bytes(with_symbols("one").build())
-        index = SymbolIndex(ElfFile(bytes(stripped("dynamic", link=debug).build()), str(prog)), debug_roots=NOWHERE)
+        index = SymbolIndex(ElfFile(bytes(stripped("dynamic", link=debug).build()), str(prog)), NOWHERE)
         prog.with_name("prog.debug").write_bytes(debug)
         assert index.name_at(0x1000) == "one"
 
     def test_damage_of_the_file_itself_is_still_an_error(self) -> None:
         builder = stripped("dynamic")
         builder.symbol(3, "bad", 0x1010, section=1, name_offset=999)
-        index = SymbolIndex(ElfFile(bytes(builder.build()), "prog"), debug_roots=NOWHERE)
+        index = SymbolIndex(ElfFile(bytes(builder.build()), "prog"), NOWHERE)
         with pytest.raises(ElfError, match="no string"):
             index.name_at(0x1010)
 
@@ -179,11 +179,11 @@ class TestPeers:
         done = subprocess.run([peer(name), *args], cwd=folder, check=True, capture_output=True, text=True)
         return done.stdout
 
-    def compare(self, folder: Path, roots: tuple[Path, ...] = NOWHERE) -> None:
+    def compare(self, folder: Path, search: FileSearch = NOWHERE) -> None:
         """Every function of the whole file has its name in the stripped one."""
         with ElfFile(folder / "whole") as whole, ElfFile(folder / "prog") as prog:
             assert prog.sections_named(".symtab") == []
-            expected, found = SymbolIndex(whole), SymbolIndex(prog, debug_roots=roots)
+            expected, found = SymbolIndex(whole), SymbolIndex(prog, search)
             for name in ("hidden", "also_hidden", "shown", "main"):
                 ((_, address),) = expected.lookup(name)
                 assert found.lookup(name) == [(-1, address)]
@@ -204,7 +204,7 @@ class TestPeers:
         place.parent.mkdir(parents=True)
         options = ("--only-keep-debug", f"--compress-debug-sections={method}")
         self.tool(folder, "objcopy-new", *options, "whole", str(place))
-        self.compare(folder, (folder / "root",))
+        self.compare(folder, FileSearch(debug_roots=[folder / "root"]))
 
     def test_mini_debug_info_as_fedora_makes_it(self, folder: Path) -> None:
         """The steps of find-debuginfo, and of GDB's manual."""

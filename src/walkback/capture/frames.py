@@ -65,6 +65,8 @@ class DistinctFrames:
         self._distinct = Distinct()
         self._rows = np.zeros(0, np.int64)
         self._calls = np.zeros(0, np.int64)
+        self._weight: I64 | None = np.zeros(0, np.int64) if names.may_fetch else None
+        """How often each was met, which is counted only if it matters."""
         """How many are inlined in each."""
         self.named = NamedFrames([], [], np.zeros(0, np.uint64), np.zeros(0, np.bool_), np.zeros(0, np.uint64))
         """Those that have names already, with what is inlined there."""
@@ -82,7 +84,12 @@ class DistinctFrames:
             process = np.repeat(pid.astype(np.int64).astype(np.uint64), np.diff(stacks.first))
             words[own, 0] |= process[own] << np.uint64(_PID_SHIFT)
         words[:, 1] = stacks.address
-        return self._distinct.add_records(words)
+        numbers = self._distinct.add_records(words)
+        if self._weight is not None:
+            counts = np.bincount(numbers, minlength=len(self._distinct))
+            counts[: len(self._weight)] += self._weight
+            self._weight = counts
+        return numbers
 
     @property
     def frames(self) -> NamedFrames:
@@ -126,7 +133,8 @@ class DistinctFrames:
 
     def _name_new(self) -> None:
         keys = self.keys(len(self._rows))
-        found = self._names.find(keys.module, keys.address, pid=keys.pid, kernel=keys.kernel)
+        weight = self._weight[len(self._rows) :] if self._weight is not None else None
+        found = self._names.find(keys.module, keys.address, pid=keys.pid, kernel=keys.kernel, weight=weight)
         symbols = [
             SIGNAL_HANDLER if name is None and is_handler else name
             for name, is_handler in zip(found.symbol, keys.handler.tolist(), strict=True)

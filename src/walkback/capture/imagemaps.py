@@ -16,7 +16,7 @@ from walkback.base.errors import MissingError, WalkbackError
 from walkback.base.oneline import OneLine
 from walkback.base.text import counted
 from walkback.cif.imagemap import Image, ImageMap
-from walkback.elf import OpenFile, is_elf
+from walkback.elf import FileSearch, OpenFile, is_elf
 from walkback.elf import layout as elf_layout
 from walkback.naming.modules import Module, Modules, build_id_of
 from walkback.walking.samples import Space
@@ -41,8 +41,7 @@ def images(
     *,
     pid: int | None = None,
     exe: str | os.PathLike[str] | None = None,
-    sysroot: str | os.PathLike[str] | None = None,
-    buildid_dir: str | os.PathLike[str] | None = None,
+    search: FileSearch | None = None,
 ) -> CapturedImages:
     """The images of a live process, which goes on running, of a core file's process or of one in a recording.
 
@@ -58,8 +57,8 @@ def images(
     if not isinstance(source, str | os.PathLike):
         raise TypeError(f"the number of a process or a path is needed, not {type(source).__name__}")
     if not os.path.isdir(source) and is_elf(OpenFile(source)):
-        return _of_core(source, exe, sysroot, buildid_dir)
-    return _of_recording(source, pid, sysroot, buildid_dir)
+        return _of_core(source, exe, search)
+    return _of_recording(source, pid, search)
 
 
 def _of_process(pid: int) -> CapturedImages:
@@ -76,25 +75,23 @@ def _of_process(pid: int) -> CapturedImages:
 def _of_core(
     path: str | os.PathLike[str],
     exe: str | os.PathLike[str] | None,
-    sysroot: str | os.PathLike[str] | None,
-    buildid_dir: str | os.PathLike[str] | None,
+    search: FileSearch | None,
 ) -> CapturedImages:
     from walkback.capture.core.file import CoreFile
 
-    modules = Modules(buildid_dir=buildid_dir)
-    core = CoreFile.open(path, modules, exe=exe, sysroot=sysroot)
+    modules = Modules(search)
+    core = CoreFile.open(path, modules, exe=exe)
     return _captured(core.space, modules, _platform(core.machine, None), core.troubles)
 
 
 def _of_recording(
     path: str | os.PathLike[str],
     pid: int | None,
-    sysroot: str | os.PathLike[str] | None,
-    buildid_dir: str | os.PathLike[str] | None,
+    search: FileSearch | None,
 ) -> CapturedImages:
     from walkback.capture.perfdata.recording import Recording
 
-    modules = Modules(sysroot=sysroot, buildid_dir=buildid_dir)
+    modules = Modules(search)
     recording = Recording.open(path, modules)
     last: dict[int, int] = {}
     for batch in recording.batches():

@@ -5,7 +5,6 @@ Every sample is walked by call frame information, which is the reference, and by
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import get_args
 
@@ -17,6 +16,7 @@ from walkback.capture.perfdata.opening import RecordingInput
 from walkback.capture.perfdata.recording import Recording
 from walkback.capture.places import PassedMismatch, Places
 from walkback.capture.walker import walker_for
+from walkback.elf import FileSearch
 from walkback.naming.modules import Modules
 from walkback.stacks.accuracy import Accuracy
 from walkback.stacks.distinct import Distinct
@@ -38,8 +38,7 @@ class Comparing:
         methods: Sequence[str],
         *,
         max_stack: int = LIMIT,
-        sysroot: str | os.PathLike[str] | None = None,
-        buildid_dir: str | os.PathLike[str] | None = None,
+        search: FileSearch | None = None,
         cache: bool = True,
     ) -> None:
         """`methods` are names of `METHODS`."""
@@ -47,7 +46,7 @@ class Comparing:
             methods = [methods]
         if unknown := set(methods) - METHODS.keys():
             raise ArgumentError(f"there is no method {', '.join(sorted(unknown))}")
-        self.modules = Modules(sysroot=sysroot, buildid_dir=buildid_dir)
+        self.modules = Modules(search)
         self.recording = Recording.open(source, self.modules)
         self.rows = [Accuracy(method) for method in methods]
         self.complete = 0
@@ -89,8 +88,7 @@ def accuracy(
     methods: Sequence[str] = ("sframe", "cfi", "fp"),
     *,
     max_stack: int = LIMIT,
-    sysroot: str | os.PathLike[str] | None = None,
-    buildid_dir: str | os.PathLike[str] | None = None,
+    search: FileSearch | None = None,
 ) -> list[Accuracy]:
     """The accuracy of each method on a whole recording.
 
@@ -98,7 +96,7 @@ def accuracy(
     >>> row.method, row.stacks
     ('fp', 6)
     """
-    comparing = Comparing(source, methods, max_stack=max_stack, sysroot=sysroot, buildid_dir=buildid_dir)
+    comparing = Comparing(source, methods, max_stack=max_stack, search=search)
     for _ in comparing:
         pass
     return comparing.rows

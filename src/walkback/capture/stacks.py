@@ -20,7 +20,7 @@ from walkback.base.oneline import OneLine
 from walkback.capture.frames import DistinctFrames, with_inlined
 from walkback.capture.snapshot import Snapshot
 from walkback.capture.walker import walker_for
-from walkback.elf import Input
+from walkback.elf import FileSearch, Input
 from walkback.naming.modules import VDSO, Modules
 from walkback.naming.names import Names
 from walkback.stacks.distinct import Distinct
@@ -89,8 +89,7 @@ class Stopper:
         source: int | Input,
         *,
         exe: str | os.PathLike[str] | None = None,
-        sysroot: str | os.PathLike[str] | None = None,
-        buildid_dir: str | os.PathLike[str] | None = None,
+        search: FileSearch | None = None,
         only: Only | None = None,
         max_stack: int = LIMIT,
         demangle: Demangle = True,
@@ -100,7 +99,7 @@ class Stopper:
         stack_bytes: int | None = None,
     ) -> None:
         """`source` is the number of a process, or a core file; `exe` is the core file's program."""
-        self.modules = Modules(buildid_dir=buildid_dir)
+        self.modules = Modules(search)
         self.target: Process | CoreFile
         self.live = isinstance(source, int)
         """Whether it is a process."""
@@ -115,7 +114,7 @@ class Stopper:
         else:
             from walkback.capture.core.file import CoreFile
 
-            self.target = CoreFile.open(source, self.modules, exe=exe, sysroot=sysroot)
+            self.target = CoreFile.open(source, self.modules, exe=exe)
             self.name = self.target.name
             if self.target.notes.pac_mask:
                 address_mask = ~self.target.notes.pac_mask & (2**64 - 1)
@@ -185,8 +184,7 @@ def stack(
     source: int | Input,
     *,
     exe: str | os.PathLike[str] | None = None,
-    sysroot: str | os.PathLike[str] | None = None,
-    buildid_dir: str | os.PathLike[str] | None = None,
+    search: FileSearch | None = None,
     only: Only | None = None,
     max_stack: int = LIMIT,
     demangle: Demangle = True,
@@ -204,8 +202,7 @@ def stack(
     return Stopper(
         source,
         exe=exe,
-        sysroot=sysroot,
-        buildid_dir=buildid_dir,
+        search=search,
         only=only,
         max_stack=max_stack,
         demangle=demangle,

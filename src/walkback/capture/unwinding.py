@@ -20,6 +20,7 @@ from walkback.capture.perfdata.batch import RecordedBatch
 from walkback.capture.perfdata.opening import RecordingInput
 from walkback.capture.perfdata.recording import Recording
 from walkback.capture.walker import walker_for
+from walkback.elf import FileSearch
 from walkback.naming.modules import Modules
 from walkback.naming.names import Names
 from walkback.stacks.distinct import Distinct
@@ -45,8 +46,7 @@ class Unwinding:
         *,
         only: Only | None = None,
         max_stack: int = LIMIT,
-        sysroot: str | os.PathLike[str] | None = None,
-        buildid_dir: str | os.PathLike[str] | None = None,
+        search: FileSearch | None = None,
         demangle: Demangle = True,
         lines: bool = True,
         inline: bool = True,
@@ -57,12 +57,12 @@ class Unwinding:
     ) -> None:
         """`only` keeps to one kind of table, `max_stack` is the most frames of a stack, `kernel` keeps its call chains.
 
-        `buildid_dir` is perf's build-ID cache, if it is not the usual one. `lines` reads debugging information,
-        for source lines and inlined calls; without `inline` the latter are left out.
+        `search` finds files, in the place of the usual one. `lines` reads debugging information, for source lines and
+        inlined calls; without `inline` the latter are left out.
 
         With `names_last` batches have no names: they are looked up at the end, which is quicker, and by `Collector`.
         """
-        self.modules = Modules(sysroot=sysroot, buildid_dir=buildid_dir)
+        self.modules = Modules(search)
         self.recording = Recording.open(source, self.modules)
         threads = available_threads() if threads is None else threads
         self.walker = walker_for(
@@ -248,8 +248,7 @@ def unwind(
     *,
     only: Only | None = None,
     max_stack: int = LIMIT,
-    sysroot: str | os.PathLike[str] | None = None,
-    buildid_dir: str | os.PathLike[str] | None = None,
+    search: FileSearch | None = None,
     by_period: bool = False,
 ) -> Profile:
     """A whole recording, summed up; `export` writes what comes back.
@@ -258,9 +257,7 @@ def unwind(
     >>> profile.columns()["stack"].tolist(), profile.weight.tolist()
     (['_start;main;compute', '_start;main', 'compute'], [4, 1, 1])
     """
-    unwinding = Unwinding(
-        source, only=only, max_stack=max_stack, sysroot=sysroot, buildid_dir=buildid_dir, names_last=True
-    )
+    unwinding = Unwinding(source, only=only, max_stack=max_stack, search=search, names_last=True)
     collector = Collector(unwinding, by_period=by_period)
     for batch in unwinding:
         collector.add(batch)

@@ -12,7 +12,8 @@ from walkback.base.text import printable
 from walkback.cli.completion import hosts, labels, stored_processes
 from walkback.cli.output import complain
 from walkback.cli.parameter import ParameterType
-from walkback.cli.walking import BUILDID_DIR, DEMANGLE, SHORT_NAMES, SYSROOT, complain_of, how_to_name
+from walkback.cli.searching import Searching, file_options
+from walkback.cli.walking import DEMANGLE, SHORT_NAMES, complain_of, how_to_name
 
 if TYPE_CHECKING:
     from walkback.stacks.profile import Profile
@@ -89,7 +90,7 @@ _LABEL = click.option(
 
 def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say which samples, and how they are named."""
-    for option in (_LINES, SHORT_NAMES, DEMANGLE, BUILDID_DIR, SYSROOT, _LABEL, _PROCESS, _HOST, UNTIL, SINCE):
+    for option in (_LINES, SHORT_NAMES, DEMANGLE, file_options, _LABEL, _PROCESS, _HOST, UNTIL, SINCE):
         command = option(command)
     return command
 
@@ -103,8 +104,7 @@ class Chosen:
     host: tuple[str, ...]
     process: tuple[str, ...]
     labels: tuple[tuple[str, str], ...]
-    sysroot: str | None
-    buildid_dir: str | None
+    searching: Searching
     demangle: bool
     short_names: bool
     lines: bool
@@ -119,7 +119,7 @@ class Chosen:
         asked: dict[str, Any] = {"since": self.since, "until": self.until, "host": self.host, "process": self.process}
         asked |= {**other, "labels": labels | other.get("labels", {})}
         demangle = how_to_name(self.demangle, self.short_names)
-        return store.select(**asked, naming=Naming(self.sysroot, demangle, self.lines, self.buildid_dir))
+        return store.select(**asked, naming=Naming(self.searching.search, demangle, self.lines))
 
 
 def profile_of(folder: str, selection: Selection) -> Profile | None:

@@ -23,3 +23,16 @@ def progress(what: str, total: int | None, things: str, *, shown: bool = True) -
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total, count=0)
         yield lambda position, count: bar.update(task, completed=position, count=count)
+
+
+def fetching() -> Callable[[str, int, int], None] | None:
+    """What shows how much of a file has come, on a line of the terminal that is gone when all of it is there."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(what: str, count: int, size: int) -> None:
+        of = f" of {size / 1e6:.1f}" if size else ""
+        line = "" if size and count >= size else f"fetching {what}: {count / 1e6:.1f}{of} MB"
+        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+
+    return show

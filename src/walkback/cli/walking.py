@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.cli.output import complain
-from walkback.cli.paths import EXISTING_FOLDER, OUTPUT_FILE
+from walkback.cli.paths import OUTPUT_FILE
+from walkback.cli.searching import Searching, file_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,18 +41,6 @@ _LIMIT = click.option(
     show_default=True,
     help="Most frames per stack.",
 )
-SYSROOT = click.option(
-    "--sysroot",
-    type=EXISTING_FOLDER,
-    metavar="DIR",
-    help="Look for the files of the recorded machine below this folder.",
-)
-BUILDID_DIR = click.option(
-    "--buildid-dir",
-    type=EXISTING_FOLDER,
-    metavar="DIR",
-    help="Build-ID cache of perf. [default: ~/.debug]",
-)
 DEMANGLE = click.option("--demangle/--no-demangle", default=True, help="Demangle C++, Rust, OCaml and Swift names.")
 SHORT_NAMES = click.option("--short-names", is_flag=True, help="Leave out the arguments of templates.")
 _LINES = click.option(
@@ -63,7 +52,7 @@ _CACHE = click.option("--cache/--no-cache", default=True, help="Cache the tables
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that these verbs share."""
-    for option in (_CACHE, _INLINE, _LINES, SHORT_NAMES, DEMANGLE, BUILDID_DIR, SYSROOT, _LIMIT, _ONLY, OUTPUT):
+    for option in (_CACHE, _INLINE, _LINES, SHORT_NAMES, DEMANGLE, file_options, _LIMIT, _ONLY, OUTPUT):
         command = option(command)
     return command
 
@@ -80,8 +69,7 @@ class Shared:
     output: str | None
     only: Only | None
     max_stack: int
-    sysroot: str | None
-    buildid_dir: str | None
+    searching: Searching
     demangle: bool
     short_names: bool
     lines: bool
@@ -93,8 +81,7 @@ class Shared:
         return {
             "only": self.only,
             "max_stack": self.max_stack,
-            "sysroot": self.sysroot,
-            "buildid_dir": self.buildid_dir,
+            "search": self.searching.search,
             "demangle": how_to_name(self.demangle, self.short_names),
             "lines": self.lines,
             "inline": self.inline,

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from walkback.base.errors import WalkbackError
 from walkback.debuginfo._entries import units
 from walkback.debuginfo._unit import Unit
 from walkback.debuginfo.sections import DebugSections, debug_sections, text_of
-from walkback.elf import DEBUG_ROOTS, ElfFile, debug_file
+from walkback.elf import ElfFile, FileSearch
 
 
 class _Link(NamedTuple):
@@ -77,9 +76,9 @@ class DebugSource:
 class DebugFile:
     """A file with debugging information."""
 
-    def __init__(self, elf: ElfFile, program: ElfFile, roots: Sequence[str | os.PathLike[str]] = DEBUG_ROOTS) -> None:
+    def __init__(self, elf: ElfFile, program: ElfFile, search: FileSearch) -> None:
         """`program` is what it describes: the same file, or the one that it was stripped from."""
-        self.elf, self.program, self._roots = elf, program, roots
+        self.elf, self.program, self._search = elf, program, search
         self.big = elf.byteorder == "big"
         self.sections = debug_sections(elf)
         unit = Unit(self.sections, self.big)
@@ -92,7 +91,7 @@ class DebugFile:
         link = _alternate_link(self.elf)
         if link is None:
             return None
-        for path in self._alternate_paths(link):
+        for path in self._search.supplements(self.elf, *link):
             with contextlib.suppress(WalkbackError, ValueError):
                 elf = ElfFile(path)
                 if link.identifier in _identifiers(elf) and elf.byteorder == self.elf.byteorder:
@@ -101,23 +100,14 @@ class DebugFile:
                     return DebugSource(sections, unit, units(unit)[0][:, 0])
         return None
 
-    def _alternate_paths(self, link: _Link) -> Iterator[Path]:
-        """By the name, counted from this file, and by the identifier."""
-        name, text = link.name, link.identifier.hex()
-        places = [Path(os.path.realpath(self.elf.name)).parent / name]
-        places += (Path(root, ".build-id", text[:2], f"{text[2:]}.debug") for root in self._roots)
-        usual = [name.removeprefix(f"{root}/") for root in DEBUG_ROOTS if name.startswith(f"{root}/")]
-        places += (Path(root, below) for root in self._roots for below in usual)
-        yield from filter(os.path.isfile, places)
 
-
-def debug_source(elf: ElfFile, roots: Sequence[str | os.PathLike[str]] = DEBUG_ROOTS) -> DebugFile | None:
+def debug_source(elf: ElfFile, search: FileSearch) -> DebugFile | None:
     """The debugging information of a file: its own, else that of its separate debug file; None if there is none."""
     if has_debug_info(elf):
-        return DebugFile(elf, elf, roots)
-    separate = debug_file(elf, roots)
+        return DebugFile(elf, elf, search)
+    separate = search.debug_file(elf)
     if separate is not None and has_debug_info(separate):
-        return DebugFile(separate, elf, roots)
+        return DebugFile(separate, elf, search)
     return None
 
 

@@ -7,7 +7,6 @@ program from which line; each entry says where the function one level out called
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -21,7 +20,7 @@ from walkback.debuginfo._lines import LineProgram
 from walkback.debuginfo.entrynames import EntryNames
 from walkback.debuginfo.files import DebugFile, DebugSource, debug_source
 from walkback.debuginfo.split import SplitUnits
-from walkback.elf import DEBUG_ROOTS, ElfFile
+from walkback.elf import DEBUG_ROOTS, ElfFile, FileSearch
 from walkback.elf import layout as elf_layout
 from walkback.symbols.sourceline import SourceLine
 
@@ -47,12 +46,12 @@ class DebugLines:
     >>> lines = DebugLines(walkback.ElfFile("hello"))
     """
 
-    def __init__(self, elf: ElfFile, roots: Sequence[str | os.PathLike[str]] = DEBUG_ROOTS) -> None:
+    def __init__(self, elf: ElfFile, search: FileSearch | None = None) -> None:
         self._elf = elf
         self._file: DebugFile | None = None
         self._refused: str | None = None
         try:
-            self._file = debug_source(elf, roots)
+            self._file = debug_source(elf, search or FileSearch(debug_roots=DEBUG_ROOTS))
         except WalkbackError as error:
             self._refused = error.message
         self._splits = SplitUnits(self._file) if self._file is not None else None

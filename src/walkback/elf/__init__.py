@@ -1,7 +1,7 @@
 """Reading ELF files and archives, and finding the debug files of stripped ones."""
 
 from walkback.elf.archive import Member, is_archive, members
-from walkback.elf.debugfiles import DEBUG_ROOTS, DebugLink, debug_data, debug_file, debug_link
+from walkback.elf.debugfiles import DebugLink, debug_data, debug_link
 from walkback.elf.file import ElfFile, is_elf
 from walkback.elf.inputs import Input, contents_of, elf_files, one_elf
 from walkback.elf.loaded import LoadedAddresses, loaded_addresses
@@ -16,6 +16,7 @@ from walkback.elf.relocations import (
     Relocations,
     relocations_for,
 )
+from walkback.elf.search import DEBUG_ROOTS, FileSearch, debug_file
 from walkback.elf.symboltable import SYMBOL_TABLE
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Contents",
     "DebugLink",
     "ElfFile",
+    "FileSearch",
     "Input",
     "LoadedAddresses",
     "Member",

@@ -17,8 +17,7 @@ from typing import Final
 from walkback.base.errors import WalkbackError
 from walkback.dwarf.files import FrameSource
 from walkback.dwarf.units import compile_units
-from walkback.elf import ElfFile
-from walkback.elf.debugfiles import debug_file_by_build_id
+from walkback.elf import ElfFile, FileSearch
 from walkback.identify import compilers
 from walkback.identify.compilers import OF_C, Compiler, compiler_of, likeliest
 from walkback.identify.framestyle import frame_style
@@ -64,7 +63,7 @@ def origin_with_debug_file(elf: ElfFile, sources: Sequence[FrameSource], roots: 
     """The same, with the separate debug file that these folders have for the file."""
     debug = None
     with suppress(WalkbackError):  # a damaged note names no debug file
-        debug = debug_file_by_build_id(elf, roots)
+        debug = FileSearch(debug_roots=roots).by_build_id(elf)
     return origin(elf, sources, debug)
 
 

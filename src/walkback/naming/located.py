@@ -6,7 +6,6 @@ among the debug files by build ID, and no process.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ import numpy as np
 from walkback.base.arrays import U8, U64, Numbers
 from walkback.cbf.layout import FrameCode
 from walkback.cif.imagemap import Image, ImageMap
+from walkback.elf import FileSearch
 from walkback.naming.modules import Modules
 from walkback.naming.names import Names
 from walkback.symbols.demangle import Demangle
@@ -61,12 +61,11 @@ class Locator:
         self,
         images: ImageMap,
         *,
-        sysroot: str | os.PathLike[str] | None = None,
-        buildid_dir: str | os.PathLike[str] | None = None,
+        search: FileSearch | None = None,
         demangle: Demangle = True,
     ) -> None:
         self._images = images
-        self._modules = Modules(sysroot=sysroot, buildid_dir=buildid_dir)
+        self._modules = Modules(search)
         self._names = Names(self._modules, demangle=demangle)
 
     def __repr__(self) -> str:
@@ -116,8 +115,7 @@ def locate_frames(
     frames: Sequence[tuple[int, int]],
     images: ImageMap,
     *,
-    sysroot: str | os.PathLike[str] | None = None,
-    buildid_dir: str | os.PathLike[str] | None = None,
+    search: FileSearch | None = None,
 ) -> list[Located | None]:
     """Where each frame, given as kind and value, is.
 
@@ -129,4 +127,4 @@ def locate_frames(
     """
     kind = np.array([kind for kind, _ in frames], np.uint8)
     value = np.array([value for _, value in frames], np.uint64)
-    return Locator(images, sysroot=sysroot, buildid_dir=buildid_dir).locate(kind, value)
+    return Locator(images, search=search).locate(kind, value)

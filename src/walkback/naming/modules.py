@@ -8,8 +8,7 @@ cache and among the debug files. Why a module has no file, its `trouble` says.
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -17,10 +16,9 @@ from itertools import product
 import numpy as np
 
 from walkback.base.arch import ByteOrder
-from walkback.base.errors import ArgumentError, WalkbackError
-from walkback.elf import ElfFile
+from walkback.base.errors import WalkbackError
+from walkback.elf import ElfFile, FileSearch
 from walkback.elf import layout as elf_layout
-from walkback.elf.debugfiles import build_id_roots, files_by_build_id
 from walkback.symbols import SymbolIndex
 
 _PAGES = (1 << 12, 1 << 14, 1 << 16)
@@ -52,8 +50,8 @@ class Module:
     """The machine number and byte order that its file must have; None for any."""
     recorded: int | None = None
     """When it was recorded at the latest, in nanoseconds since 1970."""
-    debug_roots: tuple[str, ...] = field(default=(), init=False)
-    """The folders that hold files by build ID and separate debug files, as `Modules` knows them."""
+    search: FileSearch = field(default_factory=FileSearch, init=False)
+    """What finds its files, as `Modules` knows it."""
     trouble: str | None = field(default=None, init=False)
     """Why its file is not to be had, after `elf` was asked for."""
     is_newer: bool = field(default=False, init=False)
@@ -87,16 +85,13 @@ class Module:
     def _candidates(self) -> Iterator[ElfFile]:
         if self.opened is not None:
             yield self.opened
-        for place in self.places:
+        for place in self.search.programs(self.name, self.build_id, self.places):
             try:
                 yield ElfFile(place)
             except WalkbackError as error:
+                if place not in self.places:
+                    self.trouble = "; ".join(filter(None, (self.trouble, f"{place}: {error.message}")))
                 self.trouble = self.trouble or error.message
-        for kept in files_by_build_id(self.build_id, self.debug_roots) if self.build_id else ():
-            try:
-                yield ElfFile(kept)
-            except WalkbackError as error:
-                self.trouble = "; ".join(filter(None, (self.trouble, f"{kept}: {error.message}")))
 
     def _from_image(self) -> ElfFile | None:
         if self.image is not None:
@@ -114,7 +109,7 @@ class Module:
     @cached_property
     def symbols(self) -> SymbolIndex | None:
         """The names of its code."""
-        return SymbolIndex(self.elf, self.debug_roots) if self.elf is not None else None
+        return SymbolIndex(self.elf, self.search) if self.elf is not None else None
 
     def bias(self, start: int, page_offset: int) -> int:
         """What to take from an address in a mapping to have the file's own address, modulo 2**64.
@@ -150,25 +145,11 @@ class Modules:
     1
     """
 
-    def __init__(
-        self,
-        *,
-        sysroot: str | os.PathLike[str] | None = None,
-        buildid_dir: str | os.PathLike[str] | None = None,
-        debug_roots: Iterable[str] | None = None,
-    ) -> None:
-        """With a `sysroot`, the path of a file is looked up below that folder and not on this machine.
-
-        `buildid_dir` is perf's build-ID cache, if it is not the usual one; `debug_roots` names all folders that have
-        files by build ID.
-        """
-        for name, folder in (("sysroot", sysroot), ("buildid_dir", buildid_dir)):
-            if folder is not None:
-                check_folder(name, folder)
-        self._sysroot = sysroot
+    def __init__(self, search: FileSearch | None = None) -> None:
+        """`search` finds their files; without one, the usual places are looked at."""
+        self.search = search or FileSearch()
         self.recorded: int | None = None
         """When the capture was made, in nanoseconds since 1970, where that is known."""
-        self.debug_roots = build_id_roots(buildid_dir) if debug_roots is None else tuple(debug_roots)
         self._advised: Module | None = None
         self._all: list[Module] = []
         self._numbers: dict[tuple[object, ...], int] = {}
@@ -190,12 +171,9 @@ class Modules:
         """The number of a file that a process has mapped; `places` are tried before its path."""
         key = (path, build_id, places)
         if key not in self._numbers:
-            if self._sysroot is not None:
-                places = (*places, f"{self._sysroot}/{path.lstrip('/')}")
-            elif path.startswith("/"):
-                places = (*places, path)
+            places = (*places, *self.search.path(path))
             # The files below a sysroot may be younger than what was recorded on the machine that they come from.
-            recorded = self.recorded if self._sysroot is None else None
+            recorded = self.recorded if self.search.sysroot is None else None
             self._numbers[key] = self._add(Module(path, build_id, places, recorded=recorded))
         return self._numbers[key]
 
@@ -217,7 +195,7 @@ class Modules:
         return self._numbers[key]
 
     def _add(self, module: Module) -> int:
-        module.debug_roots = self.debug_roots
+        module.search = self.search
         self._all.append(module)
         return len(self._all) - 1
 
@@ -236,9 +214,3 @@ class Modules:
             return []
         names = ", ".join(newer[:_MOST_NAMED]) + (", ..." if len(newer) > _MOST_NAMED else "")
         return [f"recorded without build IDs, and changed since, so that names may be wrong: {names}"]
-
-
-def check_folder(name: str, path: str | os.PathLike[str]) -> None:
-    """Refuse an argument of this name that is no folder."""
-    if not os.path.isdir(path):
-        raise ArgumentError(f"{name}: {os.fsdecode(path)} is no folder")

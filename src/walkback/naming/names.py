@@ -98,6 +98,7 @@ class Names:
         self.kernel = kernel
         """Can be set once it is known."""
         self._with_lines, self._with_inlined = lines, inline
+        modules.search.whole = lines
         self._lines: dict[int, DebugLines] = {}
         self._kallsyms = kallsyms or Kallsyms()
         self._plts: dict[int, PltNames] = {}
@@ -109,19 +110,29 @@ class Names:
         """For files whose names or lines could not be read, the reason."""
 
     def find(
-        self, module: Numbers, address: U64, *, pid: Numbers | None = None, kernel: Bools | None = None
+        self,
+        module: Numbers,
+        address: U64,
+        *,
+        pid: Numbers | None = None,
+        kernel: Bools | None = None,
+        weight: Numbers | None = None,
     ) -> FrameNames:
         """Of each frame the names.
 
         `address` is as the file of the module counts, and absolute where the module is -1: such an address is looked
-        up among the kernel's if `kernel` is set, or else in the perf map of the process `pid`.
+        up among the kernel's if `kernel` is set, or else in the perf map of the process `pid`. Files whose frames have
+        the most `weight` come first.
         """
         count = len(address)
         answers = _Answers(count)
         addresses = np.asarray(address, np.uint64)
         in_kernel = np.zeros(count, np.bool_) if kernel is None else np.asarray(kernel, np.bool_)
         self._name_kernel(np.flatnonzero(in_kernel), addresses, answers)
-        for number, rows in _groups(np.asarray(module, np.int64), ~in_kernel):
+        groups = _groups(np.asarray(module, np.int64), ~in_kernel)
+        if weight is not None:
+            groups.sort(key=lambda group: -int(weight[group[1]].sum()))
+        for number, rows in groups:
             if number >= 0:
                 self._name_module(number, rows, addresses, answers)
             elif pid is not None:
@@ -133,6 +144,11 @@ class Names:
         offset = np.where(named, addresses - answers.start, np.uint64(0))
         shown = self._show(answers.symbol)
         return FrameNames(shown, offset, answers.module, answers.lines if self._with_lines else None)
+
+    @property
+    def may_fetch(self) -> bool:
+        """Whether the order in which files are looked for matters."""
+        return self._modules.search.servers is not None
 
     def forget_perf_maps(self) -> None:
         """Read the maps of processes again when they are next asked for: a process that runs adds to its own."""
@@ -170,7 +186,7 @@ class Names:
         if number not in self._lines:
             from walkback.debuginfo.lines import DebugLines  # it takes long to import
 
-            self._lines[number] = DebugLines(elf, self._modules.debug_roots)
+            self._lines[number] = DebugLines(elf, self._modules.search)
         found = self._lines[number].find(wanted)
         lost = [place for place, lines in enumerate(found) if not lines]
         with contextlib.suppress(WalkbackError):  # its trouble with names was noted

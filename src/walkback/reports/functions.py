@@ -16,7 +16,7 @@ import numpy as np
 from walkback.base.arrays import I64, U64, Bools
 from walkback.base.errors import MissingError, UnreadableError, WalkbackError
 from walkback.dwarf.frames import Fdes
-from walkback.elf import ElfFile
+from walkback.elf import ElfFile, FileSearch
 from walkback.reports.codeline import CodeLine, code_line
 from walkback.reports.saved import Saved, saved_registers
 from walkback.sections.derive import Derived
@@ -142,7 +142,7 @@ class ListedFunctions:
     @cached_property
     def symbols(self) -> list[str]:
         """The symbol that each function has, with the distance behind it for a piece; empty where there is none."""
-        index = SymbolIndex(self.elf, self.roots)
+        index = SymbolIndex(self.elf, FileSearch(debug_roots=self.roots))
         start, section = self.table.range_start, self.table.range_section
         try:
             found = [name or "" for name in index.names_at(start, section)]

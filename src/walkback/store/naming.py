@@ -1,14 +1,12 @@
 """Names for the frames of a store, late: when somebody wants to see them, and only of those that are seen.
 
-A frame is a build ID and an address, so its name is in the file with that build ID, wherever that file is by now: at
-the path at which it was, in a folder of separate debug files, or under a `sysroot`. Names that no file could give were
-stored with the frame. A file without a build ID is not looked into: it could be another by now.
+A frame is a build ID and an address, so its name is in the file with that build ID, wherever a `FileSearch` finds that
+file by now. Names that no file could give were stored with the frame. A file without a build ID is not looked into: it
+could be another by now.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,6 +17,7 @@ from walkback.stacks.profile import CodeMapping, NamedFrames
 from walkback.symbols.demangle import Demangle
 
 if TYPE_CHECKING:
+    from walkback.elf import FileSearch
     from walkback.naming.names import FrameNames
     from walkback.store.sums import StoredFrames
 
@@ -32,15 +31,11 @@ class Naming:
     Profile(frames=NamedFrames(...), stack_first=<1>, stack_frames=<0>, comms=<0>, comm=<0>, stack=<0>, ...
     """
 
-    sysroot: str | os.PathLike[str] | None = None
-    """Where the files of the machines that samples are from are."""
+    search: FileSearch | None = None
+    """What finds the files, in the place of the usual one."""
     demangle: Demangle = True
     lines: bool = False
     """Source files and lines as well."""
-    buildid_dir: str | os.PathLike[str] | None = None
-    """perf's build-ID cache, if it is not the usual one."""
-    debug_roots: Sequence[str] | None = None
-    """All folders that have files by build ID, in the place of those of the system and of perf's cache."""
     troubles: dict[str, str] = field(default_factory=dict, compare=False)
     """For files whose names could not be had, the reason; filled by `named`."""
 
@@ -72,14 +67,14 @@ class Naming:
         from walkback.naming.modules import Module, Modules
         from walkback.naming.names import Names
 
-        modules = Modules(sysroot=self.sysroot, buildid_dir=self.buildid_dir, debug_roots=self.debug_roots)
+        modules = Modules(self.search)
         numbers = np.full(len(frames.modules), -1, np.int64)
         module = frames.module[chosen]
         for number in np.unique(module).tolist():
             build_id, path = _bytes(frames.modules[number][0]), frames.modules[number][1]
             name = module_text(*frames.modules[number])
             # A name in brackets is no file, and a path that is not whole would be one of whatever folder this runs in.
-            places = (f"{self.sysroot or ''}{path}",) if path and path.startswith("/") else ()
+            places = tuple(modules.search.path(path)) if path and path.startswith("/") else ()
             numbers[number] = modules.add(Module(name, build_id, places), (number,))
         names = Names(modules, demangle=self.demangle, lines=self.lines)
         found = names.find(numbers[module], frames.address[chosen])

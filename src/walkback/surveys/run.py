@@ -18,7 +18,7 @@ from typing import Any
 
 from walkback.base.errors import ArgumentError, MissingError, UnreadableError
 from walkback.base.locks import locked
-from walkback.elf.debugfiles import DEBUG_ROOTS
+from walkback.elf.search import DEBUG_ROOTS
 from walkback.identify.names import shown
 from walkback.sections.reading import Tables, check_tables
 from walkback.surveys import layout

@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from walkback.base.arrays import distinct, ends_of
-from walkback.elf import DEBUG_ROOTS
+from walkback.elf import DEBUG_ROOTS, FileSearch
 from walkback.symbols.demangle import demangle, is_called, is_mangled
 from walkback.symbols.holders import LastAbove
 from walkback.symbols.tables import CODE_SYMBOLS, LABEL_RANK, code_symbols, symbol_tables
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import numpy.typing as npt
 
@@ -44,10 +43,10 @@ _HIGHEST = 2**64 - 1
 class SymbolIndex:
     """The code symbols of one file; the tables are read when first asked for something."""
 
-    def __init__(self, elf: ElfFile, debug_roots: Sequence[str | os.PathLike[str]] = DEBUG_ROOTS) -> None:
-        """`debug_roots` are the folders that hold separate debug files."""
+    def __init__(self, elf: ElfFile, search: FileSearch | None = None) -> None:
+        """Separate debug files are searched for in the folders of distributions, unless there is another `search`."""
         self._elf = elf
-        self._debug_roots = debug_roots
+        self._search = search or FileSearch(debug_roots=DEBUG_ROOTS)
         self._by_section = elf.is_relocatable
         self._names: dict[int, str] = {}
         self._spans: dict[int, tuple[int, int]] = {}
@@ -304,4 +303,4 @@ class SymbolIndex:
 
     @cached_property
     def _tables(self) -> list[SymbolTable]:
-        return symbol_tables(self._elf, self._debug_roots)
+        return symbol_tables(self._elf, self._search)

@@ -13,15 +13,12 @@ import numpy as np
 
 from walkback.base.arrays import record_type
 from walkback.base.errors import UnreadableError
-from walkback.elf import debug_data, debug_file, layout
+from walkback.elf import debug_data, layout
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
-    from walkback.elf import ElfFile
+    from walkback.elf import ElfFile, FileSearch
     from walkback.elf.file import Table
 
 CODE_SYMBOLS = record_type(
@@ -44,11 +41,11 @@ class SymbolTable(NamedTuple):
     strtab: int
 
 
-def symbol_tables(elf: ElfFile, debug_roots: Sequence[str | os.PathLike[str]]) -> list[SymbolTable]:
+def symbol_tables(elf: ElfFile, search: FileSearch) -> list[SymbolTable]:
     """All tables with names for the code of a file, in the order of their rank."""
     own = _tables(elf, layout.SHT_SYMTAB)
     if not own and not elf.is_relocatable:
-        own = _separate(elf, debug_roots)
+        own = _separate(elf, search)
     return own + _tables(elf, layout.SHT_DYNSYM)
 
 
@@ -57,9 +54,16 @@ def _tables(elf: ElfFile, kind: int) -> list[SymbolTable]:
     return [SymbolTable(elf, index, int(elf.sections["link"][index])) for index in indices]
 
 
-def _separate(elf: ElfFile, debug_roots: Sequence[str | os.PathLike[str]]) -> list[SymbolTable]:
-    """The table of the separate debug file or else of `.gnu_debugdata`, if one can be read; neither leads further."""
-    for find in (partial(debug_file, elf, debug_roots), partial(debug_data, elf)):
+def _separate(elf: ElfFile, search: FileSearch) -> list[SymbolTable]:
+    """The table of a debug file that is here, or else of `.gnu_debugdata`, or else of one that is fetched.
+
+    The first that can be read; none leads further.
+    """
+    for find in (
+        partial(search.debug_file, elf, fetch=False),
+        partial(debug_data, elf),
+        partial(search.symbol_file, elf),
+    ):
         with contextlib.suppress(UnreadableError):
             found = find()
             tables = [] if found is None else _tables(found, layout.SHT_SYMTAB)

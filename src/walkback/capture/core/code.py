@@ -30,7 +30,7 @@ from walkback.capture.core.notes import (
 from walkback.capture.memoryimages import build_id_in, image_of
 from walkback.elf import ElfFile, OpenFile, is_elf
 from walkback.elf import layout as elf_layout
-from walkback.naming.modules import Module, Modules, build_id_of, check_folder
+from walkback.naming.modules import Module, Modules, build_id_of
 from walkback.walking.samples import Space
 
 _TOP = 2**64 - 1
@@ -63,13 +63,9 @@ class CoreCode:
         notes: CoreNotes,
         modules: Modules,
         exe: str | os.PathLike[str] | None,
-        sysroot: str | os.PathLike[str] | None,
     ) -> None:
-        if sysroot is not None:
-            check_folder("sysroot", sysroot)
         self._core, self._memory, self._notes, self._modules = core, memory, notes, modules
         self._exe = os.fspath(exe) if exe is not None else None
-        self._sysroot = os.fspath(sysroot).rstrip("/") if sysroot is not None else None
         self._room = 2 * len(core.data)
         self.areas: list[Area] = []
         self.troubles: list[str] = []
@@ -280,9 +276,10 @@ class CoreCode:
     def _module(self, path: str, build_id: bytes | None, given: str | None) -> int:
         places = [given] if given is not None else []
         if given is None or build_id:
-            places += [f"{self._sysroot}/{path.lstrip('/')}"] if self._sysroot is not None else []
+            search = self._modules.search
+            places += search.path(path) if search.sysroot is not None else []
             # Without a build ID a file of this system could be taken for one of another.
-            places += [path] if self._sysroot is None or build_id else []
+            places += [path] if search.sysroot is None or build_id else []
         machine = (self._core.machine, self._core.byteorder)
         key = ("core", path, build_id, tuple(places), machine)
         return self._modules.add(Module(path, build_id, tuple(places), machine=machine), key)

@@ -42,9 +42,7 @@ class CoreFile:
         self,
         elf: ElfFile,
         modules: Modules,
-        *,
         exe: str | os.PathLike[str] | None = None,
-        sysroot: str | os.PathLike[str] | None = None,
     ) -> None:
         self.name = elf.name
         self.machine: Machine = _machine(elf)
@@ -58,7 +56,7 @@ class CoreFile:
         cut = "; it is cut short" if self.memory.missing or _is_short(elf, segments) else ""
         if not self.notes.tids:
             raise UnreadableError(f"the core file has no thread's registers{cut}", file=elf.name)
-        self._code = CoreCode(elf, self.memory, self.notes, modules, exe, sysroot)
+        self._code = CoreCode(elf, self.memory, self.notes, modules, exe)
         self.space = self._code.space()
         troubles = [*self.notes.troubles, *self._code.troubles]
         if cut:
@@ -75,14 +73,13 @@ class CoreFile:
         source: Input,
         modules: Modules,
         exe: str | os.PathLike[str] | None = None,
-        sysroot: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Open a core file.
 
-        `exe` is its program. Files are looked for in `sysroot` first, and in the system only if they have the build
-        ID that the core file has recorded.
+        `exe` is its program. With a sysroot, files are looked for there first, and in the system only if they have the
+        build ID that the core file has recorded.
         """
-        return cls(one_elf(source), modules, exe=exe, sysroot=sysroot)
+        return cls(one_elf(source), modules, exe)
 
     def sample(self, walker: Walker | None = None) -> Snapshot:
         """All threads as they were; walked if there is a walker."""

@@ -12,7 +12,8 @@ from walkback.cli.blobs import FROM, INPUT, coded, read_blob, read_blobs, read_w
 from walkback.cli.command import Verb, VerbGroup
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import INPUT_FILE, STREAM, opened, refuse_input, refuse_terminal
-from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT, complain_of
+from walkback.cli.searching import Searching, file_options
+from walkback.cli.walking import OUTPUT, complain_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,8 +88,7 @@ class _WantedFrames:
     limit: int
     all_limit: int
     images: str | None
-    sysroot: str | None
-    buildid_dir: str | None
+    searching: Searching
     as_json: bool
 
 
@@ -130,8 +130,7 @@ class _Printed:
     help="Print at most this many frames of all backtraces together.",
 )
 @click.option("--images", metavar="FILE", type=INPUT_FILE, help="Name frames with this image map, in CIF.")
-@SYSROOT
-@BUILDID_DIR
+@file_options
 @JSON
 @click.pass_context
 def decode(
@@ -143,8 +142,7 @@ def decode(
     limit: int,
     all_limit: int,
     images: str | None,
-    sysroot: str | None,
-    buildid_dir: str | None,
+    searching: Searching,
     as_json: bool,
 ) -> None:
     """Print the frames, innermost first.
@@ -152,7 +150,7 @@ def decode(
     INPUT is a file, - for standard input, or the bytes as hexadecimal or base64. In Swift's JSON, the image map beside
     a backtrace serves as --images.
     """
-    wanted = _WantedFrames(lenient, limit, all_limit, images, sysroot, buildid_dir, as_json)
+    wanted = _WantedFrames(lenient, limit, all_limit, images, searching, as_json)
 
     def work(_: str) -> int:
         printed = _Printed()
@@ -213,7 +211,7 @@ def _locator(blob: Blob, wanted: _WantedFrames) -> tuple[Locator | None, list[st
     if data is None:
         return None, [blob.trouble] if blob.trouble is not None and wanted.images is None else []
     images = decode_images(data, lenient=True)
-    locator = Locator(images, sysroot=wanted.sysroot, buildid_dir=wanted.buildid_dir)
+    locator = Locator(images, search=wanted.searching.search)
     return locator, [str(one) for one in images.findings if not one.note]
 
 

@@ -12,7 +12,8 @@ from walkback.cli.blobs import FROM, INPUT, coded, parsed_json, read_blob
 from walkback.cli.command import Verb, VerbGroup
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, guarded
 from walkback.cli.paths import INPUT_FILE, opened, refuse_input, refuse_terminal
-from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT, complain_of
+from walkback.cli.searching import Searching, file_options
+from walkback.cli.walking import OUTPUT, complain_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,8 +123,7 @@ def decode(ctx: click.Context, source: str, form: str, lenient: bool, as_json: b
 @click.argument("source", metavar="[SOURCE]", required=False, type=INPUT_FILE)
 @click.option("--pid", type=click.IntRange(1), metavar="PID", help="A live process, or a process of the recording.")
 @click.option("--exe", type=INPUT_FILE, metavar="FILE", help="The program of a core file.")
-@SYSROOT
-@BUILDID_DIR
+@file_options
 @click.option(
     "--as",
     "style",
@@ -142,8 +142,7 @@ def encode(
     source: str | None,
     pid: int | None,
     exe: str | None,
-    sysroot: str | None,
-    buildid_dir: str | None,
+    searching: Searching,
     style: Style,
     coding: str | None,
     output: str | None,
@@ -163,7 +162,8 @@ def encode(
     def work(_: str) -> int:
         from walkback.cif.encoding import encode as encode_images
 
-        found = _captured(source, {"pid": pid, "exe": exe, "sysroot": sysroot, "buildid_dir": buildid_dir})
+        given = {"pid": pid, "exe": exe, "sysroot": searching.sysroot, "buildid_dir": searching.buildid_dir}
+        found = _captured(source, given, searching)
         data = encode_images(found.images, style=style)
         with opened(output) as out:
             out.write(coded(data, coding))
@@ -178,7 +178,7 @@ def _status(findings: Sequence[ByteFinding]) -> int:
     return EXIT_FINDINGS if any(not finding.note for finding in findings) else EXIT_FINE
 
 
-def _captured(source: str | None, given: dict[str, Any]) -> CapturedImages:
+def _captured(source: str | None, given: dict[str, Any], searching: Searching) -> CapturedImages:
     """The image map of what SOURCE is; `given` has the values of options that are only for some kinds of it."""
     from walkback.capture.imagemaps import CapturedImages, images
     from walkback.capture.perfdata.layout import MAGICS
@@ -203,5 +203,4 @@ def _captured(source: str | None, given: dict[str, Any]) -> CapturedImages:
         return images(given["pid"])
     if kind == "JSON":
         return CapturedImages(from_json(parsed_json(bytes(data[:]))), [], [])
-    wanted = {option: value for option, value in given.items() if option in takes}
-    return images(source, **wanted)
+    return images(source, pid=given["pid"], exe=given["exe"], search=searching.search)

@@ -90,7 +90,7 @@ def stack(
     common = Shared(**shared)
     target = _meant(target)
     live = target.isascii() and target.isdigit()
-    if live and (exe is not None or common.sysroot is not None):
+    if live and (exe is not None or common.searching.sysroot is not None):
         message = "--exe and --sysroot are for core files"
         raise click.UsageError(message)
     if not live and (repeat > 1 or stack_bytes is not None):

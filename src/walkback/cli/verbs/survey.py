@@ -82,7 +82,7 @@ def survey(
         raise click.UsageError(message)
 
     def work(folder: str) -> int:
-        from walkback.elf.debugfiles import DEBUG_ROOTS
+        from walkback.elf.search import DEBUG_ROOTS
         from walkback.surveys.reading import Survey
         from walkback.surveys.run import survey as survey_files
         from walkback.surveys.summary import summary

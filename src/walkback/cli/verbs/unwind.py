@@ -190,8 +190,7 @@ def _compare(file: str, methods: list[str], chart: str | None, as_json: bool, co
         standard_input(file) or file,
         methods,
         max_stack=common.max_stack,
-        sysroot=common.sysroot,
-        buildid_dir=common.buildid_dir,
+        search=common.searching.search,
         cache=common.cache,
     )
     samples = 0

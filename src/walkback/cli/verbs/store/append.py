@@ -21,8 +21,8 @@ from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import INPUT_FILE, STREAM, standard_input
 from walkback.cli.recordings import account_for
+from walkback.cli.searching import Searching, file_options
 from walkback.cli.storing import summary
-from walkback.cli.walking import BUILDID_DIR, SYSROOT
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -46,8 +46,7 @@ _FIRST_TEXT = 4
 )
 @click.option("--process", metavar="NAME", help="With CBF: process that the backtraces are from.")
 @click.option("--images", type=INPUT_FILE, metavar="FILE", help="With CBF: image map (CIF) of that process.")
-@SYSROOT
-@BUILDID_DIR
+@file_options
 @JSON
 @click.pass_context
 def append(
@@ -61,8 +60,7 @@ def append(
     weight: str,
     process: str | None,
     images: str | None,
-    sysroot: str | None,
-    buildid_dir: str | None,
+    searching: Searching,
     as_json: bool,
 ) -> None:
     """Add the stacks of recordings and other files.
@@ -71,7 +69,7 @@ def append(
     input. The store is made if it does not exist. All files appear in it at once, or none.
     """
     its_labels = one_each(labels)
-    wanted = _WantedAppend(start, weight == "period", process, images, sysroot, buildid_dir)
+    wanted = _WantedAppend(start, weight == "period", process, images, searching)
 
     def work(folder: str) -> int:
         from walkback.store.store import Store
@@ -107,8 +105,7 @@ class _WantedAppend:
     by_period: bool
     process: str | None
     images: str | None
-    sysroot: str | None
-    buildid_dir: str | None
+    searching: Searching
 
 
 class _Again(io.RawIOBase):
@@ -176,7 +173,7 @@ def _add_recording(new: Append, file: str, source: str | BinaryIO, wanted: _Want
 
     from walkback.capture.unwinding import Unwinding
 
-    unwinding = Unwinding(source, names_last=True, lines=False, sysroot=wanted.sysroot, buildid_dir=wanted.buildid_dir)
+    unwinding = Unwinding(source, names_last=True, lines=False, search=wanted.searching.search)
     ends = np.zeros(256, np.int64)
     taken = new.captured(unwinding, start=wanted.start, by_period=wanted.by_period)
     for batch in unwinding:
@@ -190,7 +187,7 @@ def _add_backtraces(new: Append, blobs: list[Blob], times: int, wanted: _WantedA
     from walkback.cif.decoding import decode
     from walkback.naming.modules import Modules
 
-    modules = Modules(sysroot=wanted.sysroot, buildid_dir=wanted.buildid_dir)
+    modules = Modules(wanted.searching.search)
     images = None if wanted.images is None else decode(read_blob(wanted.images, key="imageMap").data)
     for blob in blobs:
         its = decode(blob.images) if images is None and blob.images is not None else images

@@ -12,7 +12,8 @@ from walkback.cli.choosing import SINCE, UNTIL
 from walkback.cli.command import verb
 from walkback.cli.output import EXIT_FINE, JSON, guarded, refuse_both
 from walkback.cli.paths import opened
-from walkback.cli.walking import BUILDID_DIR, OUTPUT, SYSROOT
+from walkback.cli.searching import Searching, file_options
+from walkback.cli.walking import OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,9 +30,8 @@ _WIDEST = 80
 @click.argument("query")
 @SINCE
 @UNTIL
-@SYSROOT
+@file_options
 @click.option("--allow-files", is_flag=True, help="Let the query read files outside the store.")
-@BUILDID_DIR
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @JSON
 @OUTPUT
@@ -42,9 +42,8 @@ def sql(
     query: str,
     since: int | None,
     until: int | None,
-    sysroot: str | None,
     allow_files: bool,
-    buildid_dir: str | None,
+    searching: Searching,
     as_csv: bool,
     as_json: bool,
     output: str | None,
@@ -65,7 +64,7 @@ def sql(
 
         held = Store(folder).snapshot(since=since, until=until)
         wanted = Wanted(since, until)
-        naming = Naming(sysroot, buildid_dir=buildid_dir)
+        naming = Naming(searching.search)
         with held, Database(held.blocks, wanted, naming, allow_files=allow_files) as database:
             try:
                 answer = database.ask(query)

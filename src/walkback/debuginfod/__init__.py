@@ -1,0 +1,1 @@
+"""Files by build ID from servers of debuginfod, for those who named servers in their environment."""
