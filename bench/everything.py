@@ -19,7 +19,7 @@ from walkback.sections.derive import derive
 
 def main() -> None:
     total = Counter(files=0, functions=0, rows=0, uncovered=0, different=0, refused=0)
-    paths = list(_linked(sys.argv[1:]))
+    paths = list(linked(sys.argv[1:]))
     start = time.perf_counter()
     for path in paths:
         try:
@@ -32,7 +32,7 @@ def main() -> None:
     print(json.dumps({**total, "seconds": time.perf_counter() - start}))
 
 
-def _linked(folders: list[str]) -> Iterator[Path]:
+def linked(folders: list[str]) -> Iterator[Path]:
     """Each linked ELF file once, under one of its names."""
     seen = set()
     for folder in folders:

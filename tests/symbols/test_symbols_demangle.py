@@ -17,6 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from effort import examples
+from recordings.perfscript import perf, record
 from walkback.symbols import cxa
 from walkback.symbols.demangle import demangle, shortened, without_parameters
 from walkback.symbols.rustv0 import demangle_v0
@@ -59,6 +60,9 @@ class TestCpp:
             ("_ZL5value", "value", "value"),
             ("_Z3foov@plt", "foo@plt", "foo()@plt"),
             ("_Z3foov@@GLIBCXX_3.4", "foo", "foo()"),
+            ("_ZL5value.llvm.123", "value [clone .llvm.123]", "value [clone .llvm.123]"),
+            ("_ZL5value.lto_priv.0@plt", "value [clone .lto_priv.0]@plt", None),
+            ("_Z3foov.llvm.0123ABCD", "foo [clone .llvm.0123ABCD]", "foo() [clone .llvm.0123ABCD]"),
             ("memcpy@@GLIBC_2.14", "memcpy", "memcpy"),
             ("~script /srv/@scope/file.js", "~script /srv/@scope/file.js", "~script /srv/@scope/file.js"),
         ],
@@ -160,6 +164,9 @@ RUST = {
     "_RNvC1au8gdel_5qa": "a::gödel",
     "_RNvC1a1fC1b": "a::f",
     "_RNvC1a1f.llvm.123": "a::f",
+    "_RNvC1a1f.llvm.9D1C9369.cold.1": "a::f [clone .cold.1]",
+    "_RNvC1a1f.warm": "a::f [clone .warm]",
+    "_RNvC1a1f.part.0.cold": "a::f [clone .part.0] [clone .cold]",
 }
 
 
@@ -201,6 +208,8 @@ class TestRust:
             ("_ZN4main28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE", "main::{{closure}}"),
             ("_ZN3foo17h05af221e174051e9E.llvm.9D1C9369", "foo"),
             ("_ZN3foo17h05af221e174051e9E@plt", "foo@plt"),
+            ("_ZN3foo17h05af221e174051e9E.4041", "foo [clone .4041]"),
+            ("_ZN3foo17h05af221e174051e9E.llvm.9D1C9369.cold", "foo [clone .cold]"),
             ("_ZN7$BP$foo17h05af221e174051e9E", "*foo"),
         ],
     )
@@ -245,6 +254,38 @@ class TestRust:
         assert [(name, text) for name, text in zip(names, mine, strict=True)] == list(zip(names, told, strict=True))
 
 
+OCAML = {
+    "camlStdlib__List__map_123": "Stdlib.List.map_123",
+    "camlLib.fun_2516": "Lib.fun_2516",
+    "camlFoo__bar$27_12": "Foo.bar'_12",
+    "camlFoo__$3e$3e$3d_7": "Foo.>>=_7",
+    "camlFoo__$2": "Foo.$2",
+    "caml_main": "caml_main",
+    "camlinternal": "camlinternal",
+}
+
+
+class TestOCaml:
+    @pytest.mark.parametrize("name", OCAML)
+    def test_names(self, name: str) -> None:
+        assert one(name) == OCAML[name]
+        assert one(f"{name}@plt") == f"{OCAML[name]}@plt"
+
+    def test_perf_shows_them_so(self, tmp_path: Path) -> None:
+        functions = [
+            f'__attribute__((noinline)) void f{i}(void) __asm__("{name}");'
+            f"void f{i}(void) {{ for (volatile int k = 0; k < 20000000; k++); }}"
+            for i, name in enumerate(OCAML)
+        ]
+        calls = "".join(f"f{i}();" for i in range(len(OCAML)))
+        (tmp_path / "a.c").write_text("\n".join([*functions, f"int main(void) {{ {calls} return 0; }}"]))
+        subprocess.run(["gcc", "-O1", "a.c", "-o", "a"], cwd=tmp_path, check=True)
+        recording = record(tmp_path / "perf.data", [tmp_path / "a"])
+        command = [perf(), "script", "-i", str(recording), "-G", "-F", "ip,sym"]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        assert set(OCAML.values()) <= {line.split()[-1] for line in lines}
+
+
 class TestSwift:
     @pytest.fixture
     def swift(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
@@ -259,6 +300,16 @@ class TestSwift:
     def test_its_program_is_asked(self, swift: Callable[..., None]) -> None:
         swift("sed 's/.*/<&>/'")
         assert demangle(["$s4main3fooyyF", "x", "_$s1"]) == ["<$s4main3fooyyF>", "x", "<_$s1>"]
+
+    def test_it_is_found_where_debian_has_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swift: Callable[..., None]
+    ) -> None:
+        swift("sed 's/.*/<&>/'")
+        monkeypatch.setenv("PATH", "/usr/bin:/bin")
+        if shutil.which("swift-demangle") or shutil.which("swift"):
+            pytest.skip("Swift is there")
+        monkeypatch.setattr("walkback.symbols.demangle._SWIFT_ELSEWHERE", str(tmp_path))
+        assert demangle(["$s4main3fooyyF"]) == ["<$s4main3fooyyF>"]
 
     @pytest.mark.parametrize("body", ["exit 1", "echo one", "kill -9 $$", "printf '\\377\\n'"])
     def test_one_that_fails_does_no_harm(self, swift: Callable[..., None], body: str) -> None:
@@ -316,6 +367,24 @@ class TestHostile:
     )
     def test_endless_rust(self, name: str) -> None:
         assert one(name) == name
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "_ZN" + "1" * 32_000,
+            "_ZN1" + "17h0123456789abcdefE.a" * 1400 + "!",
+            "_ZN1" + "1" * 10_000 + "17h0123456789abcdefE.a" * 900 + "!",
+            "_Z1fv" + "." * 32_000,
+            "_RNvC1a1" + "_" * 30_000,
+            "camlA" + "$2" * 16_000 + "!",
+            doubling(35) + ".cold" * 1000,
+        ],
+        ids=lambda name: name[:12],
+    )
+    def test_long_names_take_no_more_time_than_others(self, name: str) -> None:
+        begun = time.process_time()
+        assert one(name) == name
+        assert time.process_time() - begun < 2
 
     def test_backreferences_that_double(self) -> None:
         text, place = "INvC1a1fTiiE", 8

@@ -41,7 +41,7 @@ _LIMIT = click.option(
     show_default=True,
     help="Most frames per stack.",
 )
-DEMANGLE = click.option("--demangle/--no-demangle", default=True, help="Demangle C++, Rust and Swift names.")
+DEMANGLE = click.option("--demangle/--no-demangle", default=True, help="Demangle C++, Rust, OCaml and Swift names.")
 SHORT_NAMES = click.option("--short-names", is_flag=True, help="Leave out the arguments of templates.")
 _LINES = click.option(
     "--lines/--no-lines", default=True, help="Show source lines and inlined calls, where debug information has them."

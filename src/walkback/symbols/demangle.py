@@ -1,27 +1,35 @@
-"""Names as people write them, from those that compilers write: C++, Rust, and Swift where its own program is there.
+"""Names as people write them, from those that compilers write: C++, Rust, OCaml, and Swift by its own program.
 
 How a name begins says which language it is from. What is no such name, or breaks its rules, stays as it is, and so do
 the languages that are not read here. The version of a symbol (`@@GLIBC_2.34`) is left out; `@plt` stays.
 
 C++ names are shown without the types of their parameters and result unless these are asked for, as perf does. What a
-compiler says of a piece of a function it split or copied (`.cold`, `.part.0`) is kept as ` [clone .cold]`.
+compiler says of a piece of a function it split or copied (`.cold`, `.part.0`) is kept as ` [clone .cold]`. Of Rust's
+names the hashes are left out, and so are the numbers that LLVM gives to units (`.llvm.123`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
 from walkback.symbols import cxa
 
-_LEGACY = re.compile(r"_{1,3}ZN((?:[1-9][0-9]*[^\0]*))17h([0-9a-f]{16})E(\.llvm\.[0-9A-F]+|)$")
+_LEGACY = re.compile(r"_{1,3}ZN")
+_LEGACY_HASH = re.compile(r"17h[0-9a-f]{16}E((?:\.[\w$]+)*)$")
 _ESCAPES = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
 _ESCAPE = re.compile(r"\$(?:(SP|BP|RF|LT|GT|LP|RP|C)|u([0-9a-f]{1,6}))\$|\.\.|\.")
 _SWIFT = re.compile(r"_?\$[sS][^ \n\0]*$")
+_OCAML = re.compile(r"caml([A-Z][\w.$]*(?:@plt)?)$")
+_OCAML_ESCAPE = re.compile(r"__|\$([0-9a-f]{2})")
+_CLONE = re.compile(r"\.[^.]+(?:\.[0-9A-F]+(?![^.]))*")
+_UNIT_OF_LLVM = re.compile(r"\.llvm\.[0-9A-F]+")
 _CLONES = re.compile(r"(?: \[clone [^\]]*\])+$| \(\.[^()]*\)$")
 _SWIFT_SECONDS = 60
+_SWIFT_ELSEWHERE = "/usr/libexec/swift/bin"
+"""Where Debian has Swift's programs."""
 _VERSION = re.compile(r"(?<=[\w.$])@@?(?!plt\b)[\w.+-]+$")
 _TEMPLATE_MARKS = re.compile(r"[<>]|\boperator\b")
 
@@ -34,7 +42,8 @@ Demangle = bool | Literal["short"]
 
 def is_mangled(name: str) -> bool:
     """Whether a name begins like those that are demangled here."""
-    return name.startswith(("_Z", "__Z", "___Z", "____Z", "_R")) or _SWIFT.match(name) is not None
+    begin = ("_Z", "__Z", "___Z", "____Z", "_R")
+    return name.startswith(begin) or any(one.match(name) is not None for one in (_SWIFT, _OCAML))
 
 
 def shown(names: Sequence[str], how: Demangle, *, parameters: bool = False) -> list[str]:
@@ -109,9 +118,11 @@ def demangle(names: Sequence[str], *, parameters: bool = False) -> list[str]:
             else:
                 found[number] = legacy
         elif name.startswith("_R"):
-            found[number] = _with_version(name, _v0) if len(name) <= cxa.LONGEST else name
+            found[number] = _v0(name) or name
         elif _SWIFT.match(name):
             swift.setdefault(name, []).append(number)
+        elif ocaml := _OCAML.match(name):
+            found[number] = _OCAML_ESCAPE.sub(_ocaml_character, ocaml[1])
     for places, answers in ((cpp, _cpp(list(cpp), parameters=parameters)), (swift, _swift(list(swift)))):
         for numbers, answer in zip(places.values(), answers, strict=True):
             for number in numbers:
@@ -119,16 +130,26 @@ def demangle(names: Sequence[str], *, parameters: bool = False) -> list[str]:
     return found
 
 
-def _with_version(name: str, read: Callable[[str], str | None]) -> str:
-    base, at, version = name.partition("@")
-    found = read(base)
-    return name if found is None else found + at + version
-
-
 def _v0(name: str) -> str | None:
     from walkback.symbols.rustv0 import demangle_v0  # imported for who has such names
 
-    return demangle_v0(name) or None  # a crate can have an empty name
+    base, at, version = name.partition("@")
+    base, dot, clone = base.partition(".")
+    found = demangle_v0(base) if len(base) <= cxa.LONGEST else None
+    # A crate can have an empty name.
+    return found + _clones(_UNIT_OF_LLVM.sub("", dot + clone)) + at + version if found else None
+
+
+def _clones(suffix: str) -> str:
+    """What stands behind a name as c++filt shows it: `.part.0.cold` as ` [clone .part.0] [clone .cold]`."""
+    return "".join(f" [clone {one}]" for one in _CLONE.findall(suffix))
+
+
+def _ocaml_character(match: re.Match[str]) -> str:
+    """A dot between the names of modules; or a character that a symbol cannot have."""
+    if not match[1]:
+        return "."
+    return chr(int(match[1], 16)) if chr(int(match[1], 16)).isprintable() else match[0]
 
 
 # C++
@@ -138,18 +159,29 @@ def _cpp(names: list[str], *, parameters: bool) -> list[str]:
     if not names:
         return []
     parts = [name.partition("@") for name in names]
-    wanted = [base.encode(errors="surrogateescape") for base, _, _ in parts]
-    answers = cxa.demangle(wanted)
+    answers = _answers([base for base, _, _ in parts])
     result = []
     for name, (_, at, version), answer in zip(names, parts, answers, strict=True):
         if answer is None:
             result.append(name)
             continue
-        text = answer.decode(errors="backslashreplace")
         # Tables, guards and thunks are called after what they belong to, all of it.
         whole = parameters or _SPECIAL.match(name)
-        result.append((text if whole else without_parameters(text)) + at + version)
+        result.append((answer if whole else without_parameters(answer)) + at + version)
     return result
+
+
+def _answers(names: list[str]) -> list[str | None]:
+    """The C++ library's; it knows what stands behind a function's name, and nothing behind other names."""
+    wanted = [name.encode(errors="surrogateescape") for name in names]
+    found = [None if one is None else one.decode(errors="backslashreplace") for one in cxa.demangle(wanted)]
+    copies = [number for number, name in enumerate(names) if found[number] is None and _COPY.fullmatch(name)]
+    originals = cxa.demangle([wanted[number].partition(b".")[0] for number in copies])
+    for number, text in zip(copies, originals, strict=True):
+        if text is not None:
+            _, dot, suffix = names[number].partition(".")
+            found[number] = text.decode(errors="backslashreplace") + _clones(dot + suffix)
+    return found
 
 
 def without_parameters(text: str) -> str:
@@ -182,6 +214,7 @@ def _without_its_result(text: str) -> str:
     return text[start:]
 
 
+_COPY = re.compile(r"[^.]+(?:\.[\w$]+)+")
 _SPECIAL = re.compile(r"_{1,4}Z[TG]")
 _QUALIFIERS = re.compile(r"(?: const| volatile| &&?| noexcept| restrict)*")
 _OPERATOR_NAME = re.compile(
@@ -238,10 +271,11 @@ def _without_result(name: str) -> str:
 def demangle_legacy(name: str) -> str | None:
     """The path in a name of Rust's older mangling, without its hash; None if it is none."""
     base, at, version = name.partition("@")
-    match = _LEGACY.match(base) if len(base) <= cxa.LONGEST and base.isascii() else None
-    if match is None:
+    start = _LEGACY.match(base) if len(base) <= cxa.LONGEST and base.isascii() else None
+    hashed = _LEGACY_HASH.match(base, max(base.rfind("17h"), 0))
+    if start is None or hashed is None or hashed.start() <= start.end():
         return None
-    rest, parts = match[1], []
+    rest, parts = base[start.end() : hashed.start()], []
     while rest:
         digits = re.match(r"[1-9][0-9]{0,5}", rest)
         if digits is None or len(rest) < digits.end() + int(digits[0]):
@@ -249,7 +283,7 @@ def demangle_legacy(name: str) -> str | None:
         end = digits.end() + int(digits[0])
         parts.append(_unescaped(rest[digits.end() : end]))
         rest = rest[end:]
-    return "::".join(parts) + at + version
+    return "::".join(parts) + _clones(_UNIT_OF_LLVM.sub("", hashed[1])) + at + version
 
 
 def _unescaped(part: str) -> str:
@@ -291,7 +325,7 @@ def _swift_command() -> list[str] | None:
     import shutil
 
     for program, *words in (("swift-demangle", "-compact"), ("swift", "demangle", "-compact")):
-        path = shutil.which(program)
+        path = shutil.which(program) or shutil.which(program, path=_SWIFT_ELSEWHERE)
         if path is not None:
             return [path, *words]
     return None

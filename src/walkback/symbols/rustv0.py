@@ -7,12 +7,16 @@ demangler does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import lru_cache
 
 _TYPES = "i8 bool char f64 str f32 u8 isize usize i32 u32 i128 u128 _ i16 u16 () ... i64 u64 !"
 _BASIC = dict(zip("abcdefhijlmnopstuvxyz", _TYPES.split(), strict=True))
 _SIGNED, _UNSIGNED = frozenset("ailnsx"), frozenset("hjmoty")
 _DIGITS = {digit: value for value, digit in enumerate("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")}
+_NUMBER = re.compile(r"([0-9a-zA-Z]*)_")
+_IDENTIFIER = re.compile(r"(u?)(0|[1-9][0-9]{0,8}(?![0-9]))_?")
 _DEEPEST = 150
 _LONGEST_RESULT = 16 * 1024
 _QUOTED = {0x09: r"\t", 0x0A: r"\n", 0x0D: r"\r", 0x27: r"\'", 0x5C: r"\\"}
@@ -23,8 +27,8 @@ class _NotRustError(Exception):
 
 
 def demangle_v0(name: str) -> str | None:
-    """The path that the name stands for; None if it is no such name. A suffix behind a dot is left out."""
-    text, _, _ = name.removeprefix("_R").partition(".")
+    """The path that the name stands for; None if it is no such name."""
+    text = name.removeprefix("_R")
     if not name.startswith("_R") or not text[:1].isupper() or not text.isascii():
         return None
     reader = _SymbolReader(text)
@@ -51,9 +55,6 @@ class _SymbolReader:
 
     # Characters
 
-    def _peek(self) -> str:
-        return self.text[self.at : self.at + 1]
-
     def _next(self) -> str:
         if self.at >= len(self.text):
             raise _NotRustError
@@ -61,41 +62,30 @@ class _SymbolReader:
         return self.text[self.at - 1]
 
     def _take(self, wanted: str) -> bool:
-        found = self._peek() == wanted
+        found = self.text.startswith(wanted, self.at)
         self.at += found
         return found
 
     def _base62(self) -> int:
-        if self._take("_"):
-            return 0
-        value = 0
-        while not self._take("_"):
-            value = value * 62 + _DIGITS.get(self._next(), 2**64)
-            if value >= 2**64:
-                raise _NotRustError
-        return value + 1
+        match = _NUMBER.match(self.text, self.at)
+        if match is None:
+            raise _NotRustError
+        self.at = match.end()
+        return _value(match[1])
 
     def _optional(self, tag: str) -> int:
         return self._base62() + 1 if self._take(tag) else 0
 
-    def _decimal(self) -> int:
-        start = self.at
-        if not self._take("0"):
-            while self._peek().isdecimal():
-                self.at += 1
-        if self.at - start > 9:
-            raise _NotRustError
-        return int(self.text[start : self.at])
-
     def _identifier(self) -> str:
-        encoded = self._take("u")
-        length = self._decimal()
-        self._take("_")
-        name = self.text[self.at : self.at + length]
-        self.at += length
-        if len(name) < length:
+        match = _IDENTIFIER.match(self.text, self.at)
+        if match is None:
             raise _NotRustError
-        return _punycode(name) if encoded else name
+        start = match.end()
+        self.at = start + int(match[2])
+        if self.at > len(self.text):
+            raise _NotRustError
+        name = self.text[start : self.at]
+        return _punycode(name) if match[1] else name
 
     def _write(self, text: str) -> None:
         if self._silent:
@@ -111,28 +101,28 @@ class _SymbolReader:
         read()
         self._silent -= 1
 
-    def _back(self, read: Callable[[], None]) -> None:
+    def _back(self, read: Callable[..., None], *given: bool) -> None:
         start = self.at - 1
         place = self._base62()
         if place >= start:
             raise _NotRustError
         if not self._silent:
             here, self.at = self.at, place
-            self._deeper(read)
+            self._deeper(read, *given)
             self.at = here
 
-    def _deeper(self, read: Callable[[], None]) -> None:
+    def _deeper(self, read: Callable[..., None], *given: bool) -> None:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise _NotRustError
-        read()
+        read(*given)
         self._depth -= 1
 
     # Paths
 
     def path(self, *, in_value: bool) -> None:
         """A path; in values generic arguments stand behind `::`."""
-        self._deeper(lambda: self._path(in_value))
+        self._deeper(self._path, in_value)
 
     def _path(self, in_value: bool) -> None:
         tag = self._next()
@@ -157,7 +147,7 @@ class _SymbolReader:
             self._list(self._generic)
             self._write(">")
         elif tag == "B":
-            self._back(lambda: self._path(in_value))
+            self._back(self._path, in_value)
         else:
             raise _NotRustError
 
@@ -347,6 +337,17 @@ class _SymbolReader:
             raise _NotRustError
         self.at = end + 1
         return digits.lstrip("0")
+
+
+@lru_cache(maxsize=1024)
+def _value(digits: str) -> int:
+    """A number in base 62, where no digits are 0 and `0` is 1."""
+    value = 0
+    for digit in digits[:16]:
+        value = value * 62 + _DIGITS[digit]
+    if value >= 2**64 or len(digits) > 16:
+        raise _NotRustError
+    return value + 1 if digits else 0
 
 
 def _quoted(code: int) -> str:
