@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from capture.targets import compiled, started
+from capture.test_capture_inlined import PROGRAM
 from cbf.plaincbf import read
 from cli.commands import WALKBACK, on_a_terminal, run, told
 from recorded import hello, recording, symbols, text
@@ -355,3 +357,24 @@ def test_unwind_writes_a_backtrace_a_sample(tmp_path: Path) -> None:
         assert plain.truncated == (sample["end"] != "complete")
     assert not data
     assert "--format cbf is not for a terminal" in str(on_a_terminal("unwind", path, "--format", "cbf"))
+
+
+def test_frames_have_lines_and_the_calls_that_are_inlined_there(tmp_path: Path) -> None:
+    program = compiled(tmp_path, PROGRAM, "-g", "-O2", "-Wl,--build-id")
+    with started(program) as child:
+        trace, images = tmp_path / "trace.cbf", tmp_path / "images.cif"
+        assert run("stack", str(child.pid), "--format", "cbf", "-o", trace).returncode == 0
+        assert run("cif", "encode", "--pid", str(child.pid), "-o", images).returncode == 0
+    lines = run("cbf", "decode", "--images", images, trace).stdout.decode().splitlines()
+    (at,) = [number for number, line in enumerate(lines) if " outer+0x" in line]
+    source = tmp_path / "target.c"
+    assert lines[at - 2 : at] == [f"        inlined  inner at {source}:5", f"        inlined  middle at {source}:6"]
+    assert lines[at].endswith(f" at {source}:7")
+    (objects,) = decoded("--images", images, trace)
+    (outer,) = [one for one in objects if one.get("symbol") == "outer"]
+    assert [(one["symbol"], one["line"]) for one in outer["inlined"]] == [("inner", 5), ("middle", 6)]
+    assert (outer["file"], outer["line"]) == (str(source), 7)
+    text = run("cbf", "decode", "--images", images, "--no-inline", trace).stdout.decode()
+    assert "inlined" not in text
+    assert f" at {source}:7" in text
+    assert "target.c" not in run("cbf", "decode", "--images", images, "--no-lines", trace).stdout.decode()

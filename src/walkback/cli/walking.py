@@ -43,7 +43,7 @@ _LIMIT = click.option(
 )
 DEMANGLE = click.option("--demangle/--no-demangle", default=True, help="Demangle C++, Rust, OCaml and Swift names.")
 SHORT_NAMES = click.option("--short-names", is_flag=True, help="Leave out the arguments of templates.")
-_LINES = click.option(
+LINES = click.option(
     "--lines/--no-lines", default=True, help="Show source lines and inlined calls, where debug information has them."
 )
 INLINE = click.option("--inline/--no-inline", default=True, help="Show each inlined call as a frame.")
@@ -52,7 +52,7 @@ _CACHE = click.option("--cache/--no-cache", default=True, help="Cache the tables
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that these verbs share."""
-    for option in (_CACHE, INLINE, _LINES, SHORT_NAMES, DEMANGLE, file_options, _LIMIT, _ONLY, OUTPUT):
+    for option in (_CACHE, INLINE, LINES, SHORT_NAMES, DEMANGLE, file_options, _LIMIT, _ONLY, OUTPUT):
         command = option(command)
     return command
 

@@ -18,6 +18,7 @@ from walkback.elf import FileSearch
 from walkback.naming.modules import Modules
 from walkback.naming.names import Names
 from walkback.symbols.demangle import Demangle
+from walkback.symbols.sourceline import SourceLine
 
 _NO_MODULE = -1
 
@@ -32,12 +33,20 @@ class Located:
     symbol: str | None
     symbol_offset: int = 0
     """From the beginning of the symbol."""
+    lines: tuple[SourceLine, ...] = ()
+    """The line of source, behind those of the calls that are inlined there, innermost first."""
+
+    @property
+    def inlined(self) -> tuple[SourceLine, ...]:
+        """The calls that are inlined there, innermost first."""
+        return self.lines[:-1]
 
     def __str__(self) -> str:
         if self.symbol is None:
             return self.image.at(self.image.base + self.offset)
         known = f" ({self.image.build_id.hex()})" if self.image.build_id else ""
-        return f"{self.symbol}+{self.symbol_offset:#x} {self.image.path or 'unknown'}{known}"
+        source = f" at {self.lines[-1].place}" if self.lines and self.lines[-1].file else ""
+        return f"{self.symbol}+{self.symbol_offset:#x} {self.image.path or 'unknown'}{known}{source}"
 
     def as_object(self) -> dict[str, object]:
         """For JSON."""
@@ -45,6 +54,10 @@ class Located:
         found: dict[str, object] = {"module": self.image.path, "build_id": build_id, "offset": self.offset}
         if self.symbol is not None:
             found |= {"symbol": self.symbol, "symbol_offset": self.symbol_offset}
+        if self.lines:
+            found |= {"file": self.lines[-1].file, "line": self.lines[-1].line}
+        if self.inlined:
+            found["inlined"] = [{"symbol": one.function, "file": one.file, "line": one.line} for one in self.inlined]
         return found
 
 
@@ -63,10 +76,13 @@ class Locator:
         *,
         search: FileSearch | None = None,
         demangle: Demangle = True,
+        lines: bool = True,
+        inline: bool = True,
     ) -> None:
+        """`lines` reads debugging information; without `inline` calls that are inlined are left out."""
         self._images = images
         self._modules = Modules(search)
-        self._names = Names(self._modules, demangle=demangle)
+        self._names = Names(self._modules, demangle=demangle, lines=lines, inline=inline)
 
     def __repr__(self) -> str:
         return f"Locator(images={len(self._images.images)})"
@@ -93,7 +109,8 @@ class Locator:
         for place, (row, which, pc) in enumerate(rows):
             image = self._images.images[which]
             symbol_offset = int(named.offset[place]) + back[place]
-            found[row] = Located(image, pc - image.base, named.symbol[place], symbol_offset)
+            lines = named.lines[place] if named.lines is not None else ()
+            found[row] = Located(image, pc - image.base, named.symbol[place], symbol_offset, lines)
         return found
 
     def _in_files(self, number: Numbers, lookup: U64) -> tuple[Numbers, U64]:

@@ -14,3 +14,8 @@ class SourceLine(NamedTuple):
     """0 where it is not known: compilers give some instructions none."""
     function: str | None = None
     """As debugging information has it: the name of its symbol, if there is one."""
+
+    @property
+    def place(self) -> str:
+        """The file and the line, as people write them."""
+        return f"{self.file}:{self.line}"

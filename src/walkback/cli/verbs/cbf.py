@@ -13,7 +13,7 @@ from walkback.cli.command import Verb, VerbGroup
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, JSON, complain, guarded
 from walkback.cli.paths import INPUT_FILE, STREAM, opened, refuse_input, refuse_terminal
 from walkback.cli.searching import Searching, file_options
-from walkback.cli.walking import OUTPUT, complain_of
+from walkback.cli.walking import INLINE, LINES, OUTPUT, complain_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,6 +89,8 @@ class _WantedFrames:
     all_limit: int
     images: str | None
     searching: Searching
+    lines: bool
+    inline: bool
     as_json: bool
 
 
@@ -131,6 +133,8 @@ class _Printed:
 )
 @click.option("--images", metavar="FILE", type=INPUT_FILE, help="Name frames with this image map, in CIF.")
 @file_options
+@LINES
+@INLINE
 @JSON
 @click.pass_context
 def decode(
@@ -143,6 +147,8 @@ def decode(
     all_limit: int,
     images: str | None,
     searching: Searching,
+    lines: bool,
+    inline: bool,
     as_json: bool,
 ) -> None:
     """Print the frames, innermost first.
@@ -150,7 +156,7 @@ def decode(
     INPUT is a file, - for standard input, or the bytes as hexadecimal or base64. In Swift's JSON, the image map beside
     a backtrace serves as --images.
     """
-    wanted = _WantedFrames(lenient, limit, all_limit, images, searching, as_json)
+    wanted = _WantedFrames(lenient, limit, all_limit, images, searching, lines, inline, as_json)
 
     def work(_: str) -> int:
         printed = _Printed()
@@ -211,7 +217,7 @@ def _locator(blob: Blob, wanted: _WantedFrames) -> tuple[Locator | None, list[st
     if data is None:
         return None, [blob.trouble] if blob.trouble is not None and wanted.images is None else []
     images = decode_images(data, lenient=True)
-    locator = Locator(images, search=wanted.searching.search)
+    locator = Locator(images, search=wanted.searching.search, lines=wanted.lines, inline=wanted.inline)
     return locator, [str(one) for one in images.findings if not one.note]
 
 
@@ -248,6 +254,8 @@ def _print_text(one: Backtrace, places: list[Located | None], limit: int) -> Non
             lines.append(f"        {counted(value, 'frame')} omitted")
             number += value
             continue
+        calls = place.inlined if place is not None else ()
+        lines += [f"        inlined  {printable(f'{one.function} at {one.place}')}" for one in calls if one.function]
         where = "" if place is None else f"  {printable(str(place))}"
         lines.append(f"{number:>6}  {NAMES[kind]:<5}  {value:#x}{where}")
         number += 1
