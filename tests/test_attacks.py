@@ -238,7 +238,8 @@ def test_a_sparse_program_without_a_build_id_makes_a_table_without_its_holes(tmp
     script = (
         "import sys; from walkback.base.arch import AMD64; from walkback.elf import ElfFile\n"
         "from pathlib import Path; from walkback.walking.cache import TableCache\n"
-        "print(len(TableCache(Path(sys.argv[2])).table(ElfFile(sys.argv[1]), AMD64, None).troubles))\n"
+        "from walkback.base.arraycache import ArrayCache\n"
+        "print(len(TableCache(ArrayCache(Path(sys.argv[2]))).table(ElfFile(sys.argv[1]), AMD64, None).troubles))\n"
     )
 
     def limited() -> None:

@@ -120,7 +120,7 @@ class Stopper:
                 address_mask = ~self.target.notes.pac_mask & (2**64 - 1)
         options = {"only": only, "max_stack": max_stack, "address_mask": address_mask}
         self.walker = walker_for(self.target, self.modules, cache=cache, **options)
-        self.names = Names(self.modules, demangle=demangle, lines=lines, inline=inline)
+        self.names = Names(self.modules, demangle=demangle, lines=lines, inline=inline, cache=cache)
         self.distinct = DistinctFrames(self.names)
 
     def __repr__(self) -> str:

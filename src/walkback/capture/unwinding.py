@@ -73,7 +73,9 @@ class Unwinding:
         self._kernel = kernel
         self._kallsyms = Kallsyms()
         self._kernel_parts = 0
-        self.names = Names(self.modules, demangle=demangle, lines=lines, inline=inline, kallsyms=self._kallsyms)
+        self.names = Names(
+            self.modules, demangle=demangle, lines=lines, inline=inline, kallsyms=self._kallsyms, cache=cache
+        )
         self.distinct = DistinctFrames(self.names)
 
     def __repr__(self) -> str:

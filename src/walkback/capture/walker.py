@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from walkback.base.arch import ByteOrder, Machine
+from walkback.base.arraycache import ArrayCache, default_folder
 from walkback.naming.modules import VDSO, Modules
-from walkback.walking.cache import TableCache, default_folder
+from walkback.walking.cache import TableCache
 from walkback.walking.walker import Walker
 
 
@@ -27,6 +28,6 @@ def walker_for(source: StackSource, modules: Modules, *, cache: bool, **options:
         source.byteorder,
         lambda number: modules[number].elf,
         is_kernels=lambda number: modules[number].name == VDSO,
-        cache=TableCache(default_folder() if cache else None),
+        cache=TableCache(ArrayCache(default_folder()) if cache else None),
         **options,
     )

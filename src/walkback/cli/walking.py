@@ -47,7 +47,7 @@ LINES = click.option(
     "--lines/--no-lines", default=True, help="Show source lines and inlined calls, where debug information has them."
 )
 INLINE = click.option("--inline/--no-inline", default=True, help="Show each inlined call as a frame.")
-_CACHE = click.option("--cache/--no-cache", default=True, help="Cache the tables of large files on disk.")
+_CACHE = click.option("--cache/--no-cache", default=True, help="Cache the tables and lines of large files on disk.")
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:

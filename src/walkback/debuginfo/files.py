@@ -9,6 +9,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -80,24 +81,53 @@ class DebugFile:
         """`program` is what it describes: the same file, or the one that it was stripped from."""
         self.elf, self.program, self._search = elf, program, search
         self.big = elf.byteorder == "big"
-        self.sections = debug_sections(elf)
-        unit = Unit(self.sections, self.big)
-        found, bases, self.code = units(unit)
-        self.units = UnitColumns(*found.T, *bases.T)
-        self.source = DebugSource(self.sections, unit, self.units.start, self._alternate())
 
-    def _alternate(self) -> DebugSource | None:
-        """What dwz moved into another file, which has the identifier that this one names."""
+    @cached_property
+    def sections(self) -> DebugSections:
+        """Its sections; raises `UnreadableError` if they are too large."""
+        return debug_sections(self.elf)
+
+    @cached_property
+    def _unit(self) -> Unit:
+        return Unit(self.sections, self.big)
+
+    @cached_property
+    def _found(self) -> tuple[UnitColumns, U64]:
+        found, bases, code = units(self._unit)
+        return UnitColumns(*found.T, *bases.T), code
+
+    @property
+    def units(self) -> UnitColumns:
+        """Its units; all are read when one is asked for first."""
+        return self._found[0]
+
+    @property
+    def code(self) -> U64:
+        """The ranges of code, each with the number of its unit."""
+        return self._found[1]
+
+    @cached_property
+    def source(self) -> DebugSource:
+        """Its entries and texts."""
+        return DebugSource(self.sections, self._unit, self.units.start, self._alternate())
+
+    @cached_property
+    def alternate(self) -> ElfFile | None:
+        """The file into which dwz moved what several have; it has the identifier that this one names."""
         link = _alternate_link(self.elf)
-        if link is None:
-            return None
-        for path in self._search.supplements(self.elf, *link):
+        for path in self._search.supplements(self.elf, *link) if link is not None else ():
             with contextlib.suppress(WalkbackError, ValueError):
                 elf = ElfFile(path)
-                if link.identifier in _identifiers(elf) and elf.byteorder == self.elf.byteorder:
-                    sections = debug_sections(elf)
-                    unit = Unit(sections, self.big)
-                    return DebugSource(sections, unit, units(unit)[0][:, 0])
+                if link and link.identifier in _identifiers(elf) and elf.byteorder == self.elf.byteorder:
+                    return elf
+        return None
+
+    def _alternate(self) -> DebugSource | None:
+        if self.alternate is not None:
+            with contextlib.suppress(WalkbackError, ValueError):
+                sections = debug_sections(self.alternate)
+                unit = Unit(sections, self.big)
+                return DebugSource(sections, unit, units(unit)[0][:, 0])
         return None
 
 

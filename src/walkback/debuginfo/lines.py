@@ -48,17 +48,40 @@ class DebugLines:
 
     def __init__(self, elf: ElfFile, search: FileSearch | None = None) -> None:
         self._elf = elf
-        self._file: DebugFile | None = None
+        self._search = search or FileSearch(debug_roots=DEBUG_ROOTS)
         self._refused: str | None = None
-        try:
-            self._file = debug_source(elf, search or FileSearch(debug_roots=DEBUG_ROOTS))
-        except WalkbackError as error:
-            self._refused = error.message
-        self._splits = SplitUnits(self._file) if self._file is not None else None
         self._names = EntryNames()
         self._programs: dict[int, _Program] = {}
-        self._bytes_left = _TIMES * len(self._file.sections.line) + _MORE if self._file is not None else 0
+        self._bytes_left = 0
         """Of line number programs: many may claim to be the same bytes."""
+
+    @cached_property
+    def source(self) -> DebugFile | None:
+        """The file that has them, which is not read yet."""
+        try:
+            return debug_source(self._elf, self._search)
+        except WalkbackError as error:
+            self._refused = error.message
+            return None
+
+    @cached_property
+    def _file(self) -> DebugFile | None:
+        """The same, read."""
+        try:
+            self._bytes_left = _TIMES * len(self.source.sections.line) + _MORE if self.source is not None else 0
+        except WalkbackError as error:
+            self._refused = error.message
+            return None
+        return self.source
+
+    @cached_property
+    def _splits(self) -> SplitUnits | None:
+        return SplitUnits(self._file) if self._file is not None else None
+
+    @property
+    def is_split(self) -> bool:
+        """Whether some of it is in files beside."""
+        return self._file is not None and bool(self._file.units.split_name.any())
 
     @property
     def missing(self) -> list[str]:
@@ -67,7 +90,7 @@ class DebugLines:
 
     @property
     def trouble(self) -> str | None:
-        """Why lines or inlined calls are not all there; None if they are, or nothing has them."""
+        """Why lines or inlined calls are not all there, once some were asked for; None if they are."""
         if self._refused is None and self.missing:
             first, more = self.missing[0], len(self.missing) - 1
             return f"no inlined calls: {first} is not there" + (f", nor are {more} more such files" if more else "")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from walkback.base.arraycache import ArrayCache, default_folder
 from walkback.base.arrays import I64, U64, Bools, Numbers
 from walkback.base.errors import WalkbackError
 from walkback.elf.golang import is_go
@@ -25,9 +26,9 @@ from walkback.symbols.perfmap import PerfMap, read_perf_map
 from walkback.symbols.plt import PltNames
 
 if TYPE_CHECKING:
-    from walkback.debuginfo.lines import DebugLines
     from walkback.elf import ElfFile
     from walkback.gopclntab.files import GoSource
+    from walkback.naming.keptlines import KeptLines
     from walkback.symbols.sourceline import SourceLine
 
 
@@ -87,11 +88,12 @@ class Names:
         lines: bool = False,
         inline: bool = True,
         kallsyms: Kallsyms | None = None,
+        cache: bool = False,
     ) -> None:
         """`kernel` is the build ID of the kernel that was recorded, which has names if it is the one that runs here.
 
-        `parameters` shows the types of C++ parameters too; `lines` reads debugging information. Without `inline` calls
-        that are inlined are left out.
+        `parameters` shows the types of C++ parameters too; `lines` reads debugging information, and with `cache` what
+        large files say is kept on disk. Without `inline` calls that are inlined are left out.
         """
         self._modules = modules
         self._demangle = demangle
@@ -100,7 +102,8 @@ class Names:
         """Can be set once it is known."""
         self._with_lines, self._with_inlined = lines, inline
         modules.search.whole = lines
-        self._lines: dict[int, DebugLines] = {}
+        self._cache = cache
+        self._lines: dict[int, KeptLines] = {}
         self._kallsyms = kallsyms or Kallsyms()
         self._plts: dict[int, PltNames] = {}
         self._go: dict[int, GoSource | None] = {}
@@ -192,9 +195,10 @@ class Names:
     def _lines_of(self, number: int, elf: ElfFile, wanted: U64) -> list[tuple[SourceLine, ...]]:
         """By debugging information, or by Go's own table."""
         if number not in self._lines:
-            from walkback.debuginfo.lines import DebugLines  # it takes long to import
+            from walkback.naming.keptlines import KeptLines  # it takes long to import
 
-            self._lines[number] = DebugLines(elf, self._modules.search)
+            cache = ArrayCache(default_folder()) if self._cache else None
+            self._lines[number] = KeptLines(elf, self._modules.search, cache)
         found = self._lines[number].find(wanted)
         lost = [place for place, lines in enumerate(found) if not lines]
         with contextlib.suppress(WalkbackError):  # its trouble with names was noted
