@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
 import os
 import re
 import shutil
@@ -13,11 +15,15 @@ from typing import Any
 
 import pytest
 
+import walkback
 from capture.targets import THREADS, Look, allow_cores, compiled, gdb_stacks, pcs, started, state
 from emulation import LOADER, built, core_of, root
 from peers import BIN
+from recorded import core as core_of_hello
+from recorded import hello
 from waiting import eventually
-from walkback.base.errors import UnreadableError
+from walkback.base.errors import UnreadableError, WalkbackError
+from walkback.capture.core import packed
 from walkback.capture.core.file import CoreFile
 from walkback.capture.live.process import Process
 from walkback.capture.snapshot import Snapshot
@@ -266,3 +272,44 @@ def test_a_wrong_program_and_wrong_libraries_are_not_used(
     assert any("libc.so.6" in one and "not used" in one for one in snapshot.troubles)
     assert any(LOADER[arch] in one for one in snapshot.troubles)
     assert "abort" not in look.names(snapshot, 0)
+
+
+# Compressed
+
+
+def zstandard(data: bytes) -> bytes:
+    done = subprocess.run(["zstd", "-q", "-c"], input=data, capture_output=True, check=True)
+    return done.stdout
+
+
+PACKERS = {
+    "gzip": gzip.compress,
+    "xz": lzma.compress,
+    "zstd": pytest.param(zstandard, marks=pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd")),
+}
+
+
+@pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
+def test_a_compressed_core_is_the_core(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    program = hello(tmp_path)
+    whole = core_of_hello(program)
+    (tmp_path / "core").write_bytes(whole)
+    (tmp_path / "packed").write_bytes(pack(whole + bytes(5 << 20)))
+    expected = walkback.stack(tmp_path / "core").labels(0)
+    assert walkback.stack(tmp_path / "packed").labels(0) == expected == ["compute", "main", "_start"]
+
+
+def test_what_cannot_be_unpacked_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "packed"
+    whole = gzip.compress(core_of_hello(hello(tmp_path)))
+    monkeypatch.setattr(packed, "_LARGEST", 1000)
+    for contents, why in (
+        (whole[:-20], "ends within its gzip stream|more than 1000 bytes"),
+        (whole, "more than 1000 bytes"),
+        (whole[:12] + bytes(40), "broken gzip stream"),
+        (gzip.compress(b"no core"), "not an ELF file"),
+    ):
+        path.write_bytes(contents)
+        with pytest.raises(WalkbackError, match=why) as raised:
+            walkback.stack(path)
+        assert raised.value.file == str(path)

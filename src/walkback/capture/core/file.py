@@ -14,9 +14,10 @@ from walkback.base.errors import UnreadableError
 from walkback.capture.core.code import CoreCode
 from walkback.capture.core.memory import CoreMemory, segments_of
 from walkback.capture.core.notes import CoreNotes, notes_of
+from walkback.capture.core.packed import core_elf
 from walkback.capture.registers import empty_rows
 from walkback.capture.snapshot import Snapshot, samples_of
-from walkback.elf import ElfFile, Input, one_elf
+from walkback.elf import ElfFile, Input
 from walkback.elf import layout as elf_layout
 from walkback.naming.modules import Modules
 from walkback.walking.samples import Samples
@@ -74,12 +75,12 @@ class CoreFile:
         modules: Modules,
         exe: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Open a core file.
+        """Open a core file, which may be compressed.
 
         `exe` is its program. With a sysroot, files are looked for there first, and in the system only if they have the
         build ID that the core file has recorded.
         """
-        return cls(one_elf(source), modules, exe)
+        return cls(core_elf(source), modules, exe)
 
     def sample(self, walker: Walker | None = None) -> Snapshot:
         """All threads as they were; walked if there is a walker."""
