@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -89,3 +91,16 @@ def test_odd_files_of_the_folder_change_nothing(tmp_path: Path) -> None:
     assert cache.is_missing(BUILD_ID, "executable")
     assert cache.find(BUILD_ID, "executable") is None
     assert not cache.is_missing(BUILD_ID, "debuginfo")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to mount")
+def test_a_folder_that_nobody_can_write_to_is_read(tmp_path: Path) -> None:
+    path = written(FileCache(tmp_path))
+    script = "import sys; from pathlib import Path; from walkback.debuginfod.cache import FileCache\n"
+    script += f"print(FileCache(Path(sys.argv[1])).find({BUILD_ID!r}, 'debuginfo'))"
+    command = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"']
+    run = [*command, str(tmp_path), sys.executable, "-c", script, str(tmp_path)]
+    if subprocess.run([*command, str(tmp_path), "true"], capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(path)

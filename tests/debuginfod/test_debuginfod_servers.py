@@ -96,6 +96,29 @@ def endless(request: BaseHTTPRequestHandler) -> None:
         request.wfile.write(bytes(1 << 20))
 
 
+def chunked(line: bytes) -> Behaviour:
+    """Send a piece in chunks, and then this line again and again."""
+
+    def behave(request: BaseHTTPRequestHandler) -> None:
+        request.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
+        if line.endswith(b"\n"):
+            request.wfile.write(b"0\r\n")
+        for _ in range(600):
+            request.wfile.write(line)
+            request.wfile.flush()
+            time.sleep(0.05)
+
+    return behave
+
+
+def redirecting_with_an_endless_page(request: BaseHTTPRequestHandler) -> None:
+    request.send_response(302)
+    request.send_header("Location", "/elsewhere")
+    request.end_headers()
+    while True:
+        request.wfile.write(bytes(1 << 20))
+
+
 def noisy(request: BaseHTTPRequestHandler) -> None:
     request.wfile.write(b"\0\xff\x1b[2J" * 100)
 
@@ -116,6 +139,9 @@ LIARS: dict[str, tuple[Behaviour, str]] = {
     "redirects-to-a-file": (redirecting("file:///etc/passwd"), "it answered 302"),
     "redirects-to-itself": (redirecting("{path}"), "it answered 302"),
     "redirects-to-nowhere": (redirecting("ftp://127.0.0.1:1{path}"), "unknown url type: ftp"),
+    "redirects-with-an-endless-page": (redirecting_with_an_endless_page, "it answered 302"),
+    "sends-trailers-without-end": (chunked(b"X: y\r\n"), "nothing came within 1 seconds"),
+    "sends-the-size-of-a-chunk-without-end": (chunked(b"0"), "nothing came within 1 seconds"),
     "speaks-no-http": (noisy, "."),
 }
 
@@ -242,3 +268,30 @@ def test_a_server_that_came_back_is_asked(tmp_path: Path, right: Path) -> None:
 
 def test_servers_are_named_without_passwords() -> None:
     assert "secret" not in repr(Servers(Settings(("http://a:secret@b/",), Path("/nowhere")), limit=1))
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::1", "http://me:secret@[::1/x", "http://a:port", "http://", "http://\u2100.a"]
+)
+def test_an_address_that_is_none_is_told(url: str, tmp_path: Path, right: Path) -> None:
+    with serving(having({WANTED: right})) as server:
+        known = settings({"DEBUGINFOD_URLS": url, "DEBUGINFOD_CACHE_PATH": str(tmp_path / "cache")})
+        assert known is not None
+        servers = Servers(known, limit=1)
+        assert find(servers) is None
+        (trouble,) = servers.troubles
+        assert trouble.endswith("so it is not asked again")
+        assert "secret" not in trouble
+        assert find(asking(tmp_path / "cache", url, server.url)) is not None
+
+
+def test_without_a_home_nothing_comes_into_the_folder_that_somebody_is_in(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in {"HOME", "XDG_CACHE_HOME"}}
+    script = "from walkback.debuginfod.environment import settings\nfrom walkback.elf.search import FileSearch\n"
+    script += "print(settings({'DEBUGINFOD_URLS': 'http://a'}).cache, *FileSearch().roots)"
+    user = ["unshare", "--user", "--map-user=4711"]
+    if subprocess.run([*user, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no other user can be made here")
+    command = [*user, sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["/.cache/debuginfod_client", "/usr/lib/debug"]

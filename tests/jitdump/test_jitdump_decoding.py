@@ -10,6 +10,7 @@ import pytest
 
 from effort import rounds
 from jitdump.dumpbuilder import DumpBuilder
+from walkback.base.arch import AMD64, S390X
 from walkback.base.errors import UnreadableError
 from walkback.dwarf.files import frame_sources
 from walkback.elf import ElfFile
@@ -19,9 +20,9 @@ from walkback.jitdump.lines import DumpLines
 from walkback.symbols import SymbolIndex
 
 if TYPE_CHECKING:
-    from walkback.base.arch import ByteOrder
+    from walkback.base.arch import ByteOrder, Machine
 
-ORDERS: list[tuple[ByteOrder, int]] = [("little", 62), ("big", 22)]
+ORDERS: list[tuple[ByteOrder, Machine]] = [("little", AMD64), ("big", S390X)]
 
 
 def names(dump: JitDump) -> list[str]:
@@ -29,21 +30,21 @@ def names(dump: JitDump) -> list[str]:
 
 
 def lines(dump: JitDump, load: int, *offsets: int) -> list[tuple[str | None, int]]:
-    start = image_of(dump)[1]
+    start = image_of(dump, AMD64)[1]
     found = DumpLines(dump, start).find(start[load] + np.array(offsets, np.uint64))
     return [(line[0].file, line[0].line) if line else (None, 0) for line in found]
 
 
 @pytest.mark.parametrize(("byteorder", "machine"), ORDERS)
-def test_names_and_places(byteorder: ByteOrder, machine: int) -> None:
-    built = DumpBuilder(byteorder, machine).load(b"f", 0x1000, b"abcd", 1).load(b"g(int)", 0x2000, b"xyz", 2)
+def test_names_and_places(byteorder: ByteOrder, machine: Machine) -> None:
+    built = DumpBuilder(byteorder).load(b"f", 0x1000, b"abcd", 1).load(b"g(int)", 0x2000, b"xyz", 2)
     dump = decode(bytes(built.move(0x1000, 0x3000, 4, 1)), "jit-7.dump")
     assert (names(dump), dump.trouble, dump.is_monotonic) == (["f", "g(int)"], None, True)
     assert dump.moves.address.tolist() == [0x1000, 0x2000, 0x3000]
     assert dump.moves.load.tolist() == [0, 1, 0]
-    image, start = image_of(dump)
+    image, start = image_of(dump, machine)
     elf = ElfFile(image)
-    assert (elf.byteorder, elf.machine) == (byteorder, machine)
+    assert (elf.byteorder, elf.machine) == (byteorder, machine.elf_machine)
     assert [bytes(elf.mapped_data(at, size)) for at, size in zip(start.tolist(), (4, 3), strict=True)] == [
         b"abcd",
         b"xyz",
@@ -53,11 +54,11 @@ def test_names_and_places(byteorder: ByteOrder, machine: int) -> None:
 
 
 @pytest.mark.parametrize(("byteorder", "machine"), ORDERS)
-def test_unwinding_information_is_of_the_code_that_follows(byteorder: ByteOrder, machine: int) -> None:
-    built = DumpBuilder(byteorder, machine)
+def test_unwinding_information_is_of_the_code_that_follows(byteorder: ByteOrder, machine: Machine) -> None:
+    built = DumpBuilder(byteorder)
     built.frames(built.entries(13), b"header").load(b"f", 0x1000, bytes(13)).load(b"g", 0x2000, bytes(40))
     built.frames(built.entries(24)).load(b"h", 0x3000, bytes(24))
-    image, start = image_of(decode(bytes(built), "jit-7.dump"))
+    image, start = image_of(decode(bytes(built), "jit-7.dump"), machine)
     [source] = frame_sources(ElfFile(image))
     fdes = source.frames.fdes
     assert not fdes.fault.any()
@@ -70,7 +71,7 @@ def test_damaged_unwinding_information_spoils_no_other() -> None:
     good = built.entries(16)
     for bad in (b"\xff\xff\xff\xff" + good[4:], good[:20], b"\1\2\3\4\5\6", good[:7] + b"\x77" + good[8:]):
         built.frames(bad).load(b"bad", 0x1000, bytes(16))
-    image, start = image_of(decode(bytes(built.frames(good).load(b"f", 0x1000, bytes(16))), "jit-7.dump"))
+    image, start = image_of(decode(bytes(built.frames(good).load(b"f", 0x1000, bytes(16))), "jit-7.dump"), AMD64)
     [source] = frame_sources(ElfFile(image))
     assert int(start[-1]) in source.frames.fdes.start[source.frames.fdes.fault == 0].tolist()
 
@@ -142,7 +143,7 @@ def test_no_damage_does_harm() -> None:
         for _ in range(chance.randint(1, 6)):
             data[chance.randrange(40, len(data))] = chance.choice((0, 1, 0x40, 0x7F, 0xFF, chance.randrange(256)))
         dump = decode(bytes(data), "jit-7.dump")
-        image, start = image_of(dump)
+        image, start = image_of(dump, AMD64)
         DumpLines(dump, start).find(start)
         for source in frame_sources(ElfFile(image)):
             assert len(source.frames.fdes) <= 2

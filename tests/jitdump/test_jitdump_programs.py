@@ -118,6 +118,23 @@ def test_a_live_process_and_a_core_file_have_what_came_last(program: Path, tmp_p
     assert seen(stack(core)) == ["stay", "second", "run", "main"]
 
 
+def test_a_dump_need_not_say_which_machine_it_is_from(program: Path, tmp_path: Path) -> None:
+    def forget(dump: Path) -> None:  # as Python 3.13.0 does
+        with dump.open("r+b") as file:
+            file.seek(12)
+            file.write(bytes(4))
+
+    with running(program, program.parent, "wait") as process:
+        forget(program.parent / f"jit-{process.pid}.dump")
+        shot = stack(process.pid)
+        assert seen(shot) == ["stay", "second", "run", "main"]
+        assert shot.stacks.end.tolist() == [End.COMPLETE]
+    recording = recorded(program, tmp_path, *MONOTONIC)
+    for dump in program.parent.glob("jit-*.dump"):
+        forget(dump)
+    assert {one.end for one in spinning(ours(recording))} == {End.COMPLETE}
+
+
 def test_image_maps_leave_out_what_is_in_no_file(program: Path) -> None:
     with running(program, program.parent, "wait") as process:
         found = images(process.pid)

@@ -192,6 +192,18 @@ def test_inlined_calls_are_kept_too(inlining: Path, tmp_path: Path) -> None:
         assert all(one.startswith(";outer") and "inner" not in one for one in stacks(made, "--no-inline"))
 
 
+def test_what_a_file_has_lost_since_is_still_known_where_files_are_asked(inlining: Path, tmp_path: Path) -> None:
+    program = tmp_path / "prog"
+    shutil.copy(inlining, program)
+    folder = tmp_path / "store"
+    with started(program) as child:
+        assert run("stack", str(child.pid), "--store", folder).returncode == 0
+    for option in ("--strip-debug", "--strip-all"):
+        subprocess.run(["strip", option, program], check=True)
+        for asked in ("--lines", "--no-demangle"):
+            assert all(one.startswith(";outer;middle;inner") for one in stacks(folder, asked)), (option, asked)
+
+
 def test_nothing_is_kept_where_that_is_not_wanted(tmp_path: Path) -> None:
     _, data = recorded(tmp_path / "a")
     assert run("store", tmp_path / "store", "append", "--no-names", data).returncode == 0
@@ -318,6 +330,24 @@ def test_a_table_that_is_cut_short_or_missing_is_told(tmp_path: Path) -> None:
     file.unlink()
     (problem,) = store.check()
     assert problem.file == str(file)
+
+
+def test_a_damaged_table_keeps_no_samples_out_and_can_be_given_up(tmp_path: Path) -> None:
+    program, data = recorded(tmp_path / "a")
+    store = Store(tmp_path / "store", create=True)
+    filled(store, data)
+    (file,) = tables(store)
+    file.write_bytes(b"damaged")
+    with store.append() as new:
+        new.recording(data)
+    assert [note for note in new.notes if str(file) in note and note.endswith("all names of this append are kept")]
+    with pytest.raises(UnreadableError):
+        names(store)
+    program.unlink()
+    description = file.with_name("segment.json")
+    description.write_text(json.dumps(json.loads(description.read_text()) | {"names": 0}))
+    assert names(store) == {name: 2 * weight for name, weight in NAMES.items()}
+    assert store.check() == []
 
 
 def test_names_are_written_and_read_back(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U64, concatenated
 from walkback.base.errors import UnreadableError
 from walkback.base.owned import read_owned
@@ -43,8 +44,9 @@ class Layer(NamedTuple):
 class Dumps:
     """The dumps of one capture."""
 
-    def __init__(self, modules: Modules) -> None:
+    def __init__(self, modules: Modules, machine: Machine) -> None:
         self.modules = modules
+        self.machine = machine
         self.left = _MOST
         """Bytes that may still be read."""
         self.troubles: list[str] = []
@@ -111,7 +113,7 @@ class DumpedCode:
         self._header = data[: dump.begin]
         if not len(dump.loads.address):
             return dump, _Rows.none()
-        image, start = image_of(dump)
+        image, start = image_of(dump, self._dumps.machine)
         module = Module(self._name, image=memoryview(image), is_made=True, lines=DumpLines(dump, start))
         number = self._dumps.modules.add(module, ("dump", self, self._place))
         return dump, _Rows.of(dump, number, start)

@@ -67,7 +67,7 @@ def _of_process(pid: int) -> CapturedImages:
 
     modules = Modules()
     process = Process(pid, modules)
-    code = MappedCode(pid, modules, process.read)
+    code = MappedCode(pid, modules, process.read, process.machine)
     space = code.space(process.maps())
     return _captured(space, modules, _platform(process.machine, os.uname().release), code.troubles)
 

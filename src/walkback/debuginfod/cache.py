@@ -38,7 +38,8 @@ class FileCache:
         with contextlib.suppress(OSError):
             status = path.stat()
             if stat.S_ISREG(status.st_mode) and status.st_size:
-                os.utime(path, ns=(time.time_ns(), status.st_mtime_ns))  # it is in use
+                with contextlib.suppress(OSError):  # another user's cache, or one that nobody can write to
+                    os.utime(path, ns=(time.time_ns(), status.st_mtime_ns))  # it is in use
                 return path
         return None
 
@@ -103,7 +104,7 @@ class FileCache:
     def _make(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_own_folder(folder):
-            raise PermissionError(0, "others can write there", str(folder))
+            raise PermissionError(0, "this is a link, or others can write there", str(folder))
 
 
 def _is_own_folder(path: str | os.PathLike[str]) -> bool:

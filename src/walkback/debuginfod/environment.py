@@ -72,7 +72,7 @@ def debuginfod_servers(
 def _cache(known: Mapping[str, str]) -> Path:
     if known.get("DEBUGINFOD_CACHE_PATH"):
         return Path(known["DEBUGINFOD_CACHE_PATH"])
-    home = Path(known.get("HOME") or os.path.expanduser("~"))
+    home = Path("/", known.get("HOME") or os.path.expanduser("~").removeprefix("~"))  # some users have none
     former = home / _FORMER_CACHE
     if former.is_dir():
         return former

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from http.client import HTTPException, responses
 from pathlib import Path
 from typing import Any, BinaryIO
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import unquote_to_bytes
 
 from walkback.base.errors import WalkbackError
 from walkback.debuginfod.cache import FileCache
@@ -52,21 +52,25 @@ class _RefusedError(Exception):
 
 @dataclass(slots=True)
 class _Server:
-    url: str
+    name: str
+    """Its address without a user's name and password."""
+    host: str
+    headers: tuple[tuple[str, str], ...] = ()
+    """What says who asks."""
     errors: int = 0
     trouble: str | None = None
     """The first."""
 
-    @property
-    def name(self) -> str:
-        """Its address without a user's name and password."""
-        return urlsplit(self.url)._replace(netloc=urlsplit(self.url).netloc.rpartition("@")[2]).geturl()
-
-    @property
-    def headers(self) -> list[tuple[str, str]]:
-        """What says who asks."""
-        user = urlsplit(self.url).netloc.rpartition("@")[0]
-        return [("Authorization", f"Basic {b64encode(unquote_to_bytes(user)).decode()}")] if user else []
+    @classmethod
+    def at(cls, url: str) -> _Server:
+        """The one with this address, which may be none that can be asked."""
+        scheme, _, rest = url.partition("://")
+        place, slash, path = rest.partition("/")
+        user, _, host = place.rpartition("@")
+        name = f"{scheme}://{host}{slash}{path}"
+        if not user:
+            return cls(name, host)
+        return cls(name, host, (("Authorization", f"Basic {b64encode(unquote_to_bytes(user)).decode()}"),))
 
     def note(self, why: str, *, fatal: bool) -> None:
         self.errors += _MOST_ERRORS if fatal else 1
@@ -80,7 +84,7 @@ class Servers:
     def __init__(self, settings: Settings, *, limit: int, on_progress: OnProgress | None = None) -> None:
         """Of at most `limit` files servers are asked."""
         self._settings = settings
-        self._servers = [_Server(url) for url in settings.urls]
+        self._servers = [_Server.at(url) for url in settings.urls]
         self._cache = FileCache(settings.cache)
         self._left = limit
         self._on_progress = on_progress
@@ -163,8 +167,9 @@ class Servers:
                 break
             server, response = answer
             try:
-                with contextlib.closing(response), self._cache.writing(build_id, kind) as file:
-                    self._copy(response, file, f"{kind} {build_id.hex()[:12]} from {urlsplit(server.url).hostname}")
+                body = _Body(response, self._settings.timeout)
+                with contextlib.closing(body), self._cache.writing(build_id, kind) as file:
+                    self._copy(body, file, f"{kind} {build_id.hex()[:12]} from {server.host}")
                     file.flush()
                     if not _is_right(Path(f"/proc/self/fd/{file.fileno()}"), build_id, kind):
                         raise _RefusedError(f"it sent another file than that of {build_id.hex()}")
@@ -213,11 +218,11 @@ class Servers:
         self, server: _Server, path: str, answers: queue.SimpleQueue[tuple[_Server, Any]], decided: threading.Event
     ) -> None:
         """Ask one server; its answer is None if it does not have the file."""
-        request = urllib.request.Request(f"{server.name}{path}")  # noqa: S310 - its scheme is a known one
-        for name, value in (*server.headers, *self._settings.headers):
-            request.add_unredirected_header(name, value)  # it is for nobody else
         answer: Any = None
         try:
+            request = urllib.request.Request(f"{server.name}{path}")  # noqa: S310 - its scheme is a known one
+            for name, value in (*server.headers, *self._settings.headers):
+                request.add_unredirected_header(name, value)  # it is for nobody else
             answer = self._opener.open(request, timeout=self._settings.timeout)
         except urllib.error.HTTPError as error:
             if error.code not in _NOT_FOUND:
@@ -229,18 +234,18 @@ class Servers:
             pass
         except (OSError, HTTPException, ValueError) as error:
             why = getattr(error, "reason", error)
-            if not (server.url.startswith("file:") and isinstance(why, FileNotFoundError)):
+            if not (server.name.startswith("file:") and isinstance(why, FileNotFoundError)):
                 answer = _RefusedError(_text(why))
         if decided.is_set() and isinstance(answer, io.IOBase):
             answer.close()
             return
         answers.put((server, answer))
 
-    def _copy(self, response: Any, file: BinaryIO, what: str) -> None:
+    def _copy(self, body: _Body, file: BinaryIO, what: str) -> None:
         """Take what a server sends, within the limits."""
-        size = _size(response)
+        size = body.size
         incoming = _Incoming(self._settings, size)
-        while data := _read(response):
+        while data := body.read():
             incoming.add(len(data))
             file.write(data)
             if self._on_progress is not None:
@@ -274,12 +279,49 @@ class _Incoming:
             self._window, self._before = now, self.count
 
 
-def _read(response: Any) -> bytes:
-    try:
-        data: bytes = response.read1(_CHUNK)
-    except (OSError, HTTPException, ValueError) as error:
-        raise _RefusedError(_text(error)) from None
-    return data
+class _Body:
+    """What a server sends, piece by piece.
+
+    A thread reads it, and is left behind if it hangs: before and after a piece any number of lines may come.
+    """
+
+    def __init__(self, response: Any, timeout: float) -> None:
+        self.size = _size(response)
+        self._timeout = timeout
+        self._wanted: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._pieces: queue.SimpleQueue[bytes | _RefusedError] = queue.SimpleQueue()
+        threading.Thread(target=self._receive, args=(response,), daemon=True).start()
+
+    def read(self) -> bytes:
+        """The next piece; empty behind the last."""
+        self._wanted.put(True)
+        try:
+            piece = self._pieces.get(timeout=self._timeout)
+        except queue.Empty:
+            raise _RefusedError(f"nothing came within {self._timeout:g} seconds") from None
+        if isinstance(piece, _RefusedError):
+            raise piece
+        return piece
+
+    def close(self) -> None:
+        """No more is wanted."""
+        self._wanted.put(False)
+
+    def _receive(self, response: Any) -> None:
+        with contextlib.closing(response):
+            while self._wanted.get():
+                try:
+                    self._pieces.put(response.read1(_CHUNK))
+                except (OSError, HTTPException, ValueError) as error:
+                    self._pieces.put(_RefusedError(_text(error)))
+
+
+class _Redirections(urllib.request.HTTPRedirectHandler):
+    """Follows redirections without reading the pages that come with them, which may have no end."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        fp.close()
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _opener() -> urllib.request.OpenerDirector:
@@ -290,7 +332,7 @@ def _opener() -> urllib.request.OpenerDirector:
         urllib.request.HTTPHandler(),
         urllib.request.HTTPSHandler(),
         urllib.request.FileHandler(),
-        urllib.request.HTTPRedirectHandler(),
+        _Redirections(),
         urllib.request.UnknownHandler(),
         urllib.request.HTTPDefaultErrorHandler(),
         urllib.request.HTTPErrorProcessor(),

@@ -250,8 +250,9 @@ def _usual_roots(sysroot: str | None, buildid_dir: _Path | None) -> tuple[str, .
     """
     cache = os.fspath(buildid_dir) if buildid_dir is not None else os.environ.get("PERF_BUILDID_DIR") or _PERF_CACHE
     own = [f"{sysroot}{root}" for root in DEBUG_ROOTS] if sysroot is not None else []
-    # Without a home the path stays as it is, and nothing is there.
-    return (os.path.expanduser(cache), *own, *DEBUG_ROOTS)
+    cache = os.path.expanduser(cache)
+    # Without a home the path stays as it is, and would be in whatever folder this runs in.
+    return (*(() if cache.startswith("~") else (cache,)), *own, *DEBUG_ROOTS)
 
 
 def _debug_name(elf: ElfFile) -> str:

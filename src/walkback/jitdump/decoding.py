@@ -53,8 +53,6 @@ class JitDump:
     data: bytes
     name: str
     """Of the file."""
-    machine: int
-    """As ELF counts machines."""
     byteorder: ByteOrder
     is_monotonic: bool
     """Whether its times are those of CLOCK_MONOTONIC."""
@@ -86,7 +84,7 @@ def decode(data: bytes, name: str) -> JitDump:
     shape = struct.Struct(_PREFIXES[byteorder] + layout.HEADER)
     if len(data) < shape.size or int.from_bytes(data[:4], byteorder) != layout.MAGIC:
         raise UnreadableError("this is not a dump of code that was made at run time", file=name)
-    _, version, begin, machine, _, _, _, flags = shape.unpack_from(data)
+    _, version, begin, _, _, _, _, flags = shape.unpack_from(data)
     if version != layout.VERSION or begin < shape.size:
         raise UnreadableError(f"a dump of version {version} with a header of {begin} bytes", file=name)
     reader = _Reader(data, _PREFIXES[byteorder])
@@ -94,7 +92,7 @@ def decode(data: bytes, name: str) -> JitDump:
     loads, moves = reader.columns()
     monotonic = not flags & layout.FLAG_ARCH_TIMESTAMP
     end = reader.end or begin
-    return JitDump(data, name, machine, byteorder, monotonic, loads, moves, begin, end, reader.trouble)
+    return JitDump(data, name, byteorder, monotonic, loads, moves, begin, end, reader.trouble)
 
 
 class _Reader:

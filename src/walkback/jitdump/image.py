@@ -10,6 +10,7 @@ import struct
 
 import numpy as np
 
+from walkback.base.arch import Machine
 from walkback.base.arrays import I64, U64
 from walkback.elf import layout as elf_layout
 from walkback.elf.write import HEADER_SIZE, SEGMENT_SIZE, align
@@ -22,8 +23,11 @@ _HIDING = 16
 _NAMES = ("", ".text", ".eh_frame", ".strtab", ".symtab", ".shstrtab")
 
 
-def image_of(dump: JitDump) -> tuple[bytes, U64]:
-    """The file, and where each piece of code is in it."""
+def image_of(dump: JitDump, machine: Machine) -> tuple[bytes, U64]:
+    """The file, for the machine that the code ran on, and where each piece of code is in it.
+
+    What the dump says of the machine is not read: that of Python 3.13.0 says nothing.
+    """
     parts: list[bytes] = []
     starts = []
     place = _BEGIN
@@ -41,7 +45,7 @@ def image_of(dump: JitDump) -> tuple[bytes, U64]:
     symbols["name_offset"][1:] = name_offset
     symbols["info"][1:] = elf_layout.STB_GLOBAL << 4 | elf_layout.STT_FUNC
     symbols["shndx"][1:], symbols["value"][1:], symbols["size"][1:] = 1, start, dump.size()
-    return _file(dump, b"".join(parts), names, symbols.tobytes()), start
+    return _file(dump, machine, b"".join(parts), names, symbols.tobytes()), start
 
 
 def _entries(dump: JitDump, place: int, end: int) -> bytes:
@@ -62,7 +66,7 @@ def _names(dump: JitDump) -> tuple[bytes, I64]:
     return b"\0".join(names) + b"\0", ends[:-1]
 
 
-def _file(dump: JitDump, code: bytes, names: bytes, symbols: bytes) -> bytes:
+def _file(dump: JitDump, machine: Machine, code: bytes, names: bytes, symbols: bytes) -> bytes:
     section_names = b"\0".join(name.encode() for name in _NAMES) + b"\0"
     header = np.zeros(1, elf_layout.ELF_HEADER[dump.byteorder])
     segment = np.zeros(1, elf_layout.PROGRAM_HEADER[dump.byteorder])
@@ -71,7 +75,7 @@ def _file(dump: JitDump, code: bytes, names: bytes, symbols: bytes) -> bytes:
     text, strtab, symtab, shstrtab, end = offsets.tolist()
     order = next(number for number, name in elf_layout.BYTE_ORDERS.items() if name == dump.byteorder)
     header["ident"] = (elf_layout.ELF_MAGIC + bytes((elf_layout.ELFCLASS64, order, 1))).ljust(16, b"\0")
-    header["type"], header["machine"], header["version"] = elf_layout.ET_DYN, dump.machine, 1
+    header["type"], header["machine"], header["version"] = elf_layout.ET_DYN, machine.elf_machine, 1
     header["ehsize"], header["phentsize"], header["shentsize"] = HEADER_SIZE, SEGMENT_SIZE, sections.itemsize
     header["phoff"], header["phnum"] = HEADER_SIZE, 1
     header["shoff"], header["shnum"], header["shstrndx"] = end, len(_NAMES), _NAMES.index(".shstrtab")

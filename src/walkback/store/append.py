@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from walkback.base.errors import ArgumentError
+from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.base.text import spelled_out
 from walkback.segments.database import connect
 from walkback.store import folded
@@ -22,7 +22,7 @@ from walkback.store.backtraces import add_backtraces
 from walkback.store.builder import Builder, SampleOrigin, write_manifest
 from walkback.store.capturing import Capture, Captured
 from walkback.store.folder import BlockCounts, StoreFolder, StoreSnapshot
-from walkback.store.names import KeptNames, joined, read_names, write_names
+from walkback.store.names import NOTHING, KeptNames, joined, read_names, write_names
 from walkback.store.profiles import add_profile, names_in
 from walkback.store.staging import Staging
 from walkback.store.tables import QUICK
@@ -165,11 +165,22 @@ class Append:
         found = joined([*(self._names or ()), *(taken.names() for taken in captured)])
         if not len(found):
             return 0
-        with StoreSnapshot(self._folder) as snapshot, connect() as db:
-            new = found.beyond(read_names(db, snapshot.names, found.build_ids))
-            if len(new):
+        with StoreSnapshot(self._folder) as snapshot:
+            known = self._known(snapshot, found.build_ids)
+        new = found.beyond(known)
+        if len(new):
+            with connect() as db:
                 write_names(db, folder, new, QUICK)
         return len(new)
+
+    def _known(self, snapshot: StoreSnapshot, build_ids: Iterable[str]) -> KeptNames:
+        """The names that the store has; a table that cannot be read keeps no samples out."""
+        try:
+            with connect() as db:
+                return read_names(db, snapshot.names, build_ids)
+        except UnreadableError as error:
+            self.notes.append(f"{error}; so all names of this append are kept")
+            return NOTHING
 
     def __enter__(self) -> Self:
         return self

@@ -62,10 +62,12 @@ class Naming:
         else:
             self._ask_files(frames, chosen, np.flatnonzero(asked & (~known | unnamed)), symbol, found)
         for row in np.flatnonzero(known).tolist():
-            if symbol[row] is None:
-                start = kept.start(row)
+            start, file = kept.start(row), shown[int(module[row])]
+            # The file may have lost since what it said when the stacks were added.
+            if symbol[row] in {None, function_at(file, int(address[row] - found.offset[row]))}:
                 found.offset[row] = int(address[row]) - start
-                symbol[row] = kept.symbol(row) or function_at(shown[int(module[row])], start)
+                symbol[row] = kept.symbol(row) or function_at(file, start)
+            if not found.inlined[row] and found.file[row] is None:
                 found.inlined[row] = tuple(SourceLine(None, 0, name) for name in kept.inlined(row))
         if self.demangle == "short":
             symbol = [name and shortened(name) for name in symbol]

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from walkback.base.arch import Machine
 from walkback.base.errors import WalkbackError
 from walkback.base.owned import owners_of
 from walkback.capture.core.linkmap import DT_DEBUG, LinkMap, Loaded
@@ -63,6 +64,7 @@ class CoreCode:
     def __init__(
         self,
         core: ElfFile,
+        machine: Machine,
         memory: CoreMemory,
         notes: CoreNotes,
         modules: Modules,
@@ -72,7 +74,7 @@ class CoreCode:
         self._exe = os.fspath(exe) if exe is not None else None
         self._room = 2 * len(core.data)
         self.areas: list[Area] = []
-        self._dumps = Dumps(modules)
+        self._dumps = Dumps(modules, machine)
         self.troubles = self._dumps.troubles
         if notes.files:
             self._by_files()

@@ -57,7 +57,7 @@ class CoreFile:
         cut = "; it is cut short" if self.memory.missing or _is_short(elf, segments) else ""
         if not self.notes.tids:
             raise UnreadableError(f"the core file has no thread's registers{cut}", file=elf.name)
-        self._code = CoreCode(elf, self.memory, self.notes, modules, exe)
+        self._code = CoreCode(elf, self.machine, self.memory, self.notes, modules, exe)
         self.space = self._code.space()
         troubles = [*self.notes.troubles, *self._code.troubles]
         if cut:

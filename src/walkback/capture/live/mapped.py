@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from walkback.base.arch import Machine
 from walkback.base.errors import WalkbackError
 from walkback.base.owned import owners_of
 from walkback.capture.dumps import DumpedCode, Dumps, overlaid
@@ -30,7 +31,7 @@ _PAGE = 4096
 class MappedCode:
     """The code of one process, whose files are opened when they are seen first."""
 
-    def __init__(self, pid: int, modules: Modules, read: Callable[[int, int], bytes]) -> None:
+    def __init__(self, pid: int, modules: Modules, read: Callable[[int, int], bytes], machine: Machine) -> None:
         """`read` gives the process's memory."""
         self._pid = pid
         self._modules = modules
@@ -39,7 +40,7 @@ class MappedCode:
         self._biases: dict[MapsLine, int] = {}
         self._made_of: list[MapsLine] = []
         self._space: Space | None = None
-        self._dumps = Dumps(modules)
+        self._dumps = Dumps(modules, machine)
         self._dumped: dict[str, DumpedCode] = {}
         self._registered = RegisteredCode(modules, read, sys.byteorder, self._dumps.troubles)
         self.troubles = self._dumps.troubles

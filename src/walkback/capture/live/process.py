@@ -76,7 +76,7 @@ class Process:
         self._memory = Remote(1 << 16)
         self._tracing = Tracing(machine, max(stack_bytes, 0), patience)
         self._maps: Maps | None = None
-        self._code = MappedCode(self.pid, modules, self.read)
+        self._code = MappedCode(self.pid, modules, self.read, machine)
         self._alive = self.pid
         """A thread that has not ended: the first one may, and the others go on."""
 

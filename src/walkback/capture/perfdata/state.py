@@ -70,7 +70,7 @@ class RecordedState:
         self._comm_numbers: dict[str, int] = {}
         self._module_numbers: dict[tuple[str, bytes | None], int] = {}
         self._biases: dict[tuple[int, int], int] = {}
-        self._dumps = Dumps(modules)
+        self._dumps = Dumps(modules, machine)
         self._layers: dict[str, list[Layer]] = {}
         """The code of each dump that was met."""
         self._mapped = 0
