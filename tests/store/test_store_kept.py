@@ -22,6 +22,7 @@ from walkback.segments.database import connect
 from walkback.stacks import difference
 from walkback.store.names import KeptNames, joined, read_names, write_names
 from walkback.store.naming import Naming
+from walkback.store.staging import Staging
 from walkback.store.store import Store
 
 ID, OTHER = "11" * 20, "22" * 20
@@ -116,6 +117,28 @@ def test_compaction_makes_the_tables_one_and_forgets_what_no_stack_is_in(tmp_pat
     assert names(store) == NAMES
     assert store.check() == []
     assert len(list(store.path.glob("segment=*"))) == 1
+
+
+def test_names_that_a_compaction_drops_meanwhile_are_kept_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, data = recorded(tmp_path / "a")
+    store = Store(tmp_path / "store", create=True)
+    with store.append() as new:
+        new.recording(data, start=3600 * 10**9 * 400_000)
+    publish = Staging.publish
+
+    def after_compaction(staging: Staging) -> None:
+        monkeypatch.setattr(Staging, "publish", publish)
+        store.expire(3600 * 10**9 * 400_050)
+        store.compact(every=True)
+        assert tables(store) == []
+        publish(staging)
+
+    monkeypatch.setattr(Staging, "publish", after_compaction)
+    filled(store, data)
+    program.unlink()
+    assert names(store) == NAMES
 
 
 def test_names_that_come_later_are_found_and_kept(tmp_path: Path) -> None:

@@ -22,10 +22,10 @@ from walkback.store.backtraces import add_backtraces
 from walkback.store.builder import Builder, SampleOrigin, write_manifest
 from walkback.store.capturing import Capture, Captured
 from walkback.store.folder import BlockCounts, StoreFolder, StoreSnapshot
-from walkback.store.names import NOTHING, KeptNames, joined, read_names, write_names
+from walkback.store.known import publish_names, write_new_names
+from walkback.store.names import NOTHING, KeptNames, joined, read_names
 from walkback.store.profiles import add_profile, names_in
 from walkback.store.staging import Staging
-from walkback.store.tables import QUICK
 
 if TYPE_CHECKING:
     from walkback.base.arrays import Numbers
@@ -153,34 +153,34 @@ class Append:
             self.builder.close()
         if not len(self.builder):
             return
+        names = NOTHING
+        if self._names is not None:
+            names = joined([*self._names, *(taken.names() for taken in captured)])
         with Staging(self._folder) as staging:
             self.blocks = self.builder.write(staging.path)
-            names = self._write_names(captured, staging.path) if self._names is not None else 0
-            write_manifest(staging.path, self.blocks, names=names)
+            known, tables = self._known(names)
+            new = write_new_names(staging.path, names, known)
+            write_manifest(staging.path, self.blocks, names=new)
             staging.publish()
             self.segment = staging.id
-
-    def _write_names(self, captured: Iterable[Captured], folder: Path) -> int:
-        """Keep the names that the store does not know; returns how many rows that are."""
-        found = joined([*(self._names or ()), *(taken.names() for taken in captured)])
-        if not len(found):
-            return 0
+        # A compaction that did not see these samples yet may have dropped what was known.
         with StoreSnapshot(self._folder) as snapshot:
-            known = self._known(snapshot, found.build_ids)
-        new = found.beyond(known)
-        if len(new):
-            with connect() as db:
-                write_names(db, folder, new, QUICK)
-        return len(new)
+            dropped = not tables <= frozenset(snapshot.names)
+        if dropped:
+            publish_names(self._folder, names, self._known(names)[0])
 
-    def _known(self, snapshot: StoreSnapshot, build_ids: Iterable[str]) -> KeptNames:
-        """The names that the store has; a table that cannot be read keeps no samples out."""
-        try:
-            with connect() as db:
-                return read_names(db, snapshot.names, build_ids)
-        except UnreadableError as error:
-            self.notes.append(f"{error}; so all names of this append are kept")
-            return NOTHING
+    def _known(self, names: KeptNames) -> tuple[KeptNames, frozenset[Path]]:
+        """What the store knows of the same files, and from which tables; a damaged one keeps no samples out."""
+        if not len(names):
+            return NOTHING, frozenset()
+        with StoreSnapshot(self._folder) as snapshot:
+            try:
+                with connect() as db:
+                    return read_names(db, snapshot.names, names.build_ids), frozenset(snapshot.names)
+            except UnreadableError as error:
+                note = f"{error}; so all names of this append are kept"
+                self.notes += [note] if note not in self.notes else []
+                return NOTHING, frozenset()
 
     def __enter__(self) -> Self:
         return self

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from walkback.segments.database import connect
 from walkback.store.builder import write_manifest
 from walkback.store.folder import StoreFolder, StoreSnapshot
-from walkback.store.names import names_of, write_names
+from walkback.store.names import KeptNames, names_of, write_names
 from walkback.store.naming import Naming, module_text
 from walkback.store.reading import BlockTables
 from walkback.store.staging import Staging
@@ -60,14 +61,27 @@ def update_names(folder: StoreFolder, naming: Naming) -> NamesUpdate:
     rows = np.flatnonzero(frames.name < 0)
     named, inlined = naming.from_files(frames, rows)
     build_ids = [None if module_text(*one).startswith("[") else one[0] for one in frames.modules]
-    new = names_of(build_ids, frames.module[rows], named, inlined).beyond(frames.kept)
-    if not len(new):
-        return NamesUpdate(None, 0)
-    with Staging(folder) as staging, connect() as db:
-        write_names(db, staging.path, new, QUICK)
-        write_manifest(staging.path, {}, names=len(new))
+    return publish_names(folder, names_of(build_ids, frames.module[rows], named, inlined), frames.kept)
+
+
+def publish_names(folder: StoreFolder, names: KeptNames, known: KeptNames) -> NamesUpdate:
+    """Let names that are not known appear in the store, as a segment without samples."""
+    with Staging(folder) as staging:
+        new = write_new_names(staging.path, names, known)
+        if not new:
+            return NamesUpdate(None, 0)
+        write_manifest(staging.path, {}, names=new)
         staging.publish()
-        return NamesUpdate(staging.id, len(new))
+        return NamesUpdate(staging.id, new)
+
+
+def write_new_names(folder: Path, names: KeptNames, known: KeptNames) -> int:
+    """Write the names that are not known into the folder of a segment; returns how many rows that are."""
+    new = names.beyond(known)
+    if len(new):
+        with connect() as db:
+            write_names(db, folder, new, QUICK)
+    return len(new)
 
 
 def _frames(snapshot: StoreSnapshot) -> StoredFrames:
