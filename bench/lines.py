@@ -157,7 +157,7 @@ def _compared(title: str, path: Path, options: argparse.Namespace) -> Counter[st
         project = name.partition(" ")[0]
         by[project] = by.get(project, same) | same
         wrong = [place for place in asked if not same[place, : 1 if name == "gdb" else 2].all()]
-        for place in wrong[:: len(wrong) // max(options.show, 1) + 1]:
+        for place in wrong[:: len(wrong) // max(options.show, 1) + 1][: options.show]:
             other = theirs[place // asked.step]
             print(f"  {addresses[place]:#x} {name}:", *other, "  here:", *ours[place], sep="\n    ")
     functions, lines = np.sum(list(by.values()), axis=0).T
