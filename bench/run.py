@@ -20,6 +20,7 @@ import numpy as np
 from backtraces import backtraces
 from frames import frames, over_everything
 from inputs import CACHE, Input, inputs
+from lines import lining
 from linking import linking
 from measure import LIBRARIES, LOADER, READELF, SID, WALKBACK, Figure, alternate, fastest, process
 from stopping import stopping
@@ -53,6 +54,7 @@ def main() -> None:
     figures.extend(stopping(options.rounds))
     figures.extend(unwinding(options.rounds))
     figures.extend(inlining(options.rounds))
+    figures.extend(lining(options.rounds))
     figures.extend(backtraces(options.rounds))
     figures.extend(storing(min(options.rounds, 3)))
     figures.extend(surveying(min(options.rounds, 3)))

@@ -138,6 +138,20 @@ def many_rows() -> dict[str, bytes]:
     return {"info": header(len(body)) + body, "abbrev": root, "line": line}
 
 
+@pytest.mark.parametrize(
+    "sibling", [0, 1, 0x21, 0x2C, 0x30, 0x39, 0x3A, 0x3B, 0x3C, 0x1000, 1 << 31, 1 << 63, (1 << 64) - 1]
+)
+def test_what_says_where_the_next_entry_is_may_be_wrong(sibling: int) -> None:
+    """Of two functions in a namespace the second has the code; an entry that is passed over gives it no namespace."""
+    namespace, function = b"\x03\x39\x01\x01\x14\x03\x08\x00\x00", b"\x02\x2e\x00\x03\x08\x55\x17\x00\x00"
+    body = b"\x01" + AROUND + b"\x03" + sibling.to_bytes(8, "little") + b"space\x00"
+    body += b"\x02f\x00" + (64).to_bytes(4, "little") + b"\x02g\x00" + bytes(4) + b"\x00\x00"
+    abbrev = ROOT + namespace + function + b"\x00"
+    ranges = PAIR + bytes(64)
+    lines = DebugLines(with_sections(info=header(len(body)) + body, abbrev=abbrev, ranges=ranges)).find(CODE)
+    assert {line.function for [line] in lines} <= {"g", "space::g"}
+
+
 def test_what_is_too_large_is_not_read() -> None:
     compressed = (1).to_bytes(8, "little") + (2 << 30).to_bytes(8, "little") + (1).to_bytes(8, "little")
     builder = ElfBuilder()

@@ -10,82 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from debuginfo.symbolizers import addr2line, llvm_symbolizer, plain, some_code
+from debuginfo.linedprograms import CXX, FORMS, FORTRAN_SOURCE, C, built, clang, rust
+from debuginfo.symbolizers import addr2line, gdb, llvm_symbolizer, plain, some_code
 from peers import have, peer
 from walkback.debuginfo import DebugLines
 from walkback.elf import ElfFile
+from walkback.symbols.demangle import without_parameters
 
 if TYPE_CHECKING:
     from walkback.symbols.sourceline import SourceLine
 
-C = """\
-#include <stdlib.h>
-#include <stdio.h>
-#include <string.h>
-#define INLINE static inline __attribute__((always_inline))
-struct cell { int key; struct cell *next; };
-INLINE int hash(const char *text) { int h = 7; while (*text) h = h * 31 + *text++; return h & 63; }
-INLINE struct cell *put(struct cell **at, int key) {
-    struct cell *one = malloc(sizeof *one);
-    one->key = key; one->next = *at; *at = one;
-    return one;
-}
-__attribute__((noinline)) int count(struct cell *one) { int n = 0; for (; one; one = one->next) n++; return n; }
-static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
-int main(int argc, char **argv) {
-    static struct cell *table[64];
-    int keys[64], i;
-    for (i = 0; i < argc; i++) put(&table[hash(argv[i])], i);
-    for (i = 0; i < 64; i++) keys[i] = count(table[i]);
-    qsort(keys, 64, sizeof *keys, compare);
-    if (argc > 9) { fprintf(stderr, "too many\\n"); abort(); }
-    return printf("%d\\n", keys[63]);
-}
-"""
-CXX = """\
-#include <algorithm>
-#include <map>
-#include <string>
-#include <vector>
-namespace outer { namespace {
-struct Cell { int value; int get() const { return value * 3; } };
-inline int square(int x) { return x * x + 1; }
-int total(std::vector<int> &all) { int sum = 0; for (auto x : all) sum += square(x); return sum; }
-}
-template <class T> T twice(T x) {
-    auto made = [&](T y) { std::string text(y, 'a'); return T(text.size()) + x; };
-    return made(x) + square(x);
-}
-}
-int main(int argc, char **) {
-    std::vector<int> all;
-    std::map<std::string, int> names;
-    for (int i = 0; i < argc * 100; i++) { all.push_back(outer::square(i) ^ argc); names[std::to_string(i)] = i; }
-    std::sort(all.begin(), all.end());
-    outer::Cell cell{argc};
-    return outer::total(all) + outer::twice(argc) + cell.get() + int(names.size());
-}
-"""
-RUST = """\
-fn square(x: &i32) -> i32 { x * x }
-fn main() {
-    let all: Vec<i32> = (0..100).collect();
-    let sum: i32 = all.iter().map(square).filter(|x| x % 3 == 0).sum();
-    let text: String = all.iter().map(|x| x.to_string()).collect();
-    println!("{} {}", sum, text);
-}
-"""
-FORMS = [
-    *(("-gdwarf-3",), ("-gdwarf-4",), ("-gdwarf-5",), ("-gdwarf-4", "-gsplit-dwarf"), ("-gdwarf-5", "-gsplit-dwarf")),
-    *(("-g", "-flto"), ("-g", "-fdebug-types-section"), ("-g", "-ffunction-sections", "-Wl,--gc-sections")),
-]
+FORTRAN = next(filter(None, map(shutil.which, ("gfortran", "gfortran-12"))), "")
 pytestmark = pytest.mark.peers
-
-
-def built(folder: Path, compiler: str, *options: str, source: str = C, name: str = "a.c") -> Path:
-    (folder / name).write_text(source)
-    subprocess.run([compiler, "-O2", *options, name, "-o", "prog"], cwd=folder, check=True, capture_output=True)
-    return folder / "prog"
 
 
 def compared(path: Path, theirs: list[tuple[SourceLine, ...]], asked: np.ndarray) -> int:
@@ -125,16 +61,32 @@ def test_addr2line(tmp_path: Path, form: tuple[str, ...], program: str) -> None:
     assert compared(path, addr2line(peer(program), path, asked), asked) > 50
 
 
+@pytest.mark.parametrize("form", FORMS, ids=" ".join)
+def test_gdb_has_the_same_functions(tmp_path: Path, form: tuple[str, ...]) -> None:
+    """Also the outermost ones, of which LLVM has the symbol, and with their namespaces."""
+    path = built(tmp_path, "g++", *form, source=CXX, name="a.cc")
+    asked = some_code(ElfFile(path), 2000)
+    theirs = gdb(peer("gdb"), path, asked)
+    found = [
+        [line.function or "" for line in lines if line.function] for lines in DebugLines(ElfFile(path)).find(asked)
+    ]
+    shown = [[without_parameters(line.function or "") for line in lines] for lines in theirs]
+    assert [[without_parameters(name) for name in names] for names in found] == shown
+    assert sum(len(names) - 1 for names in found if names) > 50
+
+
+@pytest.mark.skipif(not FORTRAN, reason="needs gfortran")
+@pytest.mark.parametrize("form", FORMS, ids=" ".join)
+def test_fortran(tmp_path: Path, form: tuple[str, ...]) -> None:
+    """Functions of modules, and one in another function."""
+    path = built(tmp_path, FORTRAN, *form, source=FORTRAN_SOURCE, name="a.f90")
+    asked = some_code(ElfFile(path), 2000)
+    assert compared(path, llvm_symbolizer(peer("llvm-symbolizer"), path, asked), asked) > 50
+
+
 @pytest.mark.parametrize("form", [one for one in FORMS if "-flto" not in one], ids=" ".join)
 def test_clang(tmp_path: Path, form: tuple[str, ...]) -> None:
-    clang = peer("clang-19")
-    (tmp_path / "a.c").write_text(C)
-    headers = subprocess.run(["gcc", "-print-file-name=include"], capture_output=True, check=True, text=True)
-    options = [one for one in form if not one.startswith("-Wl")]
-    command = [clang, "-O2", *options, "-isystem", headers.stdout.strip(), "-c", "a.c", "-o", "a.o"]
-    subprocess.run(command, cwd=tmp_path, check=True)
-    path = tmp_path / "prog"
-    subprocess.run(["gcc", tmp_path / "a.o", "-o", path], check=True)
+    path = clang(tmp_path, *form)
     asked = some_code(ElfFile(path), 2000)
     assert compared(path, llvm_symbolizer(peer("llvm-symbolizer"), path, asked), asked) > 30
 
@@ -159,10 +111,7 @@ def test_other_machines(tmp_path: Path, machine: str, form: tuple[str, ...]) -> 
 
 
 def test_rust(tmp_path: Path) -> None:
-    (tmp_path / "a.rs").write_text(RUST)
-    rustc = [peer("rustc"), "-O", "-g", "a.rs", "-o", "prog"]
-    subprocess.run(rustc, cwd=tmp_path, check=True, capture_output=True)
-    path = tmp_path / "prog"
+    path = rust(tmp_path)
     asked = some_code(ElfFile(path), 5000)
     assert compared(path, llvm_symbolizer(peer("llvm-symbolizer"), path, asked), asked) > 2000
 

@@ -238,6 +238,12 @@ def _parents(
                         found.add(cython.cast(cython.ulonglong, i), texts[level], kinds[level] == _NAMESPACE)
                 i += 1
             if unit.has_children:
+                most: cython.ulonglong = cython.cast(cython.ulonglong, unit.end)
+                if i < wanted.shape[0]:
+                    most = min(most, wanted[i])
+                if cython.cast(cython.ulonglong, unit.info.pos) < unit.sibling <= most:
+                    unit.info.pos = cython.cast(cython.Py_ssize_t, unit.sibling)  # nothing wanted is in it
+                    continue
                 if depth == _DEEPEST:
                     break
                 depth += 1

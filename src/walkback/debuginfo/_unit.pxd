@@ -40,6 +40,7 @@ cdef class Unit:
     cdef Py_ssize_t place
     cdef int tag
     cdef bint has_children
+    cdef unsigned long long sibling
     cdef unsigned long long low_pc
     cdef int low_kind
     cdef unsigned long long high_pc

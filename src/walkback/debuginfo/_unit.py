@@ -292,7 +292,7 @@ class Unit:
     def forget(self) -> cython.int:
         """Begin with an entry that says nothing."""
         self.low_kind = self.high_kind = self.list_kind = self.origin_kind = Kind.NOTHING
-        self.name = self.linkage_name = 0
+        self.name = self.linkage_name = self.sibling = 0
         self.call_file = self.call_line = 0
         self.program = _ALL
         self.folder = self.split_name = 0
@@ -313,6 +313,8 @@ class Unit:
             if self.value_kind == Kind.ENTRY or self.value_kind == Kind.ALTERNATE_ENTRY:
                 self.origin_kind = self.value_kind
                 self.origin = self.value
+        elif name == layout.DW_AT_SIBLING:
+            self.sibling = self.value
         elif name == layout.DW_AT_NAME:
             self.name = self.text()
         elif name == layout.DW_AT_LINKAGE_NAME or name == layout.DW_AT_MIPS_LINKAGE_NAME:

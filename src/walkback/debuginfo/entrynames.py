@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 
-from walkback.base.arrays import U64
 from walkback.debuginfo._entries import names, parents
 from walkback.debuginfo.files import DebugSource
 from walkback.debuginfo.values import Kind
@@ -17,85 +15,86 @@ _MOST_STEPS = 16
 _UNNAMED, _UNNAMED_TYPE, _UNKNOWN = "(anonymous namespace)", "{unnamed}", "?"
 """As demanglers call them. Closures are types without a name, too."""
 
-Key = tuple[int, int]
-"""An entry: the number of its source, and its place there."""
-
-
-class _Waiting(NamedTuple):
-    """An entry that is looked at, and those whose name it has."""
-
-    source: DebugSource
-    keys: list[Key]
+Key = tuple[DebugSource, int]
+"""An entry: its source, and its place there."""
 
 
 class EntryNames:
     """The names of entries, each found once: the name of the symbol, or that in the source with what it is in."""
 
     def __init__(self) -> None:
-        self._found: dict[Key, str | None] = {}
+        self._found: dict[DebugSource, dict[int, str | None]] = {}
 
-    def of(self, source: DebugSource, place: int) -> str | None:
-        """The name of an entry that was found before; None for none."""
-        return self._found.get((id(source), place))
+    def of(self, source: DebugSource) -> dict[int, str | None]:
+        """The names of all entries of a source that were found so far; None for none."""
+        return self._found.setdefault(source, {})
 
     def find(self, source: DebugSource, places: Iterable[int]) -> None:
         """Find those of entries, all at once."""
-        keys = [(id(source), place) for place in places]
-        waiting = {key: _Waiting(source, [key]) for key in keys if key not in self._found}
-        self._found.update(dict.fromkeys(waiting))
-        unqualified: dict[Key, _Waiting] = {}
+        known = self.of(source)
+        wanted = [place for place in places if place not in known]
+        chains = _Chains(source, wanted)
+        ends = {place: chains.follow(source, place) for place in wanted}
+        scopes = _scopes({end for _, end in ends.values() if end is not None})
+        for place, (name, end) in ends.items():
+            known[place] = f"{scopes[end]}::{name}" if name and end is not None and end in scopes else name
+
+
+class _Chains:
+    """Entries, and those that they are instances of, which may have their names."""
+
+    def __init__(self, source: DebugSource, places: list[int]) -> None:
+        self._rows: dict[DebugSource, dict[int, list[int]]] = {}
+        waiting = {source: set(places)}
         for _ in range(_MOST_STEPS):
-            if not waiting:
-                break
-            following: dict[Key, _Waiting] = {}
-            for its in _sources(waiting):
-                self._look_at(its, waiting, following, unqualified)
+            following: dict[DebugSource, set[int]] = {}
+            for its, wanted in waiting.items():
+                self._read(its, wanted, following)
             waiting = following
-        for its in _sources(unqualified):
-            self._qualify(its, unqualified)
 
-    def _look_at(
-        self,
-        source: DebugSource,
-        waiting: dict[Key, _Waiting],
-        following: dict[Key, _Waiting],
-        unqualified: dict[Key, _Waiting],
-    ) -> None:
-        """Take the names that entries of a source have; `following` are entries that others are instances of."""
-        places = _places(source, waiting)
-        rows = names(source.unit, source.starts_of(places), places).tolist()
-        for place, (linkage, name, origin, kind) in zip(places.tolist(), rows, strict=True):
-            keys = waiting[id(source), place].keys
-            symbol = source.text(linkage) if linkage else None
+    def _read(self, source: DebugSource, places: set[int], following: dict[DebugSource, set[int]]) -> None:
+        """Read entries of a source; `following` are those that they are instances of."""
+        rows = self._rows.setdefault(source, {})
+        wanted = np.array(sorted(places.difference(rows)), np.uint64)
+        read = names(source.unit, source.starts_of(wanted), wanted)
+        rows.update(zip(wanted.tolist(), read.tolist(), strict=True))
+        linkage, _, origin, kind = read.T
+        for there, kinds in ((source, Kind.ENTRY), (source.alternate, Kind.ALTERNATE_ENTRY)):
+            origins = np.unique(origin[(linkage == 0) & (kind == kinds)])
+            if there is not None and len(origins):
+                following.setdefault(there, set()).update(origins.tolist())
+
+    def follow(self, source: DebugSource, place: int) -> tuple[str | None, Key | None]:
+        """The name of an entry, and the entry that it is from, if that is not the name of a symbol."""
+        name = None
+        for _ in range(_MOST_STEPS):
+            linkage, text, origin, kind = self._rows[source][place]
+            if linkage or text:
+                name = (source.text(linkage) if linkage else None) or source.text(text)
             there = source.alternate if kind == Kind.ALTERNATE_ENTRY else source
-            if symbol is not None or name:
-                self._found.update(dict.fromkeys(keys, symbol or source.text(name)))
-            if symbol is None and kind != Kind.NOTHING and there is not None:
-                following.setdefault((id(there), origin), _Waiting(there, [])).keys.extend(keys)
-            elif symbol is None and name:
-                unqualified[id(source), place] = _Waiting(source, keys)
+            if linkage:
+                return name, None
+            if kind == Kind.NOTHING or there is None:
+                return name, (source, place) if text else None
+            source, place = there, origin
+        return name, None
 
-    def _qualify(self, source: DebugSource, entries: dict[Key, _Waiting]) -> None:
-        """Put namespaces and types in front of names that are not those of symbols."""
-        places = _places(source, entries)
-        starts = source.starts_of(places)
+
+def _scopes(ends: set[Key]) -> dict[Key, str]:
+    """The namespaces and types that entries are in, of those that are in some."""
+    found: dict[Key, str] = {}
+    places: dict[DebugSource, list[int]] = {}
+    for source, place in ends:
+        places.setdefault(source, []).append(place)
+    for source, its in places.items():
+        wanted = np.array(sorted(its), np.uint64)
+        starts = source.starts_of(wanted)
         for start in np.unique(starts).tolist():
-            own = places[starts == start]
+            own = wanted[starts == start]
             around: dict[int, list[str]] = {}
             for number, text, is_namespace in parents(source.unit, start, own).tolist():
                 unnamed = _UNNAMED if is_namespace else _UNNAMED_TYPE
                 around.setdefault(number, []).append((source.text(text) if text else unnamed) or _UNKNOWN)
             for number, scope in around.items():
-                for key in entries[id(source), int(own[number])].keys:
-                    if name := self._found[key]:
-                        self._found[key] = "::".join((*scope, name))
-
-
-def _sources(entries: dict[Key, _Waiting]) -> list[DebugSource]:
-    """The sources of entries."""
-    return list({id(one.source): one.source for one in entries.values()}.values())
-
-
-def _places(source: DebugSource, entries: dict[Key, _Waiting]) -> U64:
-    """The places of those of a source, which rise."""
-    return np.array(sorted(place for its, place in entries if its == id(source)), np.uint64)
+                found[source, int(own[number])] = "::".join(scope)
+    return found

@@ -31,6 +31,7 @@ DW_TAG_PARTIAL_UNIT: Final = 0x3C
 DW_TAG_SKELETON_UNIT: Final = 0x4A
 
 # Attributes (section 7.5.4)
+DW_AT_SIBLING: Final = 0x01
 DW_AT_NAME: Final = 0x03
 DW_AT_STMT_LIST: Final = 0x10
 DW_AT_LOW_PC: Final = 0x11

@@ -31,15 +31,6 @@ _LARGEST = (1 << 31) - 1
 """The number of a line."""
 
 
-class _Call(NamedTuple):
-    """An entry around an address."""
-
-    name: str | None
-    file: str | None
-    line: int
-    """Where it was called, if it is inlined."""
-
-
 class DebugLines:
     """Those of one file.
 
@@ -110,10 +101,10 @@ class DebugLines:
         found: list[tuple[SourceLine, ...]] = [()] * len(wanted)
         groups = np.split(order, first[1:])[: len(chosen)]
         asked = [self._ask(file, unit, wanted[rows], rows) for unit, rows in zip(chosen.tolist(), groups, strict=True)]
-        places: dict[int, tuple[DebugSource, set[int]]] = {}
+        places: dict[DebugSource, set[int]] = {}
         for one in asked:
-            places.setdefault(id(one.source), (one.source, set()))[1].update(one.places)
-        for source, its in places.values():
+            places.setdefault(one.source, set()).update(one.places)
+        for source, its in places.items():
             self._names.find(source, its)
         for one in asked:
             for row, lines in zip(one.rows.tolist(), self._answers(one), strict=True):
@@ -151,18 +142,34 @@ class DebugLines:
 
     def _answers(self, asked: _Asked) -> list[tuple[SourceLine, ...]]:
         """The lines of each address, innermost first."""
-        calls: list[list[_Call]] = [[] for _ in asked.rows]
-        for row, place, file, line, _ in asked.calls.tolist():
-            name = self._names.of(asked.source, place)
-            calls[row].append(_Call(name, asked.program.path(file), line if line <= _LARGEST else 0))
-        answers = []
-        for around, file, line in zip(calls, asked.file.tolist(), asked.line.tolist(), strict=True):
-            at, lines = (asked.program.path(file) if line else None, line), []
-            for call in reversed(around):
-                lines.append(SourceLine(*at, call.name))
-                at = call.file, call.line
-            answers.append(tuple(lines) if lines else (SourceLine(*at),) if line else ())
+        path = asked.program.path
+        calls = asked.calls[np.argsort(asked.calls[:, 0], kind="stable")]
+        ends = np.searchsorted(calls[:, 0], np.arange(len(asked.rows) + 1)).tolist()
+        places = calls[:, 1].tolist()
+        # Many addresses are in the same calls.
+        around: dict[tuple[int, ...], tuple[str | None, list[SourceLine]]] = {}
+        answers: list[tuple[SourceLine, ...]] = []
+        for begin, end, file, line in zip(ends, ends[1:], asked.file.tolist(), asked.line.tolist(), strict=False):
+            entries = tuple(places[begin:end])
+            if entries not in around:
+                around[entries] = self._around(asked, calls[begin:end])
+            name, outer = around[entries]
+            known = (SourceLine(path(file) if line else None, line, name),) if entries or line else ()
+            answers.append((*known, *outer))
         return answers
+
+    def _around(self, asked: _Asked, calls: U64) -> tuple[str | None, list[SourceLine]]:
+        """The name of the innermost function, and the lines of the others, innermost first."""
+        names, lines = self._names.of(asked.source), []
+        name: str | None = None
+        at: tuple[str | None, int] | None = None
+        for _, place, file, line, _ in calls[::-1].tolist():
+            if at is None:
+                name = names[place]
+            else:
+                lines.append(SourceLine(*at, names[place]))
+            at = asked.program.path(file), line if line <= _LARGEST else 0
+        return name, lines
 
 
 class _Asked(NamedTuple):
