@@ -13,6 +13,7 @@ import pytest
 import walkback
 from capture.targets import compiled, started
 from cli.commands import run
+from export import pprofreader
 from walkback.capture.stacks import Stopper, Totalled
 from walkback.capture.unwinding import Collector, Unwinding
 from walkback.export.formats import FORMATS
@@ -67,15 +68,26 @@ def test_formats_show_inlined_calls_each_in_its_way(program: Path) -> None:
         total.add(shot)
     profile = total.profile()
 
-    def text(name: str) -> str:
+    def data(name: str) -> bytes:
         out = io.BytesIO()
         if FORMATS[name].streamed:
             FORMATS[name].export([shot.batch()], out)
         else:
             FORMATS[name].export(profile, out)
-        return out.getvalue().decode()
+        return out.getvalue()
 
-    assert ";main;outer;middle;inner;" in text("folded")
+    def text(name: str) -> str:
+        return data(name).decode()
+
+    assert ";main;outer;middle_[i];inner_[i];" in text("folded")
+    found = pprofreader.read(data("pprof"))
+    (sample,) = found["sample"]
+    (calls,) = (one["line"] for one in found["location"] if len(one["line"]) > 1)
+    functions = [found["function_by_id"][line["function_id"]] for line in calls]
+    assert [found["string_table"][one["name"]] for one in functions] == ["inner", "middle", "outer"]
+    assert [line["line"] for line in calls] == [5, 6, 7]
+    assert len(sample["location_id"]) == len(shot.snapshot.stacks.pc)
+    assert set(sample["location_id"]) <= found["location_by_id"].keys()
     lines = [line.split()[1:] for line in text("perf-script").splitlines() if "(inlined)" in line]
     assert lines == [["inner", "(inlined)"], ["middle", "(inlined)"]]
     frames = json.loads(text("json"))["frames"]
@@ -119,4 +131,4 @@ def test_recordings_have_inlined_calls_with_names_looked_up_at_once_or_last(prog
         FORMATS["folded"].export(collector.profile(), out)
         profiles.append(out.getvalue().decode())
     assert profiles[0] == profiles[1]
-    assert ";main;turn;add " in profiles[0]
+    assert ";main;turn;add_[i] " in profiles[0]

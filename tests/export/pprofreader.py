@@ -20,6 +20,7 @@ MAPPING = {
     7: "has_functions",
     8: "has_filenames",
     9: "has_line_numbers",
+    10: "has_inline_frames",
 }
 LOCATION = {1: "id", 2: "mapping_id", 3: "address", 4: ("line", LINE)}
 FUNCTION = {1: "id", 2: "name", 3: "system_name", 4: "filename", 5: "start_line"}

@@ -1,6 +1,7 @@
 """Folded stacks: a line for each comm and stack, `comm;outermost;...;innermost weight`.
 
-The text that flame graph programs eat. Lines are sorted, so equal profiles give equal text.
+The text that flame graph programs eat; as they have it, the names of calls that are inlined end in `_[i]`. Lines are
+sorted, so equal profiles give equal text.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from walkback.stacks.profile import Profile
 def write(profile: Profile, out: BinaryIO, *, kernel: bool = False) -> None:
     """Write folded stacks; with `kernel`, names of the kernel's functions end in `_[k]`."""
     frames = profile.frames
-    labels = frames.labels()
+    inlined = frames.is_inlined.tolist()
+    labels = [f"{label}_[i]" if its else label for label, its in zip(frames.labels(), inlined, strict=True)]
     if kernel:
         labels = [f"{label}_[k]" if its else label for label, its in zip(labels, frames.kernel.tolist(), strict=True)]
     found = FunctionStacks.of(profile, labels)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import BinaryIO
 
+import numpy as np
+
 from walkback.base.arrays import numbered
 from walkback.export import protobuf
 from walkback.export.tables import StringTable
@@ -32,9 +34,8 @@ _LOCATION_ID, _VALUE, _LABEL = 1, 2, 3
 # Label
 _KEY, _STR, _NUM = 1, 2, 3
 # Mapping
-_ID, _MEMORY_START, _MEMORY_LIMIT, _FILE_OFFSET, _FILENAME, _BUILD_ID, _HAS_FUNCTIONS, _HAS_FILENAMES, _HAS_LINES = (
-    range(1, 10)
-)
+_ID, _MEMORY_START, _MEMORY_LIMIT, _FILE_OFFSET, _FILENAME, _BUILD_ID = range(1, 7)
+_HAS_FUNCTIONS, _HAS_FILENAMES, _HAS_LINES, _HAS_INLINED = range(7, 11)
 # Location
 _MAPPING_ID, _ADDRESS, _LINE = 2, 3, 4
 # Line
@@ -80,8 +81,10 @@ def _value_type(kind: str, unit: str, strings: StringTable) -> bytes:
 
 
 def _samples(profile: Profile, strings: StringTable) -> Iterator[bytes]:
-    # The location of frame n is n + 1. A stack's locations are written once, however many samples have it.
-    ids = [protobuf.varint(number + 1) for number in range(len(profile.frames))]
+    # The location of frame n is n + 1, and that of what is inlined there as well. A stack's locations are written once,
+    # however many samples have it.
+    inlined = profile.frames.is_inlined.tolist()
+    ids = [b"" if inlined[number] else protobuf.varint(number + 1) for number in range(len(profile.frames))]
     frames = profile.stack_frames.tolist()
     stacks = [
         protobuf.message(_LOCATION_ID, b"".join([ids[frame] for frame in frames[begin:end]]))
@@ -143,6 +146,7 @@ def _mappings(profile: Profile, strings: StringTable, mapping_of: dict[str, int]
             protobuf.number(_HAS_FUNCTIONS, 1),
             protobuf.number(_HAS_FILENAMES, int(module in with_lines)),
             protobuf.number(_HAS_LINES, int(module in with_lines)),
+            protobuf.number(_HAS_INLINED, int(module in with_lines)),
         ]
         parts.append(protobuf.message(_MAPPING, b"".join(fields)))
     return b"".join(parts)
@@ -160,10 +164,14 @@ def _locations(profile: Profile, strings: StringTable, mapping_of: dict[str, int
         fields = [protobuf.number(_ID, number), protobuf.number(_NAME, name)]
         fields += [protobuf.number(_SYSTEM_NAME, name), protobuf.number(_SOURCE, strings[file or ""])]
         parts.append(protobuf.message(_FUNCTION, b"".join(fields)))
-    addresses = frames.address.tolist()
-    for number, function in enumerate(function_of.tolist()):
-        line = protobuf.number(_FUNCTION_ID, function + 1) + protobuf.number(_LINE_NUMBER, lines[number])
+    of_frames = [
+        protobuf.message(_LINE, protobuf.number(_FUNCTION_ID, function + 1) + protobuf.number(_LINE_NUMBER, line))
+        for function, line in zip(function_of.tolist(), lines, strict=True)
+    ]
+    addresses, rows = frames.address.tolist(), np.flatnonzero(~frames.is_inlined).tolist()
+    for number, following in pairwise([*rows, len(frames)]):
         fields = [protobuf.number(_ID, number + 1), protobuf.number(_MAPPING_ID, mapping_of[frames.module[number]])]
-        fields += [protobuf.number(_ADDRESS, addresses[number]), protobuf.message(_LINE, line)]
+        # What is inlined in a frame follows it, the innermost last; here that comes first.
+        fields += [protobuf.number(_ADDRESS, addresses[number]), *reversed(of_frames[number:following])]
         parts.append(protobuf.message(_LOCATION, b"".join(fields)))
     return b"".join(parts)

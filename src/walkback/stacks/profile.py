@@ -48,6 +48,11 @@ class NamedFrames(OneLine):
     def __len__(self) -> int:
         return len(self.symbol)
 
+    @property
+    def is_inlined(self) -> Bools:
+        """Which are calls that are inlined in another frame: in the one before them that is none."""
+        return np.zeros(len(self), np.bool_) if self.inlined is None else self.inlined
+
     def label(self, number: int) -> str:
         """The name to show for a frame."""
         symbol = self.symbol[number]

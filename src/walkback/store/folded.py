@@ -52,7 +52,8 @@ class _Lines:
     def put(self) -> None:
         """Give the builder all since the last time."""
         new = list(self._numbers)[len(self._frames) :]
-        names = [os.fsdecode(name) for name in new]
+        # A call that is inlined is of the same function as others.
+        names = [os.fsdecode(name).removesuffix("_[i]") for name in new]
         numbers = self._builder.frames(np.full(len(new), -1), np.zeros(len(new), np.uint64), names)
         self._frames = np.concatenate((self._frames, numbers.astype(np.int32)))
         processes, process = numbered(self._processes)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from walkback.base.arrays import I32, I64, U64, Bools, Numbers, numbered
+from walkback.base.arrays import I32, I64, U64, Numbers, numbered
 from walkback.stacks.profile import NamedFrames, Profile
 from walkback.store.builder import Builder, SampleOrigin
 from walkback.store.names import NOTHING, KeptNames, names_of
@@ -19,7 +19,7 @@ def add_profile(builder: Builder, profile: Profile, origin: SampleOrigin, start:
     rows = profile.timeline if profile.timeline is not None else profile
     count = len(rows.stack)
     times = np.zeros(count, np.uint64) if profile.timeline is None else profile.timeline.time
-    kept = ~_inlined(profile.frames)[profile.stack_frames]
+    kept = ~profile.frames.is_inlined[profile.stack_frames]
     first = np.concatenate(([0], np.cumsum(kept)))[profile.stack_first]
     nodes = builder.stacks.add(first, _frames(builder, profile)[profile.stack_frames[kept]])
     builder.add(
@@ -35,8 +35,8 @@ def add_profile(builder: Builder, profile: Profile, origin: SampleOrigin, start:
 def names_in(profile: Profile) -> KeptNames:
     """What a profile says of the code in its files."""
     frames, inlined = profile.frames, [list[SourceLine]() for _ in profile.frames.symbol]
-    own = np.flatnonzero(~_inlined(frames))
-    for row in np.flatnonzero(_inlined(frames)).tolist():
+    own = np.flatnonzero(~frames.is_inlined)
+    for row in np.flatnonzero(frames.is_inlined).tolist():
         # The calls in a frame follow it, the outermost first.
         inlined[int(own[np.searchsorted(own, row) - 1])].insert(0, SourceLine(None, 0, frames.symbol[row]))
     build_ids = {one.file: one.build_id.hex() for one in profile.mappings if one.build_id and one.file[:1] != "["}
@@ -52,10 +52,6 @@ def names_in(profile: Profile) -> KeptNames:
     )
     calls = [tuple(inlined[row]) for row in own.tolist()]
     return names_of([build_ids.get(one) for one in modules], number[own], chosen, calls)
-
-
-def _inlined(frames: NamedFrames) -> Bools:
-    return np.zeros(len(frames), np.bool_) if frames.inlined is None else frames.inlined
 
 
 def _shift(times: U64, start: int) -> int:
