@@ -16,6 +16,7 @@ from capture.targets import compiled, started
 from capture.test_capture_inlined import PROGRAM
 from cli.commands import run
 from recorded import hello, recording
+from store.plainstore import Frame, Sample, write_segment
 from walkback.base.errors import UnreadableError
 from walkback.elf import FileSearch
 from walkback.segments.database import connect
@@ -262,6 +263,16 @@ def test_parts_and_copies_of_a_function_are_one_unless_they_are_wanted_apart(tmp
 
     assert own()["run"] == (4, 4)
     assert own("--clones") == {"run": (3, 0), "run.cold": (1, 0), "run.constprop.0": (0, 4), "main": (0, 0)}
+
+
+@pytest.mark.parametrize(
+    "frames", [[], [(None, None, 0x10, None)], [(None, None, 0x10, "jit")], [(None, "/a", 1, None)]]
+)
+def test_what_is_in_no_file_needs_no_names(frames: list[Frame], tmp_path: Path) -> None:
+    if frames:
+        write_segment(tmp_path / "store", [Sample((frame,)) for frame in frames])
+    store = Store(tmp_path / "store", create=True)
+    assert (store.update_names().rows, store.names()) == (0, [])
 
 
 def test_inlined_calls_of_folded_stacks_are_the_functions_that_they_are(tmp_path: Path) -> None:

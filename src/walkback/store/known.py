@@ -58,7 +58,7 @@ def update_names(folder: StoreFolder, naming: Naming) -> NamesUpdate:
     """Look all code up again that was met, and keep what the store did not know."""
     with StoreSnapshot(folder) as snapshot:
         frames = _frames(snapshot)
-    rows = np.flatnonzero(frames.name < 0)
+    rows = np.flatnonzero((frames.name < 0) & (frames.module >= 0))
     named, inlined = naming.from_files(frames, rows)
     build_ids = [None if module_text(*one).startswith("[") else one[0] for one in frames.modules]
     return publish_names(folder, names_of(build_ids, frames.module[rows], named, inlined), frames.kept)
