@@ -295,3 +295,15 @@ def test_without_a_home_nothing_comes_into_the_folder_that_somebody_is_in(tmp_pa
     command = [*user, sys.executable, "-c", script]
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["/.cache/debuginfod_client", "/usr/lib/debug"]
+
+
+@pytest.mark.parametrize("size", [None, 10**6], ids=["whole", "cut"])
+def test_progress_ends_also_where_a_file_does_not(size: int | None, tmp_path: Path, right: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    with serving(sending(right.read_bytes(), size=size)) as server:
+        chosen = Settings((f"{server.url}/",), tmp_path / "cache", timeout=20)
+        servers = Servers(chosen, limit=1, on_progress=lambda _what, count, of: seen.append((count, of)))
+        assert (find(servers) is None) == (size is not None)
+    whole = right.stat().st_size
+    assert seen[-1] == (whole, whole)
+    assert {of for _, of in seen[:-1]} == {size or whole}

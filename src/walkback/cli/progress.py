@@ -32,7 +32,7 @@ def fetching() -> Callable[[str, int, int], None] | None:
 
     def show(what: str, count: int, size: int) -> None:
         of = f" of {size / 1e6:.1f}" if size else ""
-        line = "" if size and count >= size else f"fetching {what}: {count / 1e6:.1f}{of} MB"
+        line = "" if count == size else f"fetching {what}: {count / 1e6:.1f}{of} MB"
         print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
     return show

@@ -39,7 +39,8 @@ _PARTS = ("section/.symtab", "section/.strtab")
 """What is asked for when a server has sent the note of the same file."""
 
 OnProgress = Callable[[str, int, int], None]
-"""Is given what is fetched, how many bytes of it are there, and how many there will be."""
+"""Is given what is fetched, how many bytes of it are there, and how many there will be: as many at the end, and 0 where
+the server does not say."""
 
 
 class _RefusedError(Exception):
@@ -245,11 +246,14 @@ class Servers:
         """Take what a server sends, within the limits."""
         size = body.size
         incoming = _Incoming(self._settings, size)
-        while data := body.read():
-            incoming.add(len(data))
-            file.write(data)
-            if self._on_progress is not None:
-                self._on_progress(what, incoming.count, size)
+        show = self._on_progress or (lambda _what, _count, _size: None)
+        try:
+            while data := body.read():
+                incoming.add(len(data))
+                file.write(data)
+                show(what, incoming.count, size)
+        finally:
+            show(what, incoming.count, incoming.count)
         if incoming.count < size:
             raise _RefusedError(f"it sent {incoming.count} of {size} bytes")
 
