@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from everything import linked
 from inputs import BIN
@@ -87,7 +88,7 @@ def _grouped(folders: list[str]) -> dict[str, list[str]]:
 def _others(language: str) -> Iterator[tuple[str, Answer]]:
     for program, command in PROGRAMS.items():
         if language.startswith(ONLY.get(program, "")) and shutil.which(command[0]):
-            yield program, lambda names, command=command: _filtered(command, names)  # type: ignore[misc]
+            yield program, partial(_filtered, command)
     try:
         from symbolic.demangle import demangle_name
     except ImportError:

@@ -1,0 +1,137 @@
+"""Tables of names: what an address is called, which of several rows holds, and what is said of a damaged table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from store.test_store_kept import NAMES, filled, names, recorded, tables
+from walkback.base.errors import UnreadableError
+from walkback.segments.database import connect
+from walkback.store.names import KeptNames, joined, read_names, write_names
+from walkback.store.store import Store
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store with one table of names; the recording is in the folder `a` beside it."""
+    monkeypatch.setenv("WALKBACK_CACHE", str(tmp_path / "cache"))
+    _, data = recorded(tmp_path / "a")
+    filled(Store(tmp_path / "store", create=True), data)
+    return tmp_path / "store"
+
+
+def table(*rows: tuple[str, int, int, tuple[str, ...]]) -> KeptNames:
+    columns = list(zip(*rows, strict=True))
+    build_ids = sorted(set(columns[0]))
+    module = np.array([build_ids.index(one) for one in columns[0]])
+    start, reach = (np.array(column, np.uint64) for column in columns[1:3])
+    return joined([KeptNames(build_ids, module, start, reach, list(columns[3]))])
+
+
+def asked(
+    names: KeptNames, *addresses: int, build_id: str = "aa"
+) -> list[tuple[str | None, int, tuple[str, ...]] | None]:
+    found = names.find([build_id], np.zeros(len(addresses), np.int64), np.array(addresses, np.uint64))
+    return [
+        (found.symbol(row), found.start(row), found.inlined(row)) if found.function[row] >= 0 else None
+        for row in range(len(addresses))
+    ]
+
+
+def test_an_address_is_in_the_innermost_function_that_reaches_so_far() -> None:
+    names = table(
+        ("aa", 0x100, 0x80, ("outer",)),
+        ("aa", 0x120, 0x10, ("inner",)),
+        ("aa", 0x128, 0, ("deep", "mid", "inner")),
+        ("aa", 0x120, 0, ("first", "inner")),
+        ("aa", 0x200, 5, ()),
+        ("bb", 0x100, 0x200, ("other",)),
+    )
+    assert asked(names, 0xFF, 0x100, 0x180, 0x181) == [None, ("outer", 0x100, ()), ("outer", 0x100, ()), None]
+    assert asked(names, 0x120, 0x128, 0x130, 0x131) == [
+        *[("inner", 0x120, ("first",)), ("inner", 0x120, ("deep", "mid"))],
+        *[("inner", 0x120, ()), ("outer", 0x100, ())],
+    ]
+    assert asked(names, 0x205, 0x206) == [(None, 0x200, ()), None]
+    assert asked(names, 0x205, 2**64 - 1, build_id="bb") == [("other", 0x100, ()), None]
+    assert asked(names, 0x205, build_id="cc") == [None]
+
+
+def test_the_newest_name_holds_and_the_longest_reach() -> None:
+    old, new = table(("aa", 1, 9, ("old",)), ("aa", 20, 1, ("kept",))), table(("aa", 1, 3, ("new",)), ("aa", 20, 2, ()))
+    assert asked(joined([old, new]), 10, 22) == [("new", 1, ()), ("kept", 20, ())]
+    assert [row[1:] for row in new.beyond(old).rows()] == [(1, 3, ("new",)), (20, 2, ())]
+    assert len(old.beyond(old)) == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ("NULL AS build_id, 1 AS start, 1 AS reach, ['a'] AS calls", "lacks a value"),
+        ("'aa' AS build_id, 1 AS start, 1 AS reach, ['a', NULL] AS calls", "names that are none"),
+        (
+            "'aa' AS build_id, 2 AS start, CAST('18446744073709551614' AS UBIGINT) AS reach, ['a'] AS calls",
+            "beyond all addresses",
+        ),
+        ("'aa' AS build_id, -2 AS start, 1 AS reach, ['a'] AS calls", "."),
+        ("'aa' AS build_id, 2 AS start", "."),
+    ],
+)
+def test_a_table_that_is_wrong_is_told_with_its_name(wrong: str, why: str, kept: Path) -> None:
+    store = Store(kept)
+    (file,) = tables(store)
+    with connect() as db:
+        db.execute(f"COPY (SELECT {wrong}) TO '{file}' (FORMAT parquet)")
+        with pytest.raises(UnreadableError, match=why) as raised:
+            read_names(db, [file])
+    assert raised.value.file == str(file)
+    (problem,) = store.check()
+    assert problem.file == str(file)
+
+
+def test_a_table_that_is_cut_short_or_missing_is_told(kept: Path) -> None:
+    store = Store(kept)
+    (file,) = tables(store)
+    whole = file.read_bytes()
+    for contents in (whole[:-9], b"", whole[:40] + bytes(40) + whole[80:]):
+        file.write_bytes(contents)
+        (problem,) = store.check()
+        assert problem.file == str(file)
+        with pytest.raises(UnreadableError):
+            store.select().top()
+    file.unlink()
+    (problem,) = store.check()
+    assert problem.file == str(file)
+
+
+def test_a_damaged_table_keeps_no_samples_out_and_can_be_given_up(kept: Path) -> None:
+    store = Store(kept)
+    (file,) = tables(store)
+    file.write_bytes(b"damaged")
+    with store.append() as new:
+        new.recording(kept.with_name("a") / "perf.data")
+    assert [note for note in new.notes if str(file) in note and note.endswith("all names of this append are kept")]
+    with pytest.raises(UnreadableError):
+        names(store)
+    (kept.with_name("a") / "hello").unlink()
+    description = file.with_name("segment.json")
+    description.write_text(json.dumps(json.loads(description.read_text()) | {"names": 0}))
+    assert names(store) == {name: 2 * weight for name, weight in NAMES.items()}
+    assert store.check() == []
+
+
+def test_names_are_written_and_read_back(tmp_path: Path) -> None:
+    names = table(
+        ("aa", 1, 2, ("a",)), ("aa", 1, 0, ("b", "a")), ("bb", 2**63, 3, ()), ("bb", 2**64 - 9, 3, ("\u00e9",))
+    )
+    with connect() as db:
+        write_names(db, tmp_path, names, 3)
+        found = read_names(db, [tmp_path / "names.parquet"])
+        assert list(found.rows()) == list(names.rows())
+        assert list(read_names(db, [tmp_path / "names.parquet"], ["bb", None, "cc"]).rows()) == [
+            (0, *row[1:]) for row in names.rows() if row[0]
+        ]
