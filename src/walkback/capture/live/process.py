@@ -7,7 +7,7 @@ stack longer than the copy) that thread is stopped once more and walked while it
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,12 +123,12 @@ class Process:
         except OSError:
             return b""
 
-    def sample(self, walker: Walker | None = None) -> Snapshot:
-        """All threads as they are now, one after the other; walked if there is a walker."""
+    def sample(self, walker: Walker | None = None, tids: Sequence[int] | None = None) -> Snapshot:
+        """All threads as they are now, or only some, one after the other; walked if there is a walker."""
         maps = self.maps()
         space = self._code.space(maps)
         troubles: list[str] = []
-        taken = self._take_all(maps, troubles)
+        taken = self._take_all(maps, troubles, tids)
         samples = self._samples(taken)
         if self._is_strange(samples, maps):
             maps = self.maps()
@@ -138,15 +138,15 @@ class Process:
             self._walk(walker, snapshot, taken, maps)
         return snapshot
 
-    def _take_all(self, maps: Maps, troubles: list[str]) -> list[_Taken]:
-        """Every thread that there is, and those that they make meanwhile."""
+    def _take_all(self, maps: Maps, troubles: list[str], tids: Sequence[int] | None) -> list[_Taken]:
+        """Every thread that there is, and those that they make meanwhile; or only these."""
         taken: list[_Taken] = []
         refused: dict[int, str] = {}
         seen: set[int] = set()
 
         def take(tracer: Tracer) -> None:
             for _ in range(_MOST_ROUNDS):
-                new = [tid for tid in self.threads() if tid not in seen]
+                new = [tid for tid in (self.threads() if tids is None else tids) if tid not in seen]
                 if not new:
                     return
                 for tid in new:
