@@ -123,8 +123,12 @@ class Process:
         except OSError:
             return b""
 
-    def sample(self, walker: Walker | None = None, tids: Sequence[int] | None = None) -> Snapshot:
-        """All threads as they are now, or only some, one after the other; walked if there is a walker."""
+    def sample(self, walker: Walker | None = None) -> Snapshot:
+        """All threads as they are now, one after the other; walked if there is a walker."""
+        return self.sample_threads(None, walker)
+
+    def sample_threads(self, tids: Sequence[int] | None, walker: Walker | None = None) -> Snapshot:
+        """The same of these threads."""
         maps = self.maps()
         space = self._code.space(maps)
         troubles: list[str] = []

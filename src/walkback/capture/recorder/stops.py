@@ -132,7 +132,7 @@ class Stops:
         if not tids:
             return None
         try:
-            snapshot = process.sample(self.walker, tids)
+            snapshot = process.sample_threads(tids, self.walker)
         except UnreadableError as error:
             if _has_memory(process.pid) and str(error) not in self.troubles:
                 self.troubles.append(str(error))
