@@ -18,7 +18,7 @@ from walkback.cli.paths import is_stdout, opened, refuse_terminal
 from walkback.cli.processes import process_named
 from walkback.cli.recordings import account_for
 from walkback.cli.storing import LABEL, STORE, check_store, storing_often
-from walkback.cli.walking import FORMAT_NAMES, Shared, options
+from walkback.cli.walking import FORMAT_NAMES, MARK_INCOMPLETE, Shared, options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -85,6 +85,7 @@ _FORMATS = {
     type=click.Choice((*FORMAT_NAMES, _PERF)),
     help="Output format; perf is perf.data. [default: by the name of the output, else html]",
 )
+@MARK_INCOMPLETE
 @STORE
 @LABEL
 @click.option(
@@ -112,6 +113,7 @@ def record(
     kernel: bool,
     sampler: str,
     form: str | None,
+    mark_incomplete: bool,
     store: str | None,
     labels: tuple[tuple[str, str], ...],
     every: float,
@@ -139,7 +141,7 @@ def record(
         sampling["stack_bytes"] = stack_bytes
     wanted = _Wanted(
         command, everything, duration, "off-cpu" if off_cpu else event, sampler, sampling, stack_bytes is None, name,
-        output, store, labels, every, common,
+        output, mark_incomplete, store, labels, every, common,
     )  # fmt: skip
     if sampler == "stops" and not wanted.may_stop:
         message = "--sampler stops is for cpu-clock and off-cpu of a command or process, and not for --format perf"
@@ -171,6 +173,7 @@ class _Wanted:
     may_copy_more: bool
     form: str | None
     output: str | None
+    mark: bool
     store: str | None
     labels: tuple[tuple[str, str], ...]
     every: float
@@ -345,7 +348,8 @@ def _unwind(source: Recorder | Stops, samples: Unwinding | Stops, begin: Callabl
                     collector.add(batch)
     if form is not None and not form.streamed:
         with opened(wanted.output) as out:
-            form.export(collector.profile(), out)
+            profile = collector.profile()
+            form.export(profile.marked() if wanted.mark else profile, out)
     _announce(wanted, counted(int(ends.sum()), "sample"))
     recording = getattr(samples, "recording", None)
     return account_for(samples.name, recording, ends, samples.troubles, wanted.common.only, live=True)
