@@ -6,17 +6,16 @@ of it. Each name is in it once too, as JSON in which nothing can end a script.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html import escape
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from walkback.base.arrays import I64, numbered
 from walkback.base.text import base_name, clean, printable
-from walkback.pages.page import harmless, write_page
+from walkback.pages.page import plain_data, write_page
 from walkback.stacks.changes import whole_functions
 from walkback.stacks.functions import FunctionStacks
 from walkback.stacks.profile import NamedFrames, Profile
@@ -29,8 +28,7 @@ _ROOT = "all"
 
 def write(profile: Profile, out: BinaryIO) -> None:
     """Write a page; stacks that are not complete end in a frame that says so."""
-    marked = profile.marked()
-    _write_page(profile.title, _about(profile), _data(marked, _names(profile, marked)), out)
+    _write_page(profile.title, flame_graph(profile), out)
 
 
 def write_difference(before: Profile, after: Profile, out: BinaryIO, *, title: str = "", clones: bool = False) -> None:
@@ -42,6 +40,26 @@ def write_difference(before: Profile, after: Profile, out: BinaryIO, *, title: s
     >>> page.getvalue()[:15]
     b'<!DOCTYPE html>'
     """
+    _write_page(title, flame_graph_of_difference(before, after, clones=clones), out)
+
+
+@dataclass(frozen=True, slots=True)
+class FlameGraph:
+    """What a page shows."""
+
+    about: str
+    data: dict[str, Any]
+    """What `flamegraph.js` draws: `FlameData` in `types.d.ts`."""
+
+
+def flame_graph(profile: Profile) -> FlameGraph:
+    """The graph of a profile."""
+    marked = profile.marked()
+    return FlameGraph(_about(profile), _data(marked, _names(profile, marked)))
+
+
+def flame_graph_of_difference(before: Profile, after: Profile, *, clones: bool = False) -> FlameGraph:
+    """The graph of two profiles."""
     sides = [before, after] if clones else [whole_functions(before), whole_functions(after)]
     marked = [profile.marked() for profile in sides]
     names = [name for one, its in zip(sides, marked, strict=True) for name in _names(one, its)]
@@ -49,18 +67,18 @@ def write_difference(before: Profile, after: Profile, out: BinaryIO, *, title: s
     old = joined.weight.copy()
     old[len(before.weight) :] = 0
     data = _data(replace(joined, weight=joined.weight - old), names, replace(joined, weight=old))
-    _write_page(title, f"before: {_about(before)}; after: {_about(after)}", data, out)
+    return FlameGraph(f"before: {_about(before)}; after: {_about(after)}", data)
 
 
-def _write_page(title: str, about: str, data: str, out: BinaryIO) -> None:
+def _write_page(title: str, graph: FlameGraph, out: BinaryIO) -> None:
     write_page(
         out,
         __package__,
         "flamegraph.html",
         title=printable(clean(title)) or "Flame graph",
-        styles=["flamegraph.css"],
-        script="export/flamegraph.js",
-        data={"ABOUT": escape(about), "DATA": harmless(data)},
+        styles=["export/flamegraph.css"],
+        script="export/flamegraph_page.js",
+        data={"ABOUT": escape(graph.about), "DATA": plain_data(graph.data)},
     )
 
 
@@ -119,8 +137,10 @@ def _same_comm(joined: Profile, before: Profile, after: Profile) -> Profile:
     )
 
 
-def _data(profile: Profile, frame_names: Sequence[tuple[str, str, int]], before: Profile | None = None) -> str:
-    """The names, and the tree, as JSON; `before` is the same profile with other weights."""
+def _data(
+    profile: Profile, frame_names: Sequence[tuple[str, str, int]], before: Profile | None = None
+) -> dict[str, Any]:
+    """The names, and the tree; `before` is the same profile with other weights."""
     functions = FunctionStacks.of(profile, frame_names)
     names = [(_ROOT, "", _FUNCTION), *functions.names]
     names += [(clean(str(comm)) or "[unknown]", "", _PROGRAM) for comm in functions.comms]
@@ -131,7 +151,7 @@ def _data(profile: Profile, frame_names: Sequence[tuple[str, str, int]], before:
     rank[by_text] = np.arange(len(names))
     order = _in_order(tree, rank)
     modules, module_of = numbered([module for _, module, _ in names])
-    data = {
+    data: dict[str, Any] = {
         "unit": clean(profile.unit),
         "names": [name for name, _, _ in names],
         "modules": modules,
@@ -145,7 +165,7 @@ def _data(profile: Profile, frame_names: Sequence[tuple[str, str, int]], before:
     if before is not None:
         # What is merged by name does not depend on weights, so the rows are the same.
         data["before"] = [0, *tree.self_weight(FunctionStacks.of(before, frame_names).weight)[order].tolist()]
-    return json.dumps(data, separators=(",", ":"))
+    return data
 
 
 def _names(profile: Profile, marked: Profile) -> list[tuple[str, str, int]]:
