@@ -6,6 +6,7 @@ import json
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,10 @@ from flamepage import Page
 from serving.madestore import HOSTS, PROCESSES, VERSIONS, fill, samples
 from serving.served import Served, served
 from store.made import HOUR, NOON, put
+from walkback.serving import answers
+from walkback.serving.answers import Answers
+from walkback.serving.question import question
+from walkback.store.naming import Naming
 from walkback.store.store import Store
 
 Pairs = list[tuple[str, str]]
@@ -162,3 +167,24 @@ def test_samples_of_the_last_hours_are_those_of_now(tmp_path: Path) -> None:
     with served(folder, "--port", "0") as server:
         assert server.found("stacks", ("since", "1h"))["whole"] == 1
         assert "missing" in server.found("stacks", ("since", "1h"), ("until", "50m"))
+
+
+def test_a_graph_of_many_frames_is_smaller_and_weighs_the_same(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(query: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(Answers(Store(store), Naming).answer(question("stacks", query)))
+        return found
+
+    for query in ("", "before-host=web1&host=web2"):
+        whole = answer(query)
+        with monkeypatch.context() as less:
+            less.setattr(answers, "_MOST_FRAMES", 20)
+            part = answer(query)
+        assert part["notes"] == ["the graph draws what weighs least together: it has 20 frames at most"]
+        assert whole["notes"] == []
+        assert len(part["graph"]["name"]) < len(whole["graph"]["name"])
+        for side in ("own", "before") if "host" in query else ("own",):
+            assert sum(part["graph"][side]) == sum(whole["graph"][side])
+        assert "[many that weigh little]" in part["graph"]["names"]
+        for found in (whole, part):
+            del found["graph"], found["notes"]
+        assert part == whole

@@ -24,6 +24,7 @@ from walkback.stacks.tree import PrefixTree
 _FUNCTION, _KERNEL, _NAMELESS, _INCOMPLETE, _PROGRAM = range(5)
 """What a name is of; the script colours by it."""
 _ROOT = "all"
+_REST = "[many that weigh little]"
 
 
 def write(profile: Profile, out: BinaryIO) -> None:
@@ -51,14 +52,21 @@ class FlameGraph:
     data: dict[str, Any]
     """What `flamegraph.js` draws: `FlameData` in `types.d.ts`."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every frame has a place of its own in it."""
+        return _REST not in self.data["names"]
 
-def flame_graph(profile: Profile) -> FlameGraph:
-    """The graph of a profile."""
+
+def flame_graph(profile: Profile, *, most: int | None = None) -> FlameGraph:
+    """The graph of a profile; if it has more than `most` frames, those that weigh least are drawn together."""
     marked = profile.marked()
-    return FlameGraph(_about(profile), _data(marked, _names(profile, marked)))
+    return FlameGraph(_about(profile), _data(marked, _names(profile, marked), most=most))
 
 
-def flame_graph_of_difference(before: Profile, after: Profile, *, clones: bool = False) -> FlameGraph:
+def flame_graph_of_difference(
+    before: Profile, after: Profile, *, clones: bool = False, most: int | None = None
+) -> FlameGraph:
     """The graph of two profiles."""
     sides = [before, after] if clones else [whole_functions(before), whole_functions(after)]
     marked = [profile.marked() for profile in sides]
@@ -66,7 +74,7 @@ def flame_graph_of_difference(before: Profile, after: Profile, *, clones: bool =
     joined = _same_comm(_joined(*marked), before, after)
     old = joined.weight.copy()
     old[len(before.weight) :] = 0
-    data = _data(replace(joined, weight=joined.weight - old), names, replace(joined, weight=old))
+    data = _data(replace(joined, weight=joined.weight - old), names, replace(joined, weight=old), most)
     return FlameGraph(f"before: {_about(before)}; after: {_about(after)}", data)
 
 
@@ -138,7 +146,10 @@ def _same_comm(joined: Profile, before: Profile, after: Profile) -> Profile:
 
 
 def _data(
-    profile: Profile, frame_names: Sequence[tuple[str, str, int]], before: Profile | None = None
+    profile: Profile,
+    frame_names: Sequence[tuple[str, str, int]],
+    before: Profile | None = None,
+    most: int | None = None,
 ) -> dict[str, Any]:
     """The names, and the tree; `before` is the same profile with other weights."""
     functions = FunctionStacks.of(profile, frame_names)
@@ -146,6 +157,11 @@ def _data(
     names += [(clean(str(comm)) or "[unknown]", "", _PROGRAM) for comm in functions.comms]
     first, stacks = _with_comms(functions)
     tree = PrefixTree.of(first, stacks)
+    # What is merged by name does not depend on weights, so the rows of both sides are the same.
+    was = None if before is None else FunctionStacks.of(before, frame_names).weight
+    if most is not None and len(tree) > most:
+        names.append((_REST, "", _NAMELESS))
+        tree = tree.heaviest(functions.weight if was is None else functions.weight + was, most, len(names) - 1)
     by_text = sorted(range(len(names)), key=lambda number: names[number][:2])
     rank = np.empty(len(names), np.int64)
     rank[by_text] = np.arange(len(names))
@@ -162,9 +178,8 @@ def _data(
         "name": [0, *tree.frame[order].tolist()],
         "own": [0, *tree.self_weight(functions.weight)[order].tolist()],
     }
-    if before is not None:
-        # What is merged by name does not depend on weights, so the rows are the same.
-        data["before"] = [0, *tree.self_weight(FunctionStacks.of(before, frame_names).weight)[order].tolist()]
+    if was is not None:
+        data["before"] = [0, *tree.self_weight(was)[order].tolist()]
     return data
 
 

@@ -29,6 +29,8 @@ _MOST_SPANS = 300
 _MOST_VALUES = 1000
 """Hosts, processes, and values of a label."""
 _MOST_NOTES = 20
+_MOST_FRAMES = 200_000
+"""Boxes of a flame graph, more than any screen shows."""
 _PATIENCE = 300.0
 """Seconds that a request waits for those before it."""
 _KEPT_BYTES = 64 << 20
@@ -110,7 +112,7 @@ class Answers:
         found, notes = self._profile(side)
         functions = hottest(found)
         table = {"whole": int(found.weight.sum()), "functions": [asdict(one) for one in functions[:MOST_FUNCTIONS]]}
-        return _shown(_title(found), flame_graph(found), notes) | table | {"all": len(functions)}
+        return _shown(_title(found), flame_graph(found, most=_MOST_FRAMES), notes) | table | {"all": len(functions)}
 
     def _changes(self, before: Side, after: Side) -> dict[str, Any]:
         sides = [self._profile(side) for side in (before, after)]
@@ -124,7 +126,7 @@ class Answers:
             "all": len(found.functions),
         }
         title = f"{_title(old)} \u2192 {_title(new)}"
-        return _shown(title, flame_graph_of_difference(old, new), notes) | table
+        return _shown(title, flame_graph_of_difference(old, new, most=_MOST_FRAMES), notes) | table
 
     def _profile(self, side: Side) -> tuple[Profile, list[str]]:
         """The samples of a side, and why names of some are not known."""
@@ -136,6 +138,8 @@ class Answers:
 
 
 def _shown(title: str, graph: FlameGraph, notes: list[str]) -> dict[str, Any]:
+    if not graph.is_whole:
+        notes = [f"the graph draws what weighs least together: it has {_MOST_FRAMES} frames at most", *notes]
     return {"title": title, "about": graph.about, "graph": graph.data, "notes": [printable(note) for note in notes]}
 
 
