@@ -39,6 +39,7 @@ class Asked:
 
     def __init__(self, port: int, token: str | None) -> None:
         self.port, self.token = port, token
+        self.host = "127.0.0.1"
 
     @property
     def authorization(self) -> dict[str, str]:
@@ -46,7 +47,7 @@ class Asked:
 
     def ask(self, target: str, headers: Mapping[str, str] | None = None, method: str = "GET") -> Answer:
         """One request, with the token unless there are other headers."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE)
         with contextlib.closing(connection):
             connection.request(method, target, headers=self.authorization if headers is None else dict(headers))
             answer = connection.getresponse()
@@ -60,7 +61,7 @@ class Asked:
         return found
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+        return socket.create_connection((self.host, self.port), timeout=PATIENCE)
 
     def sent(self, request: bytes) -> bytes:
         """All that comes back for some bytes."""

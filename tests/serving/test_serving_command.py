@@ -96,3 +96,42 @@ def test_names_are_as_the_options_say(tmp_path: Path) -> None:
         with served(folder, "--port", "0", option) as server:
             (function,) = server.found("stacks")["functions"]
             assert name in function["name"]
+
+
+@pytest.mark.parametrize(
+    ("host", "address"), [("0.0.0.0", "127.0.0.1"), ("127.0.0.2", "127.0.0.2"), ("localhost", "127.0.0.1")]
+)
+def test_another_address_is_listened_on(store: Path, host: str, address: str) -> None:
+    with served(store, "--host", host, "--port", "0") as server:
+        server.host = address
+        shown = socket.gethostname() if host == "0.0.0.0" else address
+        assert server.url == f"http://{shown}:{server.port}/#token={server.token}"
+        for name, expected in (
+            (shown, 200),
+            (address, 200),
+            (host, 200),
+            ("evil.example", 403),
+        ):
+            headers = {**server.authorization, "Host": f"{name}:{server.port}"}
+            assert server.ask("/store", headers).status == expected, name
+        assert server.ask("/store", {}).status == 401
+
+
+def test_it_listens_on_an_address_of_ipv6(store: Path) -> None:
+    try:
+        with socket.socket(socket.AF_INET6) as one:
+            one.bind(("::1", 0))
+    except OSError:
+        pytest.skip("needs IPv6")
+    with served(store, "--host", "::1", "--port", "0") as server:
+        server.host = "::1"
+        assert server.url.startswith("http://[::1]:")
+        assert server.found("store")["samples"]
+
+
+def test_an_interrupt_ends_it_while_it_reckons(store: Path) -> None:
+    with served(store, "--port", "0") as server, server.connect() as connection:
+        request = f"GET /stacks HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n\r\n"
+        connection.sendall(request.encode())
+        assert server.interrupt() == 0
+        assert server.log() == []

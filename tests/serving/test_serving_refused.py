@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
+from serving.running import running
 from serving.served import Asked, Served, served
 from waiting import PATIENCE, eventually
 from walkback.serving import handler
 from walkback.serving.answers import Answers
-from walkback.serving.server import MOST_CONNECTIONS, StoreServer
+from walkback.serving.server import MOST_CONNECTIONS
 from walkback.store.naming import Naming
 from walkback.store.store import Store
 
@@ -252,20 +253,8 @@ def test_every_answer_has_the_headers_that_protect(server: Served, target: str, 
 def patient(store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
     """A server in this process, which waits for requests longer than any test does."""
     monkeypatch.setattr(handler, "HEAD_SECONDS", 10.0 * PATIENCE)
-    with running(store) as one:
+    with running(Answers(Store(store), Naming)) as one:
         yield one
-
-
-@contextlib.contextmanager
-def running(store: Path) -> Iterator[Asked]:
-    lines: list[str] = []
-    with StoreServer(Answers(Store(store), Naming), lines.append, port=0) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        yield Asked(server.server_address[1], server.token)
-        server.shutdown()
-        thread.join()
-    assert lines == []
 
 
 def test_those_who_send_nothing_keep_nobody_out(patient: Asked) -> None:
@@ -293,7 +282,7 @@ def ended(connection: socket.socket) -> bool:
 def test_a_request_must_come_soon_however_it_drips(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handler, "HEAD_SECONDS", 0.5)
     begin = time.monotonic()
-    with running(store) as one, one.connect() as slow:
+    with running(Answers(Store(store), Naming)) as one, one.connect() as slow:
         slow.sendall(b"GET /store HTTP/1.1\r\n")
 
         def dripped() -> bool:

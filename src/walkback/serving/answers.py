@@ -38,7 +38,7 @@ _KEPT = 256
 
 
 class BusyError(Exception):
-    """Others have asked for too much."""
+    """There are too many questions, or this one waited until nobody wanted the answer."""
 
 
 class Answers:
@@ -50,11 +50,16 @@ class Answers:
         self._working = Lock()
         self._kept: OrderedDict[tuple[bytes, Question], bytes] = OrderedDict()
 
-    def answer(self, asked: Question) -> bytes:
-        """The answer as JSON: what was kept, unless the store has changed."""
+    def answer(self, asked: Question, is_gone: Callable[[], bool] = lambda: False) -> bytes:
+        """The answer as JSON: what was kept, unless the store has changed.
+
+        Nothing is done for who `is_gone` when those before have their answers.
+        """
         if not self._working.acquire(timeout=_PATIENCE):
             raise BusyError
         try:
+            if is_gone():
+                raise BusyError
             key = self._state(), asked
             known = self._kept.pop(key, None)
             if known is None:

@@ -135,7 +135,7 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, kind: Kind, query: str) -> None:
         self.server.keep(self.connection)
         try:
-            answer = self.server.answers.answer(question(kind, query))
+            answer = self.server.answers.answer(question(kind, query), self._is_gone)
         except ArgumentError as error:
             self.send_error(HTTPStatus.BAD_REQUEST, str(error))
         except BusyError:
@@ -148,6 +148,16 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, "there is not enough memory for this answer")
         else:
             self._send(HTTPStatus.OK, "application/json", answer)
+
+    def _is_gone(self) -> bool:
+        """Whether who asked has closed the connection, as a page does that wants something else by now."""
+        self.connection.setblocking(False)
+        try:
+            return not self.connection.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """One line, without anything that the standard library would add."""

@@ -64,12 +64,11 @@ def serve(
             )
         except ArgumentError as error:
             raise click.UsageError(str(error)) from None
-        with server:
+        with contextlib.suppress(KeyboardInterrupt), server:
             click.echo(server.url)
             # A client that is gone ends its request, and not the command.
             signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-            with contextlib.suppress(KeyboardInterrupt):
-                server.serve_forever()
+            server.serve_forever()
         return EXIT_FINE
 
     ctx.exit(guarded(work, ctx.obj, ctx.obj))
