@@ -116,7 +116,7 @@ def test_a_range_is_chosen_by_keys(page: Page, server: Served) -> None:
     bars = server.found("timeline")
     chosen = query(page)
     assert said == (
-        f"{chosen['since'].replace('T', ' ')} to {chosen['until'].replace('T', ' ')} UTC: "
+        f"{chosen['since'].replace('T', ' ')} to {chosen['until'].partition('T')[2]} UTC: "
         f"{sum(bars['counts'][1:4])} sample{'' if sum(bars['counts'][1:4]) == 1 else 's'}"
     )
     page.press("Escape")
@@ -239,6 +239,10 @@ def test_keys_reach_everything_in_the_order_of_the_page(page: Page) -> None:
     for _ in range(10):
         page.press("Tab")
         seen.append(page.evaluate("document.activeElement.id"))
+        outline = (
+            "(({outlineStyle, outlineWidth}) => [outlineStyle, outlineWidth])(getComputedStyle(document.activeElement))"
+        )
+        assert page.evaluate(outline) == ["solid", "3px"]
     assert seen == [
         *("search", "invert", "timeline", "since", "until", "filter", "compare", "graphs", "tables", "graph"),
     ]

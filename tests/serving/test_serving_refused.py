@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree
@@ -13,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from effort import rounds
 from serving.running import running
 from serving.served import Asked, Served, served
 from waiting import PATIENCE, eventually
@@ -228,6 +231,24 @@ def test_what_is_no_request_gets_a_line(server: Served, request_bytes: bytes, st
     lines = answer.partition(b"\r\n\r\n")[2].splitlines()
     assert len(lines) == 1
     assert len(lines[0]) < handler.HEAD_BYTES + 1000
+
+
+def test_damaged_requests_get_a_line_an_answer_or_nothing(server: Served) -> None:
+    rng = random.Random(1)
+    whole = head(server, "Sec-Fetch-Site: same-origin", first="GET /stacks?since=2h&label=version=1.1 HTTP/1.1")
+    seen = Counter[int]()
+    for _ in range(rounds(400, 80)):
+        data = bytearray(whole)
+        for _ in range(rng.randrange(1, 6)):
+            place = rng.randrange(len(data))
+            piece = rng.choice((b"", b"\0", b"\r\n", b"\r\n\r\n", b":", b"%", bytes([rng.randrange(256)]), b"x" * 3000))
+            data[place : place + rng.randrange(8)] = piece
+        # What is cut off would wait for more.
+        answer = server.sent(bytes(data) + b"\r\n\r\n")
+        seen[status(answer) if answer else 0] += 1
+        assert b"Traceback" not in answer
+    assert set(seen) <= {0, 200, 400, 401, 403, 404, 405, 414, 431, 505}
+    assert {200, 400, 401, 403} <= set(seen)
 
 
 @pytest.mark.parametrize("target", ["/", "/store", "/stacks?since=x", "/other"])

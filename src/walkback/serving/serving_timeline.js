@@ -31,6 +31,14 @@ export const written = (milliseconds) => new Date(milliseconds).toISOString().re
 /** @type {(milliseconds: number) => string} */
 const shown = (milliseconds) => written(milliseconds).replace("T", " ");
 
+// A range; the day stands there once if it is one.
+/** @type {(from: number, to: number) => string} */
+function rangeWords(from, to) {
+  const [begin, end] = [shown(from), shown(to)],
+    day = begin.slice(0, begin.indexOf(" ") + 1);
+  return `${begin} to ${end.startsWith(day) ? end.slice(day.length) : end} UTC`;
+}
+
 /** @type {(milliseconds: number) => string} */
 function lengthOf(milliseconds) {
   const [size, word] = LENGTHS.find(([least]) => milliseconds >= least) ?? [1, "ms"];
@@ -72,7 +80,7 @@ function describe() {
     from = isWhole ? 0 : Math.min(anchor, cursor),
     to = isWhole ? counts.length : Math.max(anchor, cursor) + 1;
   const sum = counts.slice(from, to).reduce((all, one) => all + one, 0);
-  const words = [`${shown(first + from * step)} to ${shown(first + to * step)} UTC: ${counted(sum, "sample")}`];
+  const words = [`${rangeWords(first + from * step, first + to * step)}: ${counted(sum, "sample")}`];
   if (isWhole) words.push(`a bar is ${lengthOf(step)}, the highest ${counted(Math.max(0, ...counts), "sample")}`);
   byId("times").textContent = counts.length ? words.join("; ") : "";
 }
