@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -13,10 +15,11 @@ import pytest
 
 from serving.madestore import PROCESSES
 from serving.running import running
-from waiting import eventually
-from walkback.serving import answers
+from waiting import PATIENCE, eventually
+from walkback.serving import answers, handler
 from walkback.serving.answers import Answers
 from walkback.serving.question import Question, question
+from walkback.serving.server import MOST_CONNECTIONS
 from walkback.store.naming import Naming
 from walkback.store.store import Store
 
@@ -66,6 +69,26 @@ def test_nothing_is_reckoned_for_who_is_gone(store: Path) -> None:
         first.join()
         assert server.ask("/timeline").status == 200
     assert set(counted.counts) == {question("store", ""), question("timeline", "")}
+
+
+class Large(Answers):
+    """Has answers that no buffer takes whole."""
+
+    def answer(self, asked: Question, is_gone: Callable[[], bool] = lambda: False) -> bytes:
+        answer = super().answer(asked, is_gone)
+        return answer.ljust(32 << 20) if asked.kind == "stacks" else answer
+
+
+def test_those_who_do_not_read_keep_nobody_out(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handler, "_SEND_SECONDS", 10.0 * PATIENCE)
+    with running(Large(Store(store), Naming)) as server, contextlib.ExitStack() as opened:
+        request = f"GET /stacks HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n\r\n"
+        for _ in range(2 * MOST_CONNECTIONS):
+            connection = opened.enter_context(server.connect())
+            with contextlib.suppress(ConnectionResetError):
+                connection.sendall(request.encode())
+                connection.recv(1)
+        assert eventually(lambda: server.ask("/store").status == 200)
 
 
 def test_what_is_kept_is_bounded(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

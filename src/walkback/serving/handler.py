@@ -133,9 +133,9 @@ class Handler(BaseHTTPRequestHandler):
         return hmac.compare_digest(given, f"Bearer {self.server.token}".encode())
 
     def _answer(self, kind: Kind, query: str) -> None:
-        self.server.keep(self.connection)
         try:
-            answer = self.server.answers.answer(question(kind, query), self._is_gone)
+            with self.server.keeping(self.connection):
+                answer = self.server.answers.answer(question(kind, query), self._is_gone)
         except ArgumentError as error:
             self.send_error(HTTPStatus.BAD_REQUEST, str(error))
         except BusyError:

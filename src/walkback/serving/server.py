@@ -1,7 +1,7 @@
 """The server: where it listens, whom it listens to, and how many at once.
 
-Each connection is one request, in a thread. Where there is no room for another, the oldest whose request has not come,
-or has not shown the token, makes room: whoever sends slowly keeps nobody else out.
+Each connection is one request, in a thread. Where there is no room for another, the oldest makes room, but for those
+that have shown the token and wait for an answer: who sends or reads slowly keeps nobody else out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from walkback.serving.handler import Handler
 from walkback.serving.page import served_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from walkback.serving.answers import Answers
 
@@ -107,11 +107,19 @@ class StoreServer(ThreadingMixIn, TCPServer):
             names.add(socket.gethostname().lower())
         return name in names
 
-    def keep(self, connection: socket.socket) -> None:
+    @contextlib.contextmanager
+    def keeping(self, connection: socket.socket) -> Iterator[None]:
         """Let a connection make no room for others: what it asks is worth an answer."""
+        self._set_kept(connection, True)
+        try:
+            yield
+        finally:
+            self._set_kept(connection, False)
+
+    def _set_kept(self, connection: socket.socket, is_kept: bool) -> None:
         with self._lock:
             if connection in self._open:
-                self._open[connection] = True
+                self._open[connection] = is_kept
 
     def report(self, line: str) -> None:
         """Pass on a line, unless it is the one before again."""
