@@ -259,8 +259,9 @@ def test_new_samples_appear_and_what_is_damaged_is_said(browser: Browser, tmp_pa
         assert ": 60 samples" in text(page, "about")
         with Store(folder).append() as new:
             put(new, samples(rng, 7, NOON + 5 * HOUR), process="late")
-        page.evaluate("location.reload()")
-        page.wait_for(f"{READY} && document.getElementById('about').textContent.includes(': 67 samples')")
+        page.open(f"http://127.0.0.1:{server.port}/")
+        page.wait_for(READY)
+        assert ": 67 samples" in text(page, "about")
         assert page.errors == []
         for damaged in folder.glob("segment=*/hour=*/samples.parquet"):
             damaged.write_bytes(b"PAR1" + bytes(100))
