@@ -37,10 +37,10 @@ _MACHINES = {"x86_64": "AMD64", "aarch64": "AArch64", "s390x": "s390x"}
 _BYTEORDER: ByteOrder = "big" if sys.byteorder == "big" else "little"
 _ROUND = struct.pack("=IHH", layout.FINISHED_ROUND, 0, 8)
 _ROWS = 1 << 12
-_SMALLEST_RING, _LARGEST_RING = 1 << 16, 1 << 22
+_SMALLEST_RING, _LARGEST_RING, _ALL_RINGS = 1 << 17, 1 << 23, 1 << 26
 _MANY_EVENTS = 200
 """In a second, where nobody knows."""
-_AHEAD = 0.6
+_AHEAD = 2.0
 """Seconds for which a buffer has room."""
 _INTERVAL = 0.5
 """Seconds after which the buffers are read at the latest."""
@@ -139,7 +139,8 @@ class Recorder(RecordSource):
         sampling = self.sampling
         rate = sampling.frequency if sampling.period is None and self.event.is_by_time else _MANY_EVENTS
         wanted = max(_AHEAD * rate, 4) * (sampling.stack_bytes + 512)
-        return max(_SMALLEST_RING, min(1 << int(wanted).bit_length(), _LARGEST_RING))
+        most = min(_LARGEST_RING, 1 << (_ALL_RINGS // (os.cpu_count() or 1)).bit_length() - 1)
+        return max(_SMALLEST_RING, min(1 << int(wanted).bit_length(), most))
 
     def start(self) -> None:
         """Let the events count, which those of a command do by themselves."""
