@@ -95,6 +95,16 @@ def test_stacks_that_are_larger_are_copied_farther(tmp_path: Path) -> None:
 
 
 @needs_events
+def test_the_kernel_walks_by_frame_pointers_where_nothing_is_copied(tmp_path: Path) -> None:
+    program = built(tmp_path, SHARES, "-fno-omit-frame-pointer")
+    for more in ((), ("--no-kernel",)):
+        done = run("record", "--stack-bytes", "0", "-F", "999", *more, "--format", "folded", "--", program)
+        assert (done.returncode, done.stderr.count(b"\n")) == (0, 1), done.stderr  # the line counts the stacks
+        stacks = folded(done)
+        assert weight_in(stacks, "main") > 0.9 * sum(stacks.values()) > 90
+
+
+@needs_events
 def test_the_time_that_threads_sleep(tmp_path: Path) -> None:
     done = run("record", "--off-cpu", "--format", "folded", "--", built(tmp_path, SLEEPS))
     assert done.returncode == 0

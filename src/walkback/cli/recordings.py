@@ -45,7 +45,7 @@ def account_for(
         words = {end: END_WORDS[end] + (f" ({END_REASONS[end]})" if end in END_REASONS else "") for end in short}
         reasons = ", ".join(f"{short[end]} {words[end]}" for end in sorted(short, key=lambda end: -short[end]))
         complain(f"{file}: {sum(short.values())} of {counted(total, 'stack')} not complete: {reasons}")
-    if total and ends[End.NO_REGISTERS] == total:
+    if not live and total and ends[End.NO_REGISTERS] == total:
         complain(f"{file}: {NOTHING_TO_WALK}")
     elif not grows and 20 * ends[End.STACK_CUT] > total:
         way = "--stack-bytes 65528" if live else "perf record --call-graph dwarf,65528"

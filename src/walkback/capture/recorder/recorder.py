@@ -8,6 +8,7 @@ for batch in Unwinding(recorder):
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import platform
 import queue
@@ -102,14 +103,20 @@ class Recorder(RecordSource):
 
     def _open(self) -> OpenEvents:
         """Open the events, with less where this user or kernel has no more."""
+        sampling = self.sampling
         try:
             return self._open_all()
         except OSError as error:
             everything = self._pid is None
-            if not isinstance(error, PermissionError) or everything or not self.sampling.kernel:
+            if error.errno == errno.EINVAL and sampling.deferred and not sampling.stack_bytes:
+                self.sampling = replace(sampling, deferred=False)
+            elif isinstance(error, PermissionError) and sampling.kernel and not everything:
+                self.sampling = replace(sampling, kernel=False)
+                self.lacking = (
+                    "this user may not record what happens in the kernel; kernel.perf_event_paranoid=1 allows it"
+                )
+            else:
                 raise explained(error, self.event.name, everything=everything).within(file=self.name) from None
-        self.sampling = replace(self.sampling, kernel=False)
-        self.lacking = "this user may not record what happens in the kernel; kernel.perf_event_paranoid=1 allows it"
         return self._open()
 
     def _open_all(self) -> OpenEvents:

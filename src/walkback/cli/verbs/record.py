@@ -68,9 +68,9 @@ _FORMATS = {
 )
 @click.option(
     "--stack-bytes",
-    type=click.IntRange(256, 65528),
+    type=click.IntRange(0, 65528),
     metavar="N",
-    help="Copy this many bytes of each stack. [default: 16384, and more where many stacks are larger]",
+    help="Copy this many bytes of each stack; with 0 the kernel walks them. [default: 16384, or more as needed]",
 )
 @click.option("--kernel/--no-kernel", default=True, help="Record what happens in the kernel, too.")
 @click.option(
@@ -369,9 +369,10 @@ def _unwind(source: Recorder | Stops, samples: Unwinding | Stops, begin: Callabl
             form.export(profile.marked() if wanted.mark else profile, out)
     _announce(wanted, counted(int(ends.sum()), "sample"))
     recording = getattr(samples, "recording", None)
-    return account_for(
-        samples.name, recording, ends, samples.troubles, wanted.common.only, live=True, grows=wanted.may_copy_more
-    )
+    # Nothing says where the chains end that the kernel has walked.
+    only = "fp" if wanted.sampling.get("stack_bytes") == 0 else wanted.common.only
+    grows = wanted.may_copy_more
+    return account_for(samples.name, recording, ends, samples.troubles, only, live=True, grows=grows)
 
 
 def _announce(wanted: _Wanted, what: str) -> None:
