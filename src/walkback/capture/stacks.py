@@ -23,6 +23,8 @@ from walkback.capture.walker import walker_for
 from walkback.elf import FileSearch, Input
 from walkback.naming.modules import VDSO, Modules
 from walkback.naming.names import Names
+from walkback.runtimes.interpreters import Interpreters
+from walkback.runtimes.merging import merged
 from walkback.stacks.distinct import Distinct
 from walkback.stacks.profile import CodeMapping, NamedFrames, Profile, SampleBatch, Timeline, Totals
 from walkback.stacks.stacks import Stacks
@@ -97,13 +99,21 @@ class Stopper:
         inline: bool = True,
         cache: bool = True,
         stack_bytes: int | None = None,
+        python: bool = True,
+        python_internals: bool = False,
     ) -> None:
-        """`source` is the number of a process, or a core file; `exe` is the core file's program."""
+        """`source` is the number of a process, or a core file; `exe` is the core file's program.
+
+        With `python` the functions of Python stand in the place of the evaluator that runs them; with
+        `python_internals` the evaluator's frames stay behind them.
+        """
         self.modules = Modules(search)
         self.target: Process | CoreFile
         self.live = isinstance(source, int)
         """Whether it is a process."""
         address_mask = None
+        self.interpreters = Interpreters(lambda number: self.modules[number].elf, limit=max_stack) if python else None
+        self._internals = python_internals
         # Each is imported where it is used: for a small program that takes longer than the rest.
         if isinstance(source, int):
             from walkback.capture.live.process import Process
@@ -118,10 +128,12 @@ class Stopper:
             self.name = self.target.name
             if self.target.notes.pac_mask:
                 address_mask = ~self.target.notes.pac_mask & (2**64 - 1)
+        self.target.interpreters = self.interpreters
         options = {"only": only, "max_stack": max_stack, "address_mask": address_mask}
         self.walker = walker_for(self.target, self.modules, cache=cache, **options)
         self.names = Names(self.modules, demangle=demangle, lines=lines, inline=inline, cache=cache)
-        self.distinct = DistinctFrames(self.names)
+        runtime = self.interpreters.frames if self.interpreters is not None else None
+        self.distinct = DistinctFrames(self.names, runtime)
 
     def __repr__(self) -> str:
         return f"Stopper({self.name!r})"
@@ -133,6 +145,8 @@ class Stopper:
         snapshot = self.target.sample(self.walker)
         stacks = snapshot.stacks
         assert stacks is not None
+        if self.interpreters is not None:
+            stacks = merged(stacks, snapshot.chains, self._is_handler, internals=self._internals)
         numbers = self.distinct.add(stacks, np.full(len(stacks), snapshot.pid))
         frames = self.distinct.frames
         laid = self.distinct.laid_out(stacks.first, numbers)
@@ -142,7 +156,14 @@ class Stopper:
     def troubles(self) -> list[str]:
         """What of files could not be had, a line each."""
         missing = [f"{name}: {why}" for name, why in self.names.troubles.items() if name != VDSO]
-        return [*self.walker.troubles, *missing]
+        refused = self.interpreters.troubles if self.interpreters is not None else []
+        return [*self.walker.troubles, *missing, *refused]
+
+    def _is_handler(self, module: int, address: int) -> bool:
+        """Whether a frame belongs to the evaluator that it was called by."""
+        symbols = self.modules[module].symbols
+        names = symbols.names_of(symbols.holders(np.array([address], np.uint64))) if symbols is not None else [None]
+        return Interpreters.is_handler(names[0])
 
 
 class Totalled:

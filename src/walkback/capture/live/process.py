@@ -7,8 +7,8 @@ stack longer than the copy) that thread is stopped once more and walked while it
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +19,13 @@ from walkback.base.errors import UnreadableError
 from walkback.capture.live.mapped import MappedCode
 from walkback.capture.live.maps import Maps
 from walkback.capture.live.ptrace import Remote, Tracer
-from walkback.capture.live.status import checked, has_ended, name_in, reason
+from walkback.capture.live.status import checked, has_ended, inner_number, name_in, reason
 from walkback.capture.live.tracing import NOT_IN_TIME, Tracing
 from walkback.capture.registers import FLOATING, GENERAL, empty_rows
 from walkback.capture.snapshot import MemoryRange, Snapshot, samples_of
 from walkback.naming.modules import Modules
+from walkback.runtimes.interpreters import Interpreters
+from walkback.runtimes.python.reading import Followed, PythonRuntime
 from walkback.stacks.stacks import End, Stacks, replaced
 from walkback.walking.samples import PC, Samples, Space
 from walkback.walking.walker import NotLoadedError, Walker
@@ -49,6 +51,8 @@ class _Taken:
     cut: int
     stopped: int
     stacks: Stacks | None = None
+    looked: list[tuple[PythonRuntime, Followed]] = field(default_factory=list)
+    """What its interpreters run."""
 
 
 class Process:
@@ -77,6 +81,9 @@ class Process:
         self._tracing = Tracing(machine, max(stack_bytes, 0), patience)
         self._maps: Maps | None = None
         self._code = MappedCode(self.pid, modules, self.read, machine)
+        self.interpreters: Interpreters | None = None
+        """What is asked what each thread runs, while it stands still."""
+        self._inner: Callable[[int], int] = (lambda tid: tid) if inner_number(self.pid) == self.pid else inner_number
         self._alive = self.pid
         """A thread that has not ended: the first one may, and the others go on."""
 
@@ -92,6 +99,17 @@ class Process:
                 break
             parts.append(part)
             address, size = address + len(part), size - len(part)
+        return b"".join(parts)
+
+    def gather(self, addresses: Sequence[int], size: int) -> bytes:
+        """`size` bytes from each address, one after the other, up to the first that cannot be read."""
+        parts = []
+        while addresses:
+            part = self._memory.gather(self._alive, addresses, size)
+            if not part:
+                break
+            parts.append(part)
+            addresses = addresses[len(part) // size :]
         return b"".join(parts)
 
     def threads(self) -> list[int]:
@@ -127,6 +145,8 @@ class Process:
         """All threads as they are now, one after the other; walked if there is a walker."""
         maps = self.maps()
         space = self._code.space(maps)
+        if self.interpreters is not None:
+            self.interpreters.use(space.module, space.bias, self, self.byteorder)
         troubles: list[str] = []
         taken = self._take_all(maps, troubles)
         samples = self._samples(taken)
@@ -136,6 +156,8 @@ class Process:
         snapshot = self._snapshot(taken, samples, space, troubles)
         if walker is not None:
             self._walk(walker, snapshot, taken, maps)
+        if self.interpreters is not None:
+            snapshot.chains = [self.interpreters.chains(one.looked) for one in taken]
         return snapshot
 
     def _take_all(self, maps: Maps, troubles: list[str]) -> list[_Taken]:
@@ -177,14 +199,23 @@ class Process:
         troubles += [f"thread {tid}: {reason(tid, why)}" for tid, why in sorted(kept.items())]
 
     def _take(self, tracer: Tracer, tid: int, maps: Maps, work: Callable[[], None] | None = None) -> _Taken | str:
-        trouble = self._tracing.begin(tid) or tracer.take(tid, maps.stack_at, work)
+        looked: list[tuple[PythonRuntime, Followed]] = []
+        number = self._inner(tid)
+
+        def look() -> None:
+            if self.interpreters is not None:
+                looked.extend(self.interpreters.look(number, self))
+            if work is not None:
+                work()
+
+        trouble = self._tracing.begin(tid) or tracer.take(tid, maps.stack_at, look)
         if trouble is not None:
             return trouble
         self.stops += 1
         piece = tracer.piece()
         end = piece.start + len(piece.contents)
         cut = end if tracer.copied and end < tracer.end else 0
-        return _Taken(tid, tracer.registers, tracer.more_registers, [piece], cut, tracer.stopped)
+        return _Taken(tid, tracer.registers, tracer.more_registers, [piece], cut, tracer.stopped, looked=looked)
 
     def _is_strange(self, samples: Samples, maps: Maps) -> bool:
         """Whether a thread is somewhere that was not mapped before."""

@@ -16,9 +16,10 @@ import ctypes
 import errno
 import gc
 import os
+import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from walkback.base.arch import Machine
 from walkback.capture.registers import FLOATING, GENERAL, SP_WORD
@@ -29,6 +30,8 @@ _EVENT_STOP = 128
 _WALL = 0x40000000
 _NT_PRSTATUS, _NT_FPREGSET, _NT_ARM_PAC_MASK = 1, 2, 0x406
 _RED_ZONE = 128
+_MOST_GATHERED = 1024
+"""Pieces of memory that the kernel reads at once."""
 _CHUNK = 1 << 18
 """How much memory is read at once where a walk asks for some."""
 
@@ -80,6 +83,15 @@ class Remote:
     def read(self, tid: int, address: int, size: int) -> bytes:
         """As many bytes as can be read there."""
         return self.fetched(self.fetch(tid, address, size))
+
+    def gather(self, tid: int, addresses: Sequence[int], size: int) -> bytes:
+        """`size` bytes from each address, one after the other, up to the first that cannot be read."""
+        count = min(len(addresses), self.size // size, _MOST_GATHERED)
+        words = [word for address in addresses[:count] for word in (address, size)]
+        remote = struct.pack(f"={2 * count}Q", *words)
+        self._local.length = count * size
+        got = _readv(tid, self._local_at, 1, remote, count, 0) if count else 0
+        return self.fetched(max(got, 0) // size * size)
 
 
 class Tracer:
