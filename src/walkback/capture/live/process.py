@@ -55,6 +55,18 @@ class _Taken:
     """What its interpreters run."""
 
 
+class _StoppedMemory:
+    """The memory of a thread that stands still, whose stack was copied already."""
+
+    def __init__(self, process: Process, tracer: Tracer) -> None:
+        self._process, self._tracer = process, tracer
+        self.gather = process.gather
+
+    def read(self, address: int, size: int) -> bytes:
+        """As much of it as can be read from an address on."""
+        return self._tracer.copied_at(address, size) or self._process.read(address, size)
+
+
 class Process:
     """A live process, to be sampled once or again and again; from one thread at a time.
 
@@ -92,14 +104,11 @@ class Process:
 
     def read(self, address: int, size: int) -> bytes:
         """Memory of the process, as much of it as can be read from an address on."""
-        parts = []
-        while size > 0:
-            part = self._memory.read(self._alive, address, min(size, self._memory.size))
-            if not part:
-                break
-            parts.append(part)
-            address, size = address + len(part), size - len(part)
-        return b"".join(parts)
+        found = part = self._memory.read(self._alive, address, size)
+        while part and len(found) < size:
+            part = self._memory.read(self._alive, address + len(found), size - len(found))
+            found += part
+        return found
 
     def gather(self, addresses: Sequence[int], size: int) -> bytes:
         """`size` bytes from each address, one after the other, up to the first that cannot be read."""
@@ -204,10 +213,13 @@ class Process:
 
         def look() -> None:
             if self.interpreters is not None:
-                looked.extend(self.interpreters.look(number, self))
+                looked.extend(self.interpreters.look(number, _StoppedMemory(self, tracer)))
             if work is not None:
                 work()
 
+        if self.interpreters is not None:
+            # What is read for the first time takes long: that is done before, and only compared during the stop.
+            self.interpreters.look(number, self)
         trouble = self._tracing.begin(tid) or tracer.take(tid, maps.stack_at, look)
         if trouble is not None:
             return trouble

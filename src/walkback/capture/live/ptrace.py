@@ -76,9 +76,9 @@ class Remote:
         self._remote.base = address
         return max(_readv(tid, self._local_at, 1, self._remote_at, 1, 0), 0) if size > 0 else 0
 
-    def fetched(self, size: int) -> bytes:
-        """A copy of the buffer's beginning."""
-        return bytes(self._view[:size])
+    def fetched(self, size: int, start: int = 0) -> bytes:
+        """A copy of a part of the buffer."""
+        return bytes(self._view[start : start + size])
 
     def read(self, tid: int, address: int, size: int) -> bytes:
         """As many bytes as can be read there."""
@@ -220,6 +220,11 @@ class Tracer:
         """Read registers; returns how many bytes came."""
         self._vector.base, self._vector.length = ctypes.addressof(words), ctypes.sizeof(words)
         return -1 if _ptrace(_PTRACE_GETREGSET, tid, kind, self._vector_at) < 0 else int(self._vector.length)
+
+    def copied_at(self, address: int, size: int) -> bytes:
+        """A part of the copied stack; nothing where it does not have all of it."""
+        away = address - self.start
+        return self.stack.fetched(size, away) if 0 <= away <= self.copied - size else b""
 
     def piece(self) -> MemoryRange:
         """The copied stack."""

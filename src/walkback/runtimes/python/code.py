@@ -97,20 +97,19 @@ class Codes:
         for address, mark in zip(addresses, marks, strict=True):
             code = self._known.get(address)
             if code is None or code.mark != mark:
-                code = self._read(address, memory)
+                code = self._read(address, mark, memory)
                 self._keep(address, code)
             found[address] = code
         return found
 
     def _marks(self, addresses: list[int], memory: TargetMemory) -> list[bytes]:
         size = self._end - self._begin
-        contents = memory.gather([address + self._begin for address in addresses], size)
-        marks = [contents[place : place + size] for place in range(0, size * len(addresses), size)]
+        marks = _gathered([address + self._begin for address in addresses], size, memory)
         if self._names_too:
             place = self._layout.code_name - self._begin
-            names = [_word(mark, place, self._order) for mark in marks]
-            hashes = memory.gather([(name or 0) + STRING_HEAD for name in names], 16)
-            marks = [mark + hashes[16 * number : 16 * number + 16] for number, mark in enumerate(marks)]
+            names = [(_word(mark, place, self._order) or 0) + STRING_HEAD for mark in marks]
+            hashes = _gathered(names, 16, memory)
+            marks = [mark + its for mark, its in zip(marks, hashes, strict=True)]
         return marks
 
     def _keep(self, address: int, code: Code | None) -> None:
@@ -122,7 +121,7 @@ class Codes:
             self._known[address] = code
             self._bytes += len(code.table)
 
-    def _read(self, address: int, memory: TargetMemory) -> Code | None:
+    def _read(self, address: int, mark: bytes, memory: TargetMemory) -> Code | None:
         layout, order = self._layout, self._order
         head = memory.read(address, max(layout.code_instructions, layout.code_copies + 8, self._end))
         if len(head) < self._end:
@@ -134,19 +133,20 @@ class Codes:
         table = self._bytes_at(_word(head, layout.code_lines, order), memory)
         first = struct.unpack_from(f"{order}i", head, layout.code_first_line)[0]
         copies = _word(head, layout.code_copies, order) if layout.code_copies else 0
-        [mark] = self._marks([address], memory)
+        if self._marks([address], memory) != [mark]:
+            # It is read while the process runs, and another object has just come there.
+            return None
         unnamed = f"<code object at {address:#x}>"
         return Code(address, mark, symbol or unnamed, file, max(first, 0), table, copies or 0)
 
-    def instruction(self, code: Code, address: int, copy: int, memory: TargetMemory) -> int:
+    def find_copy(self, code: Code, copy: int, memory: TargetMemory) -> None:
+        """Know where the instructions of a copy begin; those of copy 0 are in the code object."""
+        if copy not in code.begins and code.copies:
+            code.begins[copy] = _word(memory.read(code.copies + 8 * (copy + 1), 8), 0, self._order) or 0
+
+    def instruction(self, code: Code, address: int, copy: int) -> int:
         """The number of the instruction at an address; -1 before the first."""
-        begin = code.address + self._layout.code_instructions
-        if copy and code.copies:
-            known = code.begins.get(copy)
-            if known is None:
-                known = _word(memory.read(code.copies + 8 * (copy + 1), 8), 0, self._order) or 0
-                code.begins[copy] = known
-            begin = known
+        begin = code.begins.get(copy, code.address + self._layout.code_instructions)
         away = address - begin
         return away // CODE_UNIT if 0 <= away < 2**31 else -1
 
@@ -190,6 +190,14 @@ class Codes:
         if begin + size > len(head):
             head = memory.read(address, begin + size)
         return head[begin : begin + size]
+
+
+def _gathered(addresses: list[int], size: int, memory: TargetMemory) -> list[bytes]:
+    """As many bytes from each address, or less where they cannot be read."""
+    contents = memory.gather(addresses, size)
+    if len(contents) < size * len(addresses):
+        return [memory.read(address, size) for address in addresses]
+    return [contents[place : place + size] for place in range(0, len(contents), size)]
 
 
 _STATE = ((KIND_AT, KIND_BITS), (COMPACT_AT, 1), (ASCII_AT, 1))

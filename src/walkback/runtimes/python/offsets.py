@@ -25,7 +25,6 @@ from walkback.runtimes.python.layout import (
     Layout,
 )
 
-DAMAGED = "what this Python says of its own layout is damaged"
 _LARGE = ("interpreters", "interpreter_next", "interpreter_threads")
 
 
@@ -75,6 +74,6 @@ def _read_layout(head: bytes, version: tuple[int, int], order: str) -> Layout:
     for field, place in DEBUG_OFFSETS[version].items():
         value = struct.unpack_from(f"{order}Q", head, place)[0] if place + 8 <= len(head) else LARGEST_OFFSET
         if value >= (LARGEST_OFFSET if field in _LARGE else LARGEST_SMALL_OFFSET):
-            raise UnreadableError(DAMAGED)
+            raise UnreadableError("what this Python says of its own layout is damaged")
         values[field] = value
     return Layout(**values)
