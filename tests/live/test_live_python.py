@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,3 +119,83 @@ def test_a_function_in_the_place_of_another_has_its_own_name(name: str) -> None:
             assert places(stopper.shoot()) == told
             target.stdin.write(b"\n")
             target.stdin.flush()
+
+
+INTERPRETERS = """
+import sys
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+exec(open(sys.argv[1]).read().partition("class Method")[0])
+INNER = '''
+import sys
+exec(open(NAME).read().partition("class Method")[0])
+def inner():
+    recursion(5)
+inner()
+'''
+def outer():
+    code = INNER.replace("NAME", repr(sys.argv[1]))
+    run = getattr(interpreters, "exec", None) or interpreters.run_string
+    tell() or run(interpreters.create(), code)
+outer()
+"""
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+def test_an_interpreter_within_another(name: str) -> None:
+    with program(name, "-c", INTERPRETERS, HERE / "frames.py") as target:
+        told = [next(iter(said(target.stdout, 1).values())) for _ in range(2)]
+        assert eventually(lambda: sleeps(target.pid))
+        shot = Stopper(target.pid).shoot()
+        outer, inner = told
+        assert places(shot)[target.pid] == inner + outer
+        # What runs the inner one stands between them.
+        labels = shot.labels(shot.snapshot.tids.index(target.pid))
+        assert labels.index("outer") - labels.index("<module>") > 1
+
+
+FORKING = """
+import os, sys
+exec(open(sys.argv[1]).read().partition("class Method")[0])
+def child():
+    recursion(3)
+if os.fork():
+    os.wait()
+child()
+"""
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+def test_a_child_that_was_forked(name: str) -> None:
+    with program(name, "-c", FORKING, HERE / "frames.py") as target:
+        told = said(target.stdout, 1)
+        [child] = told
+        assert child != target.pid
+        assert eventually(lambda: sleeps(child))
+        try:
+            assert places(Stopper(child).shoot()) == told
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("name", ["here", "3.14"])
+def test_a_process_in_a_container_has_other_numbers(name: str) -> None:
+    if subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("needs namespaces of process numbers")
+    command, variables = python(name)
+    whole = ["unshare", "--pid", "--fork", "--kill-child", *command, "-u", str(HERE / "frames.py")]
+    target = subprocess.Popen(whole, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        told = said(target.stdout, WAYS + 1)
+        [child] = map(int, Path(f"/proc/{target.pid}/task/{target.pid}/children").read_text().split())
+        assert child not in told
+        assert eventually(lambda: sleeps(child))
+        found = places(Stopper(child).shoot())
+        assert sorted(found.values()) == sorted(expected(frames) for frames in told.values())
+    finally:
+        target.kill()
+        target.wait()
+        target.stdin.close()
+        target.stdout.close()

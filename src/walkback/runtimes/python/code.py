@@ -51,6 +51,8 @@ class Code:
     file: str | None
     first_line: int
     table: bytes
+    is_inner: bool
+    """Whether it is the interpreter's own, as that which calls `__init__`: no file has it."""
     copies: int = 0
     """Where the addresses of the copies of its instructions are, which threads have without a GIL."""
 
@@ -68,7 +70,8 @@ class Code:
         """The frame at an instruction, by its number."""
         known = self.frames.get(instruction)
         if known is None:
-            line = self._lines.find(instruction) if self.table else self.first_line
+            # What a function does before its first line has none.
+            line = self._lines.find(instruction) or self.first_line
             known = self.frames[instruction] = RuntimeFrame(self.symbol, self.file, line)
         return known
 
@@ -128,8 +131,8 @@ class Codes:
             return None
         if self._type is not None and _word(head, layout.object_type, order) != self._type:
             return None
-        symbol = self._string(_word(head, layout.code_name, order), memory)
-        file = self._string(_word(head, layout.code_file, order), memory)
+        name_at, file_at = (_word(head, place, order) for place in (layout.code_name, layout.code_file))
+        symbol, file = self._string(name_at, memory), self._string(file_at, memory)
         table = self._bytes_at(_word(head, layout.code_lines, order), memory)
         first = struct.unpack_from(f"{order}i", head, layout.code_first_line)[0]
         copies = _word(head, layout.code_copies, order) if layout.code_copies else 0
@@ -137,7 +140,7 @@ class Codes:
             # It is read while the process runs, and another object has just come there.
             return None
         unnamed = f"<code object at {address:#x}>"
-        return Code(address, mark, symbol or unnamed, file, max(first, 0), table, copies or 0)
+        return Code(address, mark, symbol or unnamed, file, max(first, 0), table, name_at == file_at, copies or 0)
 
     def find_copy(self, code: Code, copy: int, memory: TargetMemory) -> None:
         """Know where the instructions of a copy begin; those of copy 0 are in the code object."""

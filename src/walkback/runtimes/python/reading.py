@@ -132,7 +132,8 @@ class PythonRuntime:
                 code = codes[code_at & _OBJECT]
                 if code is None:
                     return address
-                frames.append(known.add(code.frame(self._codes.instruction(code, instruction, copy))))
+                if not code.is_inner:
+                    frames.append(known.add(code.frame(self._codes.instruction(code, instruction, copy))))
             if owner if self._marks_first else not is_function:
                 if self._marks_first:
                     if number >= len(thread.records):
