@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import random
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from live.marking import LINES, SLOT, THREADS
 from live.pythons import HERE, VERSIONS, program
-from live.subjects import states, stopped
 from live.test_live_python import places
-from waiting import eventually
-from walkback.capture.stacks import Stopper
+from walkback.capture.stacks import Stopper, ThreadStacks
+from walkback.runtimes.interpreters import Interpreters
+from walkback.runtimes.memory import TargetMemory
+from walkback.runtimes.python.reading import Followed, PythonRuntime
 from walkback.stacks.stacks import End
 
 STOPS = int(os.environ.get("WALKBACK_STOPS", "0")) * 100 or 60
@@ -33,30 +36,50 @@ def written(shared: bytes) -> dict[int, list[str]]:
     return found
 
 
+class Watching(Interpreters):
+    """Reads what a thread has written down, whenever it is looked at; what counts is the last time, when it stood."""
+
+    def __init__(self, stopper: Stopper, shared: mmap.mmap) -> None:
+        before = stopper.interpreters
+        assert before is not None
+        super().__init__(lambda number: stopper.modules[number].elf)
+        self.frames, self._shared = before.frames, shared
+        self.written: dict[int, list[str]] = {}
+        stopper.interpreters = stopper.target.interpreters = self
+
+    def look(self, thread: int, memory: TargetMemory) -> list[tuple[PythonRuntime, Followed]]:
+        self.written |= {tid: names for tid, names in written(self._shared[:]).items() if tid == thread}
+        return super().look(thread, memory)
+
+
 @pytest.mark.parametrize("name", VERSIONS)
 def test_no_stop_finds_a_wrong_function(name: str, tmp_path: Path) -> None:
     file = tmp_path / "shared"
     file.write_bytes(bytes(SLOT * THREADS))
     with program(name, HERE / "marking.py", file) as target:
         assert target.stdout.readline() == b"ready\n"
-        stopper = Stopper(target.pid, lines=True)
-        depths = []
-        for _ in range(STOPS):
-            time.sleep(random.uniform(0, 0.003))
-            with stopped(target.pid):
+        stopper = Stopper(target.pid)
+        with file.open("rb") as shared, mmap.mmap(shared.fileno(), 0, prot=mmap.PROT_READ) as memory:
+            watching = Watching(stopper, memory)
+            depths: list[int] = []
+            for _ in range(STOPS):
+                time.sleep(random.uniform(0, 0.003))
                 shot = stopper.shoot()
-                assert eventually(lambda: set(states(target.pid)) <= set("TZ"))
-                expected = written(file.read_bytes())
-            found = places(shot)
-            for tid, names in expected.items():
-                ours = [one for one in reversed(found[tid]) if NAME.fullmatch(one[0])]
-                # A function writes down that it is there a moment after it began, and takes it back before it returns.
-                assert [one for one, *_ in ours][: len(names)] == names
-                assert len(ours) - len(names) in {0, 1}
-                for one, place, line in ours:
-                    assert place == f"<{one}>"
-                    assert 0 < line - LINES * int(one[1:]) < LINES
-                depths.append(len(ours))
-            assert set(shot.stacks.end.tolist()) <= {End.COMPLETE}
+                depths += compared(shot, watching.written)
         assert max(depths) > 5
-        assert not stopper.interpreters.troubles
+        assert not watching.troubles
+
+
+def compared(shot: ThreadStacks, expected: dict[int, list[str]]) -> Iterator[int]:
+    """How deep each thread was, all of whose functions are right."""
+    found = places(shot)
+    assert set(shot.stacks.end.tolist()) <= {End.COMPLETE}
+    for tid, names in expected.items():
+        ours = [one for one in reversed(found[tid]) if NAME.fullmatch(one[0])]
+        # A function writes down that it is there a moment after it began, and takes it back before it returns.
+        assert [one for one, *_ in ours][: len(names)] == names
+        assert len(ours) - len(names) in {0, 1}
+        for one, place, line in ours:
+            assert place == f"<{one}>"
+            assert 0 < line - LINES * int(one[1:]) < LINES
+        yield len(ours)

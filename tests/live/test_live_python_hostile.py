@@ -48,6 +48,7 @@ class Kept:
         return found
 
     def gather(self, addresses: Sequence[int], size: int) -> bytes:
+        assert all(0 <= address < 2**64 for address in addresses)
         parts = [self.read(address, size) for address in addresses]
         whole = next((number for number, part in enumerate(parts) if len(part) < size), len(parts))
         return b"".join(parts[:whole])

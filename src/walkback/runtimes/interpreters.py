@@ -22,6 +22,7 @@ from walkback.runtimes.python.offsets import build_at
 from walkback.runtimes.python.reading import Followed, PythonRuntime
 
 _SECTION, _RUNTIME, _VERSION, _CODE_TYPE = ".PyRuntime", "_PyRuntime", "Py_Version", "PyCode_Type"
+_EVALUATOR = "_PyEval_EvalFrameDefault"
 _HANDLERS = "_TAIL_CALL_"
 """What the names begin with of the functions that an evaluator of tail calls is made of."""
 
@@ -40,6 +41,7 @@ class _Symbols:
         if self.runtime is not None:
             self.version = next(addresses_of(elf, _VERSION), None)
             self.code_type = next(addresses_of(elf, _CODE_TYPE), None)
+            self.evaluator = next(addresses_of(elf, _EVALUATOR), None)
 
 
 class Interpreters:
@@ -81,6 +83,10 @@ class Interpreters:
         """The same with names, for which no thread need stand still."""
         return [runtime.chain(followed, self.frames) for runtime, followed in looked]
 
+    def is_entering(self, pc: int) -> bool:
+        """Whether a thread with this program counter may be entering an evaluator, and its chain is not in order."""
+        return any(runtime.is_entering(pc) for runtime in self._used)
+
     @staticmethod
     def is_handler(symbol: str | None) -> bool:
         """Whether a function is a piece of an evaluator, which has another frame behind it."""
@@ -103,8 +109,12 @@ class Interpreters:
             word = memory.read((symbols.version + bias) % 2**64, 8)
             number = struct.unpack("<Q" if self._byteorder == "little" else ">Q", word)[0] if len(word) == 8 else None
         build = build_at(runtime, number, memory, self._byteorder)
-        code_type = (symbols.code_type + bias) % 2**64 if symbols.code_type is not None else None
-        return PythonRuntime(runtime, build, self._byteorder, code_type=code_type, limit=self._limit)
+        code_type, evaluator = (
+            None if one is None else (one + bias) % 2**64 for one in (symbols.code_type, symbols.evaluator)
+        )
+        return PythonRuntime(
+            runtime, build, self._byteorder, code_type=code_type, evaluator=evaluator, limit=self._limit
+        )
 
     def _symbols_of(self, module: int) -> _Symbols | None:
         if module not in self._symbols:

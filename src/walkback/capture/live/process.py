@@ -35,6 +35,8 @@ _STACK_LIMIT = 1 << 20
 _PATIENCE = 1.0
 _MOST_ROUNDS = 100
 """How often to look for new threads: a program may make them without end."""
+_MOST_RETRIES = 5
+"""How often to stop a thread that is met at a bad moment."""
 _WANTS_MEMORY = (End.UNREADABLE, End.STACK_CUT)
 _CHUNKS = 1 << 10
 """How many pieces of memory are read for one walk at most."""
@@ -220,14 +222,23 @@ class Process:
         if self.interpreters is not None:
             # What is read for the first time takes long: that is done before, and only compared during the stop.
             self.interpreters.look(number, self)
-        trouble = self._tracing.begin(tid) or tracer.take(tid, maps.stack_at, look)
-        if trouble is not None:
-            return trouble
-        self.stops += 1
+        stopped, registers = 0, b""
+        for _ in range(_MOST_RETRIES):
+            looked.clear()
+            trouble = self._tracing.begin(tid) or tracer.take(tid, maps.stack_at, look)
+            if trouble is not None:
+                return trouble
+            self.stops += 1
+            stopped += tracer.stopped
+            # While an evaluator is being entered its thread's chain is not in order; a stopped process stays there.
+            is_entering = self.interpreters is not None and self.interpreters.is_entering(tracer.pc)
+            if not is_entering or tracer.registers == registers:
+                break
+            registers = tracer.registers
         piece = tracer.piece()
         end = piece.start + len(piece.contents)
         cut = end if tracer.copied and end < tracer.end else 0
-        return _Taken(tid, tracer.registers, tracer.more_registers, [piece], cut, tracer.stopped, looked=looked)
+        return _Taken(tid, tracer.registers, tracer.more_registers, [piece], cut, stopped, looked=looked)
 
     def _is_strange(self, samples: Samples, maps: Maps) -> bool:
         """Whether a thread is somewhere that was not mapped before."""
@@ -325,6 +336,8 @@ class Process:
             return piece.start, piece.contents
 
         def walk() -> None:
+            more.clear()
+            walked.clear()
             now = _Taken(tid, tracer.registers, tracer.more_registers, [tracer.piece()], 0, 0)
             try:
                 walked.append(walker.walk(self._samples([now]), spaces, read, at_once=True))

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from walkback.base.arch import Machine
-from walkback.capture.registers import FLOATING, GENERAL, SP_WORD
+from walkback.capture.registers import FLOATING, GENERAL, PC_WORD, SP_WORD
 from walkback.capture.snapshot import MemoryRange
 
 _PTRACE_DETACH, _PTRACE_GETREGSET, _PTRACE_SEIZE, _PTRACE_INTERRUPT = 17, 0x4204, 0x4206, 0x4207
@@ -104,7 +104,7 @@ class Tracer:
         """Of each stack at most `limit` bytes are copied."""
         self.general = GENERAL[machine]
         self.floating = FLOATING.get(machine)
-        self._sp_word = SP_WORD[machine]
+        self._sp_word, self._pc_word = SP_WORD[machine], PC_WORD[machine]
         self._with_pac_mask = machine.name == "AArch64"
         self.stack = Remote(limit + _RED_ZONE)
         self._chunk = Remote(_CHUNK)
@@ -220,6 +220,11 @@ class Tracer:
         """Read registers; returns how many bytes came."""
         self._vector.base, self._vector.length = ctypes.addressof(words), ctypes.sizeof(words)
         return -1 if _ptrace(_PTRACE_GETREGSET, tid, kind, self._vector_at) < 0 else int(self._vector.length)
+
+    @property
+    def pc(self) -> int:
+        """Where the thread was."""
+        return int(self._words[self._pc_word])
 
     def copied_at(self, address: int, size: int) -> bytes:
         """A part of the copied stack; nothing where it does not have all of it."""

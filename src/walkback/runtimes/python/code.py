@@ -107,10 +107,10 @@ class Codes:
 
     def _marks(self, addresses: list[int], memory: TargetMemory) -> list[bytes]:
         size = self._end - self._begin
-        marks = _gathered([address + self._begin for address in addresses], size, memory)
+        marks = _gathered([(address + self._begin) % 2**64 for address in addresses], size, memory)
         if self._names_too:
             place = self._layout.code_name - self._begin
-            names = [(_word(mark, place, self._order) or 0) + STRING_HEAD for mark in marks]
+            names = [((_word(mark, place, self._order) or 0) + STRING_HEAD) % 2**64 for mark in marks]
             hashes = _gathered(names, 16, memory)
             marks = [mark + its for mark, its in zip(marks, hashes, strict=True)]
         return marks

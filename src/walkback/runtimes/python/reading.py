@@ -24,6 +24,8 @@ from walkback.stacks.stacks import How
 _PAGE = 4096
 _MOST_INTERPRETERS = 1 << 10
 _MOST_THREADS = 1 << 14
+_ENTRY = 256
+"""Bytes of code that the beginning of an evaluator has at most."""
 _OBJECT = -8
 """A mask: the lowest bits of the address of an object may be used otherwise."""
 
@@ -49,9 +51,19 @@ class PythonRuntime:
     """One CPython in one process."""
 
     def __init__(
-        self, runtime: int, build: Build, byteorder: ByteOrder, *, code_type: int | None = None, limit: int = 1024
+        self,
+        runtime: int,
+        build: Build,
+        byteorder: ByteOrder,
+        *,
+        code_type: int | None = None,
+        evaluator: int | None = None,
+        limit: int = 1024,
     ) -> None:
-        """`runtime` is where it has `_PyRuntime`; at most `limit` frames of a thread are followed."""
+        """`runtime` is where it has `_PyRuntime`; at most `limit` frames of a thread are followed.
+
+        `evaluator` is where the code of the evaluator begins.
+        """
         self._runtime, self._build = runtime, build
         self._big = byteorder == "big"
         self._order = ">" if self._big else "<"
@@ -59,6 +71,7 @@ class PythonRuntime:
         self._layout = layout
         self._codes = Codes(build, byteorder, code_type)
         self._record = RECORDS.get(build.version)
+        self._evaluator = evaluator
         self._marks_first = build.version == (3, 11)
         """Whether the first frame of an evaluator is marked, and none is its own."""
         self._threads: dict[int, list[int]] = {}
@@ -81,6 +94,10 @@ class PythonRuntime:
         for interpreter in self._interpreters(memory):
             for state, number in self._states(interpreter, memory):
                 self._threads.setdefault(number, []).append(state)
+
+    def is_entering(self, pc: int) -> bool:
+        """Whether a thread there may have linked the record of its evaluator before it has filled it."""
+        return self._record is not None and self._evaluator is not None and 0 <= pc - self._evaluator < _ENTRY
 
     def look(self, number: int, memory: TargetMemory) -> Followed | None:
         """What a thread that stands still runs; None for one that runs no Python."""
