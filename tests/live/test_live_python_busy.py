@@ -67,14 +67,19 @@ def test_no_stop_finds_a_wrong_function(name: str, tmp_path: Path) -> None:
                 shot = stopper.shoot()
                 depths += compared(shot, watching.written)
         assert max(depths) > 5
+        # A thread that got no processor may be entering an evaluator at each try; then nothing is said of it.
+        assert len(depths) > 0.99 * STOPS * THREADS
         assert not watching.troubles
 
 
 def compared(shot: ThreadStacks, expected: dict[int, list[str]]) -> Iterator[int]:
     """How deep each thread was, all of whose functions are right."""
     found = places(shot)
-    assert set(shot.stacks.end.tolist()) <= {End.COMPLETE}
+    ends = dict(zip(shot.snapshot.tids, shot.stacks.end.tolist(), strict=True))
+    assert set(ends.values()) <= {End.COMPLETE, End.TORN}
     for tid, names in expected.items():
+        if ends[tid] == End.TORN:
+            continue
         ours = [one for one in reversed(found[tid]) if NAME.fullmatch(one[0])]
         # A function writes down that it is there a moment after it began, and takes it back before it returns.
         assert [one for one, *_ in ours][: len(names)] == names

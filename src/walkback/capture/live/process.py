@@ -7,6 +7,7 @@ stack longer than the copy) that thread is stopped once more and walked while it
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,8 +36,8 @@ _STACK_LIMIT = 1 << 20
 _PATIENCE = 1.0
 _MOST_ROUNDS = 100
 """How often to look for new threads: a program may make them without end."""
-_MOST_RETRIES = 5
-"""How often to stop a thread that is met at a bad moment."""
+_PAUSES = (0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
+"""Seconds to wait after each time that a thread is met at a bad moment."""
 _WANTS_MEMORY = (End.UNREADABLE, End.STACK_CUT)
 _CHUNKS = 1 << 10
 """How many pieces of memory are read for one walk at most."""
@@ -223,17 +224,18 @@ class Process:
             # What is read for the first time takes long: that is done before, and only compared during the stop.
             self.interpreters.look(number, self)
         stopped, registers = 0, b""
-        for _ in range(_MOST_RETRIES):
+        for pause in _PAUSES:
             looked.clear()
             trouble = self._tracing.begin(tid) or tracer.take(tid, maps.stack_at, look)
             if trouble is not None:
                 return trouble
             self.stops += 1
             stopped += tracer.stopped
-            # While an evaluator is being entered its thread's chain is not in order; a stopped process stays there.
-            is_entering = self.interpreters is not None and self.interpreters.is_entering(tracer.pc)
-            if not is_entering or tracer.registers == registers:
+            # While a thread enters an evaluator its chain is not in order.
+            if self.interpreters is None or not self.interpreters.is_entering(tracer.pc):
                 break
+            # If it is where it was, it had no processor meanwhile, or its process is stopped.
+            time.sleep(pause if tracer.registers == registers else 0)
             registers = tracer.registers
         piece = tracer.piece()
         end = piece.start + len(piece.contents)

@@ -111,7 +111,7 @@ class PythonRuntime:
             if words is not None and words[3] == number and words[2]:
                 threads.append(self._follow(words[2], state, memory))
         addresses = {row[1] & _OBJECT for one in threads for row in one.rows if self._is_function(row)}
-        if not addresses:
+        if not addresses and all(one.torn is None for one in threads):
             return None
         codes = self._codes.current(list(addresses), memory)
         for row in (row for one in threads for row in one.rows if row[4]):
