@@ -202,8 +202,9 @@ class Page:
         self.ask("Emulation.setEmulatedMedia", media=media, features=features)
 
     def open(self, path: str | os.PathLike[str]) -> None:
-        """Load a file and wait until it and its scripts are done loading."""
-        self._url = Path(path).resolve().as_uri()
+        """Load a file, or what has an address, and wait until it and its scripts are done loading."""
+        is_address = isinstance(path, str) and path.startswith("http:")
+        self._url = str(path) if is_address else Path(path).resolve().as_uri()
         self._loaded = False
         answer = self.ask("Page.navigate", url=self._url)
         if answer.get("errorText"):
@@ -255,6 +256,10 @@ class Page:
 
     def click(self, selector: str, x: float = 0.5, y: float = 0.5) -> None:
         """Click into what a selector finds, at a part of its width and height, as a mouse does."""
+        self.drag(selector, x, x, y)
+
+    def drag(self, selector: str, x: float, to: float, y: float = 0.5) -> None:
+        """Press the mouse's button at a part of the width of what a selector finds, and let it go at another."""
         where = self.evaluate(
             f"(() => {{ const one = document.querySelector({json.dumps(selector)});"
             " if (!one) return null;"
@@ -263,10 +268,12 @@ class Page:
         )
         if where is None:
             raise BrowserError(f"there is no {selector}")
-        point = {"x": where[0] + where[2] * x, "y": where[1] + where[3] * y}
+        point, end = ({"x": where[0] + where[2] * part, "y": where[1] + where[3] * y} for part in (x, to))
         self.ask("Input.dispatchMouseEvent", type="mouseMoved", **point)
-        for kind in ("mousePressed", "mouseReleased"):
-            self.ask("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **point)
+        self.ask("Input.dispatchMouseEvent", type="mousePressed", button="left", clickCount=1, **point)
+        if to != x:
+            self.ask("Input.dispatchMouseEvent", type="mouseMoved", button="left", buttons=1, **end)
+        self.ask("Input.dispatchMouseEvent", type="mouseReleased", button="left", clickCount=1, **end)
         self.settle()
 
     def screenshot(self, path: str | os.PathLike[str] | None = None, *, whole: bool = False) -> bytes:

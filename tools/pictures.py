@@ -1,7 +1,7 @@
 """Makes the pictures of the documents anew; `make pictures` runs it.
 
 They are what a browser shows of pages that walkback makes here: a flame graph of perl as the distribution built it,
-without frame pointers, and the first screen of a survey of this system's programs.
+without frame pointers, the same in a store that is served, and the first screen of a survey of this system's programs.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, Browser() as browser:
         page = browser.page(flame_graph(Path(folder)), width=1100, height=520)
         page.screenshot(ROOT / "docs" / "flamegraph.png")
+        serve(Path(folder), browser)
         page = browser.page(survey(Path(folder)), width=1100, height=520)
         page.screenshot(ROOT / "docs" / "survey.png")
 
@@ -45,6 +46,19 @@ def flame_graph(folder: Path) -> Path:
     subprocess.run([*record, "-o", "perf.data", "--", "perl", "-e", PERL], cwd=folder, check=True)
     subprocess.run([WALKBACK, "unwind", "perf.data", "--format", "html", "-o", "perl.html"], cwd=folder, check=True)
     return folder / "perl.html"
+
+
+def serve(folder: Path, browser: Browser) -> None:
+    """The recording of `flame_graph` in a store, with a range chosen."""
+    subprocess.run([WALKBACK, "store", "stacks", "append", "perf.data"], cwd=folder, check=True)
+    command = [WALKBACK, "store", "stacks", "serve", "--port", "0"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+        page = browser.page(server.stdout.readline().strip(), width=1240, height=586)
+        page.wait_for("document.body.ariaBusy === 'false'")
+        page.drag("#timeline", 0.2, 0.6)
+        page.wait_for("document.body.ariaBusy === 'false'")
+        page.screenshot(ROOT / "docs" / "serve.png")
+        server.terminate()
 
 
 def survey(folder: Path) -> Path:

@@ -13,6 +13,7 @@ import walkback
 from cli.commands import WALKBACK, run
 from docfiles import concatenated, joined, with_a_group
 from recorded import core, hello, recording
+from serving.served import served
 from sframefiles import archive, placing, relocatable, small, written
 from walkback.base.text import counted
 from walkback.cli.command import LazyVerbs, Verb
@@ -71,6 +72,10 @@ def folder(files: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_works(example: str, folder: Path) -> None:
+    if " serve" in example:
+        with served(folder / "stacks", *example.split()[4:]) as server:
+            assert server.ask("/store").status == 200
+        return
     script = f'sleep 60 & PID=$!; {example}; status=$?; kill "$PID"; exit $status'
     environment = {"PATH": f"{Path(WALKBACK).parent}:/usr/bin:/bin", "HOME": str(folder)}
     done = subprocess.run(

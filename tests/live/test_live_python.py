@@ -63,7 +63,7 @@ def test_the_functions_that_the_program_names_itself(name: str) -> None:
         assert eventually(lambda: sleeps(target.pid))
         stopper = Stopper(target.pid)
         shot = stopper.shoot()
-        assert not stopper.interpreters.troubles
+        assert not stopper.interpreted.troubles
         found = places(shot)
         assert len(told) == WAYS + 1
         for tid, frames in told.items():

@@ -40,12 +40,10 @@ class Watching(Interpreters):
     """Reads what a thread has written down, whenever it is looked at; what counts is the last time, when it stood."""
 
     def __init__(self, stopper: Stopper, shared: mmap.mmap) -> None:
-        before = stopper.interpreters
-        assert before is not None
-        super().__init__(lambda number: stopper.modules[number].elf)
-        self.frames, self._shared = before.frames, shared
+        super().__init__(lambda number: stopper.modules[number].elf, frames=stopper.interpreted.frames)
+        self._shared = shared
         self.written: dict[int, list[str]] = {}
-        stopper.interpreters = stopper.target.interpreters = self
+        stopper.target.interpreters = self
 
     def look(self, thread: int, memory: TargetMemory) -> list[tuple[PythonRuntime, Followed]]:
         self.written |= {tid: names for tid, names in written(self._shared[:]).items() if tid == thread}

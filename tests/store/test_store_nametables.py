@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from capture.targets import compiled
 from store.test_store_kept import NAMES, filled, names, recorded, tables
 from walkback.base.errors import UnreadableError
+from walkback.naming.modules import Modules
+from walkback.naming.names import Names
 from walkback.segments.database import connect
-from walkback.store.names import KeptNames, joined, read_names, write_names
+from walkback.stacks.profile import NamedFrames
+from walkback.store.names import KeptNames, joined, names_of, names_to_ends, read_names, write_names
 from walkback.store.store import Store
+
+_HIGHEST = f"'{2**64 - 1}'::UBIGINT"
+_TWO = "concat('a', chr(10), 'b')"
 
 
 @pytest.fixture
@@ -71,14 +79,18 @@ def test_the_newest_name_holds_and_the_longest_reach() -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ("NULL AS build_id, 1 AS start, 1 AS reach, ['a'] AS calls", "lacks a value"),
-        ("'aa' AS build_id, 1 AS start, 1 AS reach, ['a', NULL] AS calls", "names that are none"),
-        (
-            "'aa' AS build_id, 2 AS start, CAST('18446744073709551614' AS UBIGINT) AS reach, ['a'] AS calls",
-            "beyond all addresses",
-        ),
-        ("'aa' AS build_id, -2 AS start, 1 AS reach, ['a'] AS calls", "."),
-        ("'aa' AS build_id, 2 AS start", "."),
+        ("NULL AS build_id, [1] AS steps, [1] AS reaches, 'a' AS calls", "lacks a value"),
+        ("'aa' AS build_id, NULL AS steps, [1] AS reaches, 'a' AS calls", "lacks a value"),
+        ("'aa' AS build_id, [1] AS steps, [NULL] AS reaches, 'a' AS calls", "lacks a value"),
+        ("'aa' AS build_id, [1, 2] AS steps, [1, 2] AS reaches, 'a' AS calls", "2 steps, 2 reaches and 1 lines"),
+        ("'aa' AS build_id, [1] AS steps, [1, 2] AS reaches, 'a' AS calls", "1 steps, 2 reaches and 1 lines"),
+        ("'aa' AS build_id, [] AS steps, [] AS reaches, '' AS calls", "0 steps, 0 reaches and 1 lines"),
+        ("'aa' AS build_id, [1] AS steps, [1] AS reaches, concat('a', chr(9), chr(9), 'b') AS calls", "that are none"),
+        (f"'aa' AS build_id, [{_HIGHEST} - 1] AS steps, [1] AS reaches, 'a' AS calls", "beyond all addresses"),
+        (f"'aa' AS build_id, [1, {_HIGHEST}] AS steps, [0, 0] AS reaches, {_TWO} AS calls", "beyond all addresses"),
+        ("'aa' AS build_id, [-2] AS steps, [1] AS reaches, 'a' AS calls", "."),
+        ("'aa' AS build_id, [1] AS steps, [4294967296] AS reaches, 'a' AS calls", "."),
+        ("'aa' AS build_id, 2 AS start, 1 AS reach, ['a'] AS calls", "."),
     ],
 )
 def test_a_table_that_is_wrong_is_told_with_its_name(wrong: str, why: str, kept: Path) -> None:
@@ -122,6 +134,44 @@ def test_a_damaged_table_keeps_no_samples_out_and_can_be_given_up(kept: Path) ->
     description.write_text(json.dumps(json.loads(description.read_text()) | {"names": 0}))
     assert names(store) == {name: 2 * weight for name, weight in NAMES.items()}
     assert store.check() == []
+
+
+def test_functions_are_kept_up_to_a_round_distance_where_they_go_on_so_far(tmp_path: Path) -> None:
+    program = compiled(tmp_path, "int main(void) { return 0; }", "-static", "-Wl,--build-id")
+    listed = subprocess.run(["nm", "-S", program], stdout=subprocess.PIPE, check=True, text=True).stdout
+    rows = [line.split() for line in listed.splitlines()]
+    sizes = {int(row[0], 16): int(row[1], 16) for row in rows if len(row) == 4 and row[2] in "tT"}
+    modules = Modules()
+    number = modules.file(str(program))
+    named = Names(modules)
+
+    def find(module: np.ndarray, address: np.ndarray) -> NamedFrames:
+        found = named.find(module, address)
+        return NamedFrames(found.symbol, found.module, address, np.zeros(len(address), np.bool_), found.offset)
+
+    address = np.array([start + size // 2 for start, size in sizes.items() if size], np.uint64)
+    module = np.full(len(address), number)
+    build_ids = [None] * number + ["aa"]
+    found = names_to_ends(build_ids, module, find(module, address), [()] * len(address), find)
+    met = names_of(build_ids, module, find(module, address), [()] * len(address))
+    assert len(found) > 500
+    assert (found.start.tolist(), found.calls) == (met.start.tolist(), met.calls)
+    assert (found.reach >= met.reach).all()
+    beyond = [
+        start
+        for start, reach in zip(found.start.tolist(), found.reach.tolist(), strict=True)
+        if start in sizes and reach >= sizes[start] > 0
+    ]
+    assert beyond == []
+    assert sum((reach + 1).bit_count() <= 3 for reach in found.reach.tolist()) > len(found) // 2
+
+
+def test_names_with_the_marks_that_part_names_stay_one(tmp_path: Path) -> None:
+    frames = NamedFrames(["a\tb\nc"], ["prog"], np.array([8], np.uint64), np.zeros(1, np.bool_), np.zeros(1, np.uint64))
+    names = names_of(["aa"], np.zeros(1, np.int64), frames, [()])
+    with connect() as db:
+        write_names(db, tmp_path, names, 3)
+        assert asked(read_names(db, [tmp_path / "names.parquet"]), 8) == [("a\\tb\\nc", 8, ())]
 
 
 def test_names_are_written_and_read_back(tmp_path: Path) -> None:

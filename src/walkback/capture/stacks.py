@@ -18,13 +18,12 @@ import numpy as np
 from walkback.base.arrays import I64, concatenated, numbered
 from walkback.base.oneline import OneLine
 from walkback.capture.frames import DistinctFrames, with_inlined
+from walkback.capture.interpreted import Interpreted
 from walkback.capture.snapshot import Snapshot
 from walkback.capture.walker import walker_for
 from walkback.elf import FileSearch, Input
 from walkback.naming.modules import VDSO, Modules
 from walkback.naming.names import Names
-from walkback.runtimes.interpreters import Interpreters
-from walkback.runtimes.merging import merged
 from walkback.stacks.distinct import Distinct
 from walkback.stacks.profile import CodeMapping, NamedFrames, Profile, SampleBatch, Timeline, Totals
 from walkback.stacks.stacks import Stacks
@@ -112,8 +111,8 @@ class Stopper:
         self.live = isinstance(source, int)
         """Whether it is a process."""
         address_mask = None
-        self.interpreters = Interpreters(lambda number: self.modules[number].elf, limit=max_stack) if python else None
-        self._internals = python_internals
+        self.interpreted = Interpreted(self.modules, limit=max_stack, internals=python_internals)
+        """Interpreters, and what they run."""
         # Each is imported where it is used: for a small program that takes longer than the rest.
         if isinstance(source, int):
             from walkback.capture.live.process import Process
@@ -128,12 +127,12 @@ class Stopper:
             self.name = self.target.name
             if self.target.notes.pac_mask:
                 address_mask = ~self.target.notes.pac_mask & (2**64 - 1)
-        self.target.interpreters = self.interpreters
+        if python:
+            self.target.interpreters = self.interpreted.interpreters()
         options = {"only": only, "max_stack": max_stack, "address_mask": address_mask}
         self.walker = walker_for(self.target, self.modules, cache=cache, **options)
         self.names = Names(self.modules, demangle=demangle, lines=lines, inline=inline, cache=cache)
-        runtime = self.interpreters.frames if self.interpreters is not None else None
-        self.distinct = DistinctFrames(self.names, runtime)
+        self.distinct = DistinctFrames(self.names, self.interpreted.frames)
 
     def __repr__(self) -> str:
         return f"Stopper({self.name!r})"
@@ -143,10 +142,7 @@ class Stopper:
         now = time.time_ns() if self.live else 0
         self.names.forget_perf_maps()
         snapshot = self.target.sample(self.walker)
-        stacks = snapshot.stacks
-        assert stacks is not None
-        if self.interpreters is not None:
-            stacks = merged(stacks, snapshot.chains, self._is_handler, internals=self._internals)
+        stacks = self.interpreted.merged(snapshot)
         numbers = self.distinct.add(stacks, np.full(len(stacks), snapshot.pid))
         frames = self.distinct.frames
         laid = self.distinct.laid_out(stacks.first, numbers)
@@ -156,14 +152,7 @@ class Stopper:
     def troubles(self) -> list[str]:
         """What of files could not be had, a line each."""
         missing = [f"{name}: {why}" for name, why in self.names.troubles.items() if name != VDSO]
-        refused = self.interpreters.troubles if self.interpreters is not None else []
-        return [*self.walker.troubles, *missing, *refused]
-
-    def _is_handler(self, module: int, address: int) -> bool:
-        """Whether a frame belongs to the evaluator that it was called by."""
-        symbols = self.modules[module].symbols
-        names = symbols.names_of(symbols.holders(np.array([address], np.uint64))) if symbols is not None else [None]
-        return Interpreters.is_handler(names[0])
+        return [*self.walker.troubles, *missing, *self.interpreted.troubles]
 
 
 class Totalled:

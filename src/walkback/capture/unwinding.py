@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
@@ -111,6 +112,16 @@ class Unwinding:
                 cpu=batch.cpu if (batch.cpu >= 0).any() else None,
             )
 
+    @property
+    def name(self) -> str:
+        """What is unwound."""
+        return self.recording.name
+
+    @property
+    def comms(self) -> list[str]:
+        """The names of threads so far."""
+        return self.recording.comms
+
     def walk(self, batch: RecordedBatch) -> Stacks:
         """The stacks of a batch: walked, or as recorded where there are no registers, behind the kernel's frames."""
         stacks = self.walker.walk(batch.samples, self.recording.spaces)
@@ -189,6 +200,22 @@ def _mapped(address: U64, space: np.ndarray, spaces: list[Space]) -> tuple[I32, 
     return module, own
 
 
+class Sampled(Protocol):
+    """What has the frames of its batches."""
+
+    modules: Modules
+    distinct: DistinctFrames
+    names_last: bool
+
+    @property
+    def name(self) -> str:
+        """What the samples are of."""
+
+    @property
+    def comms(self) -> list[str]:
+        """The names of threads so far."""
+
+
 class Collector:
     """Sums up batches to a `Profile`.
 
@@ -200,9 +227,12 @@ class Collector:
     6
     """
 
-    def __init__(self, unwinding: Unwinding, *, by_period: bool = False, threads: bool = False, times: bool = False):
-        """`by_period` weighs samples by their periods; `threads` keeps threads apart; `times` keeps every sample."""
-        self._unwinding = unwinding
+    def __init__(self, source: Sampled, *, by_period: bool = False, threads: bool = False, times: bool = False):
+        """`source` is what gives the batches.
+
+        `by_period` weighs samples by their periods; `threads` keeps threads apart; `times` keeps every sample.
+        """
+        self._source = source
         self._by_period = by_period
         self._stacks = Distinct()
         self._totals = Totals(threads=threads)
@@ -212,7 +242,7 @@ class Collector:
         """Those that samples were of."""
 
     def __repr__(self) -> str:
-        return f"Collector({self._unwinding.recording.name!r}, stacks={len(self._stacks)})"
+        return f"Collector({self._source.name!r}, stacks={len(self._stacks)})"
 
     def add(self, batch: SampleBatch) -> None:
         """Add the samples of a batch."""
@@ -230,18 +260,17 @@ class Collector:
 
     def profile(self) -> Profile:
         """All that was added."""
-        unwinding = self._unwinding
-        recording = unwinding.recording
-        summed = Profile.of(unwinding.distinct.frames, self._stacks, recording.comms, self._totals)
-        if unwinding.names_last:
-            laid = unwinding.distinct.laid_out(summed.stack_first, summed.stack_frames)
+        source = self._source
+        summed = Profile.of(source.distinct.frames, self._stacks, source.comms, self._totals)
+        if source.names_last:
+            laid = source.distinct.laid_out(summed.stack_first, summed.stack_frames)
             summed = replace(summed, stack_first=laid.first, stack_frames=laid.frame)
         return replace(
             summed,
             unit=unit_of_periods(self._events) if self._by_period else "samples",
-            title=recording.name,
+            title=source.name,
             duration=self._last_time - self._first_time,
-            mappings=[CodeMapping(module.name, module.build_id) for module in unwinding.modules.all()],
+            mappings=[CodeMapping(module.name, module.build_id) for module in source.modules.all()],
             timeline=concatenated(self._times) if self._times else None,
         )
 

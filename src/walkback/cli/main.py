@@ -39,6 +39,7 @@ HEADINGS = {
     },
     "Walk stacks": {
         "stack": "Show the stacks of a live process or a core file.",
+        "record": "Record where a command, a process or the whole machine spends its time.",
         "unwind": "Unwind a perf recording: folded stacks, flame graphs, tables.",
     },
     "Keep stacks": {

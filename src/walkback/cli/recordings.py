@@ -19,14 +19,22 @@ NOTHING_TO_WALK = "no sample has registers and stack; perf record --call-graph d
 
 
 def account_for(
-    file: str, recording: Recording, ends: np.ndarray, troubles: list[str], only: Only | None = None
+    file: str,
+    recording: Recording | None,
+    ends: np.ndarray,
+    troubles: list[str],
+    only: Only | None = None,
+    *,
+    live: bool = False,
 ) -> int:
-    """Say what is missing; the exit status is 1 if the recording is damaged, or if no stack is complete."""
+    """Say what is missing; the exit status is 1 if the recording is damaged, or if no stack is complete.
+
+    `live` is what was recorded just now, by this program and not by perf; by stops, if there is no recording.
+    """
     import numpy as np
 
     from walkback.stacks.stacks import END_REASONS, END_WORDS, End
 
-    counts = recording.counts
     total = int(ends.sum())
     if not total:
         complain(f"{file}: {NO_SAMPLES}")
@@ -38,16 +46,20 @@ def account_for(
     if total and ends[End.NO_REGISTERS] == total:
         complain(f"{file}: {NOTHING_TO_WALK}")
     elif 20 * ends[End.STACK_CUT] > total:
-        complain(f"{file}: perf record --call-graph dwarf,65528 copies more of each stack")
-    complain_of_losses(file, recording)
+        way = "--stack-bytes 65528" if live else "perf record --call-graph dwarf,65528"
+        complain(f"{file}: {way} copies more of each stack")
+    fine = any_complete(ends, only)
+    if recording is not None:
+        complain_of_losses(file, recording, live=live)
+        fine = fine and not recording.troubles and not recording.counts.damaged
     complain_of(file, troubles)
-    fine = any_complete(ends, only) and not recording.troubles and not counts.damaged
     return EXIT_FINE if fine else EXIT_FINDINGS
 
 
-def complain_of_losses(file: str, recording: Recording) -> None:
+def complain_of_losses(file: str, recording: Recording, *, live: bool = False) -> None:
     """What the kernel could not record."""
     counts = recording.counts
     if counts.lost or counts.lost_samples:
         lost = counted(max(counts.lost, counts.lost_samples), "record")
-        complain(f"{file}: the kernel lost {lost} because its buffer was full (perf record -m makes it larger)")
+        way = "a lower frequency, or fewer --stack-bytes, loses none" if live else "perf record -m makes it larger"
+        complain(f"{file}: the kernel lost {lost} because its buffer was full ({way})")

@@ -50,6 +50,29 @@ def storing(
         complain(f"{folder}: {line}")
 
 
+@contextlib.contextmanager
+def storing_often(
+    folder: str | None,
+    labels: tuple[tuple[str, str], ...],
+    capture: Capture,
+    seconds: float,
+    *,
+    by_period: bool = False,
+) -> Iterator[Callable[[SampleBatch], None]]:
+    """The same, with an append every few seconds."""
+    if folder is None:
+        yield lambda _: None
+        return
+    from walkback.store.often import Often
+
+    often = Often(folder, one_each(labels), capture, seconds, by_period=by_period)
+    try:
+        yield often.add
+    finally:
+        often.publish()
+    complain(f"{folder}: {counted(often.samples, 'sample')}, in {counted(often.appends, 'append')}")
+
+
 def summary(new: Append) -> str:
     """What came into a store."""
     if new.segment is None:

@@ -47,6 +47,9 @@ LINES = click.option(
     "--lines/--no-lines", default=True, help="Show source lines and inlined calls, where debug information has them."
 )
 INLINE = click.option("--inline/--no-inline", default=True, help="Show each inlined call as a frame.")
+MARK_INCOMPLETE = click.option(
+    "--mark-incomplete", is_flag=True, help="Add an outermost frame, as [incomplete: stack-cut], to incomplete stacks."
+)
 _CACHE = click.option("--cache/--no-cache", default=True, help="Cache the tables and lines of large files on disk.")
 
 

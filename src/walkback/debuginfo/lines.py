@@ -41,6 +41,7 @@ class DebugLines:
         self._elf = elf
         self._search = search or FileSearch(debug_roots=DEBUG_ROOTS)
         self._refused: str | None = None
+        self._missing: dict[str, None] = {}
         self._names = EntryNames()
         self._programs: dict[int, _Program] = {}
         self._bytes_left = 0
@@ -67,7 +68,7 @@ class DebugLines:
 
     @cached_property
     def _splits(self) -> SplitUnits | None:
-        return SplitUnits(self._file) if self._file is not None else None
+        return SplitUnits(self._file, self._missing) if self._file is not None else None
 
     @property
     def is_split(self) -> bool:
@@ -77,7 +78,7 @@ class DebugLines:
     @property
     def missing(self) -> list[str]:
         """Files of split units that were looked for and are nowhere."""
-        return list(self._splits.missing) if self._splits is not None else []
+        return list(self._missing)
 
     @property
     def trouble(self) -> str | None:

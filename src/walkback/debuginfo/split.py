@@ -40,11 +40,11 @@ class _Skeleton(NamedTuple):
 class SplitUnits:
     """Those of one file."""
 
-    def __init__(self, file: DebugFile) -> None:
+    def __init__(self, file: DebugFile, missing: dict[str, None]) -> None:
+        """`missing` takes the names of files that are nowhere."""
         self._file = file
         self._found: dict[int, DebugSource | None] = {}
-        self.missing: dict[str, None] = {}
-        """The names of files that are nowhere."""
+        self._missing = missing
 
     def find(self, number: int) -> DebugSource | None:
         """The other part of a unit; None where it has none, or that is nowhere."""
@@ -70,7 +70,7 @@ class SplitUnits:
                 found = self._in_file(ElfFile(path), skeleton)
                 if found is not None:
                     return found
-        self.missing[name] = None
+        self._missing[name] = None
         return None
 
     def _paths(self, skeleton: _Skeleton) -> Iterator[Path]:

@@ -3,13 +3,12 @@
 import {byId, legendItem, shortened} from "../pages/common.js";
 import {isModified, onSlash, onTyped, oncePerFrame} from "../pages/events.js";
 import {keepInAddress, viewOfAddress} from "./flamegraph_address.js";
-import {KINDS, STEPS, colours, fileColours, filesByWeight, legendOf} from "./flamegraph_colours.js";
+import {STEPS, colours, fileColours, filesByWeight, legendOf} from "./flamegraph_colours.js";
 import {ancestor, deepest, levelOf, nodeAt, sibling, widestChild} from "./flamegraph_places.js";
-import {callTree, changeOf, changePart, invertedTree, otherSide, weightOf} from "./flamegraph_tree.js";
-import {amount, share, testFor} from "./flamegraph_words.js";
+import {NO_DATA, callTree, changePart, invertedTree, otherSide, weightOf} from "./flamegraph_tree.js";
+import {share, testFor, wordsOf} from "./flamegraph_words.js";
 
-/** @type {FlameData} */
-const data = JSON.parse(byId("data").textContent);
+let data = NO_DATA;
 const scroll = byId("scroll"),
   tall = byId("tall");
 const canvas = /** @type {HTMLCanvasElement} */ (byId("graph"));
@@ -31,7 +30,7 @@ const TYPING_PAUSE = 120;
 const DIGITS = "0123456789";
 const FONT = '12px ui-monospace, "DejaVu Sans Mono", monospace';
 
-const calls = callTree(data);
+let calls = callTree(data);
 /** @type {FlameTree | null} */
 let inverted = null;
 let tree = calls,
@@ -49,10 +48,9 @@ let canvasWidth = 0,
   letterWidth = 7;
 // Of a difference: whether the widths are those of before.
 let old = false;
-const files = filesByWeight(data);
-// A difference has colours of its own.
-const canShowFiles = files.length > 1 && !data.before;
-let byFile = false;
+let files = filesByWeight(data);
+let canShowFiles = false,
+  byFile = false;
 let paint = colours(data, dark.matches);
 
 function showColours() {
@@ -151,22 +149,8 @@ function measure() {
 
 function describe() {
   const node = hovered >= 0 ? hovered : picked >= 0 ? picked : zoom;
-  const name = tree.name[node],
-    whole = tree.total[0],
-    module = data.modules[data.module[name]];
-  byId("name").textContent = data.names[name];
-  const words = [`${amount(tree.total[node], data.unit)}, ${share(tree.total[node], whole)} of all`];
-  if (tree.was) {
-    const moved = 100 * changeOf(tree, node, old);
-    words.push(`${old ? "after" : "before"} ${share(tree.was[node], tree.was[0])}`);
-    words.push(`${moved < 0 ? "\u2212" : "+"}${Math.abs(moved).toFixed(2)} points`);
-  }
-  // Nodes below another have higher numbers, and of those above it all are lower.
-  if (zoom && node > zoom) words.push(`${share(tree.total[node], tree.total[zoom])} of the zoomed part`);
-  if (tree === calls && tree.own[node]) words.push(`${amount(tree.own[node], data.unit)} in itself`);
-  if (node && data.kind[name]) words.push(KINDS[data.kind[name]]);
-  if (module) words.push(module);
-  byId("numbers").textContent = words.join(" \u00b7 ");
+  byId("name").textContent = data.names[tree.name[node]];
+  byId("numbers").textContent = wordsOf(data, tree, node, {zoom, isOld: old, isInverted: tree !== calls});
 }
 
 // Note in the address what is shown; a step is one that the back button takes back.
@@ -382,14 +366,26 @@ function listenToControls() {
     searchAndKeep();
   });
   resetButton.addEventListener("click", reset);
-  byId("side").hidden = !data.before;
   byId("side").addEventListener("click", turnAround);
   byId("invert").addEventListener("click", turnInsideOut);
-  byId("files").hidden = !canShowFiles;
   byId("files").addEventListener("click", turnColours);
   addEventListener("hashchange", restore);
 }
 
+// Show other data, as the address says.
+/** @type {(shown: FlameData) => void} */
+export function showGraph(shown) {
+  data = shown;
+  calls = tree = callTree(data);
+  inverted = null;
+  old = false;
+  files = filesByWeight(data);
+  // A difference has colours of its own.
+  canShowFiles = files.length > 1 && !data.before;
+  byId("files").hidden = !canShowFiles;
+  byId("side").hidden = !data.before;
+  restore();
+}
+
 listenToGraph();
 listenToControls();
-restore();

@@ -6,17 +6,16 @@ of it. Each name is in it once too, as JSON in which nothing can end a script.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html import escape
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from walkback.base.arrays import I64, numbered
 from walkback.base.text import base_name, clean, printable
-from walkback.pages.page import harmless, write_page
+from walkback.pages.page import plain_data, write_page
 from walkback.stacks.changes import whole_functions
 from walkback.stacks.functions import FunctionStacks
 from walkback.stacks.profile import NamedFrames, Profile
@@ -25,12 +24,12 @@ from walkback.stacks.tree import PrefixTree
 _FUNCTION, _KERNEL, _NAMELESS, _INCOMPLETE, _PROGRAM = range(5)
 """What a name is of; the script colours by it."""
 _ROOT = "all"
+_REST = "[many that weigh little]"
 
 
 def write(profile: Profile, out: BinaryIO) -> None:
     """Write a page; stacks that are not complete end in a frame that says so."""
-    marked = profile.marked()
-    _write_page(profile.title, _about(profile), _data(marked, _names(profile, marked)), out)
+    _write_page(profile.title, flame_graph(profile), out)
 
 
 def write_difference(before: Profile, after: Profile, out: BinaryIO, *, title: str = "", clones: bool = False) -> None:
@@ -42,25 +41,52 @@ def write_difference(before: Profile, after: Profile, out: BinaryIO, *, title: s
     >>> page.getvalue()[:15]
     b'<!DOCTYPE html>'
     """
+    _write_page(title, flame_graph_of_difference(before, after, clones=clones), out)
+
+
+@dataclass(frozen=True, slots=True)
+class FlameGraph:
+    """What a page shows."""
+
+    about: str
+    data: dict[str, Any]
+    """What `flamegraph.js` draws: `FlameData` in `types.d.ts`."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every frame has a place of its own in it."""
+        return _REST not in self.data["names"]
+
+
+def flame_graph(profile: Profile, *, most: int | None = None) -> FlameGraph:
+    """The graph of a profile; if it has more than `most` frames, those that weigh least are drawn together."""
+    marked = profile.marked()
+    return FlameGraph(_about(profile), _data(marked, _names(profile, marked), most=most))
+
+
+def flame_graph_of_difference(
+    before: Profile, after: Profile, *, clones: bool = False, most: int | None = None
+) -> FlameGraph:
+    """The graph of two profiles."""
     sides = [before, after] if clones else [whole_functions(before), whole_functions(after)]
     marked = [profile.marked() for profile in sides]
     names = [name for one, its in zip(sides, marked, strict=True) for name in _names(one, its)]
     joined = _same_comm(_joined(*marked), before, after)
     old = joined.weight.copy()
     old[len(before.weight) :] = 0
-    data = _data(replace(joined, weight=joined.weight - old), names, replace(joined, weight=old))
-    _write_page(title, f"before: {_about(before)}; after: {_about(after)}", data, out)
+    data = _data(replace(joined, weight=joined.weight - old), names, replace(joined, weight=old), most)
+    return FlameGraph(f"before: {_about(before)}; after: {_about(after)}", data)
 
 
-def _write_page(title: str, about: str, data: str, out: BinaryIO) -> None:
+def _write_page(title: str, graph: FlameGraph, out: BinaryIO) -> None:
     write_page(
         out,
         __package__,
         "flamegraph.html",
         title=printable(clean(title)) or "Flame graph",
-        styles=["flamegraph.css"],
-        script="export/flamegraph.js",
-        data={"ABOUT": escape(about), "DATA": harmless(data)},
+        styles=["export/flamegraph.css"],
+        script="export/flamegraph_page.js",
+        data={"ABOUT": escape(graph.about), "DATA": plain_data(graph.data)},
     )
 
 
@@ -119,19 +145,29 @@ def _same_comm(joined: Profile, before: Profile, after: Profile) -> Profile:
     )
 
 
-def _data(profile: Profile, frame_names: Sequence[tuple[str, str, int]], before: Profile | None = None) -> str:
-    """The names, and the tree, as JSON; `before` is the same profile with other weights."""
+def _data(
+    profile: Profile,
+    frame_names: Sequence[tuple[str, str, int]],
+    before: Profile | None = None,
+    most: int | None = None,
+) -> dict[str, Any]:
+    """The names, and the tree; `before` is the same profile with other weights."""
     functions = FunctionStacks.of(profile, frame_names)
     names = [(_ROOT, "", _FUNCTION), *functions.names]
     names += [(clean(str(comm)) or "[unknown]", "", _PROGRAM) for comm in functions.comms]
     first, stacks = _with_comms(functions)
     tree = PrefixTree.of(first, stacks)
+    # What is merged by name does not depend on weights, so the rows of both sides are the same.
+    was = None if before is None else FunctionStacks.of(before, frame_names).weight
+    if most is not None and len(tree) > most:
+        names.append((_REST, "", _NAMELESS))
+        tree = tree.heaviest(functions.weight if was is None else functions.weight + was, most, len(names) - 1)
     by_text = sorted(range(len(names)), key=lambda number: names[number][:2])
     rank = np.empty(len(names), np.int64)
     rank[by_text] = np.arange(len(names))
     order = _in_order(tree, rank)
     modules, module_of = numbered([module for _, module, _ in names])
-    data = {
+    data: dict[str, Any] = {
         "unit": clean(profile.unit),
         "names": [name for name, _, _ in names],
         "modules": modules,
@@ -142,10 +178,9 @@ def _data(profile: Profile, frame_names: Sequence[tuple[str, str, int]], before:
         "name": [0, *tree.frame[order].tolist()],
         "own": [0, *tree.self_weight(functions.weight)[order].tolist()],
     }
-    if before is not None:
-        # What is merged by name does not depend on weights, so the rows are the same.
-        data["before"] = [0, *tree.self_weight(FunctionStacks.of(before, frame_names).weight)[order].tolist()]
-    return json.dumps(data, separators=(",", ":"))
+    if was is not None:
+        data["before"] = [0, *tree.self_weight(was)[order].tolist()]
+    return data
 
 
 def _names(profile: Profile, marked: Profile) -> list[tuple[str, str, int]]:

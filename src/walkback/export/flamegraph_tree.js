@@ -3,6 +3,20 @@
 // children's. Of a difference there are two sides, after and before: was and ownWas are those of the side not shown.
 /** @import {FlameData, FlameTree, Nodes} from "./types.js" */
 
+// What is drawn until there is something.
+/** @type {FlameData} */
+export const NO_DATA = {
+  unit: "samples",
+  names: ["all"],
+  modules: [""],
+  module: [0],
+  kind: [0],
+  first: [0, 1],
+  children: [0],
+  name: [0],
+  own: [0],
+};
+
 /** @type {(tree: Nodes) => FlameTree} */
 function layOut(tree) {
   const count = tree.name.length;

@@ -1,4 +1,7 @@
-// Weights and shares in words.
+// Weights, shares and frames in words.
+/** @import {FlameData, FlameTree} from "./types.js" */
+import {KINDS} from "./flamegraph_colours.js";
+import {changeOf} from "./flamegraph_tree.js";
 
 /** @type {[size: number, unit: string][]} */
 const TIME_UNITS = [
@@ -28,4 +31,29 @@ export function testFor(wanted) {
   } catch {
     return (text) => text.toLowerCase().includes(wanted.toLowerCase());
   }
+}
+
+// What is known of a frame besides its name.
+/**
+ * @param {FlameData} data
+ * @param {FlameTree} tree
+ * @param {number} node
+ * @param {{zoom: number, isOld: boolean, isInverted: boolean}} view
+ */
+export function wordsOf(data, tree, node, {zoom, isOld, isInverted}) {
+  const name = tree.name[node],
+    whole = tree.total[0],
+    module = data.modules[data.module[name]];
+  const words = [`${amount(tree.total[node], data.unit)}, ${share(tree.total[node], whole)} of all`];
+  if (tree.was) {
+    const moved = 100 * changeOf(tree, node, isOld);
+    words.push(`${isOld ? "after" : "before"} ${share(tree.was[node], tree.was[0])}`);
+    words.push(`${moved < 0 ? "\u2212" : "+"}${Math.abs(moved).toFixed(2)} points`);
+  }
+  // Nodes below another have higher numbers, and of those above it all are lower.
+  if (zoom && node > zoom) words.push(`${share(tree.total[node], tree.total[zoom])} of the zoomed part`);
+  if (!isInverted && tree.own[node]) words.push(`${amount(tree.own[node], data.unit)} in itself`);
+  if (node && data.kind[name]) words.push(KINDS[data.kind[name]]);
+  if (module) words.push(module);
+  return words.join(" \u00b7 ");
 }

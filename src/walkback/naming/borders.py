@@ -7,9 +7,9 @@ disassemblers and `addr2line` take it.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import PurePath
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from walkback.symbols.spans import SettledSpans
 
 def function_at(module: str, start: int) -> str:
     """What to call a function of a file that has no name."""
-    return f"{PurePath(module).name}+{start:#x}"
+    return f"{os.path.basename(module)}+{start:#x}"
 
 
 class Borders:

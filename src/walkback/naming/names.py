@@ -155,6 +155,12 @@ class Names:
         other._demangle, other._shown = True, {}
         return other
 
+    def without_lines(self) -> Names:
+        """The same without lines and inlined calls."""
+        other = copy.copy(self)
+        other._with_lines = False
+        return other
+
     @property
     def may_fetch(self) -> bool:
         """Whether the order in which files are looked for matters."""

@@ -22,14 +22,9 @@ _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028":
 _PART = re.compile("@([A-Z]+)@")
 
 
-def harmless(text: str) -> str:
-    """JSON in which nothing can end the element that it stands in."""
-    return text.translate(_HTML)
-
-
 def plain_data(value: Any) -> str:
-    """A value as JSON for a page."""
-    return harmless(json.dumps(value, separators=(",", ":"), allow_nan=False))
+    """A value as JSON for a page, in which nothing can end the element that it stands in."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).translate(_HTML)
 
 
 def write_page(
@@ -41,25 +36,27 @@ def write_page(
     styles: Sequence[str],
     script: str,
     data: Mapping[str, str],
-) -> None:
+    more_policy: str = "",
+) -> str:
     """Write a page: the head of all, the body of a template, files of styles in their order, a script, data by parts.
 
-    The path of the script's module counts from walkback's folder; the other files are those of a package.
-
-    Data comes from `plain_data`, or from `Columns.packed`.
+    The paths of styles and of the script's module count from walkback's folder; the template is a file of a package.
+    Data comes from `plain_data`, or from `Columns.packed`. Returns the page's content policy, with `more_policy`.
     """
-    home, text = files(package), joined_script(script)
+    text = joined_script(script)
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:{more_policy}"
     parts = {
-        "CSP": f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:",
+        "CSP": policy,
         "TITLE": escape(title),
-        "STYLE": "\n".join(home.joinpath(name).read_text(encoding="utf-8") for name in styles),
+        "STYLE": "\n".join(files("walkback").joinpath(name).read_text(encoding="utf-8") for name in styles),
         "SCRIPT": text,
         **data,
     }
     # Every second piece is the name of a part.
     head = files(__package__).joinpath("head.html").read_text(encoding="utf-8")
-    pieces = _PART.split(head + home.joinpath(template).read_text(encoding="utf-8"))
+    pieces = _PART.split(head + files(package).joinpath(template).read_text(encoding="utf-8"))
     whole = (parts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
     # Text from files may hold what is no text.
     out.writelines(piece.encode("utf-8", "replace") for piece in whole)
+    return policy

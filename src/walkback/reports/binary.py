@@ -30,7 +30,7 @@ from walkback.sframe.layout import VERSIONS
 from walkback.table.comparing import Comparison
 from walkback.table.verdict import Verdict
 
-_STYLES = ("common.css", "binary.css")
+_STYLES = ("reports/common.css", "reports/binary.css")
 _SCRIPT = "reports/binary.js"
 _UNPLACED = 100
 """FDEs that cannot be placed which a page names; it says how many there are."""

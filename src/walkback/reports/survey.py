@@ -23,7 +23,7 @@ from walkback.reports.words import printable_value
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_STYLES = ("common.css", "survey.css")
+_STYLES = ("reports/common.css", "reports/survey.css")
 _SCRIPT = "reports/survey.js"
 _SFRAME = "sframe"
 """The chapter and the figure about files that have SFrame."""

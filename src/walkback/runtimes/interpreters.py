@@ -47,17 +47,27 @@ class _Symbols:
 class Interpreters:
     """Those of one process."""
 
-    def __init__(self, elf_of: Callable[[int], ElfFile | None], *, limit: int = 1024) -> None:
-        """`elf_of` gives the file of a module; at most `limit` frames of a thread are followed."""
+    def __init__(
+        self,
+        elf_of: Callable[[int], ElfFile | None],
+        *,
+        limit: int = 1024,
+        frames: RuntimeFrames | None = None,
+        troubles: list[str] | None = None,
+    ) -> None:
+        """`elf_of` gives the file of a module; at most `limit` frames of a thread are followed.
+
+        Several processes can have the same `frames` and `troubles`.
+        """
         self._elf_of = elf_of
         self._byteorder: ByteOrder = "little"
         self._limit = limit
         self._symbols: dict[int, _Symbols | None] = {}
         self._runtimes: dict[tuple[int, int], PythonRuntime | None] = {}
         self._used: list[PythonRuntime] = []
-        self.frames = RuntimeFrames()
+        self.frames = RuntimeFrames() if frames is None else frames
         """All that were met."""
-        self.troubles: list[str] = []
+        self.troubles: list[str] = [] if troubles is None else troubles
         """What could not be had, a line each."""
 
     def use(self, module: I32, bias: U64, memory: TargetMemory, byteorder: ByteOrder) -> None:
@@ -99,7 +109,9 @@ class Interpreters:
             try:
                 self._runtimes[key] = self._open(symbols, bias, memory)
             except UnreadableError as error:
-                self.troubles.append(f"{symbols.name}: {error.message}")
+                trouble = f"{symbols.name}: {error.message}"
+                if trouble not in self.troubles:
+                    self.troubles.append(trouble)
         return self._runtimes[key]
 
     def _open(self, symbols: _Symbols, bias: int, memory: TargetMemory) -> PythonRuntime:

@@ -48,3 +48,37 @@ class PrefixTree:
         """The weight of each node's own stacks, from the weight of each stack."""
         some = self.node >= 0
         return sums(self.node[some], weight[some], len(self))
+
+    def heaviest(self, weight: U64, most: int, rest: int) -> PrefixTree:
+        """The tree of at most `most` nodes: those that weigh most together with what is below them.
+
+        The others of a parent become one child, whose frame is `rest`. `weight` is that of each stack.
+        """
+        if len(self) <= most:
+            return self
+        total = self.self_weight(weight)
+        levels = list(zip(self.depth_first[:-1].tolist(), self.depth_first[1:].tolist(), strict=True))
+        for begin, end in reversed(levels[1:]):
+            np.add.at(total, self.parent[begin:end], total[begin:end])
+        stays = total > np.partition(total, len(self) - most - 1)[len(self) - most - 1]
+        # Of each node the next one further out that stays.
+        above = self.parent.copy()
+        for begin, end in levels[1:]:
+            outer = self.parent[begin:end]
+            above[begin:end] = np.where(stays[outer], outer, above[outer])
+        kept, (rests, rest_of) = np.flatnonzero(stays), np.unique(above[~stays], return_inverse=True)
+        depth = np.repeat(np.arange(len(levels)), np.diff(self.depth_first))
+        depths = np.concatenate((depth[kept], np.where(rests >= 0, depth[rests] + 1, 0)))
+        order = np.argsort(depths, kind="stable")
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        # The last is the parent of outermost frames, which -1 finds.
+        number = np.full(len(self) + 1, -1, np.int64)
+        number[kept] = place[: len(kept)]
+        number[np.flatnonzero(~stays)] = place[len(kept) + rest_of]
+        return PrefixTree(
+            number[np.concatenate((self.parent[kept], rests))[order]],
+            np.concatenate((self.frame[kept], np.full(len(rests), rest)))[order],
+            number[self.node],
+            np.searchsorted(depths[order], np.arange(int(depths.max()) + 2)).astype(np.int64),
+        )

@@ -198,7 +198,7 @@ class Builder:
 def write_manifest(
     folder: Path, blocks: Mapping[str, BlockCounts], replaces: Iterable[Name] = (), *, names: int = 0
 ) -> None:
-    """Say what a segment has, and what it takes the place of; `names` is the number of rows in its table of names."""
+    """Say what a segment has, and what it takes the place of; `names` is the number of names in its table of them."""
     described = {
         "version": layout.VERSION,
         "replaces": sorted(replaces),

@@ -14,7 +14,7 @@ from walkback.base.errors import WalkbackError
 from walkback.capture.frames import SIGNAL_HANDLER, FrameKeys
 from walkback.stacks.profile import NamedFrames
 from walkback.store.builder import Builder, SampleOrigin
-from walkback.store.names import KeptNames, names_of
+from walkback.store.names import KeptNames, names_to_ends
 from walkback.symbols.kallsyms import KERNEL
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from walkback.capture.frames import DistinctFrames
     from walkback.capture.perfdata.recording import Recording
     from walkback.naming.modules import Module, Modules
-    from walkback.naming.names import Names
+    from walkback.naming.names import FrameNames, Names
     from walkback.stacks.profile import SampleBatch
 
 _PIECE = tuple[U64, I32, Numbers, I32, U8]
@@ -90,9 +90,15 @@ class Captured:
         rows = np.flatnonzero((keys.module >= 0) & ~keys.kernel & ~self._without_file(keys.module))
         module, address = keys.module[rows], keys.address[rows]
         found = names.find(module, address)
-        frames = NamedFrames(found.symbol, found.module, address, np.zeros(len(rows), np.bool_), found.offset)
+        bare = names.without_lines()
         build_ids = [_build_id(one) for one in self._capture.modules.all()]
-        return names_of(build_ids, module, frames, found.inlined)
+        return names_to_ends(
+            build_ids,
+            module,
+            _named(found, address),
+            found.inlined,
+            lambda module, address: _named(bare.find(module, address), address),
+        )
 
     # Times
 
@@ -196,6 +202,10 @@ class Captured:
                 event=events[event] if 0 <= event < len(events) else None,
             ),
         )
+
+
+def _named(found: FrameNames, address: U64) -> NamedFrames:
+    return NamedFrames(found.symbol, found.module, address, np.zeros(len(address), np.bool_), found.offset)
 
 
 def _build_id(module: Module) -> str | None:

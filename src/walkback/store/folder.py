@@ -73,7 +73,7 @@ class Segment:
     replaces: frozenset[Name]
     blocks: tuple[Block, ...]
     names: int = 0
-    """How many rows its table of names has; 0 if it has no such table."""
+    """How many names its table of them has; 0 if it has no such table."""
 
     @property
     def names_file(self) -> Path:

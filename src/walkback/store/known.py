@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from walkback.base.arrays import I64, U64
 from walkback.segments.database import connect
+from walkback.stacks.profile import NamedFrames
 from walkback.store.builder import write_manifest
 from walkback.store.folder import StoreFolder, StoreSnapshot
-from walkback.store.names import KeptNames, names_of, write_names
+from walkback.store.names import KeptNames, names_to_ends, write_names
 from walkback.store.naming import Naming, module_text
 from walkback.store.reading import BlockTables
 from walkback.store.staging import Staging
@@ -60,8 +62,14 @@ def update_names(folder: StoreFolder, naming: Naming) -> NamesUpdate:
         frames = _frames(snapshot)
     rows = np.flatnonzero((frames.name < 0) & (frames.module >= 0))
     named, inlined = naming.from_files(frames, rows)
+    bare = replace(naming, lines=False)
+
+    def find(module: I64, address: U64) -> NamedFrames:
+        others = replace(frames, module=module, address=address, name=np.full(len(module), -1))
+        return bare.from_files(others, np.arange(len(module)))[0]
+
     build_ids = [None if module_text(*one).startswith("[") else one[0] for one in frames.modules]
-    return publish_names(folder, names_of(build_ids, frames.module[rows], named, inlined), frames.kept)
+    return publish_names(folder, names_to_ends(build_ids, frames.module[rows], named, inlined, find), frames.kept)
 
 
 def publish_names(folder: StoreFolder, names: KeptNames, known: KeptNames) -> NamesUpdate:
@@ -76,7 +84,7 @@ def publish_names(folder: StoreFolder, names: KeptNames, known: KeptNames) -> Na
 
 
 def write_new_names(folder: Path, names: KeptNames, known: KeptNames) -> int:
-    """Write the names that are not known into the folder of a segment; returns how many rows that are."""
+    """Write the names that are not known into the folder of a segment; returns how many names that are."""
     new = names.beyond(known)
     if len(new):
         with connect() as db:

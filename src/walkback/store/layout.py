@@ -64,9 +64,13 @@ frames     Sorted by module, address and name. `address` is what to look up, as 
 modules    `build_id` in hexadecimal digits.
 """
 TABLES: Final = tuple(COLUMNS)
-COLUMNS_OF_NAMES: Final = {"build_id": "VARCHAR", "start": "UBIGINT", "reach": "UBIGINT", "calls": "VARCHAR[]"}
-"""Sorted by build ID and start. A row with at most one name is a function's: from `start` to `reach` bytes behind it;
-one with more is of the address `start`: the calls that are inlined there, innermost first, and the function."""
+COLUMNS_OF_NAMES: Final = {"build_id": "VARCHAR", "steps": "UBIGINT[]", "reaches": "UINTEGER[]", "calls": "VARCHAR"}
+"""A row has all names of one file, by rising address: so they take less room than in rows of their own.
+
+`steps` says how far each begins behind the one before it, the first behind 0; `reaches` how many bytes behind that it
+goes on; `calls` has a line for each, with tabs between its calls. A line with at most one name is a function's; one
+with more is of one address: the calls that are inlined there, innermost first, and the function.
+"""
 
 _ID = re.compile(r"[0-9a-f]{24}")
 _HOUR = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}")

@@ -1,19 +1,19 @@
 """The names that a store keeps, by build ID: they are known when the files are gone.
 
-A row says what a function is called, from where it begins to the last of its addresses that was met, or which calls are
-inlined at an address. Every name is there once, however many hours have frames of it.
+A row says what a function is called, from where it begins to behind the last of its addresses that was met, or which
+calls are inlined at an address. Every name is there once, however many hours have frames of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from walkback.base.arrays import I64, U64, Bools, Numbers, numbered
+from walkback.base.arrays import I64, U64, Bools, Numbers, changes, numbered
 from walkback.base.errors import UnreadableError
 from walkback.base.oneline import OneLine
 from walkback.base.text import spelled_out, sql_text
@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 _COLUMNS = layout.COLUMNS_OF_NAMES
 _MOST_CALLS = 1 << 16
 """Deeper ones are of no compiler."""
+_CALL, _LINE = "\t", "\n"
+_SPELLED = str.maketrans({_CALL: "\\t", _LINE: "\\n"})
+_ROUND = (1, 2, 3)
+"""Bits of a distance that is round."""
+_FARTHEST = np.uint64(2**32 - 1)
 
 Calls = tuple[str, ...]
 """What is inlined at an address, innermost first, and the function; none where the function has no name."""
@@ -144,8 +149,47 @@ def names_of(
         module[rows],
         np.concatenate((address[found] - offset[found], address[deep])),
         np.concatenate((offset[found], np.zeros(len(deep), np.uint64))),
-        [tuple(spelled_out(name) for name in one if name) for one in (*chosen, *calls)],
+        [tuple(spelled_out(name).translate(_SPELLED) for name in one if name) for one in (*chosen, *calls)],
     )
+
+
+def names_to_ends(
+    build_ids: Sequence[str | None],
+    module: I64,
+    frames: NamedFrames,
+    inlined: Sequence[tuple[SourceLine, ...]],
+    find: Callable[[I64, U64], NamedFrames],
+) -> KeptNames:
+    """The same, with functions that reach to a round distance where they go on so far, as that takes less room.
+
+    `find` names addresses in the files of these numbers.
+    """
+    assert frames.offset is not None
+    has_id = np.array([*map(bool, build_ids), False], np.bool_)[module]
+    rows, address = _round_ends(module, frames, has_id)
+    ends = find(module[rows], address)
+    assert ends.offset is not None
+    same = address - ends.offset == (frames.address - frames.offset)[rows]
+    symbols = [symbol if here else None for symbol, here in zip(ends.symbol, same.tolist(), strict=True)]
+    others = names_of(build_ids, module[rows], replace(ends, symbol=symbols), [()] * len(rows))
+    return joined([others, names_of(build_ids, module, frames, inlined)])
+
+
+def _round_ends(module: I64, frames: NamedFrames, chosen: Bools) -> tuple[I64, U64]:
+    """The frames that were met last in their functions, and addresses at round distances behind the begins of these."""
+    assert frames.offset is not None
+    found = np.flatnonzero(chosen & np.array([symbol is not None for symbol in frames.symbol], np.bool_))
+    start = frames.address - frames.offset
+    found = found[np.lexsort((frames.offset[found], start[found], module[found]))]
+    last = np.roll(changes(module[found], start[found]), -1)
+    rows = found[last]
+    size = frames.offset[rows] + np.uint64(1)
+    width = np.ceil(np.log2(size.astype(np.float64) + 1)).astype(np.int64)
+    ends = []
+    for bits in _ROUND:
+        unit = np.uint64(1) << (width - bits).clip(min=0).astype(np.uint64)
+        ends.append(start[rows] + ((size + unit - np.uint64(1)) // unit * unit - np.uint64(1)))
+    return np.tile(rows, len(_ROUND)), np.concatenate(ends)
 
 
 def joined(tables: Sequence[KeptNames]) -> KeptNames:
@@ -185,19 +229,23 @@ def _sorted(build_ids: Sequence[str], module: I64, start: U64, reach: U64, calls
 
 def write_names(db: DuckDBPyConnection, folder: Path, names: KeptNames, level: int) -> None:
     """Write them into the folder of a segment."""
+    begins = changes(names.module)
     columns = {
+        "row": np.arange(len(names)),
         "build_id": object_column([names.build_ids[number] for number in names.module.tolist()]),
-        "start": names.start,
-        "reach": names.reach,
-        "calls": object_column([list(one) for one in names.calls]),
+        "step": np.where(begins, names.start, np.diff(names.start, prepend=np.uint64(0))),
+        "reach": np.minimum(names.reach, _FARTHEST),
+        "line": object_column([_CALL.join(one) for one in names.calls]),
     }
     db.register("written", columns)
-    chosen = ", ".join(f"{name}::{kind} AS {name}" for name, kind in _COLUMNS.items())
+    together = {"steps": "list(step ORDER BY row)", "reaches": "list(reach ORDER BY row)"}
+    together |= {"build_id": "build_id", "calls": "string_agg(line, chr(10) ORDER BY row)"}
+    chosen = ", ".join(f"({together[name]})::{kind} AS {name}" for name, kind in _COLUMNS.items())
     file = sql_text(plain_path(folder / layout.NAMES_FILE))
-    options = f"FORMAT parquet, PARQUET_VERSION V2, ROW_GROUP_SIZE 1048576, COMPRESSION zstd, COMPRESSION_LEVEL {level}"
+    options = f"FORMAT parquet, ROW_GROUP_SIZE 1048576, COMPRESSION zstd, COMPRESSION_LEVEL {level}"
     try:
         with writable(folder):
-            db.execute(f"COPY (SELECT {chosen} FROM written) TO {file} ({options})")
+            db.execute(f"COPY (SELECT {chosen} FROM written GROUP BY build_id ORDER BY min(row)) TO {file} ({options})")
     finally:
         db.unregister("written")
 
@@ -226,11 +274,21 @@ def _read(db: DuckDBPyConnection, file: Path, wanted: list[str] | None) -> KeptN
 def _checked(found: dict[str, Any]) -> KeptNames:
     if any(np.ma.is_masked(column) for column in found.values()):
         raise UnreadableError("a row lacks a value")
-    build_id, start, reach, calls = (np.ma.getdata(found[name]) for name in _COLUMNS)
-    texts, here = numbered(build_id.tolist())
-    chosen = [tuple(one) for one in calls.tolist()]
-    if any(len(one) > _MOST_CALLS or not all(isinstance(name, str) for name in one) for one in chosen):
+    build_ids, *columns = (np.ma.getdata(found[name]).tolist() for name in _COLUMNS)
+    starts, reaches, calls = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)], []
+    for steps, reach, text in zip(*columns, strict=True):
+        if np.ma.is_masked(steps) or np.ma.is_masked(reach):
+            raise UnreadableError("a row lacks a value")
+        start = np.cumsum(np.asarray(steps, np.uint64), dtype=np.uint64)
+        starts.append(start)
+        reaches.append(np.asarray(reach, np.uint64))
+        lines = [tuple(line.split(_CALL)) if line else () for line in text.split(_LINE)]
+        if not len(start) == len(reach) == len(lines):
+            raise UnreadableError(f"a row has {len(start)} steps, {len(reach)} reaches and {len(lines)} lines")
+        if (start[1:] < start[:-1]).any() or (reaches[-1] >= ~start).any():
+            raise UnreadableError("a function reaches beyond all addresses")
+        calls += lines
+    if any(len(one) > _MOST_CALLS or not all(one) for one in calls):
         raise UnreadableError("a row has names that are none")
-    if (reach >= ~start).any():
-        raise UnreadableError("a function reaches beyond all addresses")
-    return _sorted([str(one) for one in texts], here, start, reach, chosen)
+    module = np.repeat(np.arange(len(build_ids)), [len(start) for start in starts[1:]])
+    return _sorted(build_ids, module, np.concatenate(starts), np.concatenate(reaches), calls)

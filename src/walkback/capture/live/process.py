@@ -155,12 +155,16 @@ class Process:
 
     def sample(self, walker: Walker | None = None) -> Snapshot:
         """All threads as they are now, one after the other; walked if there is a walker."""
+        return self.sample_threads(None, walker)
+
+    def sample_threads(self, tids: Sequence[int] | None, walker: Walker | None = None) -> Snapshot:
+        """The same of these threads."""
         maps = self.maps()
         space = self._code.space(maps)
         if self.interpreters is not None:
             self.interpreters.use(space.module, space.bias, self, self.byteorder)
         troubles: list[str] = []
-        taken = self._take_all(maps, troubles)
+        taken = self._take_all(maps, troubles, tids)
         samples = self._samples(taken)
         if self._is_strange(samples, maps):
             maps = self.maps()
@@ -172,15 +176,15 @@ class Process:
             snapshot.chains = [self.interpreters.chains(one.looked) for one in taken]
         return snapshot
 
-    def _take_all(self, maps: Maps, troubles: list[str]) -> list[_Taken]:
-        """Every thread that there is, and those that they make meanwhile."""
+    def _take_all(self, maps: Maps, troubles: list[str], tids: Sequence[int] | None) -> list[_Taken]:
+        """Every thread that there is, and those that they make meanwhile; or only these."""
         taken: list[_Taken] = []
         refused: dict[int, str] = {}
         seen: set[int] = set()
 
         def take(tracer: Tracer) -> None:
             for _ in range(_MOST_ROUNDS):
-                new = [tid for tid in self.threads() if tid not in seen]
+                new = [tid for tid in (self.threads() if tids is None else tids) if tid not in seen]
                 if not new:
                     return
                 for tid in new:

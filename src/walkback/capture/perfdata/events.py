@@ -11,7 +11,7 @@ from walkback.base.arch import ByteOrder
 from walkback.base.arrays import I32, I64, U64
 from walkback.capture.perfdata import layout
 
-_SOFTWARE = (
+SOFTWARE = (
     "cpu-clock",
     "task-clock",
     "page-faults",
@@ -25,7 +25,7 @@ _SOFTWARE = (
     "bpf-output",
     "cgroup-switches",
 )
-_HARDWARE = (
+HARDWARE = (
     "cycles",
     "instructions",
     "cache-references",
@@ -125,7 +125,7 @@ def read_attr(contents: memoryview, byteorder: ByteOrder) -> Event:
 
 def _name(kind: int, config: int) -> str:
     """A name for an event whose own the recording does not have."""
-    names = {0: _HARDWARE, 1: _SOFTWARE}.get(kind, ())
+    names = {0: HARDWARE, 1: SOFTWARE}.get(kind, ())
     return names[config] if config < len(names) else f"type {kind} config {config:#x}"
 
 

@@ -26,6 +26,8 @@ FORK = 7
 SAMPLE = 9
 MMAP2 = 10
 LOST_SAMPLES = 13
+SWITCH = 14
+SWITCH_CPU_WIDE = 15
 KSYMBOL = 17
 LAST_KERNEL_RECORD = 22
 """What comes up to here is known, if only to be passed over."""
@@ -52,6 +54,7 @@ CPUMODE_USER = 2
 MISC_MMAP_DATA = 1 << 13
 MISC_COMM_EXEC = 1 << 13
 MISC_FORK_EXEC = 1 << 13
+MISC_SWITCH_OUT = 1 << 13
 MISC_MMAP_BUILD_ID = 1 << 14
 MISC_BUILD_ID_SIZE = 1 << 15
 
@@ -125,11 +128,26 @@ REGS_ABI_64 = 2
 ATTR_SMALLEST = 64
 ATTR_LARGEST = 136
 """More than this is not read."""
-ATTR_INHERIT = 1
-ATTR_FREQ = 10
+ATTR_DISABLED = 0
 """Bits of its flags, counted as the compiler lays out bit fields: from below, on big-endian machines from above."""
+ATTR_INHERIT = 1
+ATTR_EXCLUDE_KERNEL = 5
+ATTR_EXCLUDE_HV = 6
+ATTR_EXCLUDE_IDLE = 7
+ATTR_MMAP = 8
+ATTR_COMM = 9
+ATTR_FREQ = 10
+ATTR_ENABLE_ON_EXEC = 12
+ATTR_TASK = 13
+ATTR_WATERMARK = 14
+ATTR_MMAP_DATA = 17
 ATTR_SAMPLE_ID_ALL = 18
+ATTR_EXCLUDE_CALLCHAIN_USER = 22
+ATTR_MMAP2 = 23
+ATTR_COMM_EXEC = 24
 ATTR_USE_CLOCKID = 25
+ATTR_CONTEXT_SWITCH = 26
+ATTR_BUILD_ID = 34
 CLOCK_MONOTONIC = 1
 
 # Feature sections
@@ -145,7 +163,7 @@ FEATURES = 256
 
 EVENT_UPDATE_NAME = 2
 
-PROT_EXEC = 4
+PROT_READ, PROT_EXEC = 1, 4
 KERNEL_PID = -1
 MOST_MAPPINGS = 1 << 17
 """In one process; Linux allows 65,530 by default."""

@@ -7,7 +7,7 @@ import os
 import stat
 import tempfile
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from walkback.base.errors import UnreadableError
 from walkback.capture.perfdata import layout
@@ -15,8 +15,17 @@ from walkback.capture.perfdata.header import RecordingHeader, byteorder_of, is_p
 from walkback.capture.perfdata.source import FileSource, MergedSource, RecordSource, StreamSource, read_into
 from walkback.elf import IN_MEMORY, OpenFile
 
-RecordingInput = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
-"""A path, the bytes of a recording, or what is open for bytes."""
+
+@runtime_checkable
+class LiveRecording(Protocol):
+    """What is recorded while it is read."""
+
+    def open_recording(self) -> tuple[RecordingHeader, RecordSource]:
+        """What is known of it, and its records."""
+
+
+RecordingInput = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | LiveRecording
+"""A path, the bytes of a recording, what is open for bytes, or what records now."""
 
 _MAIN, _PARTS = "data", "data.*"
 """The files in a folder: the one with the header, and the others."""

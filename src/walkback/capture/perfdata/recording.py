@@ -19,7 +19,14 @@ from walkback.capture.perfdata._records import identify
 from walkback.capture.perfdata.batch import Extractor, RecordedBatch, keep
 from walkback.capture.perfdata.groups import Groups
 from walkback.capture.perfdata.header import RecordingHeader, read_feature
-from walkback.capture.perfdata.opening import RecordingInput, open_bytes, open_file, open_folder, open_stream
+from walkback.capture.perfdata.opening import (
+    LiveRecording,
+    RecordingInput,
+    open_bytes,
+    open_file,
+    open_folder,
+    open_stream,
+)
 from walkback.capture.perfdata.order import Records, Waiting
 from walkback.capture.perfdata.source import RecordChunk, RecordSource
 from walkback.capture.perfdata.state import KernelMap, RecordedState, Threads
@@ -114,6 +121,8 @@ class Recording:
         """A file of either form, the folder that `perf record --threads` writes, or what comes through a pipe."""
         if isinstance(source, bytes | bytearray | memoryview):
             header, records = open_bytes(source)
+        elif isinstance(source, LiveRecording):
+            header, records = source.open_recording()
         elif not isinstance(source, str | os.PathLike):
             header, records = open_stream(source)
         elif os.path.isdir(source):

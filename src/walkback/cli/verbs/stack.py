@@ -16,6 +16,7 @@ from walkback.cli.command import verb
 from walkback.cli.completion import processes
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded, refuse_both
 from walkback.cli.paths import INPUT_FILE, is_stdout, opened, refuse_input, refuse_terminal
+from walkback.cli.processes import process_named
 from walkback.cli.progress import progress
 from walkback.cli.storing import LABEL, STORE, check_store, storing
 from walkback.cli.walking import (
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 EXIT_INTERRUPTED = 130
 """Somebody has pressed Ctrl-C; what there was until then is written."""
-_WIDEST_COMMAND = 200
 
 
 @verb("walkback stack $PID", "walkback stack core.hello --exe hello --lines")
@@ -172,16 +172,7 @@ def _meant(target: str) -> str:
     """The number or path that is meant, also by the name of a process."""
     if (target.isascii() and target.isdigit()) or "/" in target or os.path.lexists(target):
         return target
-    from walkback.capture.live.processes import processes_named
-
-    commands = processes_named(target)
-    if len(commands) == 1:
-        return str(*commands)
-    if commands:
-        lines = (f"  {pid}  {printable(command)[:_WIDEST_COMMAND]}" for pid, command in sorted(commands.items()))
-        message = f"{printable(target)} is the name of {len(commands)} processes; choose one:\n" + "\n".join(lines)
-        raise click.UsageError(message)
-    raise UnreadableError("there is no such file, and no running process of this name", file=target)
+    return str(process_named(target))
 
 
 class _Shots:

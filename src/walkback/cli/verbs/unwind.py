@@ -18,6 +18,7 @@ from walkback.cli.recordings import NO_SAMPLES, NOTHING_TO_WALK, account_for, co
 from walkback.cli.storing import LABEL, STORE, check_store, storing
 from walkback.cli.walking import (
     FORMAT_NAMES,
+    MARK_INCOMPLETE,
     Shared,
     complain_of,
     options,
@@ -48,9 +49,7 @@ _MOST_MISMATCHES = 10
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="With --format top: rows per table. [default: 30]")
 @click.option("--kernel/--no-kernel", default=True, help="Show kernel frames.")
-@click.option(
-    "--mark-incomplete", is_flag=True, help="Add an outermost frame, as [incomplete: stack-cut], to incomplete stacks."
-)
+@MARK_INCOMPLETE
 @STORE
 @LABEL
 @click.option(

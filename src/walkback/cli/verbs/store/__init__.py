@@ -28,6 +28,7 @@ HEADINGS = {
         "diff": "Compare two selections of samples.",
         "through": "Show who calls a function, and what it calls.",
         "sql": "Answer a query in the SQL of DuckDB.",
+        "serve": "Show samples over time, and graphs of them, in a browser.",
     },
     "Maintain": {
         "compact": "Merge the blocks of each hour.",

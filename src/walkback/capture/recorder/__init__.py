@@ -1,0 +1,1 @@
+"""Recording what runs: events of the kernel, or short stops, read while they come."""

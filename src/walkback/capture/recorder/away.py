@@ -1,0 +1,91 @@
+"""How long threads were away from a processor: the sample where each left, with the time until it came back.
+
+The kernel samples a thread that leaves, and records that it comes back. The two are put together here: the time between
+them becomes the period of the sample, which is held back until then.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from walkback.base.arrays import I64, U16, U32, U64
+from walkback.capture.perfdata import layout
+from walkback.capture.perfdata._records import scan
+
+_ROWS = 1 << 16
+_SAMPLE_TID, _SAMPLE_TIME, _SAMPLE_PERIOD = 2, 3, 5
+"""Where samples have these, in words: behind them are the header and the address."""
+_SWITCH_TID, _SWITCH_TIME = 1, 2
+_TID_SHIFT = np.uint64(32 if sys.byteorder == "little" else 0)
+"""The thread is the second half of its word."""
+_MOST_HELD = 256 << 20
+
+
+class Away:
+    """Takes records as they come, and gives them back with the samples whose threads have come back."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+        self.dropped = 0
+        """Samples that were given up because too many threads are away."""
+
+    def take(self, data: bytearray, until: int | None = None) -> bytearray:
+        """Take in records; with `until` all samples are given back, as if their threads came back then."""
+        whole = self._held + data
+        kind, misc, offset, size = _scanned(whole)
+        words = np.frombuffer(whole, np.uint64)
+        samples, switches = kind == layout.SAMPLE, kind == layout.SWITCH
+        back = switches & (misc & layout.MISC_SWITCH_OUT == 0)
+        rows = np.flatnonzero(samples | back)
+        left, first = samples[rows], offset[rows] >> 3
+        tid = words[first + np.where(left, _SAMPLE_TID, _SWITCH_TID)] >> _TID_SHIFT & np.uint64(2**32 - 1)
+        time = words[first + np.where(left, _SAMPLE_TIME, _SWITCH_TIME)]
+        order = np.lexsort((time, tid))
+        rows, left, tid, time = rows[order], left[order], tid[order], time[order]
+        follows = np.zeros(len(rows), np.bool_)
+        follows[:-1] = tid[1:] == tid[:-1]
+        paired = left & follows & ~np.append(left[1:], True)
+        returned = np.append(time[1:], np.uint64(0))
+        if until is not None:
+            last = left & ~follows
+            returned[last] = max(until, int(time.max(initial=0)))
+            paired |= last
+        _write_periods(whole, offset[rows[paired]], returned[paired] - time[paired])
+        waiting = ~follows & ~paired
+        given = ~(samples | switches)
+        given[rows[paired]] = True
+        self._hold(whole, offset, size, np.sort(rows[waiting]))
+        return _joined(whole, offset, size, np.flatnonzero(given))
+
+    def _hold(self, whole: bytearray, offset: I64, size: I64, rows: I64) -> None:
+        """Keep these for later; the latest, if they are too many."""
+        kept = np.cumsum(size[rows][::-1])[::-1] <= _MOST_HELD
+        self.dropped += int((~kept).sum())
+        self._held = _joined(whole, offset, size, rows[kept])
+
+
+def _scanned(data: bytearray) -> tuple[U32, U16, I64, I64]:
+    """The records, in columns."""
+    parts: list[tuple[U32, U16, I64, I64]] = []
+    position = 0
+    while position < len(data) or not parts:
+        kind, misc, offset, size, position, _ = scan(
+            memoryview(data), position, len(data), sys.byteorder == "big", _ROWS
+        )
+        parts.append((kind, misc, offset, size))
+    kind, misc, offset, size = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return kind, misc, offset, size
+
+
+def _write_periods(data: bytearray, offset: I64, period: U64) -> None:
+    words = np.frombuffer(data, np.uint64)
+    words[(offset >> 3) + _SAMPLE_PERIOD] = period
+
+
+def _joined(data: bytearray, offset: I64, size: I64, rows: I64) -> bytearray:
+    view = memoryview(data)
+    return bytearray().join(
+        view[begin : begin + count] for begin, count in zip(offset[rows].tolist(), size[rows].tolist(), strict=True)
+    )

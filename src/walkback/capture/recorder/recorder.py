@@ -1,0 +1,322 @@
+"""Records events of the kernel while they happen, as a source of records as a file of perf is one.
+
+recorder = Recorder(EventChoice.named("cpu-clock"), Sampling(), pid=1234)
+for batch in Unwinding(recorder):
+    ...
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import queue
+import resource
+import select
+import struct
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from walkback.base.arch import ByteOrder, Machine, machine_of
+from walkback.base.errors import UnreadableError
+from walkback.capture.perfdata import layout
+from walkback.capture.perfdata._records import scan
+from walkback.capture.perfdata.header import RecordingHeader
+from walkback.capture.perfdata.source import RecordChunk, RecordSource
+from walkback.capture.recorder.away import Away
+from walkback.capture.recorder.events import OFF_CPU, EventChoice, Sampling, attributes
+from walkback.capture.recorder.perfevent import OpenEvents, explained
+from walkback.capture.recorder.present import Present
+
+_MACHINES = {"x86_64": "AMD64", "aarch64": "AArch64", "s390x": "s390x"}
+_BYTEORDER: ByteOrder = "big" if sys.byteorder == "big" else "little"
+_ROUND = struct.pack("=IHH", layout.FINISHED_ROUND, 0, 8)
+_ROWS = 1 << 12
+_SMALLEST_RING, _LARGEST_RING = 1 << 16, 1 << 22
+_MANY_EVENTS = 200
+"""In a second, where nobody knows."""
+_AHEAD = 0.6
+"""Seconds for which a buffer has room."""
+_INTERVAL = 0.5
+"""Seconds after which the buffers are read at the latest."""
+_AT_ONCE, _MOST_QUEUED = 8 << 20, 64 << 20
+"""Bytes that are taken at once, and that may wait to be."""
+_MOST_STACK = 65528
+_ENOUGH, _MANY = 50, 0.02
+"""Samples after which stacks are copied farther, and the share of cut ones from which on."""
+
+
+class Recorder(RecordSource):
+    """Samples of one event of a process, with all that it starts, or of the whole machine."""
+
+    def __init__(
+        self,
+        event: EventChoice,
+        sampling: Sampling,
+        *,
+        pid: int | None = None,
+        name: str | None = None,
+        on_exec: bool = False,
+        interval: float = _INTERVAL,
+    ) -> None:
+        """Without `pid` the whole machine is recorded. `on_exec` begins when that process becomes another program.
+
+        `name` is for titles and messages.
+
+        What comes is read `interval` seconds later at the latest.
+        """
+        machine = _MACHINES.get(platform.machine())
+        if machine is None:
+            raise UnreadableError(f"events of {platform.machine()} are not supported")
+        super().__init__(name or ("the whole machine" if pid is None else f"process {pid}"))
+        self.machine: Machine = machine_of(machine)
+        self.event, self.sampling = event, sampling
+        self.lacking: str | None = None
+        """What this user may not record."""
+        self._pid, self._on_exec, self._interval = pid, on_exec, interval
+        self._present = Present(data=sampling.data)
+        self._threads = {pid} if on_exec and pid is not None else set()
+        """Those that are recorded, but for the whole machine."""
+        self._cut = self._seen = 0
+        self._until: float | None = None
+        self._queue: queue.SimpleQueue[bytearray | None] = queue.SimpleQueue()
+        self._given = self._taken = 0
+        """Bytes that came into the queue, and out of it."""
+        self._collector: threading.Thread | None = None
+        _allow_files()
+        self.attr = b""
+        """The `perf_event_attr` of the event."""
+        self._opened = self._open()
+        self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._ended = os.pidfd_open(pid) if pid is not None else -1
+
+    def __repr__(self) -> str:
+        return f"Recorder({self.event.name!r}, {self.name!r})"
+
+    # Events
+
+    def _open(self) -> OpenEvents:
+        """Open the events, with less where this user or kernel has no more."""
+        try:
+            return self._open_all()
+        except OSError as error:
+            everything = self._pid is None
+            if not isinstance(error, PermissionError) or everything or not self.sampling.kernel:
+                raise explained(error, self.event.name, everything=everything).within(file=self.name) from None
+        self.sampling = replace(self.sampling, kernel=False)
+        self.lacking = "this user may not record what happens in the kernel; kernel.perf_event_paranoid=1 allows it"
+        return self._open()
+
+    def _open_all(self) -> OpenEvents:
+        size = self._ring_size()
+        self.attr = attributes(self.event, self.sampling, self.machine, size // 2, on_exec=self._on_exec)
+        opened = OpenEvents(self.attr, size)
+        try:
+            if self._pid is None:
+                opened.add(-1)
+            else:
+                self._open_threads(opened, set())
+        except BaseException:
+            opened.close()
+            raise
+        return opened
+
+    def _open_threads(self, opened: OpenEvents, done: set[int]) -> None:
+        """Open the events of all threads; those of new ones are inherited, unless they were started just before."""
+        while new := (self._threads if self._on_exec else self._threads | _threads_of(self._pid)) - done:
+            for tid in sorted(new):
+                opened.add(tid)
+            done |= new
+        self._threads |= done
+
+    def _ring_size(self) -> int:
+        """Enough for a while, and for some samples."""
+        sampling = self.sampling
+        rate = sampling.frequency if sampling.period is None and self.event.is_by_time else _MANY_EVENTS
+        wanted = max(_AHEAD * rate, 4) * (sampling.stack_bytes + 512)
+        return max(_SMALLEST_RING, min(1 << int(wanted).bit_length(), _LARGEST_RING))
+
+    def start(self) -> None:
+        """Let the events count, which those of a command do by themselves."""
+        self._opened.enable()
+
+    def run_for(self, seconds: float) -> None:
+        """Stop by itself after this time."""
+        self._until = time.monotonic() + seconds
+
+    def stop(self) -> None:
+        """Read what has come, and no more; a signal's handler may call this."""
+        with contextlib.suppress(OSError):
+            os.write(self._wake[1], b"\0")
+
+    def close(self) -> None:
+        """Let go of the events."""
+        if self._collector is not None:
+            self.stop()
+            self._collector.join()
+        self._opened.close()
+        for descriptor in (*self._wake, self._ended):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._wake, self._ended = (-1, -1), -1
+
+    # Records
+
+    def open_recording(self) -> tuple[RecordingHeader, RecordSource]:
+        """As a recording: it begins with what runs now."""
+        header = RecordingHeader(self.name, _BYTEORDER)
+        header.hostname, header.os_release, header.arch = os.uname().nodename, os.uname().release, os.uname().machine
+        header.clock = time.time_ns(), time.monotonic_ns()
+        header.add_attr(memoryview(self.attr), b"", 0)
+        header.events.all[0].name = self.event.name
+        return header, self
+
+    def pieces(self) -> Iterator[RecordChunk]:
+        """The records, as they come, until the process ends or the recorder is stopped."""
+        for data in self.records():
+            view, position = memoryview(data), 0
+            self.position += len(data)
+            while position < len(data):
+                kind, misc, offset, size, position, _ = scan(view, position, len(data), _BYTEORDER == "big", _ROWS)
+                yield RecordChunk(view, kind, misc, offset, size, owned=True)
+
+    def records(self) -> Iterator[bytearray]:
+        """The bytes of the records: what runs already, and what comes then, in rounds."""
+        present = self._present.kernel()
+        if self._pid is None:
+            present += self._present.processes()
+        elif not self._on_exec:
+            present += self._present.process(self._pid)
+        yield bytearray(present + _ROUND)
+        # Buffers are emptied by a thread of its own: what is done with samples, as loading tables, can take seconds.
+        self._collector = threading.Thread(target=self._collect, name="walkback-recorder", daemon=True)
+        self._collector.start()
+        away = Away() if self.event.name == OFF_CPU else None
+        going_on = True
+        while going_on:
+            data, going_on = self._collected()
+            if away is not None:
+                data = away.take(data, None if going_on else time.monotonic_ns())
+            yield data + _ROUND
+
+    def _collected(self) -> tuple[bytearray, bool]:
+        """All that has come, and whether more is to come."""
+        data = self._queue.get()
+        while data is not None and self._queue.qsize() and len(data) < _AT_ONCE:
+            more = self._queue.get()
+            if more is None:
+                self._queue.put(None)
+                break
+            data += more
+        if data is None:
+            return bytearray(), False
+        self._taken += len(data)
+        return data, True
+
+    def _collect(self) -> None:
+        """Empty the buffers until there is no more to come; what nobody takes stays in them, and is lost there."""
+        try:
+            waiting = self._waiting()
+            going_on = True
+            while going_on:
+                going_on = self._wait(waiting)
+                if going_on and self._is_cut:
+                    self._put(self._copy_more())
+                    waiting = self._waiting()
+                if self._given - self._taken < _MOST_QUEUED or not going_on:
+                    self._put(self._read(self._opened))
+        finally:
+            self._queue.put(None)
+
+    def _put(self, data: bytearray) -> None:
+        self._given += len(data)
+        if data:
+            self._queue.put(data)
+
+    def _waiting(self) -> select.poll:
+        """What to wait for."""
+        waiting = select.poll()
+        for descriptor in (self._wake[0], self._ended, *(ring.descriptor for ring in self._opened.rings.values())):
+            if descriptor >= 0:
+                waiting.register(descriptor, select.POLLIN)
+        return waiting
+
+    def _wait(self, waiting: select.poll) -> bool:
+        """Wait until there is something to read; whether more is to come."""
+        left = self._interval
+        if self._until is not None:
+            left = min(left, max(0.0, self._until - time.monotonic()))
+        ready = waiting.poll(1000 * left)
+        for descriptor, what in ready:
+            if what & (select.POLLHUP | select.POLLERR):  # its thread has ended; others may write on
+                waiting.unregister(descriptor)
+        ended = {descriptor for descriptor, _ in ready} & {self._wake[0], self._ended}
+        return not ended and (self._until is None or time.monotonic() < self._until)
+
+    def _read(self, opened: OpenEvents) -> bytearray:
+        """What has come."""
+        data = opened.take()
+        if self._pid is not None:
+            self._follow(memoryview(data))
+        return data
+
+    def _follow(self, data: memoryview) -> None:
+        """Keep account of the threads, for when their events are opened anew."""
+        position = 0
+        while position < len(data):
+            kind, _, offset, _, position, _ = scan(data, position, len(data), _BYTEORDER == "big", _ROWS)
+            for i in np.flatnonzero(np.isin(kind, (layout.FORK, layout.EXIT, layout.COMM))).tolist():
+                tid = struct.unpack_from("=i", data, int(offset[i]) + (12 if kind[i] == layout.COMM else 16))[0]
+                if kind[i] == layout.EXIT:
+                    self._threads.discard(tid)
+                else:
+                    self._threads.add(tid)
+
+    # Stacks that are cut
+
+    def saw(self, samples: int, cut: int) -> None:
+        """Take note of how many stacks were cut, so that more of each is copied where many are."""
+        self._seen += samples
+        self._cut += cut
+
+    @property
+    def _is_cut(self) -> bool:
+        return self.sampling.stack_bytes < _MOST_STACK and self._seen >= _ENOUGH and self._cut > _MANY * self._seen
+
+    def _copy_more(self) -> bytearray:
+        """Open all events anew, with more of each stack; what the old ones had."""
+        former, sampling = self._opened, self.sampling
+        self.sampling = replace(sampling, stack_bytes=min(4 * sampling.stack_bytes, _MOST_STACK))
+        self._seen = self._cut = 0
+        self._on_exec = False
+        try:
+            self._opened = self._open_all()
+        except OSError:
+            # As many descriptors are not to be had, or the process has just ended.
+            self.sampling = sampling
+            return bytearray()
+        self._opened.enable()
+        former.disable()
+        data = self._read(former)
+        former.close()
+        return data
+
+
+def _threads_of(pid: int | None) -> set[int]:
+    """The threads of a process; none if it has ended."""
+    try:
+        return {int(entry) for entry in os.listdir(f"/proc/{pid}/task")}
+    except OSError:
+        return set()
+
+
+def _allow_files() -> None:
+    """Allow as many descriptors as this user may have: there is one for each thread and processor."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,0 +1,221 @@
+"""Samples by short stops of the threads of a process and of all that it starts, where the kernel refuses events.
+
+Only those that run are stopped, or those that wait, if that is asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from walkback.base.errors import UnreadableError
+from walkback.capture.frames import DistinctFrames, with_inlined
+from walkback.capture.interpreted import Interpreted
+from walkback.capture.live.process import Process
+from walkback.capture.snapshot import Snapshot
+from walkback.capture.walker import walker_for
+from walkback.elf import FileSearch
+from walkback.naming.modules import Modules
+from walkback.naming.names import Names
+from walkback.stacks.profile import SampleBatch
+from walkback.symbols.demangle import Demangle
+from walkback.walking.moduletable import Only
+from walkback.walking.walker import LIMIT
+
+_LOOK = 0.05
+"""Seconds after which new processes are looked for."""
+_RUNS, _WAITS = b"R", b"S"
+"""The states of threads. Those that wait for a disk, in state D, cannot be stopped."""
+
+
+class Stops:
+    """Iterated once: batches of samples with named frames, until the process ends or `stop` is called.
+
+    >>> import os
+    >>> from walkback.capture.recorder.stops import Stops
+    >>> Stops(os.getpid(), frequency=99).events
+    ['stops']
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        *,
+        frequency: int,
+        name: str | None = None,
+        waiting: bool = False,
+        only: Only | None = None,
+        max_stack: int = LIMIT,
+        search: FileSearch | None = None,
+        demangle: Demangle = True,
+        lines: bool = True,
+        inline: bool = True,
+        cache: bool = True,
+        names_last: bool = False,
+        python: bool = True,
+    ) -> None:
+        """With `waiting` those threads are sampled that wait. The other options are those of `Unwinding`.
+
+        With `python` the functions of Python stand in the place of the evaluator that runs them.
+        """
+        self.name = name or f"process {pid}"
+        self.modules = Modules(search)
+        self.names_last = names_last
+        self.comms: list[str] = []
+        self.events = ["stops"]
+        self.troubles: list[str] = []
+        """What could not be had, a line each."""
+        self._pid, self._wanted = pid, _WAITS if waiting else _RUNS
+        self._interval = 1 / frequency
+        self._comm_numbers: dict[str, int] = {}
+        self._interpreted, self._python = Interpreted(self.modules, limit=max_stack), python
+        self._processes: dict[int, Process] = {pid: self._process(pid)}
+        self.walker = walker_for(self._processes[pid], self.modules, cache=cache, only=only, max_stack=max_stack)
+        self.names = Names(self.modules, demangle=demangle, lines=lines, inline=inline, cache=cache)
+        self.distinct = DistinctFrames(self.names, self._interpreted.frames)
+        self._until: float | None = None
+        self._stopped = False
+
+    def __repr__(self) -> str:
+        return f"Stops({self.name!r})"
+
+    def _process(self, pid: int) -> Process:
+        process = Process(pid, self.modules)
+        if self._python:
+            process.interpreters = self._interpreted.interpreters()
+        return process
+
+    def check(self) -> None:
+        """Raise an error if the process may not be stopped."""
+        self._processes[self._pid].sample()
+
+    def start(self) -> None:
+        """Samples are taken when they are asked for."""
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+    def saw(self, samples: int, cut: int) -> None:
+        """Stacks are copied as far as it takes."""
+
+    def run_for(self, seconds: float) -> None:
+        """Stop by itself after this time."""
+        self._until = time.monotonic() + seconds
+
+    def stop(self) -> None:
+        """Take no more samples; a signal's handler may call this."""
+        self._stopped = True
+
+    def __iter__(self) -> Iterator[SampleBatch]:
+        due = look = time.monotonic()
+        while not self._stopped and (self._until is None or due < self._until):
+            if due >= look:
+                self._find_processes()
+                look = due + _LOOK
+            if not self._processes:
+                return
+            for process in list(self._processes.values()):
+                batch = self._sample(process)
+                if batch is not None:
+                    yield batch
+            # What took longer than the interval is not made up for by samples without a pause.
+            due = max(due + self._interval, time.monotonic())
+            time.sleep(max(0.0, due - time.monotonic()))
+
+    def _find_processes(self) -> None:
+        """Take in what the processes have started, and forget those that have ended."""
+        for pid in [pid for pid in self._processes if _has_ended(pid)]:
+            del self._processes[pid]
+        known = list(self._processes)
+        while known:
+            for child in _children(known.pop()):
+                if child not in self._processes:
+                    with contextlib.suppress(UnreadableError):  # it has just ended
+                        self._processes[child] = self._process(child)
+                        known.append(child)
+
+    def _sample(self, process: Process) -> SampleBatch | None:
+        tids = [tid for tid in _threads(process.pid) if _state(process.pid, tid) == self._wanted]
+        if not tids:
+            return None
+        try:
+            snapshot = process.sample_threads(tids, self.walker)
+        except UnreadableError as error:
+            if _has_memory(process.pid) and str(error) not in self.troubles:
+                self.troubles.append(str(error))
+            return None
+        return self._batch(snapshot)
+
+    def _batch(self, snapshot: Snapshot) -> SampleBatch:
+        stacks, count = self._interpreted.merged(snapshot), len(snapshot.tids)
+        numbers = self.distinct.add(stacks, np.full(count, snapshot.pid))
+        frames = self.distinct.named
+        if not self.names_last:
+            frames = self.distinct.frames
+            laid = self.distinct.laid_out(stacks.first, numbers)
+            stacks, numbers = with_inlined(stacks, laid), laid.frame
+        return SampleBatch(
+            frames=frames,
+            comms=self.comms,
+            events=self.events,
+            pid=np.full(count, snapshot.pid, np.int64),
+            tid=np.array(snapshot.tids, np.int64),
+            time=np.full(count, time.time_ns(), np.uint64),
+            period=np.full(count, int(1e9 * self._interval), np.uint64),
+            comm=np.array([self._comm(name) for name in snapshot.names], np.int64),
+            end=stacks.end,
+            first=stacks.first,
+            frame=numbers,
+            pc=stacks.pc,
+            lookup=stacks.lookup,
+            how=stacks.how,
+            event=np.zeros(count, np.int64),
+        )
+
+    def _comm(self, name: str) -> int:
+        number = self._comm_numbers.setdefault(name, len(self.comms))
+        if number == len(self.comms):
+            self.comms.append(name)
+        return number
+
+
+def _threads(pid: int) -> list[int]:
+    try:
+        return [int(entry) for entry in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    found = []
+    for tid in _threads(pid):
+        with contextlib.suppress(OSError):
+            found += [int(child) for child in Path(f"/proc/{pid}/task/{tid}/children").read_text().split()]
+    return found
+
+
+def _state(pid: int, tid: int) -> bytes:
+    """The letter for what a thread does; X where it has ended."""
+    try:
+        contents = Path(f"/proc/{pid}/task/{tid}/stat").read_bytes()
+    except OSError:
+        return b"X"
+    # The name before it stands in brackets, and may have any.
+    return contents[contents.rfind(b")") + 2 :][:1] or b"X"
+
+
+def _has_memory(pid: int) -> bool:
+    """Whether a process has not begun to end."""
+    with contextlib.suppress(OSError):
+        return bool(Path(f"/proc/{pid}/maps").read_bytes())
+    return False
+
+
+def _has_ended(pid: int) -> bool:
+    return all(_state(pid, tid) in b"ZX" for tid in _threads(pid))

@@ -1,0 +1,26 @@
+"""Processes by number or name, as verbs take them."""
+
+from __future__ import annotations
+
+import click
+
+from walkback.base.errors import UnreadableError
+from walkback.base.text import printable
+
+_WIDEST_COMMAND = 200
+
+
+def process_named(target: str) -> int:
+    """The number of the process that is meant; of several with the name, the user has to choose."""
+    if target.isascii() and target.isdigit():
+        return int(target)
+    from walkback.capture.live.processes import processes_named
+
+    commands = processes_named(target)
+    if len(commands) == 1:
+        return next(iter(commands))
+    if commands:
+        lines = (f"  {pid}  {printable(command)[:_WIDEST_COMMAND]}" for pid, command in sorted(commands.items()))
+        message = f"{printable(target)} is the name of {len(commands)} processes; choose one:\n" + "\n".join(lines)
+        raise click.UsageError(message)
+    raise UnreadableError("there is no such file, and no running process of this name", file=target)

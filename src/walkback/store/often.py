@@ -1,0 +1,63 @@
+"""A store that takes what is captured for as long as that goes on: an append every few seconds.
+
+What was appended is safe, whatever happens to the capture.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from walkback.capture.frames import DistinctFrames
+from walkback.store.capturing import Capture
+from walkback.store.store import Store
+
+if TYPE_CHECKING:
+    import os
+
+    from walkback.stacks.profile import SampleBatch
+    from walkback.store.append import Append
+    from walkback.store.capturing import Captured
+
+
+class Often:
+    """Takes the batches of one capture."""
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        labels: Mapping[str, str],
+        capture: Capture,
+        seconds: float,
+        *,
+        by_period: bool = False,
+    ) -> None:
+        """All samples get these labels; an append comes when `seconds` have passed."""
+        self._store = Store(folder, create=True)
+        self._labels, self._capture, self._seconds, self._by_period = labels, capture, seconds, by_period
+        self._append: Append | None = None
+        self._taken: Captured | None = None
+        self._due = 0.0
+        self.samples = self.appends = 0
+
+    def add(self, batch: SampleBatch) -> None:
+        """Add the samples of a batch."""
+        if self._append is None or self._taken is None:
+            self._append = self._store.append(labels=self._labels)
+            self._taken = self._append.captured(self._capture, by_period=self._by_period)
+            self._due = time.monotonic() + self._seconds
+        self._taken.add(batch)
+        self.samples += len(batch)
+        if time.monotonic() >= self._due:
+            self.publish()
+
+    def publish(self) -> None:
+        """Append what has come since the last time."""
+        if self._append is None:
+            return
+        self._append.publish()
+        self.appends += 1
+        self._append = self._taken = None
+        # What an append does goes by the frames that were met, so those of former ones are forgotten.
+        self._capture.distinct = DistinctFrames(self._capture.names, self._capture.distinct.runtime)

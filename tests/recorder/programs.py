@@ -1,0 +1,94 @@
+"""Programs to record, of which it is known where they spend their time, and what may be recorded here."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from walkback.base.arch import AMD64
+from walkback.capture.recorder.events import EventChoice, Sampling, attributes
+from walkback.capture.recorder.perfevent import open_event
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHARES = r"""
+#include <sys/wait.h>
+#include <unistd.h>
+#define HARD __attribute__((noinline))
+volatile unsigned long sink;
+HARD void spin(long n) { for (long i = 0; i < n; i++) sink += i; }
+HARD void one(void) { spin(1000000); sink++; }
+HARD void three(void) { spin(3000000); sink++; }
+HARD void child(void) { spin(400000000); sink++; }
+int main(void) {
+    for (int i = 0; i < 400; i++) { one(); three(); }
+    if (!fork()) { child(); _exit(0); }
+    wait(0);
+}
+"""
+"""`three` takes three times as long as `one`."""
+
+DEEP = r"""
+#define HARD __attribute__((noinline))
+volatile unsigned long sink;
+HARD void spin(long n) { for (long i = 0; i < n; i++) sink += i; }
+HARD int deep(int n) {
+    volatile char room[1000];
+    room[n] = 1;
+    if (!n) for (;;) spin(1000000);
+    deep(n - 1);
+    return room[n];
+}
+int main(void) { return deep(40) - 1; }
+"""
+"""Its stack has 40 KB, and it does not end."""
+
+SLEEPS = r"""
+#include <pthread.h>
+#include <time.h>
+#define HARD __attribute__((noinline))
+HARD void nap(long ms) { struct timespec t = {0, ms * 1000000}; nanosleep(&t, 0); }
+HARD void *longs(void *_) { for (int i = 0; i < 4; i++) nap(200); return 0; }
+HARD void *shorts(void *_) { for (int i = 0; i < 40; i++) nap(10); return 0; }
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, longs, 0);
+    pthread_create(&b, 0, shorts, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+}
+"""
+"""`longs` sleeps for 0.8 seconds, `shorts` for 0.4."""
+
+CALLS = r"""
+volatile unsigned long sink;
+__attribute__((noinline)) void called(void) { sink++; }
+int main(void) { for (int i = 0; i < 123; i++) called(); }
+"""
+
+
+def built(folder: Path, source: str) -> Path:
+    """A program, with call frame information and no frame pointers."""
+    path = folder / "program"
+    subprocess.run(["gcc", "-O1", "-g", "-pthread", "-x", "c", "-", "-o", path], input=source.encode(), check=True)
+    return path
+
+
+@cache
+def may_record() -> bool:
+    """Whether the kernel takes events of this user, with kernel frames."""
+    import os
+
+    attr = attributes(EventChoice.named("cpu-clock"), Sampling(), AMD64, 1, on_exec=False)
+    try:
+        os.close(open_event(attr, -1, 0))
+    except (OSError, KeyError):
+        return False
+    return True
+
+
+needs_events = pytest.mark.skipif(not may_record(), reason="the kernel refuses events here")

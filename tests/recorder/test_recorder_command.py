@@ -1,0 +1,217 @@
+"""`walkback record` on real programs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cli.commands import WALKBACK, run, told
+from recorder.programs import CALLS, DEEP, SHARES, SLEEPS, built, needs_events
+from waiting import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def folded(done: subprocess.CompletedProcess[bytes]) -> Counter[str]:
+    """Weights of stacks, without kernel frames."""
+    found: Counter[str] = Counter()
+    for line in done.stdout.decode().splitlines():
+        stack, _, weight = line.rpartition(" ")
+        found[stack] += int(weight)
+    return found
+
+
+def weight_in(stacks: Counter[str], function: str) -> int:
+    return sum(weight for stack, weight in stacks.items() if function in stack.split(";"))
+
+
+@needs_events
+def test_each_function_has_its_share(tmp_path: Path) -> None:
+    program = built(tmp_path, SHARES)
+    done = run("record", "-F", "999", "--format", "folded", "--", program)
+    assert done.returncode == 0, done.stderr
+    stacks = folded(done)
+    one, three, child = (weight_in(stacks, name) for name in ("one", "three", "child"))
+    assert one > 20
+    assert 2.2 < three / one < 4
+    assert child > 100  # of a process that the command has started
+    assert weight_in(stacks, "main") > 0.98 * sum(stacks.values())
+
+
+@needs_events
+def test_without_options_a_flame_graph_is_written(tmp_path: Path) -> None:
+    done = run("record", "--", built(tmp_path, SHARES), cwd=tmp_path)
+    assert done.returncode == 0
+    assert re.fullmatch(rb"walkback: walkback\.html: \d+ samples\n", done.stderr)
+    page = (tmp_path / "walkback.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "three" in page
+
+
+@needs_events
+def test_the_exit_status_is_the_command_s(tmp_path: Path) -> None:
+    out = tmp_path / "out.folded"
+    assert run("record", "-o", out, "--", "sh", "-c", "exit 7").returncode == 7
+    assert run("record", "-o", out, "--", "sh", "-c", "kill -TERM $$").returncode == 128 + signal.SIGTERM
+    assert told(run("record", "-o", out, "--", "there-is-none")) == (3, "there-is-none: No such file or directory")
+
+
+@needs_events
+def test_a_process_is_recorded_for_a_while_and_runs_on(tmp_path: Path) -> None:
+    with running(tmp_path) as process:
+        done = run(
+            "record", "-p", str(process.pid), "-d", "1", "-F", "499", "--stack-bytes", "65528", "--format", "folded"
+        )
+        assert done.returncode == 0
+        assert weight_in(folded(done), "spin") > 20
+        assert process.poll() is None
+
+
+@needs_events
+def test_stacks_that_are_larger_are_copied_farther(tmp_path: Path) -> None:
+    with running(tmp_path) as process:
+        done = run("record", "-p", str(process.pid), "-d", "4", "-F", "999", "--format", "json")
+    ends = [json.loads(line)["end"] for line in done.stdout.splitlines()]
+    assert ends[0] == "stack-cut"
+    assert ends[-1] == "complete"
+    command = ("timeout", "1", tmp_path / "program")
+    short = run("record", "--stack-bytes", "16384", "-F", "199", "--format", "folded", "--", *command)
+    assert b"--stack-bytes 65528 copies more of each stack" in short.stderr
+
+
+@needs_events
+def test_the_time_that_threads_sleep(tmp_path: Path) -> None:
+    done = run("record", "--off-cpu", "--format", "folded", "--", built(tmp_path, SLEEPS))
+    assert done.returncode == 0
+    stacks = folded(done)
+    longs, shorts = weight_in(stacks, "longs"), weight_in(stacks, "shorts")
+    # A busy machine may wake them later.
+    assert 0.8e9 <= longs < 3e9
+    assert 0.4e9 <= shorts < 3e9
+    assert weight_in(stacks, "main") >= longs
+
+
+@needs_events
+@pytest.mark.skipif(os.geteuid() != 0, reason="uprobes need root")
+def test_each_call_of_a_function(tmp_path: Path) -> None:
+    program = built(tmp_path, CALLS)
+    for kind in ("uprobe", "uretprobe"):
+        done = run("record", "-e", f"{kind}:{program}:called", "--format", "folded", "--", program)
+        assert done.returncode == 0, done.stderr
+        stacks = folded(done)
+        assert weight_in(stacks, "main") == sum(stacks.values()) == 123
+    none = told(run("record", "-e", f"uprobe:{program}:missing", "--", program))
+    assert none[0] == 3
+    assert "has no function 'missing'" in none[1]
+
+
+@needs_events
+@pytest.mark.parametrize("event", ["page-faults", "context-switches"])
+def test_events_of_the_kernel(event: str, tmp_path: Path) -> None:
+    done = run("record", "-e", event, "--format", "json", "--", built(tmp_path, SLEEPS))
+    events = {json.loads(line)["event"] for line in done.stdout.splitlines()}
+    assert events == {event}
+
+
+def test_what_no_machine_has_is_one_line() -> None:
+    status, line = told(run("record", "-e", "nonsense", "--", "true"))
+    assert status == 3
+    assert "no event has the name 'nonsense'" in line
+
+
+@needs_events
+@pytest.mark.parametrize("perf", ["perf", "perf-new"])
+def test_perf_reads_what_is_written_for_it(perf: str, tmp_path: Path) -> None:
+    if shutil.which(perf) is None:
+        pytest.skip(f"{perf} is not there")
+    done = run("record", "-F", "999", "-o", "perf.data", "--", built(tmp_path, SHARES), cwd=tmp_path)
+    assert done.returncode == 0
+    text = subprocess.run(
+        [perf, "script", "-i", "perf.data", "-F", "comm,ip,sym"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    theirs = Counter(tuple(line.split()[-1] for line in one.splitlines()[1:]) for one in text.strip().split("\n\n"))
+    ours = folded(run("unwind", "perf.data", "--no-inline", cwd=tmp_path))
+    assert sum(theirs.values()) == sum(ours.values()) > 100
+    for function in ("one", "three", "child", "main"):
+        count = sum(weight for stack, weight in theirs.items() if function in stack)
+        assert abs(count - weight_in(ours, function)) <= 0.01 * sum(ours.values())
+
+
+@needs_events
+def test_through_a_pipe_it_is_what_perf_writes_to_one(tmp_path: Path) -> None:
+    program = built(tmp_path, SHARES)
+    done = subprocess.run(
+        ["sh", "-c", f"{WALKBACK} record --format perf -o - -- {program} | {WALKBACK} unwind -"],
+        capture_output=True, check=True,
+    )  # fmt: skip
+    assert weight_in(folded(done), "three") > weight_in(folded(done), "one") > 0
+
+
+@needs_events
+def test_killed_at_any_moment_the_store_is_whole(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with running(tmp_path) as program:
+        command = [str(WALKBACK), "record", "-p", str(program.pid), "--store", str(store), "--every", "1"]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as recorder:
+            assert eventually(lambda: len(list(store.glob("segment=*"))) >= 2)
+            recorder.kill()
+        assert program.poll() is None
+    assert run("store", store, "check").returncode == 0
+    top = run("store", store, "top")
+    assert b"spin" in top.stdout
+
+
+@needs_events
+def test_interrupted_it_writes_what_it_has(tmp_path: Path) -> None:
+    out = tmp_path / "out.folded"
+    with running(tmp_path) as program:
+        command = [str(WALKBACK), "record", "-p", str(program.pid), "-o", str(out)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as recorder:
+            assert recorder.stderr is not None
+            assert recorder.stderr.readline() == b"walkback: recording program; Ctrl-C ends it\n"
+            recorder.send_signal(signal.SIGINT)
+            assert recorder.wait() in {0, 1}  # 1 if there was no time for a sample
+        assert program.poll() is None
+    assert out.exists()
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that spends its time deep in its stack."""
+    with subprocess.Popen([built(folder, DEEP)]) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ([], "give a command"),
+        (["-a", "-p", "1"], "give a command"),
+        (["-a", "--sampler", "stops"], "--sampler stops is for"),
+        (["--off-cpu", "-e", "cycles", "-a"], "cannot be combined"),
+        (["--format", "perf", "--store", "x", "-a"], "record it without --store"),
+        (["--label", "a=b", "-a"], "--label is for --store"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: list[str], what: str) -> None:
+    done = run("record", *arguments)
+    assert done.returncode == 2
+    assert what in done.stderr.decode()

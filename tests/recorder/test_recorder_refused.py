@@ -1,0 +1,73 @@
+"""Where the kernel refuses events, threads are stopped for a moment; where it refuses that too, there is one line."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cli.commands import WALKBACK
+from recorder.programs import SHARES, SLEEPS, built
+from recorder.test_recorder_command import folded, weight_in
+
+NUMBERS = {"x86_64": (298, 101), "aarch64": (241, 117), "s390x": (331, 26)}
+"""Of perf_event_open and ptrace."""
+NOBODY = 65534
+
+
+def record(folder: Path, refused: tuple[int, ...], *arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
+    """`walkback record` without these system calls; as an ordinary user, if this is root."""
+    program = folder / "refused"
+    subprocess.run(["gcc", "-O1", Path(__file__).with_name("refused.c"), "-o", program], check=True)
+    return subprocess.run(
+        [program, *map(str, refused), "--", WALKBACK, "record", *arguments],
+        capture_output=True,
+        check=False,
+        cwd=folder,
+    )
+
+
+@pytest.fixture(scope="module")
+def calls() -> tuple[int, int]:
+    return NUMBERS[platform.machine()]
+
+
+def test_stops_give_a_flame_graph(tmp_path: Path, calls: tuple[int, int]) -> None:
+    done = record(tmp_path, calls[:1], "--", built(tmp_path, SHARES))
+    assert done.returncode == 0, done.stderr
+    assert re.match(rb"walkback: .*perf_event_open.*; sampling by short stops instead\n", done.stderr)
+    assert "three" in (tmp_path / "walkback.html").read_text()
+
+
+def test_stops_find_the_shares_and_what_the_command_starts(tmp_path: Path, calls: tuple[int, int]) -> None:
+    done = record(tmp_path, calls[:1], "-F", "499", "--format", "folded", "--", built(tmp_path, SHARES))
+    stacks = folded(done)
+    one, three = weight_in(stacks, "one"), weight_in(stacks, "three")
+    assert one > 10
+    assert 2 < three / one < 5
+    assert weight_in(stacks, "child") > 10
+
+
+def test_stops_see_where_threads_wait(tmp_path: Path, calls: tuple[int, int]) -> None:
+    done = record(tmp_path, calls[:1], "--off-cpu", "--format", "folded", "--", built(tmp_path, SLEEPS))
+    stacks = folded(done)
+    assert 0.3e9 < weight_in(stacks, "longs") < 3e9
+
+
+def test_what_only_events_can_give_is_refused_in_one_line(tmp_path: Path, calls: tuple[int, int]) -> None:
+    for arguments in (["-a", "-d", "1"], ["--sampler", "perf", "--", "true"], ["-e", "page-faults", "--", "true"]):
+        done = record(tmp_path, calls[:1], *arguments)
+        assert done.returncode == 3
+        assert re.fullmatch(rb"walkback: .*perf_event.*\n", done.stderr), done.stderr
+
+
+def test_where_stops_are_refused_too_the_command_does_not_run(tmp_path: Path, calls: tuple[int, int]) -> None:
+    done = record(tmp_path, calls, "--", "touch", tmp_path / "ran")
+    assert done.returncode == 3
+    lines = done.stderr.decode().splitlines()
+    assert len(lines) == 2
+    assert "may not be stopped" in lines[1]
+    assert not (tmp_path / "ran").exists()
