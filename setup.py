@@ -60,6 +60,7 @@ KERNELS = (
     "walkback.proof._tally",
     "walkback.proof._unit",
     "walkback.proof._walk",
+    "walkback.runtimes.python._frames",
     "walkback.stacks._distinct",
     "walkback.base.growing",
     "walkback.base.intern",

@@ -31,6 +31,7 @@ def stacks_of(*stacks: list[int], ends: Sequence[int] | None = None) -> Stacks:
         how=np.full(len(pcs), How.CFI, np.uint8),
         module=np.zeros(len(pcs), np.int32),
         address=np.array(pcs, np.uint64),
+        sp=np.zeros(len(pcs), np.uint64),
         end=np.array(ends or [End.COMPLETE] * len(stacks), np.uint8),
         at=np.zeros(len(stacks), np.uint64),
     )

@@ -30,6 +30,7 @@ def stacks_of(*stacks: Sequence[tuple[int, int, int]], how: int = How.CFI) -> St
         how=np.full(len(frames), how, np.uint8),
         module=np.array([frame[1] for frame in frames], np.int32),
         address=address,
+        sp=np.zeros(len(frames), np.uint64),
         end=np.zeros(len(stacks), np.uint8),
         at=np.zeros(len(stacks), np.uint64),
     )

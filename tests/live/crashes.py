@@ -16,17 +16,23 @@ WAYS = ("overflow", "null", "data", "nowhere", "abort", "malloc", "handler", "ha
 
 def crashed(folder: Path, *command: str | Path) -> Path:
     """The core that the kernel wrote."""
+    done = subprocess.run(command, cwd=folder, preexec_fn=allow, capture_output=True, check=False)
+    assert done.returncode < 0, done
+    return core_in(folder)
+
+
+def allow() -> None:
+    """Let this process leave a core file."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+    resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20))
+
+
+def core_in(folder: Path) -> Path:
+    """The core that a process left in its folder."""
     pattern = Path("/proc/sys/kernel/core_pattern").read_text().strip()
     if pattern.startswith(("|", "/")):
         pytest.skip(f"the kernel does not write core files beside the program, but to {pattern}")
-
-    def allow() -> None:
-        _, hard = resource.getrlimit(resource.RLIMIT_CORE)
-        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
-        resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20))
-
-    done = subprocess.run(command, cwd=folder, preexec_fn=allow, capture_output=True, check=False)
-    assert done.returncode < 0, done
     cores = [path for path in folder.iterdir() if path.name.startswith("core")]
     if not cores:
         pytest.skip("core files are not allowed here (ulimit -c)")

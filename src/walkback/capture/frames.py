@@ -11,6 +11,7 @@ import numpy as np
 
 from walkback.base.arrays import I64, U8, U64, Bools, Numbers, runs
 from walkback.naming.names import Names
+from walkback.runtimes.chains import RuntimeFrames
 from walkback.stacks.distinct import Distinct
 from walkback.stacks.inlined import InlinedFrames, LaidOut
 from walkback.stacks.profile import NamedFrames
@@ -21,6 +22,8 @@ SIGNAL_HANDLER = "<signal handler called>"
 
 # The first word of a frame: the module's number and 1, then these bits, then the process where that matters.
 _KERNEL, _HANDLER, _PID_SHIFT = 1 << 32, 1 << 33, 34
+_RUNTIME = 1 << 63
+"""Of frames that an interpreter has, whose second word is their number."""
 _MODULE = 2**32 - 1
 
 
@@ -37,13 +40,17 @@ class FrameKeys:
     """Whether it is code that handlers return to."""
     pid: I64
     """Where there is no module; else 0."""
+    runtime: Bools
+    """Which are numbers of `RuntimeFrames`, and no addresses."""
 
 
 class DistinctFrames:
     """The frames that were met, by number; when they get names, what is inlined in each is numbered as well."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, runtime: RuntimeFrames | None = None) -> None:
+        """`runtime` has the frames of interpreters."""
         self._names = names
+        self.runtime = runtime if runtime is not None else RuntimeFrames()
         self._distinct = Distinct()
         self._inlined = InlinedFrames()
         self._weight: I64 | None = np.zeros(0, np.int64) if names.may_fetch else None
@@ -57,7 +64,9 @@ class DistinctFrames:
         words[:, 0] = (stacks.module.astype(np.int64) + 1).astype(np.uint64)
         words[kernel, 0] |= np.uint64(_KERNEL)
         words[handler, 0] |= np.uint64(_HANDLER)
-        own = (stacks.module < 0) & ~kernel
+        its = stacks.how >= How.PYTHON
+        words[its, 0] = np.uint64(_RUNTIME)
+        own = (stacks.module < 0) & ~kernel & ~its
         if own.any():
             process = np.repeat(pid.astype(np.int64).astype(np.uint64), np.diff(stacks.first))
             words[own, 0] |= process[own] << np.uint64(_PID_SHIFT)
@@ -96,13 +105,15 @@ class DistinctFrames:
             new = new.reshape(0, 2)
         word = new[:, 0]
         handler = word & np.uint64(_HANDLER) != 0
+        runtime = word & np.uint64(_RUNTIME) != 0
         return FrameKeys(
             (word & np.uint64(_MODULE)).astype(np.int64) - 1,
             # Nothing called the code that handlers return to, so it begins at the return address.
             new[:, 1] + handler,
             word & np.uint64(_KERNEL) != 0,
             handler,
-            (word >> np.uint64(_PID_SHIFT)).astype(np.int64),
+            (word >> np.uint64(_PID_SHIFT)).astype(np.int64) * ~runtime,
+            runtime,
         )
 
     def _name_new(self) -> None:
@@ -114,8 +125,14 @@ class DistinctFrames:
             SIGNAL_HANDLER if name is None and is_handler else name
             for name, is_handler in zip(found.symbol, keys.handler.tolist(), strict=True)
         ]
-        lines = (found.file, found.line) if found.lines is not None else (None, None)
+        file, line = found.file, found.line
         address = keys.address - keys.handler
+        for row in np.flatnonzero(keys.runtime).tolist():
+            frame = self.runtime[int(address[row])]
+            symbols[row], file[row], line[row] = frame.symbol, frame.file, frame.line
+            # Its place in a file is a line.
+            found.module[row], address[row] = frame.file or "", frame.line
+        lines = (file, line) if found.lines is not None else (None, None)
         named = NamedFrames(symbols, found.module, address, keys.kernel, found.offset, *lines)
         self._inlined.add(named, found.inlined)
 
@@ -131,7 +148,7 @@ def _handlers(stacks: Stacks) -> Bools:
 
 def with_inlined(stacks: Stacks, laid: LaidOut) -> Stacks:
     """Stacks as they are laid out with inlined calls."""
-    columns = {name: getattr(stacks, name)[laid.source] for name in ("pc", "kind", "module", "address")}
+    columns = {name: getattr(stacks, name)[laid.source] for name in ("pc", "kind", "module", "address", "sp")}
     how = np.where(laid.inlined, np.uint8(How.INLINED), stacks.how[laid.source])
     return Stacks(first=laid.first, how=how, end=stacks.end, at=stacks.at, **columns)
 
@@ -159,6 +176,7 @@ def with_chains(stacks: Stacks, chain_first: I64, chain_pc: Numbers, chain_kerne
         how=laid(stacks.how, How.RECORDED),
         module=laid(stacks.module, -1),
         address=laid(stacks.address, pcs),
+        sp=laid(stacks.sp, 0),
         end=stacks.end,
         at=stacks.at,
     )

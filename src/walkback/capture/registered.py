@@ -7,7 +7,6 @@ entry; a process that runs may change it meanwhile.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import struct
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from walkback.base.errors import WalkbackError
 from walkback.capture.dumps import overlaid
 from walkback.elf import ElfFile
 from walkback.elf import layout as elf_layout
+from walkback.elf.named import addresses_of
 from walkback.elf.placed import placed
 from walkback.naming.modules import VDSO, Module, Modules
 from walkback.symbols.spans import SettledSpans
@@ -100,7 +100,7 @@ class RegisteredCode:
         """Where in memory a module has the symbol."""
         if number not in self._symbols:
             elf = self._modules[number].elf
-            self._symbols[number] = [] if elf is None else list(_addresses(elf))
+            self._symbols[number] = [] if elf is None else list(addresses_of(elf, _DESCRIPTOR))
         for value in self._symbols[number]:
             for bias in np.unique(space.bias[space.module == number]).tolist():
                 yield (value + bias) % 2**64
@@ -166,16 +166,3 @@ def _overlaid(space: Space, found: list[_Registered]) -> Space:
     spans = SettledSpans(start, end)
     none = np.zeros(len(spans.start), np.uint64)
     return overlaid(space, Space(spans.start, spans.end - np.uint64(1), module[spans.number], none))
-
-
-def _addresses(elf: ElfFile) -> Iterator[int]:
-    """The file's own addresses of the symbol; no separate debug file is looked for, for a process has many files."""
-    with contextlib.suppress(WalkbackError):
-        for index in (*elf.sections_of_type(elf_layout.SHT_SYMTAB), *elf.sections_of_type(elf_layout.SHT_DYNSYM)):
-            strtab = int(elf.sections["link"][index])
-            # Most have no such name, and that is found more quickly than symbols are read.
-            if _DESCRIPTOR.encode() not in bytes(elf.section_data(strtab, keep=False)):
-                continue
-            symbols = elf.symbols(index)
-            found = symbols[elf.find_string(strtab, symbols["name_offset"], _DESCRIPTOR)]
-            yield from found["value"][found["section"] != elf_layout.SHN_UNDEF].tolist()

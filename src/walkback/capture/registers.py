@@ -61,6 +61,8 @@ FLOATING: dict[Machine, RegisterSet] = {
 
 SP_WORD = {machine: registers.words[registers.columns.index(machine.sp)] for machine, registers in GENERAL.items()}
 """The word of NT_PRSTATUS that holds the stack pointer."""
+PC_WORD = {machine: registers.words[registers.columns.index(PC)] for machine, registers in GENERAL.items()}
+"""The same of the program counter."""
 
 
 def empty_rows(count: int) -> U64:

@@ -10,6 +10,7 @@ import numpy as np
 from walkback.base.arch import ByteOrder, Machine
 from walkback.base.arrays import I64, U64
 from walkback.base.oneline import OneLine
+from walkback.runtimes.chains import Chain
 from walkback.stacks.stacks import Stacks
 from walkback.walking.samples import Memory, Samples, Space
 
@@ -44,6 +45,8 @@ class Snapshot(OneLine):
     """What could not be had, a line each."""
     stacks: Stacks | None = None
     """Once walked."""
+    chains: list[list[Chain]] = field(default_factory=list)
+    """Of each thread what its interpreters run."""
 
 
 @dataclass(frozen=True, slots=True)

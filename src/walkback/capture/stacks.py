@@ -18,6 +18,7 @@ import numpy as np
 from walkback.base.arrays import I64, concatenated, numbered
 from walkback.base.oneline import OneLine
 from walkback.capture.frames import DistinctFrames, with_inlined
+from walkback.capture.interpreted import Interpreted
 from walkback.capture.snapshot import Snapshot
 from walkback.capture.walker import walker_for
 from walkback.elf import FileSearch, Input
@@ -97,13 +98,21 @@ class Stopper:
         inline: bool = True,
         cache: bool = True,
         stack_bytes: int | None = None,
+        python: bool = True,
+        python_internals: bool = False,
     ) -> None:
-        """`source` is the number of a process, or a core file; `exe` is the core file's program."""
+        """`source` is the number of a process, or a core file; `exe` is the core file's program.
+
+        With `python` the functions of Python stand in the place of the evaluator that runs them; with
+        `python_internals` the evaluator's frames stay behind them.
+        """
         self.modules = Modules(search)
         self.target: Process | CoreFile
         self.live = isinstance(source, int)
         """Whether it is a process."""
         address_mask = None
+        self.interpreted = Interpreted(self.modules, limit=max_stack, internals=python_internals)
+        """Interpreters, and what they run."""
         # Each is imported where it is used: for a small program that takes longer than the rest.
         if isinstance(source, int):
             from walkback.capture.live.process import Process
@@ -118,10 +127,12 @@ class Stopper:
             self.name = self.target.name
             if self.target.notes.pac_mask:
                 address_mask = ~self.target.notes.pac_mask & (2**64 - 1)
+        if python:
+            self.target.interpreters = self.interpreted.interpreters()
         options = {"only": only, "max_stack": max_stack, "address_mask": address_mask}
         self.walker = walker_for(self.target, self.modules, cache=cache, **options)
         self.names = Names(self.modules, demangle=demangle, lines=lines, inline=inline, cache=cache)
-        self.distinct = DistinctFrames(self.names)
+        self.distinct = DistinctFrames(self.names, self.interpreted.frames)
 
     def __repr__(self) -> str:
         return f"Stopper({self.name!r})"
@@ -131,8 +142,7 @@ class Stopper:
         now = time.time_ns() if self.live else 0
         self.names.forget_perf_maps()
         snapshot = self.target.sample(self.walker)
-        stacks = snapshot.stacks
-        assert stacks is not None
+        stacks = self.interpreted.merged(snapshot)
         numbers = self.distinct.add(stacks, np.full(len(stacks), snapshot.pid))
         frames = self.distinct.frames
         laid = self.distinct.laid_out(stacks.first, numbers)
@@ -142,7 +152,7 @@ class Stopper:
     def troubles(self) -> list[str]:
         """What of files could not be had, a line each."""
         missing = [f"{name}: {why}" for name, why in self.names.troubles.items() if name != VDSO]
-        return [*self.walker.troubles, *missing]
+        return [*self.walker.troubles, *missing, *self.interpreted.troubles]
 
 
 class Totalled:

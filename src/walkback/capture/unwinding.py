@@ -172,7 +172,8 @@ def with_recorded(stacks: Stacks, batch: RecordedBatch, spaces: list[Space]) -> 
     # A sample without registers has no frames of its own, so these are all that it has.
     own = np.repeat(~(counts > 0), np.diff(first))
     columns = {}
-    for name, recorded in (("pc", pc), ("kind", kind), ("module", module), ("address", address)):
+    recorded_columns = {"pc": pc, "kind": kind, "module": module, "address": address, "sp": 0}
+    for name, recorded in recorded_columns.items():
         column = getattr(stacks, name)
         columns[name] = np.empty(int(first[-1]), column.dtype)
         columns[name][own], columns[name][~own] = column, recorded

@@ -21,7 +21,7 @@ from walkback.stacks.stacks import End, How
 def write(batches: Iterable[SampleBatch], out: BinaryIO) -> None:
     """Write samples as they come."""
     for batch in batches:
-        kept = batch.how != How.INLINED
+        kept = batch.how < How.INLINED
         first, pc = np.concatenate(([0], np.cumsum(kept)))[batch.first], batch.pc[kept]
         # What is looked up one byte before is where a call returns to; so are all callers in the kernel.
         returns = pc != batch.lookup[kept]

@@ -63,6 +63,8 @@ class How(IntEnum):
     """By rules that were made from the code of that file, which its tables do not describe."""
     INLINED = 11
     """It is a call that the compiler has inlined in the next frame, as the file's lines say."""
+    PYTHON = 12
+    """The interpreter of Python has it: a function that the evaluator runs whose frame would be here."""
 
 
 HOW_WORDS = {one: one.name.lower().replace("_", "-") for one in How}
@@ -102,6 +104,8 @@ class End(IntEnum):
     """There are no registers to start from."""
     GUESSED = 12
     """The outermost frame was found, and a frame on the way was only guessed."""
+    TORN = 13
+    """The outermost frame was found, but the functions of an interpreter could not all be followed."""
 
 
 END_WORDS = {one: one.name.lower().replace("_", "-") for one in End}
@@ -129,6 +133,8 @@ class Stacks(OneLine):
     """Of each frame the module whose code it is in; -1 for none."""
     address: U64
     """The lookup address of each frame, as the module's file counts; where there is no module as it is."""
+    sp: U64
+    """Where each frame begins on the stack, at its stack pointer; 0 where that is not known."""
     end: U8
     """An `End` for each stack."""
     at: U64
@@ -145,7 +151,7 @@ class Stacks(OneLine):
         return found
 
 
-_FRAMES = ("pc", "kind", "how", "module", "address")
+_FRAMES = ("pc", "kind", "how", "module", "address", "sp")
 
 
 def chosen(stacks: Stacks, numbers: I64) -> Stacks:

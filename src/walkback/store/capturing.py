@@ -142,7 +142,13 @@ class Captured:
         if len(kernel):
             module[kernel], address[kernel] = self._in_kernel(address[kernel])
         names: list[str | None] = [None] * len(address)
+        for row in np.flatnonzero(keys.runtime).tolist():
+            # Where a file has a function is its line there.
+            frame = distinct.runtime[int(address[row])]
+            module[row], address[row] = self._builder.module(None, frame.file), frame.line
+            names[row] = frame.symbol
         asked = np.flatnonzero(keys.kernel | keys.handler | (module < 0) | self._without_file(keys.module))
+        asked = asked[~keys.runtime[asked]]
         if len(asked):
             self._name(keys, asked, names, address)
         numbers = self._builder.frames(module, address, names).astype(np.int32)

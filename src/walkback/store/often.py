@@ -64,6 +64,6 @@ class Often:
         self.appends += 1
         self._append = self._taken = None
         # The work of an append goes by the frames that were met, so those of former ones are forgotten.
-        self._capture.distinct = DistinctFrames(self._capture.names)
+        self._capture.distinct = DistinctFrames(self._capture.names, self._capture.distinct.runtime)
         if len(self._named) > _MOST_NAMED:
             self._named = Distinct()

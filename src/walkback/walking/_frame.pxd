@@ -57,6 +57,7 @@ cdef class Frame:
     cdef int _go(
         self, Py_ssize_t step, unsigned long long pc, unsigned long long sp, unsigned long long known
     ) except -1 nogil
+    cdef unsigned long long stack_pointer(self) noexcept nogil
     cdef bint leads_to_code(self, Py_ssize_t step) except -1 nogil
     cdef bint _fail(self, int why, unsigned long long at) except -1 nogil
     cdef bint _has_chain(self) except -1 nogil

@@ -191,6 +191,10 @@ class Frame:
             self.guessed = True
         return 0
 
+    def stack_pointer(self) -> cython.ulonglong:
+        """Where the frame begins on the stack; 0 if that is not known."""
+        return self.registers[self.sp] if (self.known >> self.sp) & 1 else 0
+
     def leads_to_code(self, step: cython.Py_ssize_t) -> cython.bint:
         """Whether the program counter that a step finds is in mapped code."""
         i: cython.Py_ssize_t

@@ -56,8 +56,9 @@ class Walk:
         """Walk the samples that `order` names, from `position` on, until the room for frames is used up.
 
         `samples` are the arrays registers (flat), known, space, first segment, end segment and cut; `found` those for
-        frames: pc, kind, how, module and address; `ends` those for stacks: first (one more), end and at. Returns the
-        position reached.
+        frames: pc, kind, how, module, address and sp; `ends` those for stacks: first (one more), end and at.
+
+        Returns the position reached.
         """
         return self._run(memoryview(order), position, *map(memoryview, (*samples, *found, *ends)))
 
@@ -76,6 +77,7 @@ class Walk:
         how: cython.uchar[::1],
         module: cython.int[::1],
         address: cython.ulonglong[::1],
+        sp: cython.ulonglong[::1],
         first: cython.longlong[::1],
         end: cython.uchar[::1],
         at: cython.ulonglong[::1],
@@ -104,6 +106,7 @@ class Walk:
                     address[used] = lookup
                     if self.tables.module >= 0:
                         address[used] = (lookup - self.tables.bias) & _WORD
+                    sp[used] = self.frame.stack_pointer()
                     used += 1
                     goes_on = self._go_on(step, used - first[j])
                 if self.frame.why == _WANTED:

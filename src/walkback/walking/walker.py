@@ -242,8 +242,8 @@ class Walker:
                     new[:used] = old[:used]
                 found = more
         used = int(first[-1])
-        pc, kind, how, module, address = (column[:used] for column in found)
-        return Stacks(first, pc, kind, how, module, address, end, at)
+        pc, kind, how, module, address, sp = (column[:used] for column in found)
+        return Stacks(first, pc, kind, how, module, address, sp, end, at)
 
     def _with_reads(self, samples: Samples, spaces: Sequence[Space], stacks: Stacks, read: Read) -> Stacks:
         """Bring memory that walks ended for want of, and walk again."""
@@ -293,7 +293,7 @@ def _patterns(machine: Machine) -> U64:
     return np.array(words, np.uint64)
 
 
-_FRAME_DTYPES = (np.uint64, np.uint8, np.uint8, np.int32, np.uint64)
+_FRAME_DTYPES = (np.uint64, np.uint8, np.uint8, np.int32, np.uint64, np.uint64)
 
 
 def _room(frames: int) -> tuple[np.ndarray, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 import numpy as np
@@ -20,6 +20,7 @@ from walkback.capture.snapshot import Snapshot, samples_of
 from walkback.elf import ElfFile, Input
 from walkback.elf import layout as elf_layout
 from walkback.naming.modules import Modules
+from walkback.runtimes.interpreters import Interpreters
 from walkback.walking.samples import Samples
 from walkback.walking.walker import Walker
 
@@ -59,6 +60,8 @@ class CoreFile:
             raise UnreadableError(f"the core file has no thread's registers{cut}", file=elf.name)
         self._code = CoreCode(elf, self.machine, self.memory, self.notes, modules, exe)
         self.space = self._code.space()
+        self.interpreters: Interpreters | None = None
+        """What is asked what each thread runs."""
         troubles = [*self.notes.troubles, *self._code.troubles]
         if cut:
             troubles.insert(0, f"the core file is cut short: {self.memory.missing} bytes of memory are missing")
@@ -108,6 +111,11 @@ class CoreFile:
         )
         if walker is not None:
             snapshot.stacks = walker.walk(snapshot.samples, snapshot.spaces, _CoreReader(self))
+        if self.interpreters is not None:
+            memory = _CoreReading(self)
+            self.interpreters.use(self.space.module, self.space.bias, memory, self.byteorder)
+            looks = (self.interpreters.look(tid, memory) for tid in notes.tids)
+            snapshot.chains = [self.interpreters.chains(looked) for looked in looks]
         return snapshot
 
     def read(self, _: int, address: int) -> tuple[int, bytes] | None:
@@ -138,6 +146,38 @@ class _CoreReader:
         if address < piece.start + len(piece.contents):
             return piece.start, piece.contents
         return self._core.read(number, address)
+
+
+class _CoreReading:
+    """Memory that interpreters want: of the core file, or else of mapped files."""
+
+    def __init__(self, core: CoreFile) -> None:
+        self._core = core
+
+    def read(self, address: int, size: int) -> bytes:
+        """As much as there is from an address on, up to `size` bytes."""
+        address %= 2**64
+        found = self._core.memory.read(address, size)
+        while len(found) < size:
+            more = self._core.read(0, address + len(found))
+            if more is None:
+                break
+            away = address + len(found) - more[0]
+            part = more[1][away : away + size - len(found)]
+            if not part:
+                break
+            found += part
+        return found
+
+    def gather(self, addresses: Sequence[int], size: int) -> bytes:
+        """`size` bytes from each address, one after the other, up to the first that cannot be read."""
+        found = b""
+        for address in addresses:
+            part = self.read(address, size)
+            if len(part) < size:
+                break
+            found += part
+        return found
 
 
 def _machine(elf: ElfFile) -> Machine:

@@ -7,8 +7,9 @@ stack longer than the copy) that thread is stopped once more and walked while it
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +20,13 @@ from walkback.base.errors import UnreadableError
 from walkback.capture.live.mapped import MappedCode
 from walkback.capture.live.maps import Maps
 from walkback.capture.live.ptrace import Remote, Tracer
-from walkback.capture.live.status import checked, has_ended, name_in, reason
+from walkback.capture.live.status import checked, has_ended, inner_number, name_in, reason
 from walkback.capture.live.tracing import NOT_IN_TIME, Tracing
 from walkback.capture.registers import FLOATING, GENERAL, empty_rows
 from walkback.capture.snapshot import MemoryRange, Snapshot, samples_of
 from walkback.naming.modules import Modules
+from walkback.runtimes.interpreters import Interpreters
+from walkback.runtimes.python.reading import Followed, PythonRuntime
 from walkback.stacks.stacks import End, Stacks, replaced
 from walkback.walking.samples import PC, Samples, Space
 from walkback.walking.walker import NotLoadedError, Walker
@@ -33,6 +36,8 @@ _STACK_LIMIT = 1 << 20
 _PATIENCE = 1.0
 _MOST_ROUNDS = 100
 """How often to look for new threads: a program may make them without end."""
+_PAUSES = (0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
+"""Seconds to wait after each time that a thread is met at a bad moment."""
 _WANTS_MEMORY = (End.UNREADABLE, End.STACK_CUT)
 _CHUNKS = 1 << 10
 """How many pieces of memory are read for one walk at most."""
@@ -49,6 +54,20 @@ class _Taken:
     cut: int
     stopped: int
     stacks: Stacks | None = None
+    looked: list[tuple[PythonRuntime, Followed]] = field(default_factory=list)
+    """What its interpreters run."""
+
+
+class _StoppedMemory:
+    """The memory of a thread that stands still, whose stack was copied already."""
+
+    def __init__(self, process: Process, tracer: Tracer) -> None:
+        self._process, self._tracer = process, tracer
+        self.gather = process.gather
+
+    def read(self, address: int, size: int) -> bytes:
+        """As much of it as can be read from an address on."""
+        return self._tracer.copied_at(address, size) or self._process.read(address, size)
 
 
 class Process:
@@ -77,6 +96,9 @@ class Process:
         self._tracing = Tracing(machine, max(stack_bytes, 0), patience)
         self._maps: Maps | None = None
         self._code = MappedCode(self.pid, modules, self.read, machine)
+        self.interpreters: Interpreters | None = None
+        """What is asked what each thread runs, while it stands still."""
+        self._inner: Callable[[int], int] = (lambda tid: tid) if inner_number(self.pid) == self.pid else inner_number
         self._alive = self.pid
         """A thread that has not ended: the first one may, and the others go on."""
 
@@ -85,13 +107,21 @@ class Process:
 
     def read(self, address: int, size: int) -> bytes:
         """Memory of the process, as much of it as can be read from an address on."""
+        found = part = self._memory.read(self._alive, address, size)
+        while part and len(found) < size:
+            part = self._memory.read(self._alive, address + len(found), size - len(found))
+            found += part
+        return found
+
+    def gather(self, addresses: Sequence[int], size: int) -> bytes:
+        """`size` bytes from each address, one after the other, up to the first that cannot be read."""
         parts = []
-        while size > 0:
-            part = self._memory.read(self._alive, address, min(size, self._memory.size))
+        while addresses:
+            part = self._memory.gather(self._alive, addresses, size)
             if not part:
                 break
             parts.append(part)
-            address, size = address + len(part), size - len(part)
+            addresses = addresses[len(part) // size :]
         return b"".join(parts)
 
     def threads(self) -> list[int]:
@@ -131,6 +161,8 @@ class Process:
         """The same of these threads."""
         maps = self.maps()
         space = self._code.space(maps)
+        if self.interpreters is not None:
+            self.interpreters.use(space.module, space.bias, self, self.byteorder)
         troubles: list[str] = []
         taken = self._take_all(maps, troubles, tids)
         samples = self._samples(taken)
@@ -140,6 +172,8 @@ class Process:
         snapshot = self._snapshot(taken, samples, space, troubles)
         if walker is not None:
             self._walk(walker, snapshot, taken, maps)
+        if self.interpreters is not None:
+            snapshot.chains = [self.interpreters.chains(one.looked) for one in taken]
         return snapshot
 
     def _take_all(self, maps: Maps, troubles: list[str], tids: Sequence[int] | None) -> list[_Taken]:
@@ -181,14 +215,36 @@ class Process:
         troubles += [f"thread {tid}: {reason(tid, why)}" for tid, why in sorted(kept.items())]
 
     def _take(self, tracer: Tracer, tid: int, maps: Maps, work: Callable[[], None] | None = None) -> _Taken | str:
-        trouble = self._tracing.begin(tid) or tracer.take(tid, maps.stack_at, work)
-        if trouble is not None:
-            return trouble
-        self.stops += 1
+        looked: list[tuple[PythonRuntime, Followed]] = []
+        number = self._inner(tid)
+
+        def look() -> None:
+            if self.interpreters is not None:
+                looked.extend(self.interpreters.look(number, _StoppedMemory(self, tracer)))
+            if work is not None:
+                work()
+
+        if self.interpreters is not None:
+            # What is read for the first time takes long: that is done before, and only compared during the stop.
+            self.interpreters.look(number, self)
+        stopped, registers = 0, b""
+        for pause in _PAUSES:
+            looked.clear()
+            trouble = self._tracing.begin(tid) or tracer.take(tid, maps.stack_at, look)
+            if trouble is not None:
+                return trouble
+            self.stops += 1
+            stopped += tracer.stopped
+            # While a thread enters an evaluator its chain is not in order.
+            if self.interpreters is None or not self.interpreters.is_entering(tracer.pc):
+                break
+            # If it is where it was, it had no processor meanwhile, or its process is stopped.
+            time.sleep(pause if tracer.registers == registers else 0)
+            registers = tracer.registers
         piece = tracer.piece()
         end = piece.start + len(piece.contents)
         cut = end if tracer.copied and end < tracer.end else 0
-        return _Taken(tid, tracer.registers, tracer.more_registers, [piece], cut, tracer.stopped)
+        return _Taken(tid, tracer.registers, tracer.more_registers, [piece], cut, stopped, looked=looked)
 
     def _is_strange(self, samples: Samples, maps: Maps) -> bool:
         """Whether a thread is somewhere that was not mapped before."""
@@ -286,6 +342,8 @@ class Process:
             return piece.start, piece.contents
 
         def walk() -> None:
+            more.clear()
+            walked.clear()
             now = _Taken(tid, tracer.registers, tracer.more_registers, [tracer.piece()], 0, 0)
             try:
                 walked.append(walker.walk(self._samples([now]), spaces, read, at_once=True))

@@ -16,12 +16,13 @@ import ctypes
 import errno
 import gc
 import os
+import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from walkback.base.arch import Machine
-from walkback.capture.registers import FLOATING, GENERAL, SP_WORD
+from walkback.capture.registers import FLOATING, GENERAL, PC_WORD, SP_WORD
 from walkback.capture.snapshot import MemoryRange
 
 _PTRACE_DETACH, _PTRACE_GETREGSET, _PTRACE_SEIZE, _PTRACE_INTERRUPT = 17, 0x4204, 0x4206, 0x4207
@@ -29,6 +30,8 @@ _EVENT_STOP = 128
 _WALL = 0x40000000
 _NT_PRSTATUS, _NT_FPREGSET, _NT_ARM_PAC_MASK = 1, 2, 0x406
 _RED_ZONE = 128
+_MOST_GATHERED = 1024
+"""Pieces of memory that the kernel reads at once."""
 _CHUNK = 1 << 18
 """How much memory is read at once where a walk asks for some."""
 
@@ -73,13 +76,22 @@ class Remote:
         self._remote.base = address
         return max(_readv(tid, self._local_at, 1, self._remote_at, 1, 0), 0) if size > 0 else 0
 
-    def fetched(self, size: int) -> bytes:
-        """A copy of the buffer's beginning."""
-        return bytes(self._view[:size])
+    def fetched(self, size: int, start: int = 0) -> bytes:
+        """A copy of a part of the buffer."""
+        return bytes(self._view[start : start + size])
 
     def read(self, tid: int, address: int, size: int) -> bytes:
         """As many bytes as can be read there."""
         return self.fetched(self.fetch(tid, address, size))
+
+    def gather(self, tid: int, addresses: Sequence[int], size: int) -> bytes:
+        """`size` bytes from each address, one after the other, up to the first that cannot be read."""
+        count = min(len(addresses), self.size // size, _MOST_GATHERED)
+        words = [word for address in addresses[:count] for word in (address, size)]
+        remote = struct.pack(f"={2 * count}Q", *words)
+        self._local.length = count * size
+        got = _readv(tid, self._local_at, 1, remote, count, 0) if count else 0
+        return self.fetched(max(got, 0) // size * size)
 
 
 class Tracer:
@@ -92,7 +104,7 @@ class Tracer:
         """Of each stack at most `limit` bytes are copied."""
         self.general = GENERAL[machine]
         self.floating = FLOATING.get(machine)
-        self._sp_word = SP_WORD[machine]
+        self._sp_word, self._pc_word = SP_WORD[machine], PC_WORD[machine]
         self._with_pac_mask = machine.name == "AArch64"
         self.stack = Remote(limit + _RED_ZONE)
         self._chunk = Remote(_CHUNK)
@@ -208,6 +220,16 @@ class Tracer:
         """Read registers; returns how many bytes came."""
         self._vector.base, self._vector.length = ctypes.addressof(words), ctypes.sizeof(words)
         return -1 if _ptrace(_PTRACE_GETREGSET, tid, kind, self._vector_at) < 0 else int(self._vector.length)
+
+    @property
+    def pc(self) -> int:
+        """Where the thread was."""
+        return int(self._words[self._pc_word])
+
+    def copied_at(self, address: int, size: int) -> bytes:
+        """A part of the copied stack; nothing where it does not have all of it."""
+        away = address - self.start
+        return self.stack.fetched(size, away) if 0 <= away <= self.copied - size else b""
 
     def piece(self) -> MemoryRange:
         """The copied stack."""

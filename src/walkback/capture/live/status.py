@@ -46,6 +46,12 @@ def _is_32_bit(pid: int) -> bool:
         return False
 
 
+def inner_number(tid: int) -> int:
+    """The number that a thread has for itself, which is another one in a container."""
+    numbers = _status(tid).get("NSpid", "").split()
+    return int(numbers[-1]) if numbers else tid
+
+
 def has_ended(tid: int) -> bool:
     """Also the first thread, which stays a zombie until all others have ended."""
     return _status(tid).get("State", "X").startswith(("Z", "X"))

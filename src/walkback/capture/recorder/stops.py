@@ -15,6 +15,7 @@ import numpy as np
 
 from walkback.base.errors import UnreadableError
 from walkback.capture.frames import DistinctFrames, with_inlined
+from walkback.capture.interpreted import Interpreted
 from walkback.capture.live.process import Process
 from walkback.capture.snapshot import Snapshot
 from walkback.capture.walker import walker_for
@@ -56,8 +57,12 @@ class Stops:
         inline: bool = True,
         cache: bool = True,
         names_last: bool = False,
+        python: bool = True,
     ) -> None:
-        """With `waiting` those threads are sampled that wait. The other options are those of `Unwinding`."""
+        """With `waiting` those threads are sampled that wait. The other options are those of `Unwinding`.
+
+        With `python` the functions of Python stand in the place of the evaluator that runs them.
+        """
         self.name = name or f"process {pid}"
         self.modules = Modules(search)
         self.names_last = names_last
@@ -68,15 +73,22 @@ class Stops:
         self._pid, self._wanted = pid, _WAITS if waiting else _RUNS
         self._interval = 1 / frequency
         self._comm_numbers: dict[str, int] = {}
-        self._processes: dict[int, Process] = {pid: Process(pid, self.modules)}
+        self._interpreted, self._python = Interpreted(self.modules, limit=max_stack), python
+        self._processes: dict[int, Process] = {pid: self._process(pid)}
         self.walker = walker_for(self._processes[pid], self.modules, cache=cache, only=only, max_stack=max_stack)
         self.names = Names(self.modules, demangle=demangle, lines=lines, inline=inline, cache=cache)
-        self.distinct = DistinctFrames(self.names)
+        self.distinct = DistinctFrames(self.names, self._interpreted.frames)
         self._until: float | None = None
         self._stopped = False
 
     def __repr__(self) -> str:
         return f"Stops({self.name!r})"
+
+    def _process(self, pid: int) -> Process:
+        process = Process(pid, self.modules)
+        if self._python:
+            process.interpreters = self._interpreted.interpreters()
+        return process
 
     def check(self) -> None:
         """Raise an error if the process may not be stopped."""
@@ -124,7 +136,7 @@ class Stops:
             for child in _children(known.pop()):
                 if child not in self._processes:
                     with contextlib.suppress(UnreadableError):  # it has just ended
-                        self._processes[child] = Process(child, self.modules)
+                        self._processes[child] = self._process(child)
                         known.append(child)
 
     def _sample(self, process: Process) -> SampleBatch | None:
@@ -140,8 +152,7 @@ class Stops:
         return self._batch(snapshot)
 
     def _batch(self, snapshot: Snapshot) -> SampleBatch:
-        stacks, count = snapshot.stacks, len(snapshot.tids)
-        assert stacks is not None
+        stacks, count = self._interpreted.merged(snapshot), len(snapshot.tids)
         numbers = self.distinct.add(stacks, np.full(count, snapshot.pid))
         frames = self.distinct.named
         if not self.names_last:

@@ -264,7 +264,9 @@ def _sampled(
 
     assert pid is not None
     waiting = wanted.event == "off-cpu"
-    stops = Stops(pid, frequency=wanted.sampling["frequency"], name=name, waiting=waiting, **options)
+    python = wanted.form != "cbf"  # which has addresses only
+    frequency = wanted.sampling["frequency"]
+    stops = Stops(pid, frequency=frequency, name=name, waiting=waiting, python=python, **options)
     if held:  # before it has done anything
         stops.check()
     return stops, stops

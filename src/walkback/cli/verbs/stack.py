@@ -47,6 +47,10 @@ EXIT_INTERRUPTED = 130
 @click.option("--format", "form", type=click.Choice(("text", *FORMAT_NAMES)), help="Output format. [default: text]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per thread; same as --format json.")
 @click.option("--registers", is_flag=True, help="In text: show the registers of each thread.")
+@click.option(
+    "--python/--no-python", default=True, help="Show Python's functions in the place of the evaluator that runs them."
+)
+@click.option("--python-internals", is_flag=True, help="Show the frames of Python's evaluator as well.")
 @click.option("--repeat", type=click.IntRange(1), default=1, metavar="N", help="Take N snapshots of a process.")
 @click.option(
     "--interval",
@@ -74,6 +78,8 @@ def stack(
     form: str | None,
     as_json: bool,
     registers: bool,
+    python: bool,
+    python_internals: bool,
     repeat: int,
     interval: float,
     stack_bytes: int | None,
@@ -96,22 +102,26 @@ def stack(
     if not live and (repeat > 1 or stack_bytes is not None):
         message = "--repeat and --stack-bytes are for live processes"
         raise click.UsageError(message)
-    if as_json and form not in {None, "json"}:
-        refuse_both("--json", "--format")
     if not live:
         refuse_input(target, common.output)
     check_store(store, labels)
     # With a store nothing else is written unless that was asked for.
     usual = "text" if store is None or common.output is not None or registers else None
     name = "json" if as_json else form or usual
-    if registers and name != "text":
-        message = f"--registers is for text, and not for --format {name}"
-        raise click.UsageError(message)
+    _check_choices(name, form, as_json=as_json, registers=registers, internals=python_internals and not python)
 
     def work(_: str) -> int:
         from walkback.capture.stacks import Stopper
 
-        stopper = Stopper(int(target) if live else target, exe=exe, stack_bytes=stack_bytes, **common.walking())
+        stopper = Stopper(
+            int(target) if live else target,
+            exe=exe,
+            stack_bytes=stack_bytes,
+            # A backtrace of CBF is of addresses, and a function of Python has none.
+            python=python and name != "cbf",
+            python_internals=python_internals,
+            **common.walking(),
+        )
         shots = _Shots(stopper, repeat, interval)
         # Lines that are printed to the terminal while the bar is there would tear it.
         printed = common.output is None or is_stdout(common.output)
@@ -132,6 +142,17 @@ def stack(
             raise
 
     ctx.exit(guarded(work, target, f"process {target}") if live else guarded(of_core, target, target))
+
+
+def _check_choices(name: str | None, form: str | None, *, as_json: bool, registers: bool, internals: bool) -> None:
+    """Refuse options that exclude each other; `internals` are those of what is not shown."""
+    if as_json and form not in {None, "json"}:
+        refuse_both("--json", "--format")
+    if registers and name != "text":
+        message = f"--registers is for text, and not for --format {name}"
+        raise click.UsageError(message)
+    if internals:
+        refuse_both("--python-internals", "--no-python")
 
 
 def _also_running(file: str) -> str:
@@ -347,8 +368,9 @@ def _about(frames: NamedFrames, frame: int, how: int, after: int) -> str:
     from walkback.stacks.stacks import HOW_WORDS, How
 
     away = after + (int(frames.offset[frame]) if frames.offset is not None else 0)
-    where = f"+{away:#x}" if frames.symbol[frame] and away and how != How.INLINED else ""
+    where = f"+{away:#x}" if frames.symbol[frame] and away and how not in {How.INLINED, How.PYTHON} else ""
     source = ""
     if frames.file is not None and frames.line is not None and frames.file[frame]:
         source = f" at {frames.file[frame]}:{frames.line[frame]}"
-    return f"{frames.label(frame)}{where}{source} ({frames.module[frame] or 'no file'}) [{HOW_WORDS[How(how)]}]"
+    module = "" if how == How.PYTHON else f" ({frames.module[frame] or 'no file'})"
+    return f"{frames.label(frame)}{where}{source}{module} [{HOW_WORDS[How(how)]}]"

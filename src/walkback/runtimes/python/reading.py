@@ -1,0 +1,233 @@
+"""The chain of frames of a thread, while that stands still.
+
+From 3.12 on each evaluator puts a frame of its own on its stack, behind those of the functions that it runs; in 3.11
+it has a record there, and the first function's frame is marked. Both say which evaluator the functions belong to.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from walkback.base.arch import ByteOrder
+from walkback.runtimes.chains import Chain, Part, RuntimeFrames
+from walkback.runtimes.memory import TargetMemory
+from walkback.runtimes.python._frames import WIDTH, follow
+from walkback.runtimes.python.code import Code, Codes
+from walkback.runtimes.python.layout import OWNED_BY_INTERPRETER, RECORDS
+from walkback.runtimes.python.offsets import Build, is_confirmed
+from walkback.stacks.stacks import How
+
+_PAGE = 4096
+_MOST_INTERPRETERS = 1 << 10
+_MOST_THREADS = 1 << 14
+_ENTRY = 256
+"""Bytes of code that the beginning of an evaluator has at most."""
+_OBJECT = -8
+"""A mask: the lowest bits of the address of an object may be used otherwise."""
+
+
+class _Thread(NamedTuple):
+    """What one thread state has."""
+
+    rows: list[list[int]]
+    """Frames, as `_frames` reads them."""
+    records: list[tuple[int, int]]
+    """Those of evaluators, of 3.11."""
+    torn: int | None
+
+
+class Followed(NamedTuple):
+    """What was read of one thread."""
+
+    threads: list[_Thread]
+    codes: dict[int, Code | None]
+
+
+class PythonRuntime:
+    """One CPython in one process."""
+
+    def __init__(
+        self,
+        runtime: int,
+        build: Build,
+        byteorder: ByteOrder,
+        *,
+        code_type: int | None = None,
+        evaluator: int | None = None,
+        limit: int = 1024,
+    ) -> None:
+        """`runtime` is where it has `_PyRuntime`; at most `limit` frames of a thread are followed.
+
+        `evaluator` is where the code of the evaluator begins.
+        """
+        self._runtime, self._build = runtime, build
+        self._big = byteorder == "big"
+        self._order = ">" if self._big else "<"
+        layout = build.layout
+        self._layout = layout
+        self._codes = Codes(build, byteorder, code_type)
+        self._record = RECORDS.get(build.version)
+        self._evaluator = evaluator
+        self._marks_first = build.version == (3, 11)
+        """Whether the first frame of an evaluator is marked, and none is its own."""
+        self._threads: dict[int, list[int]] = {}
+        self._strangers: set[int] = set()
+        """Threads that no interpreter knew."""
+        copy = layout.frame_copy or -1
+        ends = (layout.frame_previous + 8, layout.frame_code + 8, layout.frame_instruction + 8, layout.frame_owner + 1)
+        self._size = max(*ends, copy + 4)
+        places = (layout.frame_previous, layout.frame_code, layout.frame_instruction, layout.frame_owner)
+        self._shape = np.array([*places, copy, self._size], np.int64)
+        self._found = np.zeros((limit, WIDTH), np.uint64)
+        self._thread = _Words(
+            self._order, layout.thread_next, layout.thread_interpreter, layout.thread_frame, layout.thread_number
+        )
+        self._of_record = _Words(self._order, *((self._record.newest, self._record.previous) if self._record else ()))
+
+    def prepare(self, memory: TargetMemory) -> None:
+        """Look which threads there are; they may be running."""
+        self._threads = {}
+        for interpreter in self._interpreters(memory):
+            for state, number in self._states(interpreter, memory):
+                self._threads.setdefault(number, []).append(state)
+
+    def is_entering(self, pc: int) -> bool:
+        """Whether a thread there may have linked the record of its evaluator before it has filled it."""
+        return self._record is not None and self._evaluator is not None and 0 <= pc - self._evaluator < _ENTRY
+
+    def look(self, number: int, memory: TargetMemory) -> Followed | None:
+        """What a thread that stands still runs; None for one that runs no Python."""
+        if number not in self._threads and number not in self._strangers:
+            # It may have begun just now.
+            self._strangers.add(number)
+            self.prepare(memory)
+        threads = []
+        for state in self._threads.get(number, ()):
+            words = self._thread.read(memory, state)
+            if words is not None and words[3] == number and words[2]:
+                threads.append(self._follow(words[2], state, memory))
+        addresses = {row[1] & _OBJECT for one in threads for row in one.rows if self._is_function(row)}
+        if not addresses and all(one.torn is None for one in threads):
+            return None
+        codes = self._codes.current(list(addresses), memory)
+        for row in (row for one in threads for row in one.rows if row[4]):
+            code = codes.get(row[1] & _OBJECT)
+            if code is not None:
+                self._codes.find_copy(code, row[4], memory)
+        return Followed(threads, codes)
+
+    def chain(self, followed: Followed, known: RuntimeFrames) -> Chain:
+        """With names and lines, for which the thread need not stand still."""
+        parts: list[Part] = []
+        torn = None
+        for thread in followed.threads:
+            broken = self._add_parts(thread, followed.codes, parts, known)
+            torn = torn or broken
+        return Chain(How.PYTHON, parts, torn)
+
+    def _is_function(self, row: list[int]) -> bool:
+        return self._marks_first or row[3] < OWNED_BY_INTERPRETER
+
+    def _add_parts(
+        self, thread: _Thread, codes: dict[int, Code | None], parts: list[Part], known: RuntimeFrames
+    ) -> int | None:
+        """Add the parts of a chain; returns where it could not be followed."""
+        frames: list[int] = []
+        seen: set[int] = set()
+        number = 0
+        for row in thread.rows:
+            address, code_at, instruction, owner, copy = row
+            if address in seen:
+                return address
+            seen.add(address)
+            is_function = self._is_function(row)
+            if is_function:
+                code = codes[code_at & _OBJECT]
+                if code is None:
+                    return address
+                if not code.is_inner:
+                    frames.append(known.add(code.frame(self._codes.instruction(code, instruction, copy))))
+            if owner if self._marks_first else not is_function:
+                if self._marks_first:
+                    if number >= len(thread.records):
+                        return address
+                    address = thread.records[number][0]
+                parts.append(Part(address, frames))
+                number += 1
+                frames = []
+        return thread.torn if not frames or thread.torn is not None else thread.rows[-1][0]
+
+    def _interpreters(self, memory: TargetMemory) -> Iterator[int]:
+        address = self._word(self._runtime + self._layout.interpreters, memory)
+        for _ in range(_MOST_INTERPRETERS):
+            if not address or not is_confirmed(self._build, self._runtime, address, memory, self._order):
+                return
+            yield address
+            address = self._word(address + self._layout.interpreter_next, memory)
+
+    def _states(self, interpreter: int, memory: TargetMemory) -> Iterator[tuple[int, int]]:
+        """The thread states of an interpreter, with the numbers of their threads."""
+        state = self._word(interpreter + self._layout.interpreter_threads, memory)
+        for _ in range(_MOST_THREADS):
+            words = self._thread.read(memory, state) if state else None
+            if words is None or words[1] != interpreter:
+                return
+            yield state, words[3]
+            state = words[0]
+
+    def _word(self, address: int, memory: TargetMemory) -> int:
+        contents = memory.read(address, 8)
+        return int(struct.unpack(f"{self._order}Q", contents)[0]) if len(contents) == 8 else 0
+
+    def _follow(self, address: int, state: int, memory: TargetMemory) -> _Thread:
+        """The frames of a chain, whose newest one is there; in 3.11 and 3.12 the newest record of an evaluator."""
+        records = self._records(address, state, memory)
+        if self._record is not None:
+            address = records[0][1] if records else 0
+        used = 0
+        while address:
+            # Its callers are mostly below it.
+            start = address & -_PAGE
+            window = memory.read(start, address - start + self._size)
+            following, now = follow(memoryview(window), start, address, self._shape, self._big, self._found, used)
+            if now == used:
+                return _Thread(self._found[:used].tolist(), records, address)
+            address, used = following, now
+        return _Thread(self._found[:used].tolist(), records, None)
+
+    def _records(self, address: int, state: int, memory: TargetMemory) -> list[tuple[int, int]]:
+        """The records of evaluators, from the newest on: where each is, and its newest frame."""
+        found: list[tuple[int, int]] = []
+        if self._record is None:
+            return found
+        last = state + self._record.last
+        while address and address != last and len(found) < len(self._found):
+            words = self._of_record.read(memory, address)
+            if words is None:
+                break
+            found.append((address, words[0]))
+            # 3.12 needs the newest only: its evaluators have frames of their own.
+            if not self._marks_first or words[1] <= address:
+                break
+            address = words[1]
+        return found
+
+
+class _Words:
+    """Some words of a structure."""
+
+    def __init__(self, order: str, *places: int) -> None:
+        self._places = [slice(place, place + 8) for place in places]
+        self._size = max(places, default=0) + 8
+        self._words = struct.Struct(f"{order}{len(places)}Q")
+
+    def read(self, memory: TargetMemory, address: int) -> tuple[int, ...] | None:
+        """Those of the structure at an address; None if it is not there."""
+        contents = memory.read(address, self._size)
+        if len(contents) < self._size:
+            return None
+        return self._words.unpack(b"".join([contents[place] for place in self._places]))
