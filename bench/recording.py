@@ -1,7 +1,7 @@
 """Records programs by `walkback record` and by `perf record --call-graph dwarf`, in turn, and compares what they say.
 
 For each program: by how much the shares of its hottest functions differ, between runs of perf and from perf to
-walkback; how many stacks are complete; how long the program took under each, against a run alone; and the bytes on disk.
+walkback; how many stacks are complete; how much longer the program took under each than alone; and the bytes on disk.
 
 `recording.py [--runs N] [--frequency HERTZ] [PROGRAM...]`
 """
@@ -20,9 +20,11 @@ from collections import Counter
 from pathlib import Path
 
 HOTTEST = 30
+COLUMNS = ("perf-perf", "to perf", "complete", "of perf", "slower", "of perf", "bytes", "of perf")
 WALKBACK = Path(sys.executable).with_name("walkback")
 _CXX = "#include <regex>\n#include <map>\n#include <iostream>\n" + "".join(
-    f"std::map<int, std::string> m{n}; bool f{n}(std::string s) {{ return std::regex_match(s, std::regex(\"a{n}+\")); }}\n"
+    f"std::map<int, std::string> m{n};\n"
+    f'bool f{n}(std::string s) {{ return std::regex_match(s, std::regex("a{n}+")); }}\n'
     for n in range(12)
 )
 _PYTHON = """
@@ -37,7 +39,9 @@ for n in range(200):
 _NODE = """
 function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 for (let i = 0; i < 250; i++) {
-  fib(24); JSON.parse(JSON.stringify({ all: [...Array(20000).keys()] })); /(\\d+)x/.test([...Array(30000).keys()].join(' '));
+  fib(24);
+  JSON.parse(JSON.stringify({ all: [...Array(20000).keys()] }));
+  /(\\d+)x/.test([...Array(30000).keys()].join(' '));
 }
 """
 _GO = """
@@ -79,7 +83,10 @@ def programs(folder: Path) -> dict[str, list[str]]:
     if go is not None:
         env = {**os.environ, "GOFLAGS": "-mod=mod", "GOCACHE": str(folder / "cache"), "GO111MODULE": "off"}
         subprocess.run([go, "build", "-o", "go", "a.go"], cwd=folder, check=True, env=env)
-    if shutil.which("rustc") and not subprocess.run(["rustc", "-O", "-o", "rust", "a.rs"], cwd=folder, check=False).returncode:
+    if (
+        shutil.which("rustc")
+        and not subprocess.run(["rustc", "-O", "-o", "rust", "a.rs"], cwd=folder, check=False).returncode
+    ):
         pass
     data = folder / "data"
     data.write_bytes(Path(sys.executable).resolve().read_bytes() * 400)
@@ -92,10 +99,18 @@ def programs(folder: Path) -> dict[str, list[str]]:
         "rust": ["./rust"],
         "200 threads": ["./threads"],
         "1000 forks": ["sh", "-c", _FORKS],
-        "perl": ["perl", "-e", "my %h; for (1..12000000) { $h{$_ % 9999} .= 'x' if $_ =~ /7$/ } print length join ',', sort keys %h"],
+        "perl": [
+            "perl",
+            "-e",
+            "my %h; for (1..12000000) { $h{$_ % 9999} .= 'x' if $_ =~ /7$/ } print length join ',', sort keys %h",
+        ],
         "xz": ["xz", "-k", "-c", "-6", "-T1", "data"],
     }
-    return {name: words for name, words in found.items() if shutil.which(words[0], path=f"{os.environ['PATH']}:{folder}") or (folder / words[0]).exists()}
+    return {
+        name: words
+        for name, words in found.items()
+        if shutil.which(words[0], path=f"{os.environ['PATH']}:{folder}") or (folder / words[0]).exists()
+    }
 
 
 def timed(command: list[str], folder: Path) -> float:
@@ -132,7 +147,7 @@ def main() -> None:
     parser.add_argument("--frequency", type=int, default=499)
     parser.add_argument("--perf", default="perf")
     options = parser.parse_args()
-    print(f"{'program':12} {'perf-perf':>9} {'to perf':>8} {'complete':>9} {'of perf':>8} {'slower':>7} {'of perf':>8} {'bytes':>7} {'of perf':>9}")
+    print(f"{'program':12}" + "".join(f"{one:>10}" for one in COLUMNS))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for title, words in programs(folder).items():
@@ -149,11 +164,36 @@ def compare(title: str, words: list[str], folder: Path, options: argparse.Namesp
     words = ["time", "-f", "%e", "-o", "elapsed", *words]
     for _ in range(options.runs):
         alone.append(timed(words, folder))
-        perf = [options.perf, "record", "-q", "-F", rate, "-e", "cpu-clock", "--call-graph", "dwarf,16384", "-o", "perf.data", "--", *words]
+        perf = [
+            options.perf,
+            "record",
+            "-q",
+            "-F",
+            rate,
+            "-e",
+            "cpu-clock",
+            "--call-graph",
+            "dwarf,16384",
+            "-o",
+            "perf.data",
+            "--",
+            *words,
+        ]
         times["perf"].append(timed(perf, folder))
         sizes["perf"] = (folder / "perf.data").stat().st_size
         theirs.append(shares(run([str(WALKBACK), "unwind", "perf.data", "--no-inline", "--mark-incomplete"], folder)))
-        record = [str(WALKBACK), "record", "-F", rate, "--no-inline", "--mark-incomplete", "-o", "out.folded", "--", *words]
+        record = [
+            str(WALKBACK),
+            "record",
+            "-F",
+            rate,
+            "--no-inline",
+            "--mark-incomplete",
+            "-o",
+            "out.folded",
+            "--",
+            *words,
+        ]
         times["walkback"].append(timed(record, folder))
         sizes["walkback"] = (folder / "out.folded").stat().st_size
         ours.append(shares((folder / "out.folded").read_text()))
@@ -167,10 +207,10 @@ def compare(title: str, words: list[str], folder: Path, options: argparse.Namesp
     base = statistics.median(alone)
     slower = {one: statistics.median(values) / base - 1 for one, values in times.items()}
     complete = [statistics.mean(one[1] for one in side) for side in (ours, theirs)]
+    figures = [statistics.median(between), statistics.median(across), *complete, slower["walkback"], slower["perf"]]
+    counts = [sizes["walkback"], sizes["perf"]]
     print(
-        f"{title:12} {statistics.median(between):9.2%} {statistics.median(across):8.2%} {complete[0]:9.2%} {complete[1]:8.2%}"
-        f" {slower['walkback']:7.1%} {slower['perf']:8.1%} {sizes['walkback']:7} {sizes['perf']:9}",
-        flush=True,
+        f"{title:12}" + "".join(f"{one:10.2%}" for one in figures) + "".join(f"{one:10}" for one in counts), flush=True
     )
 
 

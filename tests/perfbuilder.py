@@ -50,6 +50,7 @@ class Attr:
     size: int = 136
     inherit: bool = False
     monotonic: bool = False
+    deferred: bool = False
 
 
 @dataclass
@@ -211,7 +212,8 @@ class Builder:
     # Files
 
     def attr_bytes(self, attr: Attr) -> bytes:
-        bits = (attr.inherit, 1), (attr.freq, 10), (attr.sample_id_all, 18), (attr.monotonic, 25)
+        bits = [(attr.inherit, 1), (attr.freq, 10), (attr.sample_id_all, 18), (attr.monotonic, 25)]
+        bits += [(attr.deferred, 38), (attr.deferred, 39)]
         flags = sum(1 << (bit if self.byteorder == "little" else 63 - bit) for is_set, bit in bits if is_set)
         whole = self.pack("IIQQQQQ", 1, attr.size, 0, attr.period, attr.sample_type, attr.read_format, flags)
         whole += self.pack("IIQQQ", 0, 0, 0, 0, attr.branches)

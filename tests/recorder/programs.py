@@ -71,10 +71,11 @@ int main(void) { for (int i = 0; i < 123; i++) called(); }
 """
 
 
-def built(folder: Path, source: str) -> Path:
-    """A program, with call frame information and no frame pointers."""
+def built(folder: Path, source: str, *more: str) -> Path:
+    """A program, with call frame information and no frame pointers, unless there are `more` options."""
     path = folder / "program"
-    subprocess.run(["gcc", "-O1", "-g", "-pthread", "-x", "c", "-", "-o", path], input=source.encode(), check=True)
+    command = ["gcc", "-O1", "-g", "-pthread", *more, "-x", "c", "-", "-o", str(path)]
+    subprocess.run(command, input=source.encode(), check=True)
     return path
 
 

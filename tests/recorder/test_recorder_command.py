@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
+import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,6 +92,16 @@ def test_stacks_that_are_larger_are_copied_farther(tmp_path: Path) -> None:
     command = ("timeout", "1", tmp_path / "program")
     short = run("record", "--stack-bytes", "16384", "-F", "199", "--format", "folded", "--", *command)
     assert b"--stack-bytes 65528 copies more of each stack" in short.stderr
+
+
+@needs_events
+def test_the_kernel_walks_by_frame_pointers_where_nothing_is_copied(tmp_path: Path) -> None:
+    program = built(tmp_path, SHARES, "-fno-omit-frame-pointer")
+    for more in ((), ("--no-kernel",)):
+        done = run("record", "--stack-bytes", "0", "-F", "999", *more, "--format", "folded", "--", program)
+        assert (done.returncode, done.stderr.count(b"\n")) == (0, 1), done.stderr  # the line counts the stacks
+        stacks = folded(done)
+        assert weight_in(stacks, "main") > 0.9 * sum(stacks.values()) > 90
 
 
 @needs_events
@@ -200,6 +214,27 @@ def running(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
+@needs_events
+def test_the_view_in_the_terminal_ends_with_q(tmp_path: Path) -> None:
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
+    with running(tmp_path) as program:
+        command = [str(WALKBACK), "record", "-p", str(program.pid), "--stack-bytes", "65528", "--live"]
+        environment = {**os.environ, "TERM": "xterm"}
+        with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=environment) as recorder:
+            os.close(follower)
+            shown = b""
+            while b"spin < deep < deep" not in shown:
+                shown += os.read(leader, 65536)
+            assert b"q ends it" in shown
+            os.write(leader, b"q")
+            with contextlib.suppress(OSError):  # its end is closed
+                while os.read(leader, 65536):
+                    pass
+            assert recorder.wait() == 0
+    os.close(leader)
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
@@ -209,6 +244,8 @@ def running(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
         (["--off-cpu", "-e", "cycles", "-a"], "cannot be combined"),
         (["--format", "perf", "--store", "x", "-a"], "record it without --store"),
         (["--label", "a=b", "-a"], "--label is for --store"),
+        (["--live", "--", "true"], "--live is for a running process"),
+        (["--live", "-a"], "standard output is none"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments: list[str], what: str) -> None:

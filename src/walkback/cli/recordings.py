@@ -26,10 +26,12 @@ def account_for(
     only: Only | None = None,
     *,
     live: bool = False,
+    grows: bool = False,
 ) -> int:
     """Say what is missing; the exit status is 1 if the recording is damaged, or if no stack is complete.
 
-    `live` is what was recorded just now, by this program and not by perf; by stops, if there is no recording.
+    `live` is what was recorded just now, by this program and not by perf; by stops, if there is no recording. More of
+    each stack was copied by itself if it `grows`.
     """
     import numpy as np
 
@@ -43,9 +45,9 @@ def account_for(
         words = {end: END_WORDS[end] + (f" ({END_REASONS[end]})" if end in END_REASONS else "") for end in short}
         reasons = ", ".join(f"{short[end]} {words[end]}" for end in sorted(short, key=lambda end: -short[end]))
         complain(f"{file}: {sum(short.values())} of {counted(total, 'stack')} not complete: {reasons}")
-    if total and ends[End.NO_REGISTERS] == total:
+    if not live and total and ends[End.NO_REGISTERS] == total:
         complain(f"{file}: {NOTHING_TO_WALK}")
-    elif 20 * ends[End.STACK_CUT] > total:
+    elif not grows and 20 * ends[End.STACK_CUT] > total:
         way = "--stack-bytes 65528" if live else "perf record --call-graph dwarf,65528"
         complain(f"{file}: {way} copies more of each stack")
     fine = any_complete(ends, only)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from walkback.cbf.backtraces import Backtraces
     from walkback.cif.imagemap import ImageMap
     from walkback.naming.modules import Modules
+    from walkback.stacks.distinct import Distinct
     from walkback.stacks.profile import Profile
 
 
@@ -72,13 +73,16 @@ class Append:
     def __repr__(self) -> str:
         return f"Append(segment={self.segment!r}, hours={len(self.blocks)})"
 
-    def captured(self, capture: Capture, *, start: int | None = None, by_period: bool = False) -> Captured:
+    def captured(
+        self, capture: Capture, *, start: int | None = None, by_period: bool = False, named: Distinct | None = None
+    ) -> Captured:
         """Takes the batches of an `Unwinding`, or of the shots of a `Stopper`, one after the other.
 
         Times are worked out as well as the recording allows, unless `start` says when its first sample was, in
-        nanoseconds since 1970. Samples weigh 1, or with `by_period` their period.
+        nanoseconds since 1970. Samples weigh 1, or with `by_period` their period. `named` is the code
+        whose names former appends of the same capture have kept.
         """
-        taken = Captured(self.builder, capture, self.origin, start=start, by_period=by_period)
+        taken = Captured(self.builder, capture, self.origin, start=start, by_period=by_period, named=named)
         self._captured.append(taken)
         return taken
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from walkback.capture.perfdata.recording import Recording
     from walkback.naming.modules import Module, Modules
     from walkback.naming.names import FrameNames, Names
+    from walkback.stacks.distinct import Distinct
     from walkback.stacks.profile import SampleBatch
 
 _PIECE = tuple[U64, I32, Numbers, I32, U8]
@@ -49,8 +50,12 @@ class Captured:
         *,
         start: int | None = None,
         by_period: bool = False,
+        named: Distinct | None = None,
     ) -> None:
-        """`start` is when the first sample was, in nanoseconds since 1970; without it that is worked out."""
+        """`start` is when the first sample was, in nanoseconds since 1970; without it that is worked out.
+
+        `named` has the code whose names are kept already, and takes what gets names now.
+        """
         self._builder = builder
         self._capture = capture
         self._recording: Recording | None = getattr(capture, "recording", None)
@@ -59,6 +64,7 @@ class Captured:
         self._origin = origin
         self._start = start
         self._by_period = by_period
+        self._named = named
         self._frame_numbers = np.zeros(0, np.int32)
         self._files: dict[int, int] = {}
         self._pieces: list[_PIECE] = []
@@ -88,6 +94,10 @@ class Captured:
         """What the code is called that was met."""
         keys, names = self._capture.distinct.keys(), self._capture.names.demangled()
         rows = np.flatnonzero((keys.module >= 0) & ~keys.kernel & ~self._without_file(keys.module))
+        if self._named is not None:
+            words = np.stack((keys.module[rows].astype(np.uint64), keys.address[rows]), axis=1)
+            known = len(self._named)
+            rows = rows[self._named.add_records(words) >= known]
         module, address = keys.module[rows], keys.address[rows]
         found = names.find(module, address)
         bare = names.without_lines()

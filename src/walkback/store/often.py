@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from walkback.capture.frames import DistinctFrames
+from walkback.stacks.distinct import Distinct
 from walkback.store.capturing import Capture
 from walkback.store.store import Store
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from walkback.stacks.profile import SampleBatch
     from walkback.store.append import Append
     from walkback.store.capturing import Captured
+
+_MOST_NAMED = 1 << 20
 
 
 class Often:
@@ -38,6 +41,7 @@ class Often:
         self._labels, self._capture, self._seconds, self._by_period = labels, capture, seconds, by_period
         self._append: Append | None = None
         self._taken: Captured | None = None
+        self._named = Distinct()
         self._due = 0.0
         self.samples = self.appends = 0
 
@@ -45,7 +49,7 @@ class Often:
         """Add the samples of a batch."""
         if self._append is None or self._taken is None:
             self._append = self._store.append(labels=self._labels)
-            self._taken = self._append.captured(self._capture, by_period=self._by_period)
+            self._taken = self._append.captured(self._capture, by_period=self._by_period, named=self._named)
             self._due = time.monotonic() + self._seconds
         self._taken.add(batch)
         self.samples += len(batch)
@@ -59,5 +63,7 @@ class Often:
         self._append.publish()
         self.appends += 1
         self._append = self._taken = None
-        # What an append does goes by the frames that were met, so those of former ones are forgotten.
+        # The work of an append goes by the frames that were met, so those of former ones are forgotten.
         self._capture.distinct = DistinctFrames(self._capture.names, self._capture.distinct.runtime)
+        if len(self._named) > _MOST_NAMED:
+            self._named = Distinct()

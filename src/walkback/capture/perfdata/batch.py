@@ -11,6 +11,7 @@ from walkback.base.arch import AARCH64, AMD64, S390X, Machine
 from walkback.base.arrays import I32, I64, U8, U16, U64, Bools
 from walkback.capture.perfdata._records import gather
 from walkback.capture.perfdata._samples import chains, extract
+from walkback.capture.perfdata.deferred import DeferredChains
 from walkback.capture.perfdata.events import Event
 from walkback.capture.perfdata.order import Records
 from walkback.capture.perfdata.source import RecordChunk
@@ -130,10 +131,17 @@ class Extractor:
         return out, words, data
 
     def batch(
-        self, columns: SampleColumns, words: memoryview | U64, data: memoryview, numbers: tuple[I32, I32, I32]
+        self,
+        columns: SampleColumns,
+        words: memoryview | U64,
+        data: memoryview,
+        numbers: tuple[I32, I32, I32],
+        deferred: DeferredChains,
     ) -> RecordedBatch:
         """A batch of what was read; `numbers` are those of events, names and spaces."""
         event, comm, space = numbers
+        found = chains(words, self._big, columns.misc, columns.ip, columns.chain_at, columns.chain_length)
+        found = deferred.completed(words, columns.chain_at, columns.chain_length, found)
         segment = np.arange(len(columns.pid), dtype=np.int64)
         samples = Samples(
             registers=columns.registers,
@@ -146,7 +154,7 @@ class Extractor:
         )
         return RecordedBatch(
             samples, columns.pid, columns.tid, columns.time, columns.period, columns.cpu, event, comm,
-            *chains(words, self._big, columns.misc, columns.ip, columns.chain_at, columns.chain_length),
+            *found,
         )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from walkback.base.text import counted
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata._records import identify
 from walkback.capture.perfdata.batch import Extractor, RecordedBatch, keep
+from walkback.capture.perfdata.deferred import DeferredChains
 from walkback.capture.perfdata.groups import Groups
 from walkback.capture.perfdata.header import RecordingHeader, read_feature
 from walkback.capture.perfdata.opening import (
@@ -105,6 +106,7 @@ class Recording:
         self._extractor = Extractor(self.machine, header.events.all, big=big)
         self._swapped = big
         self._groups = Groups(header.events, big=big)
+        self._deferred = DeferredChains(big=big)
 
     def __repr__(self) -> str:
         return f"Recording({self.name!r}, machine={self.machine.name}, events={len(self._header.events.all)})"
@@ -274,6 +276,7 @@ class Recording:
         sampled = kind == layout.SAMPLE
         self.counts.unknown_ids += int((sampled & (event < 0)).sum())
         self._count_lost(piece)
+        self.counts.damaged += self._deferred.take(piece)
         kept = np.flatnonzero((sampled & (event >= 0)) | np.isin(kind, _STATE))
         buffer = np.full(len(kept), self._waiting.add_buffer(piece), np.int32)
         rows = Records(
@@ -331,7 +334,7 @@ class Recording:
             rows_of, event, period = counted_with
             keep(columns, rows_of)
             columns.period, comm, space = period, comm[rows_of], space[rows_of]
-        return self._extractor.batch(columns, words, data, (event, comm, space))
+        return self._extractor.batch(columns, words, data, (event, comm, space), self._deferred)
 
     def _apply(self, rows: Records, before: I64, threads: Threads | None, times: U64) -> None:
         """Take in what happened between samples, which have these times.

@@ -87,7 +87,9 @@ class Sampling:
     period: int | None = None
     """Events to a sample, instead."""
     stack_bytes: int = 16384
-    """Of the stack, copied with each sample."""
+    """Of the stack, copied with each sample; 0 if the kernel is to walk stacks itself."""
+    deferred: bool = True
+    """Whether the kernel may do so on the way back to the program, which it can with SFrame."""
     kernel: bool = True
     """Whether what happens in the kernel counts as well, with the kernel's frames."""
     data: bool = False
@@ -99,26 +101,34 @@ def attributes(event: EventChoice, sampling: Sampling, machine: Machine, wake_at
 
     Whoever waits is woken when `wake_at` bytes have come.
     """
+    copied, chained = sampling.stack_bytes > 0, sampling.kernel or not sampling.stack_bytes
     kinds = (
         layout.SAMPLE_IP | layout.SAMPLE_TID | layout.SAMPLE_TIME | layout.SAMPLE_CPU | layout.SAMPLE_PERIOD
-        | layout.SAMPLE_REGS_USER | layout.SAMPLE_STACK_USER | (layout.SAMPLE_CALLCHAIN if sampling.kernel else 0)
+        | (layout.SAMPLE_REGS_USER | layout.SAMPLE_STACK_USER if copied else 0)
+        | (layout.SAMPLE_CALLCHAIN if chained else 0)
     )  # fmt: skip
     bits = {
         layout.ATTR_DISABLED, layout.ATTR_INHERIT, layout.ATTR_MMAP, layout.ATTR_COMM, layout.ATTR_TASK,
-        layout.ATTR_WATERMARK, layout.ATTR_SAMPLE_ID_ALL, layout.ATTR_EXCLUDE_CALLCHAIN_USER, layout.ATTR_MMAP2,
-        layout.ATTR_COMM_EXEC, layout.ATTR_USE_CLOCKID, layout.ATTR_EXCLUDE_IDLE, layout.ATTR_BUILD_ID,
+        layout.ATTR_WATERMARK, layout.ATTR_SAMPLE_ID_ALL, layout.ATTR_MMAP2, layout.ATTR_COMM_EXEC,
+        layout.ATTR_USE_CLOCKID, layout.ATTR_EXCLUDE_IDLE, layout.ATTR_BUILD_ID,
     }  # fmt: skip
+    if copied:
+        bits.add(layout.ATTR_EXCLUDE_CALLCHAIN_USER)
+    elif sampling.deferred:
+        bits |= {layout.ATTR_DEFER_CALLCHAIN, layout.ATTR_DEFER_OUTPUT}
     by_frequency = event.is_by_time and sampling.period is None
     bits |= {layout.ATTR_FREQ} if by_frequency else set()
-    bits |= set() if sampling.kernel else {layout.ATTR_EXCLUDE_KERNEL, layout.ATTR_EXCLUDE_HV}
+    if not sampling.kernel:
+        bits |= {layout.ATTR_EXCLUDE_KERNEL, layout.ATTR_EXCLUDE_HV, layout.ATTR_EXCLUDE_CALLCHAIN_KERNEL}
     bits |= {layout.ATTR_ENABLE_ON_EXEC} if on_exec else set()
     bits |= {layout.ATTR_CONTEXT_SWITCH} if event.name == OFF_CPU else set()
     bits |= {layout.ATTR_MMAP_DATA} if sampling.data else set()
     little = sys.byteorder == "little"
     flags = sum(1 << (bit if little else 63 - bit) for bit in bits)
+    registers = sum(1 << number for number in _REGISTERS[machine]) if copied else 0
     return _ATTR.pack(
         event.type, _ATTR.size, event.config, sampling.frequency if by_frequency else sampling.period or 1, kinds, 0,
-        flags, wake_at, 0, event.config1, event.config2, 0, sum(1 << number for number in _REGISTERS[machine]),
+        flags, wake_at, 0, event.config1, event.config2, 0, registers,
         sampling.stack_bytes & ~7, layout.CLOCK_MONOTONIC, 0, 0, 0, 0,
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ for batch in Unwinding(recorder):
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import platform
 import queue
@@ -37,10 +38,10 @@ _MACHINES = {"x86_64": "AMD64", "aarch64": "AArch64", "s390x": "s390x"}
 _BYTEORDER: ByteOrder = "big" if sys.byteorder == "big" else "little"
 _ROUND = struct.pack("=IHH", layout.FINISHED_ROUND, 0, 8)
 _ROWS = 1 << 12
-_SMALLEST_RING, _LARGEST_RING = 1 << 16, 1 << 22
+_SMALLEST_RING, _LARGEST_RING, _ALL_RINGS = 1 << 17, 1 << 23, 1 << 26
 _MANY_EVENTS = 200
 """In a second, where nobody knows."""
-_AHEAD = 0.6
+_AHEAD = 2.0
 """Seconds for which a buffer has room."""
 _INTERVAL = 0.5
 """Seconds after which the buffers are read at the latest."""
@@ -102,14 +103,20 @@ class Recorder(RecordSource):
 
     def _open(self) -> OpenEvents:
         """Open the events, with less where this user or kernel has no more."""
+        sampling = self.sampling
         try:
             return self._open_all()
         except OSError as error:
             everything = self._pid is None
-            if not isinstance(error, PermissionError) or everything or not self.sampling.kernel:
+            if error.errno == errno.EINVAL and sampling.deferred and not sampling.stack_bytes:
+                self.sampling = replace(sampling, deferred=False)
+            elif isinstance(error, PermissionError) and sampling.kernel and not everything:
+                self.sampling = replace(sampling, kernel=False)
+                self.lacking = (
+                    "this user may not record what happens in the kernel; kernel.perf_event_paranoid=1 allows it"
+                )
+            else:
                 raise explained(error, self.event.name, everything=everything).within(file=self.name) from None
-        self.sampling = replace(self.sampling, kernel=False)
-        self.lacking = "this user may not record what happens in the kernel; kernel.perf_event_paranoid=1 allows it"
         return self._open()
 
     def _open_all(self) -> OpenEvents:
@@ -139,7 +146,8 @@ class Recorder(RecordSource):
         sampling = self.sampling
         rate = sampling.frequency if sampling.period is None and self.event.is_by_time else _MANY_EVENTS
         wanted = max(_AHEAD * rate, 4) * (sampling.stack_bytes + 512)
-        return max(_SMALLEST_RING, min(1 << int(wanted).bit_length(), _LARGEST_RING))
+        most = min(_LARGEST_RING, 1 << (_ALL_RINGS // (os.cpu_count() or 1)).bit_length() - 1)
+        return max(_SMALLEST_RING, min(1 << int(wanted).bit_length(), most))
 
     def start(self) -> None:
         """Let the events count, which those of a command do by themselves."""

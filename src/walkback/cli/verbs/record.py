@@ -13,12 +13,13 @@ import click
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import processes
+from walkback.cli.live import check_live, live_view
 from walkback.cli.output import EXIT_FINE, complain, guarded
 from walkback.cli.paths import is_stdout, opened, refuse_terminal
 from walkback.cli.processes import process_named
 from walkback.cli.recordings import account_for
 from walkback.cli.storing import LABEL, STORE, check_store, storing_often
-from walkback.cli.walking import FORMAT_NAMES, MARK_INCOMPLETE, Shared, options
+from walkback.cli.walking import FORMAT_NAMES, MARK_INCOMPLETE, STREAMED, Shared, options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,9 +68,9 @@ _FORMATS = {
 )
 @click.option(
     "--stack-bytes",
-    type=click.IntRange(256, 65528),
+    type=click.IntRange(0, 65528),
     metavar="N",
-    help="Copy this many bytes of each stack. [default: 16384, and more where many stacks are larger]",
+    help="Copy this many bytes of each stack; with 0 the kernel walks them. [default: 16384, or more as needed]",
 )
 @click.option("--kernel/--no-kernel", default=True, help="Record what happens in the kernel, too.")
 @click.option(
@@ -85,6 +86,7 @@ _FORMATS = {
     type=click.Choice((*FORMAT_NAMES, _PERF)),
     help="Output format; perf is perf.data. [default: by the name of the output, else html]",
 )
+@click.option("--live", is_flag=True, help="Show the hottest functions in the terminal meanwhile; q ends it.")
 @MARK_INCOMPLETE
 @STORE
 @LABEL
@@ -113,6 +115,7 @@ def record(
     kernel: bool,
     sampler: str,
     form: str | None,
+    live: bool,
     mark_incomplete: bool,
     store: str | None,
     labels: tuple[tuple[str, str], ...],
@@ -132,7 +135,15 @@ def record(
         message = "--off-cpu and --event cannot be combined"
         raise click.UsageError(message)
     check_store(store, labels)
-    output, name = _where(common.output, form, store)
+    if live:
+        if command:
+            message = "--live is for a running process or the whole machine, and not for a command"
+            raise click.UsageError(message)
+        check_live()
+    output, name = _where(common.output, form, elsewhere=store is not None or live)
+    if name is not None and live and (name == _PERF or name in STREAMED):
+        message = f"--live sums up, and --format {name} does not"
+        raise click.UsageError(message)
     if name == _PERF and store is not None:
         message = "perf.data holds what a store would be made of; record it without --store, and append it"
         raise click.UsageError(message)
@@ -141,7 +152,7 @@ def record(
         sampling["stack_bytes"] = stack_bytes
     wanted = _Wanted(
         command, everything, duration, "off-cpu" if off_cpu else event, sampler, sampling, stack_bytes is None, name,
-        output, mark_incomplete, store, labels, every, common,
+        output, live, mark_incomplete, store, labels, every, common,
     )  # fmt: skip
     if sampler == "stops" and not wanted.may_stop:
         message = "--sampler stops is for cpu-clock and off-cpu of a command or process, and not for --format perf"
@@ -149,9 +160,9 @@ def record(
     ctx.exit(guarded(_record, (wanted, target), command[0] if command else target or "-a"))
 
 
-def _where(output: str | None, form: str | None, store: str | None) -> tuple[str | None, str | None]:
-    """Where to write, and in which format; with a store nothing else is written unless that was asked for."""
-    if output is None and form is None and store is not None:
+def _where(output: str | None, form: str | None, *, elsewhere: bool) -> tuple[str | None, str | None]:
+    """Where to write, and in which format; what goes elsewhere is not written as well unless that was asked for."""
+    if output is None and form is None and elsewhere:
         return None, None
     if output is None:
         output = _USUAL if form in {None, "html"} else "perf.data" if form == _PERF else None
@@ -173,6 +184,7 @@ class _Wanted:
     may_copy_more: bool
     form: str | None
     output: str | None
+    live: bool
     mark: bool
     store: str | None
     labels: tuple[tuple[str, str], ...]
@@ -213,7 +225,7 @@ def _record(asked: tuple[_Wanted, str | None]) -> int:
             command.let_go()
             return
         source.start()
-        if wanted.duration is None:
+        if wanted.duration is None and not wanted.live:
             complain(f"recording {source.name}; Ctrl-C ends it")
 
     with contextlib.closing(source), _stopped_by_signals(source, waits=command is not None) as signals:
@@ -329,7 +341,10 @@ def _unwind(source: Recorder | Stops, samples: Unwinding | Stops, begin: Callabl
     by_period = wanted.event == "off-cpu"
     collector = Collector(samples, by_period=by_period, threads=timeline, times=timeline)
     ends = np.zeros(256, np.int64)
-    with storing_often(wanted.store, wanted.labels, samples, wanted.every, by_period=by_period) as keep:
+    with (
+        storing_often(wanted.store, wanted.labels, samples, wanted.every, by_period=by_period) as keep,
+        live_view(samples.name, source.stop) if wanted.live else contextlib.nullcontext() as draw,
+    ):
         begin()
 
         def batches() -> Iterator[SampleBatch]:
@@ -346,15 +361,20 @@ def _unwind(source: Recorder | Stops, samples: Unwinding | Stops, begin: Callabl
                 form.export(batches(), out)
         else:
             for batch in batches():
-                if form is not None:
+                if form is not None or wanted.live:
                     collector.add(batch)
+                if draw is not None:
+                    draw(collector.profile)
     if form is not None and not form.streamed:
         with opened(wanted.output) as out:
             profile = collector.profile()
             form.export(profile.marked() if wanted.mark else profile, out)
     _announce(wanted, counted(int(ends.sum()), "sample"))
     recording = getattr(samples, "recording", None)
-    return account_for(samples.name, recording, ends, samples.troubles, wanted.common.only, live=True)
+    # Nothing says where the chains end that the kernel has walked.
+    only = "fp" if wanted.sampling.get("stack_bytes") == 0 else wanted.common.only
+    grows = wanted.may_copy_more
+    return account_for(samples.name, recording, ends, samples.troubles, only, live=True, grows=grows)
 
 
 def _announce(wanted: _Wanted, what: str) -> None:

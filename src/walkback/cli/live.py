@@ -1,0 +1,111 @@
+"""A view of what is being recorded, in the terminal: the hottest functions and stacks so far."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import sys
+import termios
+import threading
+import time
+import tty
+from typing import TYPE_CHECKING
+
+import click
+
+from walkback.base.text import base_name, counted, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import RenderableType
+
+    from walkback.stacks.profile import Profile
+
+_EVERY = 1.0
+"""Seconds between two pictures."""
+_STACKS = 5
+_FRAMES = 6
+"""Innermost functions that are shown of a stack."""
+_FEWEST_ROWS = 5
+_BESIDE = _STACKS + 8
+"""Lines for what is not a function."""
+
+
+def check_live() -> None:
+    """Refuse to draw where nobody looks."""
+    if not sys.stdout.isatty():
+        message = "--live draws on a terminal, and standard output is none"
+        raise click.UsageError(message)
+
+
+@contextlib.contextmanager
+def live_view(title: str, stop: Callable[[], None]) -> Iterator[Callable[[Callable[[], Profile]], None]]:
+    """Gives what draws a profile, which is asked for only when it is time to; the key q calls `stop`."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(highlight=False)
+    due = 0.0
+    with Live(console=console, screen=True, auto_refresh=False) as live, _keys(stop):
+
+        def draw(profile: Callable[[], Profile]) -> None:
+            nonlocal due
+            if time.monotonic() >= due:
+                live.update(_picture(title, profile(), console.height), refresh=True)
+                due = time.monotonic() + _EVERY
+
+        yield draw
+
+
+def _picture(title: str, profile: Profile, height: int) -> RenderableType:
+    import numpy as np
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from walkback.stacks.top import hottest
+
+    whole = max(int(profile.weight.sum()), 1)
+    functions = Table("self", "total", "function", "file", box=None, expand=True, header_style="bold")
+    functions.columns[0].justify = functions.columns[1].justify = "right"
+    for one in hottest(profile, max(height - _BESIDE, _FEWEST_ROWS)):
+        shares = (f"{100 * part / whole:.1f} %" for part in (one.own, one.total))
+        functions.add_row(*shares, *(Text(printable(text), no_wrap=True) for text in (one.name, base_name(one.module))))
+    stacks = Table("share", "stack", box=None, expand=True, header_style="bold")
+    stacks.columns[0].justify = "right"
+    weights = np.bincount(profile.stack, weights=profile.weight.astype(np.float64))
+    for number in np.argsort(-weights, kind="stable")[:_STACKS].tolist():
+        begin, end = profile.stack_first[number : number + 2].tolist()
+        frames = profile.stack_frames[begin : min(end, begin + _FRAMES)].tolist()
+        names = [printable(profile.frames.label(frame)) for frame in frames]
+        stacks.add_row(f"{100 * weights[number] / whole:.1f} %", Text(" < ".join(names), no_wrap=True))
+    head = f"{printable(title)}: {counted(whole, profile.unit.removesuffix('s'))}; q ends it"
+    return Group(Text(head, style="reverse", no_wrap=True), functions, Text(), stacks)
+
+
+@contextlib.contextmanager
+def _keys(stop: Callable[[], None]) -> Iterator[None]:
+    """Take keys as they are pressed."""
+    if not sys.stdin.isatty():
+        yield
+        return
+    descriptor = sys.stdin.fileno()
+    former = termios.tcgetattr(descriptor)
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.is_set():
+            if select.select([descriptor], [], [], 0.1)[0] and sys.stdin.read(1) in {"q", "Q"}:
+                stop()
+                return
+
+    watching = threading.Thread(target=watch, daemon=True)
+    tty.setcbreak(descriptor)
+    watching.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watching.join()
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, former)
