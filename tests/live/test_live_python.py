@@ -15,8 +15,10 @@ from live.crashes import allow, core_in
 from live.pythons import HERE, VERSIONS, program, python
 from live.subjects import states, threads
 from waiting import eventually
+from walkback.capture.recorder.stops import Stops
 from walkback.capture.stacks import Stopper, ThreadStacks
 from walkback.stacks.stacks import End, How
+from walkback.store.store import Store
 
 if TYPE_CHECKING:
     from typing import IO
@@ -199,3 +201,34 @@ def test_a_process_in_a_container_has_other_numbers(name: str) -> None:
         target.wait()
         target.stdin.close()
         target.stdout.close()
+
+
+@pytest.mark.parametrize("name", ["here", "3.14"])
+def test_the_recorder_stops_threads_and_shows_the_same(name: str) -> None:
+    with program(name, HERE / "frames.py") as target:
+        told = said(target.stdout, WAYS + 1)
+        assert eventually(lambda: sleeps(target.pid))
+        stops = Stops(target.pid, frequency=99, waiting=True)
+        batch = next(iter(stops))
+        labels, first = batch.frames.labels(), batch.first.tolist()
+        for number, tid in enumerate(batch.tid.tolist()):
+            part = slice(first[number], first[number + 1])
+            its = [labels[one] for one in batch.frame[part][batch.how[part] == How.PYTHON].tolist()]
+            assert its == [one for one, *_ in told[tid]]
+        assert len(batch) == WAYS + 1
+
+
+def test_a_store_keeps_functions_by_file_and_name(tmp_path: Path) -> None:
+    with program("here", HERE / "frames.py") as target:
+        said(target.stdout, WAYS + 1)
+        assert eventually(lambda: sleeps(target.pid))
+        stopper = Stopper(target.pid)
+        with Store(tmp_path / "stacks", create=True).append() as new:
+            taken = new.captured(stopper)
+            for _ in range(2):
+                taken.add(stopper.shoot().batch())
+    top = Store(tmp_path / "stacks").select().top()
+    files = {one.name: (one.module, one.total) for one in top}
+    assert files["recursion"] == (str(HERE / "frames.py"), 2)
+    assert files["Method.deeper"] == (str(HERE / "frames.py"), 2)
+    assert EVALUATOR not in files
