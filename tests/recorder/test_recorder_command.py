@@ -43,11 +43,11 @@ def weight_in(stacks: Counter[str], function: str) -> int:
 @needs_events
 def test_each_function_has_its_share(tmp_path: Path) -> None:
     program = built(tmp_path, SHARES)
-    done = run("record", "-F", "999", "--format", "folded", "--", program)
+    done = run("record", "-F", "4999", "--format", "folded", "--", program)
     assert done.returncode == 0, done.stderr
     stacks = folded(done)
     one, three, child = (weight_in(stacks, name) for name in ("one", "three", "child"))
-    assert one > 20
+    assert one > 100
     assert 2.2 < three / one < 4
     assert child > 100  # of a process that the command has started
     assert weight_in(stacks, "main") > 0.98 * sum(stacks.values())
@@ -82,6 +82,7 @@ def test_a_process_is_recorded_for_a_while_and_runs_on(tmp_path: Path) -> None:
         assert process.poll() is None
 
 
+@pytest.mark.whole
 @needs_events
 def test_stacks_that_are_larger_are_copied_farther(tmp_path: Path) -> None:
     with running(tmp_path) as process:
@@ -94,11 +95,12 @@ def test_stacks_that_are_larger_are_copied_farther(tmp_path: Path) -> None:
     assert b"--stack-bytes 65528 copies more of each stack" in short.stderr
 
 
+@pytest.mark.whole
 @needs_events
 def test_the_kernel_walks_by_frame_pointers_where_nothing_is_copied(tmp_path: Path) -> None:
     program = built(tmp_path, SHARES, "-fno-omit-frame-pointer")
     for more in ((), ("--no-kernel",)):
-        done = run("record", "--stack-bytes", "0", "-F", "999", *more, "--format", "folded", "--", program)
+        done = run("record", "--stack-bytes", "0", "-F", "4999", *more, "--format", "folded", "--", program)
         assert (done.returncode, done.stderr.count(b"\n")) == (0, 1), done.stderr  # the line counts the stacks
         stacks = folded(done)
         assert weight_in(stacks, "main") > 0.9 * sum(stacks.values()) > 90
@@ -113,7 +115,7 @@ def test_the_time_that_threads_sleep(tmp_path: Path) -> None:
     # A busy machine may wake them later.
     assert 0.8e9 <= longs < 3e9
     assert 0.4e9 <= shorts < 3e9
-    assert weight_in(stacks, "main") >= longs
+    assert weight_in(stacks, "main") > 0.7e9  # it waits for both, from when it has started them
 
 
 @needs_events
@@ -144,12 +146,13 @@ def test_what_no_machine_has_is_one_line() -> None:
     assert "no event has the name 'nonsense'" in line
 
 
+@pytest.mark.whole
 @needs_events
 @pytest.mark.parametrize("perf", ["perf", "perf-new"])
 def test_perf_reads_what_is_written_for_it(perf: str, tmp_path: Path) -> None:
     if shutil.which(perf) is None:
         pytest.skip(f"{perf} is not there")
-    done = run("record", "-F", "999", "-o", "perf.data", "--", built(tmp_path, SHARES), cwd=tmp_path)
+    done = run("record", "-F", "4999", "-o", "perf.data", "--", built(tmp_path, SHARES), cwd=tmp_path)
     assert done.returncode == 0
     text = subprocess.run(
         [perf, "script", "-i", "perf.data", "-F", "comm,ip,sym"],
@@ -166,6 +169,7 @@ def test_perf_reads_what_is_written_for_it(perf: str, tmp_path: Path) -> None:
         assert abs(count - weight_in(ours, function)) <= 0.01 * sum(ours.values())
 
 
+@pytest.mark.whole
 @needs_events
 def test_through_a_pipe_it_is_what_perf_writes_to_one(tmp_path: Path) -> None:
     program = built(tmp_path, SHARES)
@@ -176,6 +180,7 @@ def test_through_a_pipe_it_is_what_perf_writes_to_one(tmp_path: Path) -> None:
     assert weight_in(folded(done), "three") > weight_in(folded(done), "one") > 0
 
 
+@pytest.mark.whole
 @needs_events
 def test_killed_at_any_moment_the_store_is_whole(tmp_path: Path) -> None:
     store = tmp_path / "store"
