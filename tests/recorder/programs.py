@@ -68,10 +68,19 @@ int main(void) {
 """`longs` sleeps for 0.8 seconds, `shorts` for 0.4."""
 
 CALLS = r"""
-volatile unsigned long sink;
-__attribute__((noinline)) void called(void) { sink++; }
-int main(void) { for (int i = 0; i < 123; i++) called(); }
+#include <unistd.h>
+volatile char room[123 * 4096];
+__attribute__((noinline)) void called(int i) { room[i * 4096] = 1; }
+int main(void) {
+    for (int i = 0; i < 123; i++) {
+        called(i);
+#ifdef SLOWLY
+        usleep(10000);
+#endif
+    }
+}
 """
+"""Each call writes to a page that was not written to."""
 
 
 def built(folder: Path, source: str, *more: str) -> Path:

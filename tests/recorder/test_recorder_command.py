@@ -170,6 +170,25 @@ def test_perf_reads_what_is_written_for_it(perf: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.whole
+@pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not there")
+@needs_events
+def test_what_perf_records_meanwhile_is_right(tmp_path: Path) -> None:
+    program = built(tmp_path, SHARES)
+    command = [str(WALKBACK), "record", "-a", "-o", str(tmp_path / "out.folded")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as recorder:
+        assert recorder.stderr is not None
+        assert b"Ctrl-C" in recorder.stderr.readline()
+        perf = ["perf", "record", "-q", "-e", "cpu-clock", "--call-graph", "dwarf,8192", "-o", "perf.data"]
+        recorded = subprocess.run([*perf, str(program)], cwd=tmp_path, check=False)
+        recorder.send_signal(signal.SIGINT)
+        recorder.communicate()
+    assert recorded.returncode == 0
+    done = run("unwind", "perf.data", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert weight_in(folded(done), "three") > weight_in(folded(done), "one") > 0
+
+
+@pytest.mark.whole
 @needs_events
 def test_through_a_pipe_it_is_what_perf_writes_to_one(tmp_path: Path) -> None:
     program = built(tmp_path, SHARES)

@@ -6,7 +6,7 @@ What was appended is safe, whatever happens to the capture.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from walkback.capture.frames import DistinctFrames
@@ -44,6 +44,17 @@ class Often:
         self._named = Distinct()
         self._due = 0.0
         self.samples = self.appends = 0
+
+    def each(self, batches: Iterable[SampleBatch]) -> Iterator[SampleBatch]:
+        """Give batches back, each when it has been added."""
+        for batch in batches:
+            self.add(batch)
+            yield batch
+
+    def renew(self) -> None:
+        """Append what has come; the capture numbers its files anew."""
+        self.publish()
+        self._named = Distinct()
 
     def add(self, batch: SampleBatch) -> None:
         """Add the samples of a batch."""

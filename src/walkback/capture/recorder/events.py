@@ -110,7 +110,7 @@ def attributes(event: EventChoice, sampling: Sampling, machine: Machine, wake_at
     bits = {
         layout.ATTR_DISABLED, layout.ATTR_INHERIT, layout.ATTR_MMAP, layout.ATTR_COMM, layout.ATTR_TASK,
         layout.ATTR_WATERMARK, layout.ATTR_SAMPLE_ID_ALL, layout.ATTR_MMAP2, layout.ATTR_COMM_EXEC,
-        layout.ATTR_USE_CLOCKID, layout.ATTR_EXCLUDE_IDLE, layout.ATTR_BUILD_ID,
+        layout.ATTR_USE_CLOCKID, layout.ATTR_EXCLUDE_IDLE,
     }  # fmt: skip
     if copied:
         bits.add(layout.ATTR_EXCLUDE_CALLCHAIN_USER)
