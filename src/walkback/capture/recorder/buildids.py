@@ -26,7 +26,7 @@ _ABOUT, _NAME = 40, 72
 
 
 class MappedFile(NamedTuple):
-    """What tells one mapped file from another."""
+    """A mapped file, by what the kernel says of it."""
 
     major: int
     minor: int
