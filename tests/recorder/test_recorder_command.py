@@ -215,6 +215,29 @@ def test_killed_at_any_moment_the_store_is_whole(tmp_path: Path) -> None:
 
 
 @needs_events
+def test_a_store_and_a_file_get_the_same(tmp_path: Path) -> None:
+    out, store = tmp_path / "out.folded", tmp_path / "store"
+    done = run(
+        "record",
+        "-F",
+        "4999",
+        "-o",
+        out,
+        "--store",
+        store,
+        "--every",
+        "1",
+        "--",
+        built(tmp_path, SHARES, "-DROUNDS=400"),
+    )
+    assert done.returncode == 0, done.stderr
+    total = sum(int(line.rpartition(" ")[2]) for line in out.read_text().splitlines())
+    stored = run("store", store, "flame", "--format", "folded").stdout.decode().splitlines()
+    assert sum(int(line.rpartition(" ")[2]) for line in stored) == total > 100
+    assert len(list(store.glob("segment=*"))) > 1
+
+
+@needs_events
 def test_interrupted_it_writes_what_it_has(tmp_path: Path) -> None:
     out = tmp_path / "out.folded"
     with running(tmp_path) as program:

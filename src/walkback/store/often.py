@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from walkback.capture.frames import DistinctFrames
+from walkback.capture.recorder.renewed import Renewed
 from walkback.stacks.distinct import Distinct
 from walkback.store.capturing import Capture
 from walkback.store.store import Store
@@ -74,7 +74,7 @@ class Often:
         self._append.publish()
         self.appends += 1
         self._append = self._taken = None
-        # The work of an append goes by the frames that were met, so those of former ones are forgotten.
-        self._capture.distinct = DistinctFrames(self._capture.names, self._capture.distinct.runtime)
+        if isinstance(self._capture, Renewed):
+            self._capture.forget_frames()
         if len(self._named) > _MOST_NAMED:
             self._named = Distinct()

@@ -85,9 +85,9 @@ class Renewed:
         """The frames that were met."""
         return self._unwinding.distinct
 
-    @distinct.setter
-    def distinct(self, frames: DistinctFrames) -> None:
-        self._unwinding.distinct = frames
+    def forget_frames(self) -> None:
+        """Number frames anew: what is done with them goes by how many were met."""
+        self._unwinding.distinct = DistinctFrames(self._unwinding.names)
 
     @property
     def comms(self) -> list[str]:
