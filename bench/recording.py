@@ -183,18 +183,8 @@ def compare(title: str, words: list[str], folder: Path, options: argparse.Namesp
         times["perf"].append(timed(perf, folder))
         sizes["perf"] = (folder / "perf.data").stat().st_size
         theirs.append(shares(run([str(WALKBACK), "unwind", "perf.data", "--no-inline", "--mark-incomplete"], folder)))
-        record = [
-            str(WALKBACK),
-            "record",
-            "-F",
-            rate,
-            "--no-inline",
-            "--mark-incomplete",
-            "-o",
-            "out.folded",
-            "--",
-            *words,
-        ]
+        options_of_ours = ("-F", rate, "--no-inline", "--mark-incomplete", "--store", "store", "-o", "out.folded")
+        record = [str(WALKBACK), "record", *options_of_ours, "--", *words]
         times["walkback"].append(timed(record, folder))
         sizes["walkback"] = sum(one.stat().st_size for one in (folder / "store").rglob("*.parquet"))
         shutil.rmtree(folder / "store")
