@@ -50,7 +50,7 @@ class Away:
         which = [left, ended, wide[rows]]
         tid_at = first + np.select(which, (_SAMPLE_TID, _EXIT_TID, _WIDE_TID), _SWITCH_TID)
         time_at = first + np.select(which, (_SAMPLE_TIME, _EXIT_TIME, _WIDE_TIME), _SWITCH_TIME)
-        # The thread that has ended is the first half of its word, of which the other half is who has started it.
+        # The thread that has ended is the first half of its word; the other half is who has started it.
         shift = np.where(ended, np.uint64(32) - _TID_SHIFT, _TID_SHIFT)
         tid, time = words[tid_at] >> shift & np.uint64(2**32 - 1), words[time_at]
         order = np.lexsort((time, tid))
