@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import subprocess
@@ -10,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from cli.commands import WALKBACK
+from effort import rounds
 from recorder.programs import SHARES, SLEEPS, built
 from recorder.test_recorder_command import folded, weight_in
+from walkback.base.arch import Machine, machine_of
+from walkback.capture.live.ptrace import Tracer
+from walkback.capture.recorder.command import Command
 
 NUMBERS = {"x86_64": (298, 101), "aarch64": (241, 117), "s390x": (331, 26)}
 """Of perf_event_open and ptrace."""
@@ -59,10 +64,40 @@ def test_stops_see_where_threads_wait(tmp_path: Path, calls: tuple[int, int]) ->
 
 
 def test_what_only_events_can_give_is_refused_in_one_line(tmp_path: Path, calls: tuple[int, int]) -> None:
-    for arguments in (["-a", "-d", "1"], ["--sampler", "perf", "--", "true"], ["-e", "page-faults", "--", "true"]):
+    by_event = (["-e", event, "--", "true"] for event in ("page-faults", "context-switches"))
+    for arguments in (["-a", "-d", "1"], ["--sampler", "perf", "--", "true"], *by_event):
         done = record(tmp_path, calls[:1], *arguments)
         assert done.returncode == 3
         assert re.fullmatch(rb"walkback: .*perf_event.*\n", done.stderr), done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root can stop the processes of others")
+def test_a_process_of_somebody_else_is_refused_in_lines_and_nothing_is_written(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "1000"], user=NOBODY) as other:
+        done = subprocess.run(
+            ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all", WALKBACK, "record", "-p", str(other.pid)],
+            capture_output=True,
+            check=False,
+            cwd=tmp_path,
+        )
+        other.kill()
+    assert done.returncode == 3
+    assert len(done.stderr.splitlines()) == 2
+    assert b"somebody else" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_end_of_a_command_is_not_lost_while_it_is_stopped() -> None:
+    machine: Machine = machine_of({"x86_64": "AMD64", "aarch64": "AArch64"}.get(platform.machine(), "s390x"))
+    tracer = Tracer(machine, 1 << 16)
+    statuses = set()
+    for _ in range(rounds(500, 100)):
+        command = Command(["false"])
+        command.let_go()
+        while tracer.take(command.pid, lambda _: None) is None:
+            pass
+        statuses.add(command.wait())
+    assert statuses == {1}
 
 
 def test_where_stops_are_refused_too_the_command_does_not_run(tmp_path: Path, calls: tuple[int, int]) -> None:

@@ -150,6 +150,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         new.take_name()
 
 
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Raise OSError, which names the path, if its contents could not be replaced now."""
+    name = os.fsdecode(path)
+    if Path(name).is_fifo():  # whose reader waits for what the first writer has
+        return
+    with _naming(name):
+        target = _found(name)
+    if isinstance(target, int):
+        os.close(target)
+        return
+    with contextlib.closing(_New(name, target)) as new:
+        new.begin()
+
+
 def _name(path: str | os.PathLike[str] | None, read: Held | None) -> str:
     if path is not None:
         return os.fsdecode(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import sys
 import termios
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rich.console import RenderableType
+    from rich.text import Text
 
     from walkback.stacks.profile import Profile
 
 _EVERY = 1.0
 """Seconds between two pictures."""
+_GLANCE = 0.1
+"""Seconds between two looks at whether keys are wanted any more."""
 _STACKS = 5
 _FRAMES = 6
 """Innermost functions that are shown of a stack."""
@@ -55,7 +59,14 @@ def live_view(title: str, stop: Callable[[], None]) -> Iterator[Callable[[Callab
                 live.update(_picture(title, profile(), console.height), refresh=True)
                 due = time.monotonic() + _EVERY
 
+        live.update(_head(title, "no samples yet"), refresh=True)
         yield draw
+
+
+def _head(title: str, what: str) -> Text:
+    from rich.text import Text
+
+    return Text(f"{printable(title)}: {what}; q ends it", style="reverse", no_wrap=True)
 
 
 def _picture(title: str, profile: Profile, height: int) -> RenderableType:
@@ -80,8 +91,7 @@ def _picture(title: str, profile: Profile, height: int) -> RenderableType:
         frames = profile.stack_frames[begin : min(end, begin + _FRAMES)].tolist()
         names = [printable(profile.frames.label(frame)) for frame in frames]
         stacks.add_row(f"{100 * weights[number] / whole:.1f} %", Text(" < ".join(names), no_wrap=True))
-    head = f"{printable(title)}: {counted(whole, profile.unit.removesuffix('s'))}; q ends it"
-    return Group(Text(head, style="reverse", no_wrap=True), functions, Text(), stacks)
+    return Group(_head(title, counted(whole, profile.unit.removesuffix("s"))), functions, Text(), stacks)
 
 
 @contextlib.contextmanager
@@ -96,7 +106,13 @@ def _keys(stop: Callable[[], None]) -> Iterator[None]:
 
     def watch() -> None:
         while not ended.is_set():
-            if select.select([descriptor], [], [], 0.1)[0] and sys.stdin.read(1) in {"q", "Q"}:
+            if not select.select([descriptor], [], [], _GLANCE)[0]:
+                continue
+            try:
+                keys = os.read(descriptor, 64)
+            except OSError:  # the terminal is gone
+                return
+            if not keys or b"q" in keys.lower():
                 stop()
                 return
 
@@ -108,4 +124,5 @@ def _keys(stop: Callable[[], None]) -> Iterator[None]:
     finally:
         ended.set()
         watching.join()
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, former)
+        with contextlib.suppress(termios.error):  # the terminal is gone
+            termios.tcsetattr(descriptor, termios.TCSADRAIN, former)

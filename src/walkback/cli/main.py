@@ -17,6 +17,7 @@ import click
 
 from walkback.base.errors import PassedOverWarning, WalkbackError
 from walkback.cli.command import LazyVerbs
+from walkback.cli.inherited import Inherited
 from walkback.cli.output import EXIT_UNREADABLE, EXIT_USAGE, complain
 
 HEADINGS = {
@@ -157,6 +158,7 @@ def main() -> None:
     """Run the command line, and end with its exit status."""
     # Most verbs are over soon, and importing what they need makes many objects and no garbage.
     gc.set_threshold(50_000)
+    inherited = Inherited()
     # NumPy's linear algebra, which nothing here uses, would start a thread for each processor.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -172,7 +174,7 @@ def main() -> None:
     if "_WALKBACK_COMPLETE" in os.environ:
         import walkback.cli.bashcompletion  # noqa: F401 - it registers itself
     try:
-        status = cli.main(standalone_mode=False)
+        status = cli.main(standalone_mode=False, obj=inherited)
         sys.stdout.flush()
     except click.UsageError as error:
         with contextlib.suppress(OSError):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from walkback.base.errors import ArgumentError, UnreadableError
-from walkback.base.replace import STDOUT, refuse_lost, replacing
+from walkback.base.replace import STDOUT, check_replaceable, refuse_lost, replacing
 from walkback.base.text import printable
 
 if TYPE_CHECKING:
@@ -171,6 +171,12 @@ def opened(output: str | None) -> Iterator[BinaryIO]:
         return
     with replacing(output) as out:
         yield out
+
+
+def check_output(output: str) -> None:
+    """Find out whether a file can be written before there is anything to write; raises OSError, which names it."""
+    if not is_stdout(output):
+        check_replaceable(output)
 
 
 def refuse_input(source: str, output: str | None) -> None:

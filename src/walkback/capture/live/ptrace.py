@@ -20,6 +20,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from walkback.base.arch import Machine
 from walkback.capture.registers import FLOATING, GENERAL, PC_WORD, SP_WORD
@@ -173,7 +174,8 @@ class Tracer:
             found = os.waitid(os.P_PID, tid, os.WSTOPPED | os.WEXITED | os.WNOWAIT | _WALL)
             if found is not None and found.si_code == os.CLD_TRAPPED:
                 return found.si_status
-            os.waitpid(tid, _WALL)
+            if not _is_child(tid):  # whose status is for who has started it
+                os.waitpid(tid, _WALL)
             return None
         except ChildProcessError:
             return None
@@ -240,6 +242,15 @@ class Tracer:
         start = max(address & -4096, extent[0])
         contents = self._chunk.read(tid, start, min(extent[1] - start, _CHUNK))
         return MemoryRange(start, contents) if start + len(contents) > address else None
+
+
+def _is_child(tid: int) -> bool:
+    """Whether this is the first thread of a process that this one has started."""
+    try:
+        lines = Path(f"/proc/{tid}/status").read_bytes().splitlines()
+    except OSError:
+        return False
+    return b"Tgid:\t%d" % tid in lines and b"PPid:\t%d" % os.getpid() in lines
 
 
 def _refusal(number: int) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import resource
 import signal
-from collections.abc import Sequence
+import socket
+from collections.abc import Mapping, Sequence
 
 from walkback.base.errors import UnreadableError
 
@@ -20,48 +23,56 @@ class Command:
     0
     """
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        files: tuple[int, int] | None = None,
+    ) -> None:
+        """It gets this environment, and these limits of open files; without them those of this process."""
         self.words = list(words)
-        started, self._go = os.pipe2(os.O_CLOEXEC)
-        self._refused, refusal = os.pipe2(os.O_CLOEXEC)
+        self._environment = os.environ if environment is None else environment
+        self._files = resource.getrlimit(resource.RLIMIT_NOFILE) if files is None else files
+        self._held, holder = socket.socketpair()
         self.pid = os.fork()
         if not self.pid:
-            self._become(started, refusal)
-        os.close(started)
-        os.close(refusal)
+            self._become(holder)
+        holder.close()
 
     def __repr__(self) -> str:
         return f"Command({self.words!r}, pid={self.pid})"
 
-    def _become(self, started: int, refusal: int) -> None:
-        """In the child: wait, then become the command."""
+    def _become(self, holder: socket.socket) -> None:
+        """In the child: wait, then become the command, at which the socket is closed."""
         try:
-            os.close(self._go)
-            if os.read(started, 1):
+            self._held.close()
+            if holder.recv(1):
                 # Python ignores these, which a program does not expect.
                 for number in (signal.SIGPIPE, signal.SIGXFSZ):
                     signal.signal(number, signal.SIG_DFL)
-                os.execvp(self.words[0], self.words)  # noqa: S606 - that is what the user wants
-        except OSError as error:
+                resource.setrlimit(resource.RLIMIT_NOFILE, self._files)
+                os.execvpe(self.words[0], self.words, self._environment)  # noqa: S606 - that is what the user wants
+        except (OSError, ValueError) as error:
+            # Python has a ValueError for a name without letters.
+            code = error.errno if isinstance(error, OSError) else errno.ENOENT
             with contextlib.suppress(OSError):
-                os.write(refusal, str(error.errno).encode())
+                holder.send(str(code).encode(), socket.MSG_NOSIGNAL)
         finally:
             os._exit(127)
 
     def let_go(self) -> None:
         """Let it begin; raises an error if there is no such program."""
-        os.write(self._go, b"\0")
-        os.close(self._go)
-        refusal = os.read(self._refused, 16)
-        os.close(self._refused)
-        if refusal:
-            self.wait()
-            raise UnreadableError(os.strerror(int(refusal)), file=self.words[0])
+        with self._held, contextlib.suppress(ConnectionError):  # it was killed before it began
+            self._held.send(b"\0", socket.MSG_NOSIGNAL)
+            refusal = self._held.recv(16)
+            if refusal:
+                self.wait()
+                raise UnreadableError(os.strerror(int(refusal)), file=self.words[0])
 
     def give_up(self) -> None:
         """Do not let it begin."""
-        os.close(self._go)
-        os.close(self._refused)
+        self._held.close()
         self.wait()
 
     def wait(self) -> int:

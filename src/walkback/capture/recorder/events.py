@@ -34,6 +34,7 @@ _REGISTERS: dict[Machine, Iterable[int]] = {
 OFF_CPU = "off-cpu"
 """What happens to a thread that leaves a processor; its periods are the times until it came back."""
 _BY_TIME = ("cpu-clock", "task-clock")
+_IN_KERNEL = (OFF_CPU, "context-switches", "cpu-migrations", "cgroup-switches")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,11 @@ class EventChoice:
     def is_by_time(self) -> bool:
         """Whether it happens so often that it is sampled by frequency; of others each is a sample."""
         return self.type == _TYPE_HARDWARE or self.name in _BY_TIME
+
+    @property
+    def is_in_kernel(self) -> bool:
+        """Whether it happens in the kernel only, also where what the kernel does is not asked for."""
+        return self.type == _TYPE_TRACEPOINT or self.name in _IN_KERNEL
 
     @classmethod
     def named(cls, name: str) -> EventChoice:
@@ -92,6 +98,8 @@ class Sampling:
     """Whether the kernel may do so on the way back to the program, which it can with SFrame."""
     kernel: bool = True
     """Whether what happens in the kernel counts as well, with the kernel's frames."""
+    build_ids: bool = True
+    """Whether the kernel says which build of a file is mapped, which it can from 5.12 on."""
     data: bool = False
     """Whether it is noted what else is mapped beside code, which perf wants to unwind."""
 
@@ -112,6 +120,7 @@ def attributes(event: EventChoice, sampling: Sampling, machine: Machine, wake_at
         layout.ATTR_WATERMARK, layout.ATTR_SAMPLE_ID_ALL, layout.ATTR_MMAP2, layout.ATTR_COMM_EXEC,
         layout.ATTR_USE_CLOCKID, layout.ATTR_EXCLUDE_IDLE,
     }  # fmt: skip
+    bits |= {layout.ATTR_BUILD_ID} if sampling.build_ids else set()
     if copied:
         bits.add(layout.ATTR_EXCLUDE_CALLCHAIN_USER)
     elif sampling.deferred:
@@ -119,7 +128,8 @@ def attributes(event: EventChoice, sampling: Sampling, machine: Machine, wake_at
     by_frequency = event.is_by_time and sampling.period is None
     bits |= {layout.ATTR_FREQ} if by_frequency else set()
     if not sampling.kernel:
-        bits |= {layout.ATTR_EXCLUDE_KERNEL, layout.ATTR_EXCLUDE_HV, layout.ATTR_EXCLUDE_CALLCHAIN_KERNEL}
+        bits |= {layout.ATTR_EXCLUDE_CALLCHAIN_KERNEL}
+        bits |= set() if event.is_in_kernel else {layout.ATTR_EXCLUDE_KERNEL, layout.ATTR_EXCLUDE_HV}
     bits |= {layout.ATTR_ENABLE_ON_EXEC} if on_exec else set()
     bits |= {layout.ATTR_CONTEXT_SWITCH} if event.name == OFF_CPU else set()
     bits |= {layout.ATTR_MMAP_DATA} if sampling.data else set()

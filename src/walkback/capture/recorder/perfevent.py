@@ -27,6 +27,10 @@ class RefusedError(UnreadableError):
     """The kernel does not let this user sample events."""
 
 
+class LockedError(OSError):
+    """A buffer is larger than what this user may lock."""
+
+
 def open_event(attr: bytes, tid: int, cpu: int) -> int:
     """The descriptor of an event of one thread, or of all with -1, on one processor."""
     number = _NUMBERS[os.uname().machine]
@@ -38,10 +42,12 @@ def open_event(attr: bytes, tid: int, cpu: int) -> int:
     return found
 
 
-def explained(error: OSError, event: str, *, everything: bool) -> UnreadableError:
-    """What it means that an event cannot be opened."""
+def explained(error: OSError, event: str, most_paranoid: int) -> UnreadableError:
+    """What it means that an event cannot be opened, which needs a kernel that is `most_paranoid` so much."""
+    if isinstance(error, LockedError):
+        return RefusedError("this user may not lock memory for the buffers of events; ulimit -l allows more")
     if error.errno in {errno.EACCES, errno.EPERM, errno.ENOSYS}:
-        return RefusedError(_refusal(error.errno, everything=everything))
+        return RefusedError(_refusal(error.errno, event, most_paranoid))
     if error.errno in {errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP}:
         return UnreadableError(
             f"this machine does not count {event}, as most virtual ones; -e cpu-clock samples by time"
@@ -54,16 +60,18 @@ def explained(error: OSError, event: str, *, everything: bool) -> UnreadableErro
     return UnreadableError(f"{event} cannot be sampled: {error.strerror}")
 
 
-def _refusal(code: int, *, everything: bool) -> str:
+def _refusal(code: int, event: str, most_paranoid: int) -> str:
     """What is missing, and what would grant it."""
     if code == errno.ENOSYS:
         return "this kernel has no perf events"
-    level, wanted = _setting("perf_event_paranoid"), 0 if everything else 2
-    if level.lstrip("-").isdigit() and int(level) > wanted:
+    level = _setting("perf_event_paranoid")
+    if level.lstrip("-").isdigit() and int(level) > most_paranoid:
         return (
             f"kernel.perf_event_paranoid is {level}, so perf_event_open is refused;"
-            f" sysctl kernel.perf_event_paranoid={wanted} or CAP_PERFMON allows it"
+            f" sysctl kernel.perf_event_paranoid={most_paranoid} or CAP_PERFMON allows it"
         )
+    if event.startswith(("uprobe:", "uretprobe:")):
+        return "uprobes need root or CAP_PERFMON"
     return "perf_event_open is refused: a seccomp filter as those of containers, or another user's process"
 
 
@@ -78,11 +86,14 @@ class Ring:
     """The buffer of one processor's events."""
 
     def __init__(self, descriptor: int, size: int) -> None:
-        """`size` is a power of two of at least a page; raises `PermissionError` if this user may not lock as much."""
+        """`size` is a power of two of at least a page; raises `LockedError` if this user may not lock as much."""
         self.descriptor = descriptor
         self._page = mmap.PAGESIZE
         self._size = size
-        self._memory = memoryview(mmap.mmap(descriptor, self._page + size))
+        try:
+            self._memory = memoryview(mmap.mmap(descriptor, self._page + size))
+        except PermissionError as error:
+            raise LockedError(error.errno, error.strerror) from None
         self._lock = threading.Lock()
 
     def take(self, into: bytearray) -> None:
@@ -127,16 +138,7 @@ class OpenEvents:
             if cpu in self.rings:
                 fcntl.ioctl(descriptor, _SET_OUTPUT, self.rings[cpu].descriptor)
             else:
-                self.rings[cpu] = self._ring(descriptor)
-
-    def _ring(self, descriptor: int) -> Ring:
-        while True:
-            try:
-                return Ring(descriptor, self._ring_size)
-            except PermissionError:  # more than this user may lock
-                if self._ring_size <= mmap.PAGESIZE:
-                    raise
-                self._ring_size //= 2
+                self.rings[cpu] = Ring(descriptor, self._ring_size)
 
     def enable(self) -> None:
         """Let the events count, with those that were inherited of them."""
@@ -167,7 +169,11 @@ class OpenEvents:
 def _processors() -> list[int]:
     """The numbers of those that are online."""
     found: list[int] = []
-    for part in Path("/sys/devices/system/cpu/online").read_text().strip().split(","):
+    try:
+        online = Path("/sys/devices/system/cpu/online").read_text()
+    except OSError:  # as where only a program's own files are
+        return sorted(os.sched_getaffinity(0))
+    for part in online.strip().split(","):
         first, _, last = part.partition("-")
         found += range(int(first), int(last or first) + 1)
     return found

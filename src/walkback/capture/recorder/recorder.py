@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import mmap
 import os
 import platform
 import queue
@@ -27,6 +28,7 @@ import numpy as np
 
 from walkback.base.arch import ByteOrder, Machine, machine_of
 from walkback.base.errors import UnreadableError
+from walkback.capture.live.status import has_ended
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata._records import scan
 from walkback.capture.perfdata.header import RecordingHeader
@@ -34,7 +36,7 @@ from walkback.capture.perfdata.source import RecordChunk, RecordSource
 from walkback.capture.recorder.away import Away
 from walkback.capture.recorder.buildids import BuildIds
 from walkback.capture.recorder.events import OFF_CPU, EventChoice, Sampling, attributes
-from walkback.capture.recorder.perfevent import OpenEvents, explained
+from walkback.capture.recorder.perfevent import LockedError, OpenEvents, explained
 from walkback.capture.recorder.present import Present
 
 _MACHINES = {"x86_64": "AMD64", "aarch64": "AArch64", "s390x": "s390x"}
@@ -108,11 +110,22 @@ class Recorder(RecordSource):
         self.attr = b""
         """The `perf_event_attr` of the event."""
         self._opened = self._open()
-        self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._ended = os.pidfd_open(pid) if pid is not None else -1
+        self._wake, self._ended = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK), -1
+        if pid is not None:
+            self._ended = self._open_process(pid)
 
     def __repr__(self) -> str:
         return f"Recorder({self.event.name!r}, {self.name!r})"
+
+    def _open_process(self, pid: int) -> int:
+        """A descriptor that says when the process has ended; -1 without one, as before Linux 5.3."""
+        try:
+            return os.pidfd_open(pid)
+        except ProcessLookupError:
+            self.close()
+            raise UnreadableError("there is no such process", file=self.name) from None
+        except OSError:
+            return -1
 
     # Events
 
@@ -122,20 +135,33 @@ class Recorder(RecordSource):
         try:
             return self._open_all()
         except OSError as error:
-            everything = self._pid is None
+            everything, in_kernel = self._pid is None, self.event.is_in_kernel
             if error.errno == errno.EINVAL and sampling.deferred and not sampling.stack_bytes:
                 self.sampling = replace(sampling, deferred=False)
-            elif isinstance(error, PermissionError) and sampling.kernel and not everything:
+            elif error.errno == errno.EINVAL and sampling.build_ids:
+                self.sampling = replace(sampling, build_ids=False)
+            elif isinstance(error, PermissionError) and sampling.kernel and not everything and not in_kernel:
                 self.sampling = replace(sampling, kernel=False)
                 self.lacking = (
                     "this user may not record what happens in the kernel; kernel.perf_event_paranoid=1 allows it"
                 )
             else:
-                raise explained(error, self.event.name, everything=everything).within(file=self.name) from None
+                most_paranoid = 0 if everything else 1 if in_kernel else 2
+                raise explained(error, self.event.name, most_paranoid).within(file=self.name) from None
         return self._open()
 
     def _open_all(self) -> OpenEvents:
+        """Open the events, with smaller buffers where this user may not lock as much memory."""
         size = self._ring_size()
+        while True:
+            try:
+                return self._open_with(size)
+            except LockedError:
+                if size <= mmap.PAGESIZE:
+                    raise
+                size //= 2
+
+    def _open_with(self, size: int) -> OpenEvents:
         self.attr = attributes(self.event, self.sampling, self.machine, size // 2, on_exec=self._on_exec)
         opened = OpenEvents(self.attr, size)
         try:
@@ -309,6 +335,8 @@ class Recorder(RecordSource):
             if what & (select.POLLHUP | select.POLLERR):  # its thread has ended; others may write on
                 waiting.unregister(descriptor)
         ended = {descriptor for descriptor, _ in ready} & {self._wake[0], self._ended}
+        if self._ended < 0 and self._pid is not None and has_ended(self._pid):
+            return False
         return not ended and (self._until is None or time.monotonic() < self._until)
 
     def _read(self, opened: OpenEvents) -> bytearray:

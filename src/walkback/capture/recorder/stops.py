@@ -117,7 +117,7 @@ class Stops:
             if due >= look:
                 self._find_processes()
                 look = due + _LOOK
-            if not self._processes:
+            if self._pid not in self._processes:
                 return
             for process in list(self._processes.values()):
                 batch = self._sample(process)
@@ -146,8 +146,9 @@ class Stops:
         try:
             snapshot = process.sample_threads(tids, self.walker)
         except UnreadableError as error:
-            if _has_memory(process.pid) and str(error) not in self.troubles:
-                self.troubles.append(str(error))
+            trouble = error.message if process.pid == self._pid else f"a process that it has started: {error.message}"
+            if _has_memory(process.pid) and trouble not in self.troubles:
+                self.troubles.append(trouble)
             return None
         return self._batch(snapshot)
 
@@ -211,10 +212,11 @@ def _state(pid: int, tid: int) -> bytes:
 
 
 def _has_memory(pid: int) -> bool:
-    """Whether a process has not begun to end."""
-    with contextlib.suppress(OSError):
+    """Whether a process has not begun to end, as far as this user may know."""
+    try:
         return bool(Path(f"/proc/{pid}/maps").read_bytes())
-    return False
+    except OSError as error:
+        return isinstance(error, PermissionError)
 
 
 def _has_ended(pid: int) -> bool:

@@ -13,9 +13,10 @@ import click
 from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import processes
+from walkback.cli.inherited import Inherited
 from walkback.cli.live import check_live, live_view
 from walkback.cli.output import EXIT_FINE, complain, guarded
-from walkback.cli.paths import is_stdout, opened, refuse_terminal
+from walkback.cli.paths import check_output, is_stdout, opened, refuse_terminal
 from walkback.cli.processes import process_named
 from walkback.cli.recordings import account_for
 from walkback.cli.storing import LABEL, STORE, check_store, storing_often
@@ -154,6 +155,7 @@ def record(
     wanted = _Wanted(
         command, everything, duration, "off-cpu" if off_cpu else event, sampler, sampling, stack_bytes is None, name,
         output, live, mark_incomplete, store, labels, every, common,
+        ctx.obj or Inherited(),
     )  # fmt: skip
     if sampler == "stops" and not wanted.may_stop:
         message = "--sampler stops is for cpu-clock and off-cpu of a command or process, and not for --format perf"
@@ -191,6 +193,7 @@ class _Wanted:
     labels: tuple[tuple[str, str], ...]
     every: float
     common: Shared
+    inherited: Inherited
 
     @property
     def may_stop(self) -> bool:
@@ -210,7 +213,12 @@ def _record(asked: tuple[_Wanted, str | None]) -> int:
 
     wanted, target = asked
     _refuse_terminal(wanted)
-    command = Command(wanted.command) if wanted.command else None
+    if wanted.form is not None and wanted.output is not None:
+        check_output(wanted.output)
+    inherited = wanted.inherited
+    command = (
+        Command(wanted.command, environment=inherited.environment, files=inherited.files) if wanted.command else None
+    )
     try:
         pid = command.pid if command is not None else None if wanted.everything else process_named(target or "")
         source, samples = _sampled(wanted, pid, _name(command, pid), held=command is not None)
@@ -268,8 +276,7 @@ def _sampled(
     python = wanted.form != "cbf"  # which has addresses only
     frequency = wanted.sampling["frequency"]
     stops = Stops(pid, frequency=frequency, name=name, waiting=waiting, python=python, **options)
-    if held:  # before it has done anything
-        stops.check()
+    stops.check()  # a command, before it has done anything
     return stops, stops
 
 
@@ -302,18 +309,24 @@ def _refuse_terminal(wanted: _Wanted) -> None:
 def _stopped_by_signals(source: Recorder | Stops, *, waits: bool) -> Iterator[list[int]]:
     """Let Ctrl-C and a request to end stop the recording; gives the signals that have done so.
 
-    A command gets Ctrl-C itself; so what `waits` for one is stopped only by a second.
+    A command gets Ctrl-C itself; so what `waits` for one is stopped only by a second. One more gives up, whatever is
+    being done. The signal that comes when a terminal is closed stays ignored for who has asked for that, as by nohup.
     """
     signals: list[int] = []
 
     def stop(number: int, _frame: object) -> None:
         nonlocal waits
+        if number == signal.SIGINT and signals:
+            raise KeyboardInterrupt
         if number != signal.SIGINT or not waits:
             signals.append(number)
             source.stop()
         waits = False
 
-    former = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    ends = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        ends.append(signal.SIGHUP)
+    former = {number: signal.signal(number, stop) for number in ends}
     try:
         yield signals
     finally:
