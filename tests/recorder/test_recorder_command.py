@@ -121,16 +121,6 @@ def test_what_the_kernel_does_itself_is_sampled_without_its_frames(tmp_path: Pat
 
 
 @needs_events
-def test_a_kernel_that_is_older_has_no_build_ids(tmp_path: Path) -> None:
-    older = tmp_path / "older.so"
-    subprocess.run(["gcc", "-shared", "-fPIC", Path(__file__).with_name("olderkernel.c"), "-o", older], check=True)
-    program = built(tmp_path, SHARES)
-    done = run("record", "--format", "folded", "--", program, env={"LD_PRELOAD": str(older)})
-    assert done.returncode == 0, done.stderr
-    assert weight_in(folded(done), "three") > weight_in(folded(done), "one") > 0
-
-
-@needs_events
 def test_a_process_is_recorded_for_a_while_and_runs_on(tmp_path: Path) -> None:
     with running(tmp_path) as process:
         done = run(

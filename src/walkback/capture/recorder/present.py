@@ -87,3 +87,19 @@ def _record(kind: int, misc: int, fields: bytes, name: str) -> bytes:
     text = os.fsencode(name) + b"\0"
     body = fields + text.ljust((len(text) + 7) & ~7, b"\0") + _TRAILER
     return struct.pack("=IHH", kind, misc, 8 + len(body)) + body
+
+
+def process_of(tid: int) -> int:
+    """The process that a thread belongs to; 0 if it has ended."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        status = Path(f"/proc/{tid}/status").read_text(errors="replace")
+        return int(status.partition("\nTgid:")[2].split()[0])
+    return 0
+
+
+def threads_of(pid: int | None) -> set[int]:
+    """The threads of a process; none if it has ended."""
+    try:
+        return {int(entry) for entry in os.listdir(f"/proc/{pid}/task")}
+    except OSError:
+        return set()

@@ -13,7 +13,6 @@ import mmap
 import os
 import platform
 import queue
-import resource
 import select
 import struct
 import sys
@@ -21,7 +20,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -36,8 +34,8 @@ from walkback.capture.perfdata.source import RecordChunk, RecordSource
 from walkback.capture.recorder.away import Away
 from walkback.capture.recorder.buildids import BuildIds
 from walkback.capture.recorder.events import OFF_CPU, EventChoice, Sampling, attributes
-from walkback.capture.recorder.perfevent import LockedError, OpenEvents, explained
-from walkback.capture.recorder.present import Present
+from walkback.capture.recorder.perfevent import LockedError, OpenEvents, allow_files, explained
+from walkback.capture.recorder.present import Present, process_of, threads_of
 
 _MACHINES = {"x86_64": "AMD64", "aarch64": "AArch64", "s390x": "s390x"}
 _BYTEORDER: ByteOrder = "big" if sys.byteorder == "big" else "little"
@@ -106,7 +104,7 @@ class Recorder(RecordSource):
         self._away = Away() if event.name == OFF_CPU else None
         self._renewing = self._has_ended = False
         self._anew: bytearray | None = None
-        _allow_files()
+        allow_files()
         self.attr = b""
         """The `perf_event_attr` of the event."""
         self._opened = self._open()
@@ -138,8 +136,6 @@ class Recorder(RecordSource):
             everything, in_kernel = self._pid is None, self.event.is_in_kernel
             if error.errno == errno.EINVAL and sampling.deferred and not sampling.stack_bytes:
                 self.sampling = replace(sampling, deferred=False)
-            elif error.errno == errno.EINVAL and sampling.build_ids:
-                self.sampling = replace(sampling, build_ids=False)
             elif isinstance(error, PermissionError) and sampling.kernel and not everything and not in_kernel:
                 self.sampling = replace(sampling, kernel=False)
                 self.lacking = (
@@ -176,7 +172,7 @@ class Recorder(RecordSource):
 
     def _open_threads(self, opened: OpenEvents, done: set[int]) -> None:
         """Open the events of all threads; those of new ones are inherited, unless they were started just before."""
-        while new := (self._threads if self._on_exec else self._threads | _threads_of(self._pid)) - done:
+        while new := (self._threads if self._on_exec else self._threads | threads_of(self._pid)) - done:
             for tid in sorted(new):
                 opened.add(tid)
             done |= new
@@ -268,7 +264,7 @@ class Recorder(RecordSource):
         if self._pid is None:
             present += self._present.processes()
         elif not self._on_exec or self._collector is not None:
-            for pid in {_process_of(tid) for tid in self._threads.copy()} | {self._pid}:
+            for pid in {process_of(tid) for tid in self._threads.copy()} | {self._pid}:
                 present += self._present.process(pid)
         self._build_ids.write(present)
         return present
@@ -396,26 +392,3 @@ def _changes(data: bytearray) -> bytearray:
         for i in np.flatnonzero(np.isin(kind, _STATE)).tolist():
             found += view[int(offset[i]) : int(offset[i] + size[i])]
     return found
-
-
-def _process_of(tid: int) -> int:
-    """The process that a thread belongs to; 0 if it has ended."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        status = Path(f"/proc/{tid}/status").read_text(errors="replace")
-        return int(status.partition("\nTgid:")[2].split()[0])
-    return 0
-
-
-def _threads_of(pid: int | None) -> set[int]:
-    """The threads of a process; none if it has ended."""
-    try:
-        return {int(entry) for entry in os.listdir(f"/proc/{pid}/task")}
-    except OSError:
-        return set()
-
-
-def _allow_files() -> None:
-    """Allow as many descriptors as this user may have: there is one for each thread and processor."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
