@@ -124,7 +124,7 @@ def record(
     every: float,
     **shared: Any,
 ) -> None:
-    """Record where a command, a process or the whole machine spends its time.
+    """Record where a command, a process or a machine spends its time.
 
     Without --format and --store, it writes a flame graph to walkback.html. The exit status is that of COMMAND, if that
     is not 0.
