@@ -47,7 +47,7 @@ _FORMATS = {
 """By what the name of the output ends with."""
 
 
-@verb("walkback record -- gcc -O2 -c hello.c", "walkback record -p $PID -d 2 --format top -o -")
+@verb("walkback record -- python3 -c 'sum(range(10**7))'", "walkback record -p $PID -d 2 --format top -o -")
 @click.argument("command", metavar="[--] COMMAND...", nargs=-1, type=click.UNPROCESSED)
 @click.option("-p", "--process", "target", metavar="PID|NAME", help="Record this process.", shell_complete=processes)
 @click.option("-a", "--all", "everything", is_flag=True, help="Record the whole machine.")
