@@ -273,9 +273,9 @@ def _sampled(
 
     assert pid is not None
     waiting = wanted.event == "off-cpu"
-    python = wanted.form != "cbf"  # which has addresses only
+    interpreted = wanted.form != "cbf"  # which has addresses only
     frequency = wanted.sampling["frequency"]
-    stops = Stops(pid, frequency=frequency, name=name, waiting=waiting, python=python, **options)
+    stops = Stops(pid, frequency=frequency, name=name, waiting=waiting, interpreted=interpreted, **options)
     stops.check()  # a command, before it has done anything
     return stops, stops
 
