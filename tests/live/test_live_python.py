@@ -158,6 +158,21 @@ def test_an_interpreter_within_another(name: str) -> None:
         assert labels.index("outer") - labels.index("<module>") > 1
 
 
+@pytest.mark.parametrize("name", VERSIONS)
+def test_more_functions_than_are_wanted_are_no_damage(name: str) -> None:
+    code = "f = lambda n: f(n - 1) if n else (print(), input())\nf(50)"
+    with program(name, "-c", code) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert eventually(lambda: sleeps(process.pid))
+        ends = []
+        for most in (40, 100):
+            shot = Stopper(process.pid, max_stack=most).shoot()
+            ends.append(End(int(shot.stacks.end[0])))
+            assert len(places(shot)[process.pid]) == (52 if most == 100 else 0)
+        assert ends == [End.LIMIT, End.COMPLETE]
+
+
 FORKING = """
 import os, sys
 exec(open(sys.argv[1]).read().partition("class Method")[0])
@@ -209,13 +224,17 @@ def test_the_recorder_stops_threads_and_shows_the_same(name: str) -> None:
         told = said(target.stdout, WAYS + 1)
         assert eventually(lambda: sleeps(target.pid))
         stops = Stops(target.pid, frequency=99, waiting=True)
-        batch = next(iter(stops))
-        labels, first = batch.frames.labels(), batch.first.tolist()
-        for number, tid in enumerate(batch.tid.tolist()):
-            part = slice(first[number], first[number + 1])
-            its = [labels[one] for one in batch.frame[part][batch.how[part] == How.PYTHON].tolist()]
-            assert its == [one for one, *_ in told[tid]]
-        assert len(batch) == WAYS + 1
+        seen = set()
+        for batch in stops:
+            labels, first = batch.frames.labels(), batch.first.tolist()
+            for number, tid in enumerate(batch.tid.tolist()):
+                part = slice(first[number], first[number + 1])
+                its = [labels[one] for one in batch.frame[part][batch.how[part] == How.PYTHON].tolist()]
+                assert its == [one for one, *_ in told[tid]]
+                seen.add(tid)
+            if len(seen) == WAYS + 1:
+                break
+        assert seen == told.keys()
 
 
 def test_a_store_keeps_functions_by_file_and_name(tmp_path: Path) -> None:

@@ -64,6 +64,28 @@ int main(void) {
 """
 """`longs` sleeps for 0.8 seconds, `shorts` for 0.4."""
 
+MANY = r"""
+#include <pthread.h>
+#include <unistd.h>
+#define HARD __attribute__((noinline))
+volatile unsigned long sink;
+HARD void spin(void) { sink++; }
+HARD void *work(void *_) {
+    for (;;) {
+#ifdef WAITS
+        pause();
+#endif
+        spin();
+    }
+}
+int main(void) {
+    pthread_t thread;
+    for (int i = 0; i < 200; i++) pthread_create(&thread, 0, work, 0);
+    pause();
+}
+"""
+"""It has 200 threads, which do not end."""
+
 CALLS = r"""
 volatile unsigned long sink;
 __attribute__((noinline)) void called(void) { sink++; }

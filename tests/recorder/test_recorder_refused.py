@@ -12,8 +12,9 @@ import pytest
 
 from cli.commands import WALKBACK
 from effort import rounds
-from recorder.programs import SHARES, SLEEPS, built
+from recorder.programs import MANY, SHARES, SLEEPS, built
 from recorder.test_recorder_command import folded, weight_in
+from waiting import eventually
 from walkback.base.arch import Machine, machine_of
 from walkback.capture.live.ptrace import Tracer
 from walkback.capture.recorder.command import Command
@@ -68,6 +69,27 @@ def test_what_only_events_can_give_is_refused_in_one_line(tmp_path: Path, calls:
         done = record(tmp_path, calls[:1], *arguments)
         assert done.returncode == 3
         assert re.fullmatch(rb"walkback: .*perf_event.*\n", done.stderr), done.stderr
+
+
+def test_many_threads_that_want_a_processor_are_no_reason_to_go_on_for_long(tmp_path: Path) -> None:
+    with subprocess.Popen(["nice", "-n", "19", built(tmp_path, MANY)]) as process:
+        assert eventually(lambda: len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 201)
+        arguments = ("-p", str(process.pid), "-d", "1", "--sampler", "stops", "--format", "folded")
+        done = subprocess.run([WALKBACK, "record", *arguments], capture_output=True, check=False)
+        process.kill()
+    assert done.returncode == 0, done.stderr
+    assert weight_in(folded(done), "spin") > 0
+
+
+def test_threads_that_sleep_have_their_time_also_if_not_all_are_looked_at_each_time(tmp_path: Path) -> None:
+    with subprocess.Popen([built(tmp_path, MANY, "-DWAITS")]) as process:
+        assert eventually(lambda: len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 201)
+        arguments = ("-p", str(process.pid), "-d", "1", "--sampler", "stops", "--off-cpu", "--format", "folded")
+        done = subprocess.run([WALKBACK, "record", *arguments], capture_output=True, check=False)
+        process.kill()
+    # How long it took depends on the machine.
+    stacks = folded(done)
+    assert weight_in(stacks, "work") > 100 * weight_in(stacks, "main") > 0.5e11
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root can stop the processes of others")

@@ -41,6 +41,9 @@ def check_live() -> None:
     if not sys.stdout.isatty():
         message = "--live draws on a terminal, and standard output is none"
         raise click.UsageError(message)
+    if os.environ.get("TERM", "").lower() in {"dumb", "unknown"}:
+        message = f"--live draws on a whole screen, which a terminal of type {os.environ['TERM']} has not"
+        raise click.UsageError(message)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from walkback.base.errors import UnreadableError
 from walkback.capture.frames import DistinctFrames, with_inlined
 from walkback.capture.interpreted import Interpreted
 from walkback.capture.live.process import Process
+from walkback.capture.live.tracing import NOT_IN_TIME
 from walkback.capture.snapshot import Snapshot
 from walkback.capture.walker import walker_for
 from walkback.elf import FileSearch
@@ -29,6 +31,11 @@ from walkback.walking.walker import LIMIT
 
 _LOOK = 0.05
 """Seconds after which new processes are looked for."""
+_AT_FIRST = 4
+"""Threads that are stopped before it is known how long they take; then twice as many, and so on."""
+_LONGEST = 0.25
+"""Seconds for the threads of a process, each time; those that are being stopped then may take longer."""
+_LATE = "not all threads stopped in time; those are not in the samples"
 _RUNS, _WAITS = b"R", b"S"
 """The states of threads. Those that wait for a disk, in state D, cannot be stopped."""
 
@@ -71,7 +78,7 @@ class Stops:
         self.troubles: list[str] = []
         """What could not be had, a line each."""
         self._pid, self._wanted = pid, _WAITS if waiting else _RUNS
-        self._interval = 1 / frequency
+        self._interval = self._period = 1 / frequency
         self._comm_numbers: dict[str, int] = {}
         self._interpreted, self._python = Interpreted(self.modules, limit=max_stack), python
         self._processes: dict[int, Process] = {pid: self._process(pid)}
@@ -92,7 +99,8 @@ class Stops:
 
     def check(self) -> None:
         """Raise an error if the process may not be stopped."""
-        self._processes[self._pid].sample()
+        alive = [tid for tid in _threads(self._pid) if _state(self._pid, tid) not in b"ZX"]
+        self._processes[self._pid].sample_threads(alive[:1] or None)
 
     def start(self) -> None:
         """Samples are taken when they are asked for."""
@@ -113,16 +121,18 @@ class Stops:
 
     def __iter__(self) -> Iterator[SampleBatch]:
         due = look = time.monotonic()
+        last = due - self._interval
         while not self._stopped and (self._until is None or due < self._until):
             if due >= look:
                 self._find_processes()
                 look = due + _LOOK
             if self._pid not in self._processes:
                 return
+            # Where there is more to do than the interval has room for, a sample stands for a longer time.
+            began = time.monotonic()
+            self._period, last = began - last, began
             for process in list(self._processes.values()):
-                batch = self._sample(process)
-                if batch is not None:
-                    yield batch
+                yield from self._sample(process)
             # What took longer than the interval is not made up for by samples without a pause.
             due = max(due + self._interval, time.monotonic())
             time.sleep(max(0.0, due - time.monotonic()))
@@ -139,10 +149,24 @@ class Stops:
                         self._processes[child] = self._process(child)
                         known.append(child)
 
-    def _sample(self, process: Process) -> SampleBatch | None:
+    def _sample(self, process: Process) -> Iterator[SampleBatch]:
+        """Its threads, or any of them if there is not enough time for all.
+
+        Where many wait for a processor, each takes long to come to its stop.
+        """
         tids = [tid for tid in _threads(process.pid) if _state(process.pid, tid) == self._wanted]
-        if not tids:
-            return None
+        random.shuffle(tids)
+        count, done, some = len(tids), 0, _AT_FIRST
+        snapshots = []
+        end = time.monotonic() + _LONGEST
+        while done < count and not self._stopped and (not done or time.monotonic() < end):
+            snapshot = self._snapshot(process, tids[done : done + some])
+            snapshots += [snapshot] if snapshot is not None else []
+            done, some = min(done + some, count), 2 * some
+        for snapshot in snapshots:
+            yield self._batch(snapshot, self._period * count / done)
+
+    def _snapshot(self, process: Process, tids: list[int]) -> Snapshot | None:
         try:
             snapshot = process.sample_threads(tids, self.walker)
         except UnreadableError as error:
@@ -150,9 +174,11 @@ class Stops:
             if _has_memory(process.pid) and trouble not in self.troubles:
                 self.troubles.append(trouble)
             return None
-        return self._batch(snapshot)
+        if any(NOT_IN_TIME in line for line in snapshot.troubles) and _LATE not in self.troubles:
+            self.troubles.append(_LATE)
+        return snapshot
 
-    def _batch(self, snapshot: Snapshot) -> SampleBatch:
+    def _batch(self, snapshot: Snapshot, period: float) -> SampleBatch:
         stacks, count = self._interpreted.merged(snapshot), len(snapshot.tids)
         numbers = self.distinct.add(stacks, np.full(count, snapshot.pid))
         frames = self.distinct.named
@@ -167,7 +193,7 @@ class Stops:
             pid=np.full(count, snapshot.pid, np.int64),
             tid=np.array(snapshot.tids, np.int64),
             time=np.full(count, time.time_ns(), np.uint64),
-            period=np.full(count, int(1e9 * self._interval), np.uint64),
+            period=np.full(count, int(1e9 * period), np.uint64),
             comm=np.array([self._comm(name) for name in snapshot.names], np.int64),
             end=stacks.end,
             first=stacks.first,

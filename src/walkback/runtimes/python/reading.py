@@ -127,7 +127,8 @@ class PythonRuntime:
         for thread in followed.threads:
             broken = self._add_parts(thread, followed.codes, parts, known)
             torn = torn or broken
-        return Chain(How.PYTHON, parts, torn)
+        has_more = any(one.torn is not None and len(one.rows) == len(self._found) for one in followed.threads)
+        return Chain(How.PYTHON, parts, torn, has_more)
 
     def _is_function(self, row: list[int]) -> bool:
         return self._marks_first or row[3] < OWNED_BY_INTERPRETER
