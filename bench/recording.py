@@ -1,7 +1,8 @@
 """Records programs by `walkback record` and by `perf record --call-graph dwarf`, in turn, and compares what they say.
 
 For each program: by how much the shares of its hottest functions differ, between runs of perf and from perf to
-walkback; how many stacks are complete; how much longer the program took under each than alone; and the bytes on disk.
+walkback; how many stacks are complete; how much longer the program took under each than alone; and the bytes on disk,
+which for walkback are those of a store.
 
 `recording.py [--runs N] [--frequency HERTZ] [PROGRAM...]`
 """
@@ -182,20 +183,11 @@ def compare(title: str, words: list[str], folder: Path, options: argparse.Namesp
         times["perf"].append(timed(perf, folder))
         sizes["perf"] = (folder / "perf.data").stat().st_size
         theirs.append(shares(run([str(WALKBACK), "unwind", "perf.data", "--no-inline", "--mark-incomplete"], folder)))
-        record = [
-            str(WALKBACK),
-            "record",
-            "-F",
-            rate,
-            "--no-inline",
-            "--mark-incomplete",
-            "-o",
-            "out.folded",
-            "--",
-            *words,
-        ]
+        options_of_ours = ("-F", rate, "--no-inline", "--mark-incomplete", "--store", "store", "-o", "out.folded")
+        record = [str(WALKBACK), "record", *options_of_ours, "--", *words]
         times["walkback"].append(timed(record, folder))
-        sizes["walkback"] = (folder / "out.folded").stat().st_size
+        sizes["walkback"] = sum(one.stat().st_size for one in (folder / "store").rglob("*.parquet"))
+        shutil.rmtree(folder / "store")
         ours.append(shares((folder / "out.folded").read_text()))
     mean: Counter[str] = Counter()
     for found, _ in theirs:

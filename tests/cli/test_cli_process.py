@@ -17,8 +17,9 @@ from elfbuilder import ElfBuilder
 from sframefiles import SFRAME, archive, linked, placing, relocatable, small, written
 
 SFRAME_VERBS = (*VERBS, "derive", "compare", "size", "add", "drop", "convert", "link", "fix", "split")
-ALL_VERBS = (*SFRAME_VERBS, "verify", "stack", "unwind", "cbf", "cif", "store", "survey", "report")
+ALL_VERBS = (*SFRAME_VERBS, "verify", "stack", "record", "unwind", "cbf", "cif", "store", "survey", "report")
 ARGUMENTS = {"cbf": "COMMAND", "cif": "COMMAND", "report": "SURVEY|FILE", "stack": "PID|NAME|CORE", "store": "DIR"} | {
+    "record": "[--] COMMAND...",
     "survey": "PATH...",
     "unwind": "PERF.DATA",
 }

@@ -45,7 +45,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def test_a_core_of_the_kernel(build: str, way: str, programs: Callable[[str], Path], gdb: Gdb, tmp_path: Path) -> None:
     program = programs(build)
     core = crashed(tmp_path, program, way)
-    stopper = Stopper(core, max_stack=1 << 20, inline=False, python=False)
+    stopper = Stopper(core, max_stack=1 << 20, inline=False, interpreted=False)
     shot = stopper.shoot()
     assert not shot.snapshot.troubles
     assert shot.snapshot.signalled == 0
@@ -67,7 +67,7 @@ def test_a_core_of_gcore(name: str, gdb: Gdb, tmp_path: Path) -> None:
     gcore = debugger("gcore")
     program, *_ = subject(name, tmp_path)
     with running(program) as target:
-        stopper = Stopper(target.pid, inline=False, python=False)
+        stopper = Stopper(target.pid, inline=False, interpreted=False)
         # Threads that are being made have no stack to speak of.
         for _ in range(100):
             if all(len(stack) > 2 for stack in pcs(stopper.shoot()).values()):
@@ -77,7 +77,7 @@ def test_a_core_of_gcore(name: str, gdb: Gdb, tmp_path: Path) -> None:
             live = pcs(stopper.shoot())
             subprocess.run([gcore, "-o", tmp_path / "core", str(target.pid)], capture_output=True, check=True)
     core = tmp_path / f"core.{target.pid}"
-    of_core = Stopper(core, inline=False, python=False)
+    of_core = Stopper(core, inline=False, interpreted=False)
     shot = of_core.shoot()
     assert not shot.snapshot.troubles
     assert pcs(shot) == live
@@ -91,15 +91,15 @@ def test_programs_that_are_gone_or_others(gdb: Gdb, programs: Callable[[str], Pa
     program.write_bytes(programs("dynamic").read_bytes())
     program.chmod(0o755)
     core = crashed(tmp_path, program, "abort")
-    right = pcs(Stopper(core, inline=False, python=False).shoot())
+    right = pcs(Stopper(core, inline=False, interpreted=False).shoot())
     assert right == gdb.of_core(core, program)
     # Another program of that name, which was not there when the core was written.
     program.unlink()
     program.write_bytes(programs("no-pie").read_bytes())
-    wrong = Stopper(core, inline=False, python=False).shoot()
+    wrong = Stopper(core, inline=False, interpreted=False).shoot()
     assert any("was recorded" in one for one in wrong.snapshot.troubles)
     program.unlink()
-    gone = Stopper(core, inline=False, python=False).shoot()
+    gone = Stopper(core, inline=False, interpreted=False).shoot()
     assert any(f"{program}: No such file" in one for one in gone.snapshot.troubles)
     for shot in (wrong, gone):
         # The C library is there: what is above the program's frames is right, and nothing has a wrong name.

@@ -37,7 +37,7 @@ def compared(name: str, folder: Path, gdb: Gdb, stops: int) -> Judge:
     """What was compared, and what of it was otherwise, by class."""
     debugger("eu-stack")
     with running(*subject(name, folder)) as target:
-        stopper = Stopper(target.pid, inline=False, python=False)
+        stopper = Stopper(target.pid, inline=False, interpreted=False)
         judge = Judge(stopper)
         for _ in range(stops):
             time.sleep(random.uniform(0, 0.02))

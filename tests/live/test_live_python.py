@@ -74,8 +74,8 @@ def test_the_functions_that_the_program_names_itself(name: str) -> None:
         again = stopper.shoot()
         assert places(again) == found
         # Each function is shown once, and no evaluator beside it; without Python's functions all of them are there.
-        native = Stopper(target.pid, inline=False, python=False).shoot()
-        both = Stopper(target.pid, inline=False, python_internals=True).shoot()
+        native = Stopper(target.pid, inline=False, interpreted=False).shoot()
+        both = Stopper(target.pid, inline=False, evaluators=True).shoot()
         assert {How.PYTHON} <= set(both.stacks.how.tolist())
         kept = both.stacks.how != How.PYTHON
         assert both.stacks.pc[kept].tolist() == native.stacks.pc.tolist()

@@ -7,7 +7,7 @@ import os
 import random
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,9 +16,9 @@ from live.marking import LINES, SLOT, THREADS
 from live.pythons import HERE, VERSIONS, program
 from live.test_live_python import places
 from walkback.capture.stacks import Stopper, ThreadStacks
+from walkback.runtimes.chains import Looked, Standing
 from walkback.runtimes.interpreters import Interpreters
 from walkback.runtimes.memory import TargetMemory
-from walkback.runtimes.python.reading import Followed, PythonRuntime
 from walkback.stacks.stacks import End
 
 STOPS = int(os.environ.get("WALKBACK_STOPS", "0")) * 100 or 60
@@ -45,9 +45,9 @@ class Watching(Interpreters):
         self.written: dict[int, list[str]] = {}
         stopper.target.interpreters = self
 
-    def look(self, thread: int, memory: TargetMemory) -> list[tuple[PythonRuntime, Followed]]:
+    def look(self, thread: int, memory: TargetMemory, standing: Callable[[], Standing] | None = None) -> list[Looked]:
         self.written |= {tid: names for tid, names in written(self._shared[:]).items() if tid == thread}
-        return super().look(thread, memory)
+        return super().look(thread, memory, standing)
 
 
 @pytest.mark.parametrize("name", VERSIONS)

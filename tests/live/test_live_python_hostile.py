@@ -88,7 +88,8 @@ def test_damaged_memory_costs_little_and_breaks_nothing(name: str) -> None:
         def look() -> tuple[int, int]:
             interpreters = Interpreters(lambda number: stopper.modules[number].elf)
             interpreters.use(space.module, space.bias, kept, stopper.target.byteorder)
-            chains = [one for tid in tids for one in interpreters.chains(interpreters.look(tid, kept))]
+            looked = [interpreters.look(tid, kept) for tid in tids]
+            chains = [one for its in interpreters.chains(looked, None) for one in its]
             assert all(len(line) < 300 for line in interpreters.troubles)
             frames = [interpreters.frames[number] for one in chains for part in one.parts for number in part.frames]
             assert all(len(frame.symbol) <= 1100 and 0 <= frame.line < 2**31 for frame in frames)

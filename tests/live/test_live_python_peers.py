@@ -1,4 +1,4 @@
-"""Stacks of Python as pystack and py-spy see them, of programs stopped at random moments, and of their cores."""
+"""Stacks of Python as pystack, py-spy and Python 3.15 itself see them, of stopped programs and of their cores."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from live.crashes import allow, core_in
-from live.pythons import HERE, VERSIONS, program, python
+from live.pythons import HERE, VERSIONS, program, python, version_of
 from live.subjects import states, stopped
 from live.test_live_python import WAYS, places, said, sleeps
 from waiting import eventually
@@ -35,12 +36,12 @@ def tool(name: str) -> str:
     return found
 
 
-def output(*command: str | Path) -> str:
-    done = subprocess.run(command, capture_output=True, check=False)
+def output(*command: str | Path, **options: Any) -> str:
+    done = subprocess.run(command, capture_output=True, check=False, **options)
     if done.returncode:
         reason = (done.stderr.decode().strip() or done.stdout.decode().strip()).splitlines()[0]
         pytest.skip(f"{Path(command[0]).name} cannot: {reason}")
-    return done.stdout.decode()
+    return str(done.stdout.decode())
 
 
 def of_pystack(*arguments: str | Path) -> dict[int, Frames]:
@@ -62,16 +63,33 @@ def of_py_spy(pid: int) -> dict[int, Frames]:
     }
 
 
+def of_profiling(name: str, pid: int) -> dict[int, Frames]:
+    """What the standard library of that Python has: only of its own version."""
+    command, variables = python(name)
+    dump = (*command, "-m", "profiling.sampling", "dump", "--all-threads", str(pid))
+    found: dict[int, Frames] = {}
+    # It shows the paths of files that are below the folder it is started in as they are from there.
+    for line in output(*dump, env=variables, cwd="/proc").splitlines():
+        if thread := re.match(r"Stack dump.*, thread (\d+)", line):
+            frames = found.setdefault(int(thread[1]), [])
+        elif frame := re.fullmatch(r'  File "(.*)", line (\d+), in (.*)', line):
+            frames.insert(0, (frame[3], frame[1], int(frame[2])))
+    return found
+
+
 def plain(frames: Frames) -> Frames:
     """Without what a qualified name begins with."""
     return [(name.rpartition(".")[2], file, line) for name, file, line in frames]
 
 
 @pytest.mark.parametrize("name", VERSIONS)
-@pytest.mark.parametrize("who", ["pystack", "py-spy"])
+@pytest.mark.parametrize("who", ["pystack", "py-spy", "profiling.sampling"])
 def test_the_same_functions_as_others_see(who: str, name: str) -> None:
-    tool(who)
     python(name)
+    if who != "profiling.sampling":
+        tool(who)
+    elif version_of(name) < (3, 15):
+        pytest.skip("needs Python 3.15")
     with program(name, HERE / "busy.py") as target:
         assert target.stdout.readline() == b"ready\n"
         stopper = Stopper(target.pid)
@@ -82,7 +100,10 @@ def test_the_same_functions_as_others_see(who: str, name: str) -> None:
                 ours = {tid: plain(frames) for tid, frames in places(stopper.shoot()).items()}
                 assert eventually(lambda: set(states(target.pid)) <= set("TZ"))
                 pid = str(target.pid)
-                theirs = of_pystack("remote", "--no-block", pid) if who == "pystack" else of_py_spy(target.pid)
+                if who == "pystack":
+                    theirs = of_pystack("remote", "--no-block", pid)
+                else:
+                    theirs = of_py_spy(target.pid) if who == "py-spy" else of_profiling(name, target.pid)
             for tid, frames in theirs.items():
                 if plain(frames) == ours[tid]:
                     equal += 1

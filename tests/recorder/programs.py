@@ -19,13 +19,16 @@ SHARES = r"""
 #include <sys/wait.h>
 #include <unistd.h>
 #define HARD __attribute__((noinline))
+#ifndef ROUNDS
+#define ROUNDS 100
+#endif
 volatile unsigned long sink;
 HARD void spin(long n) { for (long i = 0; i < n; i++) sink += i; }
 HARD void one(void) { spin(1000000); sink++; }
 HARD void three(void) { spin(3000000); sink++; }
-HARD void child(void) { spin(400000000); sink++; }
+HARD void child(void) { spin(1000000L * ROUNDS); sink++; }
 int main(void) {
-    for (int i = 0; i < 400; i++) { one(); three(); }
+    for (int i = 0; i < ROUNDS; i++) { one(); three(); }
     if (!fork()) { child(); _exit(0); }
     wait(0);
 }
@@ -87,10 +90,19 @@ int main(void) {
 """It has 200 threads, which do not end."""
 
 CALLS = r"""
-volatile unsigned long sink;
-__attribute__((noinline)) void called(void) { sink++; }
-int main(void) { for (int i = 0; i < 123; i++) called(); }
+#include <unistd.h>
+volatile char room[123 * 4096];
+__attribute__((noinline)) void called(int i) { room[i * 4096] = 1; }
+int main(void) {
+    for (int i = 0; i < 123; i++) {
+        called(i);
+#ifdef SLOWLY
+        usleep(10000);
+#endif
+    }
+}
 """
+"""Each call writes to a page that was not written to."""
 
 
 def built(folder: Path, source: str, *more: str) -> Path:

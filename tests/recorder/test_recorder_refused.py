@@ -48,8 +48,9 @@ def test_stops_give_a_flame_graph(tmp_path: Path, calls: tuple[int, int]) -> Non
     assert "three" in (tmp_path / "walkback.html").read_text()
 
 
+@pytest.mark.whole
 def test_stops_find_the_shares_and_what_the_command_starts(tmp_path: Path, calls: tuple[int, int]) -> None:
-    done = record(tmp_path, calls[:1], "-F", "499", "--format", "folded", "--", built(tmp_path, SHARES))
+    done = record(tmp_path, calls[:1], "-F", "499", "--format", "folded", "--", built(tmp_path, SHARES, "-DROUNDS=300"))
     stacks = folded(done)
     one, three = weight_in(stacks, "one"), weight_in(stacks, "three")
     assert one > 10

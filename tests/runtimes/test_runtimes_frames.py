@@ -110,10 +110,10 @@ def shown(stacks: Stacks) -> list[int]:
 
 
 def put(
-    *parts: tuple[int, list[int]], stacks: Stacks = NATIVE, internals: bool = False, torn: int | None = None
+    *parts: tuple[int, list[int]], stacks: Stacks = NATIVE, evaluators: bool = False, torn: int | None = None
 ) -> Stacks:
     chain = Chain(How.PYTHON, [Part(at, frames) for at, frames in parts], torn)
-    return merged(stacks, [[chain]], lambda _, address: address == 3, internals=internals)
+    return merged(stacks, [[chain]], lambda _, address: address == 3, evaluators=evaluators)
 
 
 def test_functions_take_the_place_of_the_frame_that_has_their_address() -> None:
@@ -121,12 +121,12 @@ def test_functions_take_the_place_of_the_frame_that_has_their_address() -> None:
     assert shown(put((0x140, [7]), (0x17F, [8]))) == [1, -7, -8, 3, 4, 5]
     assert shown(put((0x100, [7]), (0x1BF, [8, 9]))) == [-7, 2, -8, -9, 4, 5]
     assert shown(put((0x150, []))) == [1, 2, 3, 4, 5]
-    assert shown(put((0x150, [7]), internals=True)) == [1, -7, 2, 3, 4, 5]
+    assert shown(put((0x150, [7]), evaluators=True)) == [1, -7, 2, 3, 4, 5]
 
 
 def test_pieces_of_an_evaluator_go_with_it() -> None:
     assert shown(put((0x1C8, [7, 8]))) == [1, 2, -7, -8, 5]
-    assert shown(put((0x1C8, [7, 8]), internals=True)) == [1, 2, 3, -7, -8, 4, 5]
+    assert shown(put((0x1C8, [7, 8]), evaluators=True)) == [1, 2, 3, -7, -8, 4, 5]
 
 
 def test_functions_beyond_the_end_follow_it() -> None:

@@ -72,6 +72,7 @@ def test_a_choice_is_answered_as_the_command_does(store: Path, server: Served) -
     assert seen[False]
 
 
+@pytest.mark.whole
 def test_a_comparison_is_answered_as_the_command_does(store: Path, server: Served) -> None:
     rng = random.Random(2)
     seen = 0

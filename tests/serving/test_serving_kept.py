@@ -79,6 +79,7 @@ class Large(Answers):
         return answer.ljust(32 << 20) if asked.kind == "stacks" else answer
 
 
+@pytest.mark.whole
 def test_those_who_do_not_read_keep_nobody_out(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handler, "_SEND_SECONDS", 10.0 * PATIENCE)
     with running(Large(Store(store), Naming)) as server, contextlib.ExitStack() as opened:

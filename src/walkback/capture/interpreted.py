@@ -15,9 +15,9 @@ from walkback.stacks.stacks import Stacks
 class Interpreted:
     """The interpreters of one capture."""
 
-    def __init__(self, modules: Modules, *, limit: int, internals: bool = False) -> None:
-        """At most `limit` frames of a thread are followed; with `internals` the frames of evaluators stay."""
-        self._modules, self._limit, self._internals = modules, limit, internals
+    def __init__(self, modules: Modules, *, limit: int, evaluators: bool = False) -> None:
+        """At most `limit` frames of a thread are followed; with `evaluators` their frames stay."""
+        self._modules, self._limit, self._evaluators = modules, limit, evaluators
         self.frames = RuntimeFrames()
         """All functions that were met."""
         self.troubles: list[str] = []
@@ -32,7 +32,7 @@ class Interpreted:
     def merged(self, snapshot: Snapshot) -> Stacks:
         """The stacks of a snapshot, with functions in the place of the evaluators that run them."""
         assert snapshot.stacks is not None
-        return merged(snapshot.stacks, snapshot.chains, self._is_handler, internals=self._internals)
+        return merged(snapshot.stacks, snapshot.chains, self._is_handler, evaluators=self._evaluators)
 
     def _is_handler(self, module: int, address: int) -> bool:
         """Whether a frame belongs to the evaluator that it was called by."""

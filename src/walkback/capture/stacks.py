@@ -98,20 +98,20 @@ class Stopper:
         inline: bool = True,
         cache: bool = True,
         stack_bytes: int | None = None,
-        python: bool = True,
-        python_internals: bool = False,
+        interpreted: bool = True,
+        evaluators: bool = False,
     ) -> None:
         """`source` is the number of a process, or a core file; `exe` is the core file's program.
 
-        With `python` the functions of Python stand in the place of the evaluator that runs them; with
-        `python_internals` the evaluator's frames stay behind them.
+        With `interpreted` the functions of Python and Lua stand in the place of the evaluators that run them; with
+        `evaluators` the evaluators' frames stay behind them.
         """
         self.modules = Modules(search)
         self.target: Process | CoreFile
         self.live = isinstance(source, int)
         """Whether it is a process."""
         address_mask = None
-        self.interpreted = Interpreted(self.modules, limit=max_stack, internals=python_internals)
+        self.interpreted = Interpreted(self.modules, limit=max_stack, evaluators=evaluators)
         """Interpreters, and what they run."""
         # Each is imported where it is used: for a small program that takes longer than the rest.
         if isinstance(source, int):
@@ -127,7 +127,7 @@ class Stopper:
             self.name = self.target.name
             if self.target.notes.pac_mask:
                 address_mask = ~self.target.notes.pac_mask & (2**64 - 1)
-        if python:
+        if interpreted:
             self.target.interpreters = self.interpreted.interpreters()
         options = {"only": only, "max_stack": max_stack, "address_mask": address_mask}
         self.walker = walker_for(self.target, self.modules, cache=cache, **options)

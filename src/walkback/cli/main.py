@@ -40,7 +40,7 @@ HEADINGS = {
     },
     "Walk stacks": {
         "stack": "Show the stacks of a live process or a core file.",
-        "record": "Record where a command, a process or the whole machine spends its time.",
+        "record": "Record where a command, a process or a machine spends its time.",
         "unwind": "Unwind a perf recording: folded stacks, flame graphs, tables.",
     },
     "Keep stacks": {

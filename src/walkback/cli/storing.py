@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from walkback.store.append import Append
     from walkback.store.capturing import Capture
     from walkback.store.compact import Replaced
+    from walkback.store.often import Often
 
 STORE = click.option(
     "--store", type=FOLDER, metavar="DIR", help="Add the stacks to this store; make it if it does not exist."
@@ -58,16 +59,18 @@ def storing_often(
     seconds: float,
     *,
     by_period: bool = False,
-) -> Iterator[Callable[[SampleBatch], None]]:
-    """The same, with an append every few seconds."""
+) -> Iterator[Often | None]:
+    """The same, with an append every few seconds; nothing without a store."""
     if folder is None:
-        yield lambda _: None
+        yield None
         return
     from walkback.store.often import Often
 
     often = Often(folder, one_each(labels), capture, seconds, by_period=by_period)
+    if hasattr(capture, "on_renewal"):
+        capture.on_renewal = often.renew
     try:
-        yield often.add
+        yield often
     finally:
         often.publish()
     complain(f"{folder}: {counted(often.samples, 'sample')}, in {counted(often.appends, 'append')}")

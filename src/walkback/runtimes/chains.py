@@ -6,7 +6,11 @@ functions of the program are in it. So the chain of these functions has *parts*,
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from walkback.base.arch import ByteOrder
+from walkback.runtimes.memory import TargetMemory
 
 
 class RuntimeFrame(NamedTuple):
@@ -58,3 +62,56 @@ class Chain(NamedTuple):
     """The address at which the chain could not be followed; None if it came to its end."""
     has_more: bool = False
     """Whether it goes on there with more frames than were wanted."""
+
+
+class Standing(NamedTuple):
+    """A thread that stands still."""
+
+    registers: tuple[int, ...]
+    start: int
+    """Where the copy of its stack begins."""
+    stack: bytes
+    end: int
+    """Where the memory of its stack ends."""
+
+
+class Walked(NamedTuple):
+    """The native frames of a thread, innermost first."""
+
+    lookup: list[int]
+    """The address to look up of each."""
+    sp: list[int]
+    """Where each begins on the stack; 0 where that is not known."""
+
+
+class Looked(Protocol):
+    """What was read of one thread while it stood still."""
+
+    def chain(self, known: RuntimeFrames, walked: Walked, /) -> Chain:
+        """The same with names and lines, for which the thread need not stand still."""
+
+
+class Runtime(Protocol):
+    """An interpreter in one process."""
+
+    def prepare(self, memory: TargetMemory, /) -> None:
+        """Look which threads there are; they may be running."""
+
+    def look(self, thread: int, memory: TargetMemory, standing: Callable[[], Standing] | None, /) -> Looked | None:
+        """What a thread runs, by the number that it has for itself; None for nothing.
+
+        Without `standing` it may be running: then what is read is for later looks.
+        """
+
+    def is_entering(self, pc: int, /) -> bool:
+        """Whether a thread with this program counter may be entering an evaluator, and its chain is not in order."""
+
+
+class RuntimeFile(Protocol):
+    """A file that holds an interpreter."""
+
+    def open(self, bias: int, memory: TargetMemory, byteorder: ByteOrder, limit: int) -> Runtime:
+        """The interpreter in a process; at most `limit` frames of a thread are followed.
+
+        One that is not known is an `UnreadableError`.
+        """

@@ -34,9 +34,9 @@ def merged(
     chains: Sequence[Sequence[Chain]],
     is_handler: Callable[[int, int], bool],
     *,
-    internals: bool = False,
+    evaluators: bool = False,
 ) -> Stacks:
-    """The stacks with the chains of each; with `internals` the frames of evaluators stay behind those that they run.
+    """The stacks with the chains of each; with `evaluators` the frames of evaluators stay behind those that they run.
 
     `is_handler` says of a frame, by module and address, whether it belongs to an evaluator that it was called by.
     The frames of chains have their numbers in the place of addresses.
@@ -48,7 +48,7 @@ def merged(
     end, at = stacks.end.copy(), stacks.at.copy()
     for number, ours in enumerate(chains):
         begin, last = (int(stacks.first[number + i]) for i in (0, 1))
-        rows += _merged(stacks, begin, last, ours, is_handler, internals=internals)
+        rows += _merged(stacks, begin, last, ours, is_handler, evaluators=evaluators)
         first.append(len(rows))
         torn = next(((one.torn, one.has_more) for one in ours if one.torn is not None), None)
         if torn is not None and end[number] == End.COMPLETE:
@@ -76,7 +76,7 @@ def _merged(
     chains: Sequence[Chain],
     is_handler: Callable[[int, int], bool],
     *,
-    internals: bool,
+    evaluators: bool,
 ) -> list[_Row]:
     """One stack, whose frames are those from `begin` up to `last`."""
     placed = _placed(stacks.sp[begin:last].tolist(), chains)
@@ -86,13 +86,13 @@ def _merged(
         if ours is None:
             rows.append(_Row(frame))
             continue
-        while not internals and rows and rows[-1].number == _NATIVE and rows[-1].source >= begin:
+        while not evaluators and rows and rows[-1].number == _NATIVE and rows[-1].source >= begin:
             inner = rows[-1].source
             if stacks.module[inner] < 0 or not is_handler(int(stacks.module[inner]), int(stacks.address[inner])):
                 break
             rows.pop()
         rows += (_Row(frame, number, how) for number, how in ours)
-        if internals:
+        if evaluators:
             rows.append(_Row(frame))
     # The stack could not be followed so far.
     if last > begin:

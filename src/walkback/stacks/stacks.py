@@ -65,6 +65,8 @@ class How(IntEnum):
     """It is a call that the compiler has inlined in the next frame, as the file's lines say."""
     PYTHON = 12
     """The interpreter of Python has it: a function that the evaluator runs whose frame would be here."""
+    LUA = 13
+    """The same of Lua."""
 
 
 HOW_WORDS = {one: one.name.lower().replace("_", "-") for one in How}

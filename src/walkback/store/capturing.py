@@ -34,9 +34,17 @@ _PIECE = tuple[U64, I32, Numbers, I32, U8]
 class Capture(Protocol):
     """What has the frames of its batches: an `Unwinding`, or a `Stopper`."""
 
-    modules: Modules
-    names: Names
-    distinct: DistinctFrames
+    @property
+    def distinct(self) -> DistinctFrames:
+        """The frames that were met."""
+
+    @property
+    def modules(self) -> Modules:
+        """The files."""
+
+    @property
+    def names(self) -> Names:
+        """What names their code."""
 
 
 class Captured:

@@ -6,10 +6,10 @@ What was appended is safe, whatever happens to the capture.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from walkback.capture.frames import DistinctFrames
+from walkback.capture.recorder.renewed import Renewed
 from walkback.stacks.distinct import Distinct
 from walkback.store.capturing import Capture
 from walkback.store.store import Store
@@ -45,6 +45,17 @@ class Often:
         self._due = 0.0
         self.samples = self.appends = 0
 
+    def each(self, batches: Iterable[SampleBatch]) -> Iterator[SampleBatch]:
+        """Give batches back, each when it has been added."""
+        for batch in batches:
+            self.add(batch)
+            yield batch
+
+    def renew(self) -> None:
+        """Append what has come; the capture numbers its files anew."""
+        self.publish()
+        self._named = Distinct()
+
     def add(self, batch: SampleBatch) -> None:
         """Add the samples of a batch."""
         if self._append is None or self._taken is None:
@@ -63,7 +74,7 @@ class Often:
         self._append.publish()
         self.appends += 1
         self._append = self._taken = None
-        # The work of an append goes by the frames that were met, so those of former ones are forgotten.
-        self._capture.distinct = DistinctFrames(self._capture.names, self._capture.distinct.runtime)
+        if isinstance(self._capture, Renewed):
+            self._capture.forget_frames()
         if len(self._named) > _MOST_NAMED:
             self._named = Distinct()

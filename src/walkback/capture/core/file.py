@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from walkback.capture.snapshot import Snapshot, samples_of
 from walkback.elf import ElfFile, Input
 from walkback.elf import layout as elf_layout
 from walkback.naming.modules import Modules
+from walkback.runtimes.chains import Standing
 from walkback.runtimes.interpreters import Interpreters
 from walkback.walking.samples import Samples
 from walkback.walking.walker import Walker
@@ -28,6 +30,8 @@ _FIRST = 1 << 18
 """Bytes of each stack that are read at first."""
 _MOST = 1 << 26
 """Bytes that are read at once."""
+_MOST_STACK = 1 << 20
+"""Bytes of a stack in which interpreters look for what they have there."""
 _MOST_SHOWN = 1000
 """Lines of trouble."""
 
@@ -114,13 +118,22 @@ class CoreFile:
         if self.interpreters is not None:
             memory = _CoreReading(self)
             self.interpreters.use(self.space.module, self.space.bias, memory, self.byteorder)
-            looks = (self.interpreters.look(tid, memory) for tid in notes.tids)
-            snapshot.chains = [self.interpreters.chains(looked) for looked in looks]
+            looks = [
+                self.interpreters.look(tid, memory, partial(self._standing, number))
+                for number, tid in enumerate(notes.tids)
+            ]
+            snapshot.chains = self.interpreters.chains(looks, snapshot.stacks)
         return snapshot
 
     def read(self, _: int, address: int) -> tuple[int, bytes] | None:
         """Memory that the core file does not have and a mapped file does."""
         return self._code.read(address)
+
+    def _standing(self, number: int) -> Standing:
+        """A thread, for those who look what it ran."""
+        registers = self.notes.registers[number].tolist()
+        stack = self.memory.around(registers[self.machine.sp], _MOST_STACK)
+        return Standing(tuple(registers), stack.start, stack.contents, stack.start + len(stack.contents))
 
     def _samples(self) -> Samples:
         count = len(self.notes.tids)

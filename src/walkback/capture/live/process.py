@@ -25,8 +25,8 @@ from walkback.capture.live.tracing import NOT_IN_TIME, Tracing
 from walkback.capture.registers import FLOATING, GENERAL, empty_rows
 from walkback.capture.snapshot import MemoryRange, Snapshot, samples_of
 from walkback.naming.modules import Modules
+from walkback.runtimes.chains import Looked
 from walkback.runtimes.interpreters import Interpreters
-from walkback.runtimes.python.reading import Followed, PythonRuntime
 from walkback.stacks.stacks import End, Stacks, replaced
 from walkback.walking.samples import PC, Samples, Space
 from walkback.walking.walker import NotLoadedError, Walker
@@ -54,7 +54,7 @@ class _Taken:
     cut: int
     stopped: int
     stacks: Stacks | None = None
-    looked: list[tuple[PythonRuntime, Followed]] = field(default_factory=list)
+    looked: list[Looked] = field(default_factory=list)
     """What its interpreters run."""
 
 
@@ -117,11 +117,12 @@ class Process:
         """`size` bytes from each address, one after the other, up to the first that cannot be read."""
         parts = []
         while addresses:
-            part = self._memory.gather(self._alive, addresses, size)
-            if not part:
-                break
+            some = addresses[: self._memory.most_gathered(size)]
+            part = self._memory.gather(self._alive, some, size)
             parts.append(part)
-            addresses = addresses[len(part) // size :]
+            if len(part) < size * len(some):
+                break
+            addresses = addresses[len(some) :]
         return b"".join(parts)
 
     def threads(self) -> list[int]:
@@ -173,7 +174,7 @@ class Process:
         if walker is not None:
             self._walk(walker, snapshot, taken, maps)
         if self.interpreters is not None:
-            snapshot.chains = [self.interpreters.chains(one.looked) for one in taken]
+            snapshot.chains = self.interpreters.chains([one.looked for one in taken], snapshot.stacks)
         return snapshot
 
     def _take_all(self, maps: Maps, troubles: list[str], tids: Sequence[int] | None) -> list[_Taken]:
@@ -215,12 +216,12 @@ class Process:
         troubles += [f"thread {tid}: {reason(tid, why)}" for tid, why in sorted(kept.items())]
 
     def _take(self, tracer: Tracer, tid: int, maps: Maps, work: Callable[[], None] | None = None) -> _Taken | str:
-        looked: list[tuple[PythonRuntime, Followed]] = []
+        looked: list[Looked] = []
         number = self._inner(tid)
 
         def look() -> None:
             if self.interpreters is not None:
-                looked.extend(self.interpreters.look(number, _StoppedMemory(self, tracer)))
+                looked.extend(self.interpreters.look(number, _StoppedMemory(self, tracer), tracer.standing))
             if work is not None:
                 work()
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from walkback.base.arch import Machine
 from walkback.capture.registers import FLOATING, GENERAL, PC_WORD, SP_WORD
 from walkback.capture.snapshot import MemoryRange
+from walkback.runtimes.chains import Standing
 
 _PTRACE_DETACH, _PTRACE_GETREGSET, _PTRACE_SEIZE, _PTRACE_INTERRUPT = 17, 0x4204, 0x4206, 0x4207
 _EVENT_STOP = 128
@@ -84,6 +85,10 @@ class Remote:
     def read(self, tid: int, address: int, size: int) -> bytes:
         """As many bytes as can be read there."""
         return self.fetched(self.fetch(tid, address, size))
+
+    def most_gathered(self, size: int) -> int:
+        """From how many addresses that many bytes can be read at once."""
+        return max(min(self.size // size, _MOST_GATHERED), 1)
 
     def gather(self, tid: int, addresses: Sequence[int], size: int) -> bytes:
         """`size` bytes from each address, one after the other, up to the first that cannot be read."""
@@ -232,6 +237,11 @@ class Tracer:
         """A part of the copied stack; nothing where it does not have all of it."""
         away = address - self.start
         return self.stack.fetched(size, away) if 0 <= away <= self.copied - size else b""
+
+    def standing(self) -> Standing:
+        """The thread, for those who look what it runs."""
+        registers = tuple(self._words[: self.general.size // 8])
+        return Standing(registers, self.start, self.stack.fetched(self.copied), self.end)
 
     def piece(self) -> MemoryRange:
         """The copied stack."""

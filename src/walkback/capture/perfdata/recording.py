@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
@@ -67,6 +67,11 @@ class RecordingCounts:
     """Samples of 32-bit programs, whose registers are not taken."""
     early: int = 0
     """How often records were delivered before older ones might have come, so that not too many had to wait."""
+
+    def add(self, others: RecordingCounts) -> None:
+        """Count with what happened while another one was read."""
+        for one in fields(self):
+            setattr(self, one.name, getattr(self, one.name) + getattr(others, one.name))
 
 
 class Recording:

@@ -36,6 +36,7 @@ _MOST_MAPPED = 1 << 27
 """To what all layers may come; those of a large server take some millions in an hour."""
 _LAYER = 1 << 10
 """What the work for one more layer counts, beside that for its code and for what is mapped."""
+_LONGEST_BUILD_ID = 20
 _STALE = -2
 
 
@@ -167,7 +168,7 @@ class RecordedState:
             (protection,) = struct.unpack_from(prefix + "I", record, 64)
             name_at, executable = 72, bool(protection & layout.PROT_EXEC)
             if misc & layout.MISC_MMAP_BUILD_ID:
-                build_id = bytes(record[44 : 44 + min(record[40], 20)]) or None
+                build_id = _build_id(bytes(record[40:64]))
         if not size:
             return None
         last = min(start + size, 2**64) - 1
@@ -296,6 +297,18 @@ class RecordedState:
         if number >= 0 or not self.spaces.full:
             process.space = number
         return process.space
+
+
+def _build_id(about: bytes) -> bytes | None:
+    """The build ID in a mapping, behind its size.
+
+    Linux also marks the mappings of those who have not asked for build IDs, if somebody else does at the same time;
+    then this is a device and an inode.
+    """
+    size = about[0]
+    if size > _LONGEST_BUILD_ID or any(about[1:4]) or any(about[4 + size :]):
+        return None
+    return about[4 : 4 + size] or None
 
 
 class Threads:

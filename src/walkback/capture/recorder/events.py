@@ -98,8 +98,6 @@ class Sampling:
     """Whether the kernel may do so on the way back to the program, which it can with SFrame."""
     kernel: bool = True
     """Whether what happens in the kernel counts as well, with the kernel's frames."""
-    build_ids: bool = True
-    """Whether the kernel says which build of a file is mapped, which it can from 5.12 on."""
     data: bool = False
     """Whether it is noted what else is mapped beside code, which perf wants to unwind."""
 
@@ -120,7 +118,6 @@ def attributes(event: EventChoice, sampling: Sampling, machine: Machine, wake_at
         layout.ATTR_WATERMARK, layout.ATTR_SAMPLE_ID_ALL, layout.ATTR_MMAP2, layout.ATTR_COMM_EXEC,
         layout.ATTR_USE_CLOCKID, layout.ATTR_EXCLUDE_IDLE,
     }  # fmt: skip
-    bits |= {layout.ATTR_BUILD_ID} if sampling.build_ids else set()
     if copied:
         bits.add(layout.ATTR_EXCLUDE_CALLCHAIN_USER)
     elif sampling.deferred:

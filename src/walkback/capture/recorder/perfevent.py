@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import fcntl
 import mmap
 import os
+import resource
 import struct
 import threading
 from pathlib import Path
@@ -177,3 +179,10 @@ def _processors() -> list[int]:
         first, _, last = part.partition("-")
         found += range(int(first), int(last or first) + 1)
     return found
+
+
+def allow_files() -> None:
+    """Allow as many descriptors as this user may have: there is one for each thread and processor."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

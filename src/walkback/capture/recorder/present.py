@@ -8,27 +8,23 @@ import os
 import struct
 from pathlib import Path
 
-from walkback.base.errors import WalkbackError
 from walkback.capture.live.maps import Maps, MapsLine
 from walkback.capture.live.status import name_in
 from walkback.capture.perfdata import layout
-from walkback.elf import ElfFile
 from walkback.symbols.kallsyms import KERNEL, kernel_build_id
 
 _TRAILER = struct.pack("=iiQII", 0, 0, 0, 0, 0)
 """What records other than samples end with: process, thread, time, processor."""
-_BUILD_ID = 20
 _FIRST_LINES = 1 << 12
 """Of kallsyms, in which the kernel's first code is."""
 
 
 class Present:
-    """Writes such records; the build ID of each file is read once."""
+    """Writes such records."""
 
     def __init__(self, *, data: bool) -> None:
         """With `data` also for what is mapped beside code."""
         self._data = data
-        self._build_ids: dict[tuple[int, int, str], bytes] = {}
 
     def process(self, pid: int) -> bytes:
         """The names of a process's threads and what it has mapped; nothing if it has ended."""
@@ -43,30 +39,12 @@ class Present:
         return b"".join(records)
 
     def _mapping(self, pid: int, one: MapsLine) -> bytes:
-        build_id = self._build_id(pid, one) if one.is_file else b""
-        if build_id:
-            about = struct.pack("=BBH20s", len(build_id), 0, 0, build_id)
-        else:
-            about = struct.pack("=IIQQ", os.major(one.device), os.minor(one.device), one.inode, 0)
+        about = struct.pack("=IIQQ", os.major(one.device), os.minor(one.device), one.inode, 0)
         fields = struct.pack("=iiQQQ", pid, pid, one.start, one.end - one.start, one.offset)
-        flags = layout.CPUMODE_USER | (layout.MISC_MMAP_BUILD_ID if build_id else 0)
-        flags |= 0 if one.executable else layout.MISC_MMAP_DATA
+        flags = layout.CPUMODE_USER | (0 if one.executable else layout.MISC_MMAP_DATA)
         protection = struct.pack("=II", layout.PROT_READ | (layout.PROT_EXEC if one.executable else 0), 2)
         # The kernel calls memory without a file so.
-        return _record(layout.MMAP2, flags, fields + about + protection, one.path or "//anon")
-
-    def _build_id(self, pid: int, one: MapsLine) -> bytes:
-        """The build ID of a mapped file, which the process may see at another place or alone."""
-        if one.identity not in self._build_ids:
-            found = b""
-            for place in (f"/proc/{pid}/map_files/{one.start:x}-{one.end:x}", f"/proc/{pid}/root{one.name}"):
-                try:
-                    found = (ElfFile(place).build_id or b"")[:_BUILD_ID]
-                except WalkbackError:
-                    continue
-                break
-            self._build_ids[one.identity] = found
-        return self._build_ids[one.identity]
+        return _record(layout.MMAP2, flags, fields + about + protection, one.name or "//anon")
 
     def processes(self) -> bytes:
         """Those of every process."""
@@ -109,3 +87,19 @@ def _record(kind: int, misc: int, fields: bytes, name: str) -> bytes:
     text = os.fsencode(name) + b"\0"
     body = fields + text.ljust((len(text) + 7) & ~7, b"\0") + _TRAILER
     return struct.pack("=IHH", kind, misc, 8 + len(body)) + body
+
+
+def process_of(tid: int) -> int:
+    """The process that a thread belongs to; 0 if it has ended."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        status = Path(f"/proc/{tid}/status").read_text(errors="replace")
+        return int(status.partition("\nTgid:")[2].split()[0])
+    return 0
+
+
+def threads_of(pid: int | None) -> set[int]:
+    """The threads of a process; none if it has ended."""
+    try:
+        return {int(entry) for entry in os.listdir(f"/proc/{pid}/task")}
+    except OSError:
+        return set()

@@ -13,7 +13,6 @@ import mmap
 import os
 import platform
 import queue
-import resource
 import select
 import struct
 import sys
@@ -21,6 +20,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,14 +32,17 @@ from walkback.capture.perfdata._records import scan
 from walkback.capture.perfdata.header import RecordingHeader
 from walkback.capture.perfdata.source import RecordChunk, RecordSource
 from walkback.capture.recorder.away import Away
+from walkback.capture.recorder.buildids import BuildIds
 from walkback.capture.recorder.events import OFF_CPU, EventChoice, Sampling, attributes
-from walkback.capture.recorder.perfevent import LockedError, OpenEvents, explained
-from walkback.capture.recorder.present import Present
+from walkback.capture.recorder.perfevent import LockedError, OpenEvents, allow_files, explained
+from walkback.capture.recorder.present import Present, process_of, threads_of
 
 _MACHINES = {"x86_64": "AMD64", "aarch64": "AArch64", "s390x": "s390x"}
 _BYTEORDER: ByteOrder = "big" if sys.byteorder == "big" else "little"
 _ROUND = struct.pack("=IHH", layout.FINISHED_ROUND, 0, 8)
 _ROWS = 1 << 12
+_STATE = (layout.MMAP, layout.COMM, layout.EXIT, layout.FORK, layout.MMAP2)
+"""Records that say what runs."""
 _SMALLEST_RING, _LARGEST_RING, _ALL_RINGS = 1 << 17, 1 << 23, 1 << 26
 _MANY_EVENTS = 200
 """In a second, where nobody knows."""
@@ -52,6 +55,13 @@ _AT_ONCE, _MOST_QUEUED = 8 << 20, 64 << 20
 _MOST_STACK = 65528
 _ENOUGH, _MANY = 50, 0.02
 """Samples after which stacks are copied farther, and the share of cut ones from which on."""
+
+
+class _Anew(NamedTuple):
+    """In the queue: the records begin anew here."""
+
+    records: bytearray
+    """Of what runs."""
 
 
 class Recorder(RecordSource):
@@ -82,16 +92,19 @@ class Recorder(RecordSource):
         self.lacking: str | None = None
         """What this user may not record."""
         self._pid, self._on_exec, self._interval = pid, on_exec, interval
-        self._present = Present(data=sampling.data)
+        self._present, self._build_ids = Present(data=sampling.data), BuildIds()
         self._threads = {pid} if on_exec and pid is not None else set()
         """Those that are recorded, but for the whole machine."""
         self._cut = self._seen = 0
         self._until: float | None = None
-        self._queue: queue.SimpleQueue[bytearray | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[bytearray | _Anew | None] = queue.SimpleQueue()
         self._given = self._taken = 0
         """Bytes that came into the queue, and out of it."""
         self._collector: threading.Thread | None = None
-        _allow_files()
+        self._away = Away() if event.name == OFF_CPU else None
+        self._renewing = self._has_ended = False
+        self._anew: bytearray | None = None
+        allow_files()
         self.attr = b""
         """The `perf_event_attr` of the event."""
         self._opened = self._open()
@@ -123,8 +136,6 @@ class Recorder(RecordSource):
             everything, in_kernel = self._pid is None, self.event.is_in_kernel
             if error.errno == errno.EINVAL and sampling.deferred and not sampling.stack_bytes:
                 self.sampling = replace(sampling, deferred=False)
-            elif error.errno == errno.EINVAL and sampling.build_ids:
-                self.sampling = replace(sampling, build_ids=False)
             elif isinstance(error, PermissionError) and sampling.kernel and not everything and not in_kernel:
                 self.sampling = replace(sampling, kernel=False)
                 self.lacking = (
@@ -161,7 +172,7 @@ class Recorder(RecordSource):
 
     def _open_threads(self, opened: OpenEvents, done: set[int]) -> None:
         """Open the events of all threads; those of new ones are inherited, unless they were started just before."""
-        while new := (self._threads if self._on_exec else self._threads | _threads_of(self._pid)) - done:
+        while new := (self._threads if self._on_exec else self._threads | threads_of(self._pid)) - done:
             for tid in sorted(new):
                 opened.add(tid)
             done |= new
@@ -187,6 +198,18 @@ class Recorder(RecordSource):
         """Read what has come, and no more; a signal's handler may call this."""
         with contextlib.suppress(OSError):
             os.write(self._wake[1], b"\0")
+
+    def renew(self) -> None:
+        """End the records soon, and begin them anew with what runs then when they are asked for again.
+
+        What a reader of records knows of processes and files becomes more and more.
+        """
+        self._renewing = True
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether there is nothing more to come."""
+        return self._has_ended
 
     def close(self) -> None:
         """Let go of the events."""
@@ -221,36 +244,45 @@ class Recorder(RecordSource):
 
     def records(self) -> Iterator[bytearray]:
         """The bytes of the records: what runs already, and what comes then, in rounds."""
-        present = self._present.kernel()
-        if self._pid is None:
-            present += self._present.processes()
-        elif not self._on_exec:
-            present += self._present.process(self._pid)
-        yield bytearray(present + _ROUND)
+        first = self._anew or self._running()
+        self._anew = None
+        yield first + _ROUND
         # Buffers are emptied by a thread of its own: what is done with samples, as loading tables, can take seconds.
-        self._collector = threading.Thread(target=self._collect, name="walkback-recorder", daemon=True)
-        self._collector.start()
-        away = Away() if self.event.name == OFF_CPU else None
-        going_on = True
-        while going_on:
-            data, going_on = self._collected()
-            if away is not None:
-                data = away.take(data, None if going_on else time.monotonic_ns())
+        if self._collector is None:
+            self._collector = threading.Thread(target=self._collect, name="walkback-recorder", daemon=True)
+            self._collector.start()
+        while not self._has_ended and self._anew is None:
+            data = self._collected()
+            self._build_ids.write(data)
+            if self._away is not None:
+                data = self._away.take(data, time.monotonic_ns() if self._has_ended else None)
             yield data + _ROUND
 
-    def _collected(self) -> tuple[bytearray, bool]:
-        """All that has come, and whether more is to come."""
-        data = self._queue.get()
-        while data is not None and self._queue.qsize() and len(data) < _AT_ONCE:
+    def _running(self) -> bytearray:
+        """The records of what runs now and is recorded."""
+        present = bytearray(self._present.kernel())
+        if self._pid is None:
+            present += self._present.processes()
+        elif not self._on_exec or self._collector is not None:
+            for pid in {process_of(tid) for tid in self._threads.copy()} | {self._pid}:
+                present += self._present.process(pid)
+        self._build_ids.write(present)
+        return present
+
+    def _collected(self) -> bytearray:
+        """All that has come before the end, or before the records begin anew."""
+        data = bytearray()
+        while not data or (self._queue.qsize() and len(data) < _AT_ONCE):
             more = self._queue.get()
             if more is None:
-                self._queue.put(None)
+                self._has_ended = True
                 break
+            if isinstance(more, _Anew):
+                self._anew = more.records
+                break
+            self._taken += len(more)
             data += more
-        if data is None:
-            return bytearray(), False
-        self._taken += len(data)
-        return data, True
+        return data
 
     def _collect(self) -> None:
         """Empty the buffers until there is no more to come; what nobody takes stays in them, and is lost there."""
@@ -263,9 +295,18 @@ class Recorder(RecordSource):
                     self._put(self._copy_more())
                     waiting = self._waiting()
                 if self._given - self._taken < _MOST_QUEUED or not going_on:
-                    self._put(self._read(self._opened))
+                    self._pass_on()
         finally:
             self._queue.put(None)
+
+    def _pass_on(self) -> None:
+        """Put what has come into the queue; if records begin anew, then what runs, and what has changed meanwhile."""
+        renewing, self._renewing = self._renewing, False
+        running = self._running() if renewing else bytearray()
+        data = self._read(self._opened)
+        self._put(data)
+        if renewing:
+            self._queue.put(_Anew(running + _changes(data)))
 
     def _put(self, data: bytearray) -> None:
         self._given += len(data)
@@ -343,16 +384,11 @@ class Recorder(RecordSource):
         return data
 
 
-def _threads_of(pid: int | None) -> set[int]:
-    """The threads of a process; none if it has ended."""
-    try:
-        return {int(entry) for entry in os.listdir(f"/proc/{pid}/task")}
-    except OSError:
-        return set()
-
-
-def _allow_files() -> None:
-    """Allow as many descriptors as this user may have: there is one for each thread and processor."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+def _changes(data: bytearray) -> bytearray:
+    """Those of the records that are no samples."""
+    view, position, found = memoryview(data), 0, bytearray()
+    while position < len(data):
+        kind, _, offset, size, position, _ = scan(view, position, len(data), _BYTEORDER == "big", _ROWS)
+        for i in np.flatnonzero(np.isin(kind, _STATE)).tolist():
+            found += view[int(offset[i]) : int(offset[i] + size[i])]
+    return found

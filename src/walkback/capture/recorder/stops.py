@@ -64,11 +64,11 @@ class Stops:
         inline: bool = True,
         cache: bool = True,
         names_last: bool = False,
-        python: bool = True,
+        interpreted: bool = True,
     ) -> None:
         """With `waiting` those threads are sampled that wait. The other options are those of `Unwinding`.
 
-        With `python` the functions of Python stand in the place of the evaluator that runs them.
+        With `interpreted` the functions of Python and Lua stand in the place of the evaluators that run them.
         """
         self.name = name or f"process {pid}"
         self.modules = Modules(search)
@@ -80,7 +80,7 @@ class Stops:
         self._pid, self._wanted = pid, _WAITS if waiting else _RUNS
         self._interval = self._period = 1 / frequency
         self._comm_numbers: dict[str, int] = {}
-        self._interpreted, self._python = Interpreted(self.modules, limit=max_stack), python
+        self._interpreted, self._shows = Interpreted(self.modules, limit=max_stack), interpreted
         self._processes: dict[int, Process] = {pid: self._process(pid)}
         self.walker = walker_for(self._processes[pid], self.modules, cache=cache, only=only, max_stack=max_stack)
         self.names = Names(self.modules, demangle=demangle, lines=lines, inline=inline, cache=cache)
@@ -93,7 +93,7 @@ class Stops:
 
     def _process(self, pid: int) -> Process:
         process = Process(pid, self.modules)
-        if self._python:
+        if self._shows:
             process.interpreters = self._interpreted.interpreters()
         return process
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from walkback.capture.recorder.command import Command
     from walkback.capture.recorder.recorder import Recorder
+    from walkback.capture.recorder.renewed import Renewed
     from walkback.capture.recorder.stops import Stops
     from walkback.capture.unwinding import Unwinding
     from walkback.stacks.profile import SampleBatch
@@ -46,7 +47,7 @@ _FORMATS = {
 """By what the name of the output ends with."""
 
 
-@verb("walkback record -- gcc -O2 -c hello.c", "walkback record -p $PID -d 2 --format top -o -")
+@verb("walkback record -- python3 -c 'sum(range(10**7))'", "walkback record -p $PID -d 2 --format top -o -")
 @click.argument("command", metavar="[--] COMMAND...", nargs=-1, type=click.UNPROCESSED)
 @click.option("-p", "--process", "target", metavar="PID|NAME", help="Record this process.", shell_complete=processes)
 @click.option("-a", "--all", "everything", is_flag=True, help="Record the whole machine.")
@@ -123,7 +124,7 @@ def record(
     every: float,
     **shared: Any,
 ) -> None:
-    """Record where a command, a process or the whole machine spends its time.
+    """Record where a command, a process or a machine spends its time.
 
     Without --format and --store, it writes a flame graph to walkback.html. The exit status is that of COMMAND, if that
     is not 0.
@@ -244,7 +245,7 @@ def _record(asked: tuple[_Wanted, str | None]) -> int:
 
 def _sampled(
     wanted: _Wanted, pid: int | None, name: str, *, held: bool
-) -> tuple[Recorder | Stops, Unwinding | Stops | None]:
+) -> tuple[Recorder | Stops, Unwinding | Renewed | Stops | None]:
     """What records, and what gives its samples: nothing for perf.data.
 
     Where the kernel refuses events and nobody has chosen, a process is stopped instead.
@@ -267,22 +268,25 @@ def _sampled(
                 complain(recorder.lacking)
             if wanted.form == _PERF:
                 return recorder, None
-            return recorder, _unwinding(recorder, kernel=wanted.sampling["kernel"], **options)
+            return recorder, _unwinding(recorder, wanted, kernel=wanted.sampling["kernel"], **options)
     from walkback.capture.recorder.stops import Stops
 
     assert pid is not None
     waiting = wanted.event == "off-cpu"
-    python = wanted.form != "cbf"  # which has addresses only
+    interpreted = wanted.form != "cbf"  # which has addresses only
     frequency = wanted.sampling["frequency"]
-    stops = Stops(pid, frequency=frequency, name=name, waiting=waiting, python=python, **options)
+    stops = Stops(pid, frequency=frequency, name=name, waiting=waiting, interpreted=interpreted, **options)
     stops.check()  # a command, before it has done anything
     return stops, stops
 
 
-def _unwinding(recorder: Recorder, **options: Any) -> Unwinding:
+def _unwinding(recorder: Recorder, wanted: _Wanted, **options: Any) -> Unwinding | Renewed:
+    """What is only kept in a store can go on for months."""
+    from walkback.capture.recorder.renewed import Renewed
     from walkback.capture.unwinding import Unwinding
 
-    return Unwinding(recorder, **options)
+    only_stored = wanted.form is None and not wanted.live
+    return Renewed(recorder, **options) if only_stored else Unwinding(recorder, **options)
 
 
 def _name(command: Command | None, pid: int | None) -> str:
@@ -341,7 +345,7 @@ def _keep(source: Any, begin: Callable[[], None], wanted: _Wanted) -> int:
     return EXIT_FINE
 
 
-def _unwind(source: Recorder | Stops, samples: Unwinding | Stops, begin: Callable[[], None], wanted: _Wanted) -> int:
+def _unwind(source: Recorder | Stops, samples: Any, begin: Callable[[], None], wanted: _Wanted) -> int:
     """Write the stacks of the samples."""
     import numpy as np
 
@@ -361,13 +365,12 @@ def _unwind(source: Recorder | Stops, samples: Unwinding | Stops, begin: Callabl
         begin()
 
         def batches() -> Iterator[SampleBatch]:
-            for batch in samples:
+            for batch in samples if keep is None else keep.each(samples):
                 counts = np.bincount(batch.end, minlength=256)
                 ends[:] += counts
                 if wanted.may_copy_more:
                     source.saw(len(batch), int(counts[End.STACK_CUT]))
                 yield batch
-                keep(batch)
 
         if form is not None and form.streamed:
             with opened(wanted.output) as out:
@@ -383,10 +386,9 @@ def _unwind(source: Recorder | Stops, samples: Unwinding | Stops, begin: Callabl
             profile = collector.profile()
             form.export(profile.marked() if wanted.mark else profile, out)
     _announce(wanted, counted(int(ends.sum()), "sample"))
-    recording = getattr(samples, "recording", None)
     # Nothing says where the chains end that the kernel has walked.
     only = "fp" if wanted.sampling.get("stack_bytes") == 0 else wanted.common.only
-    grows = wanted.may_copy_more
+    recording, grows = getattr(samples, "recording", None), wanted.may_copy_more
     return account_for(samples.name, recording, ends, samples.troubles, only, live=True, grows=grows)
 
 

@@ -48,9 +48,11 @@ EXIT_INTERRUPTED = 130
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per thread; same as --format json.")
 @click.option("--registers", is_flag=True, help="In text: show the registers of each thread.")
 @click.option(
-    "--python/--no-python", default=True, help="Show Python's functions in the place of the evaluator that runs them."
+    "--interpreted/--no-interpreted",
+    default=True,
+    help="Show functions of Python and Lua in the place of the evaluators that run them.",
 )
-@click.option("--python-internals", is_flag=True, help="Show the frames of Python's evaluator as well.")
+@click.option("--evaluators", is_flag=True, help="Show the frames of these evaluators as well.")
 @click.option("--repeat", type=click.IntRange(1), default=1, metavar="N", help="Take N snapshots of a process.")
 @click.option(
     "--interval",
@@ -78,8 +80,8 @@ def stack(
     form: str | None,
     as_json: bool,
     registers: bool,
-    python: bool,
-    python_internals: bool,
+    interpreted: bool,
+    evaluators: bool,
     repeat: int,
     interval: float,
     stack_bytes: int | None,
@@ -108,7 +110,7 @@ def stack(
     # With a store nothing else is written unless that was asked for.
     usual = "text" if store is None or common.output is not None or registers else None
     name = "json" if as_json else form or usual
-    _check_choices(name, form, as_json=as_json, registers=registers, internals=python_internals and not python)
+    _check_choices(name, form, as_json=as_json, registers=registers, no_functions=evaluators and not interpreted)
 
     def work(_: str) -> int:
         from walkback.capture.stacks import Stopper
@@ -117,9 +119,9 @@ def stack(
             int(target) if live else target,
             exe=exe,
             stack_bytes=stack_bytes,
-            # A backtrace of CBF is of addresses, and a function of Python has none.
-            python=python and name != "cbf",
-            python_internals=python_internals,
+            # A backtrace of CBF is of addresses, and functions of interpreters have none.
+            interpreted=interpreted and name != "cbf",
+            evaluators=evaluators,
             **common.walking(),
         )
         shots = _Shots(stopper, repeat, interval)
@@ -144,15 +146,15 @@ def stack(
     ctx.exit(guarded(work, target, f"process {target}") if live else guarded(of_core, target, target))
 
 
-def _check_choices(name: str | None, form: str | None, *, as_json: bool, registers: bool, internals: bool) -> None:
-    """Refuse options that exclude each other; `internals` are those of what is not shown."""
+def _check_choices(name: str | None, form: str | None, *, as_json: bool, registers: bool, no_functions: bool) -> None:
+    """Refuse options that exclude each other; `no_functions` is said of evaluators without what they run."""
     if as_json and form not in {None, "json"}:
         refuse_both("--json", "--format")
     if registers and name != "text":
         message = f"--registers is for text, and not for --format {name}"
         raise click.UsageError(message)
-    if internals:
-        refuse_both("--python-internals", "--no-python")
+    if no_functions:
+        refuse_both("--evaluators", "--no-interpreted")
 
 
 def _also_running(file: str) -> str:
@@ -368,9 +370,9 @@ def _about(frames: NamedFrames, frame: int, how: int, after: int) -> str:
     from walkback.stacks.stacks import HOW_WORDS, How
 
     away = after + (int(frames.offset[frame]) if frames.offset is not None else 0)
-    where = f"+{away:#x}" if frames.symbol[frame] and away and how not in {How.INLINED, How.PYTHON} else ""
+    where = f"+{away:#x}" if frames.symbol[frame] and away and how != How.INLINED and how < How.PYTHON else ""
     source = ""
     if frames.file is not None and frames.line is not None and frames.file[frame]:
         source = f" at {frames.file[frame]}:{frames.line[frame]}"
-    module = "" if how == How.PYTHON else f" ({frames.module[frame] or 'no file'})"
+    module = "" if how >= How.PYTHON else f" ({frames.module[frame] or 'no file'})"
     return f"{frames.label(frame)}{where}{source}{module} [{HOW_WORDS[How(how)]}]"

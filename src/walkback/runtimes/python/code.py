@@ -13,7 +13,7 @@ from typing import Literal
 
 from walkback.base.text import clean
 from walkback.runtimes.chains import RuntimeFrame
-from walkback.runtimes.memory import TargetMemory
+from walkback.runtimes.memory import TargetMemory, gathered
 from walkback.runtimes.python.layout import (
     ASCII_AT,
     CODE_UNIT,
@@ -107,11 +107,11 @@ class Codes:
 
     def _marks(self, addresses: list[int], memory: TargetMemory) -> list[bytes]:
         size = self._end - self._begin
-        marks = _gathered([(address + self._begin) % 2**64 for address in addresses], size, memory)
+        marks = gathered([(address + self._begin) % 2**64 for address in addresses], size, memory)
         if self._names_too:
             place = self._layout.code_name - self._begin
             names = [((_word(mark, place, self._order) or 0) + STRING_HEAD) % 2**64 for mark in marks]
-            hashes = _gathered(names, 16, memory)
+            hashes = gathered(names, 16, memory)
             marks = [mark + its for mark, its in zip(marks, hashes, strict=True)]
         return marks
 
@@ -193,14 +193,6 @@ class Codes:
         if begin + size > len(head):
             head = memory.read(address, begin + size)
         return head[begin : begin + size]
-
-
-def _gathered(addresses: list[int], size: int, memory: TargetMemory) -> list[bytes]:
-    """As many bytes from each address, or less where they cannot be read."""
-    contents = memory.gather(addresses, size)
-    if len(contents) < size * len(addresses):
-        return [memory.read(address, size) for address in addresses]
-    return [contents[place : place + size] for place in range(0, len(contents), size)]
 
 
 _STATE = ((KIND_AT, KIND_BITS), (COMPACT_AT, 1), (ASCII_AT, 1))

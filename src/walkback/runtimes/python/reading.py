@@ -7,13 +7,13 @@ it has a record there, and the first function's frame is marked. Both say which 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder
-from walkback.runtimes.chains import Chain, Part, RuntimeFrames
+from walkback.runtimes.chains import Chain, Looked, Part, RuntimeFrames, Standing, Walked
 from walkback.runtimes.memory import TargetMemory
 from walkback.runtimes.python._frames import WIDTH, follow
 from walkback.runtimes.python.code import Code, Codes
@@ -40,11 +40,22 @@ class _Thread(NamedTuple):
     torn: int | None
 
 
-class Followed(NamedTuple):
+class _Followed(NamedTuple):
     """What was read of one thread."""
 
+    runtime: PythonRuntime
     threads: list[_Thread]
     codes: dict[int, Code | None]
+
+    def chain(self, known: RuntimeFrames, _: Walked) -> Chain:
+        """With names and lines; where evaluators are on the stack was read as well."""
+        parts: list[Part] = []
+        torn = None
+        for thread in self.threads:
+            broken = self.runtime.add_parts(thread, self.codes, parts, known)
+            torn = torn or broken
+        has_more = any(one.torn is not None and len(one.rows) == self.runtime.limit for one in self.threads)
+        return Chain(How.PYTHON, parts, torn, has_more)
 
 
 class PythonRuntime:
@@ -64,7 +75,7 @@ class PythonRuntime:
 
         `evaluator` is where the code of the evaluator begins.
         """
-        self._runtime, self._build = runtime, build
+        self._runtime, self._build, self.limit = runtime, build, limit
         self._big = byteorder == "big"
         self._order = ">" if self._big else "<"
         layout = build.layout
@@ -99,8 +110,8 @@ class PythonRuntime:
         """Whether a thread there may have linked the record of its evaluator before it has filled it."""
         return self._record is not None and self._evaluator is not None and 0 <= pc - self._evaluator < _ENTRY
 
-    def look(self, number: int, memory: TargetMemory) -> Followed | None:
-        """What a thread that stands still runs; None for one that runs no Python."""
+    def look(self, number: int, memory: TargetMemory, _: Callable[[], Standing] | None = None) -> Looked | None:
+        """What a thread runs; None for one that runs no Python."""
         if number not in self._threads and number not in self._strangers:
             # It may have begun just now.
             self._strangers.add(number)
@@ -118,22 +129,12 @@ class PythonRuntime:
             code = codes.get(row[1] & _OBJECT)
             if code is not None:
                 self._codes.find_copy(code, row[4], memory)
-        return Followed(threads, codes)
-
-    def chain(self, followed: Followed, known: RuntimeFrames) -> Chain:
-        """With names and lines, for which the thread need not stand still."""
-        parts: list[Part] = []
-        torn = None
-        for thread in followed.threads:
-            broken = self._add_parts(thread, followed.codes, parts, known)
-            torn = torn or broken
-        has_more = any(one.torn is not None and len(one.rows) == len(self._found) for one in followed.threads)
-        return Chain(How.PYTHON, parts, torn, has_more)
+        return _Followed(self, threads, codes)
 
     def _is_function(self, row: list[int]) -> bool:
         return self._marks_first or row[3] < OWNED_BY_INTERPRETER
 
-    def _add_parts(
+    def add_parts(
         self, thread: _Thread, codes: dict[int, Code | None], parts: list[Part], known: RuntimeFrames
     ) -> int | None:
         """Add the parts of a chain; returns where it could not be followed."""

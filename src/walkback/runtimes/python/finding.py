@@ -1,0 +1,57 @@
+"""Files that hold CPython."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from dataclasses import dataclass
+
+from walkback.base.arch import ByteOrder
+from walkback.base.errors import WalkbackError
+from walkback.elf import ElfFile
+from walkback.elf.named import addresses_of
+from walkback.runtimes.memory import TargetMemory
+from walkback.runtimes.python.offsets import build_at
+from walkback.runtimes.python.reading import PythonRuntime
+
+HANDLERS = "_TAIL_CALL_"
+"""What the names begin with of the functions that an evaluator of tail calls is made of."""
+_SECTION, _RUNTIME, _VERSION, _CODE_TYPE = ".PyRuntime", "_PyRuntime", "Py_Version", "PyCode_Type"
+_EVALUATOR = "_PyEval_EvalFrameDefault"
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFile:
+    """A file that holds CPython, with what it has; addresses are its own."""
+
+    runtime: int
+    version: int | None
+    code_type: int | None
+    evaluator: int | None
+
+    def open(self, bias: int, memory: TargetMemory, byteorder: ByteOrder, limit: int) -> PythonRuntime:
+        """The interpreter in a process."""
+        runtime, version, code_type, evaluator = (
+            None if one is None else (one + bias) % 2**64
+            for one in (self.runtime, self.version, self.code_type, self.evaluator)
+        )
+        assert runtime is not None
+        number = None
+        if version is not None:
+            word = memory.read(version, 8)
+            number = struct.unpack("<Q" if byteorder == "little" else ">Q", word)[0] if len(word) == 8 else None
+        build = build_at(runtime, number, memory, byteorder)
+        return PythonRuntime(runtime, build, byteorder, code_type=code_type, evaluator=evaluator, limit=limit)
+
+
+def python_in(elf: ElfFile) -> PythonFile | None:
+    """What a file has that holds CPython; None for others."""
+    runtime: int | None = None
+    with contextlib.suppress(WalkbackError):
+        for index in elf.sections_named(_SECTION):
+            runtime = int(elf.sections["addr"][index])
+    if runtime is None:
+        runtime = next(addresses_of(elf, _RUNTIME), None)
+    if runtime is None:
+        return None
+    return PythonFile(runtime, *(next(addresses_of(elf, name), None) for name in (_VERSION, _CODE_TYPE, _EVALUATOR)))
