@@ -158,6 +158,21 @@ def test_an_interpreter_within_another(name: str) -> None:
         assert labels.index("outer") - labels.index("<module>") > 1
 
 
+@pytest.mark.parametrize("name", VERSIONS)
+def test_more_functions_than_are_wanted_are_no_damage(name: str) -> None:
+    code = "f = lambda n: f(n - 1) if n else (print(), input())\nf(50)"
+    with program(name, "-c", code) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert eventually(lambda: sleeps(process.pid))
+        ends = []
+        for most in (40, 100):
+            shot = Stopper(process.pid, max_stack=most).shoot()
+            ends.append(End(int(shot.stacks.end[0])))
+            assert len(places(shot)[process.pid]) == (52 if most == 100 else 0)
+        assert ends == [End.LIMIT, End.COMPLETE]
+
+
 FORKING = """
 import os, sys
 exec(open(sys.argv[1]).read().partition("class Method")[0])

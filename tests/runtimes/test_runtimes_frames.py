@@ -145,3 +145,5 @@ def test_a_torn_chain_is_no_complete_stack() -> None:
     cut = stack_of((1, 0x100), (2, 0x140), end=End.STACK_CUT)
     assert put((0x110, [7]), torn=0x77, stacks=cut).end.tolist() == [End.STACK_CUT]
     assert merged(NATIVE, [[]], lambda *_: False) is NATIVE
+    longer = Chain(How.PYTHON, [Part(0x150, [7])], 0x77, has_more=True)
+    assert merged(NATIVE, [[longer]], lambda *_: False).end.tolist() == [End.LIMIT]

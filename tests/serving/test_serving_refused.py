@@ -9,8 +9,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from http.client import HTTPException
 from pathlib import Path
-from shutil import copytree
+from shutil import copytree, rmtree
 from typing import Any
 
 import pytest
@@ -233,6 +234,15 @@ def test_what_is_no_request_gets_a_line(server: Served, request_bytes: bytes, st
     assert len(lines[0]) < handler.HEAD_BYTES + 1000
 
 
+def test_a_store_that_is_gone_is_a_line(store: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "stacks"
+    copytree(store, folder)
+    with served(folder, "--port", "0") as server:
+        rmtree(folder)
+        answer = server.ask("/store")
+        assert (answer.status, answer.line) == (500, f"{folder}/lock: No such file or directory")
+
+
 def test_damaged_requests_get_a_line_an_answer_or_nothing(server: Served) -> None:
     rng = random.Random(1)
     whole = head(server, "Sec-Fetch-Site: same-origin", first="GET /stacks?since=2h&label=version=1.1 HTTP/1.1")
@@ -323,7 +333,8 @@ def test_many_at_once_are_all_answered_or_refused(server: Served) -> None:
     def one() -> None:
         try:
             outcomes.append(server.ask("/stacks").status)
-        except OSError as error:  # its place was given to another, or it was refused before it was read
+        except (OSError, HTTPException) as error:
+            # Its place was given to another, perhaps in the middle of an answer, or it was refused before it was read.
             outcomes.append(type(error).__name__)
 
     threads = [threading.Thread(target=one) for _ in range(MANY)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -137,7 +138,10 @@ def guarded(work: Callable[[Input], int], subject: Input, file: str) -> int:
     except OSError as error:
         if error.filename is None:  # as of standard output, which ends everything
             raise
-        complain(f"cannot write {printable(os.fsdecode(error.filename))}: {error.strerror}")
+        if error.errno in {errno.EMFILE, errno.ENFILE}:
+            complain(f"{file}: {error.strerror}; ulimit -n allows more")
+        else:
+            complain(f"cannot write {printable(os.fsdecode(error.filename))}: {error.strerror}")
         return EXIT_UNREADABLE
     except MemoryError:
         complain(f"{file}: there is not enough memory for this file")

@@ -60,6 +60,8 @@ class Chain(NamedTuple):
     parts: list[Part]
     torn: int | None = None
     """The address at which the chain could not be followed; None if it came to its end."""
+    has_more: bool = False
+    """Whether it goes on there with more frames than were wanted."""
 
 
 class Standing(NamedTuple):

@@ -50,9 +50,10 @@ def merged(
         begin, last = (int(stacks.first[number + i]) for i in (0, 1))
         rows += _merged(stacks, begin, last, ours, is_handler, evaluators=evaluators)
         first.append(len(rows))
-        torn = next((one.torn for one in ours if one.torn is not None), None)
+        torn = next(((one.torn, one.has_more) for one in ours if one.torn is not None), None)
         if torn is not None and end[number] == End.COMPLETE:
-            end[number], at[number] = End.TORN, torn
+            at[number], has_more = torn
+            end[number] = End.LIMIT if has_more else End.TORN
     source, kept, how = (np.array([row[i] for row in rows], np.int64) for i in range(3))
     native = kept == _NATIVE
     return Stacks(

@@ -141,8 +141,11 @@ class Handler(BaseHTTPRequestHandler):
         except BusyError:
             self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, "other questions are being answered")
         except (WalkbackError, OSError) as error:
-            self.server.report(str(error))
-            self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+            what = str(error)
+            if isinstance(error, OSError) and error.filename is not None:
+                what = f"{error.filename}: {error.strerror}"
+            self.server.report(what)
+            self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, what)
         except MemoryError:
             self.server.report("there is not enough memory for this answer")
             self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, "there is not enough memory for this answer")

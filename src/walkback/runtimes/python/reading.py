@@ -54,7 +54,8 @@ class _Followed(NamedTuple):
         for thread in self.threads:
             broken = self.runtime.add_parts(thread, self.codes, parts, known)
             torn = torn or broken
-        return Chain(How.PYTHON, parts, torn)
+        has_more = any(one.torn is not None and len(one.rows) == self.runtime.limit for one in self.threads)
+        return Chain(How.PYTHON, parts, torn, has_more)
 
 
 class PythonRuntime:
@@ -74,7 +75,7 @@ class PythonRuntime:
 
         `evaluator` is where the code of the evaluator begins.
         """
-        self._runtime, self._build = runtime, build
+        self._runtime, self._build, self.limit = runtime, build, limit
         self._big = byteorder == "big"
         self._order = ">" if self._big else "<"
         layout = build.layout
