@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from walkback.base.text import counted
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata._records import identify
 from walkback.capture.perfdata.batch import Extractor, RecordedBatch, keep
+from walkback.capture.perfdata.counts import RecordingCounts
 from walkback.capture.perfdata.deferred import DeferredChains
 from walkback.capture.perfdata.groups import Groups
 from walkback.capture.perfdata.header import RecordingHeader, read_feature
@@ -45,33 +45,6 @@ _BEGINNING = 64 << 20
 """Bytes of a pipe in which the first event must come."""
 _STATE = (layout.MMAP, layout.COMM, layout.EXIT, layout.FORK, layout.MMAP2)
 _AT_ONCE = (layout.HEADER_ATTR, layout.HEADER_BUILD_ID, layout.EVENT_UPDATE, layout.HEADER_FEATURE)
-
-
-@dataclass
-class RecordingCounts:
-    """What happened while a recording was read."""
-
-    records: int = 0
-    samples: int = 0
-    lost: int = 0
-    """Records that the kernel had no room for."""
-    lost_samples: int = 0
-    unknown_records: int = 0
-    unknown_ids: int = 0
-    """Samples whose event is unknown."""
-    damaged: int = 0
-    """Records whose contents contradict their size."""
-    without_registers: int = 0
-    """Samples without the program's registers, as those of the kernel's own threads."""
-    narrow: int = 0
-    """Samples of 32-bit programs, whose registers are not taken."""
-    early: int = 0
-    """How often records were delivered before older ones might have come, so that not too many had to wait."""
-
-    def add(self, others: RecordingCounts) -> None:
-        """Count with what happened while another one was read."""
-        for one in fields(self):
-            setattr(self, one.name, getattr(self, one.name) + getattr(others, one.name))
 
 
 class Recording:
