@@ -63,6 +63,17 @@ def names(distinct: DistinctFrames, numbers: np.ndarray) -> list[str | None]:
     return [distinct.frames.symbol[number] for number in numbers.tolist()]
 
 
+@pytest.mark.parametrize("pid", [-1, -(2**31), 2**31 - 1, 2**30, 0])
+def test_any_number_of_a_process_is_kept(pid: int) -> None:
+    distinct = DistinctFrames(Asked())
+    numbers = distinct.add(stacks_of([(EXACT, -1, 0x10)], [(KERNEL, -1, 0x20)]), np.array([pid, pid], np.int32))
+    assert names(distinct, numbers) == [f"-1:0x10:{pid}", "-1:0x20:0k"]
+    keys = distinct.keys()
+    assert keys.pid.tolist() == [pid, 0]
+    assert not keys.runtime.any()
+    assert keys.kernel.tolist() == [False, True]
+
+
 def test_each_distinct_frame_is_named_once() -> None:
     asked = Asked()
     distinct = DistinctFrames(asked)

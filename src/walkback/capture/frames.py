@@ -21,10 +21,9 @@ SIGNAL_HANDLER = "<signal handler called>"
 """The name of code that handlers return to, where it has none of its own; what gdb shows."""
 
 # The first word of a frame: the module's number and 1, then these bits, then the process where that matters.
-_KERNEL, _HANDLER, _PID_SHIFT = 1 << 32, 1 << 33, 34
-_RUNTIME = 1 << 63
-"""Of frames that an interpreter has, whose second word is their number."""
-_MODULE = 2**32 - 1
+_KERNEL, _HANDLER, _RUNTIME, _PID_SHIFT = 1 << 29, 1 << 30, 1 << 31, 32
+"""`_RUNTIME` is of frames that an interpreter has, whose second word is their number."""
+_MODULE = _KERNEL - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,8 @@ class DistinctFrames:
             new[:, 1] + handler,
             word & np.uint64(_KERNEL) != 0,
             handler,
-            (word >> np.uint64(_PID_SHIFT)).astype(np.int64) * ~runtime,
+            # A damaged recording has any number here, negative ones as well.
+            word.view(np.int64) >> _PID_SHIFT,
             runtime,
         )
 
