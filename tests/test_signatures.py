@@ -60,8 +60,10 @@ METHODS = {
     "relocations": "sections.derive.Derived",
     "sample": "Process",
     "shoot": "capture.Stopper",
+    "stop": "capture.Sampler",
     "through": "store.Selection",
     "top": "store.Selection",
+    "wait": "capture.recorder.command.Command",
     "walk": "Walker",
 }
 """The classes of methods that the document names alone."""

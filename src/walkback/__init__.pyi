@@ -31,6 +31,7 @@ from walkback.base.errors import WalkbackError as WalkbackError
 from walkback.capture.core.file import CoreFile as CoreFile
 from walkback.capture.live.process import Process as Process
 from walkback.capture.perfdata.recording import Recording as Recording
+from walkback.capture.recorder.sampler import record as record
 from walkback.capture.stacks import stack as stack
 from walkback.capture.unwinding import unwind as unwind
 from walkback.elf.file import ElfFile as ElfFile

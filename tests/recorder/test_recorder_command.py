@@ -105,6 +105,14 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_command_runs(tmp
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("seconds", ["nan", "inf", "0", "-1", "long"])
+def test_a_time_is_a_number_of_seconds(seconds: str, tmp_path: Path) -> None:
+    done = run("record", "-d", seconds, "--", "touch", tmp_path / "ran")
+    assert done.returncode == 2
+    assert b"Invalid value for '-d' / '--duration'" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_process_that_is_not_there_is_one_line() -> None:
     assert told(run("record", "-p", "999999999")) == (3, "process 999999999: there is no such process")
 

@@ -2,6 +2,7 @@
 
 from walkback.capture.imagemaps import images as images
 from walkback.capture.methods import accuracy as accuracy
+from walkback.capture.recorder.sampler import Sampler as Sampler
 from walkback.capture.stacks import Stopper as Stopper
 from walkback.capture.unwinding import Collector as Collector
 from walkback.capture.unwinding import Unwinding as Unwinding

@@ -203,13 +203,21 @@ def _mapped(address: U64, space: np.ndarray, spaces: list[Space]) -> tuple[I32, 
 class Sampled(Protocol):
     """What has the frames of its batches."""
 
-    modules: Modules
-    distinct: DistinctFrames
-    names_last: bool
-
     @property
     def name(self) -> str:
         """What the samples are of."""
+
+    @property
+    def modules(self) -> Modules:
+        """The files."""
+
+    @property
+    def distinct(self) -> DistinctFrames:
+        """The frames that were met."""
+
+    @property
+    def names_last(self) -> bool:
+        """Whether batches have the numbers of frames without names."""
 
     @property
     def comms(self) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from walkback.cli.completion import processes
 from walkback.cli.inherited import Inherited
 from walkback.cli.live import check_live, live_view
 from walkback.cli.output import EXIT_FINE, complain, guarded
+from walkback.cli.parameter import Seconds
 from walkback.cli.paths import check_output, is_stdout, opened, refuse_terminal
 from walkback.cli.processes import process_named
 from walkback.cli.recordings import account_for
@@ -23,19 +23,12 @@ from walkback.cli.storing import LABEL, STORE, check_store, storing_often
 from walkback.cli.walking import FORMAT_NAMES, MARK_INCOMPLETE, STREAMED, Shared, options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from walkback.capture.recorder.command import Command
-    from walkback.capture.recorder.recorder import Recorder
-    from walkback.capture.recorder.renewed import Renewed
-    from walkback.capture.recorder.stops import Stops
-    from walkback.capture.unwinding import Unwinding
-    from walkback.stacks.profile import SampleBatch
+    from walkback.capture.recorder.sampler import Sampler, Way
 
 _PERF = "perf"
 _USUAL = "walkback.html"
-_BY_STOPS = ("cpu-clock", "task-clock", "off-cpu")
-"""What short stops can sample."""
 _FORMATS = {
     ".html": "html",
     ".folded": "folded",
@@ -51,9 +44,7 @@ _FORMATS = {
 @click.argument("command", metavar="[--] COMMAND...", nargs=-1, type=click.UNPROCESSED)
 @click.option("-p", "--process", "target", metavar="PID|NAME", help="Record this process.", shell_complete=processes)
 @click.option("-a", "--all", "everything", is_flag=True, help="Record the whole machine.")
-@click.option(
-    "-d", "--duration", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Stop after this time."
-)
+@click.option("-d", "--duration", type=Seconds(0, min_open=True), metavar="SECONDS", help="Stop after this time.")
 @click.option("-e", "--event", metavar="EVENT", default="cpu-clock", show_default=True, help="What to sample.")
 @click.option("--off-cpu", is_flag=True, help="Record where threads wait, and for how long; same as -e off-cpu.")
 @click.option(
@@ -94,7 +85,7 @@ _FORMATS = {
 @LABEL
 @click.option(
     "--every",
-    type=click.FloatRange(1),
+    type=Seconds(1),
     default=10,
     show_default=True,
     metavar="SECONDS",
@@ -115,7 +106,7 @@ def record(
     count: int | None,
     stack_bytes: int | None,
     kernel: bool,
-    sampler: str,
+    sampler: Way,
     form: str | None,
     live: bool,
     mark_incomplete: bool,
@@ -157,7 +148,7 @@ def record(
         output, live, mark_incomplete, store, labels, every, common,
         ctx.obj or Inherited(),
     )  # fmt: skip
-    if sampler == "stops" and not wanted.may_stop:
+    if sampler == "stops" and (everything or name == _PERF or not _can_be_by_stops(wanted.event)):
         message = "--sampler stops is for cpu-clock and off-cpu of a command or process, and not for --format perf"
         raise click.UsageError(message)
     ctx.exit(guarded(_record, (wanted, target), command[0] if command else target or "-a"))
@@ -182,7 +173,7 @@ class _Wanted:
     everything: bool
     duration: float | None
     event: str
-    sampler: str
+    way: Way
     sampling: dict[str, Any]
     may_copy_more: bool
     form: str | None
@@ -196,11 +187,6 @@ class _Wanted:
     inherited: Inherited
 
     @property
-    def may_stop(self) -> bool:
-        """Whether short stops can give what is wanted."""
-        return self.event in _BY_STOPS and self.form != _PERF and not self.everything
-
-    @property
     def is_streamed(self) -> bool:
         """Whether each sample is written."""
         from walkback.export.formats import FORMATS
@@ -210,92 +196,46 @@ class _Wanted:
 
 def _record(asked: tuple[_Wanted, str | None]) -> int:
     from walkback.capture.recorder.command import Command
+    from walkback.capture.recorder.events import Sampling
+    from walkback.capture.recorder.sampler import Sampler
 
-    wanted, target = asked
+    wanted, named = asked
     _refuse_terminal(wanted)
     if wanted.form is not None and wanted.output is not None:
         check_output(wanted.output)
     inherited = wanted.inherited
-    command = (
-        Command(wanted.command, environment=inherited.environment, files=inherited.files) if wanted.command else None
+    target: Command | int | None = None
+    if wanted.command:
+        target = Command(wanted.command, environment=inherited.environment, files=inherited.files)
+    elif not wanted.everything:
+        target = process_named(named or "")
+    sampler = Sampler(
+        target,
+        event=wanted.event,
+        way=wanted.way,
+        sampling=Sampling(**wanted.sampling),
+        grows=wanted.may_copy_more,
+        duration=wanted.duration,
+        endless=wanted.form is None and not wanted.live,
+        interpreted=wanted.form != "cbf",  # which has addresses only
+        names_last=not wanted.is_streamed,
+        **wanted.common.walking(),
     )
-    try:
-        pid = command.pid if command is not None else None if wanted.everything else process_named(target or "")
-        source, samples = _sampled(wanted, pid, _name(command, pid), held=command is not None)
-    except BaseException:
-        if command is not None:
-            command.give_up()
-        raise
-
-    def begin() -> None:
-        if wanted.duration is not None:
-            source.run_for(wanted.duration)
-        if command is not None:
-            command.let_go()
-            return
-        source.start()
-        if wanted.duration is None and not wanted.live:
-            complain(f"recording {source.name}; Ctrl-C ends it")
-
-    with contextlib.closing(source), _stopped_by_signals(source, waits=command is not None) as signals:
-        status = _unwind(source, samples, begin, wanted) if samples is not None else _keep(source, begin, wanted)
+    for remark in sampler.remarks:
+        complain(remark)
+    command = sampler.command
+    with sampler, _stopped_by_signals(sampler, waits=command is not None) as signals:
+        if command is None and wanted.duration is None and not wanted.live:
+            complain(f"recording {sampler.name}; Ctrl-C ends it")
+        status = _keep(sampler, wanted) if wanted.form == _PERF else _unwind(sampler, wanted)
     # Who has ended the recording does not want to wait for the command.
     return (command.wait() if command is not None and not signals else EXIT_FINE) or status
 
 
-def _sampled(
-    wanted: _Wanted, pid: int | None, name: str, *, held: bool
-) -> tuple[Recorder | Stops, Unwinding | Renewed | Stops | None]:
-    """What records, and what gives its samples: nothing for perf.data.
+def _can_be_by_stops(event: str) -> bool:
+    from walkback.capture.recorder.sampler import can_be_by_stops
 
-    Where the kernel refuses events and nobody has chosen, a process is stopped instead.
-    """
-    from walkback.capture.recorder.events import EventChoice, Sampling
-    from walkback.capture.recorder.perfevent import RefusedError
-    from walkback.capture.recorder.recorder import Recorder
-
-    options = wanted.common.walking() | {"names_last": not wanted.is_streamed}
-    if wanted.sampler != "stops":
-        event, sampling = EventChoice.named(wanted.event), Sampling(**wanted.sampling)
-        try:
-            recorder = Recorder(event, sampling, pid=pid, name=name, on_exec=held)
-        except RefusedError as error:
-            if wanted.sampler == "perf" or pid is None or not wanted.may_stop:
-                raise
-            complain(f"{error.message}; sampling by short stops instead")
-        else:
-            if recorder.lacking is not None:
-                complain(recorder.lacking)
-            if wanted.form == _PERF:
-                return recorder, None
-            return recorder, _unwinding(recorder, wanted, kernel=wanted.sampling["kernel"], **options)
-    from walkback.capture.recorder.stops import Stops
-
-    assert pid is not None
-    waiting = wanted.event == "off-cpu"
-    interpreted = wanted.form != "cbf"  # which has addresses only
-    frequency = wanted.sampling["frequency"]
-    stops = Stops(pid, frequency=frequency, name=name, waiting=waiting, interpreted=interpreted, **options)
-    stops.check()  # a command, before it has done anything
-    return stops, stops
-
-
-def _unwinding(recorder: Recorder, wanted: _Wanted, **options: Any) -> Unwinding | Renewed:
-    """What is only kept in a store can go on for months."""
-    from walkback.capture.recorder.renewed import Renewed
-    from walkback.capture.unwinding import Unwinding
-
-    only_stored = wanted.form is None and not wanted.live
-    return Renewed(recorder, **options) if only_stored else Unwinding(recorder, **options)
-
-
-def _name(command: Command | None, pid: int | None) -> str:
-    """What the recording is called."""
-    from walkback.capture.live.status import name_in
-
-    if command is not None:
-        return " ".join(command.words)
-    return os.uname().nodename if pid is None else name_in(f"/proc/{pid}/comm") or f"process {pid}"
+    return can_be_by_stops(event)
 
 
 def _refuse_terminal(wanted: _Wanted) -> None:
@@ -306,7 +246,7 @@ def _refuse_terminal(wanted: _Wanted) -> None:
 
 
 @contextlib.contextmanager
-def _stopped_by_signals(source: Recorder | Stops, *, waits: bool) -> Iterator[list[int]]:
+def _stopped_by_signals(source: Sampler, *, waits: bool) -> Iterator[list[int]]:
     """Let Ctrl-C and a request to end stop the recording; gives the signals that have done so.
 
     A command gets Ctrl-C itself; so what `waits` for one is stopped only by a second. One more gives up, whatever is
@@ -334,49 +274,38 @@ def _stopped_by_signals(source: Recorder | Stops, *, waits: bool) -> Iterator[li
             signal.signal(number, handler)
 
 
-def _keep(source: Any, begin: Callable[[], None], wanted: _Wanted) -> int:
+def _keep(sampler: Sampler, wanted: _Wanted) -> int:
     """Write what is recorded as perf.data."""
     from walkback.capture.recorder.perfoutput import write_perf
+    from walkback.capture.recorder.recorder import Recorder
 
+    assert isinstance(sampler.source, Recorder)
     with opened(wanted.output) as out:
-        begin()
-        write_perf(source, out)
+        sampler.begin()
+        write_perf(sampler.source, out)
     _announce(wanted, "recorded")
     return EXIT_FINE
 
 
-def _unwind(source: Recorder | Stops, samples: Any, begin: Callable[[], None], wanted: _Wanted) -> int:
+def _unwind(sampler: Sampler, wanted: _Wanted) -> int:
     """Write the stacks of the samples."""
-    import numpy as np
-
     from walkback.capture.unwinding import Collector
     from walkback.export.formats import FORMATS
-    from walkback.stacks.stacks import End
 
     form = FORMATS[wanted.form] if wanted.form is not None else None
     timeline = form is not None and form.timeline
-    by_period = wanted.event == "off-cpu"
+    samples, by_period = sampler.samples, sampler.is_weighted
     collector = Collector(samples, by_period=by_period, threads=timeline, times=timeline)
-    ends = np.zeros(256, np.int64)
     with (
         storing_often(wanted.store, wanted.labels, samples, wanted.every, by_period=by_period) as keep,
-        live_view(samples.name, source.stop) if wanted.live else contextlib.nullcontext() as draw,
+        live_view(samples.name, sampler.stop) if wanted.live else contextlib.nullcontext() as draw,
     ):
-        begin()
-
-        def batches() -> Iterator[SampleBatch]:
-            for batch in samples if keep is None else keep.each(samples):
-                counts = np.bincount(batch.end, minlength=256)
-                ends[:] += counts
-                if wanted.may_copy_more:
-                    source.saw(len(batch), int(counts[End.STACK_CUT]))
-                yield batch
-
+        batches = sampler if keep is None else keep.each(sampler)
         if form is not None and form.streamed:
             with opened(wanted.output) as out:
-                form.export(batches(), out)
+                form.export(iter(batches), out)
         else:
-            for batch in batches():
+            for batch in batches:
                 if form is not None or wanted.live:
                     collector.add(batch)
                 if draw is not None:
@@ -385,11 +314,12 @@ def _unwind(source: Recorder | Stops, samples: Any, begin: Callable[[], None], w
         with opened(wanted.output) as out:
             profile = collector.profile()
             form.export(profile.marked() if wanted.mark else profile, out)
-    _announce(wanted, counted(int(ends.sum()), "sample"))
+    _announce(wanted, counted(int(sampler.ends.sum()), "sample"))
     # Nothing says where the chains end that the kernel has walked.
     only = "fp" if wanted.sampling.get("stack_bytes") == 0 else wanted.common.only
-    recording, grows = getattr(samples, "recording", None), wanted.may_copy_more
-    return account_for(samples.name, recording, ends, samples.troubles, only, live=True, grows=grows)
+    recording = getattr(samples, "recording", None)
+    grows = wanted.may_copy_more
+    return account_for(samples.name, recording, sampler.ends, samples.troubles, only, live=True, grows=grows)
 
 
 def _announce(wanted: _Wanted, what: str) -> None:

@@ -15,6 +15,7 @@ from walkback.base.text import counted, printable
 from walkback.cli.command import verb
 from walkback.cli.completion import processes
 from walkback.cli.output import EXIT_FINDINGS, EXIT_FINE, complain, guarded, refuse_both
+from walkback.cli.parameter import Seconds
 from walkback.cli.paths import INPUT_FILE, is_stdout, opened, refuse_input, refuse_terminal
 from walkback.cli.processes import process_named
 from walkback.cli.progress import progress
@@ -56,7 +57,7 @@ EXIT_INTERRUPTED = 130
 @click.option("--repeat", type=click.IntRange(1), default=1, metavar="N", help="Take N snapshots of a process.")
 @click.option(
     "--interval",
-    type=click.FloatRange(0),
+    type=Seconds(0),
     default=0.01,
     show_default=True,
     metavar="SECONDS",
