@@ -60,7 +60,8 @@ def test_no_stop_finds_a_wrong_function(name: str, tmp_path: Path) -> None:
                 depths.append(checked(places(shot)[0]))
         assert not stopper.interpreted.troubles
         assert max(depths) > 5
-        assert len(depths) > 0.98 * STOPS
+        # Few stops scatter.
+        assert STOPS - len(depths) <= 0.02 * STOPS + 5
 
 
 def checked(frames: list[tuple[str, str, int]]) -> int:

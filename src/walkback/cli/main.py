@@ -18,6 +18,7 @@ import click
 from walkback.base.errors import PassedOverWarning, WalkbackError
 from walkback.cli.command import LazyVerbs
 from walkback.cli.inherited import Inherited
+from walkback.cli.interrupts import repeat_interrupts
 from walkback.cli.output import EXIT_UNREADABLE, EXIT_USAGE, complain
 
 HEADINGS = {
@@ -56,8 +57,6 @@ HEADINGS = {
 """Each verb is a module in `verbs`, and the command in it."""
 
 _EXIT_INTERRUPTED = 130
-_SOON = 0.02
-"""Seconds."""
 
 
 class _Verbs(LazyVerbs):
@@ -111,31 +110,6 @@ def _show_passed_over() -> None:
     warnings.showwarning = show
 
 
-def _repeat_interrupts() -> None:
-    """An interrupt that comes while an object is taken away, as an open file, comes again: Python drops it."""
-    other = sys.unraisablehook
-
-    def show(unraisable: sys.UnraisableHookArgs) -> None:
-        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
-            other(unraisable)
-            return
-        import _thread
-        import time
-
-        ready = _thread.allocate_lock()
-
-        def again() -> None:
-            with ready:
-                time.sleep(_SOON)
-            _thread.interrupt_main()
-
-        # Not by `Timer`, whose start waits: what comes while this runs is lost.
-        with ready:
-            _thread.start_new_thread(again, ())
-
-    sys.unraisablehook = show
-
-
 def _allow_many_files() -> None:
     """Files stay open as long as they are read, and a recording of a whole machine has thousands."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -169,7 +143,7 @@ def main() -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, _end)
     _show_passed_over()
-    _repeat_interrupts()
+    repeat_interrupts()
     _allow_many_files()
     if "_WALKBACK_COMPLETE" in os.environ:
         import walkback.cli.bashcompletion  # noqa: F401 - it registers itself
