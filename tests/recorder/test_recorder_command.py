@@ -186,7 +186,7 @@ def test_the_time_that_the_threads_of_the_machine_sleep(tmp_path: Path) -> None:
         recorder.stderr.readline()
         subprocess.run([program], check=True)
         recorder.send_signal(signal.SIGINT)
-        recorder.communicate()
+        _, said = recorder.communicate()
     whole = 1e9 * (time.monotonic() - begin)
     away: Counter[tuple[int, int]] = Counter()
     where: Counter[str] = Counter()
@@ -198,8 +198,11 @@ def test_the_time_that_the_threads_of_the_machine_sleep(tmp_path: Path) -> None:
         if sample["comm"] == "program":
             where["longs"] += sample["period"] * ("longs" in names)
             where["shorts"] += sample["period"] * ("shorts" in names)
-    assert 0.8e9 <= where["longs"] < 3e9
-    assert 0.4e9 <= where["shorts"] < 3e9
+    # A busy machine loses some, and then the recorder says so.
+    assert b"lost" in said or where["longs"] >= 0.8e9
+    assert b"lost" in said or where["shorts"] >= 0.4e9
+    assert where["longs"] < 3e9
+    assert where["shorts"] < 3e9
     assert where["ended"] == 0
     assert 0.8e9 <= max(away.values()) <= whole
 
@@ -320,7 +323,8 @@ def test_a_store_and_a_file_get_the_same(tmp_path: Path) -> None:
     total = sum(int(line.rpartition(" ")[2]) for line in out.read_text().splitlines())
     stored = run("store", store, "flame", "--format", "folded").stdout.decode().splitlines()
     assert sum(int(line.rpartition(" ")[2]) for line in stored) == total > 100
-    assert len(list(store.glob("segment=*"))) > 1
+    appends = int(re.findall(rb"in (\d+) appends?\n", done.stderr)[0])
+    assert len(list(store.glob("segment=*"))) == appends
 
 
 @needs_events

@@ -68,7 +68,7 @@ class Sampler:
         """What is recorded otherwise than asked for, and why; a line each."""
         self.ends: I64 = np.zeros(256, np.int64)
         """How many stacks ended in each way."""
-        self._event, self._way, self._duration = event, way, duration
+        self._event, self._way, self._duration, self._has_begun = event, way, duration, False
         self._grows, self._endless, self._interpreted, self._options = grows, endless, interpreted, options
         if isinstance(target, str):
             raise ArgumentError("a command is given as a list of words")
@@ -145,7 +145,8 @@ class Sampler:
         return self._event == OFF_CPU
 
     def begin(self) -> None:
-        """Let the command go, or the events count."""
+        """Let the command go, or the events count, before the first batch is asked for."""
+        self._has_begun = True
         if self._duration is not None:
             self.source.run_for(self._duration)
         if self.command is not None:
@@ -155,7 +156,8 @@ class Sampler:
 
     def __iter__(self) -> Iterator[SampleBatch]:
         samples = self.samples
-        self.begin()
+        if not self._has_begun:
+            self.begin()
         for batch in samples:
             counts = np.bincount(batch.end, minlength=len(self.ends))
             self.ends += counts

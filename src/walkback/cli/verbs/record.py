@@ -225,8 +225,6 @@ def _record(asked: tuple[_Wanted, str | None]) -> int:
         complain(remark)
     command = sampler.command
     with sampler, _stopped_by_signals(sampler, waits=command is not None) as signals:
-        if command is None and wanted.duration is None and not wanted.live:
-            complain(f"recording {sampler.name}; Ctrl-C ends it")
         status = _keep(sampler, wanted) if wanted.form == _PERF else _unwind(sampler, wanted)
     # Who has ended the recording does not want to wait for the command.
     return (command.wait() if command is not None and not signals else EXIT_FINE) or status
@@ -274,6 +272,13 @@ def _stopped_by_signals(source: Sampler, *, waits: bool) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
+def _begin(sampler: Sampler, wanted: _Wanted) -> None:
+    """Begin, and say how what has no end is ended."""
+    sampler.begin()
+    if sampler.command is None and wanted.duration is None and not wanted.live:
+        complain(f"recording {sampler.name}; Ctrl-C ends it")
+
+
 def _keep(sampler: Sampler, wanted: _Wanted) -> int:
     """Write what is recorded as perf.data."""
     from walkback.capture.recorder.perfoutput import write_perf
@@ -281,7 +286,7 @@ def _keep(sampler: Sampler, wanted: _Wanted) -> int:
 
     assert isinstance(sampler.source, Recorder)
     with opened(wanted.output) as out:
-        sampler.begin()
+        _begin(sampler, wanted)
         write_perf(sampler.source, out)
     _announce(wanted, "recorded")
     return EXIT_FINE
@@ -300,6 +305,7 @@ def _unwind(sampler: Sampler, wanted: _Wanted) -> int:
         storing_often(wanted.store, wanted.labels, samples, wanted.every, by_period=by_period) as keep,
         live_view(samples.name, sampler.stop) if wanted.live else contextlib.nullcontext() as draw,
     ):
+        _begin(sampler, wanted)
         batches = sampler if keep is None else keep.each(sampler)
         if form is not None and form.streamed:
             with opened(wanted.output) as out:
