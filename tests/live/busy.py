@@ -7,10 +7,11 @@ import threading
 import zlib
 
 
-def recursion() -> None:
-    def depth(n: int) -> int:
-        return depth(n - 1) + 1 if n else 0
+def depth(n: int) -> int:
+    return depth(n - 1) + 1 if n else 0
 
+
+def recursion() -> None:
     while True:
         depth(300)
 
