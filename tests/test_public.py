@@ -79,6 +79,7 @@ def test_everything_public_can_be_imported_at_once() -> None:
         assert set(public) <= set(names)
 
 
+@pytest.mark.whole
 def test_a_program_that_uses_public_names_passes_mypy(tmp_path: Path) -> None:
     """`make lint-scripts` has pyright look at it as well."""
     program = (ROOT / "tests" / "publicprogram.py").read_text() + "\nwalkback.nothing\n"

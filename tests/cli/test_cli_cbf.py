@@ -359,6 +359,7 @@ def test_unwind_writes_a_backtrace_a_sample(tmp_path: Path) -> None:
     assert "--format cbf is not for a terminal" in str(on_a_terminal("unwind", path, "--format", "cbf"))
 
 
+@pytest.mark.whole
 def test_frames_have_lines_and_the_calls_that_are_inlined_there(tmp_path: Path) -> None:
     program = compiled(tmp_path, PROGRAM, "-g", "-O2", "-Wl,--build-id")
     with started(program) as child:

@@ -86,6 +86,7 @@ def test_a_limit_of_instructions_and_how_many_more_there_are(object_file: Path) 
     assert len(objects(object_file, "wrong")) == 4
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("bytes_", "verdict"), [(4_000_000, "proved"), (4_200_000, "unknown: too-complex")], ids=["large", "too-large"]
 )

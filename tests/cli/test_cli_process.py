@@ -380,6 +380,7 @@ main()
 """
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_a_file_is_closed_is_not_lost(tmp_path: Path) -> None:
     path = tmp_path / "made.o"

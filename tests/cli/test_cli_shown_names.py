@@ -100,6 +100,7 @@ def test_names_can_be_short_or_those_of_the_file(program: Path) -> None:
     assert json.loads(done.stdout)["name"] == "_ZN2ns3runEi"
 
 
+@pytest.mark.whole
 def test_every_name_that_show_prints_is_found(program: Path) -> None:
     for options in ([], ["--short-names"]):
         names = [line.partition("  0x")[0] for line in heads("show", *options, program)[1:]]

@@ -31,6 +31,7 @@ def wait_for_looks(pid: int, number: int = 3) -> None:
     assert eventually(lambda: switches(pid) >= before + number)
 
 
+@pytest.mark.whole
 def test_the_output_is_there_whole_or_not_at_all(target: int, tmp_path: Path) -> None:
     output = tmp_path / "folder" / "output"
     output.parent.mkdir()

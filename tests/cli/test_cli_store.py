@@ -104,6 +104,7 @@ def test_append_backtraces(tmp_path: Path) -> None:
     assert found == [{"process": "swift", "at": [0x1000] * 3 + [0x2000] * 3, "n": 6}]
 
 
+@pytest.mark.whole
 def test_top_by_version(store: Path) -> None:
     assert [line.split() for line in text(store, "top", "--by", "version").splitlines()] == [
         ["weight", "%", "samples", "version"],
@@ -336,6 +337,7 @@ def test_sql_tells_all_as_json(store: Path) -> None:
     assert text(store, "sql", query, "--csv").splitlines()[1].startswith("2023-11-14T22:13:20.233517351,")
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_query_that_takes_long_ends_with_a_signal(number: signal.Signals, status: int, store: Path) -> None:

@@ -49,6 +49,7 @@ def test_a_core_file_into_a_store(tmp_path: Path) -> None:
     assert text(tmp_path / "store", "flame", "--format", "folded") == "hello;_start;main;compute 1\n"
 
 
+@pytest.mark.whole
 def test_looks_at_a_process_into_a_store(tmp_path: Path) -> None:
     with started(compiled(tmp_path, THREADS, "-pthread")) as process:
         begin = time.time_ns()

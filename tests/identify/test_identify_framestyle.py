@@ -134,6 +134,7 @@ def test_a_file_without_call_frame_information_has_no_style(tmp_path: Path) -> N
     assert frame_style(opened(tmp_path / "a.o")[1]) is None
 
 
+@pytest.mark.whole
 def test_damaged_call_frame_information_never_raises(tmp_path: Path) -> None:
     bodies = [PUSHES_LLVM, PUSHES_GCC, AGAIN_GCC, ".cfi_escape 0x0f, 5, 1, 2, 3, 4, 5; .cfi_escape 0x2e, 0x80, 1"]
     elf = assembled(tmp_path, "as", bodies * 3)

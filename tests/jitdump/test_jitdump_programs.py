@@ -118,6 +118,7 @@ def test_a_live_process_and_a_core_file_have_what_came_last(program: Path, tmp_p
     assert seen(stack(core)) == ["stay", "second", "run", "main"]
 
 
+@pytest.mark.whole
 def test_a_dump_need_not_say_which_machine_it_is_from(program: Path, tmp_path: Path) -> None:
     def forget(dump: Path) -> None:  # as Python 3.13.0 does
         with dump.open("r+b") as file:

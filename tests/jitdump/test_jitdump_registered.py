@@ -74,6 +74,7 @@ def test_names_unwinding_and_lines_are_those_that_gdb_has(command: list[str | Pa
     assert {name for _, name, _, _ in theirs} >= {"first", "second"}
 
 
+@pytest.mark.whole
 def test_damaged_lists_and_files_cost_no_more_than_their_names(command: list[str | Path]) -> None:
     with running(*command) as process, open(f"/proc/{process.pid}/mem", "r+b", 0) as memory:
         entry = int(process.stdout.readline(), 16)

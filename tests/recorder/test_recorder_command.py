@@ -117,6 +117,7 @@ def test_a_process_that_is_not_there_is_one_line() -> None:
     assert told(run("record", "-p", "999999999")) == (3, "process 999999999: there is no such process")
 
 
+@pytest.mark.whole
 @needs_events
 def test_what_the_kernel_does_itself_is_sampled_without_its_frames(tmp_path: Path) -> None:
     program = built(tmp_path, SLEEPS)
@@ -175,6 +176,7 @@ def test_the_time_that_threads_sleep(tmp_path: Path) -> None:
     assert weight_in(stacks, "main") > longs / 2  # it begins to wait a little later
 
 
+@pytest.mark.whole
 @needs_events
 def test_the_time_that_the_threads_of_the_machine_sleep(tmp_path: Path) -> None:
     program = built(tmp_path, SLEEPS)
@@ -207,6 +209,7 @@ def test_the_time_that_the_threads_of_the_machine_sleep(tmp_path: Path) -> None:
     assert 0.8e9 <= max(away.values()) <= whole
 
 
+@pytest.mark.whole
 @needs_events
 @pytest.mark.skipif(os.geteuid() != 0, reason="uprobes need root")
 def test_each_call_of_a_function(tmp_path: Path) -> None:
@@ -303,6 +306,7 @@ def test_killed_at_any_moment_the_store_is_whole(tmp_path: Path) -> None:
     assert b"spin" in top.stdout
 
 
+@pytest.mark.whole
 @needs_events
 def test_a_store_and_a_file_get_the_same(tmp_path: Path) -> None:
     out, store = tmp_path / "out.folded", tmp_path / "store"

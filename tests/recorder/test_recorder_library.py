@@ -29,6 +29,7 @@ def test_a_command_is_recorded(way: Way, tmp_path: Path) -> None:
     assert profile.unit == "samples"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("way", WAYS)
 def test_a_process_is_recorded_for_a_while(way: Way, tmp_path: Path) -> None:
     with subprocess.Popen([built(tmp_path, SHARES, "-DROUNDS=1000000")]) as target:

@@ -64,6 +64,7 @@ def test_stops_see_where_threads_wait(tmp_path: Path, calls: tuple[int, int]) ->
     assert 0.3e9 < weight_in(stacks, "longs") < 3e9
 
 
+@pytest.mark.whole
 def test_what_only_events_can_give_is_refused_in_one_line(tmp_path: Path, calls: tuple[int, int]) -> None:
     by_event = (["-e", event, "--", "true"] for event in ("page-faults", "context-switches"))
     for arguments in (["-a", "-d", "1"], ["--sampler", "perf", "--", "true"], *by_event):
@@ -72,6 +73,7 @@ def test_what_only_events_can_give_is_refused_in_one_line(tmp_path: Path, calls:
         assert re.fullmatch(rb"walkback: .*perf_event.*\n", done.stderr), done.stderr
 
 
+@pytest.mark.whole
 def test_many_threads_that_want_a_processor_are_no_reason_to_go_on_for_long(tmp_path: Path) -> None:
     with subprocess.Popen(["nice", "-n", "19", built(tmp_path, MANY)]) as process:
         assert eventually(lambda: len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 201)
@@ -109,6 +111,7 @@ def test_a_process_of_somebody_else_is_refused_in_lines_and_nothing_is_written(t
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.whole
 def test_the_end_of_a_command_is_not_lost_while_it_is_stopped() -> None:
     machine: Machine = machine_of({"x86_64": "AMD64", "aarch64": "AArch64"}.get(platform.machine(), "s390x"))
     tracer = Tracer(machine, 1 << 16)

@@ -20,6 +20,7 @@ from walkback.capture.recorder.renewed import Renewed
 from walkback.store.often import Often
 
 
+@pytest.mark.whole
 @needs_events
 def test_every_sample_is_stored_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(renewed, "_MOST_SPACES", 0)

@@ -26,6 +26,7 @@ def test_systemd_takes_them(tmp_path: Path) -> None:
     assert (done.returncode, ours) == (0, [])
 
 
+@pytest.mark.whole
 def test_their_commands_are_right(tmp_path: Path) -> None:
     text = "".join(unit.read_text() for unit in sorted(UNITS.iterdir()))
     commands = re.findall(r"^ExecStart=-?walkback (.*)$", text, re.MULTILINE)

@@ -74,6 +74,7 @@ def test_packages_and_archives_are_for_surveys(file: Path, tmp_path: Path) -> No
     assert not (tmp_path / "page.html").exists()
 
 
+@pytest.mark.whole
 def test_a_compressed_file_is_unpacked(file: Path, tmp_path: Path) -> None:
     packed = written(tmp_path, lzma.compress(file.read_bytes()), "b.ko.xz")
     for figure in ("summary", "rows"):

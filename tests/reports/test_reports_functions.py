@@ -318,6 +318,7 @@ def test_files_that_have_nothing_to_show_say_so(tmp_path: Path) -> None:
     assert not (tmp_path / "page.html").exists()
 
 
+@pytest.mark.whole
 def test_damaged_files_give_a_page_or_an_error(tmp_path: Path) -> None:
     chance = random.Random(3)
     same = "advance_loc 1; def_cfa_offset 16; offset 6 2; offset 3 4; advance_loc 3; def_cfa_register 6"

@@ -101,6 +101,7 @@ def test_a_function_that_nothing_reaches_is_not_judged(tmp_path: Path) -> None:
     assert columns["codeCount"].tolist() == [0]
 
 
+@pytest.mark.whole
 @pytest.mark.skipif(not LIBC.exists(), reason="needs a C library for AMD64")
 def test_a_large_file_has_all_verdicts_and_the_instructions_of_what_is_not_proved() -> None:
     functions, meta, columns = page_data(LIBC)

@@ -142,6 +142,7 @@ def test_the_store_is_told_of(store: Path, server: Served) -> None:
     assert found["store"] == str(store)
 
 
+@pytest.mark.whole
 def test_what_is_appended_while_it_runs_is_there(tmp_path: Path) -> None:
     rng = random.Random(4)
     folder = tmp_path / "stacks"
