@@ -23,7 +23,8 @@ from walkback.store.often import Often
 @pytest.mark.whole
 @needs_events
 def test_every_sample_is_stored_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(renewed, "_MOST_SPACES", 0)
+    monkeypatch.setattr(renewed, "_MORE_SPACES", -1)
+    monkeypatch.setattr(renewed, "_SETTLED", 0)
     program = built(tmp_path, CALLS, "-DSLOWLY")
     command = Command([str(program)])
     # Each turn writes to memory that was not there.

@@ -5,8 +5,13 @@ Each unwinding keeps what it learns of processes, files and tables. When that is
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import gc
+import mmap
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from walkback.capture.frames import DistinctFrames
@@ -17,8 +22,10 @@ from walkback.naming.modules import Modules
 from walkback.naming.names import Names
 from walkback.stacks.profile import SampleBatch
 
-_MOST_MODULES, _MOST_SPACES, _LONGEST = 1000, 10_000, 3600.0
-"""Files, sets of mappings, and seconds, after which another one begins."""
+_MORE_MEMORY, _MORE_SPACES = 128 << 20, 10_000
+"""Bytes, and sets of mappings, beyond what was needed when most files were known, after which another one begins."""
+_SETTLED, _LONGEST = 60.0, 3600.0
+"""Seconds after which most files are known, and after which another one begins at the latest."""
 
 
 class Renewed:
@@ -29,6 +36,8 @@ class Renewed:
         self._recorder, self._options = recorder, options
         self._unwinding = Unwinding(recorder, **options)
         self._began = time.monotonic()
+        self._settled: tuple[int, int] | None = None
+        """The memory and the sets of mappings when most files were known."""
         self.on_renewal: Callable[[], None] = lambda: None
         """Called when all batches of an unwinding were given, and before another one takes its place."""
 
@@ -44,16 +53,20 @@ class Renewed:
             if self._recorder.has_ended:
                 return
             self.on_renewal()
-            former = self._unwinding.recording
-            self._unwinding, self._began = Unwinding(self._recorder, **self._options), time.monotonic()
-            self.recording.counts.add(former.counts)
+            counts = self._unwinding.recording.counts
+            self._unwinding = Unwinding(self._recorder, **self._options)
+            self._began, self._settled = time.monotonic(), None
+            self.recording.counts.add(counts)
+            _give_back_memory()
 
     def _is_large(self) -> bool:
-        return (
-            len(self.modules) > _MOST_MODULES
-            or len(self.recording.spaces) > _MOST_SPACES
-            or time.monotonic() - self._began > _LONGEST
-        )
+        age = time.monotonic() - self._began
+        now = _memory(), len(self.recording.spaces)
+        if self._settled is None:
+            self._settled = now if age > _SETTLED else None
+            return False
+        memory, spaces = self._settled
+        return age > _LONGEST or now[0] > memory + _MORE_MEMORY or now[1] > spaces + _MORE_SPACES
 
     @property
     def name(self) -> str:
@@ -98,3 +111,16 @@ class Renewed:
     def troubles(self) -> list[str]:
         """What could not be had, a line each."""
         return self._unwinding.troubles
+
+
+def _memory() -> int:
+    """The bytes of memory that this process has in use and that are of no file."""
+    resident, shared = Path("/proc/self/statm").read_text().split()[1:3]
+    return (int(resident) - int(shared)) * mmap.PAGESIZE
+
+
+def _give_back_memory() -> None:
+    """What was let go of is kept by the C library, between what is still in use, unless it is asked."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):  # musl has no such function
+        ctypes.CDLL(None).malloc_trim(0)
