@@ -123,6 +123,7 @@ class CoreFile:
                 for number, tid in enumerate(notes.tids)
             ]
             snapshot.chains = self.interpreters.chains(looks, snapshot.stacks)
+            snapshot.tasks = self.interpreters.tasks(notes.tids, looks, snapshot.troubles)
         return snapshot
 
     def read(self, _: int, address: int) -> tuple[int, bytes] | None:
