@@ -185,13 +185,13 @@ class _CoreReading:
 
     def gather(self, addresses: Sequence[int], size: int) -> bytes:
         """`size` bytes from each address, one after the other, up to the first that cannot be read."""
-        found = b""
+        parts: list[bytes] = []
         for address in addresses:
             part = self.read(address, size)
             if len(part) < size:
                 break
-            found += part
-        return found
+            parts.append(part)
+        return b"".join(parts)
 
 
 def _machine(elf: ElfFile) -> Machine:

@@ -5,117 +5,174 @@ All that are equally far from their tasks are read at once, and each once.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from walkback.runtimes.memory import TargetMemory, gathered
-from walkback.runtimes.python.objecttypes import ObjectTypes, is_object
+import numpy as np
+
+from walkback.base.arch import ByteOrder
+from walkback.base.arrays import I64, U64, Bools, distinct
+from walkback.runtimes.bulk import Objects, read_objects
+from walkback.runtimes.memory import TargetMemory
+from walkback.runtimes.python.objecttypes import ObjectTypes, are_objects
 from walkback.runtimes.python.offsets import Build
-from walkback.runtimes.python.strings import word
-from walkback.runtimes.python.tasklayout import (
-    COROUTINES,
-    OWNED_BY_GENERATOR,
-    STATES,
-    WRAPPERS,
-    TaskLayout,
-)
+from walkback.runtimes.python.tasklayout import COROUTINES, OWNED_BY_GENERATOR, STATES, WRAPPERS, TaskLayout
 
 _CHUNK = 256
 """Bytes of a coroutine that are read at once; most have all of theirs there."""
 _MOST_VALUES = 1 << 20
 """Bytes that the values of a frame have at most."""
-_OBJECT = -8
+_OBJECT = np.uint64(2**64 - 8)
 """A mask: the lowest bits of the address of an object may be used otherwise."""
+
+_AT_ONCE = 1 << 12
+"""How many objects become one array."""
+_NOTHING, _COROUTINE, _WRAPPER, _OTHER = range(4)
+
+NO_COROUTINE, BROKEN = 100, 101
+"""States of other objects, which lead to coroutines or end the chain, and of what is no object."""
 
 
 class Coroutine(NamedTuple):
     """What one object has of a chain."""
 
-    state: int | None
-    """None where it is no coroutine, but leads to one or ends the chain."""
+    state: int
     code: int
     instruction: int
     copy: int
     awaited: int
     """The object that it awaits; 0 for none."""
-    is_torn: bool = False
-    """Whether it awaits an object, but which cannot be seen."""
+    is_torn: bool
+    """Whether it awaits an object that cannot be seen."""
 
 
-_LAST = Coroutine(None, 0, 0, 0, 0)
+class _Level(NamedTuple):
+    """The objects that are equally far from their tasks, a column for each field of `Coroutine`."""
+
+    address: list[int]
+    state: I64
+    code: U64
+    instruction: U64
+    copy: U64
+    awaited: U64
+    is_torn: Bools
+
+
+class ReadCoroutines:
+    """What was read, by address."""
+
+    def __init__(self, levels: list[_Level]) -> None:
+        self._levels = levels
+        self._found: dict[int, Coroutine] | None = None
+
+    def __len__(self) -> int:
+        return sum(len(level.address) for level in self._levels)
+
+    def find(self, address: int) -> Coroutine | None:
+        """The object at an address; None if it was not read."""
+        if self._found is None:
+            self._found = {}
+            for level in self._levels:
+                columns = (column.tolist() for column in level[1:])
+                self._found.update(zip(level.address, map(Coroutine._make, zip(*columns, strict=True)), strict=True))
+        return self._found.get(address)
+
+    def codes(self) -> set[tuple[int, int]]:
+        """The code objects, each with the number of the copy of its instructions."""
+        pairs = {pair for level in self._levels for pair in zip(level.code.tolist(), level.copy.tolist(), strict=True)}
+        return {pair for pair in pairs if pair[0]}
 
 
 class Coroutines:
     """Reads the coroutines of one process."""
 
-    def __init__(self, build: Build, layout: TaskLayout, types: ObjectTypes, order: str) -> None:
-        self._frames, self._layout, self._types, self._order = build.layout, layout, types, order
+    def __init__(
+        self, build: Build, layout: TaskLayout, types: ObjectTypes, byteorder: ByteOrder, deepest: int
+    ) -> None:
+        """At most `deepest` that await each other are followed."""
+        self._frames, self._layout, self._types = build.layout, layout, types
+        self._byteorder, self._deepest = byteorder, deepest
         self._states = STATES[build.version]
         frames = build.layout
-        self._end = layout.coroutine_frame + max(
-            frames.frame_code + 8,
-            frames.frame_instruction + 8,
-            frames.frame_owner + 1,
-            layout.frame_stack + 8,
-            frames.frame_copy + 4,
-        )
-        self._chunk = max(_CHUNK, self._end)
+        ends = (frames.frame_code, frames.frame_instruction, frames.frame_owner, layout.frame_stack, frames.frame_copy)
+        self._end = layout.coroutine_frame + max(ends) + 8
+        others = (layout.coroutine_state, layout.object_size, frames.object_type)
+        self._chunk = max(_CHUNK, self._end, max(others) + 8)
 
-    def read(self, addresses: Iterable[int], most: int, memory: TargetMemory) -> dict[int, Coroutine | None]:
-        """The objects at these addresses, and all that they await, up to `most`; None where one is broken."""
-        found: dict[int, Coroutine | None] = {}
-        level = list(dict.fromkeys(addresses))[:most]
-        while level:
-            elsewhere: dict[int, int] = {}
-            for address, chunk in zip(level, gathered(level, self._chunk, memory), strict=True):
-                found[address] = self._parsed(address, chunk, elsewhere, memory)
-            for address, contents in zip(elsewhere, gathered(list(elsewhere.values()), 8, memory), strict=True):
-                one = found[address]
-                if one is not None:
-                    awaited = self._checked(word(contents, 0, self._order))
-                    found[address] = one._replace(awaited=awaited, is_torn=not awaited)
-            following = (one.awaited for address in level if (one := found[address]) is not None and one.awaited)
-            level = [address for address in dict.fromkeys(following) if address not in found][: most - len(found)]
-        return found
+    def read(self, addresses: Iterable[int], most: int, memory: TargetMemory) -> ReadCoroutines:
+        """The objects at these addresses, and all that they await, up to `most`."""
+        levels: list[_Level] = []
+        seen: set[int] = set()
+        following = list(dict.fromkeys(addresses))
+        for _ in range(self._deepest):
+            following = following[: most - len(seen)]
+            if not following:
+                break
+            seen.update(following)
+            new = [self._level(following[at : at + _AT_ONCE], memory) for at in range(0, len(following), _AT_ONCE)]
+            levels += new
+            awaited = distinct(np.concatenate([level.awaited for level in new])).tolist()
+            following = [address for address in awaited if address and address not in seen]
+        return ReadCoroutines(levels)
 
-    def _parsed(self, address: int, chunk: bytes, elsewhere: dict[int, int], memory: TargetMemory) -> Coroutine | None:
-        """One object; what it awaits is `elsewhere` where the chunk does not have it."""
-        frames, layout, order = self._frames, self._layout, self._order
-        kind_at = word(chunk, frames.object_type, order)
-        if not kind_at:
-            return None
-        kind = self._types.find(kind_at, memory)[1]
-        if kind in WRAPPERS:
-            return _LAST._replace(awaited=self._checked(word(chunk, layout.object_size, order)))
-        if kind not in COROUTINES:
-            return _LAST
-        if len(chunk) < self._end:
-            return None
-        (state,) = struct.unpack_from("b", chunk, layout.coroutine_state)
+    def _level(self, addresses: list[int], memory: TargetMemory) -> _Level:
+        frames, layout, states = self._frames, self._layout, self._states
+        objects = read_objects(addresses, self._chunk, memory, self._byteorder)
+        kinds = self._kinds(objects, memory)
         frame = layout.coroutine_frame
-        if state in self._states.ended:
-            return Coroutine(state, 0, 0, 0, 0)
-        if chunk[frame + frames.frame_owner] != OWNED_BY_GENERATOR:
-            return None
+        state = objects.bytes(layout.coroutine_state).astype(np.int8).astype(np.int64)
         code, instruction, end = (
-            word(chunk, frame + place, order) or 0
-            for place in (frames.frame_code, frames.frame_instruction, layout.frame_stack)
+            objects.words(frame + place) for place in (frames.frame_code, frames.frame_instruction, layout.frame_stack)
         )
-        copy = struct.unpack_from(f"{order}I", chunk, frame + frames.frame_copy)[0] if frames.frame_copy else 0
-        awaited, is_torn = 0, False
-        if state in self._states.awaiting:
-            place = (end & _OBJECT) - 8 * self._states.awaited
-            is_near = 0 < place - address < _MOST_VALUES
-            if is_near and place - address + 8 > len(chunk):
-                elsewhere[address] = place
-            elif is_near:
-                awaited = self._checked(word(chunk, place - address, order))
-            is_torn = not awaited
-        return Coroutine(state, code & _OBJECT, instruction, copy, awaited, is_torn)
+        copy = objects.words(frame + frames.frame_copy, 4) if frames.frame_copy else np.zeros_like(code)
+        is_owned = objects.bytes(frame + frames.frame_owner) == OWNED_BY_GENERATOR
+        has_ended = _are_any(state, states.ended)
+        is_coroutine = (kinds == _COROUTINE) & (objects.sizes >= self._end) & (is_owned | has_ended)
+        has_frame = is_coroutine & ~has_ended
+        awaits = has_frame & _are_any(state, states.awaiting)
+        awaited = self._awaited(np.array(addresses, np.uint64), end, awaits, objects, memory)
+        wraps = kinds == _WRAPPER
+        awaited[wraps] = objects.words(layout.object_size)[wraps] & _OBJECT
+        awaited[~are_objects(awaited)] = 0
+        state[~is_coroutine] = np.where(kinds[~is_coroutine] == _COROUTINE, BROKEN, NO_COROUTINE)
+        state[kinds == _NOTHING] = BROKEN
+        for column in (code, instruction, copy):
+            column[~has_frame] = 0
+        return _Level(addresses, state, code & _OBJECT, instruction, copy, awaited, awaits & (awaited == 0))
 
-    @staticmethod
-    def _checked(address: int | None) -> int:
-        """The address of an object; 0 where none can be."""
-        address = (address or 0) & _OBJECT
-        return address if is_object(address) else 0
+    def _awaited(self, addresses: U64, end: U64, awaits: Bools, objects: Objects, memory: TargetMemory) -> U64:
+        """What coroutines await: one of the last values on the stack of each."""
+        found = np.zeros(len(addresses), np.uint64)
+        away = (end & _OBJECT) - np.uint64(8 * self._states.awaited) - addresses
+        awaits = awaits & (away > 0) & (away < _MOST_VALUES)
+        is_near = awaits & (away + np.uint64(8) <= objects.sizes.astype(np.uint64))
+        rows = np.flatnonzero(is_near)
+        columns = away[rows, None].astype(np.int64) + np.arange(8)
+        words = objects.rows[rows[:, None], columns]
+        found[rows] = np.ascontiguousarray(words).view(np.dtype("u8").newbyteorder(self._byteorder)).ravel()
+        far = np.flatnonzero(awaits & ~is_near)
+        if len(far):
+            places = (addresses[far] + away[far]).tolist()
+            found[far] = read_objects(places, 8, memory, self._byteorder).words(0)
+        return found & _OBJECT
+
+    def _kinds(self, objects: Objects, memory: TargetMemory) -> I64:
+        """Which of these are coroutines, or lead to them."""
+        its = objects.words(self._frames.object_type)
+        types = distinct(its)
+        kinds = np.array([self._kind(one, memory) for one in types.tolist()], np.int64)
+        return kinds[np.searchsorted(types, its)]
+
+    def _kind(self, address: int, memory: TargetMemory) -> int:
+        if not address:
+            return _NOTHING
+        name = self._types.find(address, memory)[1]
+        return _COROUTINE if name in COROUTINES else _WRAPPER if name in WRAPPERS else _OTHER
+
+
+def _are_any(states: I64, wanted: tuple[int, ...]) -> Bools:
+    """Which states are among a few."""
+    found = np.zeros(len(states), np.bool_)
+    for one in wanted:
+        found |= states == one
+    return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import struct
+import numpy as np
 
+from walkback.base.arrays import U64, Bools
 from walkback.runtimes.memory import TargetMemory
 from walkback.runtimes.python.strings import word
 from walkback.runtimes.python.tasklayout import IS_OF_HEAP, TaskLayout
@@ -46,12 +47,12 @@ class ObjectTypes:
         return flags, name.decode("ascii", "replace") if end else ""
 
 
+def are_objects(addresses: U64) -> Bools:
+    """Whether objects could be there."""
+    aligned = addresses & np.uint64(7) == 0
+    return np.asarray(aligned & (addresses > np.uint64(0xFFF)) & (addresses < np.uint64(2**64 - (1 << 16))))
+
+
 def is_object(address: int) -> bool:
-    """Whether an object could be there."""
+    """The same of one."""
     return 0xFFF < address < 2**64 - (1 << 16) and not address & 7
-
-
-def words(contents: bytes, order: str) -> tuple[int, ...]:
-    """All whole words."""
-    count = len(contents) // 8
-    return struct.unpack_from(f"{order}{count}Q", contents)

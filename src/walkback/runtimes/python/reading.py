@@ -109,7 +109,8 @@ class PythonRuntime:
         """Read asyncio's tasks as well from now on; `table` is where the module has `_AsyncioDebug`."""
         if self._tasks is None:
             layout = read_task_layout(self._runtime, table, self._build, memory, self._order)
-            self._tasks = TaskReader(self._build, layout, self._codes.strings, self._order)
+            byteorder: ByteOrder = "big" if self._big else "little"
+            self._tasks = TaskReader(self._build, layout, self._codes.strings, byteorder, self.limit)
 
     @property
     def version(self) -> tuple[int, int]:
@@ -152,7 +153,7 @@ class PythonRuntime:
         if self._tasks is not None and states:
             tasks = self._tasks.read(number, states, memory, is_standing=standing is not None)
         rows = [(row[1] & _OBJECT, row[4]) for one in threads for row in one.rows if self._is_function(row)]
-        rows += [] if tasks is None else tasks.codes()
+        rows += [] if tasks is None else tasks.coroutines.codes()
         if not rows and all(one.torn is None for one in threads) and (tasks is None or tasks.is_empty):
             return None
         codes = self._codes.current(list({address for address, _ in rows}), memory)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 
 from walkback.base.errors import UnreadableError
 from walkback.runtimes.memory import TargetMemory
-from walkback.runtimes.python.layout import DEBUG_OFFSETS_SIZE, LARGEST_OFFSET, LARGEST_SMALL_OFFSET
+from walkback.runtimes.python.layout import DEBUG_OFFSETS_SIZE, LARGEST_OFFSET
 from walkback.runtimes.python.offsets import Build
 
 FIRST = (3, 14)
@@ -92,6 +92,7 @@ _PLACES = {
 _FIELDS = tuple(field.name for field in fields(TaskLayout))
 _OF_MODULE = _FIELDS.index("frame_stack")
 """How many offsets the module's own table has."""
+_LARGEST_SMALL_OFFSET = 1 << 10
 _LARGE = {"interpreter_size", "interpreter_tasks", "thread_size", "thread_loop", "thread_task", "thread_tasks"}
 
 
@@ -105,6 +106,6 @@ def read_task_layout(runtime: int, table: int, build: Build, memory: TargetMemor
     values = [*struct.unpack(f"{order}{_OF_MODULE}Q", own)]
     values += [struct.unpack_from(f"{order}Q", head, place)[0] for place in places]
     for name, value in zip(_FIELDS, values, strict=True):
-        if value >= (LARGEST_OFFSET if name in _LARGE else LARGEST_SMALL_OFFSET):
+        if value >= (LARGEST_OFFSET if name in _LARGE else _LARGEST_SMALL_OFFSET):
             raise UnreadableError("what this Python says of asyncio's tasks is damaged")
     return TaskLayout(*values)

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from walkback.runtimes.memory import TargetMemory, gathered
-from walkback.runtimes.python.coroutines import Coroutine, Coroutines
-from walkback.runtimes.python.objecttypes import ObjectTypes, is_object, words
+import numpy as np
+
+from walkback.base.arch import ByteOrder
+from walkback.runtimes.bulk import Objects, read_objects
+from walkback.runtimes.memory import TargetMemory
+from walkback.runtimes.python.coroutines import Coroutines, ReadCoroutines
+from walkback.runtimes.python.objecttypes import ObjectTypes, are_objects, is_object
 from walkback.runtimes.python.offsets import Build
 from walkback.runtimes.python.strings import Strings, word
-from walkback.runtimes.python.tasklayout import (
-    DIGIT_BITS,
-    ENTRY,
-    IS_NUMBER,
-    IS_STRING,
-    SIZE_SHIFT,
-    TaskLayout,
-)
+from walkback.runtimes.python.tasklayout import ENTRY, TaskLayout
+from walkback.runtimes.python.tasknames import Names, ReadNames
 
 _MOST_TASKS = 1 << 16
 """Of a process, in one look."""
@@ -32,46 +29,54 @@ _MOST_ENTRIES = 1 << 16
 """Of one set."""
 _MOST_FUTURES = 8
 """Futures one behind the other, each awaiting the next."""
-_NAME = 128
-"""Bytes of a name that are read at once."""
-_REMOVED = 2**64 - 1
+_REMOVED = np.uint64(2**64 - 1)
 """The hash of an entry that is not in the set any more."""
-_OBJECT = -8
+_OBJECT = np.uint64(2**64 - 8)
+"""A mask: the lowest bits of the address of an object may be used otherwise."""
 
 
-class ReadTask(NamedTuple):
-    """What one task has."""
+@dataclass
+class TaskColumns:
+    """Some tasks, with what each refers to: 0 for nothing."""
 
-    address: int
-    name: str
-    coroutine: int
-    waiters: list[int]
+    address: list[int]
+    name: list[int]
+    coroutine: list[int]
 
 
 @dataclass
 class ReadTasks:
     """What was read of one thread."""
 
-    current: set[int] = field(default_factory=set)
+    current: set[int]
     """The tasks that it runs."""
-    own: list[ReadTask] = field(default_factory=list)
-    ended: list[ReadTask] = field(default_factory=list)
+    own: TaskColumns
+    ended: TaskColumns
     """Those of threads that have ended."""
-    others: list[ReadTask] = field(default_factory=list)
+    others: TaskColumns
     """Those that await these and are in neither list."""
-    futures: dict[int, list[int]] = field(default_factory=dict)
-    """The futures that await these, with what awaits them."""
-    coroutines: dict[int, Coroutine | None] = field(default_factory=dict)
-    troubles: list[str] = field(default_factory=list)
-
-    def codes(self) -> set[tuple[int, int]]:
-        """The code objects of all coroutines, each with the number of the copy of its instructions."""
-        return {(one.code, one.copy) for one in self.coroutines.values() if one is not None and one.code}
+    waiters: dict[int, list[int]]
+    """What awaits a task, or a future that awaits some."""
+    futures: set[int]
+    names: ReadNames
+    coroutines: ReadCoroutines
+    troubles: list[str]
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is there, and nothing is wrong."""
-        return not (self.own or self.ended or self.troubles)
+        return not (self.own.address or self.ended.address or self.troubles)
+
+
+@dataclass
+class _Look:
+    """One look at a thread."""
+
+    memory: TargetMemory
+    budget: _Budget
+    waiters: dict[int, list[int]] = field(default_factory=dict)
+    futures: set[int] = field(default_factory=set)
+    troubles: list[str] = field(default_factory=list)
 
 
 class _Budget:
@@ -84,11 +89,14 @@ class _Budget:
 class TaskReader:
     """Reads the tasks of one Python in one process."""
 
-    def __init__(self, build: Build, layout: TaskLayout, strings: Strings, order: str) -> None:
-        self.layout, self._order, self._strings = layout, order, strings
-        self._type_at, self._big = build.layout.object_type, order == ">"
-        self._types = ObjectTypes(layout, order)
-        self._coroutines = Coroutines(build, layout, self._types, order)
+    def __init__(self, build: Build, layout: TaskLayout, strings: Strings, byteorder: ByteOrder, limit: int) -> None:
+        """At most `limit` coroutines that await each other are followed."""
+        self.layout, self._byteorder = layout, byteorder
+        self._order = ">" if byteorder == "big" else "<"
+        self._types = ObjectTypes(layout, self._order)
+        # Between two coroutines may be objects that lead from one to the other.
+        self._coroutines = Coroutines(build, layout, self._types, byteorder, 2 * limit)
+        self._names = Names(build, layout, self._types, strings, byteorder)
         self._budget = _Budget()
         self._listed: dict[int, list[int]] = {}
         """The tasks that were in each list the last time: they are read at once."""
@@ -96,7 +104,8 @@ class TaskReader:
         """The thread with which the list of each interpreter is read."""
         self._head = max(layout.task_awaited_by + 8, layout.task_is_task + 1, layout.task_has_set + 1)
         """What futures have as well."""
-        self._size = max(self._head, layout.task_name + 8, layout.task_coroutine + 8, layout.task_node + 16)
+        ends = (layout.task_name, layout.task_coroutine, layout.task_node + layout.list_next)
+        self._size = max(self._head, max(ends) + 8)
 
     def begin(self) -> None:
         """Begin another look at all threads."""
@@ -107,76 +116,98 @@ class TaskReader:
         self, number: int, states: Iterable[tuple[int, int]], memory: TargetMemory, *, is_standing: bool
     ) -> ReadTasks:
         """The tasks of a thread, by its states with their interpreters; one that runs is read for later looks."""
-        budget = self._budget if is_standing else _Budget()
         self._types.forget()
-        found, layout = ReadTasks(), self.layout
-        own: dict[int, bytes] = {}
-        ended: dict[int, bytes] = {}
+        look, layout = _Look(memory, self._budget if is_standing else _Budget()), self.layout
+        current, seen = set(), set[int]()
+        lists: dict[bool, list[Objects]] = {False: [], True: []}
+        own: list[int] = []
+        ended: list[int] = []
         for state, interpreter in states:
             loop, task = (self._word(state + place, memory) for place in (layout.thread_loop, layout.thread_task))
             if loop and task:
-                found.current.add(task & _OBJECT)
-            self._follow(state + layout.thread_tasks, own, budget, found, memory)
+                current.add(task & int(_OBJECT))
+            lists[False].append(self._follow(state + layout.thread_tasks, own, seen, look))
             if not is_standing or self._keepers.setdefault(interpreter, number) == number:
-                self._follow(interpreter + layout.interpreter_tasks, ended, budget, found, memory)
-        known = own.keys() | ended.keys()
-        waiters = self._waiters({**own, **ended}, budget, found.troubles, memory)
-        others = self._others(waiters, known, found, budget, memory)
-        names = self._names([*own.values(), *ended.values(), *others.values()], memory)
-        for contents, tasks in ((own, found.own), (ended, found.ended), (others, found.others)):
-            for address, chunk in contents.items():
-                name, coroutine = (self._pointer(chunk, at) for at in (layout.task_name, layout.task_coroutine))
-                called = names.get(name) or f"<task at {address:#x}>"
-                tasks.append(ReadTask(address, called, coroutine, waiters.get(address, [])))
-        coroutines = [one.coroutine for one in (*found.own, *found.ended, *found.others) if one.coroutine]
-        found.coroutines = self._coroutines.read(coroutines, budget.coroutines, memory)
-        budget.coroutines -= len(found.coroutines)
-        return found
+                lists[True].append(self._follow(interpreter + layout.interpreter_tasks, ended, seen, look))
+        all_own, all_ended = self._joined(lists[False]), self._joined(lists[True])
+        self._find_waiters([*own, *ended], self._joined([all_own, all_ended]), look)
+        others, all_others = self._others(seen, look)
+        columns = (
+            self._columns(own, all_own),
+            self._columns(ended, all_ended),
+            self._columns(others, all_others),
+        )
+        names = self._names.read((one for column in columns for one in column.name), memory)
+        coroutines = (one for column in columns for one in column.coroutine if one)
+        read = self._coroutines.read(coroutines, look.budget.coroutines, memory)
+        look.budget.coroutines -= len(read)
+        return ReadTasks(current, *columns, look.waiters, look.futures, names, read, look.troubles)
 
-    def _follow(
-        self, head: int, tasks: dict[int, bytes], budget: _Budget, found: ReadTasks, memory: TargetMemory
-    ) -> None:
-        """Add the tasks of a list."""
-        place, order = self.layout.task_node, self._order
+    def _follow(self, head: int, tasks: list[int], seen: set[int], look: _Look) -> Objects:
+        """The tasks of a list; their addresses are added."""
         before = self._listed.get(head, [])
-        ready = dict(zip(before, gathered(before, self._size, memory), strict=True))
+        ready = read_objects(before, self._size, look.memory, self._byteorder)
+        place = self.layout.task_node + self.layout.list_next
+        is_good = (ready.sizes == self._size) & (ready.bytes(self.layout.task_is_task) == 1)
+        following = dict(zip(before, zip(range(len(before)), ready.words(place).tolist(), strict=True), strict=True))
+        alone: list[bytes] = []
+        chosen: list[int] = []
         listed: list[int] = []
-        node = self._word(head + self.layout.list_next, memory)
+        node = self._word(head + self.layout.list_next, look.memory)
         while node != head:
-            address = node - place
-            if not budget.tasks:
-                found.troubles.append(f"there are more tasks than the {_MOST_TASKS} that are read")
+            address = node - self.layout.task_node
+            if not look.budget.tasks:
+                look.troubles.append(f"there are more tasks than the {_MOST_TASKS} that are read")
                 break
-            chunk = b""
-            if is_object(address) and address not in tasks:
-                chunk = ready.get(address) or memory.read(address, self._size)
-            if len(chunk) < self._size or chunk[self.layout.task_is_task] != 1:
-                found.troubles.append(f"a list of tasks cannot be followed at {address % 2**64:#x}")
+            row, node = following.get(address, (-1, 0))
+            if address in seen or not is_object(address) or (row >= 0 and not is_good[row]):
+                row = -2
+            elif row < 0:
+                chunk = look.memory.read(address, self._size)
+                if len(chunk) == self._size and chunk[self.layout.task_is_task] == 1:
+                    row, node = len(before) + len(alone), word(chunk, place, self._order) or 0
+                    alone.append(chunk)
+            if row < 0:
+                look.troubles.append(f"a list of tasks cannot be followed at {address % 2**64:#x}")
                 break
-            budget.tasks -= 1
-            tasks[address] = chunk
+            look.budget.tasks -= 1
+            seen.add(address)
+            chosen.append(row)
             listed.append(address)
-            node = word(chunk, place + self.layout.list_next, order) or 0
         self._listed[head] = listed
+        tasks += listed
+        rows = np.frombuffer(b"".join(alone), np.uint8).reshape(len(alone), self._size)
+        both = self._joined([ready, Objects(rows, np.full(len(alone), self._size, np.int64), self._byteorder)])
+        return both.among(np.array(chosen, np.int64))
 
-    def _waiters(
-        self, tasks: dict[int, bytes], budget: _Budget, troubles: list[str], memory: TargetMemory
-    ) -> dict[int, list[int]]:
-        """What awaits each task or future."""
-        found: dict[int, list[int]] = {}
-        for address, chunk in tasks.items():
-            awaited_by = self._pointer(chunk, self.layout.task_awaited_by)
+    def _joined(self, parts: list[Objects]) -> Objects:
+        """Several as one."""
+        rows = [one.rows for one in parts] or [np.zeros((0, self._size), np.uint8)]
+        sizes = [one.sizes for one in parts] or [np.zeros(0, np.int64)]
+        return Objects(np.concatenate(rows), np.concatenate(sizes), self._byteorder)
+
+    def _columns(self, addresses: list[int], objects: Objects) -> TaskColumns:
+        names, coroutines = (self._pointers(objects, at) for at in (self.layout.task_name, self.layout.task_coroutine))
+        return TaskColumns(addresses, names, coroutines)
+
+    def _find_waiters(self, addresses: list[int], objects: Objects, look: _Look) -> list[int]:
+        """Find what awaits each of these; returns all that do."""
+        found: list[int] = []
+        has_set = objects.bytes(self.layout.task_has_set).tolist()
+        waiters = self._pointers(objects, self.layout.task_awaited_by)
+        for address, awaited_by, several in zip(addresses, waiters, has_set, strict=True):
             if not awaited_by:
                 continue
-            several = self._members(awaited_by, memory) if chunk[self.layout.task_has_set] else [awaited_by]
-            if several is None:
-                troubles.append(f"what awaits the task at {address:#x} cannot be read")
+            its = self._members(awaited_by, look.memory) if several else [awaited_by]
+            if its is None:
+                look.troubles.append(f"what awaits the task at {address:#x} cannot be read")
                 continue
-            found[address] = several[: budget.waiters]
-            budget.waiters -= len(found[address])
-            if len(found[address]) < len(several):
-                troubles.append(f"more await these tasks than the {_MOST_WAITERS} that are read")
+            if len(its) > look.budget.waiters:
+                look.troubles.append(f"more await these tasks than the {_MOST_WAITERS} that are read")
                 break
+            look.budget.waiters -= len(its)
+            look.waiters[address] = its
+            found += its
         return found
 
     def _members(self, address: int, memory: TargetMemory) -> list[int] | None:
@@ -189,74 +220,41 @@ class TaskReader:
         contents = memory.read(table, ENTRY * (mask + 1))
         if len(contents) < ENTRY * (mask + 1):
             return None
-        entries = words(contents, order)
-        pairs = zip(entries[::2], entries[1::2], strict=False)
-        return [one for one, its in pairs if its != _REMOVED and is_object(one)]
+        entries = np.frombuffer(contents, f"{order}u8").astype(np.uint64).reshape(-1, 2)
+        its: list[int] = entries[are_objects(entries[:, 0]) & (entries[:, 1] != _REMOVED), 0].tolist()
+        return its
 
-    def _others(
-        self,
-        waiters: dict[int, list[int]],
-        known: set[int],
-        found: ReadTasks,
-        budget: _Budget,
-        memory: TargetMemory,
-    ) -> dict[int, bytes]:
-        """The tasks that are only known because they await something; futures that do are added as well."""
-        tasks: dict[int, bytes] = {}
-        new = {one for several in waiters.values() for one in several} - known
+    def _others(self, known: set[int], look: _Look) -> tuple[list[int], Objects]:
+        """The tasks that are only known because they await something; futures that do are found as well."""
+        addresses: list[int] = []
+        found: list[Objects] = []
+        new = {one for its in look.waiters.values() for one in its} - known
         for _ in range(_MOST_FUTURES):
-            heads = {one: chunk for one in new if len(chunk := memory.read(one, self._head)) == self._head}
-            those = {one: chunk for one, chunk in heads.items() if chunk[self.layout.task_is_task] == 0}
-            for one, chunk in heads.items():
-                if chunk[self.layout.task_is_task] == 1 and budget.tasks:
-                    whole = memory.read(one, self._size)
-                    if len(whole) == self._size:
-                        budget.tasks -= 1
-                        tasks[one] = whole
-            those |= {one: tasks[one] for one in heads if one in tasks}
-            its = self._waiters(those, budget, found.troubles, memory)
-            found.futures |= {one: its.get(one, []) for one in those if one not in tasks}
-            waiters |= its
-            new = {one for several in its.values() for one in several} - known - tasks.keys() - found.futures.keys()
+            several = list(new)
+            objects = read_objects(several, self._head, look.memory, self._byteorder)
+            is_whole = objects.sizes == self._head
+            kinds = objects.bytes(self.layout.task_is_task)
+            futures = np.flatnonzero(is_whole & (kinds == 0))
+            tasks = [several[row] for row in np.flatnonzero(is_whole & (kinds == 1)).tolist()][: look.budget.tasks]
+            look.budget.tasks -= len(tasks)
+            whole = read_objects(tasks, self._size, look.memory, self._byteorder)
+            those = [several[row] for row in futures.tolist()]
+            look.futures.update(those)
+            behind = self._find_waiters(those, objects.among(futures), look)
+            behind += self._find_waiters(tasks, whole, look)
+            addresses += tasks
+            found.append(whole)
+            new = set(behind) - known - look.futures - set(addresses)
             if not new:
                 break
-        return tasks
+        return addresses, self._joined(found)
 
-    def _names(self, chunks: list[bytes], memory: TargetMemory) -> dict[int, str]:
-        """The names at these addresses: text, or a number where nobody has asked for it yet."""
-        addresses = list(dict.fromkeys(self._pointer(chunk, self.layout.task_name) for chunk in chunks))
-        addresses = [one for one in addresses if one]
-        found = {}
-        for address, head in zip(addresses, gathered(addresses, _NAME, memory), strict=True):
-            kind = word(head, self._type_at, self._order)
-            flags = self._types.find(kind, memory)[0] if kind else 0
-            name = None
-            if flags & IS_NUMBER:
-                number = self._number(head)
-                name = f"Task-{number}" if number is not None else None
-            elif flags & IS_STRING:
-                name = self._strings.read(address, memory, head)
-            if name:
-                found[address] = name
-        return found
-
-    def _number(self, head: bytes) -> int | None:
-        """A number of at most three digits, which are of 30 bits."""
-        tag = word(head, self.layout.number_tag, self._order)
-        if tag is None or not 0 < tag >> SIZE_SHIFT <= 3:
-            return None
-        begin, size = self.layout.number_digits, 4 * (tag >> SIZE_SHIFT)
-        digits = head[begin : begin + size]
-        if len(digits) < size:
-            return None
-        order = "big" if self._big else "little"
-        parts = (int.from_bytes(digits[at : at + 4], order) for at in range(0, size, 4))  # type: ignore[arg-type]
-        return sum(part << DIGIT_BITS * place for place, part in enumerate(parts))
-
-    def _pointer(self, chunk: bytes, place: int) -> int:
-        """The address of an object; 0 where none can be."""
-        address = (word(chunk, place, self._order) or 0) & _OBJECT
-        return address if is_object(address) else 0
+    def _pointers(self, objects: Objects, place: int) -> list[int]:
+        """The addresses of objects; 0 where none can be."""
+        words = objects.words(place) & _OBJECT
+        words[~are_objects(words)] = 0
+        its: list[int] = words.tolist()
+        return its
 
     def _word(self, address: int, memory: TargetMemory) -> int:
         return word(memory.read(address % 2**64, 8), 0, self._order) or 0
