@@ -195,7 +195,7 @@ async def not_begun() -> None:
 
 async def eager() -> None:
     loop = asyncio.get_running_loop()
-    loop.set_task_factory(asyncio.eager_task_factory)
+    loop.set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined]  # from 3.12 on
     await asyncio.gather(leaf(), deep(2), told_later())
 
 
