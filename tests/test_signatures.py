@@ -61,6 +61,7 @@ METHODS = {
     "sample": "Process",
     "shoot": "capture.Stopper",
     "stop": "capture.Sampler",
+    "take": "capture.Stopper",
     "through": "store.Selection",
     "top": "store.Selection",
     "wait": "capture.recorder.command.Command",

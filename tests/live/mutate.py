@@ -83,7 +83,8 @@ def main() -> None:
         for number in range(int(count)):
             rng = random.Random(f"{seed} {number}")
             one.write_bytes(damaged(data, rng))
-            form = rng.choice(("text", "text", "json", "folded", "pprof", "firefox"))
+            others = () if "--asyncio" in options else ("folded", "pprof", "firefox")
+            form = rng.choice(("text", "text", "json", *others))
             status = looked_at([*options, "--no-cache", "--format", form, "-o", os.devnull, str(one)], told)
             text = told.read_text(errors="replace")
             counts[status] = counts.get(status, 0) + 1

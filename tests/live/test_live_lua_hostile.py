@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from live.damage import Kept, damaged
 from live.test_live_lua import LUAS, PROGRAM, program, said, waits
-from live.test_live_python_hostile import Kept, damaged
 from waiting import eventually
 from walkback.capture.live.process import Process
 from walkback.capture.stacks import Stopper

@@ -23,10 +23,14 @@ class Interpreted:
         self.troubles: list[str] = []
         """What could not be had, a line each."""
 
-    def interpreters(self) -> Interpreters:
-        """Those of one more process."""
+    def interpreters(self, *, tasks: bool = False) -> Interpreters:
+        """Those of one more process; with `tasks` those of Python's asyncio are read as well."""
         return Interpreters(
-            lambda number: self._modules[number].elf, limit=self._limit, frames=self.frames, troubles=self.troubles
+            lambda number: self._modules[number].elf,
+            limit=self._limit,
+            frames=self.frames,
+            troubles=self.troubles,
+            tasks=tasks,
         )
 
     def merged(self, snapshot: Snapshot) -> Stacks:

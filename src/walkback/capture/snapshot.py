@@ -11,6 +11,7 @@ from walkback.base.arch import ByteOrder, Machine
 from walkback.base.arrays import I64, U64
 from walkback.base.oneline import OneLine
 from walkback.runtimes.chains import Chain
+from walkback.runtimes.tasks import AsyncioTask
 from walkback.stacks.stacks import Stacks
 from walkback.walking.samples import Memory, Samples, Space
 
@@ -47,6 +48,8 @@ class Snapshot(OneLine):
     """Once walked."""
     chains: list[list[Chain]] = field(default_factory=list)
     """Of each thread what its interpreters run."""
+    tasks: list[AsyncioTask] = field(default_factory=list)
+    """Those of Python's asyncio, where they were wanted."""
 
 
 @dataclass(frozen=True, slots=True)

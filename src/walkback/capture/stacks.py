@@ -100,11 +100,13 @@ class Stopper:
         stack_bytes: int | None = None,
         interpreted: bool = True,
         evaluators: bool = False,
+        tasks: bool = False,
     ) -> None:
         """`source` is the number of a process, or a core file; `exe` is the core file's program.
 
         With `interpreted` the functions of Python and Lua stand in the place of the evaluators that run them; with
-        `evaluators` the evaluators' frames stay behind them.
+        `evaluators` the evaluators' frames stay behind them. With `tasks` the tasks of Python's asyncio are read while
+        their threads stand still.
         """
         self.modules = Modules(search)
         self.target: Process | CoreFile
@@ -127,8 +129,8 @@ class Stopper:
             self.name = self.target.name
             if self.target.notes.pac_mask:
                 address_mask = ~self.target.notes.pac_mask & (2**64 - 1)
-        if interpreted:
-            self.target.interpreters = self.interpreted.interpreters()
+        if interpreted or tasks:
+            self.target.interpreters = self.interpreted.interpreters(tasks=tasks)
         options = {"only": only, "max_stack": max_stack, "address_mask": address_mask}
         self.walker = walker_for(self.target, self.modules, cache=cache, **options)
         self.names = Names(self.modules, demangle=demangle, lines=lines, inline=inline, cache=cache)
@@ -136,6 +138,10 @@ class Stopper:
 
     def __repr__(self) -> str:
         return f"Stopper({self.name!r})"
+
+    def take(self) -> Snapshot:
+        """The threads now, with their tasks, and not walked: for those who do not want their stacks."""
+        return self.target.sample()
 
     def shoot(self) -> ThreadStacks:
         """The stacks now."""

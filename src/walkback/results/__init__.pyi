@@ -9,6 +9,7 @@ from walkback.cbf.instructions import BacktraceInstruction as BacktraceInstructi
 from walkback.cif.decoding import MapPart as MapPart
 from walkback.naming.located import Located as Located
 from walkback.naming.modules import Module as Module
+from walkback.runtimes.tasks import AsyncioTask as AsyncioTask
 from walkback.sections.derive import Derived as Derived
 from walkback.sections.framepointers import FramePointers as FramePointers
 from walkback.sections.framepointers import FunctionChain as FunctionChain

@@ -7,7 +7,8 @@ chains = interpreters.chains([interpreters.look(thread, memory)], stacks)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from walkback.base.arch import ByteOrder
 from walkback.base.arrays import I32, U64, distinct
@@ -16,7 +17,10 @@ from walkback.elf import ElfFile
 from walkback.runtimes.chains import Chain, Looked, Runtime, RuntimeFile, RuntimeFrames, Standing, Walked
 from walkback.runtimes.lua.finding import lua_in
 from walkback.runtimes.memory import TargetMemory
-from walkback.runtimes.python.finding import HANDLERS, python_in
+from walkback.runtimes.python import tasklayout
+from walkback.runtimes.python.finding import HANDLERS, python_in, tasks_in
+from walkback.runtimes.python.reading import Followed, PythonRuntime
+from walkback.runtimes.tasks import AsyncioTask
 from walkback.stacks.stacks import Stacks
 
 _KINDS: tuple[Callable[[ElfFile], RuntimeFile | None], ...] = (python_in, lua_in)
@@ -32,10 +36,12 @@ class Interpreters:
         limit: int = 1024,
         frames: RuntimeFrames | None = None,
         troubles: list[str] | None = None,
+        tasks: bool = False,
     ) -> None:
         """`elf_of` gives the file of a module; at most `limit` frames of a thread are followed.
 
-        Several processes can have the same `frames` and `troubles`.
+        Several processes can have the same `frames` and `troubles`. With `tasks` those of Python's asyncio are read as
+        well.
         """
         self._elf_of = elf_of
         self._byteorder: ByteOrder = "little"
@@ -43,6 +49,9 @@ class Interpreters:
         self._files: dict[int, list[RuntimeFile]] = {}
         self._runtimes: dict[tuple[int, int], list[Runtime]] = {}
         self._used: list[Runtime] = []
+        self._tasks = tasks
+        self._tables: dict[int, int | None] = {}
+        """Where the files of modules have the table of asyncio's tasks."""
         self.frames = RuntimeFrames() if frames is None else frames
         """All that were met."""
         self.troubles: list[str] = [] if troubles is None else troubles
@@ -52,13 +61,22 @@ class Interpreters:
         """Find those of the modules that a process has mapped, with their biases, and the threads of each."""
         self._byteorder = byteorder
         self._used = []
+        tables: dict[int, int] = {}
+        pythons: list[tuple[int, PythonRuntime]] = []
         for number in distinct(module[module >= 0]).tolist():
-            if not self._files_of(number):
+            table = self._table_of(number) if self._tasks else None
+            if not self._files_of(number) and table is None:
                 continue
             for its in distinct(bias[module == number]).tolist():
-                for runtime in self._opened(number, its, memory):
-                    runtime.prepare(memory)
-                    self._used.append(runtime)
+                opened = self._opened(number, its, memory)
+                self._used += opened
+                pythons += [(number, one) for one in opened if isinstance(one, PythonRuntime)]
+                if table is not None:
+                    tables[number] = (table + its) % 2**64
+        if self._tasks:
+            self._read_tasks(pythons, tables, memory)
+        for runtime in self._used:
+            runtime.prepare(memory)
 
     def look(self, thread: int, memory: TargetMemory, standing: Callable[[], Standing] | None = None) -> list[Looked]:
         """What a thread runs, by the number that it has for itself; without `standing` it may be running."""
@@ -68,6 +86,28 @@ class Interpreters:
     def chains(self, looked: Sequence[list[Looked]], stacks: Stacks | None) -> list[list[Chain]]:
         """The same of several threads with names, for which none need stand still; `stacks` were walked of them."""
         return [[one.chain(self.frames, _walked(stacks, number)) for one in its] for number, its in enumerate(looked)]
+
+    def tasks(self, threads: Sequence[int], looked: Sequence[list[Looked]], troubles: list[str]) -> list[AsyncioTask]:
+        """The tasks of asyncio of all threads, whose numbers these are; what is wrong with them is added."""
+        if not self._tasks:
+            return []
+        found: list[AsyncioTask] = []
+        for runtime in self._used:
+            if isinstance(runtime, PythonRuntime):
+                its = [
+                    (thread, one)
+                    for thread, several in zip(threads, looked, strict=True)
+                    for one in several
+                    if isinstance(one, Followed) and one.runtime is runtime
+                ]
+                found += runtime.join_tasks(its)
+                troubles += [
+                    f"thread {thread}: {trouble}"
+                    for thread, one in its
+                    if one.tasks is not None
+                    for trouble in one.tasks.troubles
+                ]
+        return found
 
     def is_entering(self, pc: int) -> bool:
         """Whether a thread with this program counter may be entering an evaluator, and its chain is not in order."""
@@ -83,14 +123,42 @@ class Interpreters:
         if key not in self._runtimes:
             self._runtimes[key] = []
             for file in self._files_of(module):
-                try:
+                with self._complaining(module):
                     self._runtimes[key].append(file.open(bias, memory, self._byteorder, self._limit))
-                except WalkbackError as error:
-                    elf = self._elf_of(module)
-                    trouble = str(error.within(file=elf.name if elf is not None else None))
-                    if trouble not in self.troubles:
-                        self.troubles.append(trouble)
         return self._runtimes[key]
+
+    def _read_tasks(
+        self, pythons: list[tuple[int, PythonRuntime]], tables: dict[int, int], memory: TargetMemory
+    ) -> None:
+        """Have each Python read asyncio's tasks, by the table of its own file, or of another that the process has."""
+        for module, python in pythons:
+            if python.version < tasklayout.FIRST:
+                shown = ".".join(map(str, python.version))
+                self._complain(f"asyncio's tasks can be shown from Python 3.14 on, and this is {shown}")
+            elif tables:
+                with self._complaining(module):
+                    python.read_tasks(tables.get(module, next(iter(tables.values()))), memory)
+        if not pythons and not self.troubles:
+            self._complain("asyncio's tasks are those of Python, which this process does not run")
+
+    @contextmanager
+    def _complaining(self, module: int) -> Iterator[None]:
+        """What goes wrong with a module becomes a line."""
+        try:
+            yield
+        except WalkbackError as error:
+            elf = self._elf_of(module)
+            self._complain(str(error.within(file=elf.name if elf is not None else None)))
+
+    def _complain(self, trouble: str) -> None:
+        if trouble not in self.troubles:
+            self.troubles.append(trouble)
+
+    def _table_of(self, module: int) -> int | None:
+        if module not in self._tables:
+            elf = self._elf_of(module)
+            self._tables[module] = tasks_in(elf) if elf is not None else None
+        return self._tables[module]
 
     def _files_of(self, module: int) -> list[RuntimeFile]:
         if module not in self._files:

@@ -123,6 +123,7 @@ class CoreFile:
                 for number, tid in enumerate(notes.tids)
             ]
             snapshot.chains = self.interpreters.chains(looks, snapshot.stacks)
+            snapshot.tasks = self.interpreters.tasks(notes.tids, looks, snapshot.troubles)
         return snapshot
 
     def read(self, _: int, address: int) -> tuple[int, bytes] | None:
@@ -184,13 +185,13 @@ class _CoreReading:
 
     def gather(self, addresses: Sequence[int], size: int) -> bytes:
         """`size` bytes from each address, one after the other, up to the first that cannot be read."""
-        found = b""
+        parts: list[bytes] = []
         for address in addresses:
             part = self.read(address, size)
             if len(part) < size:
                 break
-            found += part
-        return found
+            parts.append(part)
+        return b"".join(parts)
 
 
 def _machine(elf: ElfFile) -> Machine:

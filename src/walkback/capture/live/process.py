@@ -174,7 +174,9 @@ class Process:
         if walker is not None:
             self._walk(walker, snapshot, taken, maps)
         if self.interpreters is not None:
-            snapshot.chains = self.interpreters.chains([one.looked for one in taken], snapshot.stacks)
+            looked = [one.looked for one in taken]
+            snapshot.chains = self.interpreters.chains(looked, snapshot.stacks)
+            snapshot.tasks = self.interpreters.tasks(snapshot.tids, looked, snapshot.troubles)
         return snapshot
 
     def _take_all(self, maps: Maps, troubles: list[str], tids: Sequence[int] | None) -> list[_Taken]:

@@ -20,13 +20,8 @@ from walkback.cli.paths import INPUT_FILE, is_stdout, opened, refuse_input, refu
 from walkback.cli.processes import process_named
 from walkback.cli.progress import progress
 from walkback.cli.storing import LABEL, STORE, check_store, storing
-from walkback.cli.walking import (
-    FORMAT_NAMES,
-    Shared,
-    any_complete,
-    complain_of,
-    options,
-)
+from walkback.cli.tasks import print_tasks, refuse_with_tasks
+from walkback.cli.walking import FORMAT_NAMES, Shared, any_complete, complain_of, options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,6 +49,7 @@ EXIT_INTERRUPTED = 130
     help="Show functions of Python and Lua in the place of the evaluators that run them.",
 )
 @click.option("--evaluators", is_flag=True, help="Show the frames of these evaluators as well.")
+@click.option("--asyncio", is_flag=True, help="Show the tasks of Python's asyncio instead, and which awaits which.")
 @click.option("--repeat", type=click.IntRange(1), default=1, metavar="N", help="Take N snapshots of a process.")
 @click.option(
     "--interval",
@@ -83,6 +79,7 @@ def stack(
     registers: bool,
     interpreted: bool,
     evaluators: bool,
+    asyncio: bool,
     repeat: int,
     interval: float,
     stack_bytes: int | None,
@@ -108,6 +105,9 @@ def stack(
     if not live:
         refuse_input(target, common.output)
     check_store(store, labels)
+    if asyncio:
+        given = {"--registers": registers, "--no-interpreted": not interpreted, "--evaluators": evaluators}
+        refuse_with_tasks(form, {**given, "--repeat": repeat > 1, "--store": store is not None})
     # With a store nothing else is written unless that was asked for.
     usual = "text" if store is None or common.output is not None or registers else None
     name = "json" if as_json else form or usual
@@ -123,8 +123,11 @@ def stack(
             # A backtrace of CBF is of addresses, and functions of interpreters have none.
             interpreted=interpreted and name != "cbf",
             evaluators=evaluators,
+            tasks=asyncio,
             **common.walking(),
         )
+        if asyncio:
+            return print_tasks(stopper, target, common.output, as_json=name == "json")
         shots = _Shots(stopper, repeat, interval)
         # Lines that are printed to the terminal while the bar is there would tear it.
         printed = common.output is None or is_stdout(common.output)

@@ -11,33 +11,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from walkback.base.text import clean
 from walkback.runtimes.chains import RuntimeFrame
 from walkback.runtimes.memory import TargetMemory, gathered
-from walkback.runtimes.python.layout import (
-    ASCII_AT,
-    CODE_UNIT,
-    COMPACT_AT,
-    FREE_THREADED_SHIFT,
-    KIND_AT,
-    KIND_BITS,
-    OLD_STRING_SIZE,
-    STRING_HEAD,
-    UTF8_SIZE,
-)
+from walkback.runtimes.python.layout import CODE_UNIT, STRING_HEAD
 from walkback.runtimes.python.lines import LineTable
 from walkback.runtimes.python.offsets import Build
+from walkback.runtimes.python.strings import FIRST_READ, Strings, word
 
-_FIRST_READ = 256
-"""Bytes of a string or a table that are read at once; few are longer."""
-_MOST_CHARACTERS = 1000
 _MOST_LINES = 1 << 20
 """Bytes of one table of lines."""
 _MOST_BYTES = 1 << 26
 """Of all tables of lines that are kept."""
 _MOST_CODES = 1 << 16
 """Code objects that are kept."""
-_CODECS = {1: "latin-1", 2: "utf-16", 4: "utf-32"}
 
 
 @dataclass(eq=False)
@@ -82,8 +68,8 @@ class Codes:
     def __init__(self, build: Build, byteorder: Literal["little", "big"], code_type: int | None) -> None:
         """`code_type` is the address of the type of code objects."""
         self._build, self._layout = build, build.layout
-        self._big = byteorder == "big"
-        self._order = ">" if self._big else "<"
+        self._order = ">" if byteorder == "big" else "<"
+        self.strings = Strings(build, byteorder)
         self._type = code_type
         self._known: dict[int, Code] = {}
         self._bytes = 0
@@ -110,7 +96,7 @@ class Codes:
         marks = gathered([(address + self._begin) % 2**64 for address in addresses], size, memory)
         if self._names_too:
             place = self._layout.code_name - self._begin
-            names = [((_word(mark, place, self._order) or 0) + STRING_HEAD) % 2**64 for mark in marks]
+            names = [((word(mark, place, self._order) or 0) + STRING_HEAD) % 2**64 for mark in marks]
             hashes = gathered(names, 16, memory)
             marks = [mark + its for mark, its in zip(marks, hashes, strict=True)]
         return marks
@@ -129,13 +115,13 @@ class Codes:
         head = memory.read(address, max(layout.code_instructions, layout.code_copies + 8, self._end))
         if len(head) < self._end:
             return None
-        if self._type is not None and _word(head, layout.object_type, order) != self._type:
+        if self._type is not None and word(head, layout.object_type, order) != self._type:
             return None
-        name_at, file_at = (_word(head, place, order) for place in (layout.code_name, layout.code_file))
-        symbol, file = self._string(name_at, memory), self._string(file_at, memory)
-        table = self._bytes_at(_word(head, layout.code_lines, order), memory)
+        name_at, file_at = (word(head, place, order) for place in (layout.code_name, layout.code_file))
+        symbol, file = self.strings.read(name_at, memory), self.strings.read(file_at, memory)
+        table = self._bytes_at(word(head, layout.code_lines, order), memory)
         first = struct.unpack_from(f"{order}i", head, layout.code_first_line)[0]
-        copies = _word(head, layout.code_copies, order) if layout.code_copies else 0
+        copies = word(head, layout.code_copies, order) if layout.code_copies else 0
         if self._marks([address], memory) != [mark]:
             # It is read while the process runs, and another object has just come there.
             return None
@@ -145,7 +131,7 @@ class Codes:
     def find_copy(self, code: Code, copy: int, memory: TargetMemory) -> None:
         """Know where the instructions of a copy begin; those of copy 0 are in the code object."""
         if copy not in code.begins and code.copies:
-            code.begins[copy] = _word(memory.read(code.copies + 8 * (copy + 1), 8), 0, self._order) or 0
+            code.begins[copy] = word(memory.read(code.copies + 8 * (copy + 1), 8), 0, self._order) or 0
 
     def instruction(self, code: Code, address: int, copy: int) -> int:
         """The number of the instruction at an address; -1 before the first."""
@@ -153,51 +139,15 @@ class Codes:
         away = address - begin
         return away // CODE_UNIT if 0 <= away < 2**31 else -1
 
-    def _string(self, address: int | None, memory: TargetMemory) -> str | None:
-        """The text of a string object, cut where it is long; None if there is none."""
-        if not address:
-            return None
-        layout, order = self._layout, self._order
-        head = memory.read(address, _FIRST_READ)
-        if len(head) < layout.string_state + 4:
-            return None
-        length = _word(head, layout.string_length, order) or 0
-        state = struct.unpack_from(f"{order}I", head, layout.string_state)[0]
-        kind, compact, ascii_only = (self._bits(state, *one) for one in _STATE)
-        if not compact or kind not in _CODECS or length >= 2**62:
-            return None
-        more = 0 if ascii_only else OLD_STRING_SIZE if self._build.version == (3, 11) else UTF8_SIZE
-        begin, cut = layout.string_ascii + more, min(length, _MOST_CHARACTERS)
-        size = cut * kind
-        if begin + size > len(head):
-            head = memory.read(address, begin + size)
-        codec = _CODECS[kind] + ("" if kind == 1 else "-be" if self._big else "-le")
-        text = clean(head[begin : begin + size].decode(codec, "replace"))
-        return text + "..." if cut < length else text
-
-    def _bits(self, state: int, place: int, count: int) -> int:
-        """Some bits of `state`, which compilers count from the other end on machines of the other byte order."""
-        if self._build.free_threaded and self._build.version >= (3, 14):
-            place += FREE_THREADED_SHIFT
-        return state >> (32 - place - count if self._big else place) & ((1 << count) - 1)
-
     def _bytes_at(self, address: int | None, memory: TargetMemory) -> bytes:
         """The contents of a bytes object; none where they are too long."""
         if not address:
             return b""
         begin = self._layout.bytes_contents
-        head = memory.read(address, _FIRST_READ)
-        size = _word(head, self._layout.bytes_size, self._order)
+        head = memory.read(address, FIRST_READ)
+        size = word(head, self._layout.bytes_size, self._order)
         if size is None or size > _MOST_LINES:
             return b""
         if begin + size > len(head):
             head = memory.read(address, begin + size)
         return head[begin : begin + size]
-
-
-_STATE = ((KIND_AT, KIND_BITS), (COMPACT_AT, 1), (ASCII_AT, 1))
-
-
-def _word(contents: bytes, place: int, order: str) -> int | None:
-    """A number of 64 bits; None where there is none."""
-    return int(struct.unpack_from(f"{order}Q", contents, place)[0]) if place + 8 <= len(contents) else None

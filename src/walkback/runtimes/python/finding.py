@@ -11,6 +11,7 @@ from walkback.base.errors import WalkbackError
 from walkback.elf import ElfFile
 from walkback.elf.named import addresses_of
 from walkback.runtimes.memory import TargetMemory
+from walkback.runtimes.python import tasklayout
 from walkback.runtimes.python.offsets import build_at
 from walkback.runtimes.python.reading import PythonRuntime
 
@@ -44,14 +45,22 @@ class PythonFile:
         return PythonRuntime(runtime, build, byteorder, code_type=code_type, evaluator=evaluator, limit=limit)
 
 
+def tasks_in(elf: ElfFile) -> int | None:
+    """Where a file that holds the module `_asyncio` has its table; None for others."""
+    return _placed(elf, tasklayout.SECTION, tasklayout.SYMBOL)
+
+
 def python_in(elf: ElfFile) -> PythonFile | None:
     """What a file has that holds CPython; None for others."""
-    runtime: int | None = None
-    with contextlib.suppress(WalkbackError):
-        for index in elf.sections_named(_SECTION):
-            runtime = int(elf.sections["addr"][index])
-    if runtime is None:
-        runtime = next(addresses_of(elf, _RUNTIME), None)
+    runtime = _placed(elf, _SECTION, _RUNTIME)
     if runtime is None:
         return None
     return PythonFile(runtime, *(next(addresses_of(elf, name), None) for name in (_VERSION, _CODE_TYPE, _EVALUATOR)))
+
+
+def _placed(elf: ElfFile, section: str, symbol: str) -> int | None:
+    """The address of a section, or else of a symbol."""
+    with contextlib.suppress(WalkbackError):
+        for index in elf.sections_named(section):
+            return int(elf.sections["addr"][index])
+    return next(addresses_of(elf, symbol), None)

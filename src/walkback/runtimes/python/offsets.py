@@ -25,6 +25,7 @@ from walkback.runtimes.python.layout import (
     Layout,
 )
 
+_DAMAGED = "what this Python says of its own layout is damaged"
 _LARGE = ("interpreters", "interpreter_next", "interpreter_threads")
 
 
@@ -74,6 +75,9 @@ def _read_layout(head: bytes, version: tuple[int, int], order: str) -> Layout:
     for field, place in DEBUG_OFFSETS[version].items():
         value = struct.unpack_from(f"{order}Q", head, place)[0] if place + 8 <= len(head) else LARGEST_OFFSET
         if value >= (LARGEST_OFFSET if field in _LARGE else LARGEST_SMALL_OFFSET):
-            raise UnreadableError("what this Python says of its own layout is damaged")
+            raise UnreadableError(_DAMAGED)
         values[field] = value
+    if values["code_first_line"] >= values["code_lines"]:
+        # What is between them is compared, to know a code object again.
+        raise UnreadableError(_DAMAGED)
     return Layout(**values)

@@ -7,18 +7,22 @@ it has a record there, and the first function's frame is marked. Both say which 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from walkback.base.arch import ByteOrder
-from walkback.runtimes.chains import Chain, Looked, Part, RuntimeFrames, Standing, Walked
+from walkback.runtimes.chains import Chain, Part, RuntimeFrame, RuntimeFrames, Standing, Walked
 from walkback.runtimes.memory import TargetMemory
 from walkback.runtimes.python._frames import WIDTH, follow
 from walkback.runtimes.python.code import Code, Codes
+from walkback.runtimes.python.joining import Joining, ThreadTasks
 from walkback.runtimes.python.layout import OWNED_BY_INTERPRETER, RECORDS
 from walkback.runtimes.python.offsets import Build, is_confirmed
+from walkback.runtimes.python.tasklayout import read_task_layout
+from walkback.runtimes.python.taskreading import ReadTasks, TaskReader
+from walkback.runtimes.tasks import AsyncioTask
 from walkback.stacks.stacks import How
 
 _PAGE = 4096
@@ -40,12 +44,13 @@ class _Thread(NamedTuple):
     torn: int | None
 
 
-class _Followed(NamedTuple):
+class Followed(NamedTuple):
     """What was read of one thread."""
 
     runtime: PythonRuntime
     threads: list[_Thread]
     codes: dict[int, Code | None]
+    tasks: ReadTasks | None
 
     def chain(self, known: RuntimeFrames, _: Walked) -> Chain:
         """With names and lines; where evaluators are on the stack was read as well."""
@@ -98,9 +103,27 @@ class PythonRuntime:
             self._order, layout.thread_next, layout.thread_interpreter, layout.thread_frame, layout.thread_number
         )
         self._of_record = _Words(self._order, *((self._record.newest, self._record.previous) if self._record else ()))
+        self._tasks: TaskReader | None = None
+
+    def read_tasks(self, table: int, memory: TargetMemory) -> None:
+        """Read asyncio's tasks as well from now on; `table` is where the module has `_AsyncioDebug`."""
+        if self._tasks is None:
+            layout = read_task_layout(self._runtime, table, self._build, memory, self._order)
+            byteorder: ByteOrder = "big" if self._big else "little"
+            self._tasks = TaskReader(self._build, layout, self._codes.strings, byteorder, self.limit)
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """The version of Python."""
+        return self._build.version
 
     def prepare(self, memory: TargetMemory) -> None:
         """Look which threads there are; they may be running."""
+        if self._tasks is not None:
+            self._tasks.begin()
+        self._find_threads(memory)
+
+    def _find_threads(self, memory: TargetMemory) -> None:
         self._threads = {}
         for interpreter in self._interpreters(memory):
             for state, number in self._states(interpreter, memory):
@@ -110,26 +133,61 @@ class PythonRuntime:
         """Whether a thread there may have linked the record of its evaluator before it has filled it."""
         return self._record is not None and self._evaluator is not None and 0 <= pc - self._evaluator < _ENTRY
 
-    def look(self, number: int, memory: TargetMemory, _: Callable[[], Standing] | None = None) -> Looked | None:
+    def look(
+        self, number: int, memory: TargetMemory, standing: Callable[[], Standing] | None = None
+    ) -> Followed | None:
         """What a thread runs; None for one that runs no Python."""
         if number not in self._threads and number not in self._strangers:
             # It may have begun just now.
             self._strangers.add(number)
-            self.prepare(memory)
+            self._find_threads(memory)
         threads = []
+        states = []
         for state in self._threads.get(number, ()):
             words = self._thread.read(memory, state)
-            if words is not None and words[3] == number and words[2]:
-                threads.append(self._follow(words[2], state, memory))
-        addresses = {row[1] & _OBJECT for one in threads for row in one.rows if self._is_function(row)}
-        if not addresses and all(one.torn is None for one in threads):
+            if words is not None and words[3] == number:
+                states.append((state, words[1]))
+                if words[2]:
+                    threads.append(self._follow(words[2], state, memory))
+        tasks = None
+        if self._tasks is not None and states:
+            tasks = self._tasks.read(number, states, memory, is_standing=standing is not None)
+        rows = [(row[1] & _OBJECT, row[4]) for one in threads for row in one.rows if self._is_function(row)]
+        rows += [] if tasks is None else tasks.coroutines.codes()
+        if not rows and all(one.torn is None for one in threads) and (tasks is None or tasks.is_empty):
             return None
-        codes = self._codes.current(list(addresses), memory)
-        for row in (row for one in threads for row in one.rows if row[4]):
-            code = codes.get(row[1] & _OBJECT)
+        codes = self._codes.current(list({address for address, _ in rows}), memory)
+        for address, copy in rows:
+            code = codes[address] if copy else None
             if code is not None:
-                self._codes.find_copy(code, row[4], memory)
-        return _Followed(self, threads, codes)
+                self._codes.find_copy(code, copy, memory)
+        return Followed(self, threads, codes, tasks)
+
+    def join_tasks(self, looked: Sequence[tuple[int, Followed]]) -> list[AsyncioTask]:
+        """The tasks of threads, each by the number by which others know it."""
+        if self._tasks is None:
+            return []
+        threads = [
+            ThreadTasks(number, one.tasks, one.codes, [self._stack(thread, one.codes) for thread in one.threads])
+            for number, one in looked
+            if one.tasks is not None
+        ]
+        return Joining(self._build, self._tasks.layout, self._codes, self.limit, threads).tasks()
+
+    def _stack(self, thread: _Thread, codes: dict[int, Code | None]) -> list[tuple[int, RuntimeFrame | None]]:
+        """Where the frames of a thread are, and the functions of those that have one."""
+        found: list[tuple[int, RuntimeFrame | None]] = []
+        for row in thread.rows:
+            address, code_at, instruction, _, copy = row
+            if not self._is_function(row):
+                found.append((address, None))
+                continue
+            code = codes[code_at & _OBJECT]
+            if code is None:
+                break
+            frame = None if code.is_inner else code.frame(self._codes.instruction(code, instruction, copy))
+            found.append((address, frame))
+        return found
 
     def _is_function(self, row: list[int]) -> bool:
         return self._marks_first or row[3] < OWNED_BY_INTERPRETER
