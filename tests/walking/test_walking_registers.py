@@ -145,6 +145,12 @@ def test_a_register_that_sframe_lost_is_found_by_call_frame_information() -> Non
         stacks = Walker(AMD64, "little", lambda _: elf, only=only).walk(samples_of([thread]), [usual_space()])
         assert [pc - HERE for pc, _, _ in frames(stacks)] == pcs
         assert ended(stacks)[0] == end
+    # Files that are met later are none that the second try has room for yet.
+    walker = Walker(AMD64, "little", lambda _: elf)
+    walker.walk(samples_of([thread]), [usual_space()])
+    later = Thread({7: STACK, 6: 1, PC: place_of(9) + 0x80})
+    assert ended(walker.walk(samples_of([later]), [usual_space(10)]))[0] == "COMPLETE"
+    assert ended(walker.walk(samples_of([thread]), [usual_space(10)]))[0] == "COMPLETE"
 
 
 def test_registers_below_the_stack_pointer_are_restored_already() -> None:

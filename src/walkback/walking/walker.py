@@ -28,7 +28,7 @@ from walkback.walking._walk import WANTED, Walk
 from walkback.walking.abi import ABIS
 from walkback.walking.cache import TableCache
 from walkback.walking.moduletable import Only, Tables
-from walkback.walking.pool import Pool
+from walkback.walking.pool import NOT_LOADED, Pool
 from walkback.walking.samples import COLUMNS, Memory, Samples, Space
 
 Read = Callable[[int, int], tuple[int, bytes] | None]
@@ -159,7 +159,8 @@ class Walker:
             modules = np.flatnonzero(wanted).tolist()
             if self._at_once:
                 raise NotLoadedError(modules)
-            self.load(modules)
+            for module in modules:
+                self._load(module)
 
     def _with_second(self, samples: Samples, spaces: Sequence[Space], stacks: Stacks) -> Stacks:
         """Walk again without SFrame where a register was wanted that it does not follow."""
@@ -173,11 +174,12 @@ class Walker:
         return replaced(stacks, again, [self._second._walk(samples, spaces, again)])
 
     def load(self, modules: Sequence[int]) -> None:
-        """Load the tables of some modules."""
-        for module in modules:
-            self._load(module)
-        if self._second is not None:
-            self._second.load(modules)
+        """Load the tables of some modules, for the second try as well."""
+        for walker in [self] if self._second is None else [self, self._second]:
+            for module in modules:
+                walker._pool.grow(module + 1)
+                if walker._pool.state[module] == NOT_LOADED:
+                    walker._load(module)
 
     def _load(self, module: int) -> None:
         elf = self._elf_of(module)
