@@ -128,7 +128,6 @@ def test_the_end_of_a_command_is_not_lost_while_it_is_stopped() -> None:
 def test_where_stops_are_refused_too_the_command_does_not_run(tmp_path: Path, calls: tuple[int, int]) -> None:
     done = record(tmp_path, calls, "--", "touch", tmp_path / "ran")
     assert done.returncode == 3
-    lines = done.stderr.decode().splitlines()
-    assert len(lines) == 2
-    assert "may not be stopped" in lines[1]
+    (line,) = done.stderr.decode().splitlines()
+    assert re.match("walkback: touch .*perf_event_open.*; short stops do not work, either: .*may not be stopped", line)
     assert not (tmp_path / "ran").exists()

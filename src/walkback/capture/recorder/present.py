@@ -46,10 +46,6 @@ class Present:
         # The kernel calls memory without a file so.
         return _record(layout.MMAP2, flags, fields + about + protection, one.name or "//anon")
 
-    def processes(self) -> bytes:
-        """Those of every process."""
-        return b"".join(self.process(int(entry)) for entry in os.listdir("/proc") if entry.isdigit())
-
     def kernel(self) -> bytes:
         """The kernel and its modules, where this user may see their addresses."""
         parts = []
@@ -87,6 +83,11 @@ def _record(kind: int, misc: int, fields: bytes, name: str) -> bytes:
     text = os.fsencode(name) + b"\0"
     body = fields + text.ljust((len(text) + 7) & ~7, b"\0") + _TRAILER
     return struct.pack("=IHH", kind, misc, 8 + len(body)) + body
+
+
+def all_processes() -> list[int]:
+    """Those that run."""
+    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
 
 
 def process_of(tid: int) -> int:

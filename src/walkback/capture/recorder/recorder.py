@@ -18,7 +18,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ from walkback.capture.recorder.away import Away
 from walkback.capture.recorder.buildids import BuildIds
 from walkback.capture.recorder.events import OFF_CPU, EventChoice, Sampling, attributes
 from walkback.capture.recorder.perfevent import LockedError, OpenEvents, allow_files, explained
-from walkback.capture.recorder.present import Present, process_of, threads_of
+from walkback.capture.recorder.present import Present, all_processes, process_of, threads_of
 
 _MACHINES = {"x86_64": "AMD64", "aarch64": "AArch64", "s390x": "s390x"}
 _BYTEORDER: ByteOrder = "big" if sys.byteorder == "big" else "little"
@@ -46,7 +46,7 @@ _STATE = (layout.MMAP, layout.COMM, layout.EXIT, layout.FORK, layout.MMAP2)
 _SMALLEST_RING, _LARGEST_RING, _ALL_RINGS = 1 << 17, 1 << 23, 1 << 26
 _MANY_EVENTS = 200
 """In a second, where nobody knows."""
-_AHEAD = 2.0
+_AHEAD = 4.0
 """Seconds for which a buffer has room."""
 _INTERVAL = 0.5
 """Seconds after which the buffers are read at the latest."""
@@ -244,13 +244,13 @@ class Recorder(RecordSource):
 
     def records(self) -> Iterator[bytearray]:
         """The bytes of the records: what runs already, and what comes then, in rounds."""
-        first = self._anew or self._running()
-        self._anew = None
-        yield first + _ROUND
-        # Buffers are emptied by a thread of its own: what is done with samples, as loading tables, can take seconds.
+        first, self._anew = self._anew, None
+        # Buffers are emptied by a thread of its own: what is done with records, as loading tables, can take seconds.
         if self._collector is None:
             self._collector = threading.Thread(target=self._collect, name="walkback-recorder", daemon=True)
             self._collector.start()
+            first = bytearray().join(self._running(held=self._on_exec))
+        yield (first or bytearray()) + _ROUND
         while not self._has_ended and self._anew is None:
             data = self._collected()
             self._build_ids.write(data)
@@ -258,16 +258,18 @@ class Recorder(RecordSource):
                 data = self._away.take(data, time.monotonic_ns() if self._has_ended else None)
             yield data + _ROUND
 
-    def _running(self) -> bytearray:
-        """The records of what runs now and is recorded."""
-        present = bytearray(self._present.kernel())
+    def _running(self, *, held: bool = False) -> Iterator[bytearray]:
+        """The records of what runs now and is recorded, in pieces; of a command that is `held`, nothing."""
+        yield bytearray(self._present.kernel())
+        processes: Iterable[int] = ()
         if self._pid is None:
-            present += self._present.processes()
-        elif not self._on_exec or self._collector is not None:
-            for pid in {process_of(tid) for tid in self._threads.copy()} | {self._pid}:
-                present += self._present.process(pid)
-        self._build_ids.write(present)
-        return present
+            processes = all_processes()
+        elif not held:
+            processes = {process_of(tid) for tid in self._threads.copy()} | {self._pid}
+        for pid in processes:
+            present = bytearray(self._present.process(pid))
+            self._build_ids.write(present)
+            yield present
 
     def _collected(self) -> bytearray:
         """All that has come before the end, or before the records begin anew."""
@@ -302,8 +304,12 @@ class Recorder(RecordSource):
     def _pass_on(self) -> None:
         """Put what has come into the queue; if records begin anew, then what runs, and what has changed meanwhile."""
         renewing, self._renewing = self._renewing, False
-        running = self._running() if renewing else bytearray()
-        data = self._read(self._opened)
+        running, data = bytearray(), bytearray()
+        # There can be thousands of processes, and buffers have room for seconds.
+        for piece in self._running() if renewing else ():
+            running += piece
+            data += self._read(self._opened)
+        data += self._read(self._opened)
         self._put(data)
         if renewing:
             self._queue.put(_Anew(running + _changes(data)))

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 
 from walkback.base.arrays import I64
-from walkback.base.errors import ArgumentError
+from walkback.base.errors import ArgumentError, UnreadableError
 from walkback.capture.live.status import name_in
 from walkback.capture.recorder.command import Command
 from walkback.capture.recorder.events import OFF_CPU, EventChoice, Sampling
@@ -97,6 +97,7 @@ class Sampler:
     def _opened(self, pid: int | None) -> Recorder | Stops:
         name = self._name(pid)
         can_stop = pid is not None and can_be_by_stops(self._event) and not self.sampling.data
+        refused: RefusedError | None = None
         if self._way != "stops":
             event, held = EventChoice.named(self._event), self.command is not None
             try:
@@ -104,6 +105,7 @@ class Sampler:
             except RefusedError as error:
                 if self._way == "perf" or not can_stop:
                     raise
+                refused = error
                 self.remarks.append(f"{error.message}; sampling by short stops instead")
             else:
                 self.remarks += [recorder.lacking] if recorder.lacking is not None else []
@@ -118,7 +120,13 @@ class Sampler:
             interpreted=self._interpreted,
             **self._options,
         )
-        stops.check()  # a command, before it has done anything
+        try:
+            stops.check()  # a command, before it has done anything
+        except UnreadableError as error:
+            if refused is None:
+                raise
+            reasons = f"{refused.message}; short stops do not work, either: {error.message}"
+            raise UnreadableError(reasons, file=name) from None
         return stops
 
     def _name(self, pid: int | None) -> str:
