@@ -169,7 +169,7 @@ def test_more_functions_than_are_wanted_are_no_damage(name: str) -> None:
         for most in (40, 100):
             shot = Stopper(process.pid, max_stack=most).shoot()
             ends.append(End(int(shot.stacks.end[0])))
-            assert len(places(shot)[process.pid]) == (52 if most == 100 else 0)
+            assert len(places(shot)[process.pid]) == min(most, 52)
         assert ends == [End.LIMIT, End.COMPLETE]
 
 
@@ -251,3 +251,28 @@ def test_a_store_keeps_functions_by_file_and_name(tmp_path: Path) -> None:
     assert files["recursion"] == (str(HERE / "frames.py"), 2)
     assert files["Method.deeper"] == (str(HERE / "frames.py"), 2)
     assert EVALUATOR not in files
+
+
+DEEP = """
+import sys, time
+sys.setrecursionlimit(100000)
+def down(n):
+    if not n:
+        print("ready", flush=True)
+        time.sleep(1000)
+    return down(n - 1)
+down(30000)
+"""
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+def test_the_innermost_functions_of_a_deep_recursion_are_shown(name: str) -> None:
+    with program(name, "-c", DEEP) as target:
+        assert target.stdout.readline() == b"ready\n"
+        assert eventually(lambda: sleeps(target.pid))
+        shot = Stopper(target.pid, max_stack=500).shoot()
+    stacks = shot.stacks
+    functions = [one for one, how in zip(shot.labels(0), stacks.how.tolist(), strict=True) if how == How.PYTHON]
+    assert functions == ["down"] * 500
+    assert shot.labels(0)[-1] == "_start"
+    assert End(int(stacks.end[0])) == End.LIMIT

@@ -359,7 +359,7 @@ def _stack(shot: ThreadStacks, number: int, known: dict[tuple[int, ...], str]) -
         about = known.get((frame, how, after))
         if about is None:
             about = known[frame, how, after] = _about(shot.frames, frame, how, after)
-        yield f"#{depth:<4}0x{pc:016x} {about}"
+        yield f"#{depth:<3} 0x{pc:016x} {about}"
     why = End(int(stacks.end[number]))
     if why == End.UNKNOWN_REGISTER:
         yield f"      {END_WORDS[why]} {shot.snapshot.machine.register_name(int(stacks.at[number]))}"

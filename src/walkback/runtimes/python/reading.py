@@ -30,6 +30,8 @@ _MOST_INTERPRETERS = 1 << 10
 _MOST_THREADS = 1 << 14
 _ENTRY = 256
 """Bytes of code that the beginning of an evaluator has at most."""
+_LOOKS = 1 << 12
+"""Pages in which the end of a part that is cut is looked for."""
 _OBJECT = -8
 """A mask: the lowest bits of the address of an object may be used otherwise."""
 
@@ -42,6 +44,8 @@ class _Thread(NamedTuple):
     records: list[tuple[int, int]]
     """Those of evaluators, of 3.11."""
     torn: int | None
+    entry: int | None = None
+    """Where there are more frames than are read: an address in the frame of the evaluator whose part is cut."""
 
 
 class Followed(NamedTuple):
@@ -219,6 +223,8 @@ class PythonRuntime:
                 parts.append(Part(address, frames))
                 number += 1
                 frames = []
+        if frames and thread.entry is not None:
+            parts.append(Part(thread.entry, frames))
         return thread.torn if not frames or thread.torn is not None else thread.rows[-1][0]
 
     def _interpreters(self, memory: TargetMemory) -> Iterator[int]:
@@ -255,9 +261,27 @@ class PythonRuntime:
             window = memory.read(start, address - start + self._size)
             following, now = follow(memoryview(window), start, address, self._shape, self._big, self._found, used)
             if now == used:
-                return _Thread(self._found[:used].tolist(), records, address)
+                entry = self._entry(address, records, memory) if used == self.limit else None
+                return _Thread(self._found[:used].tolist(), records, address, entry)
             address, used = following, now
         return _Thread(self._found[:used].tolist(), records, None)
+
+    def _entry(self, address: int, records: list[tuple[int, int]], memory: TargetMemory) -> int | None:
+        """The first frame from one on that is an evaluator's own; in 3.11 the record of the evaluator."""
+        if self._marks_first:
+            number = int(np.count_nonzero(self._found[:, 3]))
+            return records[number][0] if number < len(records) else None
+        found = np.zeros_like(self._found)
+        for _ in range(_LOOKS):
+            start = address & -_PAGE
+            window = memory.read(start, address - start + self._size)
+            address, used = follow(memoryview(window), start, address, self._shape, self._big, found, 0)
+            own = np.flatnonzero(found[:used, 3] >= OWNED_BY_INTERPRETER)
+            if len(own):
+                return int(found[own[0], 0])
+            if not used or not address:
+                break
+        return None
 
     def _records(self, address: int, state: int, memory: TargetMemory) -> list[tuple[int, int]]:
         """The records of evaluators, from the newest on: where each is, and its newest frame."""
