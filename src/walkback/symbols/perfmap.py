@@ -20,7 +20,8 @@ from walkback.base.errors import UnreadableError
 from walkback.base.owned import owners_of, read_owned
 from walkback.symbols.spans import SettledSpans
 
-_LARGEST = 64 * 1024 * 1024
+_PROC, _TMP = "/proc", "/tmp"  # noqa: S108 - perf's own place
+LARGEST = 64 * 1024 * 1024
 """So much of a file is read; perf maps of large programs have some ten megabytes."""
 _LINE = re.compile(rb"^(?:0[xX])?([0-9a-fA-F]{1,16}) +(?:0[xX])?([0-9a-fA-F]{1,16}) +([^\n]+)$", re.MULTILINE)
 
@@ -57,26 +58,28 @@ class PerfMap:
         return self._contents[first:end].rstrip(b"\r").decode(errors="backslashreplace")
 
 
-def read_perf_map(pid: int, proc: str | os.PathLike[str] = "/proc", tmp: str | os.PathLike[str] = "/tmp") -> PerfMap:  # noqa: S108 - perf's own place
+def read_perf_map(pid: int, proc: str | os.PathLike[str] = _PROC, tmp: str | os.PathLike[str] = _TMP) -> PerfMap:
     """The names that a process wrote; none if there is no such file, or somebody else could have written it."""
     owners = owners_of(pid, proc)
-    for path in _places(pid, Path(proc), Path(tmp)):
+    for path in perf_map_paths(pid, proc, tmp):
         with contextlib.suppress(UnreadableError):
-            return PerfMap(_whole_lines(read_owned(path, owners, _LARGEST)))
+            return PerfMap(whole_lines(read_owned(path, owners, LARGEST)))
     return PerfMap(b"")
 
 
-def _places(pid: int, proc: Path, tmp: Path) -> Iterator[Path]:
-    """As the process sees it, under its own number; then as we do."""
+def perf_map_paths(
+    pid: int, proc: str | os.PathLike[str] = _PROC, tmp: str | os.PathLike[str] = _TMP
+) -> Iterator[Path]:
+    """Where the file may be: as the process sees it, under its own number; then as we do."""
     inner = pid
     with contextlib.suppress(OSError, ValueError):
-        for line in (proc / str(pid) / "status").read_bytes().split(b"\n"):
+        for line in Path(proc, str(pid), "status").read_bytes().split(b"\n"):
             if line.startswith(b"NSpid:"):
                 inner = int(line.split()[-1])
-    yield proc / str(pid) / "root" / "tmp" / f"perf-{inner}.map"
-    yield tmp / f"perf-{pid}.map"
+    yield Path(proc, str(pid), "root", "tmp", f"perf-{inner}.map")
+    yield Path(tmp, f"perf-{pid}.map")
 
 
-def _whole_lines(contents: bytes) -> bytes:
+def whole_lines(contents: bytes) -> bytes:
     """Without a last line that its writer, or the bound, has cut off."""
     return contents[: contents.rfind(b"\n") + 1]
