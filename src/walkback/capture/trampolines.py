@@ -10,9 +10,7 @@ two such lines overlap, neither counts.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import stat
 from array import array
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -22,11 +20,10 @@ import numpy as np
 from walkback.base.arch import Machine
 from walkback.base.arrays import U64, changes, runs
 from walkback.base.errors import WalkbackError
-from walkback.base.owned import owners_of, read_owned
 from walkback.capture.dumps import NO_CODE
 from walkback.elf.named import addresses_of
 from walkback.naming.modules import Module, Modules
-from walkback.symbols.perfmap import LARGEST, perf_map_paths, whole_lines
+from walkback.symbols.perfmap import PerfMapFile
 from walkback.table.table import UnwindTable, joined
 from walkback.walking.copies import Copies, rules_of_code, rules_of_copies
 from walkback.walking.samples import Space
@@ -77,10 +74,10 @@ class Trampolines:
         if made is None:
             if len(self._made) >= _MOST_PROCESSES:
                 self._made.clear()
-            made = self._made[pid] = _MadeCode()
+            made = self._made[pid] = _MadeCode(pid)
         if pid not in self._looked:
             self._looked.add(pid)
-            made.lines.read_on(pid)
+            made.lines.read_on()
         if len(made.lines):
             found = [one for one in map(self._template, sorted(modules())) if one is not None]
             templates = {one.code: one for one in found}
@@ -146,34 +143,19 @@ def within(code: Space, start: U64, last: U64) -> Space:
 class _Lines:
     """The lines of a perf map about functions of Python."""
 
-    def __init__(self) -> None:
+    def __init__(self, pid: int) -> None:
         self._start, self._size = array("Q"), array("Q")
-        self._file: tuple[int, int] | None = None
-        """The device and inode of the file."""
-        self._place = 0
-        """How far it was read."""
+        self._file = PerfMapFile(pid)
 
     def __len__(self) -> int:
         return len(self._start)
 
-    def read_on(self, pid: int) -> None:
+    def read_on(self) -> None:
         """Take in what the process has added since the last time."""
-        for path in perf_map_paths(pid):
-            with contextlib.suppress(OSError, WalkbackError):
-                status = os.stat(path, follow_symlinks=False)
-                if not stat.S_ISREG(status.st_mode):
-                    continue
-                if self._file != (status.st_dev, status.st_ino) or status.st_size < self._place:
-                    self._file, self._place = (status.st_dev, status.st_ino), 0
-                if self._place < min(status.st_size, LARGEST):
-                    self._take(whole_lines(read_owned(path, owners_of(pid), LARGEST - self._place, self._place)))
-                return
-
-    def _take(self, contents: bytes) -> None:
-        self._place += len(contents)
-        if _MARK not in contents:  # that of another compiler may be long
+        added = self._file.read_on()
+        if _MARK not in added:  # that of another compiler may be long
             return
-        for line in _LINE.finditer(contents):
+        for line in _LINE.finditer(added):
             if len(self) >= _MOST_LINES:
                 break
             self._start.append(int(line[1], 16))
@@ -198,8 +180,8 @@ class _Lines:
 class _MadeCode:
     """What is known of one process."""
 
-    def __init__(self) -> None:
-        self.lines = _Lines()
+    def __init__(self, pid: int) -> None:
+        self.lines = _Lines(pid)
         self.made_of: tuple[int, set[bytes]] = (0, set())
         """How many lines, and the templates, `code` was made of."""
         self.code = NO_CODE

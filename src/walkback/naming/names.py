@@ -269,6 +269,8 @@ class Names:
         if found is None:
             found = self._perf_maps[pid] = read_perf_map(pid)
         names, start = found.locate(addresses[rows])
+        if None in names and found.read_on():
+            names, start = found.locate(addresses[rows])
         answers.put(rows, names, start)
         for row, name in zip(rows.tolist(), names, strict=True):
             if name is not None:
