@@ -24,6 +24,7 @@ from walkback.capture.dumps import NO_CODE
 from walkback.elf.named import addresses_of
 from walkback.naming.modules import Module, Modules
 from walkback.symbols.perfmap import PerfMapFile
+from walkback.symbols.spans import SettledSpans
 from walkback.table.table import UnwindTable, joined
 from walkback.walking.copies import Copies, rules_of_code, rules_of_copies
 from walkback.walking.samples import Space
@@ -120,15 +121,15 @@ class Trampolines:
                 copies = _in_rows(ours, len(one.code))
                 tables.append(rules_of_copies(one.rules, copies))
                 length = (copies.count - 1).astype(np.uint64) * np.uint64(copies.distance)
-                parts.append((copies.start, copies.start + length + np.uint64(len(one.code) - 1)))
+                parts.append((copies.start, copies.start + length + np.uint64(len(one.code))))
         if not tables:
             return NO_CODE
         module = Module(f"/tmp/perf-{pid}.map", is_made=True, rules=joined(tables), named_by=pid)  # noqa: S108
-        number = self._modules.add(module, ("trampolines", self, pid, len(lines), *sizes))
-        first, last = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        order = np.argsort(first)
-        none = np.zeros(len(order), np.uint64)
-        return Space(first[order], last[order], np.full(len(order), number, np.int32), none)
+        number = self._modules.add(module, ("trampolines", len(self._modules)))
+        spans = SettledSpans(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        count = len(spans.start)
+        numbers, none = np.full(count, number, np.int32), np.zeros(count, np.uint64)
+        return Space(spans.start, spans.end - np.uint64(1), numbers, none)
 
 
 def within(code: Space, start: U64, last: U64) -> Space:

@@ -138,13 +138,12 @@ class RecordedState:
     def _fork(self, misc: int, record: memoryview) -> int:
         pid, parent_pid, tid, parent_tid = struct.unpack_from(self._header.prefix + "iiii", record, 8)
         parent = self._processes.get(parent_pid)
-        if parent is not None:
-            self._lay_trampolines(parent_pid, parent)
         if pid == parent_pid:
             child = self._process(pid)
         else:
             child = self._processes[pid] = RecordedProcess()
             if parent is not None and not misc & layout.MISC_FORK_EXEC:
+                self._lay_trampolines(parent_pid, parent)
                 child.inherit(parent)
         comm = parent.comms.get(parent_tid, parent.comms.get(parent_pid)) if parent is not None else None
         if comm is not None:
