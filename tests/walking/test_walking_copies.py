@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
+from walkback.base.arch import AMD64
+from walkback.stacks.stacks import How
 from walkback.table.rule import PartKind
 from walkback.walking.copies import Copies, rules_of_code, rules_of_copies
+from walkback.walking.moduletable import Only, table_of_rules
 from walking.copied import AARCH64_FORMS, AMD64_FORMS, Form
+from walking.stacksource import BASE
 
 FORMS = AMD64_FORMS | AARCH64_FORMS
 
@@ -45,3 +51,12 @@ def test_each_copy_has_them_and_what_is_between_has_none(distance: int) -> None:
                 assert at.rule == wanted.rule
     for place in (0xFFF, 0x1000 + 3 * distance, 0x4FFF, 0x5000 + distance):
         assert table.find(place) is None
+
+
+@pytest.mark.parametrize("only", [None, *get_args(Only)])
+def test_all_ways_to_walk_have_them_but_frame_pointers(only: Only | None) -> None:
+    one = rules_of_code(AMD64_FORMS["sub"].code, AMD64, "little")
+    assert one is not None
+    table = table_of_rules(rules_of_copies(one, Copies(np.array([BASE], np.uint64), np.array([2]), 11)), only)
+    assert set(table.steps.how.tolist()) <= {How.CODE, How.SIGNAL}
+    assert (len(table.points) == 0) is (only == "fp")

@@ -152,8 +152,8 @@ def module_table(elf: ElfFile, machine: Machine, only: Tables | None = None) -> 
 
 
 def table_of_rules(rules: UnwindTable, only: Tables | None) -> ModuleTable:
-    """The table of code that is in no file, with rules that were made from it."""
-    return _table([_of_table(rules, How.CODE)] if only in WHOLE or only == "code" else [], [], False, [])
+    """The table of code that is in no file, with rules that were made from it: no other table could describe it."""
+    return _table([_of_table(rules, How.CODE)] if only != "fp" else [], [], False, [])
 
 
 def no_table(*troubles: str) -> ModuleTable:
