@@ -162,12 +162,15 @@ class TestOthers:
             assert found.symbol == ["JIT:f x", None, None, None]
             assert found.offset.tolist() == [0x10, 0, 0, 0]
             assert found.module == [str(path), "", "", ""]
-            path.write_text("7000 200 g\n")
-            assert names.find(module, address, pid=pid).symbol == ["JIT:f x", None, None, None]
+            with path.open("a") as file:
+                file.write("7100 100 g\n7100 100 cut o")
+            assert names.find(module, address, pid=pid).symbol == ["JIT:f x", None, "g", None]
+            path.write_text("7000 200 h\n")
+            assert names.find(module, address, pid=pid).symbol == ["JIT:f x", None, "g", None]
             names.forget_perf_maps()
-            assert names.find(module, address, pid=pid).symbol == ["g", None, "g", None]
+            assert names.find(module, address, pid=pid).symbol == ["h", None, "h", None]
             kernel = np.array([True, False, False, False])
-            assert names.find(module, address, pid=pid, kernel=kernel).symbol == [None, None, "g", None]
+            assert names.find(module, address, pid=pid, kernel=kernel).symbol == [None, None, "h", None]
         finally:
             path.unlink()
 

@@ -69,6 +69,11 @@ class DistinctFrames:
         if own.any():
             process = np.repeat(pid.astype(np.int64).astype(np.uint64), np.diff(stacks.first))
             words[own, 0] |= process[own] << np.uint64(_PID_SHIFT)
+        if (makers := self._names.makers) is not None:
+            # As code without a module, but of the process that has made it, which may have started this one since.
+            maker = makers[stacks.module].astype(np.uint64)
+            made = (maker > 0) & ~its
+            words[made, 0] = maker[made] << np.uint64(_PID_SHIFT)
         words[:, 1] = stacks.address
         numbers = self._distinct.add_records(words)
         if self._weight is not None:

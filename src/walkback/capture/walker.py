@@ -28,6 +28,7 @@ def walker_for(source: StackSource, modules: Modules, *, cache: bool, **options:
         source.byteorder,
         lambda number: modules[number].elf,
         is_kernels=lambda number: modules[number].name == VDSO,
+        rules_of=lambda number: modules[number].rules,
         cache=TableCache(ArrayCache(default_folder()) if cache else None),
         **options,
     )

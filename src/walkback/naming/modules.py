@@ -17,12 +17,13 @@ from typing import Protocol
 import numpy as np
 
 from walkback.base.arch import ByteOrder
-from walkback.base.arrays import U64
+from walkback.base.arrays import I64, U64
 from walkback.base.errors import WalkbackError
 from walkback.elf import ElfFile, FileSearch
 from walkback.elf import layout as elf_layout
 from walkback.symbols import SymbolIndex
 from walkback.symbols.sourceline import SourceLine
+from walkback.table.table import UnwindTable
 
 _PAGES = (1 << 12, 1 << 14, 1 << 16)
 """The sizes that pages can have; a mapping begins with a whole page."""
@@ -64,6 +65,10 @@ class Module:
     """When it was recorded at the latest, in nanoseconds since 1970."""
     is_made: bool = False
     """Whether its code was made at run time, so that no file has it."""
+    rules: UnwindTable | None = None
+    """Rules for its code, which is in no file, where the source has made them from the code."""
+    named_by: int = 0
+    """The process whose perf map names its code; 0 for none."""
     lines: SourceLines | None = None
     """Its source lines, where the source itself has them."""
     search: FileSearch = field(default_factory=FileSearch, init=False)
@@ -78,6 +83,8 @@ class Module:
     @cached_property
     def elf(self) -> ElfFile | None:
         """The file; None if there is none, which `trouble` explains."""
+        if self.rules is not None:
+            return None
         for found in self._candidates():
             if self.machine is not None and (found.machine, found.byteorder) != self.machine:
                 self.trouble = f"{found.name} is a file for another machine"
@@ -186,6 +193,7 @@ class Modules:
         self._advised: Module | None = None
         self._all: list[Module] = []
         self._numbers: dict[tuple[object, ...], int] = {}
+        self._makers: dict[int, int] = {}
 
     def __repr__(self) -> str:
         return f"Modules({len(self._all)})"
@@ -199,6 +207,15 @@ class Modules:
     def all(self) -> list[Module]:
         """Those that there are so far."""
         return list(self._all)
+
+    @property
+    def makers(self) -> I64 | None:
+        """Of each module the process whose perf map names its code, 0 for none, also at the end; None if all are 0."""
+        if not self._makers:
+            return None
+        found = np.zeros(len(self._all) + 1, np.int64)
+        found[list(self._makers)] = list(self._makers.values())
+        return found
 
     def file(
         self, path: str, build_id: bytes | None = None, *, places: tuple[str, ...] = (), process: int | None = None
@@ -231,6 +248,8 @@ class Modules:
 
     def _add(self, module: Module) -> int:
         module.search = self.search
+        if module.named_by:
+            self._makers[len(self._all)] = module.named_by
         self._all.append(module)
         return len(self._all) - 1
 

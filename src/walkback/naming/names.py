@@ -162,6 +162,11 @@ class Names:
         return other
 
     @property
+    def makers(self) -> I64 | None:
+        """Of each module the process whose perf map names its code, 0 for none, also at the end; None if all are 0."""
+        return self._modules.makers
+
+    @property
     def may_fetch(self) -> bool:
         """Whether the order in which files are looked for matters."""
         return self._modules.search.servers is not None
@@ -264,6 +269,8 @@ class Names:
         if found is None:
             found = self._perf_maps[pid] = read_perf_map(pid)
         names, start = found.locate(addresses[rows])
+        if None in names and found.read_on():
+            names, start = found.locate(addresses[rows])
         answers.put(rows, names, start)
         for row, name in zip(rows.tolist(), names, strict=True):
             if name is not None:

@@ -60,7 +60,7 @@ class How(IntEnum):
     GO = 9
     """By the table of functions of a Go program."""
     CODE = 10
-    """By rules that were made from the code of that file, which its tables do not describe."""
+    """By rules that were made from the code of that file, which its tables do not describe; or of what was copied."""
     INLINED = 11
     """It is a call that the compiler has inlined in the next frame, as the file's lines say."""
     PYTHON = 12

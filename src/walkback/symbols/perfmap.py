@@ -20,29 +20,43 @@ from walkback.base.errors import UnreadableError
 from walkback.base.owned import owners_of, read_owned
 from walkback.symbols.spans import SettledSpans
 
+_PROC, _TMP = "/proc", "/tmp"  # noqa: S108 - perf's own place
 _LARGEST = 64 * 1024 * 1024
 """So much of a file is read; perf maps of large programs have some ten megabytes."""
 _LINE = re.compile(rb"^(?:0[xX])?([0-9a-fA-F]{1,16}) +(?:0[xX])?([0-9a-fA-F]{1,16}) +([^\n]+)$", re.MULTILINE)
 
 
 class PerfMap:
-    """One such file, as it was when it was read."""
+    """One such file, as far as it was read."""
 
-    def __init__(self, contents: bytes) -> None:
-        # Columns from the start: a large file has millions of lines.
-        starts, sizes, places = array("Q"), array("Q"), array("q")
-        for line in _LINE.finditer(contents):
-            starts.append(int(line[1], 16))
-            sizes.append(int(line[2], 16))
-            places.extend(line.span(3))
-        self._contents = contents
-        self._name_places = np.frombuffer(places, np.int64).reshape(-1, 2) if places else np.zeros((0, 2), np.int64)
-        start, size = (np.array(column, np.uint64) for column in (starts, sizes))
-        self._start = start
-        self._spans = SettledSpans(start, ends_of(start, size))
+    def __init__(self, contents: bytes = b"", file: PerfMapFile | None = None) -> None:
+        """It begins with these lines, and has those of the file as well once they are read."""
+        self._file = file
+        self._contents = b""
+        self._starts, self._sizes, self._places = array("Q"), array("Q"), array("q")
+        self._add(contents)
 
     def __len__(self) -> int:
         return len(self._start)
+
+    def read_on(self) -> bool:
+        """Take in what was added to the file since the last time; whether there was anything."""
+        added = self._file.read_on() if self._file is not None else b""
+        if added:
+            self._add(added)
+        return bool(added)
+
+    def _add(self, contents: bytes) -> None:
+        # Columns from the start: a large file has millions of lines.
+        begin = len(self._contents)
+        self._contents += contents
+        for line in _LINE.finditer(contents):
+            self._starts.append(int(line[1], 16))
+            self._sizes.append(int(line[2], 16))
+            self._places.extend(begin + place for place in line.span(3))
+        start, size = (np.array(column, np.uint64) for column in (self._starts, self._sizes))
+        self._start = start
+        self._spans = SettledSpans(start, ends_of(start, size))
 
     def locate(self, addresses: U64) -> tuple[list[str | None], U64]:
         """Of each address the name, and where what has that name begins; None and 0 if it has none."""
@@ -53,30 +67,50 @@ class PerfMap:
         return names, np.where(numbers >= 0, self._start[numbers], np.uint64(0))
 
     def _name(self, number: int) -> str:
-        first, end = self._name_places[number].tolist()
+        first, end = self._places[2 * number : 2 * number + 2]
         return self._contents[first:end].rstrip(b"\r").decode(errors="backslashreplace")
 
 
-def read_perf_map(pid: int, proc: str | os.PathLike[str] = "/proc", tmp: str | os.PathLike[str] = "/tmp") -> PerfMap:  # noqa: S108 - perf's own place
-    """The names that a process wrote; none if there is no such file, or somebody else could have written it."""
-    owners = owners_of(pid, proc)
-    for path in _places(pid, Path(proc), Path(tmp)):
-        with contextlib.suppress(UnreadableError):
-            return PerfMap(_whole_lines(read_owned(path, owners, _LARGEST)))
-    return PerfMap(b"")
+class PerfMapFile:
+    """The file of a process, which adds to it as it makes code; read only if nobody else could have written it."""
+
+    def __init__(self, pid: int, proc: str | os.PathLike[str] = _PROC, tmp: str | os.PathLike[str] = _TMP) -> None:
+        self._pid, self._proc, self._tmp = pid, Path(proc), Path(tmp)
+        self._identity: tuple[int, int] | None = None
+        """Its device and inode."""
+        self._place = 0
+        """How far it was read."""
+
+    def read_on(self) -> bytes:
+        """The lines that were added since the last time, as far as they are whole."""
+        for path in self._paths():
+            with contextlib.suppress(OSError, UnreadableError):
+                status = path.lstat()
+                identity = status.st_dev, status.st_ino
+                if self._identity != identity or status.st_size < self._place:
+                    self._identity, self._place = identity, 0
+                owners = owners_of(self._pid, self._proc)
+                # Also an empty one must be of the right kind and owner, or the next place counts.
+                contents = read_owned(path, owners, _LARGEST - self._place, self._place)
+                # Without a last line that its writer, or the bound, has cut off.
+                whole = contents[: contents.rfind(b"\n") + 1]
+                self._place += len(whole)
+                return whole
+        return b""
+
+    def _paths(self) -> Iterator[Path]:
+        """As the process sees it, under its own number; then as we do."""
+        inner = self._pid
+        with contextlib.suppress(OSError, ValueError):
+            for line in Path(self._proc, str(self._pid), "status").read_bytes().split(b"\n"):
+                if line.startswith(b"NSpid:"):
+                    inner = int(line.split()[-1])
+        yield self._proc / str(self._pid) / "root" / "tmp" / f"perf-{inner}.map"
+        yield self._tmp / f"perf-{self._pid}.map"
 
 
-def _places(pid: int, proc: Path, tmp: Path) -> Iterator[Path]:
-    """As the process sees it, under its own number; then as we do."""
-    inner = pid
-    with contextlib.suppress(OSError, ValueError):
-        for line in (proc / str(pid) / "status").read_bytes().split(b"\n"):
-            if line.startswith(b"NSpid:"):
-                inner = int(line.split()[-1])
-    yield proc / str(pid) / "root" / "tmp" / f"perf-{inner}.map"
-    yield tmp / f"perf-{pid}.map"
-
-
-def _whole_lines(contents: bytes) -> bytes:
-    """Without a last line that its writer, or the bound, has cut off."""
-    return contents[: contents.rfind(b"\n") + 1]
+def read_perf_map(pid: int, proc: str | os.PathLike[str] = _PROC, tmp: str | os.PathLike[str] = _TMP) -> PerfMap:
+    """The names that a process has written by now; none if there is no such file that may be read."""
+    found = PerfMap(file=PerfMapFile(pid, proc, tmp))
+    found.read_on()
+    return found

@@ -151,6 +151,11 @@ def module_table(elf: ElfFile, machine: Machine, only: Tables | None = None) -> 
     return _table(parts, _trampolines(elf, machine, troubles), declared, troubles)
 
 
+def table_of_rules(rules: UnwindTable, only: Tables | None) -> ModuleTable:
+    """The table of code that is in no file, with rules that were made from it: no other table could describe it."""
+    return _table([_of_table(rules, How.CODE)] if only != "fp" else [], [], False, [])
+
+
 def no_table(*troubles: str) -> ModuleTable:
     """The table of a file that is not read, and why."""
     return _table([], [], False, troubles)

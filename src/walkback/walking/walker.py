@@ -24,10 +24,11 @@ from walkback.base.arrays import I32, I64, U8, U64, distinct
 from walkback.base.errors import ArgumentError
 from walkback.elf import ElfFile
 from walkback.stacks.stacks import End, Stacks, chosen, in_order, joined, replaced
+from walkback.table.table import UnwindTable
 from walkback.walking._walk import WANTED, Walk
 from walkback.walking.abi import ABIS
 from walkback.walking.cache import TableCache
-from walkback.walking.moduletable import Only, Tables
+from walkback.walking.moduletable import Only, Tables, table_of_rules
 from walkback.walking.pool import NOT_LOADED, Pool
 from walkback.walking.samples import COLUMNS, Memory, Samples, Space
 
@@ -72,9 +73,11 @@ class Walker:
         address_mask: int | None = None,
         threads: int = 1,
         is_kernels: Callable[[int], bool] = lambda _: False,
+        rules_of: Callable[[int], UnwindTable | None] = lambda _: None,
     ) -> None:
         """`elf_of` gives the file of a module; `address_mask` has the bits of an address that is not signed.
 
+        `rules_of` gives rules that were made from the code of a module that has no file.
         `is_kernels` says which modules are the kernel's (the vDSO): what returns there is a signal handler.
         """
         if max_stack < 1:
@@ -84,7 +87,7 @@ class Walker:
         abi = ABIS[machine]
         self._machine = machine
         self._elf_of = elf_of
-        self._is_kernels = is_kernels
+        self._is_kernels, self._rules_of = is_kernels, rules_of
         self._cache = cache or TableCache(None)
         self._threads = threads
         self.nanoseconds = 0
@@ -182,6 +185,9 @@ class Walker:
                     walker._load(module)
 
     def _load(self, module: int) -> None:
+        if (rules := self._rules_of(module)) is not None:
+            self._pool.add(module, table_of_rules(rules, self._only))
+            return
         elf = self._elf_of(module)
         if elf is None or elf.machine != self._machine.elf_machine:
             self._pool.add(module, None, unseen=elf is None and self._is_kernels(module))

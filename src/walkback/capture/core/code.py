@@ -32,6 +32,7 @@ from walkback.capture.core.notes import (
 from walkback.capture.dumps import DumpedCode, Dumps, overlaid
 from walkback.capture.memoryimages import build_id_in, image_of
 from walkback.capture.registered import RegisteredCode
+from walkback.capture.trampolines import Trampolines, within
 from walkback.elf import ElfFile, OpenFile, is_elf
 from walkback.elf import layout as elf_layout
 from walkback.jitdump.layout import is_dump_name
@@ -90,6 +91,9 @@ class CoreCode:
         code = [area for area in self.areas if area.executable]
         lasts, modules = [area.end - 1 for area in code], [area.module for area in code]
         space = Space.of([area.start for area in code], lasts, modules, [area.bias for area in code])
+        copies = Trampolines(self._modules, self._dumps.machine).of(self._notes.pid, {*modules}.copy)
+        in_no_file = space.module < 0
+        space = overlaid(space, within(copies, space.start[in_no_file], space.last[in_no_file]))
         for path in sorted({one.path for one in self._notes.files if is_dump_name(one.path)}):
             for place in self._modules.search.path(path):
                 dump = DumpedCode(self._dumps, place, owners_of(self._notes.pid), path)

@@ -13,13 +13,16 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
+
 from walkback.base.arch import Machine
 from walkback.base.errors import WalkbackError
 from walkback.base.owned import owners_of
-from walkback.capture.dumps import DumpedCode, Dumps, overlaid
+from walkback.capture.dumps import NO_CODE, DumpedCode, Dumps, overlaid
 from walkback.capture.live.maps import Maps, MapsLine
 from walkback.capture.memoryimages import build_id_in, image_of
 from walkback.capture.registered import RegisteredCode
+from walkback.capture.trampolines import Trampolines, within
 from walkback.elf import ElfFile, OpenFile, is_elf
 from walkback.jitdump.layout import is_dump_name
 from walkback.naming.modules import Module, Modules
@@ -39,7 +42,10 @@ class MappedCode:
         self._numbers: dict[tuple[int, int, str], int] = {}
         self._biases: dict[MapsLine, int] = {}
         self._made_of: list[MapsLine] = []
+        self._mapped = self._copies = NO_CODE
+        """Where the files are, and where Python's trampolines."""
         self._space: Space | None = None
+        self._trampolines = Trampolines(modules, machine)
         self._dumps = Dumps(modules, machine)
         self._dumped: dict[str, DumpedCode] = {}
         self._registered = RegisteredCode(modules, read, sys.byteorder, self._dumps.troubles)
@@ -50,16 +56,28 @@ class MappedCode:
         """Where the code is; the same object as long as that is the same."""
         code = maps.code()
         added = [dump.read_on() for dump in self._dumps_in(code)]
-        if self._space is None or code != self._made_of or any(added):
+        if self._space is None or code != self._made_of:
             numbers = [self._number(one, maps) for one in code]
             biases = [self._bias(one, number) for one, number in zip(code, numbers, strict=True)]
             self._biases = dict(zip(code, biases, strict=True))
-            space = Space.of([line.start for line in code], [line.end - 1 for line in code], numbers, biases)
+            self._mapped = Space.of([line.start for line in code], [line.end - 1 for line in code], numbers, biases)
+            self._space, self._made_of = None, code
+        copies = self._copies_in(code)
+        if self._space is None or any(added) or copies is not self._copies:
+            lines = [line for line in code if line.is_anonymous]
+            start = np.array([line.start for line in lines], np.uint64)
+            last = np.array([line.end - 1 for line in lines], np.uint64)
+            self._space, self._copies = overlaid(self._mapped, within(copies, start, last)), copies
             for dump in self._dumps_in(code):
-                space = overlaid(space, dump.newest)
-            self._space = space
-            self._made_of = code
+                self._space = overlaid(self._space, dump.newest)
         return self._registered.over(self._space)
+
+    def _copies_in(self, code: list[MapsLine]) -> Space:
+        """Where Python's trampolines are that the process has made; the same object as long as that is the same."""
+        if not any(line.is_anonymous for line in code):
+            return NO_CODE
+        self._trampolines.renew()
+        return self._trampolines.of(self._pid, self._mapped.module.tolist)
 
     def _dumps_in(self, code: list[MapsLine]) -> list[DumpedCode]:
         """The dumps of code that is made at run time: their files are mapped as code, so that they are found."""

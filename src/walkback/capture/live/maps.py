@@ -34,6 +34,11 @@ class MapsLine(NamedTuple):
         return self.inode != 0 and self.path.startswith("/")
 
     @property
+    def is_anonymous(self) -> bool:
+        """Whether it is memory that the process has asked for, with or without a name of its own."""
+        return not self.path or self.path.startswith("[anon:")
+
+    @property
     def name(self) -> str:
         """The path without the kernel's remark."""
         return self.path.removesuffix(_DELETED)

@@ -8,8 +8,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from hashlib import blake2b
 
+import numpy as np
+
 from walkback.capture.dumps import overlaid
 from walkback.capture.perfdata import layout
+from walkback.capture.trampolines import within
 from walkback.walking.samples import Space
 
 ANONYMOUS = -1
@@ -23,7 +26,7 @@ _MOST_ROWS = 1 << 22
 class CodeMaps:
     """The mappings with code of one process, rising and disjoint."""
 
-    __slots__ = ("_bias", "_last", "_module", "_start", "dumped", "number", "shared")
+    __slots__ = ("_bias", "_last", "_module", "_start", "dumped", "has_anonymous", "is_new", "laid", "number", "shared")
 
     def __init__(self) -> None:
         self._start: list[int] = []
@@ -36,6 +39,12 @@ class CodeMaps:
         """Whether several processes have it, so that it must not be changed."""
         self.dumped: CodeMaps | None = None
         """The code that was made at run time and dumped; anonymous memory does not take its place."""
+        self.has_anonymous = False
+        """Whether any of it was anonymous memory."""
+        self.is_new = False
+        """Whether such memory came since something was laid there."""
+        self.laid: Space | None = None
+        """What was laid there last."""
 
     def __len__(self) -> int:
         return len(self._start)
@@ -46,6 +55,7 @@ class CodeMaps:
         other._start, other._last = self._start.copy(), self._last.copy()
         other._module, other._bias = self._module.copy(), self._bias.copy()
         other.dumped = self.dumped.copy() if self.dumped is not None else None
+        other.has_anonymous, other.is_new, other.laid = self.has_anonymous, self.is_new, self.laid
         return other
 
     def covers(self, start: int, last: int, module: int, bias: int) -> bool:
@@ -94,6 +104,17 @@ class CodeMaps:
         """What is mapped there."""
         low, high = bisect_left(self._last, start), bisect_right(self._start, last)
         return Space.of(*(column[low:high] for column in (self._start, self._last, self._module, self._bias)))
+
+    def modules(self) -> set[int]:
+        """Whose code is mapped."""
+        return set(self._module)
+
+    def lay(self, code: Space) -> None:
+        """Map code in the place of anonymous memory only."""
+        self.is_new, self.laid = False, code
+        rows = [i for i, module in enumerate(self._module) if module == ANONYMOUS]
+        start, last = (np.array([column[i] for i in rows], np.uint64) for column in (self._start, self._last))
+        self.overlay(within(code, start, last))
 
     def overlay(self, code: Space) -> None:
         """Map code in the place of what it overlaps."""
@@ -158,8 +179,16 @@ class RecordedProcess:
             return
         self._own_maps()
         self.maps.add(start, last, module, bias)
-        if module == ANONYMOUS and self.maps.dumped is not None:
-            self.maps.overlay(self.maps.dumped.between(start, last))
+        if module == ANONYMOUS:
+            self.maps.has_anonymous = self.maps.is_new = True
+            if self.maps.dumped is not None:
+                self.maps.overlay(self.maps.dumped.between(start, last))
+
+    def lay(self, code: Space) -> None:
+        """Map code that was made at run time where memory with code is in no file."""
+        if len(code.start) and (self.maps.is_new or code is not self.maps.laid):
+            self._own_maps()
+            self.maps.lay(code)
 
     def dump(self, code: Space) -> None:
         """Code that was made at run time and dumped."""

@@ -291,6 +291,7 @@ class Recording:
         chosen = np.flatnonzero(sampled)
         others = np.flatnonzero(~sampled)
         samples = rows[chosen]
+        self._state.trampolines.renew()
         if not len(chosen):
             self._apply(rows[others], np.zeros(len(others), np.int64), None, samples.time)
             return None

@@ -16,6 +16,7 @@ from walkback.capture.dumps import DumpedCode, Dumps, Layer
 from walkback.capture.perfdata import layout, vdso
 from walkback.capture.perfdata.header import RecordingHeader, text_of
 from walkback.capture.perfdata.mappings import ANONYMOUS, CodeMaps, RecordedProcess, Spaces
+from walkback.capture.trampolines import Trampolines
 from walkback.elf import FileSearch
 from walkback.jitdump.layout import is_dump_name, is_image_name
 from walkback.naming.modules import Modules
@@ -74,6 +75,7 @@ class RecordedState:
         self._dumps = Dumps(modules, machine)
         self._layers: dict[str, list[Layer]] = {}
         """The code of each dump that was met."""
+        self.trampolines = Trampolines(modules, machine)
         self._mapped = 0
         self._due: list[tuple[int, int, int, str]] = []
         """A heap of layers that come next: the time, the process, the number of the layer, the dump."""
@@ -141,6 +143,7 @@ class RecordedState:
         else:
             child = self._processes[pid] = RecordedProcess()
             if parent is not None and not misc & layout.MISC_FORK_EXEC:
+                self._lay_trampolines(parent_pid, parent)
                 child.inherit(parent)
         comm = parent.comms.get(parent_tid, parent.comms.get(parent_pid)) if parent is not None else None
         if comm is not None:
@@ -221,6 +224,11 @@ class RecordedState:
         if number + 1 < len(layers):
             heappush(self._due, (layers[number + 1].time, pid, number + 1, path))
 
+    def _lay_trampolines(self, pid: int, process: RecordedProcess) -> None:
+        """Map those that the process has made by now."""
+        if process.maps.has_anonymous:
+            process.lay(self.trampolines.of(pid, process.maps.modules))
+
     @property
     def _by_time(self) -> bool:
         """Whether samples and dumps count time alike."""
@@ -293,6 +301,7 @@ class RecordedState:
         process = self._processes.get(pid)
         if process is None:
             return -1
+        self._lay_trampolines(pid, process)
         number = self.spaces.number(process.maps)
         if number >= 0 or not self.spaces.full:
             process.space = number
