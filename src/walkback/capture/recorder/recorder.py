@@ -36,6 +36,7 @@ from walkback.capture.recorder.buildids import BuildIds
 from walkback.capture.recorder.events import OFF_CPU, EventChoice, Sampling, attributes
 from walkback.capture.recorder.perfevent import LockedError, OpenEvents, allow_files, explained
 from walkback.capture.recorder.present import Present, all_processes, process_of, threads_of
+from walkback.capture.recorder.trimming import trimmed
 
 _MACHINES = {"x86_64": "AMD64", "aarch64": "AArch64", "s390x": "s390x"}
 _BYTEORDER: ByteOrder = "big" if sys.byteorder == "big" else "little"
@@ -308,8 +309,8 @@ class Recorder(RecordSource):
         # There can be thousands of processes, and buffers have room for seconds.
         for piece in self._running() if renewing else ():
             running += piece
-            data += self._read(self._opened)
-        data += self._read(self._opened)
+            data += self._read(self._opened, self.sampling.stack_bytes)
+        data += self._read(self._opened, self.sampling.stack_bytes)
         self._put(data)
         if renewing:
             self._queue.put(_Anew(running + _changes(data)))
@@ -341,9 +342,9 @@ class Recorder(RecordSource):
             return False
         return not ended and (self._until is None or time.monotonic() < self._until)
 
-    def _read(self, opened: OpenEvents) -> bytearray:
+    def _read(self, opened: OpenEvents, stack_bytes: int) -> bytearray:
         """What has come."""
-        data = opened.take()
+        data = trimmed(opened.take(), stack_bytes)
         if self._pid is not None:
             self._follow(memoryview(data))
         return data
@@ -385,7 +386,7 @@ class Recorder(RecordSource):
             return bytearray()
         self._opened.enable()
         former.disable()
-        data = self._read(former)
+        data = self._read(former, sampling.stack_bytes)
         former.close()
         return data
 
