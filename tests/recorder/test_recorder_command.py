@@ -93,6 +93,23 @@ def test_a_command_gets_what_this_process_was_started_with(sampler: str, tmp_pat
     assert found[0] == found[1]
 
 
+def test_what_stands_behind_a_command_is_the_command_s(tmp_path: Path) -> None:
+    run("record", "-o", tmp_path / "out.html", "touch", "--", "-o", cwd=tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"out.html", "-o"}
+
+
+def test_a_name_that_stands_for_no_format_is_refused(tmp_path: Path) -> None:
+    done = run("record", "-o", tmp_path / "out.xyz", "touch", tmp_path / "ran")
+    assert done.returncode == 2
+    assert b"out.xyz: this name stands for no format; give one with --format" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_modifiers_of_events_are_refused() -> None:
+    said = "true: cycles:u: an event has no modifiers here; --no-kernel leaves the kernel out"
+    assert told(run("record", "-e", "cycles:u", "true")) == (3, said)
+
+
 def test_a_command_without_a_name_is_one_that_is_not_there(tmp_path: Path) -> None:
     assert told(run("record", "--", "", cwd=tmp_path)) == (3, "No such file or directory")
 
@@ -285,7 +302,7 @@ def test_what_perf_records_meanwhile_is_right(tmp_path: Path) -> None:
 def test_through_a_pipe_it_is_what_perf_writes_to_one(tmp_path: Path) -> None:
     program = built(tmp_path, SHARES)
     done = subprocess.run(
-        ["sh", "-c", f"{WALKBACK} record --format perf -o - -- {program} | {WALKBACK} unwind -"],
+        ["sh", "-c", f"{WALKBACK} record -F 1999 --format perf -o - -- {program} | {WALKBACK} unwind -"],
         capture_output=True, check=True,
     )  # fmt: skip
     assert weight_in(folded(done), "three") > weight_in(folded(done), "one") > 0

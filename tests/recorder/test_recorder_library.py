@@ -60,6 +60,13 @@ def test_batches_come_until_the_sampler_is_stopped(tmp_path: Path) -> None:
 def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:
     with pytest.raises(walkback.ArgumentError, match="a command is given as a list of words"):
         walkback.record("true")
+    for target in ("true", [], [1, 2], 0, -1, True, 3.5):
+        with pytest.raises(walkback.ArgumentError):
+            walkback.record(target)  # type: ignore[arg-type]
+    nonsense = ({"frequency": 0}, {"frequency": 2**70}, {"way": "x"}, {"duration": -1}, {"duration": float("nan")})
+    for arguments in nonsense:
+        with pytest.raises(walkback.ArgumentError):
+            walkback.record(["true"], **arguments)
     with pytest.raises(walkback.ArgumentError, match="short stops cannot sample page-faults of true"):
         walkback.record(["true"], event="page-faults", way="stops")
     with pytest.raises(walkback.ArgumentError, match="no event has the name 'nonsense'"):
@@ -68,3 +75,11 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:
         walkback.record(["there-is-none"])
     with pytest.raises(walkback.UnreadableError, match="there is no such process"):
         walkback.record(999999999)
+
+
+def test_what_is_closed_before_it_began_leaves_nothing_behind(tmp_path: Path) -> None:
+    with walkback.capture.Sampler(["touch", str(tmp_path / "ran")], way="stops") as sampler:
+        assert sampler.command is not None
+        pid = sampler.command.pid
+    assert not Path(f"/proc/{pid}").exists()
+    assert list(tmp_path.iterdir()) == []

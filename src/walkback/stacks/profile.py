@@ -21,7 +21,7 @@ from walkback.base.text import base_name
 from walkback.stacks.distinct import Distinct
 from walkback.stacks.stacks import END_WORDS, End
 
-_CLOCK = re.compile(r"(?:cpu-clock|task-clock|off-cpu)(:|$)")
+_CLOCK = re.compile(r"(?:cpu-clock|task-clock|off-cpu|stops)(:|$)")
 """The events whose periods are times."""
 _LOW_32 = np.uint64(2**32 - 1)
 

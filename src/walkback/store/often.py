@@ -71,9 +71,9 @@ class Often:
         """Append what has come since the last time."""
         if self._append is None:
             return
-        self._append.publish()
+        append, self._append, self._taken = self._append, None, None  # also if that fails
+        append.publish()
         self.appends += 1
-        self._append = self._taken = None
         if isinstance(self._capture, Renewed):
             self._capture.forget_frames()
         if len(self._named) > _MOST_NAMED:

@@ -34,7 +34,7 @@ class Away:
 
     def __init__(self) -> None:
         self._held = bytearray()
-        self.dropped = 0
+        self.given_up = 0
         """Samples that were given up because too many threads are away."""
 
     def take(self, data: bytearray, until: int | None = None) -> bytearray:
@@ -77,7 +77,7 @@ class Away:
     def _hold(self, whole: bytearray, offset: I64, size: I64, rows: I64) -> None:
         """Keep these for later; the latest, if they are too many."""
         kept = np.cumsum(size[rows][::-1])[::-1] <= _MOST_HELD
-        self.dropped += int((~kept).sum())
+        self.given_up += int((~kept).sum())
         self._held = _joined(whole, offset, size, rows[kept])
 
 

@@ -19,10 +19,13 @@ from walkback.base.errors import ArgumentError, WalkbackError
 from walkback.capture.perfdata import layout
 from walkback.capture.perfdata.events import HARDWARE, SOFTWARE
 
-_TYPE_HARDWARE, _TYPE_SOFTWARE, _TYPE_TRACEPOINT = 0, 1, 2
+OFF_CPU = "off-cpu"
+"""What happens to a thread that leaves a processor; its periods are the times until it came back."""
+_TYPE_HARDWARE, _TYPE_SOFTWARE, TRACEPOINT = 0, 1, 2
 _PMUS = Path("/sys/bus/event_source/devices")
 _TRACING = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 _TRACEPOINT = re.compile(r"([\w-]+):([\w-]+)")
+_MODIFIED = re.compile(rf"({'|'.join((*HARDWARE, *SOFTWARE, OFF_CPU))}):[ukhGHpPSDeI]+")
 _UPROBE = re.compile(r"(uprobe|uretprobe):(.+):([^:]+)")
 _ATTR = struct.Struct("=IIQQQQQIIQQQQIiQIHH")
 _REGISTERS: dict[Machine, Iterable[int]] = {
@@ -31,8 +34,6 @@ _REGISTERS: dict[Machine, Iterable[int]] = {
     S390X: range(34),
 }
 """The registers of the program that a walk can need, as the kernel numbers them."""
-OFF_CPU = "off-cpu"
-"""What happens to a thread that leaves a processor; its periods are the times until it came back."""
 _BY_TIME = ("cpu-clock", "task-clock")
 _IN_KERNEL = (OFF_CPU, "context-switches", "cpu-migrations", "cgroup-switches")
 
@@ -57,7 +58,7 @@ class EventChoice:
     @property
     def is_in_kernel(self) -> bool:
         """Whether it happens in the kernel only, also where what the kernel does is not asked for."""
-        return self.type == _TYPE_TRACEPOINT or self.name in _IN_KERNEL
+        return self.type == TRACEPOINT or self.name in _IN_KERNEL
 
     @classmethod
     def named(cls, name: str) -> EventChoice:
@@ -72,12 +73,14 @@ class EventChoice:
                 return cls(name, kind, names.index(name))
         if name == OFF_CPU:
             return cls(name, _TYPE_SOFTWARE, SOFTWARE.index("context-switches"))
+        if _MODIFIED.fullmatch(name):
+            raise ArgumentError(f"{name}: an event has no modifiers here; --no-kernel leaves the kernel out")
         probe = _UPROBE.fullmatch(name)
         if probe:
             return _uprobe(name, *probe.groups())
         point = _TRACEPOINT.fullmatch(name)
         if point:
-            return cls(name, _TYPE_TRACEPOINT, _tracepoint(*point.groups()))
+            return cls(name, TRACEPOINT, _tracepoint(*point.groups()))
         known = ", ".join((*_BY_TIME, "cycles", "page-faults", "context-switches"))
         raise ArgumentError(
             f"no event has the name {name!r}; examples: {known}, sched:sched_switch, uprobe:/bin/bash:readline"

@@ -56,7 +56,7 @@ def explained(error: OSError, event: str, most_paranoid: int) -> UnreadableError
         )
     if error.errno == errno.EINVAL:
         rate = _setting("perf_event_max_sample_rate")
-        return UnreadableError(f"the kernel refuses to sample {event} so; it takes {rate} samples a second at most")
+        return UnreadableError(f"the kernel refuses to sample {event} so, or so often: more than {rate} times a second")
     if error.errno == errno.EMFILE:
         return UnreadableError("there are more threads and processors than files may be open; ulimit -n allows more")
     return UnreadableError(f"{event} cannot be sampled: {error.strerror}")
@@ -67,7 +67,7 @@ def _refusal(code: int, event: str, most_paranoid: int) -> str:
     if code == errno.ENOSYS:
         return "this kernel has no perf events"
     level = _setting("perf_event_paranoid")
-    if level.lstrip("-").isdigit() and int(level) > most_paranoid:
+    if level.lstrip("-").isdigit() and int(level) > most_paranoid and not _may_all():
         return (
             f"kernel.perf_event_paranoid is {level}, so perf_event_open is refused;"
             f" sysctl kernel.perf_event_paranoid={most_paranoid} or CAP_PERFMON allows it"
@@ -75,6 +75,14 @@ def _refusal(code: int, event: str, most_paranoid: int) -> str:
     if event.startswith(("uprobe:", "uretprobe:")):
         return "uprobes need root or CAP_PERFMON"
     return "perf_event_open is refused: a seccomp filter as those of containers, or another user's process"
+
+
+def _may_all() -> bool:
+    """Whether this user has CAP_PERFMON or CAP_SYS_ADMIN, so that the setting is not the reason."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("CapEff:")[1].split()[0], 16) & (1 << 38 | 1 << 21) != 0
+    return False
 
 
 def _setting(name: str) -> str:

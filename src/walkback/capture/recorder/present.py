@@ -29,8 +29,10 @@ class Present:
     def process(self, pid: int) -> bytes:
         """The names of a process's threads and what it has mapped; nothing if it has ended."""
         try:
-            maps = Maps(Path(f"/proc/{pid}/maps").read_bytes())
             threads = [int(entry) for entry in os.listdir(f"/proc/{pid}/task")]
+            # A first thread that has ended has no memory any more.
+            contents = (Path(f"/proc/{pid}/task/{tid}/maps").read_bytes() for tid in [pid, *threads])
+            maps = Maps(next(filter(None, contents), b""))
         except OSError:
             return b""
         named = ((tid, name_in(f"/proc/{pid}/task/{tid}/comm")) for tid in sorted(threads))
@@ -51,7 +53,8 @@ class Present:
         parts = []
         begin = _kernel_begin()
         if begin:
-            parts.append(_kernel_part(begin, 2**64 - 1 - begin, KERNEL, kernel_build_id()))
+            # perf looks for the names of this one only if it has no build ID.
+            parts.append(_kernel_part(begin, 2**64 - 1 - begin, f"{KERNEL}_text", None))
             with contextlib.suppress(OSError):
                 parts += [_module(line.split()) for line in Path("/proc/modules").read_text().splitlines()]
         return b"".join(parts)

@@ -212,6 +212,11 @@ class Recorder(RecordSource):
         """Whether there is nothing more to come."""
         return self._has_ended
 
+    @property
+    def given_up(self) -> int:
+        """Samples of threads that were away, given up because there were too many."""
+        return self._away.given_up if self._away is not None else 0
+
     def close(self) -> None:
         """Let go of the events."""
         if self._collector is not None:

@@ -7,15 +7,17 @@ with Sampler(["python3", "work.py"]) as sampler:
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self, cast, get_args
 
 import numpy as np
 
 from walkback.base.arrays import I64
 from walkback.base.errors import ArgumentError, UnreadableError
+from walkback.base.text import counted
 from walkback.capture.live.status import name_in
 from walkback.capture.recorder.command import Command
 from walkback.capture.recorder.events import OFF_CPU, EventChoice, Sampling
@@ -33,6 +35,8 @@ from walkback.walking.walker import LIMIT
 Way = Literal["auto", "perf", "stops"]
 Target = Sequence[str] | Command | int | None
 """The words of a command, or one that is held, the number of a process, or nothing for the whole machine."""
+MOST_OFTEN = 100_000
+"""Samples in a second."""
 _BY_STOPS = ("cpu-clock", "task-clock", OFF_CPU)
 
 
@@ -70,8 +74,7 @@ class Sampler:
         """How many stacks ended in each way."""
         self._event, self._way, self._duration, self._has_begun = event, way, duration, False
         self._grows, self._endless, self._interpreted, self._options = grows, endless, interpreted, options
-        if isinstance(target, str):
-            raise ArgumentError("a command is given as a list of words")
+        _check(target, way, duration, self.sampling)
         self.command = (
             Command(target) if isinstance(target, Sequence) else target if isinstance(target, Command) else None
         )
@@ -172,14 +175,38 @@ class Sampler:
             if self._grows:
                 self.source.saw(len(batch), int(counts[End.STACK_CUT]))
             yield batch
+        given_up = getattr(self.source, "given_up", 0)
+        if given_up:
+            self.remarks.append(f"{counted(given_up, 'sample')} of threads that wait were lost: there were too many")
 
     def stop(self) -> None:
         """Take no more samples; a signal's handler may call this."""
         self.source.stop()
 
     def close(self) -> None:
-        """Let go of all but the command, which goes on."""
+        """Let go of all but the command, which goes on, or has not begun and does not run at all."""
+        if self.command is not None and not self._has_begun:
+            self._has_begun = True
+            self.command.give_up()
         self.source.close()
+
+
+def _check(target: Target, way: str, duration: float | None, sampling: Sampling) -> None:
+    """Refuse what makes no sense."""
+    if isinstance(target, str) or (isinstance(target, Sequence) and not (target and all(map(_is_text, target)))):
+        raise ArgumentError("a command is given as a list of words")
+    if isinstance(target, (bool, float)) or (isinstance(target, int) and target <= 0):
+        raise ArgumentError(f"{target!r} is not the number of a process")
+    if way not in get_args(Way):
+        raise ArgumentError(f"{way!r} is none of {', '.join(get_args(Way))}")
+    if duration is not None and not 0 < duration < math.inf:
+        raise ArgumentError(f"{duration!r} is not a number of seconds")
+    if not 0 < sampling.frequency <= MOST_OFTEN or not (sampling.period is None or 0 < sampling.period < 1 << 63):
+        raise ArgumentError("a frequency is from 1 to 100,000, and a period from 1 to 2**63 - 1")
+
+
+def _is_text(word: object) -> bool:
+    return isinstance(word, (str, bytes, os.PathLike))
 
 
 def can_be_by_stops(event: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
     from walkback.capture.recorder.sampler import Sampler, Way
 
 _PERF = "perf"
+_PYTHON = "_PyEval_EvalFrameDefault"
+"""What runs functions of Python; by stops these stand in its place."""
 _USUAL = "walkback.html"
 _FORMATS = {
     ".html": "html",
+    ".json": "json",
     ".folded": "folded",
     ".txt": "top",
     ".pb.gz": "pprof",
@@ -57,7 +61,11 @@ _FORMATS = {
     help="Samples per second and processor.",
 )
 @click.option(
-    "-c", "--count", type=click.IntRange(1), metavar="N", help="Sample every N events, instead of by frequency."
+    "-c",
+    "--count",
+    type=click.IntRange(1, 2**63 - 1),
+    metavar="N",
+    help="Sample every N events, instead of by frequency.",
 )
 @click.option(
     "--stack-bytes",
@@ -154,6 +162,10 @@ def record(
     ctx.exit(guarded(_record, (wanted, target), command[0] if command else target or "-a"))
 
 
+# What stands behind a command is the command's, as with perf.
+record.allow_interspersed_args = False
+
+
 def _where(output: str | None, form: str | None, *, elsewhere: bool) -> tuple[str | None, str | None]:
     """Where to write, and in which format; what goes elsewhere is not written as well unless that was asked for."""
     if output is None and form is None and elsewhere:
@@ -161,7 +173,11 @@ def _where(output: str | None, form: str | None, *, elsewhere: bool) -> tuple[st
     if output is None:
         output = _USUAL if form in {None, "html"} else "perf.data" if form == _PERF else None
     if form is None:
-        form = next((name for end, name in _FORMATS.items() if (output or "").endswith(end)), "html")
+        form = next((name for end, name in _FORMATS.items() if (output or "").endswith(end)), None)
+        if form is None and os.path.splitext(output or "")[1]:
+            message = f"{printable(output or '')}: this name stands for no format; give one with --format"
+            raise click.UsageError(message)
+        form = form or "html"
     return output, form
 
 
@@ -221,11 +237,14 @@ def _record(asked: tuple[_Wanted, str | None]) -> int:
         names_last=not wanted.is_streamed,
         **wanted.common.walking(),
     )
+    remarks = len(sampler.remarks)
     for remark in sampler.remarks:
         complain(remark)
     command = sampler.command
     with sampler, _stopped_by_signals(sampler, waits=command is not None) as signals:
         status = _keep(sampler, wanted) if wanted.form == _PERF else _unwind(sampler, wanted)
+    for remark in sampler.remarks[remarks:]:
+        complain(remark)
     # Who has ended the recording does not want to wait for the command.
     return (command.wait() if command is not None and not signals else EXIT_FINE) or status
 
@@ -281,10 +300,13 @@ def _begin(sampler: Sampler, wanted: _Wanted) -> None:
 
 def _keep(sampler: Sampler, wanted: _Wanted) -> int:
     """Write what is recorded as perf.data."""
+    from walkback.capture.recorder.events import TRACEPOINT
     from walkback.capture.recorder.perfoutput import write_perf
     from walkback.capture.recorder.recorder import Recorder
 
     assert isinstance(sampler.source, Recorder)
+    if sampler.source.event.type == TRACEPOINT:
+        complain("older versions of perf cannot read this file: it does not describe the tracepoint")
     with opened(wanted.output) as out:
         _begin(sampler, wanted)
         write_perf(sampler.source, out)
@@ -320,6 +342,8 @@ def _unwind(sampler: Sampler, wanted: _Wanted) -> int:
         with opened(wanted.output) as out:
             profile = collector.profile()
             form.export(profile.marked() if wanted.mark else profile, out)
+        if _PYTHON in profile.frames.symbol and not wanted.everything:
+            complain("--sampler stops shows the functions of Python, and so does -X perf, an option of Python")
     _announce(wanted, counted(int(sampler.ends.sum()), "sample"))
     # Nothing says where the chains end that the kernel has walked.
     only = "fp" if wanted.sampling.get("stack_bytes") == 0 else wanted.common.only
