@@ -21,6 +21,8 @@ from walkback.capture.recorder.command import Command
 
 NUMBERS = {"x86_64": (298, 101), "aarch64": (241, 117), "s390x": (331, 26)}
 """Of perf_event_open and ptrace."""
+READV = {"x86_64": 310, "aarch64": 270, "s390x": 340}[platform.machine()]
+"""Of process_vm_readv."""
 NOBODY = 65534
 
 
@@ -125,6 +127,15 @@ def test_the_end_of_a_command_is_not_lost_while_it_is_stopped() -> None:
             pass
         statuses.add(command.wait())
     assert statuses == {1}
+
+
+@pytest.mark.whole
+def test_memory_is_read_in_another_way_where_the_usual_one_is_refused(tmp_path: Path, calls: tuple[int, int]) -> None:
+    program = built(tmp_path, SHARES, "-DROUNDS=300")
+    done = record(tmp_path, (calls[0], READV), "-F", "499", "--format", "folded", "--", program)
+    stacks = folded(done)
+    assert weight_in(stacks, "three") > 10
+    assert weight_in(stacks, "_start") > 0.9 * sum(stacks.values())
 
 
 def test_where_stops_are_refused_too_the_command_does_not_run(tmp_path: Path, calls: tuple[int, int]) -> None:
